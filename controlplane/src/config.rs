@@ -245,6 +245,22 @@ mod tests {
         assert!(!printed.contains("hush") && !printed.contains(&secret), "{printed}");
     }
 
+    /// So that the mails of a second platform on a machine lead to that one.
+    #[test]
+    fn without_a_public_url_links_lead_to_where_it_listens() {
+        for (told, http, expected) in [
+            (None, "127.0.0.1:44483", "http://127.0.0.1:44483"),
+            (None, "0.0.0.0:8081", "http://localhost:8081"),
+            (None, "[::]:8081", "http://localhost:8081"),
+            (Some("https://sluice.example/"), "0.0.0.0:8080", "https://sluice.example"),
+        ] {
+            let mut config = Config::new(String::new(), Keyring::new([1; 32]));
+            config.public_url = told.map(str::to_owned);
+            config.listens_at(http.parse().unwrap());
+            assert_eq!(config.public_url(), expected);
+        }
+    }
+
     #[test]
     fn the_database_is_named_once() {
         let secret = "ab".repeat(32);

@@ -30,7 +30,7 @@ use crate::http::text::Email;
 use crate::runtime::sweeper;
 use crate::{App, Result, billing, jit_access, mails, policies, shadow_mode, webhooks};
 
-pub use queue::{enqueue, schedule};
+pub use queue::{enqueue, enqueue_once, schedule};
 pub use worker::work;
 pub(crate) use worker::{hear, listen};
 
@@ -81,7 +81,7 @@ pub enum Job {
     RetireEnvironment {
         env_id: EnvId,
     },
-    /// Says that old secrets of a key are about to end.
+    /// Says that a key, or old secrets of it, are about to end.
     KeyExpiring {
         key_id: KeyId,
         ends: Timestamp,

@@ -7,9 +7,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use contract::report::{Body, Outcome};
-use dataplane::testing::owner_id;
+use dataplane::testing::{demo_key, owner_id};
 use futures::StreamExt;
+use serde_json::json;
 
+use crate::door::{door, tool};
 use crate::pgwire::{simple, wired_in};
 use crate::world::{World, impatient, world};
 
@@ -61,6 +63,24 @@ async fn a_transaction_that_is_idle_is_rolled_back() {
     assert_eq!(simple(&other, "select count(*) from customer where id = 7").await, ["0", "(1)"]);
     assert!(!other.is_closed(), "one without a transaction may wait");
     wired.stop().await;
+}
+
+/// `rmcp` alone would go on with a call whose client has closed its connection.
+#[tokio::test]
+async fn a_tool_that_nobody_waits_for_is_ended() {
+    let world = world().await;
+    let door = door(&world);
+    let endless = "select count(*) from range(10000000) a(x), range(10000000) b(y) where x * y % 7 = 3";
+    let mut call = Box::pin(tool(&door, demo_key(), "run_sql", json!({"sql": endless})));
+    tokio::select! {
+        answer = &mut call => panic!("{answer:?}"),
+        () = eventually("it runs", || in_use(&world) == 1) => {}
+    }
+    drop(call);
+    eventually("the slot is free", || in_use(&world) == 0).await;
+    let cancelled = |body: &Body| matches!(body, Body::Finished(it) if it.outcome == Outcome::Cancelled);
+    eventually("the log says so", || world.entries().iter().any(|entry| cancelled(&entry.body))).await;
+    world.stop().await;
 }
 
 /// Polls the work so often at most, and then leaves. How often it was polled.

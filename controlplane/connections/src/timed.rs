@@ -1,13 +1,12 @@
 //! A stream that ends where its peer is silent for too long.
 
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
 
+use crate::alarm::{Alarm, Timer};
 use crate::{Clock, Limits};
 
 /// How an HTTP/2 connection begins (RFC 9113, 3.4).
@@ -15,14 +14,14 @@ const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A stream under a clock.
 #[derive(Debug)]
-pub struct Timed<S> {
+pub struct Timed<S, A = Timer> {
     stream: S,
     clock: Clock,
     limits: Limits,
     waiting: Waiting,
-    /// The clock's turn that `until` belongs to.
+    /// The clock's turn that the alarm is set for.
     turn: u64,
-    until: Pin<Box<Sleep>>,
+    alarm: A,
     /// How many of the first bytes are those of HTTP/2; `None`: they are not.
     opening: Option<usize>,
 }
@@ -45,8 +44,14 @@ enum Over {
 
 impl<S> Timed<S> {
     pub fn new(stream: S, clock: Clock, limits: Limits) -> Self {
-        let until = Box::pin(sleep(limits.idle));
-        Self { stream, clock, limits, waiting: Waiting::Idle, turn: 0, until, opening: Some(0) }
+        Self::under(stream, clock, limits, Timer::default())
+    }
+}
+
+impl<S, A: Alarm> Timed<S, A> {
+    fn under(stream: S, clock: Clock, limits: Limits, mut alarm: A) -> Self {
+        alarm.set(limits.idle);
+        Self { stream, clock, limits, waiting: Waiting::Idle, turn: 0, alarm, opening: Some(0) }
     }
 
     fn wait(&mut self, waiting: Waiting) {
@@ -55,7 +60,7 @@ impl<S> Timed<S> {
             Waiting::Head => self.limits.head,
         };
         self.waiting = waiting;
-        self.until.as_mut().reset(Instant::now() + within);
+        self.alarm.set(within);
     }
 
     /// Whether the peer is waited for at all: not while it waits for us, and not over HTTP/2.
@@ -69,7 +74,7 @@ impl<S> Timed<S> {
     }
 
     fn over(&mut self, cx: &mut Context<'_>) -> Option<Over> {
-        self.until.as_mut().poll(cx).is_ready().then_some(match self.waiting {
+        self.alarm.poll_rung(cx).is_ready().then_some(match self.waiting {
             Waiting::Idle => Over::Quiet,
             Waiting::Head => Over::Late,
         })
@@ -85,7 +90,7 @@ impl<S> Timed<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
+impl<S: AsyncRead + Unpin, A: Alarm> AsyncRead for Timed<S, A> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let timed = self.is_timed();
         // A peer that sends a byte now and then has always something to read: the clock is asked first.
@@ -109,7 +114,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
+impl<S: AsyncWrite + Unpin, A: Alarm> AsyncWrite for Timed<S, A> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }

@@ -19,7 +19,10 @@ export const platform = {
   owner: { email: setting('SLUICE_OWNER_EMAIL'), password: setting('SLUICE_OWNER_PASSWORD') },
 }
 
-const QUIET = ['--disable-quic', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+/** The platform by a name that is not this machine's own, over plain HTTP: browsers keep no session there. */
+export const elsewhere = platform.url.replace(/\/\/[^:/]+/, '//sluice.test')
+
+const QUIET = ['--host-resolver-rules=MAP sluice.test 127.0.0.1', '--disable-quic', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
 
 let browser: Browser
 
@@ -39,15 +42,16 @@ export interface Walker {
 interface Looks {
   width?: number
   colorScheme?: 'light' | 'dark'
+  url?: string
 }
 
 /** Somebody in front of a browser of their own. What the page's policy blocks, or a script throws, fails. */
-export async function walker<T>(walk: (walker: Walker) => Promise<T>, { width = 1440, colorScheme = 'light' }: Looks = {}): Promise<T> {
-  const context = await browser.newContext({ baseURL: platform.url, viewport: { width, height: 900 }, colorScheme, reducedMotion: 'reduce' })
+export async function walker<T>(walk: (walker: Walker) => Promise<T>, { width = 1440, colorScheme = 'light', url = platform.url }: Looks = {}): Promise<T> {
+  const context = await browser.newContext({ baseURL: url, viewport: { width, height: 900 }, colorScheme, reducedMotion: 'reduce' })
   const wrong: string[] = []
   await context.route('**/*', (route) => {
     const { origin } = new URL(route.request().url())
-    if (origin === platform.url) return route.continue()
+    if (origin === url) return route.continue()
     wrong.push(`left for ${route.request().url()}`)
     return route.abort()
   })

@@ -85,6 +85,7 @@ pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin:
     let row = store::find(tx, env_id, &key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
     let after = json!({"name": row.name, "prefix": row.prefix, "scopes": row.scopes, "user_id": row.user_id});
     events::record(app, tx, origin, Event::new(EventType::KeyCreated, key_id).after(after)).await?;
+    expiry::announce_own(tx, app, &row.key_id, row.expires_at).await?;
     Ok(row)
 }
 

@@ -16,6 +16,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::bounds::acts_for;
+use super::expiry;
 use super::http::GRACE_HOURS_MAX;
 use super::input::{Admitted, Creation};
 use super::life::{self, Given, Making};
@@ -231,6 +232,7 @@ async fn bring(app: &App, tx: &mut PgConnection, wanted: &Wanted, held: &Held) -
             let (_, org_id, _) = environments::governed(tx, &wanted.env_id).await?.ok_or(Error::EnvironmentNotFound)?;
             may_act_for(tx, &org_id, admitted.user_id.as_ref()).await?;
             store::update(tx, &before.key_id, &admitted).await?;
+            expiry::announce_own(tx, app, &before.key_id, admitted.expires_at).await?;
             let after = json!({"scopes": admitted.scopes, "ip_allowlist": admitted.ip_allowlist,
                 "user_id": admitted.user_id, "expires_at": admitted.expires_at});
             let was = json!({"scopes": before.scopes, "ip_allowlist": before.ip_allowlist,

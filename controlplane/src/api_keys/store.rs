@@ -283,25 +283,26 @@ pub async fn replace_secret(conn: &mut PgConnection, key_id: &KeyId, minted: &Mi
     insert_secret(conn, key_id, Given { minted, to: None }, now).await
 }
 
-/// A key whose old secrets end soon.
+/// A key that ends soon, or whose old secrets do.
 #[derive(Debug)]
 pub struct Expiring {
     pub org_id: OrgId,
     pub env_id: EnvId,
     pub name: String,
+    pub by_old_text: bool,
+    pub by_itself: bool,
 }
 
-/// The key, if it stands and still has a secret that ends just then.
+/// The key, if it stands and ends just then, or has a secret that does.
 pub async fn expiring(conn: &mut PgConnection, key_id: &KeyId, ends: Timestamp) -> Result<Option<Expiring>> {
-    Ok(sqlx::query_as!(
+    let found = sqlx::query_as!(
         Expiring,
-        "select e.org_id, k.env_id, k.name
-         from api_keys k join environments e on e.env_id = k.env_id
-         where k.key_id = $1 and k.revoked_at is null
-           and exists (select from api_key_secrets s where s.key_id = k.key_id and s.not_after = $2)",
+        r#"select e.org_id, k.env_id, k.name, k.expires_at is not distinct from $2 as "by_itself!",
+                  exists (select from api_key_secrets s where s.key_id = k.key_id and s.not_after = $2) as "by_old_text!"
+           from api_keys k join environments e on e.env_id = k.env_id
+           where k.key_id = $1 and k.revoked_at is null"#,
         key_id.as_str(),
         ends,
-    )
-    .fetch_optional(conn)
-    .await?)
+    );
+    Ok(found.fetch_optional(conn).await?.filter(|found| found.by_old_text || found.by_itself))
 }

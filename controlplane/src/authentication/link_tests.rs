@@ -1,5 +1,5 @@
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{Method, Request};
 use chrono::Duration;
 use serde_json::{Value, json};
 
@@ -146,6 +146,27 @@ async fn fetching_a_link_shows_a_button_and_does_nothing() {
         let answer = app.send(form).await;
         // Only a reset takes a password.
         assert_eq!(answer.status.as_u16(), if what == "forgot-password" { 200 } else { 400 }, "{}", answer.body);
+    }
+}
+
+/// Scanners of mail open every link before people do, and some only ask what there is.
+#[tokio::test]
+async fn a_link_that_a_scanner_has_opened_is_as_good_as_before() {
+    for (what, path, mut body) in [
+        ("magic-link", "/v1/auth/magic-link/callback", json!({})),
+        ("verify-email/resend", "/v1/auth/verify-email", json!({})),
+        ("forgot-password", "/v1/auth/reset-password", json!({"password": NEW_PASSWORD})),
+    ] {
+        let (app, mut server, _) = ada().await;
+        let token = token(&app, &mut server, what).await;
+        for method in [Method::HEAD, Method::GET, Method::HEAD, Method::GET] {
+            let opened =
+                Request::builder().method(&method).uri(format!("{path}?token={token}")).header("accept", "*/*");
+            let opened = app.open(opened.body(Body::empty()).unwrap()).await;
+            assert_eq!(opened.status(), 200, "{method} {path}");
+        }
+        body["token"] = json!(token);
+        app.post(path, "", body).await.expect(200);
     }
 }
 

@@ -109,6 +109,8 @@ impl std::fmt::Debug for Tokens {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use chrono::DateTime;
     use contract::Keyring;
     use serde_json::{Value, json};
@@ -190,6 +192,44 @@ mod tests {
             let text = jsonwebtoken::encode(&header, &claims(), key).unwrap();
             assert_eq!(code(&tokens, &text, 1_000), Some(Code::InvalidToken), "{header:?}");
         }
+    }
+
+    /// What a forger has: the key that checks, in each form in which it is known, and words for the header.
+    #[test]
+    fn a_token_that_is_signed_with_the_public_key_or_not_at_all_is_refused() {
+        let tokens = tokens();
+        let published = serde_json::to_value(&tokens.published).unwrap();
+        let x = published["x"].as_str().unwrap();
+        let raw = URL_SAFE_NO_PAD.decode(x).unwrap();
+        let secrets = [raw.as_slice(), x.as_bytes(), published.to_string().as_bytes()].map(EncodingKey::from_secret);
+        let names = [tokens.kid.as_str(), "../../dev/null", "' or '1'='1", "http://evil.example/key", ""];
+        for kid in names {
+            for (secret, algorithm) in secrets.iter().zip([Algorithm::HS256, Algorithm::HS384, Algorithm::HS512]) {
+                let header = Header { kid: Some(kid.to_owned()), ..Header::new(algorithm) };
+                let text = jsonwebtoken::encode(&header, &claims(), secret).unwrap();
+                assert_eq!(code(&tokens, &text, 1_000), Some(Code::InvalidToken), "{kid}: {algorithm:?}");
+            }
+            for algorithm in ["none", "None", "NONE", ""] {
+                let header = json!({"alg": algorithm, "typ": "JWT", "kid": kid}).to_string();
+                let [header, claims] = [header, claims().to_string()].map(|part| URL_SAFE_NO_PAD.encode(part));
+                for signature in ["", "AA"] {
+                    let text = format!("{header}.{claims}.{signature}");
+                    assert_eq!(code(&tokens, &text, 1_000), Some(Code::InvalidToken), "{kid}: {algorithm}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_token_whose_claims_were_changed_is_refused() {
+        let tokens = tokens();
+        let text = tokens.issue("u".into(), "o".into(), Role::Analyst, "s".into(), at(1_000)).unwrap();
+        let parts: Vec<_> = text.split('.').collect();
+        let mut claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(parts[1]).unwrap()).unwrap();
+        claims["role"] = json!("owner");
+        let changed = URL_SAFE_NO_PAD.encode(claims.to_string());
+        let text = format!("{}.{changed}.{}", parts[0], parts[2]);
+        assert_eq!(code(&tokens, &text, 1_000), Some(Code::InvalidToken));
     }
 
     #[test]

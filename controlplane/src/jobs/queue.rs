@@ -27,6 +27,12 @@ pub async fn enqueue(app: &App, tx: &mut PgConnection, job: Job, run_at: Timesta
     insert(app, tx, job, None, run_at).await
 }
 
+/// The same of a job that is asked for again and again: while it waits, it is there once.
+pub async fn enqueue_once(app: &App, tx: &mut PgConnection, job: Job, run_at: Timestamp) -> Result<()> {
+    let name = serde_json::to_string(&job).map_err(Error::internal)?;
+    insert(app, tx, job, Some(&name), run_at).await
+}
+
 async fn insert(app: &App, tx: &mut PgConnection, job: Job, unique: Option<&str>, run_at: Timestamp) -> Result<()> {
     let (now, lane) = (app.now(), job.lane());
     sqlx::query!(
@@ -49,8 +55,7 @@ async fn insert(app: &App, tx: &mut PgConnection, job: Job, unique: Option<&str>
 pub async fn schedule(app: &App) -> Result<()> {
     let mut conn = app.pool().acquire().await?;
     for (job, _) in Job::PERIODIC {
-        let name = serde_json::to_string(&job).map_err(Error::internal)?;
-        insert(app, &mut conn, job, Some(&name), app.now()).await?;
+        enqueue_once(app, &mut conn, job, app.now()).await?;
     }
     Ok(())
 }

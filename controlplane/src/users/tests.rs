@@ -288,6 +288,40 @@ async fn the_list_is_paged_and_filtered() {
     }
 }
 
+/// Whoever was there all the time is listed once, whoever comes or goes between two pages: all are of one moment.
+#[tokio::test]
+async fn a_list_that_changes_between_its_pages_leaves_out_nobody_and_repeats_nobody() {
+    let (app, owner) = world().await;
+    app.set_tier("enterprise").await;
+    let mut there = vec![owner["user"]["id"].clone()];
+    let mut leaving = Vec::new();
+    for n in 0..9 {
+        let one = invited(&app, &owner, &format!("u{n}"), "analyst").await;
+        if n % 3 == 0 { leaving.push(one) } else { there.push(one["user_id"].clone()) }
+    }
+    let (mut listed, mut cursor) = (Vec::new(), String::new());
+    for page_number in 0.. {
+        let path = app.org(&owner, &format!("/users?limit=2{cursor}"));
+        let page = app.get(&path, &bearer(&owner)).await.expect(200);
+        listed.extend(page["data"].as_array().unwrap().iter().map(|one| one["user_id"].clone()));
+        let Some(next) = page["pagination"]["cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+        invited(&app, &owner, &format!("late{page_number}"), "analyst").await;
+        if let Some(gone) = leaving.pop() {
+            let path = app.org(&owner, &format!("/users/{}", gone["user_id"].as_str().unwrap()));
+            app.delete(&path, &bearer(&owner)).await.expect(200);
+        }
+        assert!(page_number < 30, "it has no end");
+    }
+    for one in there {
+        assert_eq!(listed.iter().filter(|listed| **listed == one).count(), 1, "{one}");
+    }
+    let all = listed.len();
+    listed.sort_by_key(Value::to_string);
+    listed.dedup();
+    assert_eq!(listed.len(), all);
+}
+
 #[tokio::test]
 async fn a_tier_bounds_the_users() {
     let app = TestApp::start().await;

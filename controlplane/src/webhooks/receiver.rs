@@ -1,11 +1,12 @@
 //! A receiver for tests: a real HTTP server on loopback that answers as it is told, and shows what
 //! reached it.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header::LOCATION};
 use axum::response::{IntoResponse, Response};
@@ -20,6 +21,8 @@ pub enum Reply {
     Redirect(String),
     /// 200, when it is released.
     Held(Arc<Notify>),
+    /// 200, and a body without an end.
+    Endless,
 }
 
 /// A request as it came.
@@ -103,6 +106,11 @@ async fn receive(State((reply, arrived)): State<Shared>, headers: HeaderMap, byt
             arrived.send(got).unwrap();
             waiting.await;
             StatusCode::OK.into_response()
+        }
+        Reply::Endless => {
+            arrived.send(got).unwrap();
+            let piece = Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 1_024]));
+            Body::from_stream(futures::stream::repeat(piece)).into_response()
         }
     }
 }

@@ -126,7 +126,7 @@ async fn an_organization_has_a_limited_number_of_webhooks() {
 async fn an_event_reaches_thereceiver_signed_in_its_envelope() {
     let (world, mut receiver) = (world().await, Receiver::start().await);
     let made = hook(&world, &receiver.url(), &["key.rotated"]).await;
-    let key = new_key(&world).await;
+    let key = world.create_key(json!({"name": "clé 鍵 \u{1F511}", "scopes": ["query:read"]})).await;
     let rotated = world.app.post(&key_path(&world, &key, "/rotate"), &world.owner, json!({})).await.expect(200);
     assert_eq!(due(&world).await, 1);
     let got = receiver.got().pop().unwrap();

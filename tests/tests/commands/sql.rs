@@ -165,5 +165,24 @@ async fn whoever_stops_reading_is_not_complained_to() {
     drop(child.stdout.take());
     let said = super::Said::from(child.wait_with_output().await.unwrap());
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    for printed in [&["routes"][..], &["crds"], &["completions", "bash"], &["explain", "FORBIDDEN"]] {
+        let mut child = command(&world, &world.key, printed).spawn().unwrap();
+        drop(child.stdout.take());
+        let said = super::Said::from(child.wait_with_output().await.unwrap());
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{printed:?}: {said:?}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_is_full_is_told_and_is_no_success() {
+    let world = World::new().await;
+    for printed in [&["sql", "-c", "select * from range(100)"][..], &["routes"], &["completions", "bash"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let child = command(&world, &world.key, printed).stdout(full).spawn().unwrap();
+        let said = super::Said::from(child.wait_with_output().await.unwrap());
+        assert_eq!(said.code, 1, "{printed:?}: {said:?}");
+        assert!(said.err.contains("the output cannot be written: No space left on device"), "{printed:?}: {said:?}");
+    }
     world.end().await;
 }

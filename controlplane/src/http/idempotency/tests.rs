@@ -35,6 +35,24 @@ async fn a_repeated_post_is_answered_again_and_done_once() {
 }
 
 #[tokio::test]
+async fn many_at_once_with_one_key_have_one_effect() {
+    let app = TestApp::start().await;
+    let owner = app.signup("ann", "Acme").await;
+    app.set_tier("enterprise").await;
+    let (path, as_owner) = (app.org(&owner, "/environments"), bearer(&owner));
+    let all = (0..20).map(|_| post(&app, &path, &as_owner, "k-1", environment("one")));
+    let mut first = 0;
+    for answer in futures::future::join_all(all).await {
+        let replayed = answer.headers.contains_key("idempotent-replayed");
+        match answer.status.as_u16() {
+            201 => first += u32::from(!replayed),
+            _ => assert_eq!(answer.expect(409)["error"]["details"]["reason"], "in_progress"),
+        }
+    }
+    assert_eq!((first, app.get(&path, &as_owner).await.expect(200)["pagination"]["total"].as_u64()), (1, Some(1)));
+}
+
+#[tokio::test]
 async fn a_repetition_is_told_where_to_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_str().unwrap().to_owned();
@@ -68,6 +86,12 @@ async fn another_identity_and_another_path_have_keys_of_their_own() {
         let answer = post(&app, &app.org(owner, path), &bearer(owner), "k-1", environment("one")).await;
         assert!(!answer.headers.contains_key("idempotent-replayed"));
         answer.expect(201);
+    }
+    let invited = json!({"email": "carl@example.com", "role": "analyst"});
+    for path in ["/users", "/users/invite"] {
+        let answer = post(&app, &app.org(&ann, path), &bearer(&ann), "k-1", invited.clone()).await;
+        assert!(!answer.headers.contains_key("idempotent-replayed"), "{path}");
+        assert_eq!(answer.status.as_u16(), if path == "/users" { 201 } else { 409 }, "{path}: {}", answer.body);
     }
 }
 

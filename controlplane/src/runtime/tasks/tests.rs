@@ -22,6 +22,8 @@ async fn a_key_has_one_live_task_and_a_new_one_once_that_has_ended() {
     let again = runtime.post("runtime/tasks", body.clone()).await;
     assert_eq!(again.headers["idempotent-replayed"], "true");
     assert_eq!(again.expect(200), first);
+    let blanks = json!({"kind": "build", "project_id": "p1", "work_item_key": "  issue-7 "});
+    assert_eq!(runtime.post("runtime/tasks", blanks).await.expect(200), first, "blanks tell no keys apart");
     let attempt = runtime.running(&first).await;
     let while_active = runtime.post("runtime/tasks", body.clone()).await.expect(200);
     assert_eq!((id(&while_active), &while_active["status"]), (id(&first), &json!("active")));
@@ -118,6 +120,32 @@ async fn cancelling_ends_the_task_and_its_attempt_once() {
     assert_eq!(reason(&done), (409, "attempt_cancelled"));
     let again = runtime.post(&format!("runtime/tasks/{}/attempts", id(&task)), Value::Null).await;
     assert_eq!(reason(&again), (409, "task_terminal"));
+}
+
+/// Whoever is first decides, and the other is told.
+#[tokio::test]
+async fn cancelled_and_completed_at_once_a_task_ends_in_one_way() {
+    let runtime = Runtime::start().await;
+    for round in 0..8 {
+        let task = runtime.task(json!({})).await;
+        let attempt = runtime.running(&task).await;
+        let path = format!("runtime/tasks/{}/cancel", id(&task));
+        let cancel = runtime.post(&path, Value::Null);
+        let complete = runtime.say(&attempt, "complete", json!({"outcome": "succeeded"}));
+        let (cancelled, completed) = if round % 2 == 0 {
+            futures::join!(cancel, complete)
+        } else {
+            let (completed, cancelled) = futures::join!(complete, cancel);
+            (cancelled, completed)
+        };
+        let ended = runtime.get(&format!("runtime/tasks/{}", id(&task))).await.expect(200);
+        let states = (ended["status"].as_str().unwrap(), ended["latest_attempt"]["status"].as_str().unwrap());
+        match (cancelled.status.as_u16(), completed.status.as_u16()) {
+            (200, 409) => assert_eq!((states, reason(&completed).1), (("cancelled", "cancelled"), "attempt_cancelled")),
+            (409, 200) => assert_eq!((states, reason(&cancelled).1), (("completed", "succeeded"), "task_terminal")),
+            both => panic!("{both:?}: {states:?}"),
+        }
+    }
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ use super::super::http::{BODY_BYTES_MAX, whole};
 use super::{Door, guest};
 use crate::Error;
 use crate::guest::Guest;
-use crate::tools::{self, Call, Told};
+use crate::tools::{self, Call, Choice, Told};
 
 const VERSIONS: &[ProtocolVersion] = &[
     ProtocolVersion::V_2024_11_05,
@@ -102,6 +102,7 @@ async fn enter(State(door): State<Door>, request: Request, next: Next) -> Respon
 async fn prepare(door: &Door, parts: &mut Parts, body: Body, request_id: &RequestId) -> Result<Bytes, Error> {
     let guest = guest::admit(door, &parts.headers, &parts.extensions, Origin::Mcp, request_id).await?;
     parts.extensions.insert(guest);
+    parts.extensions.insert(Choice::of(&parts.uri)?);
     if accepts_ours(&parts.headers) {
         parts.headers.insert(header::ACCEPT, BOTH);
     }
@@ -150,6 +151,11 @@ fn absent(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
+/// What [`enter`] has found out about a request.
+fn entered<T: Clone + Send + Sync + 'static>(context: &RequestContext<RoleServer>) -> Option<T> {
+    context.extensions.get::<Parts>()?.extensions.get::<T>().cloned()
+}
+
 /// What `rmcp` asks for each request.
 #[derive(Debug, Clone)]
 struct Server {
@@ -179,9 +185,11 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all().map(|row| row.tool.clone()).collect()))
+        let choice = entered::<Choice>(&context).unwrap_or_default();
+        let rows = tools::all().filter(|row| choice.holds(row));
+        Ok(ListToolsResult::with_all_items(rows.map(|row| row.tool.clone()).collect()))
     }
 
     // There is nothing of these: an empty list would promise that there could be.
@@ -238,13 +246,13 @@ impl ServerHandler for Server {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let choice = entered::<Choice>(&context).unwrap_or_default();
         let row = tools::by_name(&params.name)
+            .filter(|row| choice.holds(row))
             .ok_or_else(|| ErrorData::invalid_params(format!("there is no tool {}", params.name), None))?;
-        let entered = context.extensions.get::<Parts>().map(|parts| &parts.extensions);
-        let entered =
-            entered.and_then(|entered| Some((entered.get::<Guest>()?.clone(), entered.get::<Left>()?.clone())));
+        let caller = entered::<Guest>(&context).zip(entered::<Left>(&context));
         let (mut guest, Left(left)) =
-            entered.ok_or_else(|| ErrorData::internal_error("the caller is not known", None))?;
+            caller.ok_or_else(|| ErrorData::internal_error("the caller is not known", None))?;
         // The call's own context is nearer to who asks than that of its request, which a gateway may have sent.
         let said = Place::of(context.meta.get_traceparent(), context.meta.get_tracestate());
         guest.place = said.or_else(|| guest.place.clone());

@@ -101,3 +101,38 @@ async fn an_organization_waits_for_its_environments_to_go() {
     absent(&bench.world.api::<Organization>(), "acme").await;
     operator.stop().await;
 }
+
+/// As after an uninstall: the operator is gone, its finalizers are not. What to do then is in the chart's README.
+#[tokio::test]
+async fn without_an_operator_an_environment_goes_when_its_finalizer_is_taken_off_and_its_data_stays() {
+    const TAKEN_OFF: &str = r#"{"metadata":{"finalizers":null}}"#;
+    assert!(include_str!("../../../../charts/sluice/README.md").contains(TAKEN_OFF));
+    let bench = Bench::new("uninstalled").await;
+    let operator = bench.operator("one").await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    let claim = async || bench.world.api::<PersistentVolumeClaim>().get("acme-prod-data").await.unwrap().uid();
+    let before = claim().await;
+    operator.stop().await;
+    bench.delete_environment(&name).await;
+    bench.delete_organization("acme").await;
+    until(&bench.world.api::<Environment>(), &name, "deleted, and there", |it| {
+        it.metadata.deletion_timestamp.is_some()
+    })
+    .await;
+    for one in [format!("env/{name}"), "organizations.sluice.dev/acme".to_owned()] {
+        bench.world.kubectl(&["patch", &one, "--type=merge", "--patch", TAKEN_OFF]).await;
+    }
+    absent(&bench.world.api::<Environment>(), &name).await;
+    absent(&bench.world.api::<Organization>(), "acme").await;
+    eventually("only the volume is left", async || {
+        let left: Vec<_> = bench.all_children(&name).await.into_keys().collect();
+        left == ["PersistentVolumeClaim/acme-prod-data"]
+    })
+    .await;
+    let operator = bench.operator("two").await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    assert_eq!(claim().await, before, "the next of its name has its data");
+    operator.stop().await;
+}

@@ -64,6 +64,30 @@ async fn another_operator_takes_a_settled_cluster_over_without_a_write() {
     assert!(wrote.is_empty(), "{wrote:#?}");
 }
 
+/// As tools see it that hold what is there against what was applied: what is filled in is no difference.
+#[tokio::test]
+async fn an_environment_that_is_applied_again_differs_in_nothing() {
+    let bench = Bench::new("applied").await;
+    let operator = bench.operator("one").await;
+    bench.organization("acme").await;
+    let few = json!({"apiVersion": "sluice.dev/v1alpha1", "kind": "Environment", "metadata": {"name": "acme-prod"},
+        "spec": {"organizationRef": {"name": "acme"}, "slug": "prod", "name": "Prod"}});
+    let asked = async |what: &str| {
+        let mut arguments = vec!["--namespace", &bench.world.namespace, what, "--server-side"];
+        arguments.extend(["--field-manager=somebody", "--filename", "-"]);
+        kubernetes::commands::run("kubectl", &arguments, &few.to_string()).await
+    };
+    asked("apply").await.ok();
+    nothing_moves(&bench, &operator, "acme-prod").await;
+    let differs = asked("diff").await;
+    assert!(differs.success && differs.out.is_empty(), "{differs:?}");
+    let generation = async || bench.world.api::<Environment>().get("acme-prod").await.unwrap().metadata.generation;
+    let before = generation().await;
+    asked("apply").await.ok();
+    assert_eq!(generation().await, before);
+    operator.stop().await;
+}
+
 #[tokio::test]
 async fn a_paused_environment_is_left_alone() {
     let bench = Bench::new("paused").await;

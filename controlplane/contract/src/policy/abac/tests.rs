@@ -133,6 +133,44 @@ fn the_end_of_a_day_is_its_last_minute_too() {
     assert!(admit(&window("00:00", "24:00")).is_ok());
 }
 
+/// On the two days a year on which a clock is set anew, a window is of what the clock on the wall shows.
+#[test]
+fn a_window_follows_the_clock_on_the_days_on_which_it_is_changed() {
+    let berlin = |rule: AbacRule| AbacRule { timezone: Some("Europe/Berlin".into()), ..rule };
+    let window = |start: &str, end: &str| {
+        berlin(AbacRule { start: Some(start.into()), end: Some(end.into()), ..rule("TimeOfDay", &[], Action::Deny) })
+    };
+    let sunday = || berlin(rule("DayOfWeek", &["Sun"], Action::Deny));
+    for (rule, moment, effect) in [
+        // in spring three o'clock follows a minute before two
+        (window("01:30", "03:30"), "2026-03-29T00:29:59Z", Effect::Allow),
+        (window("01:30", "03:30"), "2026-03-29T00:30:00Z", Effect::Deny),
+        (window("01:30", "03:30"), "2026-03-29T00:59:59Z", Effect::Deny),
+        (window("01:30", "03:30"), "2026-03-29T01:00:00Z", Effect::Deny),
+        (window("01:30", "03:30"), "2026-03-29T01:30:00Z", Effect::Allow),
+        (window("02:00", "03:00"), "2026-03-29T01:00:00Z", Effect::Allow),
+        // in autumn the hour from two to three comes twice
+        (window("02:00", "03:00"), "2026-10-24T23:59:59Z", Effect::Allow),
+        (window("02:00", "03:00"), "2026-10-25T00:00:00Z", Effect::Deny),
+        (window("02:00", "03:00"), "2026-10-25T01:00:00Z", Effect::Deny),
+        (window("02:00", "03:00"), "2026-10-25T01:59:59Z", Effect::Deny),
+        (window("02:00", "03:00"), "2026-10-25T02:00:00Z", Effect::Allow),
+        // a day of 25 hours is one day
+        (sunday(), "2026-10-24T21:59:59Z", Effect::Allow),
+        (sunday(), "2026-10-24T22:00:00Z", Effect::Deny),
+        (sunday(), "2026-10-25T22:59:59Z", Effect::Deny),
+        (sunday(), "2026-10-25T23:00:00Z", Effect::Allow),
+    ] {
+        let when = moment.parse::<chrono::DateTime<chrono::Utc>>().unwrap();
+        let decided = decide(vec![rule.clone()], |context| context.when = when.into());
+        assert_eq!(decided, effect, "{rule:?} at {moment}");
+    }
+    for unknown in ["Mars/Olympus", "Europe/berlin/", "+02:00", ""] {
+        let rule = AbacRule { timezone: Some(unknown.into()), ..window("01:00", "02:00") };
+        assert!(admit(&rule).is_err(), "{unknown:?}");
+    }
+}
+
 #[test]
 fn deny_beats_read_only_beats_allow_and_the_exempt_are_not_concerned() {
     let rules = vec![rule("RoleIs", &["analyst"], Action::ReadOnly), rule("TableIs", &["payroll"], Action::Deny)];
