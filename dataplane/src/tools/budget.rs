@@ -244,6 +244,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    #[expect(clippy::unnecessary_wraps, reason = "a list may have no way to its rest")]
     fn numbered(shown: usize) -> Option<Rest> {
         Some(("from", json!(shown)))
     }
