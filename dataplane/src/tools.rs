@@ -51,7 +51,7 @@ use crate::thoughts::Thoughts;
 use crate::{Ask, Bounds, Error, Pipeline};
 
 pub use self::budget::Budget;
-pub use self::choice::Choice;
+pub use self::choice::ToolChoice;
 pub use self::telling::Told;
 
 static TABLE: LazyLock<Vec<Row>> = LazyLock::new(table::rows);

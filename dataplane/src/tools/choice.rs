@@ -11,18 +11,18 @@ use crate::Error;
 use crate::limits::invalid;
 
 #[derive(Debug, Deserialize)]
-struct Asked {
+struct WantedTools {
     tools: Option<String>,
 }
 
 /// Groups and names of the tools that a client wants; of one that does not say, all.
 #[derive(Debug, Clone, Default)]
-pub struct Choice(Option<BTreeSet<String>>);
+pub struct ToolChoice(Option<BTreeSet<String>>);
 
-impl Choice {
+impl ToolChoice {
     /// By `tools` of the URL, groups or names with commas between.
     pub fn of(url: &Uri) -> Result<Self, Error> {
-        let asked = Query::<Asked>::try_from_uri(url).map_err(|_| refused("what it is cannot be read"))?;
+        let asked = Query::<WantedTools>::try_from_uri(url).map_err(|_| refused("what it is cannot be read"))?;
         let Some(tools) = asked.0.tools else { return Ok(Self::default()) };
         let wanted: BTreeSet<String> = tools.split(',').map(|word| word.trim().to_owned()).collect();
         match wanted.iter().find(|word| !TABLE.iter().any(|row| is(row, word))) {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     fn chosen(url: &str) -> Option<Vec<String>> {
-        let choice = Choice::of(&url.parse().unwrap()).ok()?;
+        let choice = ToolChoice::of(&url.parse().unwrap()).ok()?;
         Some(all().filter(|row| choice.holds(row)).map(|row| row.tool.name.to_string()).collect())
     }
 

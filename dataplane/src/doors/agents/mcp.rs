@@ -39,7 +39,7 @@ use super::super::http::{BODY_BYTES_MAX, whole};
 use super::{Door, guest};
 use crate::Error;
 use crate::guest::Guest;
-use crate::tools::{self, Call, Choice, Told};
+use crate::tools::{self, Call, Told, ToolChoice};
 
 const VERSIONS: &[ProtocolVersion] = &[
     ProtocolVersion::V_2024_11_05,
@@ -102,7 +102,7 @@ async fn enter(State(door): State<Door>, request: Request, next: Next) -> Respon
 async fn prepare(door: &Door, parts: &mut Parts, body: Body, request_id: &RequestId) -> Result<Bytes, Error> {
     let guest = guest::admit(door, &parts.headers, &parts.extensions, Origin::Mcp, request_id).await?;
     parts.extensions.insert(guest);
-    parts.extensions.insert(Choice::of(&parts.uri)?);
+    parts.extensions.insert(ToolChoice::of(&parts.uri)?);
     if accepts_ours(&parts.headers) {
         parts.headers.insert(header::ACCEPT, BOTH);
     }
@@ -187,7 +187,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let choice = entered::<Choice>(&context).unwrap_or_default();
+        let choice = entered::<ToolChoice>(&context).unwrap_or_default();
         let rows = tools::all().filter(|row| choice.holds(row));
         Ok(ListToolsResult::with_all_items(rows.map(|row| row.tool.clone()).collect()))
     }
@@ -246,7 +246,7 @@ impl ServerHandler for Server {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let choice = entered::<Choice>(&context).unwrap_or_default();
+        let choice = entered::<ToolChoice>(&context).unwrap_or_default();
         let row = tools::by_name(&params.name)
             .filter(|row| choice.holds(row))
             .ok_or_else(|| ErrorData::invalid_params(format!("there is no tool {}", params.name), None))?;
