@@ -14,10 +14,15 @@ pub fn read(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Whether this run writes the golden files instead of comparing them.
+pub fn is_updated() -> bool {
+    std::env::var("UPDATE_GOLDEN").is_ok()
+}
+
 /// The committed file must be what the code prints. `UPDATE_GOLDEN=1` writes it instead.
 pub fn compare(name: &str, printed: &str) {
     let path = folder().join(name);
-    if std::env::var("UPDATE_GOLDEN").is_ok() {
+    if is_updated() {
         std::fs::write(&path, printed).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         return;
     }

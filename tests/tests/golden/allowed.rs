@@ -17,7 +17,8 @@ fn listed(name: &str) -> Found {
 }
 
 fn print(found: &Found) -> String {
-    let line = |(what, count): (&String, &usize)| if *count == 1 { format!("{what}\n") } else { format!("{what}: {count}\n") };
+    let line =
+        |(what, count): (&String, &usize)| if *count == 1 { format!("{what}\n") } else { format!("{what}: {count}\n") };
     found.iter().map(line).collect()
 }
 
@@ -26,14 +27,28 @@ pub fn only_shrinks(name: &str, found: &Found, advice: &str) {
     let listed = listed(name);
     let allowed = |what: &String| listed.get(what).copied().unwrap_or(0);
     let count = |what: &String| found.get(what).copied().unwrap_or(0);
-    let new: Found = found.iter().filter(|(what, count)| **count > allowed(what)).map(|(what, count)| (what.clone(), *count)).collect();
-    let gone: Found = listed.iter().filter(|(what, allowed)| **allowed > count(what)).map(|(what, count)| (what.clone(), *count)).collect();
-    if std::env::var("UPDATE_GOLDEN").is_ok() {
-        let kept = listed.iter().map(|(what, allowed)| (what.clone(), count(what).min(*allowed))).filter(|(_, count)| *count > 0);
+    let new: Found = found
+        .iter()
+        .filter(|(what, count)| **count > allowed(what))
+        .map(|(what, count)| (what.clone(), *count))
+        .collect();
+    let gone: Found = listed
+        .iter()
+        .filter(|(what, allowed)| **allowed > count(what))
+        .map(|(what, count)| (what.clone(), *count))
+        .collect();
+    if golden::is_updated() {
+        let kept = listed
+            .iter()
+            .map(|(what, allowed)| (what.clone(), count(what).min(*allowed)))
+            .filter(|(_, count)| *count > 0);
         std::fs::write(golden::folder().join(name), print(&kept.collect())).unwrap();
     } else {
         let lines = print(&gone);
-        assert!(gone.is_empty(), "these are fewer now, so delete them from tests/golden/{name}, or lower their number:\n{lines}");
+        assert!(
+            gone.is_empty(),
+            "these are fewer now, so delete them from tests/golden/{name}, or lower their number:\n{lines}"
+        );
     }
     assert!(new.is_empty(), "{advice}; these are new, and tests/golden/{name} may not grow:\n{}", print(&new));
 }

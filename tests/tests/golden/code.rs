@@ -65,7 +65,7 @@ impl Crate {
 
 fn read(folder: &str, file: &str, name: Name, modules: &mut BTreeMap<Name, Module>) {
     let text = std::fs::read_to_string(Path::new("..").join(file)).unwrap();
-    let tokens = without_tests(tokens(&text));
+    let tokens = without_tests(&tokens(&text));
     for item in tokens.windows(3).filter(|item| item[0] == "mod" && item[2] == ";") {
         let child = [name.as_slice(), &[item[1].clone()]].concat();
         read(folder, &format!("{folder}/{}.rs", child.join("/")), child, modules);
@@ -76,28 +76,28 @@ fn read(folder: &str, file: &str, name: Name, modules: &mut BTreeMap<Name, Modul
 /// Finds what the module imports and names, as paths from the root of the crate.
 fn find_paths(name: &Name, module: &mut Module, names: &BTreeSet<Name>) {
     let tokens = std::mem::take(&mut module.tokens);
-    let (mut exported, mut named) = (Vec::new(), Vec::new());
+    let (mut exported, mut mentioned) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < tokens.len() {
         let before = at.checked_sub(1).map_or("", |before| tokens[before].as_str());
         if tokens[at] == "use" && tokens[at + 1] != "<" {
             let is_exported = before == "pub" || before == ")";
-            at = tree(&tokens, at + 1, Vec::new(), if is_exported { &mut exported } else { &mut named });
+            at = tree(&tokens, at + 1, Vec::new(), if is_exported { &mut exported } else { &mut mentioned });
         } else {
             let path = straight(&tokens[at..]);
             at += (2 * path.len()).saturating_sub(1).max(1);
             if path.len() > 1 && before != "::" {
-                named.push((path, String::new()));
+                mentioned.push((path, String::new()));
             }
         }
     }
-    let imports: Vec<_> = exported.iter().chain(&named).filter(|(_, local)| !local.is_empty()).cloned().collect();
+    let imports: Vec<_> = exported.iter().chain(&mentioned).filter(|(_, local)| !local.is_empty()).cloned().collect();
     for (path, local) in imports {
         if let Some(path) = absolute(name, &path, names, &BTreeMap::new()) {
             module.imports.insert(local, path);
         }
     }
-    module.paths = named.iter().filter_map(|(path, _)| absolute(name, path, names, &module.imports)).collect();
+    module.paths = mentioned.iter().filter_map(|(path, _)| absolute(name, path, names, &module.imports)).collect();
     module.tokens = tokens;
 }
 

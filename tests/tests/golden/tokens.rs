@@ -29,9 +29,9 @@ fn token(text: &str) -> usize {
         if after[hashes..].starts_with('"') {
             return word + if text[..word].contains('r') { raw_string(after, hashes) } else { quoted(after, '"') };
         }
-        if after.starts_with('\'') {
-            let is_char = after[1..].starts_with('\\') || after.chars().nth(2) == Some('\'');
-            return word + if is_char { quoted(after, '\'') } else { 1 + token(&after[1..]) };
+        if let Some(inside) = after.strip_prefix('\'') {
+            let is_char = inside.starts_with('\\') || inside.chars().nth(1) == Some('\'');
+            return word + if is_char { quoted(after, '\'') } else { 1 + token(inside) };
         }
     }
     match word {
@@ -57,15 +57,15 @@ fn quoted(text: &str, quote: char) -> usize {
 }
 
 /// Leaves out every item that is compiled for tests only.
-pub fn without_tests(tokens: Vec<String>) -> Vec<String> {
+pub fn without_tests(tokens: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        let attribute = if tokens[at] == "#" { closed(&tokens, at + 1) } else { at };
+        let attribute = if tokens[at] == "#" { closed(tokens, at + 1) } else { at };
         let words = &tokens[at..attribute];
         let of_tests = words.len() > 3 && words[2] == "cfg" && words.iter().any(|word| word == "test");
         if of_tests && !words.iter().any(|word| word == "not") {
-            at = item_end(&tokens, attribute);
+            at = item_end(tokens, attribute);
         } else {
             kept.push(tokens[at].clone());
             at += 1;
@@ -117,6 +117,7 @@ fn strings_and_comments_hide_no_code() {
 
 #[test]
 fn items_of_tests_are_left_out() {
-    let text = "#[cfg(test)] #[allow(x)] mod tests { fn a() {} } #[cfg(not(test))] fn b() {} #[cfg(test)] mod c; fn d() {}";
-    assert_eq!(without_tests(tokens(text)), tokens("#[cfg(not(test))] fn b() {} fn d() {}"));
+    let text =
+        "#[cfg(test)] #[allow(x)] mod tests { fn a() {} } #[cfg(not(test))] fn b() {} #[cfg(test)] mod c; fn d() {}";
+    assert_eq!(without_tests(&tokens(text)), tokens("#[cfg(not(test))] fn b() {} fn d() {}"));
 }

@@ -13,7 +13,8 @@ fn tables() -> BTreeSet<String> {
     let files = std::fs::read_dir("../controlplane/migrations").unwrap();
     let texts = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap().to_lowercase());
     let made = |text: String| {
-        let words: Vec<_> = text.split_whitespace().filter(|word| !["if", "not", "exists", "unlogged"].contains(word)).collect();
+        let words: Vec<_> =
+            text.split_whitespace().filter(|word| !["if", "not", "exists", "unlogged"].contains(word)).collect();
         let tables = words.windows(3).filter(|words| words[0] == "create" && words[1] == "table");
         tables.map(|words| name(words[2])).collect::<Vec<_>>()
     };
@@ -28,7 +29,8 @@ fn name(word: &str) -> String {
 /// The words behind which a statement names the table that it changes.
 fn written(statement: &str) -> Vec<String> {
     let text = statement.to_lowercase();
-    let words: Vec<_> = text.split(|c: char| c.is_whitespace() || c == '"' || c == '(').filter(|word| !word.is_empty()).collect();
+    let words: Vec<_> =
+        text.split(|c: char| c.is_whitespace() || c == '"' || c == '(').filter(|word| !word.is_empty()).collect();
     let behind = |at: usize| words.get(at).map(|word| name(word));
     let table = |(at, word): (usize, &&str)| match (*word, words.get(at + 1).copied()) {
         ("insert", Some("into")) | ("delete", Some("from")) => behind(at + 2),
@@ -60,7 +62,8 @@ fn a_table_is_written_by_one_module() {
     let unwritten: Vec<_> = tables.iter().filter(|table| !writers.contains_key(*table)).collect();
     assert!(unwritten.is_empty(), "no statement that writes these tables was found: {unwritten:?}");
     let shared = writers.into_iter().filter(|(_, modules)| modules.len() > 1);
-    let lines = shared.flat_map(|(table, modules)| modules.into_iter().map(move |module| (format!("{table} {module}"), 1)));
+    let lines =
+        shared.flat_map(|(table, modules)| modules.into_iter().map(move |module| (format!("{table} {module}"), 1)));
     only_shrinks("shared_tables.txt", &lines.collect(), "call the module that owns the table");
 }
 
