@@ -54,6 +54,7 @@ it(
 
       await rowOf(page, name).getByRole('button', { name: 'Resume' }).click()
       await press(page, 'Resume', 'Resume')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
       await becomes(page, name, 'active')
       await expect.poll(() => asked(page, envId, 'select * from tree'), SECONDS).toBe(200)
 
@@ -65,8 +66,8 @@ it(
       expect(await violations(page)).toEqual([])
       await page.getByRole('dialog', { name: deletion }).getByRole('textbox').fill(name)
       await press(page, 'Delete it', deletion)
-      await rowOf(page, name).waitFor({ state: 'detached' })
-      expect(await page.locator('option', { hasText: name }).count()).toBe(0)
+      await rowOf(page, name).getByText('decommissioning', { exact: true }).waitFor()
+      expect(await rowOf(page, name).getByRole('button').count()).toBe(0)
       expect(await asked(page, envId, 'select * from tree')).not.toBe(200)
     }),
   180_000,
