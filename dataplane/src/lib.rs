@@ -8,43 +8,27 @@
 //! statement means (`sql`); how it runs (`engine`).
 #![forbid(unsafe_code)]
 
-pub mod answer;
-pub mod ask;
-pub mod branches;
-pub mod catalogue;
-pub mod certificates;
-pub mod config;
-mod detached;
-pub mod doors;
+pub mod agents;
+pub mod request;
+pub mod server;
+pub mod storage;
+pub mod protocols;
 pub mod encode;
-pub mod ending;
+pub mod shutdown;
 pub mod error;
 pub mod governance;
-pub mod guest;
 mod last_shown;
 mod limits;
-mod making;
-pub mod memory;
 pub mod metrics;
 pub mod model;
-mod own_tables;
-pub mod ownership;
 pub mod pipeline;
-pub mod plane;
-pub mod process;
-pub mod runtime_tables;
-pub mod sessions;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-pub mod thoughts;
-pub mod tools;
-pub mod trail;
-pub mod triggers;
 
-pub use answer::{Answer, Column, Command, Description, Rows, Totals};
-pub use ask::{AgentName, Ask, Bounds, Declared, Names};
-pub use ending::Ending;
+pub use request::answer::{Answer, Column, Command, Description, Rows, Totals};
+pub use request::ask::{AgentName, Ask, Bounds, Declared, Names};
+pub use shutdown::Ending;
 pub use error::Error;
 pub use pipeline::{AsOf, Pipeline};
-pub use plane::{DataPlane, Running, StartError};
-pub use sessions::{Admitted, Sessions};
+pub use server::plane::{DataPlane, Running, StartError};
+pub use governance::sessions::{Admitted, Sessions};

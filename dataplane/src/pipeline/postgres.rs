@@ -6,11 +6,13 @@ use std::sync::Arc;
 use contract::policy::abac::Operation;
 use futures::stream;
 
-use super::asked::Asked;
-use super::{Pipeline, Query, Result, policy, shown};
-use crate::answer::{Answer, Column, Command, Description, Rows};
-use crate::catalogue::{Listed, Question, Seen, Sort};
-use crate::trail::Trail;
+use super::authorization::policy_request::Asked;
+use super::{Pipeline, Query, Result};
+use super::stages::policy;
+use super::authorization::visible_catalog;
+use crate::request::answer::{Answer, Column, Command, Description, Rows};
+use crate::storage::catalogue::{Listed, Question, Seen, Sort};
+use crate::request::trail::Trail;
 
 /// What PostgreSQL's functions say of settings; a door that keeps a session answers for it itself.
 const SETTINGS: [(&str, &str); 7] = [
@@ -97,9 +99,9 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     asked.permitted(&[], &[Operation::Select], &Trail::new())?;
     let engine = pipeline.engine()?;
     let known = pipeline.remembered.tables.of(&engine, query, &rules).await?.known;
-    let seen = shown::seen(&asked, &known);
+    let seen = visible_catalog::seen(&asked, &known);
     let mut names = policy::names(query, &rules);
-    shown::narrow(&mut names, &asked, &known);
+    visible_catalog::narrow(&mut names, &asked, &known);
     let mut schemas: Vec<String> = seen.schemas().collect();
     schemas.sort();
     let tables = seen.tables().map(|table| Listed {

@@ -80,7 +80,7 @@ pub fn main() -> ExitCode {
     }
     let Sluice { command, up } = Sluice::parse();
     match command.unwrap_or(Command::Up(up)) {
-        Command::Engine => dataplane::process::engine(),
+        Command::Engine => dataplane::server::process::engine(),
         Command::Kubectl(plugin) => kubectl::run(plugin),
         Command::SeedTpch { data, extension, scale } => {
             ended(engine::seed::tpch(&data, &extension, scale).map_err(|error| error.to_string()))
@@ -127,7 +127,7 @@ fn on_runtime<F: Future<Output = Result<(), String>>>(work: impl FnOnce(Log) -> 
     let log = Log::start(std::io::stderr);
     // One crypto provider, named before the first handshake; a second call is no harm.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match dataplane::process::runtime() {
+    match dataplane::server::process::runtime() {
         Ok(runtime) => ended(runtime.block_on(work(log))),
         Err(error) => ended(Err(error.to_string())),
     }

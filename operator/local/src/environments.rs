@@ -15,7 +15,7 @@ use contract::EnvId;
 use contract::wire::{TIMEOUT_MS_MAX, Who, environment_name};
 use controlplane::identity::Authority;
 use controlplane::provisioner::{Placement, Provision, ProvisionError, Provisioner};
-use dataplane::config::{EngineSettings, Listeners, Patience, Settings, TOOL_RESULT_BYTES};
+use dataplane::server::config::{EngineSettings, Listeners, Patience, Settings, TOOL_RESULT_BYTES};
 use dataplane::governance::link::TlsIdentity;
 use dataplane::model::ModelSettings;
 use dataplane::{DataPlane, Running};

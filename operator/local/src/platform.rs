@@ -183,7 +183,7 @@ impl Platform {
         settings.audit_store = Some(config.audit_store.clone().unwrap_or_else(archive));
         settings.v2_runtime_enabled = true;
         let control_tracer = tracer(config, &means, controlplane::process::SERVICE)?;
-        let data_tracer = tracer(config, &means, dataplane::process::SERVICE)?;
+        let data_tracer = tracer(config, &means, dataplane::server::process::SERVICE)?;
         let demo = DemoPlace {
             pgwire: config.pgwire(),
             tools: config.tools(),

@@ -6,10 +6,8 @@ use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 
-use dataplane::doors::pgwire::lex;
-use reedline::{
-    FileBackedHistory, Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal, ValidationResult, Validator,
-};
+use dataplane::protocols::pgwire::lex;
+use reedline::{FileBackedHistory, Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal, ValidationResult, Validator};
 
 use super::Asking;
 use crate::client::output::notice;
