@@ -22,14 +22,11 @@ use tokio_util::task::TaskTracker;
 use super::follow::{Follow, Sight};
 use super::read::{self, Owned, SeenChild, label};
 use super::secret::SeenSecret;
-use super::{
-    Entry, Guarded, Index, Item, KnownEnvironment, PackedChild, Place, Stores, Synced, Trimmed, environment_of,
-    organization_of, wake,
-};
-use crate::environment::child::Kind;
-use crate::events::Events;
+use super::{Entry, Guarded, Index, Item, KnownEnvironment, PackedChild, Place, Stores, Synced, Trimmed, environment_of, organization_of, wake};
+use crate::objects::child::Kind;
+use crate::cluster::events::Events;
 use crate::metrics::Metrics;
-use crate::queue::Queue;
+use crate::cluster::queue::Queue;
 
 /// What every watch needs.
 #[derive(Clone)]
