@@ -6,8 +6,9 @@ use contract::SqlAnalyzer;
 use contract::analyzer::{FilterError, NamedTable, StatementUse};
 use contract::policy::abac;
 
-use crate::error::{Error, Kind};
-use crate::{Operation, STACK_BYTES, TableUse, filter, layout, parse};
+use crate::ast::error::{Error, Kind};
+use crate::{Operation, STACK_BYTES, TableUse, layout, parse};
+use crate::govern::filter;
 
 /// Reads texts of the dialect for the control plane.
 #[derive(Debug, Clone, Copy, Default)]

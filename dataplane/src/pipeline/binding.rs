@@ -12,7 +12,7 @@ use contract::policy::abac::{Operation, names_table};
 use contract::policy::{Policies, TableRef};
 use contract::{Governance, own_tables};
 use engine::{Engine, Kind, Outcome, Session, Statement};
-use sql::definition;
+use sql::catalog::definition;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog_snapshot::Seen;
@@ -135,7 +135,7 @@ impl Trial<'_> {
         let Some(table) = seen.known.get(schema, name) else {
             return Ok(()); // a view: whoever reads it is refused, whatever the filter says
         };
-        let (schema, name) = (sql::quote::name(&table.schema), sql::quote::name(&table.name));
+        let (schema, name) = (sql::ast::quote::name(&table.schema), sql::ast::quote::name(&table.name));
         let statement = sql::parse(&format!("SELECT 1 FROM {schema}.{name} LIMIT 0"))?;
         let resolved = sql::resolve(statement, &seen.known, &sql::Names::new(self.database))?;
         let mut rules = sql::Rules::default();

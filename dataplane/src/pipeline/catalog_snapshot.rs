@@ -176,7 +176,7 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
             sequence: c.sequence.clone(),
         });
         let known = known.with_counters(counters.collect());
-        if table.schema == sql::names::TEMPORARY_SCHEMA { known.temporary() } else { known }
+        if table.schema == sql::ast::names::TEMPORARY_SCHEMA { known.temporary() } else { known }
     });
     let mut known = sql::Catalog::new(tables);
     if has_runtime {
@@ -185,9 +185,9 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
     read.schemas.iter().for_each(|schema| known.add_schema(schema));
     for entry in &read.definitions {
         let kind = match entry.kind {
-            engine::DefinitionKind::View => sql::definition::Kind::View,
-            engine::DefinitionKind::Function => sql::definition::Kind::Function,
-            engine::DefinitionKind::Sequence => sql::definition::Kind::Sequence,
+            engine::DefinitionKind::View => sql::catalog::definition::Kind::View,
+            engine::DefinitionKind::Function => sql::catalog::definition::Kind::Function,
+            engine::DefinitionKind::Sequence => sql::catalog::definition::Kind::Sequence,
         };
         let columns = entry.columns.iter().map(column).collect();
         let comment = comment(entry.comment.as_deref());

@@ -155,7 +155,7 @@ fn imagined(run_as: RunAs, asks: &Caller, now: contract::Timestamp) -> Result<As
 
 /// Whether it is policies, or the role, that the statement fails of, and not its text.
 pub(super) fn denies(error: &Error) -> bool {
-    use sql::error::Kind;
+    use sql::ast::error::Kind;
     match error {
         Error::Sql(error) => matches!(
             error.kind,

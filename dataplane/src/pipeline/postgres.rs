@@ -26,12 +26,12 @@ const SETTINGS: [(&str, &str); 7] = [
 ];
 
 /// The question that the query is, if it is one.
-pub(super) fn question(pipeline: &Pipeline, query: &Query) -> Option<sql::postgres::Question> {
+pub(super) fn question(pipeline: &Pipeline, query: &Query) -> Option<sql::compile::postgres::Question> {
     let rules = pipeline.rules().ok()?;
-    sql::postgres::question(&query.ask.sql, &policy::names(query, &rules).database)
+    sql::compile::postgres::question(&query.ask.sql, &policy::names(query, &rules).database)
 }
 
-pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::postgres::Question) -> Result<Answer> {
+pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::compile::postgres::Question) -> Result<Answer> {
     let seen = seen(pipeline, query).await?;
     let question = Question {
         sql: &asked.sql,
@@ -62,7 +62,7 @@ pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::post
 pub(super) async fn describe(
     pipeline: &Pipeline,
     query: &Query,
-    asked: &sql::postgres::Question,
+    asked: &sql::compile::postgres::Question,
 ) -> Result<Description> {
     let seen = seen(pipeline, query).await?;
     let question =
@@ -114,9 +114,9 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     });
     let defined = seen.definitions().into_iter().map(|one| Listed {
         sort: match one.kind {
-            sql::definition::Kind::View => Sort::View,
-            sql::definition::Kind::Sequence => Sort::Sequence,
-            sql::definition::Kind::Function => Sort::Function,
+            sql::catalog::definition::Kind::View => Sort::View,
+            sql::catalog::definition::Kind::Sequence => Sort::Sequence,
+            sql::catalog::definition::Kind::Function => Sort::Function,
         },
         schema: one.schema.clone(),
         name: one.name.clone(),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use contract::governance::HexKey;
 use contract::runtime_tables::{Column, Kind, SCHEMA, Table};
 use engine::{Engine, Session, Statement, Value};
-use sql::quote;
+use sql::ast::quote;
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;

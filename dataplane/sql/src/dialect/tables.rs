@@ -10,7 +10,7 @@ use sqlparser::ast::{
 
 use super::{Context, compose};
 use crate::ast::visit_expressions_mut;
-use crate::error::Error;
+use crate::ast::error::Error;
 
 /// Clauses of a select the engine does not have.
 pub(super) fn refuse(select: &Select) -> Result<(), Error> {

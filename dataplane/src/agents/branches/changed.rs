@@ -9,7 +9,7 @@ use contract::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sql::quote;
+use sql::ast::quote;
 
 use super::merging::{is_as_it_was, masked, sees_all};
 use super::store::{self, path};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use sql::quote;
+use sql::ast::quote;
 
 use super::merging::{masked, sees_all};
 use super::store::{self, path};

@@ -15,7 +15,7 @@ mod keyless;
 
 use std::collections::BTreeSet;
 
-use sql::quote;
+use sql::ast::quote;
 
 use super::conflict::{Granularity, Rules, conflict_id, take, take_of_table};
 use super::store::path;

@@ -8,7 +8,7 @@
 use contract::Timestamp;
 use engine::Value;
 use serde::Deserialize;
-use sql::quote;
+use sql::ast::quote;
 
 use super::Branch;
 use super::conflict::{Conflict, Rules, conflict_id, take};

@@ -4,7 +4,7 @@ use contract::Timestamp;
 use contract::policy::abac::Operation;
 use engine::Value;
 use serde::Deserialize;
-use sql::quote;
+use sql::ast::quote;
 
 use super::{Branch, Copied, Fresh, KEPT_DAYS, Status, TABLE, Wanted, key, merging, remembered};
 use crate::Error;

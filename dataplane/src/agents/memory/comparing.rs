@@ -11,7 +11,7 @@ use engine::{Compared, Comparing, Comparison};
 
 use super::{Said, embedding, score};
 
-const _: () = assert!(sql::meaning::DIMENSIONS as usize == embedding::DIMENSIONS);
+const _: () = assert!(sql::compile::meaning::DIMENSIONS as usize == embedding::DIMENSIONS);
 
 const TEXTS_MAX: usize = 10_000;
 /// As of a memory's content.
@@ -21,7 +21,7 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const TOO_MANY: &str = "a comparison by meaning takes at most 10000 different texts of up to 64 KiB, 16 MiB in all";
 
 pub fn comparing() -> Comparing {
-    Comparing { dimensions: sql::meaning::DIMENSIONS, make: || Box::new(Call::default()) }
+    Comparing { dimensions: sql::compile::meaning::DIMENSIONS, make: || Box::new(Call::default()) }
 }
 
 /// The texts that one call has met.

@@ -87,7 +87,7 @@ pub async fn enforce(call: Call, question: Question) -> Result<Judgement, Error>
 fn statements(question: &Question) -> Vec<String> {
     let table = question.table.as_ref().map(|table| {
         let (schema, name) = table.rsplit_once('.').unwrap_or(("main", table));
-        format!("select 1 as one from {}.{}", sql::quote::name(schema), sql::quote::name(name))
+        format!("select 1 as one from {}.{}", sql::ast::quote::name(schema), sql::ast::quote::name(name))
     });
     let named: Vec<_> = question.query.iter().cloned().chain(table).collect();
     if named.is_empty() { vec!["select 1 as one".to_owned()] } else { named }

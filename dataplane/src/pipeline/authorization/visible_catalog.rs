@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use contract::policy::{TableRef, filters_on, masks_on};
 use contract::{Caller, Governance, Role};
-use sql::definition::Kind;
+use sql::catalog::definition::Kind;
 
 use super::policy_request::{Asked, table_ref};
 use super::capability::Own;
@@ -39,7 +39,7 @@ impl Pipeline {
         let (whence, when) = (ask.into(), now.into());
         let asked = Asked { rules: &rules, caller: &caller, agent: &agent, whence, writes: false, when };
         let read = self.catalog().await?;
-        let theirs = read.tables.iter().filter(|table| table.schema != sql::names::TEMPORARY_SCHEMA);
+        let theirs = read.tables.iter().filter(|table| table.schema != sql::ast::names::TEMPORARY_SCHEMA);
         let theirs = theirs.filter(|table| !(rules.runtime && runtime::is_its_schema(&table.schema)));
         let seen = theirs.filter_map(|table| {
             let path = format!("{}.{}", table.schema, table.name);

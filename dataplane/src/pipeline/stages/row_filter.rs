@@ -13,7 +13,7 @@ use contract::policy::{self, MaskFunction, TableRef, filters_for, filters_on, ma
 use contract::report::Verdict;
 use contract::{Governance, Role};
 use moka::sync::Cache;
-use sql::filter::Template;
+use sql::govern::filter::Template;
 
 use crate::pipeline::Result;
 use crate::pipeline::authorization::policy_request::table_ref;
@@ -89,7 +89,7 @@ pub(in crate::pipeline) fn apply(
 /// A denied column is told of by name to who has named it: `*` tells of none.
 fn unless_written(error: sql::Error, text: &str) -> Error {
     match error.kind {
-        sql::error::Kind::DeniedColumn { table, column }
+        sql::ast::error::Kind::DeniedColumn { table, column }
             if !text.to_ascii_lowercase().contains(&column.to_ascii_lowercase()) =>
         {
             let message =

@@ -215,7 +215,7 @@ fn unparsed(query: &Query, error: engine::Error) -> Error {
 /// Functions that only the rewrite may call: a mask, a refusal raised where a row reaches it, and what
 /// compares by meaning or by a pattern.
 const OURS: [&str; 5] =
-    ["sluice_mask_hash", "error", sql::dialect::LIKE, sql::meaning::LIKENESS, sql::meaning::VECTOR_LIKENESS];
+    ["sluice_mask_hash", "error", sql::dialect::LIKE, sql::compile::meaning::LIKENESS, sql::compile::meaning::VECTOR_LIKENESS];
 
 pub(in crate::pipeline) fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<()> {
     let Some(found) = &parsed.tables else {
@@ -234,7 +234,7 @@ pub(in crate::pipeline) fn compare(parsed: &engine::Parsed, emitted: &[String], 
         return Err(Error::Unverified { why: format!("tables found {found:?}, emitted {emitted:?}") });
     }
     let unlisted =
-        |name: &&String| sql::functions::class(name).is_none_or(|class| class == sql::functions::Class::Denied);
+        |name: &&String| sql::functions::catalogue::class(name).is_none_or(|class| class == sql::functions::catalogue::Class::Denied);
     let callers = |name: &&String| !OURS.contains(&name.as_str());
     match parsed.functions.iter().flatten().filter(callers).find(unlisted) {
         Some(name) => Err(Error::Unverified { why: format!("function {name} is not on the list") }),

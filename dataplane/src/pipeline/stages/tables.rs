@@ -128,7 +128,7 @@ pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(St
 
 /// Whether the path is that of a table of a client's transaction.
 pub(super) fn is_temporary(path: &str) -> bool {
-    path.split_once('.').is_some_and(|(schema, _)| schema == sql::names::TEMPORARY_SCHEMA)
+    path.split_once('.').is_some_and(|(schema, _)| schema == sql::ast::names::TEMPORARY_SCHEMA)
 }
 
 /// The policy's word for what the parser found.

@@ -170,7 +170,7 @@ impl Settings {
         }
         let lower = name.to_lowercase();
         let Some(known) = find(&lower) else {
-            if sql::settings::is_one(&lower) || matches!(&*lower, "role" | "session authorization") {
+            if sql::functions::settings::is_one(&lower) || matches!(&*lower, "role" | "session authorization") {
                 return Err(Failure::new(Code::Forbidden, format!("setting {lower} cannot be changed")));
             }
             let literal = value.map(|text| Arc::new(Literal { text: text.to_owned(), written }));

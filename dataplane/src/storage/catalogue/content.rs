@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use engine::{Session, Statement};
-use sql::quote;
+use sql::ast::quote;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
@@ -56,7 +56,7 @@ const DERIVED: &str = include_str!("derived.sql");
 const ROWS_MAX: usize = 500;
 
 static TABLES: LazyLock<HashSet<String>> =
-    LazyLock::new(|| sql::postgres::relations().map(|relation| relation.stored()).collect());
+    LazyLock::new(|| sql::compile::postgres::relations().map(|relation| relation.stored()).collect());
 
 static DEFINED: LazyLock<HashSet<String>> = LazyLock::new(|| {
     let names = FUNCTIONS.lines().filter_map(|line| line.strip_prefix("create macro "));
@@ -86,7 +86,7 @@ pub async fn fill(session: &mut Session, seen: &Seen, deadline: Instant) -> Resu
 
 fn statements(seen: &Seen) -> Vec<String> {
     let rows = Rows::of(seen);
-    let mut all: Vec<String> = sql::postgres::relations().map(|relation| created(&relation)).collect();
+    let mut all: Vec<String> = sql::compile::postgres::relations().map(|relation| created(&relation)).collect();
     all.extend(rows.variables().into_iter().map(|(name, value)| format!("set variable {name} = {value}")));
     all.extend(split(FUNCTIONS));
     all.extend(rows.tables().iter().flat_map(inserted));
@@ -104,8 +104,8 @@ fn split(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// A table of PostgreSQL: what is not said is 0 or false, as there.
-fn created(relation: &sql::postgres::Relation) -> String {
-    use sql::postgres::Sort;
+fn created(relation: &sql::compile::postgres::Relation) -> String {
+    use sql::compile::postgres::Sort;
     let is_pg = relation.schema == "pg_catalog";
     let column = |(name, sort): (&str, Sort)| {
         let (kind, default) = match sort {

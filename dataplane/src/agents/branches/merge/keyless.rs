@@ -5,7 +5,7 @@
 //! it is one conflict, which no strategy decides. Its id is of what both sides have changed, so that nobody decides of
 //! rows that came after they looked.
 
-use sql::quote;
+use sql::ast::quote;
 
 use super::Plan;
 

@@ -20,7 +20,7 @@ const WARNING_BYTES_MAX: usize = 1_000;
 
 /// Is it the text that is wrong? Nothing that was refused, and nothing about its values.
 pub(super) fn concerns(error: &Error) -> bool {
-    use sql::error::Kind;
+    use sql::ast::error::Kind;
     match error {
         Error::ColumnMissing { .. } => true,
         Error::Sql(error) => matches!(
@@ -85,13 +85,13 @@ mod tests {
             Error::ReadsOnly,
             Error::RowRefused,
             Error::Unverified { why: "tables differ".to_owned() },
-            denied(sql::error::Kind::DeniedFunction { name: "read_text".to_owned() }),
-            denied(sql::error::Kind::DeniedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
-            denied(sql::error::Kind::MaskedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
+            denied(sql::ast::error::Kind::DeniedFunction { name: "read_text".to_owned() }),
+            denied(sql::ast::error::Kind::DeniedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
+            denied(sql::ast::error::Kind::MaskedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
         ] {
             assert!(!concerns(&error), "{error:?}");
         }
-        assert!(concerns(&denied(sql::error::Kind::Syntax)));
+        assert!(concerns(&denied(sql::ast::error::Kind::Syntax)));
     }
 
     #[test]

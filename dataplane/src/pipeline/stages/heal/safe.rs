@@ -4,7 +4,7 @@
 //! in letter case alone. Another table, column or function is never taken, however alike its name is.
 
 use contract::Governance;
-use sql::error::Kind;
+use sql::ast::error::Kind;
 
 use super::super::tables::{self, Extracted};
 use crate::pipeline::{Pipeline, Query};
@@ -26,7 +26,7 @@ pub(super) async fn corrected(pipeline: &Pipeline, query: &Query, rules: &Govern
     let (text, variables) = (&query.ask.sql, &query.ask.names.variables);
     let (sql, wrong, right) = match error {
         Error::Sql(sql::Error { kind: Kind::Syntax, .. }) => {
-            let sql::heal::Respelt { sql, wrong, right } = sql::heal::respelt(text, variables)?;
+            let sql::compile::heal::Respelt { sql, wrong, right } = sql::compile::heal::respelt(text, variables)?;
             (sql, wrong, right.to_uppercase())
         }
         Error::Sql(sql::Error { kind: Kind::TableNotFound { schema, name, .. }, .. }) if !name.is_ascii() => {
@@ -55,7 +55,7 @@ fn recased(text: &str, wrong: &str, names: Vec<String>) -> Option<(String, Strin
     if fitting.next().is_some() {
         return None;
     }
-    Some((sql::heal::renamed(text, wrong, &right)?, wrong.to_owned(), right))
+    Some((sql::compile::heal::renamed(text, wrong, &right)?, wrong.to_owned(), right))
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl Sight {
             name: name.to_owned(),
         };
         let tables = seen.tables().map(|table| relation(&table.schema, &table.name, &table.columns));
-        let views = seen.definitions().into_iter().filter(|one| one.kind == sql::definition::Kind::View);
+        let views = seen.definitions().into_iter().filter(|one| one.kind == sql::catalog::definition::Kind::View);
         let views = views.map(|view| relation(&view.schema, &view.name, &view.columns));
         Ok(Self { relations: tables.chain(views).collect(), home: query.ask.names.schema.clone() })
     }
@@ -89,9 +89,9 @@ impl Sight {
 }
 
 fn line(schema: &str, name: &str, columns: &[sql::Column]) -> String {
-    let column = |column: &sql::Column| format!("{} {}", sql::quote::name(&column.name), column.type_name);
+    let column = |column: &sql::Column| format!("{} {}", sql::ast::quote::name(&column.name), column.type_name);
     let columns: Vec<_> = columns.iter().take(COLUMNS_MAX).map(column).collect();
-    format!("{}.{} ({})", sql::quote::name(schema), sql::quote::name(name), columns.join(", "))
+    format!("{}.{} ({})", sql::ast::quote::name(schema), sql::ast::quote::name(name), columns.join(", "))
 }
 
 /// Those that are named first, then the others by their paths, as many as fit.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use contract::Governance;
 use contract::body::TEXT_CHARACTERS_MAX;
-use sql::error::Kind;
+use sql::ast::error::Kind;
 
 use super::super::tables::{self, Extracted};
 use crate::pipeline::{Pipeline, Query};
@@ -63,7 +63,7 @@ async fn of_column(pipeline: &Pipeline, query: &Query, rules: &Governance, name:
     let Extracted { statement, .. } = tables::extract(text, variables, &Trail::new()).ok()?;
     let columns = Sight::of(pipeline, query, rules).await.ok()?.columns(statement.tables());
     let hint = among(name, columns);
-    let corrected = hint.near.as_deref().and_then(|near| sql::heal::renamed(text, name, near));
+    let corrected = hint.near.as_deref().and_then(|near| sql::compile::heal::renamed(text, name, near));
     Some((hint, corrected))
 }
 
@@ -85,17 +85,17 @@ fn among(name: &str, columns: Vec<String>) -> Hint {
 fn of_table(query: &Query, schema: Option<&str>, name: &str, near: &str) -> Option<String> {
     let (near_schema, near) = near.split_once('.')?;
     let is_same = schema.unwrap_or(&query.ask.names.schema).eq_ignore_ascii_case(near_schema);
-    is_same.then(|| sql::heal::renamed(&query.ask.sql, name, near)).flatten()
+    is_same.then(|| sql::compile::heal::renamed(&query.ask.sql, name, near)).flatten()
 }
 
 fn of_function(query: &Query, name: &str) -> Option<Found> {
     let near = function(name)?;
-    let corrected = sql::heal::renamed(&query.ask.sql, name, &near);
+    let corrected = sql::compile::heal::renamed(&query.ask.sql, name, &near);
     Some((Hint { near: Some(near), ..Hint::default() }, corrected))
 }
 
 fn of_text(query: &Query) -> Option<String> {
-    sql::heal::respelt(&query.ask.sql, &query.ask.names.variables).map(|respelt| respelt.sql)
+    sql::compile::heal::respelt(&query.ask.sql, &query.ask.names.variables).map(|respelt| respelt.sql)
 }
 
 /// Whether the whole text could be asked as it is: a query that every gate lets through, and that the engine can

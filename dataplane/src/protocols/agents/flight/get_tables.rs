@@ -149,7 +149,7 @@ async fn tables(visit: &Visit, command: CommandGetTables) -> Result<RecordBatch,
 
 /// What `select *` answers with; nothing where it would be refused.
 async fn columns(visit: &Visit, schema: &str, table: &str) -> SchemaRef {
-    let sql = format!("select * from {}.{}", sql::quote::name(schema), sql::quote::name(table));
+    let sql = format!("select * from {}.{}", sql::ast::quote::name(schema), sql::ast::quote::name(table));
     let ask = visit.ask(&Statement { sql, params: Vec::new(), transaction: None });
     let description = Box::pin(visit.door.pipeline.describe(&ask)).await.ok();
     description.and_then(|description| description.schema).unwrap_or_else(|| SchemaRef::new(Schema::empty()))

@@ -73,7 +73,7 @@ impl Target {
             }
         };
         let path = [command.catalog.as_deref(), command.schema.as_deref(), Some(command.table.as_str())];
-        let path = path.into_iter().flatten().filter(|part| !part.is_empty()).map(sql::quote::name);
+        let path = path.into_iter().flatten().filter(|part| !part.is_empty()).map(sql::ast::quote::name);
         Ok(Self { table: path.collect::<Vec<_>>().join("."), definition })
     }
 

@@ -46,7 +46,7 @@ impl Upload {
     /// `table` and `columns` as the client wrote them.
     pub fn new(table: &str, columns: Option<&str>, into: Vec<Column>) -> Self {
         let written = columns.map_or_else(
-            || into.iter().map(|column| sql::quote::name(&column.name)).collect::<Vec<_>>().join(", "),
+            || into.iter().map(|column| sql::ast::quote::name(&column.name)).collect::<Vec<_>>().join(", "),
             str::to_owned,
         );
         let lists: Vec<_> = into.iter().zip(1..).map(|(column, number)| column.list(number)).collect();

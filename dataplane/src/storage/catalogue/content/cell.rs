@@ -1,6 +1,6 @@
 //! Values of the catalogue's rows.
 
-use sql::quote;
+use sql::ast::quote;
 
 /// A value of a row, as SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]

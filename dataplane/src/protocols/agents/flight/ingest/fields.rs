@@ -42,14 +42,14 @@ impl Fields {
         let one = |column: &Column| {
             let open = || invalid(&column.name, format!("column {} has no type to make a table of", column.name));
             let declared = column.declared.as_deref().ok_or_else(open)?;
-            Ok(format!("{} {declared}", sql::quote::name(&column.name)))
+            Ok(format!("{} {declared}", sql::ast::quote::name(&column.name)))
         };
         Ok(self.0.iter().map(one).collect::<Result<Vec<_>, Error>>()?.join(", "))
     }
 
     /// Writes rows whose values are one list a column. Each list says its type: values that are all NULL have none.
     pub fn insert(&self, table: &str) -> String {
-        let names: Vec<_> = self.0.iter().map(|column| sql::quote::name(&column.name)).collect();
+        let names: Vec<_> = self.0.iter().map(|column| sql::ast::quote::name(&column.name)).collect();
         let list = |(column, number): (&Column, usize)| {
             let declared = column.declared.as_deref().unwrap_or("varchar");
             format!("unnest(cast(${number} as {declared}[]))")
