@@ -17,7 +17,6 @@ pub mod encode;
 pub mod shutdown;
 pub mod error;
 pub mod governance;
-mod last_shown;
 mod limits;
 pub mod metrics;
 pub mod model;

@@ -1,5 +1,6 @@
 //! The walk from a bound statement to the engine's text.
 
+pub(crate) mod analyzer;
 pub mod heal;
 pub mod meaning;
 pub mod pivot;

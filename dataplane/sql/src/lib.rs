@@ -13,14 +13,12 @@ pub mod catalog;
 pub mod compile;
 pub mod functions;
 pub mod syntax;
-mod analyzer;
 pub mod ast;
 pub mod dialect;
 pub mod govern;
 mod print;
-pub mod script;
 
-pub use analyzer::Analyzer;
+pub use compile::analyzer::Analyzer;
 pub use catalog::tables::{Catalog, Column, Counter, Names, Table};
 pub use catalog::comment::Comment;
 pub use catalog::definition::Definition;

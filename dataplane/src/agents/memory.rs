@@ -35,7 +35,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::task::spawn_blocking;
 
 use crate::Error;
-use crate::last_shown::Behind;
+use crate::agents::last_shown::Behind;
 use crate::agents::ownership::{Made, maker};
 use crate::storage::system_tables;
 use crate::pipeline::Standing;

@@ -14,7 +14,7 @@ use super::score::Calibration;
 use super::words::terms;
 use super::{Memory, Search, Visibility, score, store};
 use crate::Error;
-use crate::last_shown::Behind;
+use crate::agents::last_shown::Behind;
 use crate::pipeline::Standing;
 
 /// How many of each order are looked at: more than one page has, so that none with a better score is left out.

@@ -12,7 +12,7 @@ use super::schema::{COLUMNS_GONE, Estimates, MEMBERS_BYTES, as_written};
 use super::seal::Seal;
 use super::sql::{columns, objects};
 use super::{Call, Telling};
-use crate::last_shown::LastShown;
+use crate::agents::last_shown::LastShown;
 use crate::limits::invalid;
 use crate::{Ask, Error};
 

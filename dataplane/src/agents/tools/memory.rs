@@ -12,7 +12,7 @@ use super::seal::Seal;
 use super::{Call, Telling};
 use crate::Error;
 use crate::agents::branches::Writing;
-use crate::last_shown::Behind;
+use crate::agents::last_shown::Behind;
 use crate::limits::invalid;
 use crate::agents::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Reach, Recall, Search, Stats, Stored};
 use crate::pipeline::{Deed, Standing};

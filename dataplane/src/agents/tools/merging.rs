@@ -13,7 +13,7 @@ use super::seal::Seal;
 use super::{Call, Telling};
 use crate::Error;
 use crate::agents::branches::{CONFLICTS_TOLD, Conflict, Merged, Merging, Outcome, Strategy};
-use crate::last_shown::Behind;
+use crate::agents::last_shown::Behind;
 use crate::pipeline::Standing;
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -15,7 +15,7 @@ use super::budget::size;
 use super::seal::Seal;
 use super::sql::{columns, objects};
 use super::{Call, Telling};
-use crate::last_shown::LastShown;
+use crate::agents::last_shown::LastShown;
 use crate::pipeline::row_estimate;
 use crate::governance::sessions::standing_in;
 use crate::{Ask, Bounds, Error};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use sql::script::is_unspaced;
+use sql::syntax::script::is_unspaced;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 

@@ -17,7 +17,7 @@ use crate::bind::information_schema;
 use crate::ast::error::{Error, Kind};
 use crate::ast::names;
 use crate::ast::names::ours::{ROWS, SCORE, TEXT};
-use crate::script::{self, is_unspaced};
+use crate::syntax::script::{self, is_unspaced};
 
 const BY_WORDS: &str = "_context";
 const BY_VECTOR: &str = "_rag_context";
