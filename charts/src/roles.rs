@@ -28,7 +28,9 @@ pub fn template() -> String {
     let mut template = String::from(
         "{{- /* Printed by chartgen from the tables in operator/src/rbac.rs and controlplane/src/server/kubernetes/rbac.rs. */ -}}\n",
     );
-    for (component, rules) in [("operator", operator::rbac::RULES), ("controlplane", controlplane::server::kubernetes::RULES)] {
+    for (component, rules) in
+        [("operator", operator::rbac::RULES), ("controlplane", controlplane::server::kubernetes::RULES)]
+    {
         let rules = joined(rules);
         for (name, scope) in [("cluster", Scope::Cluster), ("watched", Scope::Watched), ("release", Scope::Release)] {
             let _ = writeln!(template, "{{{{- define \"sluice.rules.{component}.{name}\" }}}}");

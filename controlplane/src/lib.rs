@@ -26,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::platform::identity::{Current, Followed};
 
-pub use crate::platform::context::{App, Parts};
 pub use crate::platform::config::Config;
+pub use crate::platform::context::{App, Parts};
 pub use crate::platform::error::{Error, OnConstraint, Result};
 
 /// The schema, one file a room.
@@ -116,7 +116,12 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
         None => None,
     };
     let limits = app.config().patience.limits();
-    app.tasks().spawn(platform::http::serve::serve(listener, server::router::router(&app), limits, app.shutdown().clone()));
+    app.tasks().spawn(platform::http::serve::serve(
+        listener,
+        server::router::router(&app),
+        limits,
+        app.shutdown().clone(),
+    ));
     let watched = platform::metrics::router(&app).merge(telemetry::log::routes(app.log().cloned()));
     app.tasks().spawn(platform::http::serve::serve(scraped, watched, limits, app.shutdown().clone()));
     platform::jobs::queue::schedule(&app).await?;

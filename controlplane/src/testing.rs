@@ -28,15 +28,15 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::platform::jobs::worker;
-use crate::server::dashboard::Files;
+use crate::domain::runtime;
 use crate::platform::identity::Authority;
+use crate::platform::jobs::worker;
 use crate::platform::mails::receiver::MailServer;
 use crate::platform::provisioner::{Provisioner, Unattended};
-use crate::{App, Config, MIGRATIONS, Parts};
 use crate::platform::{events, mails};
+use crate::server::dashboard::Files;
 use crate::server::router;
-use crate::domain::runtime;
+use crate::{App, Config, MIGRATIONS, Parts};
 
 /// Names the lock that one maker of a template holds.
 const TEMPLATE_LOCK: i64 = 0x736c_7569_6365;

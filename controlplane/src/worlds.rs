@@ -6,11 +6,11 @@ use contract::report::{Body, CREDIT, Entry, Finished, Outcome, Started, Verdict}
 use contract::{EnvId, OrgId, Redacted, Role, Tier, UserId};
 use serde_json::{Value, json};
 
-use crate::server::intake;
-use crate::domain::tenancy::organizations::Seeded;
-use crate::testing::TestApp;
-use crate::domain::{api_keys, environments};
 use crate::domain::tenancy::organizations;
+use crate::domain::tenancy::organizations::Seeded;
+use crate::domain::{api_keys, environments};
+use crate::server::intake;
+use crate::testing::TestApp;
 
 pub struct World {
     pub app: TestApp,

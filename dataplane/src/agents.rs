@@ -1,7 +1,7 @@
 //! What agents do beside SQL: memory, reasoning, triggers, branches, and the tools that reach them.
 
-mod last_shown;
 pub mod branches;
+mod last_shown;
 pub mod memory;
 mod ownership;
 pub mod reasoning;

@@ -5,12 +5,12 @@
 //! `ship` sends it back in order. `stored` tells how much there is on disk, `registry` of agents that make themselves
 //! known; `vouching` asks whose a session's token is. `link` is the one mutually authenticated connection.
 
-pub mod sessions;
 pub mod disk;
 pub mod follow;
 pub mod link;
 pub mod registry;
 pub mod report;
+pub mod sessions;
 pub mod ship;
 pub mod stored;
 pub mod vouching;

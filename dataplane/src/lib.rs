@@ -9,25 +9,25 @@
 #![forbid(unsafe_code)]
 
 pub mod agents;
-pub mod request;
-pub mod server;
-pub mod storage;
-pub mod protocols;
 pub mod encode;
-pub mod shutdown;
 pub mod error;
 pub mod governance;
 mod limits;
 pub mod metrics;
 pub mod model;
 pub mod pipeline;
+pub mod protocols;
+pub mod request;
+pub mod server;
+pub mod shutdown;
+pub mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+pub use error::Error;
+pub use governance::sessions::{Admitted, Sessions};
+pub use pipeline::{AsOf, Pipeline};
 pub use request::answer::{Answer, Column, Command, Description, Rows, Totals};
 pub use request::ask::{AgentName, Ask, Bounds, Declared, Names};
-pub use shutdown::Ending;
-pub use error::Error;
-pub use pipeline::{AsOf, Pipeline};
 pub use server::plane::{DataPlane, Running, StartError};
-pub use governance::sessions::{Admitted, Sessions};
+pub use shutdown::Ending;

@@ -8,27 +8,27 @@
 //! unfiltered SQL" does not compile. One snapshot of the rules holds for a whole query. What could
 //! not be told is refused.
 
-mod authorization;
-mod stages;
-mod result_cache;
 mod as_of;
+mod authorization;
 mod binding;
-mod tool_action;
+mod catalog_snapshot;
 mod delivery;
 mod explain;
 mod fault;
 mod journal;
-mod policy_dry_run;
 mod once;
 mod pivot;
+mod policy_dry_run;
 mod postgres;
+mod result_cache;
 mod runtime;
-mod catalog_snapshot;
+mod spans;
+mod stages;
+mod startup_gate;
 mod storage;
 mod swap;
 mod tally;
-mod startup_gate;
-mod spans;
+mod tool_action;
 pub mod transaction;
 
 use std::future::pending;
@@ -43,37 +43,37 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::request::answer::Description;
 use crate::agents::branches::Branches;
-use crate::storage::catalogue::Catalogue;
-use crate::request::detached::to_its_end;
-use crate::governance::registry::Registry;
 use crate::agents::memory;
+use crate::agents::triggers::Triggers;
+use crate::governance::registry::Registry;
+use crate::governance::sessions::Snapshots;
 use crate::metrics::Metrics;
 use crate::model::Healer;
-use crate::storage::system_tables::Place;
-use crate::storage::runtime_tables::RuntimeTables;
-use crate::governance::sessions::Snapshots;
+use crate::request::answer::Description;
+use crate::request::detached::to_its_end;
 use crate::request::trail::{Stage, Trail};
-use crate::agents::triggers::Triggers;
+use crate::storage::catalogue::Catalogue;
+use crate::storage::runtime_tables::RuntimeTables;
+use crate::storage::system_tables::Place;
 use crate::{Answer, Ask, Error};
 
-use stages::audit::Closing;
 use once::Turn;
+use stages::audit::Closing;
 
 pub use as_of::AsOf;
-pub use tool_action::{Deed, Standing};
-pub use delivery::UNREAD_FOR;
-pub use policy_dry_run::{Judged, Supposed};
+pub use authorization::authorization_state::Stance;
 pub use authorization::time_rules::Moment;
+pub(crate) use authorization::visible_catalog::row_estimate;
+pub use delivery::UNREAD_FOR;
 pub use once::Once;
+pub use policy_dry_run::{Judged, Supposed};
 pub use stages::quota::Purse;
 pub use stages::semaphore::Gate;
-pub(crate) use authorization::visible_catalog::row_estimate;
-pub use authorization::authorization_state::Stance;
+pub use startup_gate::{Books, House, Threshold};
 pub use storage::Storage;
 pub use tally::Tally;
-pub use startup_gate::{Books, House, Threshold};
+pub use tool_action::{Deed, Standing};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -209,8 +209,15 @@ impl Pipeline {
     }
 
     /// Another text in place of one that failed, once. Of its own errors none is told: the first one stands.
-    async fn healed(&self, query: &Query, rules: &Arc<Governance>, error: Error, t: &Trail) -> Result<stages::execute::Rows> {
-        let Some(healed) = t.at(Stage::AiHeal, Box::pin(stages::heal::rewrite(self, query, rules, &error))).await else {
+    async fn healed(
+        &self,
+        query: &Query,
+        rules: &Arc<Governance>,
+        error: Error,
+        t: &Trail,
+    ) -> Result<stages::execute::Rows> {
+        let Some(healed) = t.at(Stage::AiHeal, Box::pin(stages::heal::rewrite(self, query, rules, &error))).await
+        else {
             return Err(error);
         };
         let asked = t.facts().clone();
@@ -226,7 +233,13 @@ impl Pipeline {
     }
 
     /// Healed SQL passes all of it again, and so does what was judged by tables that were made anew since.
-    async fn once(&self, query: &Query, text: &str, rules: &Arc<Governance>, t: &Trail) -> Result<stages::execute::Rows> {
+    async fn once(
+        &self,
+        query: &Query,
+        text: &str,
+        rules: &Arc<Governance>,
+        t: &Trail,
+    ) -> Result<stages::execute::Rows> {
         for _ in 1..JUDGED_MAX {
             match Box::pin(self.judged(query, text, rules, t)).await {
                 Err(Error::Redefined) => {}
@@ -237,9 +250,17 @@ impl Pipeline {
     }
 
     /// The gates, the statement, its trace.
-    async fn judged(&self, query: &Query, text: &str, rules: &Arc<Governance>, t: &Trail) -> Result<stages::execute::Rows> {
-        let extracted = t.now(Stage::TableExtraction, || stages::tables::extract(text, &query.ask.names.variables, t))?; // 2
-        let allowed = t.at(Stage::PolicyCheck, Box::pin(stages::policy::check(self, query, rules, extracted, t))).await?; // 3
+    async fn judged(
+        &self,
+        query: &Query,
+        text: &str,
+        rules: &Arc<Governance>,
+        t: &Trail,
+    ) -> Result<stages::execute::Rows> {
+        let extracted =
+            t.now(Stage::TableExtraction, || stages::tables::extract(text, &query.ask.names.variables, t))?; // 2
+        let allowed =
+            t.at(Stage::PolicyCheck, Box::pin(stages::policy::check(self, query, rules, extracted, t))).await?; // 3
         let costed = t.now(Stage::CostEstimate, || stages::cost::estimate(allowed, t)); //                 4
         let afforded = t.at(Stage::QuotaCheck, Box::pin(stages::quota::check(self, query, rules, costed, t))).await?; //       5
         let filtered = t.now(Stage::RowFilter, || {
@@ -303,7 +324,8 @@ impl Pipeline {
         error: Error,
         t: &Trail,
     ) -> Result<Description> {
-        let Some(healed) = t.at(Stage::AiHeal, Box::pin(stages::heal::rewrite(self, query, rules, &error))).await else {
+        let Some(healed) = t.at(Stage::AiHeal, Box::pin(stages::heal::rewrite(self, query, rules, &error))).await
+        else {
             return Err(error);
         };
         match Box::pin(self.described_as(query, &healed.sql, rules, t)).await {
@@ -317,8 +339,10 @@ impl Pipeline {
     }
 
     async fn described_as(&self, query: &Query, text: &str, rules: &Governance, t: &Trail) -> Result<Description> {
-        let extracted = t.now(Stage::TableExtraction, || stages::tables::extract(text, &query.ask.names.variables, t))?;
-        let allowed = t.at(Stage::PolicyCheck, Box::pin(stages::policy::check(self, query, rules, extracted, t))).await?;
+        let extracted =
+            t.now(Stage::TableExtraction, || stages::tables::extract(text, &query.ask.names.variables, t))?;
+        let allowed =
+            t.at(Stage::PolicyCheck, Box::pin(stages::policy::check(self, query, rules, extracted, t))).await?;
         let unbilled = stages::quota::unbilled(t.now(Stage::CostEstimate, || stages::cost::estimate(allowed, t)));
         let filtered = t.now(Stage::RowFilter, || {
             stages::row_filter::apply(&self.remembered.filters, rules, unbilled, (text, query.ask.bounds), t)

@@ -8,9 +8,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use contract::policy::MaskFunction;
 use dataplane::Ending;
+use dataplane::agents::tools::Budget;
 use dataplane::protocols::agents::{Door, routes};
 use dataplane::testing::{analyst_key, demo_key, masking};
-use dataplane::agents::tools::Budget;
 use serde_json::{Value, json};
 
 use crate::door::{called, door, served};

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use axum::Router;
 use dataplane::Ending;
+use dataplane::agents::tools::Budget;
 use dataplane::protocols::agents::{Door, routes};
 use dataplane::testing::{analyst_key, demo_key};
-use dataplane::agents::tools::Budget;
 use serde_json::{Value, json};
 
 use crate::budget::{tight, within};

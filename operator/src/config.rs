@@ -9,14 +9,14 @@ use contract::wire::{TOOL_RESULT_BYTES, TOOL_RESULT_BYTES_RANGE, setting};
 use crds::{CollectorSecret, GivenSecrets, ImageSource, SecretKey};
 use telemetry::Destination;
 
-use crate::objects::dns::Dns;
+use crate::cluster::lease::Timing;
+use crate::cluster::limits::{AT_ONCE, Budget, Rate};
 use crate::controllers::environment::fleet::Rollout;
+use crate::model::Model;
+use crate::objects::dns::Dns;
 use crate::objects::observed::Release;
 use crate::objects::pods::{Account, Pods};
 use crate::objects::source::Source;
-use crate::cluster::lease::Timing;
-use crate::cluster::limits::{AT_ONCE, Budget, Rate};
-use crate::model::Model;
 
 #[derive(Debug, Clone, Parser)]
 #[command(

@@ -15,14 +15,14 @@ use crate::Error;
 use crate::authority::Signers;
 use crate::cluster::backoff;
 use crate::cluster::control_plane::ControlPlane;
+use crate::cluster::events::Events;
+use crate::cluster::queue::Queue;
 use crate::controllers::environment::agreed::Agreements;
-use crate::objects::child::Kind;
 use crate::controllers::environment::contest::Contested;
 use crate::controllers::environment::fleet::Rollout;
-use crate::objects::observed::Release;
-use crate::cluster::events::Events;
 use crate::metrics::Metrics;
-use crate::cluster::queue::Queue;
+use crate::objects::child::Kind;
+use crate::objects::observed::Release;
 use crate::stores::{Item, KnownEnvironment, Place, Stores};
 use crate::time::timestamp;
 

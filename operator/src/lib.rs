@@ -6,18 +6,18 @@
 //! every request passes [`limits`](cluster::limits), which also hold the fence.
 #![forbid(unsafe_code)]
 
-pub mod cluster;
-pub mod controllers;
-pub mod objects;
 pub mod authority;
 pub mod check;
+pub mod cluster;
 mod conditions;
 pub mod config;
 mod context;
+pub mod controllers;
 mod error;
 mod json;
 pub mod metrics;
 pub mod model;
+pub mod objects;
 mod probes;
 pub mod rbac;
 pub mod runtime;

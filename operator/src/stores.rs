@@ -37,9 +37,9 @@ pub use synced::Synced;
 pub use trimmed::Trimmed;
 pub use watch::{LISTS, Watches};
 
+use crate::cluster::queue::Priority;
 use crate::objects::child::Kind;
 use crate::objects::observed::PodFacts;
-use crate::cluster::queue::Priority;
 
 /// What can be looked at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -10,12 +10,12 @@
 pub mod agent_memory;
 pub mod agent_tools;
 pub mod branches;
-pub(crate) mod reasoning;
-pub mod triggers;
 mod http;
+pub(crate) mod reasoning;
 mod registration;
 mod registry;
 mod store;
+pub mod triggers;
 
 use contract::{Access, Scope};
 

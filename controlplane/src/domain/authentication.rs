@@ -5,12 +5,12 @@
 //! credentials": a JWT of a session (`tokens`, `sessions`; a browser keeps it in a cookie, `browser`),
 //! an API key (`api_key`), or a federated token (`federated`).
 
-pub mod federation;
 pub mod api_key;
 mod browser;
 #[cfg(test)]
 mod browser_tests;
 mod federated;
+pub mod federation;
 mod http;
 mod magic_link;
 mod opening;
@@ -29,8 +29,8 @@ use contract::{Caller, Code, Tier, key};
 
 use crate::{App, Error, Result};
 
-pub use http::routes;
 use super::accounts::second_factor::Standing;
+pub use http::routes;
 pub use vouching::vouch;
 
 /// Somebody whose credential was good.

@@ -5,8 +5,8 @@
 //!
 //! Not here: what may still be spent (`credits`), and what a query costs (the data plane).
 
-pub mod credits;
 mod alerts;
+pub mod credits;
 mod http;
 mod period;
 mod quotas;

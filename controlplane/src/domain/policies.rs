@@ -25,8 +25,8 @@ pub use http::{attributes, name};
 pub use promotion::promote;
 pub use store::{governed, naming};
 
-use crate::platform::http::routes::Routes;
 use crate::domain::query;
+use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::{Admin, Member};

@@ -21,11 +21,11 @@ use sqlx::PgConnection;
 
 use super::environments::http;
 use super::environments::store::{self, Row};
+use crate::domain::{abac_policies, policies};
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
 use crate::{Error, Result};
-use crate::domain::{abac_policies, policies};
 
 /// What may be promoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]

@@ -11,26 +11,26 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::platform::archive::Archive;
 use crate::domain::authentication::api_key::KeyMemory;
-use crate::platform::oidc::issuers::Issuers;
+use crate::domain::query::{self, DataPlanes};
+use crate::domain::runtime;
+use crate::platform::archive::Archive;
 use crate::platform::crypto::slow_hash::SlowHash;
 use crate::platform::crypto::tokens::Tokens;
+use crate::platform::egress::client::Courier;
 use crate::platform::events::heads::HeadKey;
 use crate::platform::events::stream::Streams;
 use crate::platform::http::rate_limit::RateLimits;
 use crate::platform::identity::{Current, Pems};
 use crate::platform::mails::Postman;
 use crate::platform::metrics::Metrics;
+use crate::platform::oidc::issuers::Issuers;
 use crate::platform::provisioner::Provisioner;
-use crate::server::snapshots::publisher::Publisher;
-use crate::domain::query::{self, DataPlanes};
 use crate::platform::resources::Resources;
 use crate::platform::slug::Slugs;
-use crate::platform::egress::client::Courier;
-use crate::{Config, Error, Result};
 use crate::server::dashboard;
-use crate::domain::runtime;
+use crate::server::snapshots::publisher::Publisher;
+use crate::{Config, Error, Result};
 
 /// What a control plane is given besides its settings.
 #[derive(Debug, Clone)]

@@ -25,9 +25,9 @@ use contract::{EnvId, EventId, OrgId, Role, Timestamp};
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
 
+use crate::domain::webhooks;
 use crate::platform::http::call::Call;
 use crate::{App, Error, Result};
-use crate::domain::webhooks;
 
 pub use chain::{Break, Entry, Verified, verify};
 pub use difference::different;

@@ -22,8 +22,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use sqlx::PgPool;
 
-use crate::{App, Result};
 use crate::domain::policies;
+use crate::{App, Result};
 
 /// From a millisecond to the longest query that passes through.
 const SECONDS: [f64; 13] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
@@ -225,9 +225,9 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
-use crate::server::jobs;
-use crate::domain::runtime::tests::Runtime;
-use crate::worlds::World;
+    use crate::domain::runtime::tests::Runtime;
+    use crate::server::jobs;
+    use crate::worlds::World;
 
     async fn scrape(world: &World) -> String {
         let request = Request::get("/metrics").header("accept", probe::METRICS_TYPE).body(Body::empty()).unwrap();

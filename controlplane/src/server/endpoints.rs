@@ -5,13 +5,16 @@ use std::sync::OnceLock;
 
 use contract::{Caller, Scope};
 
-use crate::platform::http::routes::{Route, Routes};
-use crate::domain::{abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, jit_access, policies, query, runtime, shadow_mode, webhooks};
 use crate::domain::agents::{agent_memory, branches, reasoning, triggers};
-use crate::server::{dashboard, health, reference};
-use crate::platform::events;
 use crate::domain::authentication::federation;
 use crate::domain::tenancy::{organizations, tenants, users};
+use crate::domain::{
+    abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, jit_access,
+    policies, query, runtime, shadow_mode, webhooks,
+};
+use crate::platform::events;
+use crate::platform::http::routes::{Route, Routes};
+use crate::server::{dashboard, health, reference};
 
 pub fn routes() -> Routes {
     Routes::new()

@@ -27,12 +27,12 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::server::snapshots::load::SNAPSHOT_BYTES_MAX;
-use crate::platform::identity::Current;
-use crate::domain::runtime::sql::{self, Page, Refused};
-use crate::{App, Error};
-use crate::domain::{agents, authentication, billing};
 use crate::domain::billing::credits;
+use crate::domain::runtime::sql::{self, Page, Refused};
+use crate::domain::{agents, authentication, billing};
+use crate::platform::identity::Current;
+use crate::server::snapshots::load::SNAPSHOT_BYTES_MAX;
+use crate::{App, Error};
 
 /// The messages and the service, made from the one proto.
 pub mod proto {
@@ -217,8 +217,9 @@ impl Intake {
             tracing::error!(env_id = %self.env_id, log, error = %error, "a data plane reported an entry that cannot be read");
             Status::invalid_argument(format!("an entry cannot be read: {error}"))
         })?;
-        let sequence =
-            super::intake::store_entries(&self.app, &self.env_id, &log, &entries).await.map_err(|error| refused(&error))?;
+        let sequence = super::intake::store_entries(&self.app, &self.env_id, &log, &entries)
+            .await
+            .map_err(|error| refused(&error))?;
         Ok(Some(Ack { log, sequence }))
     }
 }

@@ -19,14 +19,14 @@ use contract::caller::Credential;
 use contract::{Access, RequestId, Scope};
 
 use crate::domain::authentication::{self, Known};
+use crate::domain::{environments, jit_access, runtime};
 use crate::platform::http::call::{Call, PathIds, Visit};
 use crate::platform::http::conditional::{self, Expected};
-use crate::platform::http::{deprecation, idempotency};
 use crate::platform::http::parameters::Parameters;
 use crate::platform::http::rate_limit::Standing;
 use crate::platform::http::routes::Route;
+use crate::platform::http::{deprecation, idempotency};
 use crate::{App, Error, Result};
-use crate::domain::{environments, jit_access, runtime};
 
 /// Longest id that a path may carry; ours have 36 characters.
 const ID_BYTES_MAX: usize = 200;

@@ -21,10 +21,10 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use crate::domain::audit::store;
+use crate::domain::billing::credits;
+use crate::domain::{agent_capabilities, agents, api_keys, billing, environments, shadow_mode, webhooks};
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::{App, Error, Result};
-use crate::domain::{agent_capabilities, agents, api_keys, billing, environments, shadow_mode, webhooks};
-use crate::domain::billing::credits;
 
 /// Stores the entries; every entry of the log up to the returned one is stored.
 pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> Result<u64> {

@@ -9,30 +9,28 @@
 //! (`webhooks::work`) and shadow queries (`shadow_mode::work`), and mail, which waits for a mail server
 //! (`mails::work`).
 
-
 use std::time::Duration as Wait;
 
 use chrono::Duration;
 use contract::{EnvId, ExportId, JitRequestId, KeyId, ShadowSessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::api_keys::{expiry, resource};
-use crate::domain::audit::exports;
 use crate::domain::accounts::failures::FailedLogin;
 use crate::domain::accounts::links::{self, Purpose};
 use crate::domain::accounts::sessions;
+use crate::domain::api_keys::{expiry, resource};
+use crate::domain::audit::exports;
 use crate::domain::authentication::sso;
 use crate::domain::environments::placement;
+use crate::domain::runtime::sweeper;
+use crate::domain::{billing, jit_access, policies, shadow_mode, webhooks};
 use crate::platform::events::heads;
 use crate::platform::http::idempotency;
 use crate::platform::http::text::Email;
-use crate::domain::runtime::sweeper;
-use crate::{App, Result};
-use crate::domain::{billing, jit_access, policies, shadow_mode, webhooks};
 use crate::platform::mails;
+use crate::{App, Result};
 
 use crate::platform::jobs::queue::{enqueue, schedule};
-
 
 #[cfg(test)]
 use crate::platform::jobs::worker::run_due;

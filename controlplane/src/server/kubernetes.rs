@@ -5,9 +5,9 @@
 //! followed into rows (`follow`). An operator runs what they describe and says so in their status.
 
 pub mod environments;
-pub mod organizations;
 mod fields;
 mod follow;
+pub mod organizations;
 mod rbac;
 mod refusal;
 mod said;

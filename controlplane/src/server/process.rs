@@ -9,9 +9,9 @@ use telemetry::{Log, Telemetry, Tracer};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
+use crate::platform::provisioner::{Provisioner, Unattended};
 use crate::server::dashboard::Files;
 use crate::server::kubernetes::Cluster;
-use crate::platform::provisioner::{Provisioner, Unattended};
 use crate::{Config, Parts};
 
 /// The name of its spans.

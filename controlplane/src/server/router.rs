@@ -25,11 +25,11 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate, SizeAbove};
 use tracing::Instrument;
 
+use crate::domain::runtime;
 use crate::platform::http::body::BYTES_MAX;
+use crate::server::endpoints;
 use crate::server::guard::Arrival;
 use crate::{App, Error};
-use crate::server::endpoints;
-use crate::domain::runtime;
 
 /// The whole HTTP surface of the control plane.
 pub fn router(app: &App) -> Router {

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use axum::http::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value};
 
-use crate::server::{reference, endpoints};
+use crate::server::{endpoints, reference};
 
 fn document() -> &'static Value {
     static DOCUMENT: OnceLock<Value> = OnceLock::new();

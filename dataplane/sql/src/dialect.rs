@@ -51,8 +51,8 @@ use sqlparser::ast::{
 
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
-use crate::functions::catalogue::Class;
 use crate::ast::names::ours;
+use crate::functions::catalogue::Class;
 use crate::functions::types::{Columns, Type};
 
 /// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.

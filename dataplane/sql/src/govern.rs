@@ -5,14 +5,14 @@
 //! from the data plane, already chosen for the caller; this module puts them in and knows what they hid.
 
 pub mod filter;
-pub(super) mod leaks;
-pub(crate) mod visible;
-mod safe_filter;
 mod keys;
+pub(super) mod leaks;
 mod lineage;
 mod output;
+mod safe_filter;
 mod scan;
 mod target;
+pub(crate) mod visible;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -22,17 +22,17 @@ use sqlparser::ast;
 
 pub(crate) use self::lineage::join_constraint;
 pub(crate) use self::scan::{Check, Scan, ScanColumn};
-use crate::ast::visit_expressions;
 use crate::ast::call::called;
-use crate::catalog::tables::Table;
-use crate::bind::information_schema::Listing;
-use crate::catalog::comment::Comment;
 use crate::ast::error::{Error, Kind};
-pub use crate::govern::filter::Filter;
+use crate::ast::visit_expressions;
+use crate::bind::information_schema::Listing;
 use crate::bind::resolve::Resolved;
 use crate::bind::sequence;
-use crate::syntax::statement;
+use crate::catalog::comment::Comment;
+use crate::catalog::tables::Table;
 use crate::functions::types::Known;
+pub use crate::govern::filter::Filter;
+use crate::syntax::statement;
 
 /// What a caller sees in place of a column's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,31 +8,31 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ast;
 pub mod bind;
 pub mod catalog;
 pub mod compile;
-pub mod functions;
-pub mod syntax;
-pub mod ast;
 pub mod dialect;
+pub mod functions;
 pub mod govern;
 mod print;
+pub mod syntax;
 
-pub use compile::analyzer::Analyzer;
-pub use catalog::tables::{Catalog, Column, Counter, Names, Table};
-pub use catalog::comment::Comment;
-pub use catalog::definition::Definition;
 pub use ast::depth::STACK_BYTES;
 pub use ast::error::{Error, Position};
+pub use bind::resolve::{Resolved, is_kept, resolve};
+pub use bind::variables::{Variable, Variables};
+pub use catalog::comment::Comment;
+pub use catalog::definition::Definition;
+pub use catalog::tables::{Catalog, Column, Counter, Names, Table};
+pub use compile::analyzer::Analyzer;
+pub use compile::transpile::{Before, EngineSql, transpile};
 pub use govern::{Care, Governed, Mask, Rules, govern};
+pub use print::{Bind, CHECK_FAILED};
 pub use syntax::layout::{LAYOUT_BYTES_MAX, layout};
 pub use syntax::lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use syntax::parse::{parse, parse_with, request, split};
-pub use print::{Bind, CHECK_FAILED};
-pub use bind::resolve::{is_kept, Resolved, resolve};
 pub use syntax::statement::{CYCLE, Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest};
-pub use compile::transpile::{Before, EngineSql, transpile};
-pub use bind::variables::{Variable, Variables};
 
 #[cfg(test)]
 mod page;

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use crate::dialect;
 use crate::compile::meaning;
+use crate::dialect;
 use crate::syntax::refusals;
 
 fn page() -> String {

@@ -24,8 +24,8 @@ use std::collections::BTreeSet;
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Statement, Value};
 
 use crate::ast::error::Error;
-use crate::govern::Scan;
 use crate::ast::{names, quote};
+use crate::govern::Scan;
 
 pub use scan::CHECK_FAILED;
 pub(crate) use scan::marker;

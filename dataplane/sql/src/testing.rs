@@ -1,7 +1,7 @@
 //! Worlds for this crate's tests: a catalog, rules, and the walk from text to text.
 
-use crate::catalog::tables::{Catalog, Column, Names, Table};
 use crate::ast::error::Error;
+use crate::catalog::tables::{Catalog, Column, Names, Table};
 use crate::govern::filter::Template;
 use crate::govern::{Mask, Rules};
 use crate::{EngineSql, Governed};

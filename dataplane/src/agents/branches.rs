@@ -29,10 +29,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, MutexGuard, OwnedRwLockReadGuard, RwLock};
 
 use crate::Error;
-use crate::agents::ownership::Made;
 use crate::agents::memory::{Memories, Reach};
-use crate::storage::system_tables::Place;
+use crate::agents::ownership::Made;
 use crate::pipeline::Standing;
+use crate::storage::system_tables::Place;
 
 pub use changed::{Change, Changed, Changes};
 pub use conflict::{Conflict, Granularity, Strategy};

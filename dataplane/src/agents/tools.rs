@@ -17,12 +17,12 @@ mod memory;
 mod merging;
 mod onward;
 mod policy;
+mod reasoning;
 mod schema;
 mod seal;
 mod sql;
 mod table;
 mod telling;
-mod reasoning;
 mod triggers;
 mod truth;
 
@@ -43,11 +43,11 @@ use tokio_util::sync::CancellationToken;
 use self::arguments::{read, schema_of, strict_schema_of};
 use self::budget::size;
 use self::telling::Telling;
-use crate::request::detached::to_its_end;
-use crate::agents::tool_caller::Guest;
-use crate::limits::invalid;
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
+use crate::agents::tool_caller::Guest;
+use crate::limits::invalid;
+use crate::request::detached::to_its_end;
 use crate::{Ask, Bounds, Error, Pipeline};
 
 pub use self::budget::Budget;

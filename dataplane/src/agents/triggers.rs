@@ -30,11 +30,11 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::Error;
-use crate::agents::ownership::{Made, maker};
 use crate::agents::memory::{self, Likeness, Said};
-use crate::storage::system_tables::{self, Author};
-use crate::pipeline::Standing;
+use crate::agents::ownership::{Made, maker};
 use crate::agents::reasoning;
+use crate::pipeline::Standing;
+use crate::storage::system_tables::{self, Author};
 
 pub use action::{Action, Config};
 pub use fields::{Listing, NewTrigger, Question};

@@ -16,10 +16,10 @@ use sql::catalog::definition;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog_snapshot::Seen;
+use super::stages::snapshot;
 use super::stages::tables::About;
 use super::stages::transpile::bound as values;
 use super::{Pipeline, Result, runtime};
-use super::stages::snapshot;
 use crate::Error;
 
 /// One question; whoever asks waits a little longer than this.

@@ -14,13 +14,13 @@ use contract::report::Outcome;
 use futures::{Stream, StreamExt};
 use tokio::task::AbortHandle;
 
+use super::Result;
 use super::result_cache::Ticket;
 use super::stages::audit::Closing;
+use super::stages::execute;
 use super::stages::mask::RowsMax;
 use super::stages::quota::Reservation;
 use super::stages::semaphore::Slot;
-use super::Result;
-use super::stages::execute;
 use crate::Error;
 use crate::request::answer::{Account, Totals};
 use crate::request::trail::{Stage, millis};

@@ -17,8 +17,8 @@ use super::authorization::policy_request::table_ref;
 use super::stages::embed::{self, Embedded};
 use super::stages::policy::{self, Agent, Asker};
 use super::stages::row_filter::{self, Filtered};
-use super::{Deed, Pipeline, Result, Standing, pivot, startup_gate};
 use super::stages::{cost, quota, tables, transpile};
+use super::{Deed, Pipeline, Result, Standing, pivot, startup_gate};
 use crate::request::trail::Trail;
 use crate::{Ask, Bounds, Error};
 

@@ -17,11 +17,11 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::stages::execute::Rows;
-use super::{Pipeline, Query, Result};
 use super::stages::{policy, quota, tables};
+use super::{Pipeline, Query, Result};
 use crate::request::answer::Replayed;
-use crate::storage::system_tables::{Place, Transaction, at, records};
 use crate::request::trail::Trail;
+use crate::storage::system_tables::{Place, Transaction, at, records};
 use crate::{Answer, Ask, Error};
 
 const KEPT: Duration = Duration::hours(24);

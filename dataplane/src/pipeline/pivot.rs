@@ -9,11 +9,11 @@ use arrow::datatypes::DataType;
 use contract::Governance;
 use engine::Outcome;
 
+use super::catalog_snapshot::paths;
+use super::runtime::{self, Rows};
 use super::stages::embed::Embedded;
 use super::stages::execute::keep;
 use super::stages::row_filter::Filtered;
-use super::runtime::{self, Rows};
-use super::catalog_snapshot::paths;
 use super::stages::snapshot::step_agrees;
 use super::stages::transpile::bound;
 use super::{Pipeline, Query, Result};

@@ -11,8 +11,8 @@ use contract::{Caller, Role, report};
 use super::explain::denies;
 use super::stages::policy::{self, Agent, Asker};
 use super::stages::tables::Lack;
-use super::{Pipeline, Result, Standing, startup_gate};
 use super::stages::{cost, quota, row_filter, tables};
+use super::{Pipeline, Result, Standing, startup_gate};
 use crate::request::trail::Trail;
 use crate::{Ask, Bounds, Error};
 

@@ -7,12 +7,12 @@ use contract::policy::abac::Operation;
 use futures::stream;
 
 use super::authorization::policy_request::Asked;
-use super::{Pipeline, Query, Result};
-use super::stages::policy;
 use super::authorization::visible_catalog;
+use super::stages::policy;
+use super::{Pipeline, Query, Result};
 use crate::request::answer::{Answer, Column, Command, Description, Rows};
-use crate::storage::catalogue::{Listed, Question, Seen, Sort};
 use crate::request::trail::Trail;
+use crate::storage::catalogue::{Listed, Question, Seen, Sort};
 
 /// What PostgreSQL's functions say of settings; a door that keeps a session answers for it itself.
 const SETTINGS: [(&str, &str); 7] = [
@@ -31,7 +31,11 @@ pub(super) fn question(pipeline: &Pipeline, query: &Query) -> Option<sql::compil
     sql::compile::postgres::question(&query.ask.sql, &policy::names(query, &rules).database)
 }
 
-pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::compile::postgres::Question) -> Result<Answer> {
+pub(super) async fn answer(
+    pipeline: &Pipeline,
+    query: &Query,
+    asked: &sql::compile::postgres::Question,
+) -> Result<Answer> {
     let seen = seen(pipeline, query).await?;
     let question = Question {
         sql: &asked.sql,

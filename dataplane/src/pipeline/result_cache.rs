@@ -33,7 +33,8 @@ const BYTES_MAX: u64 = 64 << 20;
 const MOMENTARY: [&str; 6] = ["sample", "tablesample", "nextval", "currval", "setseed", "getvariable"];
 
 static VOLATILE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
-    let functions = sql::functions::catalogue::all().filter(|function| function.class == sql::functions::catalogue::Class::Volatile);
+    let functions = sql::functions::catalogue::all()
+        .filter(|function| function.class == sql::functions::catalogue::Class::Volatile);
     functions.map(|function| function.name).chain(MOMENTARY).collect()
 });
 

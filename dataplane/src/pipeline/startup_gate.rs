@@ -14,9 +14,9 @@ use tokio::sync::watch;
 use super::authorization::transaction_recheck::Statement;
 use super::stages::semaphore::Queue;
 use super::{Pipeline, Purse, Query, Result, Storage, Tally};
+use crate::agents::branches;
 use crate::governance::report::Log;
 use crate::{Ask, Error, Names};
-use crate::agents::branches;
 
 const WAITING_MAX: usize = 1_000;
 

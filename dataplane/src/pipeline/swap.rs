@@ -11,8 +11,8 @@ use contract::policy::{Policies, Rules, TableRef};
 use contract::{Caller, Governance};
 use engine::Session;
 
-use super::authorization::policy_request::table_ref;
 use super::authorization::capability::Own;
+use super::authorization::policy_request::table_ref;
 use super::authorization::provenance;
 use super::stages::row_filter::Templates;
 use super::stages::tables::About;

@@ -12,14 +12,14 @@ use contract::policy::abac::Operation;
 use contract::{Caller, Governance, QueryId, Timestamp};
 
 use super::authorization::policy_request::{Asked, Whence};
+use super::authorization::{capability, provenance};
 use super::stages::audit::{self, Closing};
 use super::stages::mask::RowsMax;
 use super::stages::policy::{self, Agent};
 use super::stages::quota::{self, Reservation};
 use super::stages::tables::About;
-use super::{Pipeline, Query, Result, startup_gate};
-use super::authorization::{capability, provenance};
 use super::stages::{cost, semaphore};
+use super::{Pipeline, Query, Result, startup_gate};
 use crate::request::trail::{Stage, Trail};
 use crate::{Ask, Command, Error};
 

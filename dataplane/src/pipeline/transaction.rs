@@ -15,13 +15,13 @@ use engine::{Session, Snapshot};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::authorization::transaction_recheck::Admitted;
-use super::journal::{Done, Journal, Place};
 use super::catalog_snapshot::{Seen, paths};
-use super::swap::{Away, Swaps};
+use super::journal::{Done, Journal, Place};
+use super::stages::semaphore;
 use super::stages::tables::About;
 use super::stages::transpile::Native;
+use super::swap::{Away, Swaps};
 use super::{Pipeline, Query, Result, startup_gate};
-use super::stages::semaphore;
 use crate::agents::branches::Writing;
 use crate::{Ask, Error};
 

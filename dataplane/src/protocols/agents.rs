@@ -27,10 +27,10 @@ use tokio::sync::watch;
 
 use super::http::{self, Security};
 use super::probes;
-use crate::shutdown::Ending;
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
 use crate::agents::tools::Budget;
+use crate::shutdown::Ending;
 use crate::{Error, Pipeline, Sessions};
 
 /// What the door works with.

@@ -30,14 +30,14 @@ use telemetry::Place;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::{credential, keyed};
 use super::http::{self, BODY_BYTES_MAX, Peer, Security};
+use super::{credential, keyed};
 use crate::agents::branches::schema_on;
-use crate::shutdown::Ending;
 use crate::agents::memory::Memories;
-use crate::pipeline::Once;
-use crate::governance::sessions::{announced, is_known};
 use crate::agents::reasoning::Thoughts;
+use crate::governance::sessions::{announced, is_known};
+use crate::pipeline::Once;
+use crate::shutdown::Ending;
 use crate::{Ask, Bounds, Declared, Error, Names, Pipeline, Sessions};
 
 /// The door's own state.

@@ -14,10 +14,10 @@ use rustls::ServerConfig;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::config::PgTls;
+use crate::governance::link::{Link, TlsIdentity};
 use crate::protocols::tls::{self, TlsError};
 use crate::protocols::{http, pgwire};
-use crate::governance::link::{Link, TlsIdentity};
+use crate::server::config::PgTls;
 
 /// Longer than any bundle of certificates.
 const PEM_BYTES_MAX: u64 = 1 << 20;

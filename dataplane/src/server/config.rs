@@ -13,9 +13,9 @@ use telemetry::{Collector, Telemetry};
 pub use connections::Patience;
 pub use contract::wire::TOOL_RESULT_BYTES;
 
-use crate::server::certificates::Files;
 use crate::governance::link::TlsIdentity;
 use crate::model::ModelSettings;
+use crate::server::certificates::Files;
 
 /// Everything that [`crate::DataPlane::start`] needs to know.
 #[derive(Debug, Clone)]

@@ -12,8 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::DataPlane;
-use crate::server::config::Arguments;
 use crate::agents::memory::comparing;
+use crate::server::config::Arguments;
 
 type Failure = Box<dyn std::error::Error>;
 

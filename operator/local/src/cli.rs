@@ -101,7 +101,9 @@ pub fn main() -> ExitCode {
         Command::Mcp(args) => client::run(mcp::run(args)),
         Command::Explain(args) => client::ended(explain::run(&args)),
         Command::Codes => printed(Ok(contract::codes::markdown())),
-        Command::Routes => printed(Ok(controlplane::platform::http::routes::screen(controlplane::server::endpoints::rows()))),
+        Command::Routes => {
+            printed(Ok(controlplane::platform::http::routes::screen(controlplane::server::endpoints::rows())))
+        }
         Command::Openapi => printed(Ok(controlplane::server::reference::printed())),
         Command::Crds => printed(crds::yaml().map_err(|error| Failure::Broken(error.to_string()))),
         Command::Completions { shell } => printed(Ok(completions(shell))),

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 
 use contract::wire::Who;
 use contract::{EnvId, OrgId, Redacted, Scopes, Tier};
+use controlplane::domain::tenancy::organizations;
 use controlplane::domain::tenancy::organizations::Seeded;
 use controlplane::domain::{api_keys, environments};
-use controlplane::domain::tenancy::organizations;
 
 use crate::Platform;
 

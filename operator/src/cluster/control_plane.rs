@@ -13,8 +13,8 @@ use tonic::{Response, Status};
 
 use crate::Error;
 use crate::authority::{CERTIFICATE_LIFE, Keys, Pair, renewal, secret, signers};
-use crate::context::Context;
 use crate::cluster::limits::{Fence, before};
+use crate::context::Context;
 use crate::controllers::release;
 
 pub mod proto {

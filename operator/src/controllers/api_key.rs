@@ -17,12 +17,12 @@ use kube::{Resource, ResourceExt};
 use serde_json::json;
 
 use self::plan::{Ask, Observed, Outcome, SecretState};
-use crate::context::{Context, Written};
+use crate::Error;
 use crate::cluster::control_plane::proto::{DeliveredRequest, Key, PutRequest, RevokeRequest};
+use crate::cluster::write;
+use crate::context::{Context, Written};
 use crate::error::Class;
 use crate::stores::{Item, Place, environment_of};
-use crate::Error;
-use crate::cluster::write;
 
 /// What the control plane's annotation of a change by REST is called.
 pub const REVISION: &str = "sluice.dev/key-revision";

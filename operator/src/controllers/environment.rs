@@ -33,9 +33,9 @@ mod workload;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::objects::observed::Observed;
 use crate::Error;
 use crate::context::Context;
+use crate::objects::observed::Observed;
 use crate::stores::{Item, Place};
 
 /// Returns how soon to look again; absent: it is gone.

@@ -14,15 +14,15 @@ use kube::{Resource, ResourceExt};
 use serde_json::json;
 
 use self::invitation::Outcome;
+use crate::Error;
 use crate::authority::signers;
+use crate::cluster::write;
 use crate::conditions::Conditions;
 use crate::context::{Context, Written};
 use crate::controllers::environment::plan::Finalizer;
 use crate::error::Class;
-use crate::stores::{Item, Place};
 use crate::stores::read::label;
-use crate::Error;
-use crate::cluster::write;
+use crate::stores::{Item, Place};
 
 /// The round that finds what a watch may have lost.
 const ROUND: Duration = Duration::from_hours(1);

@@ -12,13 +12,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::PostParams;
 
+use crate::Error;
 use crate::authority::{CERTIFICATE_LIFE, Keys, renewal, secret, signers};
+use crate::cluster::write;
 use crate::context::Context;
 use crate::objects::observed::CertificateFacts;
-use crate::stores::{Item, Place};
 use crate::stores::read::label;
-use crate::Error;
-use crate::cluster::write;
+use crate::stores::{Item, Place};
 
 /// Names of the Secrets.
 pub const AUTHORITY: &str = "sluice-authority";
@@ -127,7 +127,7 @@ async fn secret_key(context: &Context) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-use crate::objects::observed::AuthorityFacts;
+    use crate::objects::observed::AuthorityFacts;
 
     #[test]
     fn the_identity_is_signed_anew_only_when_it_must_be() {

@@ -11,8 +11,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Capabilities, EnvVar, PodSecurityContext, SeccompProfile, SecurityContext};
 use serde::{Deserialize, Serialize};
 
-use crate::controllers::environment::build::SETTINGS;
 use super::names::{annotation, label};
+use crate::controllers::environment::build::SETTINGS;
 use crate::json;
 
 /// Labels or annotations.

@@ -22,11 +22,14 @@ use tokio_util::task::TaskTracker;
 use super::follow::{Follow, Sight};
 use super::read::{self, Owned, SeenChild, label};
 use super::secret::SeenSecret;
-use super::{Entry, Guarded, Index, Item, KnownEnvironment, PackedChild, Place, Stores, Synced, Trimmed, environment_of, organization_of, wake};
-use crate::objects::child::Kind;
+use super::{
+    Entry, Guarded, Index, Item, KnownEnvironment, PackedChild, Place, Stores, Synced, Trimmed, environment_of,
+    organization_of, wake,
+};
 use crate::cluster::events::Events;
-use crate::metrics::Metrics;
 use crate::cluster::queue::Queue;
+use crate::metrics::Metrics;
+use crate::objects::child::Kind;
 
 /// What every watch needs.
 #[derive(Clone)]

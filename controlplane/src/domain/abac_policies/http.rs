@@ -10,16 +10,16 @@ use sqlx::PgConnection;
 
 use super::admission::{self, admit, text};
 use super::store;
+use crate::domain::environments;
+use crate::domain::policies::binding::{self, Shown, Unbound};
+use crate::domain::policies::{attributes, name};
+use crate::domain::tenancy::users;
 use crate::platform::events::{self, Event, EventType};
-use crate::server::snapshots::load::within_share;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
 use crate::platform::http::page::{Page, Paged};
-use crate::domain::policies::binding::{self, Shown, Unbound};
-use crate::domain::policies::{attributes, name};
+use crate::server::snapshots::load::within_share;
 use crate::{Error, Result};
-use crate::domain::environments;
-use crate::domain::tenancy::users;
 
 /// ABAC policies of one environment: every statement walks them.
 pub const POLICIES_MAX: i64 = 1_000;

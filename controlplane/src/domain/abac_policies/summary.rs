@@ -14,10 +14,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::store;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 use crate::Result;
 use crate::domain::api_keys;
+use crate::platform::http::call::Call;
+use crate::platform::http::json::Json;
 
 const ROLE: Role = Role::ServiceAccount;
 

@@ -94,7 +94,8 @@ async fn a_data_plane_learns_of_it() {
     let world = World::start().await;
     made(&world, no_payroll()).await;
     let app = &world.app.app;
-    let snapshot = crate::server::snapshots::load::load(app.pool(), app.keyring(), &world.env_id).await.unwrap().unwrap();
+    let snapshot =
+        crate::server::snapshots::load::load(app.pool(), app.keyring(), &world.env_id).await.unwrap().unwrap();
     assert_eq!(snapshot.abac_policies[0].name, "no payroll");
 }
 

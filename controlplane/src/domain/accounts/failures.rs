@@ -9,10 +9,10 @@ use contract::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::platform::jobs::queue;
 use crate::domain::accounts::account;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::text::Email;
+use crate::platform::jobs::queue;
 use crate::server::jobs::Job;
 use crate::{App, Result};
 

@@ -12,14 +12,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use crate::platform::jobs::queue;
 use crate::domain::accounts::page::{self, Page};
 use crate::domain::accounts::sessions::sha256;
 use crate::platform::http::call::Visit;
 use crate::platform::http::json::Accepted;
 use crate::platform::http::text::Email;
-use crate::server::jobs::Job;
+use crate::platform::jobs::queue;
 use crate::platform::mails::{self, Cause, Kind, Letter, Queued};
+use crate::server::jobs::Job;
 use crate::{App, Error, Result};
 
 pub use store::{Link, verified};

@@ -11,8 +11,8 @@ use axum::response::{Html, IntoResponse, Response};
 
 use super::links;
 use crate::platform::http::signature::{Answer, Answers, Signature};
-use crate::{App, Error, Result};
 use crate::server::dashboard;
+use crate::{App, Error, Result};
 
 const HEADERS: [(&str, &str); 4] = [
     ("content-security-policy", "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"),

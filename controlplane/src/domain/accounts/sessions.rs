@@ -22,9 +22,9 @@ use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use crate::domain::authentication::Known;
 use crate::domain::accounts::elsewhere;
 use crate::domain::accounts::second_factor::Standing;
+use crate::domain::authentication::Known;
 use crate::{App, Error, Result};
 
 /// "refresh 7 d, session 30 d at most".

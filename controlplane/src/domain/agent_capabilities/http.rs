@@ -12,14 +12,14 @@ use super::admission;
 use super::policies::{self, Wish};
 use super::status::Status;
 use super::store::{self, Row, Usage};
+use crate::domain::{abac_policies, agents, environments};
 use crate::platform::events::{self, Event, EventType, Origin};
-use crate::server::snapshots::load::within_share;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json, Query};
 use crate::platform::http::page::{Page, Paged};
 use crate::platform::http::text;
+use crate::server::snapshots::load::within_share;
 use crate::{Error, Result};
-use crate::domain::{abac_policies, agents, environments};
 
 /// Grants of one environment that are not revoked: a snapshot holds them all.
 const GRANTS_MAX: i64 = 1_000;

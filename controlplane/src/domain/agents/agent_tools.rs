@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::platform::http::call::Call;
-use crate::domain::query::told_of;
-use crate::{Error, Result};
 use crate::domain::environments;
+use crate::domain::query::told_of;
+use crate::platform::http::call::Call;
+use crate::{Error, Result};
 
 /// What a call of a tool may fail of, besides what every request may.
 pub const REFUSALS: &[Code] =

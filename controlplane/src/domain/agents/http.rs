@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::store::{self, Row};
+use crate::domain::agent_capabilities;
 use crate::domain::audit::{self, Activity, PolicySummary};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
 use crate::platform::http::page::{Page, Paged};
 use crate::{Error, Result};
-use crate::domain::agent_capabilities;
 
 /// An agent as it is answered. Beyond the specification: how it came to be known, and what it says of itself.
 #[derive(Debug, Serialize, JsonSchema)]

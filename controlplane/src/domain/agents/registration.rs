@@ -10,8 +10,8 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::registry::{Source, is_known};
-use crate::{App, Error, Result};
 use crate::domain::environments;
+use crate::{App, Error, Result};
 
 pub async fn register_itself(app: &App, env_id: &EnvId, said: &Registration) -> Result<Answer> {
     said.checked().map_err(|wrong| Error::invalid(wrong.field, "agent", wrong.message))?;

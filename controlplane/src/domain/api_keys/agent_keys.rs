@@ -19,6 +19,7 @@ use super::life;
 use super::store::{self, Row};
 use crate::domain::agents::agent_tools::{self, ListPlace, Place, environment};
 use crate::domain::agents::branches::{self, Analytics};
+use crate::domain::{agent_capabilities, audit, environments};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json, MaybeJson, Query};
@@ -26,7 +27,6 @@ use crate::platform::http::link::{Address, Linked};
 use crate::platform::http::page::{Page, Paged};
 use crate::platform::http::routes::Routes;
 use crate::{Error, Result};
-use crate::domain::{agent_capabilities, audit, environments};
 use answers::{AgentKey, AgentKeys, BranchUsage, Detail, NewAgentKey, Rotation, Usage};
 use input::{Change, Creation, Reach};
 

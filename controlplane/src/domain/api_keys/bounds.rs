@@ -13,9 +13,9 @@ use sqlx::PgConnection;
 
 use super::input::Admitted;
 use super::store::{self, Row};
+use crate::domain::tenancy::users;
 use crate::platform::http::call::Call;
 use crate::{Error, Result};
-use crate::domain::tenancy::users;
 
 /// What a key carries beside its scopes.
 struct Carried {

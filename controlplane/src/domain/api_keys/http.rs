@@ -9,16 +9,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use super::{bounds, resource};
 use super::input::{Admitted, Creation};
 use super::life::{self, Given, Making};
 use super::store::{self, Row};
+use super::{bounds, resource};
+use crate::domain::environments;
 use crate::platform::events::Origin;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json, MaybeJson};
 use crate::platform::http::page::{Page, Paged};
 use crate::{Error, Result};
-use crate::domain::environments;
 
 const GRACE_HOURS: i64 = 72;
 pub(super) const GRACE_HOURS_MAX: i64 = 168;

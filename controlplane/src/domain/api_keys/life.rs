@@ -12,11 +12,11 @@ use sqlx::PgConnection;
 use super::input::Admitted;
 use super::store::{self, Row};
 use super::{expiry, resource};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::server::snapshots::load::within_share;
-use crate::platform::http::call::Call;
-use crate::{App, Error, Result};
 use crate::domain::{agents, environments};
+use crate::platform::events::{self, Event, EventType, Origin};
+use crate::platform::http::call::Call;
+use crate::server::snapshots::load::within_share;
+use crate::{App, Error, Result};
 
 /// Texts that open one key at once.
 const TEXTS_MAX: i64 = 32;

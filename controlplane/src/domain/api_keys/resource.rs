@@ -15,19 +15,19 @@ use contract::{EnvId, KeyId, OrgId, Redacted, Role, UserId};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use crate::platform::jobs::queue;
 use super::bounds::acts_for;
 use super::expiry;
 use super::http::GRACE_HOURS_MAX;
 use super::input::{Admitted, Creation};
 use super::life::{self, Given, Making};
 use super::store::{self, Resource, Row};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::server::jobs::Job;
-use crate::{App, Error, Result};
 use crate::domain::environments;
 use crate::domain::tenancy::organizations;
+use crate::platform::events::{self, Event, EventType, Origin};
+use crate::platform::jobs::queue;
 use crate::platform::resources;
+use crate::server::jobs::Job;
+use crate::{App, Error, Result};
 
 /// Who a key made of a resource says made it; whoever wrote the resource is known to the cluster.
 const BY: &str = "system:kubernetes";

@@ -8,9 +8,9 @@ use sqlx::PgConnection;
 use super::input::Admitted;
 use super::life::Given;
 use super::store;
+use crate::domain::environments;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::{App, Error, Result};
-use crate::domain::environments;
 
 /// What the demo key is.
 #[derive(Debug, Clone)]

@@ -2,10 +2,10 @@ use chrono::Duration;
 use contract::Role;
 use serde_json::{Value, json};
 
+use crate::domain::environments;
 use crate::platform::jobs::worker;
 use crate::testing::{self, Answer, TestApp};
 use crate::worlds::World;
-use crate::domain::environments;
 
 fn bearer(text: &Value) -> String {
     format!("ApiKey {}", text.as_str().unwrap())

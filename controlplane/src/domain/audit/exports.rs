@@ -22,7 +22,6 @@ use serde_json::{Value, json};
 
 pub use writing::write;
 
-use crate::platform::jobs::queue;
 use self::lines::Format;
 use self::store::{Export, Part};
 use super::http::in_range;
@@ -30,6 +29,7 @@ use crate::platform::archive::Archive;
 use crate::platform::http::call::Call;
 use crate::platform::http::dates::{self, End};
 use crate::platform::http::json::{Accepted, Json};
+use crate::platform::jobs::queue;
 use crate::server::jobs::Job;
 use crate::{Error, Result};
 

@@ -7,8 +7,8 @@ use contract::{EnvId, QueryId, Timestamp};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use crate::server::intake::json;
 use crate::platform::http::page::Page;
+use crate::server::intake::json;
 use crate::{Error, Result};
 
 /// The last stored entry of a log, which stays locked: one report at a time.

@@ -15,9 +15,9 @@ use contract::{Code, Entropy, KeyId, Timestamp};
 
 use super::Known;
 use crate::domain::accounts::second_factor::Standing;
-use crate::{App, Error, Result};
 use crate::domain::api_keys;
 use crate::domain::tenancy::{organizations, users};
+use crate::{App, Error, Result};
 
 /// Verified texts that are remembered, and how long.
 const VERIFIED_MAX: u64 = 10_000;

@@ -17,12 +17,12 @@ use sqlx::PgConnection;
 
 use super::Known;
 use crate::domain::accounts::sessions::{self, Method, Proof, Source};
-use crate::platform::events::{self, Event, EventType, Origin};
 use crate::domain::authentication::federation::{self, Provider};
-use crate::platform::http::text::Email;
 use crate::domain::tenancy::users::store::Newcomer;
-use crate::{App, Error, Result};
 use crate::domain::tenancy::{organizations, users};
+use crate::platform::events::{self, Event, EventType, Origin};
+use crate::platform::http::text::Email;
+use crate::{App, Error, Result};
 
 /// What stands before a signed request to AWS STS.
 const AWS_PREFIX: &str = "aws-sts.";

@@ -7,20 +7,20 @@ use contract::{EnvId, KeyId, OrgId, Role, Scopes, SessionId, Tier, Timestamp, Us
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::authentication::browser::{Browser, Kept};
 use crate::domain::accounts::links::{self, Purpose};
-use crate::domain::authentication::opening::{self, Opened, UserAgent};
 use crate::domain::accounts::second_factor::{Codes, Subject, passed};
 use crate::domain::accounts::sessions::{self, Holder, Method, Proof, Refreshed, Session};
 use crate::domain::accounts::{account, page};
+use crate::domain::authentication::browser::{Browser, Kept};
+use crate::domain::authentication::opening::{self, Opened, UserAgent};
+use crate::domain::tenancy::users::store::Owner;
+use crate::domain::tenancy::{organizations, users};
 use crate::platform::events::Origin;
 use crate::platform::http::call::{Call, Visit};
 use crate::platform::http::json::{Created, Json, JsonOrForm, Query};
 use crate::platform::http::text::{self, Email, NAME_MAX};
-use crate::domain::tenancy::users::store::Owner;
-use crate::{Error, Result};
-use crate::domain::tenancy::{organizations, users};
 use crate::server::endpoints;
+use crate::{Error, Result};
 
 pub use routes::routes;
 

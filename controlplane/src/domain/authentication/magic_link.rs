@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::browser::{Browser, Kept};
-use crate::domain::accounts::links::{self, Asked, Purpose};
 use super::opening::{self, Opened, UserAgent};
+use crate::domain::accounts::links::{self, Asked, Purpose};
 use crate::domain::accounts::second_factor::{Codes, Subject, passed};
 use crate::domain::accounts::sessions::{Method, Proof};
 use crate::domain::accounts::{account, page};

@@ -10,12 +10,12 @@ use sqlx::PgConnection;
 
 use crate::domain::accounts::account;
 use crate::domain::accounts::sessions::{self, Holder, Proof, Source, Tokens};
+use crate::domain::tenancy::{organizations, users};
 use crate::platform::crypto::tokens::ACCESS_SECONDS;
 use crate::platform::events::Origin;
 use crate::platform::http::call::Visit;
 use crate::platform::http::signature::{Signature, Takes};
 use crate::{App, Error, Result};
-use crate::domain::tenancy::{organizations, users};
 
 /// Where a visitor comes from, as the session remembers it.
 pub struct UserAgent(Option<String>);

@@ -8,9 +8,9 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::browser::{Browser, Kept};
+use super::opening;
 use crate::domain::accounts::links::{self, Asked, Link, Purpose};
 use crate::domain::accounts::{account, page, sessions};
-use super::opening;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Visit;
 use crate::platform::http::json::{Accepted, Json, JsonOrForm, Query};

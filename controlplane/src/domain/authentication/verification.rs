@@ -5,9 +5,9 @@ use contract::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
 use crate::domain::accounts::links::{self, Asked, Purpose};
 use crate::domain::accounts::page;
-use crate::Result;
 use crate::platform::http::call::Visit;
 use crate::platform::http::json::{Accepted, Json, JsonOrForm, Query};
 use crate::platform::http::text::Email;

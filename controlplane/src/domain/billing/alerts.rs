@@ -14,9 +14,9 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::{credit, period, used};
+use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::{App, Error, Result};
-use crate::domain::tenancy::organizations;
 
 /// The least that a statement costs which costs anything: "SELECT 1".
 const LEAST: MicroCredits = CREDIT;

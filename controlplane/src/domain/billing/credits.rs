@@ -14,9 +14,9 @@ use contract::report::{CREDIT, MicroCredits};
 use contract::{EnvId, OrgId, Timestamp};
 use sqlx::PgConnection;
 
-use crate::{App, Error, Result};
 use crate::domain::environments;
 use crate::domain::tenancy::organizations;
+use crate::{App, Error, Result};
 
 /// A data plane stops spending what it could not renew for this long.
 pub const GRANT_SECONDS: u32 = 300;

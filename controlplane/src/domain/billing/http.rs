@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use super::storage;
+use crate::Result;
+use crate::domain::billing::credits;
 use crate::platform::http::call::Call;
 use crate::platform::http::dates::{self, End};
 use crate::platform::http::json::{Json, Query};
-use crate::Result;
-use crate::domain::billing::credits;
 
 /// A range has at most a year of days, or as many hours as a long month has.
 const RANGE_MAX: Duration = Duration::days(366);

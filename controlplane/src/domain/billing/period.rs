@@ -6,9 +6,9 @@ use contract::{OrgId, Timestamp};
 use serde_json::json;
 
 use super::{alerts, credit, used};
+use crate::domain::billing::credits;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::{App, Result};
-use crate::domain::billing::credits;
 
 /// How late it may be said.
 pub const PERIOD: Duration = Duration::minutes(1);

@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use crate::platform::jobs::queue;
-use crate::server::kubernetes::environments;
 use super::changes;
 use super::placement::{self, Doors};
 use super::store::{self, Row};
+use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
 use crate::platform::http::page::{Page, Paged};
-use crate::server::jobs::Job;
+use crate::platform::jobs::queue;
 use crate::platform::resources::{EnvironmentChange, NewEnvironment, Resources};
+use crate::server::jobs::Job;
+use crate::server::kubernetes::environments;
 use crate::{Error, Result};
-use crate::domain::tenancy::organizations;
 
 const CONCURRENT_QUERIES_MAX: i32 = 10_000;
 

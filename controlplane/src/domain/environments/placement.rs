@@ -5,8 +5,8 @@ use contract::{EnvId, Timestamp};
 use sqlx::{PgConnection, PgPool};
 
 use crate::platform::jobs::queue;
-use crate::server::jobs::Job;
 use crate::platform::provisioner::{Placement, Provision};
+use crate::server::jobs::Job;
 use crate::{App, Error, Result};
 
 /// Places the data plane of an environment and makes it `active`. May be repeated.

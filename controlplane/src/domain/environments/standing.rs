@@ -10,16 +10,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use sqlx::PgConnection;
 
-use crate::platform::jobs::queue;
+use super::changes;
 use super::http::Environment;
 use super::store::{self, Row};
-use super::changes;
-use crate::server::kubernetes::environments;
 use crate::platform::events::{EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
-use crate::server::jobs::Job;
+use crate::platform::jobs::queue;
 use crate::platform::resources::EnvironmentChange;
+use crate::server::jobs::Job;
+use crate::server::kubernetes::environments;
 use crate::{App, Error, Result};
 
 /// Which environment is meant to go.

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::platform::jobs::worker;
 use super::placement;
+use crate::platform::jobs::worker;
 use crate::platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use crate::testing::{TestApp, bearer};
 use crate::worlds::World;

@@ -4,9 +4,9 @@ use contract::{JitRequestId, Timestamp};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use crate::platform::jobs::queue;
 use super::store;
 use crate::platform::events::{self, Event, EventType, Origin};
+use crate::platform::jobs::queue;
 use crate::server::jobs::Job;
 use crate::{App, Result};
 

@@ -10,14 +10,14 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use super::expiry;
 use super::status::{Status, Trigger};
 use super::store::{self, Row};
+use crate::domain::environments;
+use crate::domain::tenancy::users;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
 use crate::platform::http::page::{Page, Paged};
 use crate::platform::http::text;
 use crate::{Error, Result};
-use crate::domain::environments;
-use crate::domain::tenancy::users;
 
 /// "JIT duration: max 480 minutes".
 const MINUTES_MAX: i64 = 480;

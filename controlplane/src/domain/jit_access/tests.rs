@@ -3,9 +3,9 @@ use contract::{Role, UserId};
 use serde_json::{Value, json};
 
 use crate::platform::jobs::worker;
+use crate::server::snapshots::load;
 use crate::testing::Answer;
 use crate::worlds::World;
-use crate::server::snapshots::load;
 
 /// A world with an analyst; the id, and the `Authorization` of a key that acts for them.
 async fn analyst() -> (World, UserId, String) {

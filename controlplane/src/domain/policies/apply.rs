@@ -15,11 +15,11 @@ use super::admission::unheard;
 use super::binding::{self, Unbound};
 use super::http::{Answer, Carried, Creation, POLICIES_MAX, RULES, Wanted, inserted, told, updated};
 use super::store;
-use crate::server::snapshots::load::within_share;
+use crate::domain::environments;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
+use crate::server::snapshots::load::within_share;
 use crate::{Error, Result};
-use crate::domain::environments;
 
 /// What a file holds.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -15,8 +15,8 @@ use contract::{EnvId, own_tables, runtime_tables};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{App, Error, Result};
 use crate::domain::query;
+use crate::{App, Error, Result};
 
 /// All questions about one change; a data plane that is slower is one that cannot be asked.
 const PATIENCE: Duration = Duration::from_secs(5);

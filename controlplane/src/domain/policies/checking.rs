@@ -12,9 +12,9 @@ use serde_json::json;
 
 use super::binding::{self, Place, Unbound};
 use super::store;
+use crate::domain::{abac_policies, environments};
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::{App, Result};
-use crate::domain::{abac_policies, environments};
 
 /// How often it is looked whether something is due.
 pub const CHECKED_EVERY: Duration = Duration::seconds(10);

@@ -12,14 +12,14 @@ use sqlx::PgConnection;
 use super::admission::{admit, unheard};
 use super::binding::{self, Shown, Unbound};
 use super::store;
+use crate::domain::tenancy::users;
+use crate::domain::{api_keys, environments};
 use crate::platform::events::{self, Event, EventType};
-use crate::server::snapshots::load::within_share;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
 use crate::platform::http::page::{Page, Paged};
+use crate::server::snapshots::load::within_share;
 use crate::{Error, Result};
-use crate::domain::{api_keys, environments};
-use crate::domain::tenancy::users;
 
 const NAME_MAX: usize = 256;
 /// Policies of one environment: every statement walks them.

@@ -21,9 +21,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::domain::environments::placement;
 use crate::platform::dataplane_client::breaker::Breaker;
 use crate::platform::dataplane_client::connect::Connector;
-use crate::domain::environments::placement;
 use crate::platform::http::call::Call;
 use crate::platform::identity::Current;
 use crate::{App, Error, Result};

@@ -15,9 +15,9 @@ use contract::policy::{Policies, TableRef};
 use contract::runtime_tables::{SCHEMA, Table};
 use sqlx::PgConnection;
 
+use crate::domain::{abac_policies, agent_capabilities, policies};
 use crate::platform::http::call::Call;
 use crate::{Error, Result};
-use crate::domain::{abac_policies, agent_capabilities, policies};
 
 const HIDDEN: Error = Error::Barred {
     reason: "hidden_by_policy",

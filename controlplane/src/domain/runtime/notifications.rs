@@ -16,12 +16,12 @@ use sqlx::PgConnection;
 
 use super::people::{ADMIN, CLIENT, PART, PM};
 use super::reviews::{Review, action_url};
+use crate::domain::tenancy::users;
+use crate::domain::tenancy::users::store::Audience;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::text::Email;
 use crate::platform::mails::{self, Cause, Kind, Letter};
-use crate::domain::tenancy::users::store::Audience;
 use crate::{App, Result};
-use crate::domain::tenancy::users;
 
 /// Who is written to about one thing.
 const ADDRESSES_MAX: i64 = 50;

@@ -17,8 +17,8 @@ use sqlx::error::DatabaseError;
 use sqlx::{PgConnection, PgPool};
 use tokio::sync::mpsc;
 
-use crate::{App, Error, Result};
 use crate::domain::environments;
+use crate::{App, Error, Result};
 
 /// Readings at one time; the next ones wait, and leave connections to everybody else.
 pub const READINGS_MAX: usize = 3;

@@ -17,8 +17,8 @@ use tokio::sync::Semaphore;
 
 use super::comparing::{self, Compared, Expected};
 use super::states::Verdict;
-use crate::{App, Error, Result};
 use crate::domain::query;
+use crate::{App, Error, Result};
 
 /// Replays are known by their request id, and not sampled.
 pub const REQUEST_ID: &str = "shadow-";

@@ -15,9 +15,9 @@ use sqlx::PgConnection;
 
 use super::replaying::REQUEST_ID;
 use super::store::{self, Sampled};
+use crate::domain::audit;
 use crate::server::intake::REDACTED;
 use crate::{App, Result};
-use crate::domain::audit;
 
 /// Takes its share of the queries that have just been stored as ended, in the same transaction.
 pub async fn sample(app: &App, tx: &mut PgConnection, env_id: &EnvId, ended: &[QueryId]) -> Result<()> {

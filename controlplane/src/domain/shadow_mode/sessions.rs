@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use crate::platform::jobs::queue;
 use super::states::{SessionStatus, SessionTrigger};
 use super::store::{self, NewReplay, Session, Statistics};
+use crate::domain::environments;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
+use crate::platform::jobs::queue;
 use crate::server::jobs::Job;
 use crate::{App, Error, Result};
-use crate::domain::environments;
 
 /// The longest session: thirty days.
 const HOURS_MAX: i32 = 720;

@@ -6,14 +6,14 @@ use contract::report::{Body as Report, Entry, Started};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 
-use crate::platform::jobs::worker;
-use crate::server::intake;
 use super::comparing::result_hash;
 use super::{run_due, sweep};
+use crate::domain::environments;
 use crate::domain::query::tests::own_data_plane;
+use crate::platform::jobs::worker;
+use crate::server::intake;
 use crate::testing::Answer;
 use crate::worlds::World;
-use crate::domain::environments;
 
 async fn post(world: &World, action: &str, body: Value) -> Answer {
     world.app.post(&world.env(&format!("shadow-mode/{action}")), &world.owner, body).await

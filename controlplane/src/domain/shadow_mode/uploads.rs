@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use super::comparing;
 use super::states::SessionStatus;
 use super::store::{self, NewReplay};
+use crate::domain::{environments, query};
 use crate::platform::http::body;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Accepted, Json};
 use crate::platform::http::signature::{Body, Signature, Takes};
 use crate::{App, Error, Result};
-use crate::domain::{environments, query};
 
 /// "Maximum upload size of a shadow-mode query log: not shown."
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;

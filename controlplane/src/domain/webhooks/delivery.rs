@@ -10,10 +10,10 @@ use std::time::Duration;
 use telemetry::{Kind, Place};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::platform::egress::client::{Parcel, Receipt};
 use super::queue::{self, Claimed, Ended};
 use super::store::{self, Secrets};
 use super::surface::{DeliveryStatus, DeliveryTrigger, Surface, WebhookStatus, WebhookTrigger};
+use crate::platform::egress::client::{Parcel, Receipt};
 use crate::platform::jobs::worker::{hear, listen};
 use crate::{App, Error, Result};
 

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use crate::platform::http::text;
-use crate::platform::egress::client::{Parcel, SECRET_PREFIX};
 use super::store::{self, Of, Webhook};
 use super::surface::{Surface, WebhookStatus, WebhookTrigger};
+use crate::platform::egress::client::{Parcel, SECRET_PREFIX};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
 use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::text;
 use crate::{App, Error, Result};
 
 /// Webhooks of one organization on one surface: each event is written down for each of them.

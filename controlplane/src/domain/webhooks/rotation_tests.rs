@@ -4,9 +4,9 @@ use chrono::Duration;
 use contract::Redacted;
 use serde_json::{Value, json};
 
-use crate::platform::egress::client::signature;
 use super::receiver::{Got, Receiver};
 use super::tests::{due, hook, new_key, notices, path, world};
+use crate::platform::egress::client::signature;
 use crate::worlds::World;
 
 /// The next delivery, after something to tell of has happened.

@@ -8,10 +8,10 @@ use contract::report::{Body as Reported, Entry};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::platform::egress::client::signature;
 use super::receiver::{Got, Receiver, Reply};
 use super::run_due;
 use super::surface::Surface;
+use crate::platform::egress::client::signature;
 use crate::platform::provisioner::Unattended;
 use crate::testing::TestApp;
 use crate::worlds::World;

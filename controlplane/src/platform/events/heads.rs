@@ -194,7 +194,7 @@ async fn earlier(tx: &mut PgConnection, walked: Verified, head: &Head, agreed: i
 #[cfg(test)]
 mod tests {
     use super::*;
-use crate::platform::crypto::tokens::Tokens;
+    use crate::platform::crypto::tokens::Tokens;
 
     #[test]
     fn a_head_is_read_from_its_name_and_believed_by_its_signature() {

@@ -30,7 +30,7 @@ mod tests {
     use serde_json::Value;
 
     use crate::server::endpoints;
-use crate::worlds::World;
+    use crate::worlds::World;
 
     /// "They keep working", and each says so, whatever it answers.
     #[tokio::test]

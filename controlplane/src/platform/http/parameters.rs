@@ -15,8 +15,8 @@ use reqwest::Url;
 use crate::platform::http::routes::Route;
 use crate::platform::http::signature::{Shapes, Signature};
 use crate::platform::http::suggestion::meant;
-use crate::{Error, Result};
 use crate::server::endpoints;
+use crate::{Error, Result};
 
 /// A longer name is shown as its beginning.
 const SHOWN_CHARACTERS: usize = 64;

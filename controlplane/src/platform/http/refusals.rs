@@ -7,11 +7,11 @@ use axum::http::Method;
 use contract::{Access, OrgId, Role, Scope};
 use serde_json::{Value, json};
 
+use crate::domain::environments;
 use crate::platform::http::routes::Route;
+use crate::server::endpoints;
 use crate::testing::{TestApp, bearer};
 use crate::worlds::World;
-use crate::domain::environments;
-use crate::server::endpoints;
 
 /// Everybody who may ask, by their `Authorization`.
 struct Cast {
@@ -157,7 +157,8 @@ async fn no_endpoint_without_a_scope_is_managed_by_a_limited_key() {
 /// What stands without a credential is written down here: another one needs a decision.
 #[test]
 fn the_public_endpoints_are_these() {
-    let public: Vec<_> = endpoints::rows().iter().filter(|row| row.access == Access::Public).map(|row| row.path).collect();
+    let public: Vec<_> =
+        endpoints::rows().iter().filter(|row| row.access == Access::Public).map(|row| row.path).collect();
     assert_eq!(
         public,
         [

@@ -11,9 +11,9 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use contract::{Access, Code, Scope};
 
 use crate::App;
-use crate::server::guard::{Gate, guard};
 use crate::platform::http::parameters::Parameters;
 use crate::platform::http::signature::{Signature, Told};
+use crate::server::guard::{Gate, guard};
 
 /// One endpoint: a row of the specification's Endpoints part.
 #[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own on a row")]

@@ -5,10 +5,10 @@ use std::time::Duration as Wait;
 
 use chrono::Duration;
 
-use crate::platform::jobs::worker;
 use super::Letter;
 use super::outbox::{self, Claimed};
 use crate::platform::http::text::Email;
+use crate::platform::jobs::worker;
 use crate::{App, Error, Result};
 
 /// Waits after the first, second, … failure; after the last one the mail is given up.

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::server::kubernetes::organizations::Projected;
-use crate::platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
-use crate::testing::{TestApp, bearer};
 use crate::domain::environments;
 use crate::domain::tenancy::organizations;
+use crate::platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
+use crate::server::kubernetes::organizations::Projected;
+use crate::testing::{TestApp, bearer};
 
 fn source(revision: i64) -> Source {
     Source { namespace: "ns".to_owned(), revision, writer: "kubectl".to_owned() }
@@ -63,8 +63,14 @@ struct Followed(TestApp);
 impl Followed {
     async fn start() -> Self {
         let app = TestApp::start().await;
-        assert_eq!(crate::server::kubernetes::organizations::project(&app.app, &acme(1)).await.unwrap(), Projected::Made);
-        assert_eq!(crate::server::kubernetes::environments::project(&app.app, &dev(2)).await.unwrap(), Some(Projected::Made));
+        assert_eq!(
+            crate::server::kubernetes::organizations::project(&app.app, &acme(1)).await.unwrap(),
+            Projected::Made
+        );
+        assert_eq!(
+            crate::server::kubernetes::environments::project(&app.app, &dev(2)).await.unwrap(),
+            Some(Projected::Made)
+        );
         Self(app)
     }
 
@@ -132,7 +138,10 @@ async fn an_environment_waits_for_its_organization() {
     let app = TestApp::start().await;
     assert_eq!(crate::server::kubernetes::environments::project(&app.app, &dev(1)).await.unwrap(), None);
     crate::server::kubernetes::organizations::project(&app.app, &acme(2)).await.unwrap();
-    assert_eq!(crate::server::kubernetes::environments::project(&app.app, &dev(1)).await.unwrap(), Some(Projected::Made));
+    assert_eq!(
+        crate::server::kubernetes::environments::project(&app.app, &dev(1)).await.unwrap(),
+        Some(Projected::Made)
+    );
 }
 
 #[tokio::test]
@@ -158,7 +167,8 @@ async fn what_a_data_plane_must_learn_of_moves_the_version_and_nothing_else_does
     followed.organization(&Organization { quotas: less, ..acme(20) }).await;
     assert_ne!(followed.text(version).await, before, "quotas are part of it");
     let app = &followed.0.app;
-    let governed = crate::server::snapshots::load::load(app.pool(), app.keyring(), &EnvId::from("dev-uid")).await.unwrap();
+    let governed =
+        crate::server::snapshots::load::load(app.pool(), app.keyring(), &EnvId::from("dev-uid")).await.unwrap();
     let governed = governed.unwrap();
     assert_eq!(governed.environment.allowed_networks, ["10.0.0.0/8".parse::<ipnet::IpNet>().unwrap()]);
     let limits = governed.organization.limits;
@@ -368,7 +378,10 @@ async fn rest_suspends_resumes_and_deletes_the_resource() {
     says(3, "suspended: Some(false)");
     assert_eq!(written[4], "acme-dev dev-uid goes");
     let late = Environment { source: source(9), ..dev(9) };
-    assert_eq!(crate::server::kubernetes::environments::project(&app.app, &late).await.unwrap(), Some(Projected::Known));
+    assert_eq!(
+        crate::server::kubernetes::environments::project(&app.app, &late).await.unwrap(),
+        Some(Projected::Known)
+    );
     crate::server::kubernetes::environments::removed(&app.app, &"dev-uid".into()).await.unwrap();
     let events: Vec<String> = app.events(&ada).await.into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(events[2..], ["environment.suspended", "environment.resumed", "environment.removed"]);

@@ -68,8 +68,8 @@ mod tests {
     use tonic::transport::Channel;
 
     use super::super::keys::proto::owners_client::OwnersClient;
-use super::*;
-use crate::server::grpc::tests::Served;
+    use super::*;
+    use crate::server::grpc::tests::Served;
 
     struct Operator {
         served: Served,

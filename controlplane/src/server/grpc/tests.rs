@@ -9,7 +9,9 @@ use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use super::proto::governance_client::GovernanceClient;
-use super::proto::{Entries, RegisterAgentRequest, ReserveRequest, RuntimeRowsRequest, Snapshot, StoredRequest, WatchRequest};
+use super::proto::{
+    Entries, RegisterAgentRequest, ReserveRequest, RuntimeRowsRequest, Snapshot, StoredRequest, WatchRequest,
+};
 use crate::platform::identity::{Authority, Current, Pems};
 use crate::testing::authority;
 use crate::worlds::World;

@@ -1,8 +1,8 @@
 use chrono::Duration;
 
+use super::*;
 use crate::platform::jobs::queue::{RETRIES, pick};
 use crate::platform::jobs::worker::run_lane;
-use super::*;
 use crate::testing::TestApp;
 use crate::worlds::World;
 

@@ -8,15 +8,15 @@ use contract::{EnvId, OrgId};
 use serde_json::json;
 use sqlx::PgConnection;
 
+use crate::domain::api_keys;
 use crate::domain::environments::changes;
 use crate::domain::environments::store::{self, Row};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::server::kubernetes::organizations::Projected;
-use crate::platform::resources::{Environment, Place};
-use crate::{App, Error, Result};
-use crate::domain::api_keys;
-use crate::server::kubernetes;
 use crate::domain::tenancy::organizations;
+use crate::platform::events::{self, Event, EventType, Origin};
+use crate::platform::resources::{Environment, Place};
+use crate::server::kubernetes;
+use crate::server::kubernetes::organizations::Projected;
+use crate::{App, Error, Result};
 
 /// Brings the row to what the resource says. `None`: its organization is not known, or not yet.
 pub async fn project(app: &App, said: &Environment) -> Result<Option<Projected>> {

@@ -17,11 +17,11 @@ use serde::de::DeserializeOwned;
 
 use super::tolerant::Tolerant;
 use super::{Cluster, said};
-use crate::server::kubernetes::organizations::Projected;
-use crate::platform::resources::{Environment, Organization, Place};
-use crate::{App, Error, Result};
 use crate::domain::environments;
 use crate::domain::tenancy::organizations;
+use crate::platform::resources::{Environment, Organization, Place};
+use crate::server::kubernetes::organizations::Projected;
+use crate::{App, Error, Result};
 
 /// What waits is tried again this often.
 const AGAIN: Duration = Duration::from_secs(2);

@@ -8,11 +8,11 @@ use sqlx::PgConnection;
 
 use crate::domain::tenancy::organizations::http::created;
 use crate::domain::tenancy::organizations::{changes, store};
+use crate::domain::tenancy::users;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::text::Email;
 use crate::platform::resources::{Organization, Place};
 use crate::{App, Error, Result};
-use crate::domain::tenancy::users;
 
 /// What a projection found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Cluster, KEY_REVISION, MANAGER, fields, follow, said};
-use crate::platform::resources::{Environment, EnvironmentChange, Key, NewEnvironment, NewOrganization, Organization, OrganizationChange, Place, Resources};
+use crate::platform::resources::{
+    Environment, EnvironmentChange, Key, NewEnvironment, NewOrganization, Organization, OrganizationChange, Place,
+    Resources,
+};
 use crate::{App, Error, Result};
 
 /// Keys in one answer of the API server.

@@ -13,10 +13,10 @@ use sha2::{Digest, Sha256};
 
 use super::html::STYLE;
 use super::{catalogue, document as whole, page};
+use crate::domain::runtime;
 use crate::platform::http::call::Visit;
 use crate::platform::http::signature::{Answer, Answers, Signature};
 use crate::server::endpoints;
-use crate::domain::runtime;
 
 /// JSON that was made once.
 pub struct Document(Bytes);

@@ -7,15 +7,35 @@ use contract::{Access, Role, Scope};
 use serde_json::{Map, Value, json};
 
 use super::answers::{self, headed, refusal};
+use crate::domain::runtime;
 use crate::platform::http::parameters::Parameters;
 use crate::platform::http::routes::Route;
 use crate::platform::http::signature::{Answer, Shapes, Signature};
 use crate::platform::http::{conditional, idempotency};
-use crate::domain::runtime;
 
-/// Where the handler lives, without the crate and the files that are named for their part in a room.
+/// What stands for the folders of handlers in operation ids and tags, which are part of the API: the first that fits.
+const PLACES: &[(&str, &str)] = &[
+    ("domain::accounts::", "authentication::"),
+    ("domain::agents::agent_memory::", "agent_memory::"),
+    ("domain::agents::agent_tools::", "agent_tools::"),
+    ("domain::agents::branches::", "branches::"),
+    ("domain::agents::reasoning::", "reasoning::"),
+    ("domain::agents::triggers::", "triggers::"),
+    ("domain::authentication::federation::", "federation::"),
+    ("domain::billing::credits::", "credits::"),
+    ("domain::promotion::", "environments::promotion::"),
+    ("domain::tenancy::", ""),
+    ("domain::", ""),
+    ("platform::", ""),
+    ("server::", ""),
+];
+
+/// The resource and the handler, without the files that are named for their part in a resource.
 fn place(row: &Route) -> Vec<&'static str> {
-    row.handler.split("::").skip(1).filter(|part| *part != "http").collect()
+    let path = row.handler.split_once("::").map_or("", |(_, path)| path);
+    let named = PLACES.iter().find_map(|(folder, name)| Some((*name, path.strip_prefix(folder)?)));
+    let (name, rest) = named.unwrap_or(("", path));
+    name.split("::").chain(rest.split("::")).filter(|part| !["", "http"].contains(part)).collect()
 }
 
 /// `api_keys_rotate`: the room and the handler.

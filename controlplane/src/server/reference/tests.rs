@@ -105,9 +105,11 @@ async fn the_document_is_what_is_served() {
 
 #[tokio::test]
 async fn without_the_runtime_the_document_has_none() {
-    let app =
-        TestApp::with(|config| config.v2_runtime_enabled = false, std::sync::Arc::new(crate::platform::provisioner::Unattended))
-            .await;
+    let app = TestApp::with(
+        |config| config.v2_runtime_enabled = false,
+        std::sync::Arc::new(crate::platform::provisioner::Unattended),
+    )
+    .await;
     let document = app.get("/openapi.json", "").await.expect(200);
     assert!(document["paths"].as_object().unwrap().keys().all(|path| !path.starts_with("/v2/")));
     assert!(document["components"]["schemas"].get("Task").is_none());

@@ -10,9 +10,9 @@ use contract::governance::HexKey;
 use contract::{EnvId, Governance, Keyring};
 use sqlx::PgPool;
 
-use crate::{Error, Result};
-use crate::domain::{abac_policies, agent_capabilities, api_keys, environments, jit_access, policies, runtime};
 use crate::domain::tenancy::{organizations, users};
+use crate::domain::{abac_policies, agent_capabilities, api_keys, environments, jit_access, policies, runtime};
+use crate::{Error, Result};
 
 /// What a data plane takes (`MESSAGE_BYTES_MAX` of its `governance/link.rs`).
 pub const SNAPSHOT_BYTES_MAX: usize = 64 * 1024 * 1024;

@@ -9,8 +9,8 @@ pub const STACK_BYTES: usize = 64 << 20;
 #[cfg(test)]
 mod tests {
     use super::STACK_BYTES;
-use crate::ast::error::Kind;
-use crate::testing::{analyst, engine};
+    use crate::ast::error::Kind;
+    use crate::testing::{analyst, engine};
 
     /// The tree of `levels` of this shape: what opens, what is inside of all, what closes.
     fn nested((open, inmost, close): (&str, &str, &str), levels: usize) -> String {

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, TableFactor, Values, VisitorMut};
 
-use crate::ast::{VisitMut, names};
 use crate::ast::error::Error;
+use crate::ast::{VisitMut, names};
 
 /// What to do at the places where a statement names a relation.
 pub(crate) trait Relations {

@@ -10,9 +10,9 @@ mod shown;
 
 use sqlparser::ast::{self, Expr, Query, Statement, Value};
 
-use crate::catalog::tables::{Catalog, Names};
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
+use crate::catalog::tables::{Catalog, Names};
 use crate::functions::settings;
 use crate::syntax::statement::{Kind, SessionCommand, construct};
 

@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, Expr, Ident, ObjectName, TableAlias, TableFactor};
 
-use crate::catalog::tables::{Catalog, Names, Table};
+use crate::ast::error::Error;
+use crate::ast::names::{self, TableName};
+use crate::ast::scope::{self, Relations};
 use crate::bind::{information_schema, label, sequence};
 use crate::catalog::comment::Comment;
 use crate::catalog::definition;
-use crate::ast::error::Error;
+use crate::catalog::tables::{Catalog, Names, Table};
+use crate::compile::steps;
 use crate::functions::catalogue::{self, Class};
-use crate::ast::names::{self, TableName};
 use crate::print::scan::marker::{self, Marked};
 use crate::syntax::refusals;
-use crate::ast::scope::{self, Relations};
 use crate::syntax::statement::{Kind, Operation, Statement, many, targets};
-use crate::compile::steps;
 use callable::{called, table_function};
 use expanded::Expanded;
 
@@ -145,7 +145,8 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     } else if !kind.runs() {
         return Err(Error::unsupported("running this statement in the engine"));
     }
-    let remark = information_schema::remark(kind).or_else(|| temporary::remark(&tree)).or_else(|| absent(&tree, catalog));
+    let remark =
+        information_schema::remark(kind).or_else(|| temporary::remark(&tree)).or_else(|| absent(&tree, catalog));
     label::label(&mut tree)?;
     qualified::shorten(&mut tree, catalog, session);
     let mut binder = Binder::new(catalog, session);

@@ -15,10 +15,10 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::ast::call::call;
-use crate::catalog::tables::{Catalog, Counter, Table};
-use crate::syntax::parse::is;
-use crate::functions::types::sole_argument;
 use crate::ast::{names, quote};
+use crate::catalog::tables::{Catalog, Counter, Table};
+use crate::functions::types::sole_argument;
+use crate::syntax::parse::is;
 
 /// Before the names of sequences that belong to a column.
 pub(crate) const OWNED: &str = "_svc_";

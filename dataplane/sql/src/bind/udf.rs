@@ -14,9 +14,9 @@ use sqlparser::ast::{
     Visitor, VisitorMut,
 };
 
-use crate::ast::{Visit, VisitMut, visit_expressions, names};
-use crate::catalog::definition::Definition;
 use crate::ast::error::{Error, Kind};
+use crate::ast::{Visit, VisitMut, names, visit_expressions};
+use crate::catalog::definition::Definition;
 use crate::dialect;
 use crate::functions::catalogue;
 use crate::syntax::{lex, parse};

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use sqlparser::ast::Query;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::bind::information_schema::Listing;
 use crate::ast::error::Error;
+use crate::bind::information_schema::Listing;
 
 /// A literal.
 #[derive(Debug, Clone, PartialEq, Eq)]

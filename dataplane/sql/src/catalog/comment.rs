@@ -5,8 +5,8 @@
 
 use sqlparser::ast::{CommentDef, CommentObject, CreateTable, CreateTableOptions, Ident, ObjectName, SqlOption};
 
-use crate::catalog::tables::Table;
 use crate::ast::{names, quote};
+use crate::catalog::tables::Table;
 
 const SAID: &str = "said:";
 

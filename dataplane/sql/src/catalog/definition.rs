@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use sqlparser::ast;
 
-use crate::catalog::tables::Column;
-use crate::catalog::comment::Comment;
 use crate::ast::error::Error;
+use crate::catalog::comment::Comment;
+use crate::catalog::tables::Column;
 use crate::syntax::parse;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

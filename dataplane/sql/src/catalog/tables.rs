@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use sqlparser::ast::ObjectName;
 
-use crate::catalog::comment::Comment;
-use crate::catalog::definition::{self, Definition, Found};
 use crate::ast::error::{Error, Kind};
 use crate::ast::names::{self, MAIN_SCHEMA, TableName};
+use crate::catalog::comment::Comment;
+use crate::catalog::definition::{self, Definition, Found};
 use crate::functions::types::Type;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use contract::analyzer::{FilterError, NamedTable, StatementUse};
 use contract::policy::abac;
 
 use crate::ast::error::{Error, Kind};
-use crate::{Operation, STACK_BYTES, TableUse, layout, parse};
 use crate::govern::filter;
+use crate::{Operation, STACK_BYTES, TableUse, layout, parse};
 
 /// Reads texts of the dialect for the control plane.
 #[derive(Debug, Clone, Copy, Default)]

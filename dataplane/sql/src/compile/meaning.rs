@@ -14,13 +14,13 @@ use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Exact
 use sqlparser::keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::ast::{VisitMut, names};
 use crate::ast::call::of_engine;
-use crate::dialect;
 use crate::ast::error::Error;
+use crate::ast::{VisitMut, names};
+use crate::dialect;
 use crate::functions::catalogue::Class;
-use crate::govern::Governed;
 use crate::functions::types::{self, Known, Type};
+use crate::govern::Governed;
 
 /// What a statement may call.
 pub const CALLS: [&str; 3] = ["semantic_match", "semantic_rank", "vector_match"];

@@ -11,13 +11,13 @@ use sqlparser::ast::{
     Query, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
 };
 
-use crate::ast::{Visit, VisitMut};
 use crate::ast::error::Error;
-use crate::govern::Governed;
 use crate::ast::names::ours::VALUES;
+use crate::ast::{Visit, VisitMut};
 use crate::bind::resolve::Resolved;
-use crate::syntax::statement;
 use crate::functions::types::{self, Type};
+use crate::govern::Governed;
+use crate::syntax::statement;
 
 /// The most columns a pivot may make of values nobody has written.
 pub const VALUES_MAX: usize = 500;

@@ -21,8 +21,8 @@ use sqlparser::ast::{
 pub use relations::{Kind, Relation, Sort, relations};
 pub(crate) use rewrite::matched;
 
-use crate::ast::{Visit, VisitMut, visit_expressions, names};
 use crate::ast::error::Error;
+use crate::ast::{Visit, VisitMut, names, visit_expressions};
 use crate::bind::resolve::callable;
 use crate::functions::{catalogue, widths};
 use crate::syntax::{lex, parse};

@@ -10,12 +10,12 @@ use sqlparser::ast::{
 };
 
 use crate::ast::call::call;
-use crate::catalog::comment::Comment;
 use crate::ast::error::Error;
 use crate::ast::names::ours::SOURCE;
-use crate::dialect;
 use crate::ast::{names, quote};
 use crate::bind::sequence;
+use crate::catalog::comment::Comment;
+use crate::dialect;
 use crate::govern::visible;
 
 /// Expressions that the conditions of one INSERT FIRST become: each stands behind all that were before it.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use sqlparser::ast::Statement;
 
-use crate::dialect;
 use crate::ast::error::Error;
+use crate::compile::steps::{self, Numbered, Step};
+use crate::dialect;
 use crate::govern::{Governed, Scan, visible};
 use crate::print::{self, Bind, Printed, Reading};
-use crate::compile::steps::{self, Numbered, Step};
 
 /// What the engine runs. Made by [`transpile`] alone.
 #[derive(Debug, Clone)]

@@ -242,7 +242,7 @@ fn as_number(value: &mut Expr, context: &Context<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-use crate::functions::catalogue::{self, Class};
+    use crate::functions::catalogue::{self, Class};
 
     #[test]
     fn the_table_is_sorted_and_names_functions_that_there_are() {

@@ -8,8 +8,8 @@ use sqlparser::ast::{BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExp
 use super::call::{expressions, take_expr};
 use super::{Context, compose, templates};
 use crate::ast::error::Error;
-use crate::functions::catalogue::{self, GENERATED_MAX, find};
 use crate::ast::names;
+use crate::functions::catalogue::{self, GENERATED_MAX, find};
 use crate::functions::types::Type;
 use crate::functions::widths;
 

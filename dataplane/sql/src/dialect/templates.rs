@@ -13,11 +13,11 @@ use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
 use super::{Context, compose};
-use crate::ast::{Visit, VisitMut};
 use crate::ast::call::arguments;
 use crate::ast::error::Error;
-use crate::functions::catalogue::{self, Class};
 use crate::ast::names::ours::WITHIN;
+use crate::ast::{Visit, VisitMut};
+use crate::functions::catalogue::{self, Class};
 use crate::functions::types::Type;
 
 /// One line.

@@ -11,9 +11,9 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::functions::types::Type;
-use crate::dialect;
 use crate::compile::meaning;
+use crate::dialect;
+use crate::functions::types::Type;
 
 /// What a call can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

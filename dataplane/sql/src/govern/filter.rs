@@ -19,9 +19,9 @@ use std::sync::Arc;
 use contract::policy::FILTER_BYTES_MAX;
 use sqlparser::ast::{self, Expr, Ident, SelectItem, SetExpr, Value, VisitorMut};
 
+use crate::ast::error::{Error, Kind};
 use crate::ast::{VisitMut, names};
 use crate::catalog::tables::{Catalog, Table};
-use crate::ast::error::{Error, Kind};
 use crate::print::scan::marker::{self, Made};
 use placeholder::Part;
 pub(crate) use qualify::is_alias;

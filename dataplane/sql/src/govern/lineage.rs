@@ -5,20 +5,19 @@
 //! *are* one (so their type is text), and the types of all names for the dialect. It decides nothing
 //! about what is hidden: that is done where the tables are read.
 
-pub(super) mod table_functions;
+pub(super) mod budget;
 mod from;
 mod items;
 mod reach;
 mod recursive_cte;
+mod set_operations;
+pub(super) mod table_functions;
 #[cfg(test)]
 mod tests;
-mod set_operations;
-pub(super) mod budget;
 mod writes;
 
 use super::leaks::numeric_range::exact;
 pub(crate) use from::join_constraint;
-
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -28,13 +27,13 @@ use sqlparser::ast::{
     TableWithJoins, With,
 };
 
-use super::leaks::error_channel::{Failing, names_an_alias};
 use self::budget::{Bases, Work};
+use super::leaks::error_channel::{Failing, names_an_alias};
 use super::{Mask, Scan, output};
-use crate::catalog::tables::Table;
-use crate::dialect;
 use crate::ast::error::{Error, Kind};
 use crate::ast::names;
+use crate::catalog::tables::Table;
+use crate::dialect;
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{Known, Type};
 

@@ -15,12 +15,12 @@ use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator};
 
 use self::constants::plain;
 use super::leaks::leakproof::throws;
+use crate::ast::error::Error;
 use crate::ast::{visit_expressions, visit_expressions_mut};
 use crate::catalog::tables::Table;
-use crate::ast::error::Error;
-use crate::govern::filter::Filter;
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{self, Columns, Type};
+use crate::govern::filter::Filter;
 
 /// A filter with nothing in it that fails.
 pub(super) struct Hiding {

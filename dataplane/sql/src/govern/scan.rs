@@ -5,8 +5,8 @@ use std::sync::Arc;
 use sqlparser::ast::Expr;
 
 use super::{Mask, TableRules, safe_filter};
-use crate::catalog::tables::Table;
 use crate::ast::error::Error;
+use crate::catalog::tables::Table;
 
 /// One reference to a table, with what rules it.
 #[derive(Debug, Clone)]

@@ -15,14 +15,14 @@ use sqlparser::ast::{
     Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 
-use super::{Check, Filter, Mask, Scan, denied_error, safe_filter, keys, masked_error};
-use crate::ast::{Visit, visit_expressions, names};
-use crate::catalog::tables::Column;
+use super::{Check, Filter, Mask, Scan, denied_error, keys, masked_error, safe_filter};
 use crate::ast::error::{Error, Kind};
-use crate::govern::filter::is_alias;
 use crate::ast::names::ours::{self, NEW, ROWID};
-use crate::print::scan::marker::{self, Made, Marked};
+use crate::ast::{Visit, names, visit_expressions};
+use crate::catalog::tables::Column;
 use crate::functions::types::Type;
+use crate::govern::filter::is_alias;
+use crate::print::scan::marker::{self, Made, Marked};
 
 pub(super) use once::is_governed;
 

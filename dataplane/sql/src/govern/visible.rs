@@ -12,12 +12,12 @@ use sqlparser::ast::{
     TableFactor, TableWithJoins, Visitor,
 };
 
-use crate::ast::{Visit, names};
 use crate::ast::error::Error;
-use crate::govern::{Scan, join_constraint};
 use crate::ast::names::ours::{self, VISIBLE};
-use crate::print::{self, Printed};
+use crate::ast::{Visit, names};
 use crate::compile::steps::{Numbered, Step};
+use crate::govern::{Scan, join_constraint};
+use crate::print::{self, Printed};
 
 /// The table that keeps the rows of a scan.
 pub(crate) fn name(scan: usize) -> String {

@@ -6,8 +6,8 @@ use sqlparser::ast::{
     TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier, TableSampleUnit, TableWithJoins,
 };
 
-use super::{Printer, Style, absent};
 use super::scan::marker;
+use super::{Printer, Style, absent};
 use crate::ast::error::Error;
 
 impl Printer<'_> {

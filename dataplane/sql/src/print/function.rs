@@ -17,7 +17,8 @@ const OF_NULLS: [&str; 8] = ["any_value", "first", "first_value", "lag", "last",
 
 /// Whether the engine has what stands behind the arguments of this function.
 fn takes(function: &Function) -> Result<(), Error> {
-    let name = crate::ast::names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
+    let name =
+        crate::ast::names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
     let is_one_of = |known: &[&str]| known.contains(&name.as_str());
     let has_treatment = match &function.args {
         FunctionArguments::List(list) => {

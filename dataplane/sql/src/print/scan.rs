@@ -7,9 +7,9 @@ use super::{Printer, Reading};
 use crate::ast::error::Error;
 use sqlparser::ast::Expr;
 
-use crate::govern::{Check, Mask, Scan, ScanColumn, visible};
-use crate::ast::{names, quote};
 use crate::ast::names::ours::{NEW, ROWID, ROWS};
+use crate::ast::{names, quote};
+use crate::govern::{Check, Mask, Scan, ScanColumn, visible};
 
 /// Names in the tree that stand for what this crate decided; no text can be read as one of them.
 pub(crate) mod marker {

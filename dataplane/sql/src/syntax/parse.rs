@@ -15,12 +15,12 @@ use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use crate::ast::error::{Error, Kind, Position};
-use crate::syntax::{lex, refusals};
-use crate::compile::meaning;
 use crate::ast::names::ours;
 use crate::bind::sequence;
-use crate::syntax::statement::Statement;
 use crate::bind::variables::Variables;
+use crate::compile::meaning;
+use crate::syntax::statement::Statement;
+use crate::syntax::{lex, refusals};
 
 pub use request::request;
 

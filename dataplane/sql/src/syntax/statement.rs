@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use sqlparser::ast;
 
 use crate::ast::error::Error;
-use crate::syntax::parse::Source;
 use crate::print;
+use crate::syntax::parse::Source;
 
 pub(crate) use facts::targets;
 pub(crate) use kind::construct;

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sql::ast::quote;
 
+use super::key::tells_apart;
 use super::merging::{is_as_it_was, masked, sees_all};
 use super::store::{self, path};
 use super::{Branch, Branches, Copied};
-use super::key::tells_apart;
 use crate::Error;
 use crate::limits::invalid;
-use crate::storage::system_tables::{Transaction, broken};
 use crate::pipeline::Standing;
+use crate::storage::system_tables::{Transaction, broken};
 
 /// Rows of a table that are shown.
 const ROWS_SHOWN: usize = 100;

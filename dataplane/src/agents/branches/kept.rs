@@ -8,8 +8,8 @@ use super::Branches;
 use super::merging::sees_all;
 use super::store::{self, path};
 use crate::Error;
-use crate::storage::system_tables::{Transaction, broken};
 use crate::pipeline::Standing;
+use crate::storage::system_tables::{Transaction, broken};
 
 /// Rows that a branch keeps of one table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

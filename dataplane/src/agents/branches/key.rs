@@ -12,8 +12,8 @@ use super::store::{self, path};
 use super::{Branch, Copied};
 use crate::Error;
 use crate::limits::invalid;
-use crate::storage::system_tables::{Transaction, broken};
 use crate::pipeline::Standing;
+use crate::storage::system_tables::{Transaction, broken};
 
 impl Copied {
     /// None where nothing tells its rows apart. Where a column is masked for the caller, a given key is none for them: by

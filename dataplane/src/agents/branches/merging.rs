@@ -20,8 +20,8 @@ use super::store::{self, path};
 use super::{Branch, Branches, Copied, Merging, Open, Status, TABLE, alone, key, remembered};
 use crate::Error;
 use crate::agents::memory;
-use crate::storage::system_tables::{Transaction, broken};
 use crate::pipeline::Standing;
+use crate::storage::system_tables::{Transaction, broken};
 
 /// Conflicts that are told of at a time.
 pub const CONFLICTS_TOLD: usize = 50;

@@ -13,10 +13,10 @@ use sql::ast::quote;
 use super::Branch;
 use super::conflict::{Conflict, Rules, conflict_id, take};
 use crate::Error;
-use crate::limits::invalid;
 use crate::agents::memory;
-use crate::storage::system_tables::{Place, Step, Transaction, at, broken, records, text};
+use crate::limits::invalid;
 use crate::pipeline::Standing;
+use crate::storage::system_tables::{Place, Step, Transaction, at, broken, records, text};
 
 const DECIDED: &str = "temp.main._merge_memories";
 const TABLE: &str = "raw._svc_memory.memories";

@@ -8,10 +8,10 @@ use sql::ast::quote;
 
 use super::{Branch, Copied, Fresh, KEPT_DAYS, Status, TABLE, Wanted, key, merging, remembered};
 use crate::Error;
-use crate::limits::invalid;
 use crate::agents::ownership::maker;
-use crate::storage::system_tables::{Place, Step, Transaction, at, broken, moment, optional, records, text};
+use crate::limits::invalid;
 use crate::pipeline::Standing;
+use crate::storage::system_tables::{Place, Step, Transaction, at, broken, moment, optional, records, text};
 
 /// Rows of all tables of a branch together.
 const ROWS_MAX: u64 = 5_000_000;

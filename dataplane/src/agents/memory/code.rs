@@ -45,7 +45,7 @@ impl Code {
 #[cfg(test)]
 mod tests {
     use super::*;
-use crate::agents::memory::embedding::{embed, likeness};
+    use crate::agents::memory::embedding::{embed, likeness};
 
     #[test]
     fn it_is_nearly_the_cosine() {

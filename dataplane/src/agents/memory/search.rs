@@ -194,10 +194,10 @@ fn first(mut worths: Vec<(usize, f64)>, count: usize) -> Vec<(usize, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-use crate::agents::memory::embedder::{Embedded, Provenance};
-use crate::agents::memory::embedding::embed;
-use proptest::prelude::*;
-use serde_json::{Map, json};
+    use crate::agents::memory::embedder::{Embedded, Provenance};
+    use crate::agents::memory::embedding::embed;
+    use proptest::prelude::*;
+    use serde_json::{Map, json};
 
     const TEXTS: [&str; 6] = [
         "orders arrive from the north",

@@ -18,8 +18,8 @@ use super::{KEPT_DAYS, Listing, Memory, NewMemory, Reach, Recall, TABLE};
 use crate::Error;
 use crate::encode::cell::Cell;
 use crate::limits::invalid;
-use crate::storage::system_tables::{self, Change, Step, at, batches, broken, column, moment, optional, records, text};
 use crate::pipeline::Standing;
+use crate::storage::system_tables::{self, Change, Step, at, batches, broken, column, moment, optional, records, text};
 
 const COLUMNS: &str = "to_json({memory_id: memory_id, agent_id: agent_id, made_by: made_by, session_id: session_id, \
     namespace: namespace, memory_key: memory_key, memory_type: memory_type, content: content, value: value, \

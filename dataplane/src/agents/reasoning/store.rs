@@ -11,8 +11,8 @@ use super::chain::{Check, Verdict};
 use super::{History, Session, TABLE, Thought};
 use crate::Error;
 use crate::limits::invalid;
-use crate::storage::system_tables::{self, Change, at, broken, moment, optional, records, text};
 use crate::pipeline::Standing;
+use crate::storage::system_tables::{self, Change, at, broken, moment, optional, records, text};
 
 const COLUMNS: &str = "to_json({trace_id: trace_id, session_id: session_id, agent_id: agent_id, \
     step_number: step_number, step_type: step_type, content: content, input: input, output: output, \

@@ -13,10 +13,10 @@ use super::{Call, Telling};
 use crate::Error;
 use crate::agents::branches::Writing;
 use crate::agents::last_shown::Behind;
-use crate::limits::invalid;
 use crate::agents::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Reach, Recall, Search, Stats, Stored};
-use crate::pipeline::{Deed, Standing};
 use crate::agents::triggers::{self, Happening, Source};
+use crate::limits::invalid;
+use crate::pipeline::{Deed, Standing};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StoredMemory {

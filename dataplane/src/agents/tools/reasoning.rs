@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use super::budget::Rest;
 use super::{Call, Telling};
 use crate::Error;
-use crate::pipeline::{Deed, Standing};
 use crate::agents::reasoning::{self, History, NewStep, NewSteps, Replay, Replayed, Session, Thought};
 use crate::agents::triggers::{self, Happening, Source};
+use crate::pipeline::{Deed, Standing};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Logged {

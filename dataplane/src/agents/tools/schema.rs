@@ -16,8 +16,8 @@ use super::seal::Seal;
 use super::sql::{columns, objects};
 use super::{Call, Telling};
 use crate::agents::last_shown::LastShown;
-use crate::pipeline::row_estimate;
 use crate::governance::sessions::standing_in;
+use crate::pipeline::row_estimate;
 use crate::{Ask, Bounds, Error};
 
 /// More tables than one answer has; the list goes on behind them.

@@ -2,7 +2,7 @@
 
 use contract::Scope;
 
-use super::{Hints, Row, agents, arrow, branches, describe, memory, merging, policy, schema, sql, reasoning, triggers};
+use super::{Hints, Row, agents, arrow, branches, describe, memory, merging, policy, reasoning, schema, sql, triggers};
 
 /// The table by groups, in the order in which it is listed.
 pub fn rows() -> Vec<Row> {

@@ -11,8 +11,10 @@ use super::seal::Seal;
 use super::{Call, Telling};
 use crate::Error;
 use crate::agents::memory::Reach;
+use crate::agents::triggers::{
+    Action, Config, Happening, Judged, Listing, NewTrigger, Place, Question, Source, Trigger, notice,
+};
 use crate::pipeline::{Deed, Standing};
-use crate::agents::triggers::{Action, Config, Happening, Judged, Listing, NewTrigger, Place, Question, Source, Trigger, notice};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Registered {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{Action, Config, Sight, Source, Trigger};
 use crate::Error;
-use crate::limits::{fraction, invalid, named, sized};
 use crate::agents::memory::Reach;
+use crate::limits::{fraction, invalid, named, sized};
 use crate::pipeline::Standing;
 
 const CONCEPT_BYTES_MAX: usize = 8 * 1024;

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::{Action, Config, Source, Trigger};
 use crate::Error;
-use crate::storage::system_tables::{Author, Change, Place, at, broken, moment, optional, records, text, write};
 use crate::pipeline::Standing;
+use crate::storage::system_tables::{Author, Change, Place, at, broken, moment, optional, records, text, write};
 
 /// The name that the log of changes has for the tables.
 const TABLE: &str = "svc_triggers.triggers";

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Config, Happening, Judged, Sight, Trigger};
 use crate::Pipeline;
-use crate::storage::system_tables::Author;
 use crate::pipeline::Standing;
+use crate::storage::system_tables::Author;
 
 /// What of a text goes with the event.
 const CONTENT_CHARS_MAX: usize = 1_000;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use contract::{Caller, Governance, Timestamp};
 
-use crate::pipeline::Moment;
 use crate::Declared;
+use crate::pipeline::Moment;
 
 /// The rules and the caller, with the agent that they declare, at one moment.
 #[derive(Debug, Clone)]

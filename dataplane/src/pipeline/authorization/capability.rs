@@ -11,10 +11,10 @@ use contract::policy::abac::Operation;
 use contract::{Governance, Timestamp};
 
 use super::policy_request::table_ref;
+use crate::Error;
 use crate::pipeline::stages::policy::Agent;
 use crate::pipeline::stages::tables::About;
 use crate::pipeline::{Query, Result};
-use crate::Error;
 use crate::request::trail::Trail;
 
 /// What a confined agent's statement stands under.
@@ -58,7 +58,9 @@ impl Own<'_> {
     /// The table that is not there, where that is what is wrong.
     pub fn missing(&self, query: &Query, error: &sql::Error) -> Vec<String> {
         match &error.kind {
-            sql::ast::error::Kind::TableNotFound { schema, name, .. } => vec![self.path(query, schema.as_deref(), name)],
+            sql::ast::error::Kind::TableNotFound { schema, name, .. } => {
+                vec![self.path(query, schema.as_deref(), name)]
+            }
             _ => Vec::new(),
         }
     }

@@ -11,9 +11,9 @@ use contract::report::{AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
 
 use super::capability::Own;
-use crate::pipeline::stages::policy::Agent;
-use crate::pipeline::Result;
 use super::{provenance, visible_catalog};
+use crate::pipeline::Result;
+use crate::pipeline::stages::policy::Agent;
 use crate::request::trail::{Trail, millis};
 use crate::{Ask, Error};
 

@@ -13,9 +13,9 @@ use contract::policy::Policies;
 use contract::{Governance, Role};
 use serde::{Deserialize, Serialize};
 
-use crate::pipeline::Result;
 use super::policy_request::table_ref;
 use crate::Error;
+use crate::pipeline::Result;
 
 /// A source, and the role that read it: what that role was exempt from is in the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +57,12 @@ fn admits_to(rules: &Governance, role: Role, sources: &[Source]) -> bool {
     !sources.iter().any(|source| policies(rules).bind_more(table_ref(&source.table), role, source.read_by))
 }
 
-pub(in crate::pipeline) fn permitted(rules: &Governance, role: Role, known: &sql::Catalog, tables: &[String]) -> Result<()> {
+pub(in crate::pipeline) fn permitted(
+    rules: &Governance,
+    role: Role,
+    known: &sql::Catalog,
+    tables: &[String],
+) -> Result<()> {
     match tables.iter().find(|path| !admits(rules, role, known, path)) {
         Some(path) => Err(Error::TableDenied { table: path.clone() }),
         None => Ok(()),

@@ -8,8 +8,8 @@ use contract::policy::abac::{self, AbacPolicy, AbacRule, Condition, Effect, Oper
 use contract::{Caller, Governance, GrantId, Timestamp, capability};
 
 use super::policy_request::{Asked, Whence};
-use crate::pipeline::stages::policy::{self, Agent};
 use crate::Declared;
+use crate::pipeline::stages::policy::{self, Agent};
 
 /// Of one caller and the agent that they declare, at one moment. What was admitted at another is admitted still if
 /// both are the same.

@@ -17,12 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::capability::Confinement;
 use super::time_rules::lets_write;
+use crate::governance::sessions::standing_in;
 use crate::pipeline::catalog_snapshot::Seen;
 use crate::pipeline::stages::tables::About;
 use crate::pipeline::stages::transpile::Native;
-use crate::pipeline::{Pipeline, Query, Result, Stance, pivot, startup_gate};
 use crate::pipeline::stages::{cost, embed, policy, quota, row_filter, tables};
-use crate::governance::sessions::standing_in;
+use crate::pipeline::{Pipeline, Query, Result, Stance, pivot, startup_gate};
 use crate::request::trail::Trail;
 use crate::{Ask, Error};
 

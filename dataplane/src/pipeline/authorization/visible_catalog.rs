@@ -8,13 +8,13 @@ use contract::policy::{TableRef, filters_on, masks_on};
 use contract::{Caller, Governance, Role};
 use sql::catalog::definition::Kind;
 
-use super::policy_request::{Asked, table_ref};
 use super::capability::Own;
-use crate::pipeline::{Pipeline, Result, runtime};
-use crate::pipeline::stages::policy;
+use super::policy_request::{Asked, table_ref};
 use crate::Ask;
 use crate::agents::branches::origin;
 use crate::governance::sessions::standing_in;
+use crate::pipeline::stages::policy;
+use crate::pipeline::{Pipeline, Result, runtime};
 
 /// Schema, table and column, in lower case.
 type Columns = BTreeSet<(String, String, String)>;
@@ -66,7 +66,11 @@ pub(crate) fn row_estimate(
 }
 
 /// The same of every table there is, by its names in lower case.
-pub(in crate::pipeline) fn row_estimates(rules: &Governance, role: Role, read: &engine::Catalog) -> BTreeMap<Path, u64> {
+pub(in crate::pipeline) fn row_estimates(
+    rules: &Governance,
+    role: Role,
+    read: &engine::Catalog,
+) -> BTreeMap<Path, u64> {
     let estimates = read.tables.iter().filter_map(|table| {
         let rows = row_estimate((rules, role), read, (&table.schema, &table.name))?;
         Some(((table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase()), rows))

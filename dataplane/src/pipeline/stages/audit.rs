@@ -13,14 +13,14 @@ use contract::wire::Who;
 use contract::{Governance, Role, Timestamp};
 use telemetry::{Kind, Place, Span};
 
-use crate::pipeline::delivery::Delivery;
 use super::mask::Masked;
-use super::quota::Reservation;
-use crate::pipeline::{Pipeline, Query, Result, spans};
 use super::meter;
-use crate::governance::sessions::standing_in;
-use crate::request::trail::{Stage, Trail, millis};
+use super::quota::Reservation;
 use crate::agents::triggers::Asked;
+use crate::governance::sessions::standing_in;
+use crate::pipeline::delivery::Delivery;
+use crate::pipeline::{Pipeline, Query, Result, spans};
+use crate::request::trail::{Stage, Trail, millis};
 use crate::{Answer, Error, Rows, metrics};
 
 /// What is due when a query ends.

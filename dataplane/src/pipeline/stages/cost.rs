@@ -42,7 +42,7 @@ pub(in crate::pipeline) const fn of(operation: Operation) -> MicroCredits {
 #[cfg(test)]
 mod tests {
     use super::*;
-use crate::pipeline::stages::tables::extract;
+    use crate::pipeline::stages::tables::extract;
 
     #[test]
     fn credits_go_by_kind_and_tables() {

@@ -7,11 +7,11 @@
 use std::sync::atomic::Ordering;
 
 use super::execute::{Ran, Rows};
-use crate::pipeline::journal::Done;
 use super::snapshot::Lease;
-use super::tables::About;
-use crate::pipeline::{Pipeline, Query, Result, once};
 use super::tables;
+use super::tables::About;
+use crate::pipeline::journal::Done;
+use crate::pipeline::{Pipeline, Query, Result, once};
 
 pub(in crate::pipeline) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Result<Rows> {
     let Ran { rows, lease, snapshot, done } = ran;

@@ -4,8 +4,8 @@
 //! (`memory::comparing`): there each text is made a vector once, by the embedder of memories. It stands
 //! over governed tables already, so what is compared is what the caller sees.
 
-use crate::pipeline::Result;
 use super::row_filter::Filtered;
+use crate::pipeline::Result;
 
 /// A governed statement in which no call still waits to compare by meaning.
 #[derive(Debug)]

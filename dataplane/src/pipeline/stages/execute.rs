@@ -20,15 +20,15 @@ use contract::policy::abac::Operation;
 use engine::{Kind, Outcome, Snapshot};
 use sql::Care;
 
-use crate::pipeline::result_cache::{Kept, Ticket};
+use super::audit;
 use super::quota::Reservation;
-use crate::pipeline::catalog_snapshot::paths;
 use super::snapshot::{Lease, Pinned, step_agrees};
 use super::tables::About;
 use super::transpile::{Native, bound};
-use crate::pipeline::{Pipeline, Query, Result, runtime};
-use super::audit;
 use crate::Error;
+use crate::pipeline::catalog_snapshot::paths;
+use crate::pipeline::result_cache::{Kept, Ticket};
+use crate::pipeline::{Pipeline, Query, Result, runtime};
 use crate::request::answer::Replayed;
 use crate::request::trail::Trail;
 

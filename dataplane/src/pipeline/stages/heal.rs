@@ -15,8 +15,8 @@ mod written;
 
 use contract::{Governance, Heal};
 
-use crate::pipeline::{Pipeline, Query};
 use crate::Error;
+use crate::pipeline::{Pipeline, Query};
 use crate::request::answer::Healed;
 
 pub(in crate::pipeline) use suggesting::suggested;
@@ -41,7 +41,12 @@ pub(in crate::pipeline) fn concerns(pipeline: &Pipeline, query: &Query, rules: &
 }
 
 /// Another text in place of one that failed; nothing where no rule has one and no model is to be asked, or has none.
-pub(in crate::pipeline) async fn rewrite(pipeline: &Pipeline, query: &Query, rules: &Governance, error: &Error) -> Option<Healed> {
+pub(in crate::pipeline) async fn rewrite(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    error: &Error,
+) -> Option<Healed> {
     if let Some(healed) = safe::corrected(pipeline, query, rules, error).await {
         return Some(healed);
     }

@@ -8,9 +8,9 @@
 use arrow::datatypes::DataType;
 use contract::Governance;
 
-use crate::pipeline::Result;
 use super::execute::Rows;
 use super::semaphore::Slot;
+use crate::pipeline::Result;
 use crate::request::trail::Trail;
 use crate::{Column, Error};
 

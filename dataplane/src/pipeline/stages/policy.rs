@@ -13,17 +13,17 @@ use contract::policy::{self, Policies, filters_on};
 use contract::report;
 use contract::{Caller, Governance};
 
-use crate::pipeline::authorization::policy_request::{Asked, table_ref};
-use crate::pipeline::authorization::capability::Confinement;
-use crate::pipeline::swap::Renaming;
-use super::tables::{self, About, Extracted};
-use crate::pipeline::{Pipeline, Query, Result, runtime};
-use crate::pipeline::authorization::{provenance, visible_catalog};
 use super::row_filter;
+use super::tables::{self, About, Extracted};
 use crate::agents::branches::Open;
-use crate::storage::system_tables::Place;
 use crate::governance::sessions::standing_in;
+use crate::pipeline::authorization::capability::Confinement;
+use crate::pipeline::authorization::policy_request::{Asked, table_ref};
+use crate::pipeline::authorization::{provenance, visible_catalog};
+use crate::pipeline::swap::Renaming;
+use crate::pipeline::{Pipeline, Query, Result, runtime};
 use crate::request::trail::Trail;
+use crate::storage::system_tables::Place;
 use crate::{AgentName, Declared, Error};
 
 /// A statement that this caller may run. Its rows and columns are not governed yet.

@@ -16,10 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::cost::Costed;
 use super::policy::Allowed;
-use crate::pipeline::{Pipeline, Query, Result};
-use crate::pipeline::authorization::capability;
 use crate::Error;
 use crate::governance::link::Link;
+use crate::pipeline::authorization::capability;
+use crate::pipeline::{Pipeline, Query, Result};
 use crate::request::trail::Trail;
 
 /// What a data plane likes to hold beyond what it needs at once.

@@ -15,11 +15,11 @@ use contract::{Governance, Role};
 use moka::sync::Cache;
 use sql::govern::filter::Template;
 
-use crate::pipeline::Result;
-use crate::pipeline::authorization::policy_request::table_ref;
 use super::policy::Allowed;
 use super::quota::{Afforded, Reservation};
 use super::tables::{About, Lack};
+use crate::pipeline::Result;
+use crate::pipeline::authorization::policy_request::table_ref;
 use crate::request::trail::Trail;
 use crate::{Bounds, Error};
 

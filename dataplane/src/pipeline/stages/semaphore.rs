@@ -11,8 +11,8 @@ use std::time::Duration;
 use contract::Governance;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::pipeline::{Pipeline, Query, Result};
 use crate::Error;
+use crate::pipeline::{Pipeline, Query, Result};
 
 const WAIT_MAX: Duration = Duration::from_secs(5);
 

@@ -13,16 +13,16 @@ use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::OwnedMutexGuard;
 
-use crate::pipeline::result_cache::Answers;
-use crate::pipeline::journal::Done;
-use crate::pipeline::runtime::{self, Rows};
-use crate::pipeline::catalog_snapshot::paths;
-use crate::pipeline::swap::Away;
-use crate::pipeline::transaction::ClientTransaction;
 use super::transpile::Native;
-use crate::pipeline::{Pipeline, Query, Result};
 use crate::Error;
 use crate::agents::branches::Writing;
+use crate::pipeline::catalog_snapshot::paths;
+use crate::pipeline::journal::Done;
+use crate::pipeline::result_cache::Answers;
+use crate::pipeline::runtime::{self, Rows};
+use crate::pipeline::swap::Away;
+use crate::pipeline::transaction::ClientTransaction;
+use crate::pipeline::{Pipeline, Query, Result};
 use crate::request::trail::Trail;
 
 /// A statement with the transaction it will run in.
@@ -199,7 +199,12 @@ impl Checked {
 }
 
 /// The same of one step of several, where it runs.
-pub(in crate::pipeline) async fn step_agrees(query: &Query, session: &mut Session, text: &str, tables: &[String]) -> Result<()> {
+pub(in crate::pipeline) async fn step_agrees(
+    query: &Query,
+    session: &mut Session,
+    text: &str,
+    tables: &[String],
+) -> Result<()> {
     let parsed = session.parsed(text, query.deadline, &query.ask.cancel).await;
     let parsed = parsed.map_err(|error| unparsed(query, error))?;
     compare(&parsed, tables, true)
@@ -214,8 +219,13 @@ fn unparsed(query: &Query, error: engine::Error) -> Error {
 
 /// Functions that only the rewrite may call: a mask, a refusal raised where a row reaches it, and what
 /// compares by meaning or by a pattern.
-const OURS: [&str; 5] =
-    ["sluice_mask_hash", "error", sql::dialect::LIKE, sql::compile::meaning::LIKENESS, sql::compile::meaning::VECTOR_LIKENESS];
+const OURS: [&str; 5] = [
+    "sluice_mask_hash",
+    "error",
+    sql::dialect::LIKE,
+    sql::compile::meaning::LIKENESS,
+    sql::compile::meaning::VECTOR_LIKENESS,
+];
 
 pub(in crate::pipeline) fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<()> {
     let Some(found) = &parsed.tables else {
@@ -233,8 +243,9 @@ pub(in crate::pipeline) fn compare(parsed: &engine::Parsed, emitted: &[String], 
     if !agree {
         return Err(Error::Unverified { why: format!("tables found {found:?}, emitted {emitted:?}") });
     }
-    let unlisted =
-        |name: &&String| sql::functions::catalogue::class(name).is_none_or(|class| class == sql::functions::catalogue::Class::Denied);
+    let unlisted = |name: &&String| {
+        sql::functions::catalogue::class(name).is_none_or(|class| class == sql::functions::catalogue::Class::Denied)
+    };
     let callers = |name: &&String| !OURS.contains(&name.as_str());
     match parsed.functions.iter().flatten().filter(callers).find(unlisted) {
         Some(name) => Err(Error::Unverified { why: format!("function {name} is not on the list") }),

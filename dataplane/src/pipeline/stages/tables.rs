@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use contract::policy::abac::Operation;
 
+use crate::agents::branches::Open;
 use crate::pipeline::Result;
 use crate::pipeline::authorization::provenance::Mark;
 use crate::pipeline::catalog_snapshot::Seen;
 use crate::pipeline::swap::Away;
-use crate::agents::branches::Open;
 use crate::request::trail::Trail;
 use crate::{Command, Error};
 

@@ -8,14 +8,14 @@
 mod binding;
 mod columns;
 mod command;
+mod do_get;
+mod do_put;
+mod get_tables;
 mod handles;
 mod handshake;
-mod sql_info;
 mod ingest;
-mod get_tables;
-mod do_put;
 mod put_stream;
-mod do_get;
+mod sql_info;
 mod status;
 
 use arrow_flight::flight_service_server::{FlightService, FlightServiceServer};

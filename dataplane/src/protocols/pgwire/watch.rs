@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::failure::Failure;
 use super::login::Login;
 use super::wire::{End, Wire};
-use crate::pipeline::Stance;
 use crate::governance::sessions::Snapshots;
+use crate::pipeline::Stance;
 use crate::{Declared, Sessions};
 
 /// Why a statement went no further.

@@ -16,8 +16,8 @@ use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::super::keyed;
-use crate::protocols::held::{self, Pieces, put};
 use crate::encode::{arrow_ipc, csv, json};
+use crate::protocols::held::{self, Pieces, put};
 use crate::{Answer, Error};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

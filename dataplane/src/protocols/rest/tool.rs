@@ -14,8 +14,8 @@ use telemetry::Place;
 
 use super::{Door, forwarded};
 use crate::agents::tool_caller::Guest;
-use crate::governance::sessions::{announced, is_known};
 use crate::agents::tools::{self, Budget, Call, Told};
+use crate::governance::sessions::{announced, is_known};
 use crate::{Declared, Error};
 
 #[derive(Debug, Deserialize)]

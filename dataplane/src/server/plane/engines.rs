@@ -7,11 +7,11 @@ use std::time::Duration;
 use contract::governance::HexKey;
 use tokio::sync::watch;
 
-use crate::storage::catalogue::Catalogue;
-use crate::server::config::{EngineSettings, Settings};
 use crate::governance::link::Link;
-use crate::storage::runtime_tables::RuntimeTables;
 use crate::governance::sessions::Snapshots;
+use crate::server::config::{EngineSettings, Settings};
+use crate::storage::catalogue::Catalogue;
+use crate::storage::runtime_tables::RuntimeTables;
 
 /// The engine of a process that was killed may have the file for a moment longer.
 const RETRY_MIN: Duration = Duration::from_millis(5);

@@ -10,14 +10,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::engines::Engines;
-use crate::shutdown::Ending;
 use crate::governance::disk::Disk;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
 use crate::governance::report::Log;
 use crate::governance::{ship, stored};
-use crate::server::folder_lock::Claim;
 use crate::pipeline::{Books, House, Purse, Storage, Tally};
+use crate::server::folder_lock::Claim;
+use crate::shutdown::Ending;
 
 pub(super) struct Owner {
     pub claim: Arc<Claim>,

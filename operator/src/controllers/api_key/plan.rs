@@ -10,10 +10,10 @@ use kube::{Resource, ResourceExt};
 
 use super::REVISION;
 use crate::Error;
-use crate::conditions::Conditions;
 use crate::cluster::control_plane::proto::{Key, key};
-use crate::error::{Class, WAITING};
 use crate::cluster::write;
+use crate::conditions::Conditions;
+use crate::error::{Class, WAITING};
 
 /// The round that finds what a watch may have lost.
 const ROUND: Duration = Duration::from_hours(1);

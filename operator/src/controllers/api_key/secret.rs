@@ -10,10 +10,10 @@ use kube::{Resource, ResourceExt};
 use super::plan::{self, SecretState};
 use crate::Error;
 use crate::authority::signers;
-use crate::context::Context;
 use crate::cluster::control_plane::proto::Key;
-use crate::stores::{Item, KEY_TEXT, Place, SecretOf};
+use crate::context::Context;
 use crate::stores::read::label;
+use crate::stores::{Item, KEY_TEXT, Place, SecretOf};
 
 fn place(key: &ApiKey) -> Option<Place> {
     let name = &key.spec.secret_ref.as_ref()?.name;

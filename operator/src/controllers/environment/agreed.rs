@@ -12,9 +12,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use sha2::{Digest as _, Sha256};
 
+use super::validate::Desired;
 use crate::objects::child::{Child, Key};
 use crate::objects::observed::ClusterFacts;
-use super::validate::Desired;
 use crate::stores::Place;
 
 /// Half a SHA-256.

@@ -9,16 +9,16 @@ use kube::ResourceExt;
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
-use crate::objects::child::{Key, Kind};
-use crate::objects::observed::Observed;
 use super::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write};
 use super::{build, certificates};
-use crate::authority::{Pair, secret, signers};
-use crate::context::{Context, Written};
-use crate::stores::{Item, Place};
 use crate::Error;
-use crate::controllers::release;
+use crate::authority::{Pair, secret, signers};
 use crate::cluster::write;
+use crate::context::{Context, Written};
+use crate::controllers::release;
+use crate::objects::child::{Key, Kind};
+use crate::objects::observed::Observed;
+use crate::stores::{Item, Place};
 
 /// Where a plan came to a halt.
 #[derive(Debug)]
@@ -191,7 +191,7 @@ async fn delete(context: &Context, observed: &Observed, order: &Delete) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-use crate::controllers::environment::tests::{environment, observed};
+    use crate::controllers::environment::tests::{environment, observed};
 
     #[test]
     fn a_volume_is_made_before_and_grows_after_everything_else() {

@@ -7,14 +7,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::agreed::Agreed;
-use crate::objects::child::{APPLIED_HASH, Child, Key, Kind};
 use super::contest::{Contests, Turn};
-use crate::objects::names::label;
-use crate::objects::observed::Observed;
 use super::plan::{Delete, Write};
 use super::validate::{Desired, Off, Tls};
 use super::volume::{self, Growth};
 use super::{additions, agreement, build, certificates, workload};
+use crate::objects::child::{APPLIED_HASH, Child, Key, Kind};
+use crate::objects::names::label;
+use crate::objects::observed::Observed;
 
 /// Everything between what is and what should be.
 #[derive(Debug, Clone)]

@@ -8,13 +8,13 @@ use crds::{Condition, ConditionStatus, ConditionType, Reason, TlsMode};
 use jiff::Timestamp;
 
 use super::findings::Findings;
-use crate::objects::observed::{CertificateFacts, Given, Observed};
 use super::plan::Hold;
 use super::validate::{Desired, Invalid, Off};
 use super::volume::{self, Growth};
 use super::workload::{State, Trouble};
 use super::{certificates, workload};
 use crate::objects::names;
+use crate::objects::observed::{CertificateFacts, Given, Observed};
 
 /// A condition without its times.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -182,7 +182,7 @@ impl Contested {
 #[cfg(test)]
 mod tests {
     use super::*;
-use crate::objects::child::Kind;
+    use crate::objects::child::Kind;
 
     fn key() -> Key {
         Key { kind: Kind::Deployment, name: "acme-prod".to_owned() }

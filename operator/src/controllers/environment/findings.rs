@@ -4,11 +4,11 @@ use crds::{ConditionStatus, ConditionType, Environment, Reason};
 
 use super::changes::Changes;
 use super::conditions::find;
-use crate::objects::names::label;
-use crate::objects::observed::Observed;
 use super::plan::Hold;
 use super::validate::{self, Desired, Invalid, Off};
 use super::workload::{self, State};
+use crate::objects::names::label;
+use crate::objects::observed::Observed;
 
 #[derive(Debug)]
 pub struct Findings<'a> {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 
-use crate::objects::child::{Child, Kind};
 use super::fleet::{self, Member, Movement};
-use crate::objects::observed::{Authorities, ClusterFacts, Given, Observed, Sibling};
 use crate::context::Context;
 use crate::controllers::release;
+use crate::objects::child::{Child, Kind};
+use crate::objects::observed::{Authorities, ClusterFacts, Given, Observed, Sibling};
 use crate::stores::{KnownEnvironment, PackedChild, Place, SecretOf, organization_of};
 
 /// Nothing: the environment is gone.

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crds::{Environment, TlsMode};
 
-use crate::objects::observed::{Given, Observed};
 use crate::authority::{secret, signers};
 use crate::context::Context;
+use crate::objects::observed::{Given, Observed};
 use crate::stores::Place;
 
 /// As it is now.

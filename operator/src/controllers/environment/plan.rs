@@ -14,14 +14,14 @@ use serde_json::Value;
 
 use super::agreed::Agreed;
 use super::changes::{self, Changes};
-use crate::objects::child::{Child, Key, Kind};
 use super::conditions::{self, Draft};
 use super::contest::Contests;
 use super::findings::Findings;
-use crate::objects::names::{FINALIZER, annotation};
-use crate::objects::observed::Observed;
 use super::validate::validate;
 use super::{certificates, events, given, status, teardown};
+use crate::objects::child::{Child, Key, Kind};
+use crate::objects::names::{FINALIZER, annotation};
+use crate::objects::observed::Observed;
 
 /// Everything to do now. All parts empty and the status as it is: settled.
 #[derive(Debug, Clone)]

@@ -4,13 +4,13 @@ use crds::{Condition, ConditionStatus, ConditionType, EnvironmentStatus, Reason}
 use kube::Resource;
 
 use super::apply::Halt;
-use crate::objects::observed::Observed;
 use super::plan::{Plan, interrupted};
-use crate::context::{Context, Written};
-use crate::error::Class;
-use crate::stores::{Item, Place};
 use crate::Error;
 use crate::cluster::write;
+use crate::context::{Context, Written};
+use crate::error::Class;
+use crate::objects::observed::Observed;
+use crate::stores::{Item, Place};
 
 /// Gives back the error that the apply ended with, once it is written down.
 pub async fn publish(

@@ -5,13 +5,13 @@ use crds::{Condition, ConditionStatus, ConditionType, Connection, EnvironmentSta
 
 use super::conditions::{find, text};
 use super::findings::Findings;
-use crate::objects::names::selector_text;
-use crate::objects::observed::Observed;
 use super::phase::phase;
 use super::plan::Hold;
-use crate::objects::source::Told;
 use super::volume::{self, Growth};
 use super::workload::{self, State};
+use crate::objects::names::selector_text;
+use crate::objects::observed::Observed;
+use crate::objects::source::Told;
 
 pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus {
     let before = it.environment().status.clone().unwrap_or_default();

@@ -14,13 +14,13 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 
 use super::changes::Changes;
-use crate::objects::child::{Child, Key, Kind};
 use super::conditions::{self, Draft};
 use super::findings::Findings;
-use crate::objects::names::{annotation, label};
-use crate::objects::observed::Observed;
 use super::plan::{Finalizer, Hold, Plan, Write, finish, has_finalizer};
 use super::{build, status, workload};
+use crate::objects::child::{Child, Key, Kind};
+use crate::objects::names::{annotation, label};
+use crate::objects::observed::Observed;
 
 const DELETED: &str = "the environment is being deleted";
 

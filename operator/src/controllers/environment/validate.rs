@@ -14,13 +14,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource as _;
 use telemetry::Destination;
 
+use super::workload;
+use crate::model::Model;
 use crate::objects::child::Child;
 use crate::objects::names::{Name, label};
 use crate::objects::observed::{Observed, Release, Sibling};
 use crate::objects::quantity::Quantity;
 use crate::objects::source::{Source, Told};
-use super::workload;
-use crate::model::Model;
 
 /// An environment that can be carried out. Everything in it has been checked.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,14 +16,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use kube::{Resource, ResourceExt};
 
+use crate::Error;
 use crate::authority::signers;
-use crate::context::Context;
 use crate::cluster::control_plane::proto::invitation::Status;
 use crate::cluster::control_plane::proto::{Invitation, InvitationDeliveredRequest, InviteRequest};
-use crate::stores::{Item, Place};
-use crate::stores::read::label;
-use crate::Error;
 use crate::cluster::write;
+use crate::context::Context;
+use crate::stores::read::label;
+use crate::stores::{Item, Place};
 
 /// Annotation: the end of the token in the Secret.
 const EXPIRES_AT: &str = "sluice.dev/expires-at";

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::input::Reach;
+use crate::domain::agents::branches::Analytics;
 use crate::domain::api_keys::http;
 use crate::domain::api_keys::store::Row;
 use crate::domain::audit::KeyUsage;
-use crate::domain::agents::branches::Analytics;
 
 /// A key of an agent: never its text, never its hash.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::platform::jobs::worker;
 use super::lines::columns;
 use super::{Kind, Status, Trigger};
+use crate::platform::jobs::worker;
 use crate::platform::provisioner::Unattended;
 use crate::testing::{Answer, TestApp};
 use crate::worlds::World;

@@ -8,14 +8,14 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::platform::jobs::queue;
 use super::store::{self, Export, Part};
 use super::{Kind, Status, Trigger};
-use crate::platform::archive::Archive;
 use crate::domain::audit::view::Entry;
+use crate::platform::archive::Archive;
+use crate::platform::events;
+use crate::platform::jobs::queue;
 use crate::server::jobs::Job;
 use crate::{App, Error, Result};
-use crate::platform::events;
 
 pub const MANIFEST: &str = "manifest.json";
 /// Records in a part.

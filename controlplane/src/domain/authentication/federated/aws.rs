@@ -14,8 +14,8 @@ use contract::Timestamp;
 use serde::Deserialize;
 
 use super::{INVALID, Proven};
-use crate::platform::oidc::issuers::Unbelieved;
 use crate::domain::authentication::federation::{self, Aws, Config};
+use crate::platform::oidc::issuers::Unbelieved;
 use crate::{App, Result};
 
 const BODY: &str = "Action=GetCallerIdentity&Version=2011-06-15";

@@ -6,8 +6,8 @@ use chrono::DateTime;
 use serde::Deserialize;
 
 use super::{INVALID, Proven};
-use crate::platform::oidc::issuers::Unbelieved;
 use crate::domain::authentication::federation::{self, Azure, Config, Gcp};
+use crate::platform::oidc::issuers::Unbelieved;
 use crate::{App, Error, Result};
 
 /// What a token says before it is believed: it only leads to the provider that decides.

@@ -8,12 +8,12 @@ use sqlx::PgConnection;
 
 use super::Config;
 use super::store::{self, Provider};
+use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
 use crate::platform::http::page::{Page, Paged};
 use crate::{App, Error, Result};
-use crate::domain::tenancy::organizations;
 
 const PROVIDERS_MAX: i64 = 50;
 const ABSENT: Error = Error::NotFound { kind: "federation provider" };

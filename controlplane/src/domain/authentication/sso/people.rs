@@ -6,15 +6,15 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::store::{self, Connection};
-use crate::domain::authentication::opening;
 use crate::domain::accounts::sessions::Holder;
+use crate::domain::authentication::opening;
+use crate::domain::tenancy::organizations;
+use crate::domain::tenancy::users::store::{self as users, Newcomer, User};
+use crate::domain::tenancy::users::within_tier;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Visit;
 use crate::platform::http::text::{Email, NAME_MAX};
-use crate::domain::tenancy::users::store::{self as users, Newcomer, User};
-use crate::domain::tenancy::users::within_tier;
 use crate::{Error, Result};
-use crate::domain::tenancy::organizations;
 
 /// What a provider says of somebody.
 #[derive(Debug)]

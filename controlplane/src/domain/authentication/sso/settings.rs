@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::sign_on;
 use super::store::{self, Connection};
+use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
 use crate::platform::http::{domain, text};
 use crate::{App, Error, Result};
-use crate::domain::tenancy::organizations;
 
 const DOMAINS_MAX: usize = 20;
 const CLIENT_ID_MAX: usize = 255;

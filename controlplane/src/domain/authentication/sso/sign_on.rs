@@ -14,16 +14,16 @@ use subtle::ConstantTimeEq;
 use super::claims::{self, IdToken, Redeemed};
 use super::people::{self, Person};
 use super::store::{self, Attempt, Connection};
-use crate::domain::authentication::browser::{Browser, Kept, Shown, is_person};
-use crate::platform::oidc::issuers::Unbelieved;
-use crate::domain::authentication::opening::{self, Opened, UserAgent};
 use crate::domain::accounts::sessions::{Method, Proof, sha256};
+use crate::domain::authentication::browser::{Browser, Kept, Shown, is_person};
+use crate::domain::authentication::opening::{self, Opened, UserAgent};
+use crate::domain::tenancy::organizations;
 use crate::platform::http::call::Visit;
 use crate::platform::http::json::Query;
 use crate::platform::http::signature::{Answer, Answers, Signature};
 use crate::platform::http::text::Email;
+use crate::platform::oidc::issuers::Unbelieved;
 use crate::{App, Error, Result};
-use crate::domain::tenancy::organizations;
 
 /// How long somebody may take at their provider.
 const GOOD_FOR: Duration = Duration::minutes(10);

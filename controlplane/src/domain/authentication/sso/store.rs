@@ -3,8 +3,8 @@
 use contract::{OrgId, Timestamp, UserId};
 use sqlx::PgConnection;
 
-use crate::{App, Result};
 use crate::domain::tenancy::organizations;
+use crate::{App, Result};
 
 #[derive(Debug, Clone)]
 pub struct Connection {

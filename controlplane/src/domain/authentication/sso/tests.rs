@@ -5,8 +5,8 @@ use reqwest::Url;
 use serde_json::{Value, json};
 
 use super::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
-use crate::testing::{Answer, TestApp, bearer};
 use crate::platform::egress::client;
+use crate::testing::{Answer, TestApp, bearer};
 
 /// Acme, whose owner is Ada, with a provider that brings Bob.
 struct Acme {

@@ -5,9 +5,9 @@ use hyper::{Request, Response};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::platform::jobs::worker::run_due;
-use crate::platform::jobs::queue::schedule;
 use crate::domain::query::tests::{Answer, own_data_plane};
+use crate::platform::jobs::queue::schedule;
+use crate::platform::jobs::worker::run_due;
 use crate::worlds::World;
 
 fn told(rules: &Value) -> Response<Body> {

@@ -7,13 +7,13 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::{Artifact, store};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::platform::http::text;
 use crate::domain::runtime::attempts::{self, Attempt};
 use crate::domain::runtime::events::{self, About};
 use crate::domain::runtime::listing::{Listed, Many};
 use crate::domain::runtime::{actor, fields, tasks};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, Query};
+use crate::platform::http::text;
 use crate::{Error, Result};
 
 const HASH: &str = "sha256:";

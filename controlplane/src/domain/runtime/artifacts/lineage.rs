@@ -7,9 +7,9 @@ use sqlx::PgConnection;
 
 use super::{Artifact, store};
 use crate::Result;
+use crate::domain::runtime::fields;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
-use crate::domain::runtime::fields;
 
 pub const DEPTH: i32 = 10;
 const DEPTH_MAX: i32 = 50;

@@ -5,10 +5,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Artifact, Verdict, store};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, MaybeJson};
 use crate::domain::runtime::events::{self, About};
 use crate::domain::runtime::{actor, clock, tasks};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, MaybeJson};
 use crate::{Error, Result};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

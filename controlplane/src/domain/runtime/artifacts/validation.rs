@@ -9,10 +9,10 @@ use sqlx::PgConnection;
 
 use super::{Verdict, store};
 use crate::Result;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 use crate::domain::runtime::events::{self, About};
 use crate::domain::runtime::{actor, clock, fields, tasks};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::Json;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ValidationInput")]

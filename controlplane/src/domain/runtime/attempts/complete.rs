@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{Attempt, AttemptStatus, Ending, end, lease, store};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 use crate::domain::runtime::recovery::{self, FailureKind};
 use crate::domain::runtime::tasks::{self, TaskStatus};
 use crate::domain::runtime::{actor, clock, fields};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::Json;
 use crate::{Error, Result};
 
 const REPLAYED_FOR: Duration = Duration::hours(24);

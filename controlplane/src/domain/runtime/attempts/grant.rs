@@ -8,13 +8,13 @@ use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
 use super::{Attempt, AttemptStatus, lease, store};
-use crate::platform::http::call::Call;
+use crate::domain::agents;
 use crate::domain::runtime::events::{self, About};
 use crate::domain::runtime::recovery::Level;
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
 use crate::domain::runtime::{actor, fields};
+use crate::platform::http::call::Call;
 use crate::{Error, Result};
-use crate::domain::agents;
 
 const TTL_SECS_LEAST: i32 = 30;
 const TTL_SECS_MOST: i32 = 3_600;

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::grant::{Leased, Wish, grant, heartbeat_interval, start};
 use super::{Attempt, AttemptStatus, lease, store};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, MaybeJson, OrNothing};
 use crate::domain::runtime::tasks::{self, Task, Wanted};
 use crate::domain::runtime::{actor, clock, fields};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, MaybeJson, OrNothing};
 use crate::{Error, Result};
 
 const KINDS_MAX: usize = 50;

@@ -7,8 +7,8 @@ use sqlx::PgConnection;
 use subtle::ConstantTimeEq;
 
 use super::{Attempt, AttemptStatus, store};
-use crate::platform::http::call::Call;
 use crate::domain::runtime::{actor, clock};
+use crate::platform::http::call::Call;
 use crate::{Error, Result};
 
 pub fn digest(token: &str) -> Vec<u8> {

@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::platform::jobs::{queue, worker};
 use super::AttemptStatus;
 use crate::domain::runtime::tests::{Runtime, field, id, reason};
+use crate::platform::jobs::{queue, worker};
 
 #[tokio::test]
 async fn an_attempt_is_claimed_kept_and_completed_by_its_token() {

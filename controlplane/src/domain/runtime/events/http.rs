@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, WorkflowEvent, store};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 use crate::domain::runtime::listing::{Listed, Many};
 use crate::domain::runtime::{actor, attempts, fields, tasks};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, Query};
 use crate::{Error, Result};
 
 const KIND_BYTES_MAX: usize = 64;

@@ -20,11 +20,11 @@ use serde::Deserialize;
 
 use super::{WorkflowEvent, store};
 use crate::domain::authentication::Known;
+use crate::domain::runtime::hidden::{self, Seeker};
+use crate::domain::runtime::{fields, tasks};
 use crate::platform::events::following::{self, Followed, Following, LastEventId, Reader, strange};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Query;
-use crate::domain::runtime::hidden::{self, Seeker};
-use crate::domain::runtime::{fields, tasks};
 use crate::{Error, Result};
 
 pub const ACCESS: Access = Access::Member;

@@ -12,12 +12,12 @@ use sqlx::PgConnection;
 
 use super::predicate::Condition;
 use super::{Evaluation, Gate, GateId, GateResult, store};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 use crate::domain::runtime::events::{self, About};
 use crate::domain::runtime::notifications::{self, Notification};
 use crate::domain::runtime::reviews::{self, EntityType, Request, Review, Urgency};
 use crate::domain::runtime::{actor, clock, fields, tasks};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::Json;
 use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]

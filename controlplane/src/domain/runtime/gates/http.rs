@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::predicate::{PREDICATES_MAX, Predicate};
 use super::{Evaluation, Gate, GateId, store};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 use crate::domain::runtime::listing::{Listed, Records};
 use crate::domain::runtime::{clock, fields, people};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, Query};
 use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]

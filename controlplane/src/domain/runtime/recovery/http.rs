@@ -6,11 +6,11 @@ use serde_json::json;
 
 use super::{Action, FailureKind, Recovery, plan, store};
 use crate::Result;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 use crate::domain::runtime::events::{self, About};
 use crate::domain::runtime::listing::{Listed, Records};
 use crate::domain::runtime::{actor, attempts, clock, fields, tasks};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, Query};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "RecoveryReport")]

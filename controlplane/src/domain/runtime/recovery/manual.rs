@@ -9,14 +9,14 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::{Action, FailureKind, Level, Recovery, plan};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 use crate::domain::runtime::attempts::{self, Attempt};
 use crate::domain::runtime::people::{self, Made, PM};
 use crate::domain::runtime::releases::{self, Release, ReleaseOutcome};
 use crate::domain::runtime::reviews::{Review, Shown};
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
 use crate::domain::runtime::{artifacts, clock, fields};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::Json;
 use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]

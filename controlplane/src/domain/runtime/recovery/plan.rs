@@ -6,7 +6,6 @@ use sqlx::PgConnection;
 
 use super::ladder::{self, Past};
 use super::{Action, FailureKind, Level, Recovery, failure, store};
-use crate::platform::events::Origin;
 use crate::domain::runtime::attempts::Attempt;
 use crate::domain::runtime::events::{self, About};
 use crate::domain::runtime::notifications::{self, Notification};
@@ -14,6 +13,7 @@ use crate::domain::runtime::people::PM;
 use crate::domain::runtime::reviews::{self, EntityType, Request, Review, Urgency};
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
 use crate::domain::runtime::{actor, explain};
+use crate::platform::events::Origin;
 use crate::{App, Result};
 
 /// Events that the evidence of an escalation holds.

@@ -6,13 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{EntityType, Review, ReviewStatus, Shown, say, store};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 use crate::domain::runtime::artifacts::{self, Artifact};
 use crate::domain::runtime::attempts::{self, Attempt};
 use crate::domain::runtime::gates::{self, Evaluation};
 use crate::domain::runtime::tasks::{self, Task};
 use crate::domain::runtime::{actor, clock, people, recovery, releases};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::Json;
 use crate::{Error, Result};
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use super::subject::{self, Named};
 use super::{EntityType, Request, ReviewStatus, Shown, Urgency, request, store};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 use crate::domain::runtime::listing::{Listed, Listing, Records};
 use crate::domain::runtime::{actor, clock, fields, people};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, Query};
 use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]

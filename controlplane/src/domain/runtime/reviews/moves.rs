@@ -12,13 +12,13 @@ use sqlx::PgConnection;
 
 use super::http::to_come;
 use super::{EntityType, Review, ReviewStatus, Shown, say, store};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, MaybeJson};
 use crate::domain::runtime::notifications::{self, Notification};
 use crate::domain::runtime::people::{self, Made};
 use crate::domain::runtime::releases::{self, Release, ReleaseOutcome};
 use crate::domain::runtime::tasks::Task;
 use crate::domain::runtime::{attempts, clock, fields, recovery};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, MaybeJson};
 use crate::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

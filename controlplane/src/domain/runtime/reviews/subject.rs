@@ -3,9 +3,9 @@
 use sqlx::PgConnection;
 
 use super::EntityType;
-use crate::platform::http::call::Call;
 use crate::domain::runtime::gates::{self, GateId};
 use crate::domain::runtime::{artifacts, attempts, fields, recovery, releases, tasks};
+use crate::platform::http::call::Call;
 use crate::{Error, Result};
 
 /// `entity_type` and `entity_id`, or one of the other ids.

@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 
 use super::{Refused, is_on, read, stand, switch};
 use crate::domain::environments;
-use crate::platform::provisioner::Unattended;
 use crate::domain::runtime::tests::{Runtime, id};
+use crate::platform::provisioner::Unattended;
 use crate::testing::TestApp;
 use crate::worlds::{World, organization};
 

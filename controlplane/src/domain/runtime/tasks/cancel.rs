@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::http::Answer;
 use super::{Task, TaskStatus, store};
 use crate::Result;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, MaybeJson};
 use crate::domain::runtime::attempts::{self, AttemptStatus, Ending};
 use crate::domain::runtime::recovery::FailureKind;
 use crate::domain::runtime::{actor, clock, fields};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, MaybeJson};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "TaskCancellation")]

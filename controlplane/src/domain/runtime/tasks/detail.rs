@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::http::Answer;
 use super::store;
 use crate::Result;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 use crate::domain::runtime::artifacts::{self, Artifact};
 use crate::domain::runtime::attempts::{self, Attempt};
 use crate::domain::runtime::decisions::{self, Decision};
@@ -17,6 +15,8 @@ use crate::domain::runtime::invocations::{self, Invocation};
 use crate::domain::runtime::recovery::{self, Recovery};
 use crate::domain::runtime::reviews::{self, Shown};
 use crate::domain::runtime::{clock, fields};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, Query};
 
 const EVENTS_MAX: i32 = 1_000;
 

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::http::Answer;
 use super::{Task, store};
+use crate::domain::runtime::events::{self, About};
+use crate::domain::runtime::{actor, clock, fields, hidden};
 use crate::platform::http::call::Call;
 use crate::platform::http::idempotency::REPLAYED;
 use crate::platform::http::json::Json;
 use crate::platform::http::signature::{Answers, Signature};
 use crate::platform::http::text;
-use crate::domain::runtime::events::{self, About};
-use crate::domain::runtime::{actor, clock, fields, hidden};
 use crate::{Error, Result};
 
 pub const RETRIES_DEFAULT: i32 = 3;

@@ -6,10 +6,10 @@ use sqlx::PgConnection;
 
 use super::{Task, store};
 use crate::Result;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 use crate::domain::runtime::attempts::{self, Attempt};
 use crate::domain::runtime::listing::{Listed, Records};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, Query};
 
 /// "Task with its latest attempt."
 #[derive(Debug, Serialize, JsonSchema)]

@@ -8,9 +8,9 @@ use sqlx::PgConnection;
 
 use super::{ATTEMPTS_SLO_MS, Freshness};
 use crate::Result;
+use crate::domain::runtime::clock;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
-use crate::domain::runtime::clock;
 
 /// A lease that ends sooner is a warning.
 const WARNING_SECS: f64 = 30.0;

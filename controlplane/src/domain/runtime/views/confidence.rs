@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::{Freshness, SLO_MS};
 use crate::Result;
+use crate::domain::runtime::clock;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
-use crate::domain::runtime::clock;
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConfidenceDistribution")]

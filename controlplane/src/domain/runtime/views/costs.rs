@@ -8,9 +8,9 @@ use sqlx::PgConnection;
 
 use super::{Freshness, SLO_MS};
 use crate::Result;
+use crate::domain::runtime::{clock, fields};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
-use crate::domain::runtime::{clock, fields};
 
 const WINDOW_DAYS: i64 = 7;
 const WINDOW_DAYS_MAX: i32 = 90;

@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::{Freshness, SLO_MS};
 use crate::Result;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 use crate::domain::runtime::clock;
 use crate::domain::runtime::recovery::{self, Recovery};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::Json;
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RecoveryActions")]

@@ -8,19 +8,19 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::domain::accounts::sessions;
+use crate::domain::billing;
+use crate::domain::billing::credits;
+use crate::domain::tenancy::organizations::changes;
+use crate::domain::tenancy::organizations::store::{self, New};
+use crate::domain::tenancy::users;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
 use crate::platform::http::routes::Routes;
 use crate::platform::http::text::{self, Email, NAME_MAX};
-use crate::domain::tenancy::organizations::store::{self, New};
-use crate::domain::tenancy::organizations::changes;
-use crate::server::kubernetes::organizations;
 use crate::platform::resources::{NewOrganization, OrganizationChange};
+use crate::server::kubernetes::organizations;
 use crate::{App, Error, Result};
-use crate::domain::billing;
-use crate::domain::billing::credits;
-use crate::domain::tenancy::users;
 
 /// `/v1/auth/sso/callback` is a path of its own: nobody of this slug could begin to sign on.
 const SLUG_RESERVED: &str = "callback";

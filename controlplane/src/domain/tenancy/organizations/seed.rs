@@ -3,13 +3,13 @@
 use contract::{OrgId, Redacted, Tier, UserId};
 
 use crate::domain::accounts::{account, links};
-use crate::platform::events::{self, Origin};
-use crate::platform::http::text::Email;
 use crate::domain::tenancy::organizations::http::created;
 use crate::domain::tenancy::organizations::store::{self, New};
+use crate::domain::tenancy::users;
+use crate::platform::events::{self, Origin};
+use crate::platform::http::text::Email;
 use crate::platform::resources::NewOrganization;
 use crate::{App, Error, Result};
-use crate::domain::tenancy::users;
 
 #[derive(Debug, Clone)]
 pub struct Seed {

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use super::store::{self, Row};
+use crate::domain::billing;
+use crate::domain::tenancy::{organizations, users};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
 use crate::platform::http::page::{Page, Paged};
 use crate::platform::http::text::{self, Email, NAME_MAX};
 use crate::{Error, Result};
-use crate::domain::billing;
-use crate::domain::tenancy::{organizations, users};
 
 /// Tenants of one organization.
 const TENANTS_MAX: i64 = 1_000;

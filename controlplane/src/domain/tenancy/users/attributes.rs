@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::platform::events::{self, Event, EventType};
-use crate::server::snapshots::load::within_share;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 use crate::domain::tenancy::users::governed::attribute_bytes;
 use crate::domain::tenancy::users::store::{self, Attributes, User};
+use crate::platform::events::{self, Event, EventType};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::Json;
+use crate::server::snapshots::load::within_share;
 use crate::{Error, Result};
 
 const COUNT_MAX: usize = 32;

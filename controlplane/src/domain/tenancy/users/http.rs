@@ -6,13 +6,13 @@ use contract::{Access, Role, Scope};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Error, Result};
+use crate::domain::tenancy::users::store::{self, Filter, User};
+use crate::domain::tenancy::users::{attributes, invitations, membership};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Query;
 use crate::platform::http::page::{Page, Paged};
 use crate::platform::http::routes::Routes;
-use crate::domain::tenancy::users::store::{self, Filter, User};
-use crate::domain::tenancy::users::{attributes, invitations, membership};
+use crate::{Error, Result};
 
 /// What whoever has lost the token of an invitation does.
 const INVITATION_LOST: &str = "the mail holds it too; else remove the user and invite them again";

@@ -10,16 +10,16 @@ use sqlx::PgConnection;
 use crate::domain::accounts::account::INVITATION;
 use crate::domain::accounts::sessions::{Holder, sha256};
 use crate::domain::accounts::{links, page};
+use crate::domain::tenancy::organizations;
+use crate::domain::tenancy::organizations::store::Organization;
+use crate::domain::tenancy::users::store::{self, Filter, Invitation, Invitee, User};
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
 use crate::platform::http::text::{self, Email, NAME_MAX};
-use crate::platform::mails::{Cause, Kind, Letter, Queued};
-use crate::domain::tenancy::organizations::store::Organization;
-use crate::domain::tenancy::users::store::{self, Filter, Invitation, Invitee, User};
-use crate::{App, Error, Result};
 use crate::platform::mails;
-use crate::domain::tenancy::organizations;
+use crate::platform::mails::{Cause, Kind, Letter, Queued};
+use crate::{App, Error, Result};
 
 /// Characters of base62 that hold 256 bits.
 pub(super) const TOKEN_CHARACTERS: usize = 43;

@@ -7,14 +7,14 @@ use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
 
 use crate::domain::accounts::sessions;
+use crate::domain::api_keys;
+use crate::domain::tenancy::organizations;
+use crate::domain::tenancy::users::invitations::{Assignable, is_self, may_make_admin};
+use crate::domain::tenancy::users::store::{self, User};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
-use crate::domain::tenancy::users::invitations::{Assignable, is_self, may_make_admin};
-use crate::domain::tenancy::users::store::{self, User};
 use crate::{Error, Result};
-use crate::domain::api_keys;
-use crate::domain::tenancy::organizations;
 
 /// The user in the path, under the lock of the organization.
 async fn locked(call: &Call) -> Result<(Transaction<'static, Postgres>, User)> {

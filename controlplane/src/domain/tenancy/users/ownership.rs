@@ -13,9 +13,9 @@ use super::invitations::TOKEN_CHARACTERS;
 use super::store::{self, Owning};
 use crate::domain::accounts::account::INVITATION;
 use crate::domain::accounts::sessions::sha256;
+use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::{App, Result};
-use crate::domain::tenancy::organizations;
 
 /// What the operator is told.
 #[derive(Debug, Clone)]

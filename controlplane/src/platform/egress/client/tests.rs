@@ -7,8 +7,8 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
 use super::*;
-use crate::platform::identity::{Authority, Pems};
 use crate::domain::webhooks::receiver::{Receiver, Reply};
+use crate::platform::identity::{Authority, Pems};
 
 fn only(secret: &str) -> Secrets {
     Secrets { current: Redacted::new(secret.to_owned()), previous: None }

@@ -162,7 +162,9 @@ async fn every_post_that_a_key_counts_for_names_one_that_cannot_be_one() {
     let org_id = owner["org"]["id"].as_str().unwrap();
     let demo = environments::Seed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
     let env_id = environments::record(&app.app, &OrgId::from(org_id), &demo).await.unwrap();
-    let posts = crate::server::endpoints::rows().iter().filter(|row| row.method == axum::http::Method::POST && super::counts(row));
+    let posts = crate::server::endpoints::rows()
+        .iter()
+        .filter(|row| row.method == axum::http::Method::POST && super::counts(row));
     for row in posts {
         let path = row.path.replace("{org_id}", org_id).replace("{env_id}", env_id.as_str()).replace(['{', '}'], "");
         let refused = post(&app, &path, &bearer(&owner), &"k".repeat(256), json!({})).await;

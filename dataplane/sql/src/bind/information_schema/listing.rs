@@ -4,11 +4,11 @@ use sqlparser::ast::{
     CastKind, DataType, Expr, Ident, ObjectName, Parens, Query, SetExpr, TableAliasColumnDef, TableFactor, Value,
 };
 
-use crate::catalog::tables::{Catalog, Column, Names};
-use crate::catalog::definition;
 use crate::ast::error::Error;
 use crate::ast::names;
 use crate::ast::names::ours::LISTING;
+use crate::catalog::definition;
+use crate::catalog::tables::{Catalog, Column, Names};
 use crate::functions::types::Type;
 
 /// What a cell holds; nothing is NULL.
@@ -69,7 +69,8 @@ impl Listing {
     /// `SELECT * FROM (VALUES …) AS listing(…)`; without rows one that is filtered out, for its types.
     pub(crate) fn query(self) -> Result<Query, Error> {
         let condition = if self.rows.is_empty() { " WHERE FALSE" } else { "" };
-        let mut query = *crate::syntax::parse::query(&format!("SELECT * FROM (VALUES (1)) AS \"{LISTING}\"{condition}"))?;
+        let mut query =
+            *crate::syntax::parse::query(&format!("SELECT * FROM (VALUES (1)) AS \"{LISTING}\"{condition}"))?;
         let unexpected = || Error::unsupported("this part of the catalogue");
         let SetExpr::Select(select) = query.body.as_mut() else {
             return Err(unexpected());

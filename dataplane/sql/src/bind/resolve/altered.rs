@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation as Change, ColumnOption, Ident};
 
 use super::{Binder, located};
-use crate::catalog::tables::Table;
-use crate::catalog::comment::Comment;
 use crate::ast::error::{Error, Kind};
 use crate::ast::names;
+use crate::catalog::comment::Comment;
+use crate::catalog::tables::Table;
 
 impl Binder<'_> {
     /// Of a view, what the engine keeps goes with its name, which is all that can be altered.

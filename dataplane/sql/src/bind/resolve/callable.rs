@@ -4,8 +4,8 @@ use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, ObjectName, U
 
 use super::located;
 use crate::ast::error::{Error, Kind as ErrorKind};
-use crate::functions::catalogue::{self, Class};
 use crate::ast::names;
+use crate::functions::catalogue::{self, Class};
 
 /// The dialect bounds calls in expressions; in FROM it is done here.
 pub(super) fn table_function(name: &ObjectName, args: &[FunctionArg]) -> Result<(), Error> {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use sqlparser::ast::{self, ColumnOption, CommentObject, CreateTable, ObjectName};
 
 use super::{Binder, located};
-use crate::catalog::comment::{self, Comment};
-use crate::catalog::definition::{self, Definition};
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
+use crate::catalog::comment::{self, Comment};
+use crate::catalog::definition::{self, Definition};
 
 impl Binder<'_> {
     /// Of a statement whose target is bound. `defined` is that of a view or function which the statement makes.

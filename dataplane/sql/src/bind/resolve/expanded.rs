@@ -9,12 +9,12 @@ use sqlparser::ast::{Expr, Function, VisitorMut};
 
 use super::Binder;
 use crate::ast::VisitMut;
-use crate::catalog::definition::{self, Definition};
 use crate::ast::error::{Error, Kind};
 use crate::ast::names::TableName;
+use crate::bind::udf;
+use crate::catalog::definition::{self, Definition};
 use crate::functions::catalogue;
 use crate::syntax::lex;
-use crate::bind::udf;
 
 /// How deep views may stand in views.
 const VIEWS_DEEP_MAX: usize = 16;
@@ -144,8 +144,8 @@ impl VisitorMut for Within<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-use crate::catalog::definition::Kind as Made;
-use crate::testing::{analyst, engine, engine_defining};
+    use crate::catalog::definition::Kind as Made;
+    use crate::testing::{analyst, engine, engine_defining};
 
     type Definitions = Vec<(Made, String, String)>;
 

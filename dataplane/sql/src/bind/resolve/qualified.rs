@@ -9,10 +9,10 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Ident, Select, SelectItem, SelectItemQualifiedWildcardKind, Statement, TableFactor};
 use sqlparser::ast::{ObjectName, ObjectNamePart, Visitor, VisitorMut};
 
-use crate::ast::{Visit, VisitMut};
-use crate::catalog::tables::{Catalog, Names};
-use crate::catalog::definition::Kind;
 use crate::ast::names::{self, TableName};
+use crate::ast::{Visit, VisitMut};
+use crate::catalog::definition::Kind;
+use crate::catalog::tables::{Catalog, Names};
 
 /// Takes the schema, and the database before it, off the columns of the statement.
 pub(super) fn shorten(tree: &mut Statement, catalog: &Catalog, session: &Names) {

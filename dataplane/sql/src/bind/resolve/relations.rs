@@ -5,13 +5,13 @@ use std::sync::Arc;
 use sqlparser::ast::{self, Ident, TableFactor};
 
 use super::{Binder, alias_as_named, located};
-use crate::catalog::tables::Names;
-use crate::bind::{information_schema, label};
-use crate::catalog::definition::{self, Definition};
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
-use crate::print::scan::marker::{self, Marked};
 use crate::ast::scope;
+use crate::bind::{information_schema, label};
+use crate::catalog::definition::{self, Definition};
+use crate::catalog::tables::Names;
+use crate::print::scan::marker::{self, Marked};
 
 impl Binder<'_> {
     /// The query of a view, its names as they were meant where it was made, its tables like any other.

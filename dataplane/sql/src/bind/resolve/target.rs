@@ -5,11 +5,11 @@ use std::sync::Arc;
 use sqlparser::ast::{self, FromTable, ObjectName, TableFactor, TableObject};
 
 use super::{Binder, alias_as_named, located, temporary};
-use crate::catalog::tables::Table;
-use crate::catalog::definition;
 use crate::ast::error::{Error, Kind as ErrorKind};
 use crate::ast::names::{self, TableName};
 use crate::bind::udf;
+use crate::catalog::definition;
+use crate::catalog::tables::Table;
 
 impl Binder<'_> {
     /// Binds what the statement writes to; a new table's name gets its home.

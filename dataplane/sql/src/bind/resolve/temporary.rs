@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use sqlparser::ast::{ColumnOption, CreateTable, Statement};
 
-use crate::catalog::tables::Table;
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
+use crate::catalog::tables::Table;
 use crate::compile::steps;
 
 /// Gives a new one its place.

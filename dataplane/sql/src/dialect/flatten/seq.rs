@@ -11,9 +11,9 @@ use sqlparser::ast::{
 };
 
 use super::super::compose;
-use crate::ast::{Visit, VisitMut, names};
 use crate::ast::error::Error;
 use crate::ast::names::ours::SEQ;
+use crate::ast::{Visit, VisitMut, names};
 
 /// Stands for the number until the select around it is known; no text can spell it.
 const OPEN: &str = "\0seq";

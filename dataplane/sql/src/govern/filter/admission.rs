@@ -8,9 +8,9 @@ use super::truth::truth;
 use super::{FilterFacts, placeholder};
 use crate::ast::Visit;
 use crate::ast::error::Error;
-use crate::functions::catalogue::{self, Class};
-use crate::compile::meaning;
 use crate::ast::names::{self, TableName};
+use crate::compile::meaning;
+use crate::functions::catalogue::{self, Class};
 use crate::functions::types::{self, Known, Type};
 
 pub(super) fn check(expr: &Expr) -> Result<FilterFacts, Error> {

@@ -8,11 +8,11 @@ use sqlparser::ast::{Expr, Ident, Select, TableFactor, VisitorMut};
 
 use super::OWN;
 use crate::ast::VisitMut;
-use crate::catalog::tables::{Catalog, Table};
 use crate::ast::error::Error;
-use crate::functions::catalogue::{self, Kind};
 use crate::ast::names::ours::{self, FILTER};
 use crate::ast::names::{self, TableName};
+use crate::catalog::tables::{Catalog, Table};
+use crate::functions::catalogue::{self, Kind};
 
 /// Whether it is what a filter calls one of its tables.
 pub(crate) fn is_alias(name: &str) -> bool {

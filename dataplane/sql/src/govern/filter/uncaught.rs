@@ -9,9 +9,9 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::Expr;
 
-use crate::ast::visit_expressions;
 use crate::ast::call::{arguments, called, literal};
 use crate::ast::error::Error;
+use crate::ast::visit_expressions;
 
 /// Zones that every engine knows: a filter that names another may fail on one row and not on the next.
 const ZONES: [&str; 3] = ["utc", "gmt", "etc/utc"];

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Ident, Select, SelectItem};
 
-use crate::govern::lineage::Walk;
 use crate::ast::visit_expressions;
+use crate::govern::lineage::Walk;
 
 /// By what a statement fails, as far as the class of the error goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

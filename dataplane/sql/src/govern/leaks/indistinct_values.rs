@@ -10,9 +10,9 @@ use sqlparser::ast::{
 };
 
 use super::leakproof::is_null;
-use crate::govern::lineage::{Output, Source, Walk, budget};
 use crate::ast::{Visit, names};
 use crate::functions::types::Type;
+use crate::govern::lineage::{Output, Source, Walk, budget};
 
 /// Functions whose equal values are one value where those of their arguments are, whatever type that is.
 const HAND_ON: [&str; 48] = [

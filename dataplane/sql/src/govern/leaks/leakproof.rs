@@ -5,11 +5,11 @@ use sqlparser::ast::{
     TimezoneInfo, UnaryOperator, Value, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 
-use super::numeric_range::{self, Shape};
 use super::error_channel::Way;
+use super::numeric_range::{self, Shape};
+use crate::ast::names;
 use crate::dialect;
 use crate::functions::catalogue::{self, Class};
-use crate::ast::names;
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{self, Columns, Type, sole_argument};
 

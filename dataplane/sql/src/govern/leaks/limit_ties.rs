@@ -11,10 +11,10 @@ use sqlparser::ast::{
     SelectItem, SetExpr, Statement, Value,
 };
 
-use crate::govern::lineage::Output;
+use crate::ast::names::last;
 use crate::ast::visit_expressions;
 use crate::functions::catalogue;
-use crate::ast::names::last;
+use crate::govern::lineage::Output;
 
 /// A statement of very many columns is not worth the search.
 const KEYS_MAX: usize = 100;

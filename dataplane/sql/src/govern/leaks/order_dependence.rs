@@ -9,10 +9,10 @@ use sqlparser::ast::{
     Distinct, Expr, Function, FunctionArguments, Query, Select, TableFactor, WindowFrameUnits, WindowType,
 };
 
-use crate::govern::lineage::{Output, Walk, table_functions};
-use super::{single_scan, leakproof, limit_ties, indistinct_values};
-use crate::functions::catalogue::{self, Class};
+use super::{indistinct_values, leakproof, limit_ties, single_scan};
 use crate::ast::names;
+use crate::functions::catalogue::{self, Class};
+use crate::govern::lineage::{Output, Walk, table_functions};
 
 /// Aggregates of one value in whatever order they meet their rows. What is not here may have another: adding up
 /// DOUBLEs is not exact, and whatever spreads or correlates is added up as DOUBLEs.
@@ -91,7 +91,8 @@ impl Walk<'_> {
 
     /// Rows of the answer that are told before others.
     pub(in crate::govern) fn parts(&mut self, query: &Query) {
-        let is_decided = self.found.outputs.as_ref().is_some_and(|outputs| limit_ties::is_decided(query, outputs, true));
+        let is_decided =
+            self.found.outputs.as_ref().is_some_and(|outputs| limit_ties::is_decided(query, outputs, true));
         if !is_decided {
             self.leaves_out(single_scan::is_plain(query));
         }

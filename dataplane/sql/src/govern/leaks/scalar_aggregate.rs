@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Function, GroupByExpr, Ident, Query, Select, SelectItem, Visitor};
 
-use crate::govern::lineage::Walk;
 use super::indistinct_values;
 use crate::ast::{Visit, names};
 use crate::functions::catalogue;
+use crate::govern::lineage::Walk;
 
 impl Walk<'_> {
     /// One value of all rows. An aggregate of nothing but another query's columns is that query's.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, GroupByExpr, Query, Select, SelectItem, SetExpr, TableFactor};
 
-use crate::ast::{visit_expressions, names};
+use crate::ast::{names, visit_expressions};
 use crate::functions::catalogue;
 use crate::print::scan::marker::{self, Marked};
 

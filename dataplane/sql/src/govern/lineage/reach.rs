@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visitor};
 
-use crate::govern::leaks::numeric_range::{self, Shape};
-use crate::govern::leaks::leakproof;
-use crate::govern::leaks::leakproof::throws;
 use super::budget::{self, Work};
 use super::{Base, Output, Source, Walk, extend};
 use crate::ast::{Visit, names};
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{self, Columns, Type, sole_argument};
+use crate::govern::leaks::leakproof;
+use crate::govern::leaks::leakproof::throws;
+use crate::govern::leaks::numeric_range::{self, Shape};
 
 impl Walk<'_> {
     pub(super) fn output(&mut self, expr: &Expr, name: &str) -> Output {

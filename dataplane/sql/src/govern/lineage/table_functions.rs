@@ -6,10 +6,10 @@ use sqlparser::ast::{
 
 use super::from::alias_of;
 use super::{Base, Output, Source};
-use crate::govern::leaks::indistinct_values;
-use crate::functions::catalogue::{self, Answered};
 use crate::ast::names;
+use crate::functions::catalogue::{self, Answered};
 use crate::functions::types::Type;
+use crate::govern::leaks::indistinct_values;
 
 /// What is known of it; one whose columns are not known may have any.
 pub(super) fn of(factor: &TableFactor, alias: Option<&TableAlias>, reached: &[Base]) -> Source {
@@ -22,7 +22,9 @@ pub(super) fn of(factor: &TableFactor, alias: Option<&TableAlias>, reached: &[Ba
     };
     let mut outputs: Vec<Output> = shown
         .into_iter()
-        .map(|(name, kind)| made_of(Output { kind, has_twins: indistinct_values::of_kind(kind), ..Output::unknown(name) }))
+        .map(|(name, kind)| {
+            made_of(Output { kind, has_twins: indistinct_values::of_kind(kind), ..Output::unknown(name) })
+        })
         .chain(numbers_rows(factor).then(|| Output::unknown("ordinality")))
         .collect();
     for (output, name) in outputs.iter_mut().zip(renamed) {

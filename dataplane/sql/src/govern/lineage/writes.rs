@@ -9,8 +9,8 @@ use sqlparser::ast::{
 
 use super::super::target;
 use super::Walk;
-use crate::govern::leaks::single_scan;
 use crate::ast::visit_relations;
+use crate::govern::leaks::single_scan;
 use crate::print::scan::marker::{self, Marked};
 
 impl Walk<'_> {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use sqlparser::ast::{Expr, GroupByExpr, Query, SelectItem, SetExpr, Statement, TableFactor, VisitorMut};
 
-use crate::govern::leaks::indistinct_values;
 use super::super::{Scan, lineage};
-use crate::ast::{VisitMut, visit_expressions, quote};
 use crate::ast::call::call;
-use crate::catalog::tables::{Column, Table};
 use crate::ast::error::Error;
-use crate::print::scan::marker::{self, Marked};
+use crate::ast::{VisitMut, quote, visit_expressions};
+use crate::catalog::tables::{Column, Table};
 use crate::functions::types::Type;
+use crate::govern::leaks::indistinct_values;
+use crate::print::scan::marker::{self, Marked};
 
 /// `inner` has the tables of its subqueries, by what they are called there.
 pub(super) fn can_fail(mut part: Expr, table: &Arc<Table>, inner: &[(String, Arc<Table>)]) -> Result<bool, Error> {

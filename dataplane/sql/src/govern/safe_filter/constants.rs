@@ -8,12 +8,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Value, VisitorMut};
 
-use crate::govern::leaks::numeric_range::exact;
-use crate::govern::leaks::leakproof::is_day;
 use crate::ast::{VisitMut, names};
-use crate::print::scan::marker::{self, Made};
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{self, Columns, Type};
+use crate::govern::leaks::leakproof::is_day;
+use crate::govern::leaks::numeric_range::exact;
+use crate::print::scan::marker::{self, Made};
 
 /// The part as a caller would write it, without the constants that are surely read.
 pub(super) fn plain(part: &Expr, columns: &dyn Columns) -> Expr {
@@ -122,8 +122,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-use crate::govern::filter::Template;
-use crate::testing::{catalog, table};
+    use crate::govern::filter::Template;
+    use crate::testing::{catalog, table};
 
     #[test]
     fn a_number_that_may_be_out_of_range_is_none() {

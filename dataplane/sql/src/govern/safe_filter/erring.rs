@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{CastKind, DataType, Expr, Value, VisitorMut};
 
-use crate::ast::{VisitMut, names};
 use crate::ast::call::{call, of_engine};
+use crate::ast::{VisitMut, names};
 
 /// `TRY(part)`.
 pub(super) fn tried(mut part: Expr) -> Expr {

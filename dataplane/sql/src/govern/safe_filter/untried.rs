@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::Expr;
 
-use crate::govern::leaks::leakproof::is_pattern;
-use crate::ast::visit_expressions;
 use crate::ast::call::{arguments, called, literal};
+use crate::ast::visit_expressions;
 use crate::functions::types::{Columns, Type, type_of};
+use crate::govern::leaks::leakproof::is_pattern;
 
 /// Whether a part of a filter holds one, or what may be one.
 pub(super) fn fails_untried(filter: &Expr, columns: &dyn Columns) -> bool {

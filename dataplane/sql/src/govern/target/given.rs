@@ -9,9 +9,9 @@ use sqlparser::ast::{CastKind, DataType, Expr, Insert, Query, SetExpr, Statement
 
 use super::super::{Scan, lineage};
 use super::is_default;
-use crate::ast::{visit_expressions, names};
 use crate::ast::call::{arguments, take_expr};
 use crate::ast::error::Error;
+use crate::ast::{names, visit_expressions};
 use crate::functions::types::{self, Known, Type};
 
 /// The columns of the query that it reads; none of VALUES, whose rows are counted one by one.

@@ -11,12 +11,12 @@ use sqlparser::ast::{
 use super::kind::lays_out;
 use super::{Operation, TableUse, many, refused};
 use crate::ast::Visit;
-use crate::bind::{information_schema, sequence};
-use crate::catalog::comment;
 use crate::ast::error::Error;
-use crate::functions::catalogue::{self, Class};
 use crate::ast::names::{self, TableName};
 use crate::ast::scope::{self, Relations};
+use crate::bind::{information_schema, sequence};
+use crate::catalog::comment;
+use crate::functions::catalogue::{self, Class};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {

@@ -8,12 +8,12 @@ use contract::Governance;
 
 use super::super::audit::capped;
 use super::super::tables::{self, Extracted};
-use crate::pipeline::{Pipeline, Query};
 use super::sight::Sight;
 use super::wish;
 use crate::Error;
-use crate::request::answer::Healed;
 use crate::model::{Healer, Question};
+use crate::pipeline::{Pipeline, Query};
+use crate::request::answer::Healed;
 use crate::request::trail::Trail;
 
 const WARNING_BYTES_MAX: usize = 1_000;

@@ -7,10 +7,10 @@ use contract::Governance;
 use sql::ast::error::Kind;
 
 use super::super::tables::{self, Extracted};
-use crate::pipeline::{Pipeline, Query};
 use super::sight::Sight;
 use super::wish;
 use crate::Error;
+use crate::pipeline::{Pipeline, Query};
 use crate::request::answer::Healed;
 use crate::request::trail::Trail;
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use contract::Governance;
 
-use crate::pipeline::authorization::policy_request::Asked;
-use crate::pipeline::{Pipeline, Query, Result};
 use super::super::policy;
+use crate::pipeline::authorization::policy_request::Asked;
 use crate::pipeline::authorization::visible_catalog;
+use crate::pipeline::{Pipeline, Query, Result};
 
 const TABLES_MAX: usize = 64;
 const COLUMNS_MAX: usize = 128;

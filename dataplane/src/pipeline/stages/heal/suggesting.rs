@@ -11,12 +11,12 @@ use contract::body::TEXT_CHARACTERS_MAX;
 use sql::ast::error::Kind;
 
 use super::super::tables::{self, Extracted};
-use crate::pipeline::{Pipeline, Query};
 use super::likeness::{function, nearest, ranked};
 use super::sight::Sight;
 use super::wish;
 use crate::Error;
 use crate::error::Hint;
+use crate::pipeline::{Pipeline, Query};
 use crate::request::trail::Trail;
 
 /// Columns that an error names.

@@ -7,8 +7,8 @@ use contract::Governance;
 use contract::wire::Who;
 use moka::sync::Cache;
 
-use crate::pipeline::Query;
 use crate::Declared;
+use crate::pipeline::Query;
 use crate::request::answer::Healed;
 
 const KEPT_MAX: u64 = 64;

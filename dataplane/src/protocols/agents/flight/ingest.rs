@@ -17,7 +17,7 @@ use futures::StreamExt;
 use tonic::Streaming;
 
 use super::handles::{Statement, Transaction};
-use super::{Visit, put_stream, do_get};
+use super::{Visit, do_get, put_stream};
 use crate::Error;
 use fields::Fields;
 use gathered::Gathered;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::Prepared;
+use crate::encode::pg_rows::PgType;
 use crate::protocols::pgwire::delivery::Delivery;
 use crate::protocols::pgwire::message::Formats;
 use crate::protocols::pgwire::watch::{Stop, Watch};
 use crate::protocols::pgwire::wire::Wire;
-use crate::encode::pg_rows::PgType;
 
 /// How long a portal is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The rows of PostgreSQL's tables for what a caller sees.
 
-use sql::compile::postgres::{Kind, relations};
 use sql::ast::quote;
+use sql::compile::postgres::{Kind, relations};
 
 use super::cell::Cell;
 use super::ids::Ids;

@@ -5,8 +5,8 @@ use kube::core::DynamicObject;
 use serde_json::json;
 
 use super::{labels, owned, secret};
-use crate::objects::child::Kind;
 use crate::controllers::environment::validate::{Desired, Tls};
+use crate::objects::child::Kind;
 
 /// None unless `spec.tls.mode` is `CertManager`.
 pub fn certificate(desired: &Desired) -> Option<DynamicObject> {

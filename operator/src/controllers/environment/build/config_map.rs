@@ -10,8 +10,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use sha2::{Digest, Sha256};
 
 use super::owned;
-use crate::objects::quantity::Quantity;
 use crate::controllers::environment::validate::{Desired, Storage};
+use crate::objects::quantity::Quantity;
 
 /// Where the volume, or a lake's scratch space, is mounted.
 pub const STATE: &str = "/var/lib/sluice";

@@ -17,9 +17,9 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::config_map::{DRAIN_SECS, ENDPOINT_GRACE_SECS, restart_hash};
 use super::{labels, owned};
+use crate::controllers::environment::validate::{Desired, Storage};
 use crate::objects::names::{annotation, label, selector};
 use crate::objects::pods;
-use crate::controllers::environment::validate::{Desired, Storage};
 
 mod container;
 mod volumes;

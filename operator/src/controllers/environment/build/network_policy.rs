@@ -11,10 +11,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::owned;
+use crate::controllers::environment::validate::{Desired, Storage};
 use crate::objects::dns::Dns;
 use crate::objects::names::selector;
 use crate::objects::pods::Texts;
-use crate::controllers::environment::validate::{Desired, Storage};
 
 const HTTPS: u16 = 443;
 

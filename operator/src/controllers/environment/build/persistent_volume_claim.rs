@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::{
 };
 
 use super::{amounts, unowned};
-use crate::objects::names::label;
 use crate::controllers::environment::validate::{Desired, Storage};
+use crate::objects::names::label;
 
 /// None for a lake, whose data is elsewhere.
 pub fn persistent_volume_claim(desired: &Desired) -> Option<PersistentVolumeClaim> {

@@ -6,8 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::owned;
-use crate::objects::names::selector;
 use crate::controllers::environment::validate::Desired;
+use crate::objects::names::selector;
 
 pub fn pod_disruption_budget(desired: &Desired) -> PodDisruptionBudget {
     PodDisruptionBudget {

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::owned;
-use crate::objects::names::selector;
 use crate::controllers::environment::validate::Desired;
+use crate::objects::names::selector;
 
 /// For people and programs the PostgreSQL wire and tools; for the control plane REST, under mutual TLS.
 pub fn service(desired: &Desired) -> Service {

@@ -7,10 +7,10 @@ use kube::{Api, ResourceExt};
 use serde_json::Value;
 
 use super::Contests;
+use crate::cluster::write::MANAGER;
 use crate::context::Context;
 use crate::objects::child::Key;
 use crate::objects::observed::Observed;
-use crate::cluster::write::MANAGER;
 
 /// A webhook writes in the name of whoever is on the way in.
 const NOBODY_ELSE: &str = "a webhook, for no other manager has it";

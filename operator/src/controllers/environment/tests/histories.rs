@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::fixtures::environment;
 use super::world::World;
-use crate::objects::child::Kind;
 use crate::controllers::environment::plan::{Hold, Plan};
+use crate::objects::child::Kind;
 
 #[derive(Debug, Clone)]
 enum Act {

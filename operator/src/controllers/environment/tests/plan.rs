@@ -10,13 +10,13 @@ use serde_json::json;
 
 use super::fixtures::environment;
 use super::world::World;
-use crate::objects::child::Kind;
 use crate::controllers::environment::contest::Contests;
-use crate::objects::observed::Release;
 use crate::controllers::environment::plan::{Plan, interrupted, plan};
+use crate::controllers::environment::volume;
+use crate::objects::child::Kind;
+use crate::objects::observed::Release;
 use crate::objects::pods::Pods;
 use crate::objects::source::Source;
-use crate::controllers::environment::volume;
 
 fn said(plan: &Plan, type_: ConditionType) -> (ConditionStatus, Reason) {
     let found: Vec<&Condition> = plan.status.conditions.iter().filter(|it| it.type_ == type_).collect();

@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::fixtures::environment;
 use super::world::World;
+use crate::controllers::environment::workload::makes_place_by_ending;
 use crate::objects::child::Kind;
 use crate::objects::observed::PodFacts;
-use crate::controllers::environment::workload::makes_place_by_ending;
 
 /// What is said while a successor waits on another pool of nodes than the pod that it replaces.
 const ANOTHER_POOL: &str = "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, \

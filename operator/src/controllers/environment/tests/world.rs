@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 
 use super::fixtures;
 use crate::controllers::environment::agreed::Agreed;
-use crate::objects::child::{Child, Key, Kind};
 use crate::controllers::environment::contest::Contests;
+use crate::controllers::environment::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write, plan};
+use crate::objects::child::{Child, Key, Kind};
 use crate::objects::names::FINALIZER;
 use crate::objects::observed::{Authorities, CertificateFacts, Observed, PodFacts, SecretFacts};
-use crate::controllers::environment::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write, plan};
 
 #[derive(Debug, Clone, PartialEq)]
 struct Pod {

@@ -16,10 +16,10 @@ use sqlparser::ast::{
     SetExpr, TableAlias, TableFactor, TableWithJoins, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
-use crate::ast::{VisitMut, names};
 use crate::ast::call::call;
 use crate::ast::error::{Error, Kind};
 use crate::ast::names::ours::{HIERARCHY, LEVEL, PATH, ROWS, TABLE};
+use crate::ast::{VisitMut, names};
 
 use below::Below;
 pub use cycles::CYCLE;

@@ -11,8 +11,8 @@ use sqlparser::ast::{
     SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
-use crate::ast::{Visit, VisitMut, names};
 use crate::ast::error::Error;
+use crate::ast::{Visit, VisitMut, names};
 
 /// Rewrites the select, if its WHERE has the operator.
 pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {

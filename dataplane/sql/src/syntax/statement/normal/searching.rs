@@ -13,10 +13,10 @@ use sqlparser::ast::{
 use unicode_normalization::char::is_combining_mark;
 
 use super::named;
-use crate::bind::information_schema;
 use crate::ast::error::{Error, Kind};
 use crate::ast::names;
 use crate::ast::names::ours::{ROWS, SCORE, TEXT};
+use crate::bind::information_schema;
 use crate::syntax::script::{self, is_unspaced};
 
 const BY_WORDS: &str = "_context";

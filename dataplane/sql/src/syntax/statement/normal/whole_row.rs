@@ -8,9 +8,9 @@ use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select, TableFactor, VisitorMut,
 };
 
-use crate::ast::{VisitMut, names};
 use crate::ast::call::call;
 use crate::ast::outside::Outside;
+use crate::ast::{VisitMut, names};
 
 /// What makes an object of a row.
 const OBJECTS: [&str; 2] = ["object_construct", "object_construct_keep_null"];

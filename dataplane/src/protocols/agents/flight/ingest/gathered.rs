@@ -3,10 +3,10 @@
 use arrow::array::RecordBatch;
 use engine::Value;
 
-use crate::protocols::agents::flight::put_stream;
 use super::super::columns::{Budget, Columns};
 use super::fields::{self, Fields};
 use crate::Error;
+use crate::protocols::agents::flight::put_stream;
 
 /// Gathered for one INSERT.
 const ROWS_MAX: usize = 20_000;

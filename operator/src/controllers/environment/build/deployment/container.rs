@@ -9,8 +9,8 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::super::amounts;
 use super::volumes;
-use crate::objects::pods;
 use crate::controllers::environment::validate::{Desired, Storage};
+use crate::objects::pods;
 
 const PROGRAM: &str = "/usr/local/bin/dataplane";
 /// With three refusals in ten seconds each it has two minutes.

@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::super::config_map::{COLLECTOR, IDENTITY, STATE, TLS};
-use crate::objects::source::COLLECTOR_VOLUME;
 use crate::controllers::environment::validate::{Desired, Storage, Tls};
+use crate::objects::source::COLLECTOR_VOLUME;
 
 const TEMPORARY: &str = "/tmp";
 const TEMPORARY_SIZE: &str = "256Mi";

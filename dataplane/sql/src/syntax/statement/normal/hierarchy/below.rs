@@ -59,8 +59,9 @@ impl Below {
 /// `CAST([NOT] EXISTS (SELECT 1 FROM table WHERE condition) AS INTEGER) AS name`.
 fn add(hierarchy: &mut Select, name: &str, not: &str, table: &TableFactor, condition: Expr) -> Result<(), Error> {
     let unexpected = || Error::unsupported("CONNECT BY");
-    let mut made =
-        crate::syntax::parse::expression(&format!("CAST({not} EXISTS (SELECT 1 FROM \"{TABLE}\" WHERE TRUE) AS INTEGER)"))?;
+    let mut made = crate::syntax::parse::expression(&format!(
+        "CAST({not} EXISTS (SELECT 1 FROM \"{TABLE}\" WHERE TRUE) AS INTEGER)"
+    ))?;
     let Expr::Cast { expr, .. } = &mut made else { return Err(unexpected()) };
     let inner = match expr.as_mut() {
         Expr::Exists { subquery, .. } => subquery,

@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Array, CastKind, DataType, Expr, Ident, Select, SelectItem, VisitorMut};
 
 use super::{call, is_word, parent};
-use crate::ast::{VisitMut, names};
 use crate::ast::error::Error;
 use crate::ast::names::ours::{LEVEL, PATH};
+use crate::ast::{VisitMut, names};
 
 /// In the engine's error when a row is its own ancestor.
 pub const CYCLE: &str = "the hierarchy has a cycle";
@@ -55,8 +55,9 @@ impl Cycles {
             return Ok(());
         }
         // in the projection: it is asked of rows that are children, and of no other pair
-        let checked =
-            crate::syntax::parse::expression(&format!("CASE WHEN seen THEN CAST('{CYCLE}' AS INTEGER) ELSE level END"))?;
+        let checked = crate::syntax::parse::expression(&format!(
+            "CASE WHEN seen THEN CAST('{CYCLE}' AS INTEGER) ELSE level END"
+        ))?;
         for item in &mut rows.projection {
             if let SelectItem::ExprWithAlias { expr, alias } = item
                 && alias.value == LEVEL

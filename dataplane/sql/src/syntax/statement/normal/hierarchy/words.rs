@@ -9,11 +9,11 @@ use sqlparser::ast::{
 
 use super::below::Below;
 use super::{binary, is_word, of_parent, own, parent};
-use crate::ast::{VisitMut, names};
 use crate::ast::call::call;
 use crate::ast::error::Error;
 use crate::ast::names::ours::{self, LEVEL};
 use crate::ast::outside::Outside;
+use crate::ast::{VisitMut, names};
 
 /// A column the recursion carries: its name, its value at a root, its value below.
 pub(super) struct Carried {
