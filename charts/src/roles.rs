@@ -26,9 +26,11 @@ fn joined(rules: &[Rule]) -> Vec<Joined> {
 /// `sluice.rules.<component>.<scope>` for each component and scope; empty where there is no rule.
 pub fn template() -> String {
     let mut template = String::from(
-        "{{- /* Printed by chartgen from the tables in operator/src/rbac.rs and controlplane/src/kubernetes/rbac.rs. */ -}}\n",
+        "{{- /* Printed by chartgen from the tables in operator/src/rbac.rs and controlplane/src/server/kubernetes/rbac.rs. */ -}}\n",
     );
-    for (component, rules) in [("operator", operator::rbac::RULES), ("controlplane", controlplane::kubernetes::RULES)] {
+    for (component, rules) in
+        [("operator", operator::rbac::RULES), ("controlplane", controlplane::server::kubernetes::RULES)]
+    {
         let rules = joined(rules);
         for (name, scope) in [("cluster", Scope::Cluster), ("watched", Scope::Watched), ("release", Scope::Release)] {
             let _ = writeln!(template, "{{{{- define \"sluice.rules.{component}.{name}\" }}}}");

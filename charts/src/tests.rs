@@ -6,8 +6,8 @@ use std::path::Path;
 use clap::{CommandFactory, Parser};
 use contract::wire::TOOL_RESULT_BYTES;
 use kube_cel::{Validator, apply_defaults};
-use operator::environment::dns::Dns;
-use operator::environment::pods::{Account, Pods};
+use operator::objects::dns::Dns;
+use operator::objects::pods::{Account, Pods};
 use serde::Deserialize;
 use serde_json::Value;
 

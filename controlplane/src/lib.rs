@@ -6,57 +6,13 @@
 //! This file is the only place that starts things.
 #![forbid(unsafe_code)]
 
-pub mod abac_policies;
-pub mod agent_capabilities;
-pub mod agent_memory;
-pub mod agent_tools;
-pub mod agents;
-pub mod api_keys;
-mod app;
-pub mod archive;
-pub mod audit;
-pub mod authentication;
-pub mod billing;
-pub mod branches;
-mod config;
-pub mod credits;
-pub mod dashboard;
-mod database;
-pub mod environments;
-mod error;
-pub mod events;
-pub mod federation;
-pub mod governance;
-pub mod grpc;
-mod health;
-pub mod http;
-pub mod identity;
-pub mod jit_access;
-pub mod jobs;
-pub mod kubernetes;
-pub mod mails;
-pub mod metrics;
-pub mod organizations;
-pub mod policies;
-pub mod process;
-pub mod provisioner;
-pub mod publisher;
-pub mod query;
-mod reasoning;
-pub mod reference;
-pub mod resources;
-pub mod rooms;
-pub mod runtime;
-pub mod shadow_mode;
-mod slug;
-pub mod tenants;
+pub mod domain;
+pub mod platform;
+pub mod server;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-pub mod triggers;
-pub mod users;
-pub mod webhooks;
 #[cfg(test)]
 mod worlds;
 
@@ -68,11 +24,11 @@ use sqlx::postgres::PgPoolOptions;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::identity::{Current, Followed};
+use crate::platform::identity::{Current, Followed};
 
-pub use crate::app::{App, Parts};
-pub use crate::config::Config;
-pub use crate::error::{Error, OnConstraint, Result};
+pub use crate::platform::config::Config;
+pub use crate::platform::context::{App, Parts};
+pub use crate::platform::error::{Error, OnConstraint, Result};
 
 /// The schema, one file a room.
 pub static MIGRATIONS: Migrator = sqlx::migrate!();
@@ -115,14 +71,14 @@ pub async fn open(config: Config, parts: Parts) -> Result<App, StartError> {
     let pool = PgPoolOptions::new()
         .max_connections(2)
         .acquire_timeout(config.acquire_timeout())
-        .connect(database::url(&config).await.map_err(StartError::Url)?.expose())
+        .connect(platform::database::url(&config).await.map_err(StartError::Url)?.expose())
         .await?;
     Ok(App::new(config, parts, pool)?)
 }
 
 /// Connects, migrates, and serves until `parts.shutdown` is cancelled.
 pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartError> {
-    let url = database::url(&config).await.map_err(StartError::Url)?;
+    let url = platform::database::url(&config).await.map_err(StartError::Url)?;
     let pool = PgPoolOptions::new()
         .max_connections(config.database_max_connections)
         .min_connections(config.database_min_connections)
@@ -138,9 +94,9 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
     let metrics = scraped.local_addr()?;
     let grpc_listen = config.grpc_listen;
     let app = App::new(config, parts, pool)?;
-    runtime::sql::switch(&app).await?;
+    domain::runtime::sql::switch(&app).await?;
     if let Some(file) = app.config().database_url_file.clone() {
-        let followed = database::Followed::new(file, url, app.pool().clone());
+        let followed = platform::database::Followed::new(file, url, app.pool().clone());
         app.tasks().spawn(followed.run(app.shutdown().clone()));
     }
     app.tasks().spawn({
@@ -160,17 +116,22 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
         None => None,
     };
     let limits = app.config().patience.limits();
-    app.tasks().spawn(http::serve::serve(listener, http::router(&app), limits, app.shutdown().clone()));
-    let watched = metrics::router(&app).merge(telemetry::log::routes(app.log().cloned()));
-    app.tasks().spawn(http::serve::serve(scraped, watched, limits, app.shutdown().clone()));
-    jobs::schedule(&app).await?;
-    for lane in jobs::Lane::ALL {
-        app.tasks().spawn(jobs::work(app.clone(), lane));
+    app.tasks().spawn(platform::http::serve::serve(
+        listener,
+        server::router::router(&app),
+        limits,
+        app.shutdown().clone(),
+    ));
+    let watched = platform::metrics::router(&app).merge(telemetry::log::routes(app.log().cloned()));
+    app.tasks().spawn(platform::http::serve::serve(scraped, watched, limits, app.shutdown().clone()));
+    platform::jobs::queue::schedule(&app).await?;
+    for lane in server::jobs::Lane::ALL {
+        app.tasks().spawn(platform::jobs::worker::work(app.clone(), lane));
     }
-    app.tasks().spawn(webhooks::work(app.clone()));
-    app.tasks().spawn(events::stream::work(app.clone()));
-    app.tasks().spawn(shadow_mode::work(app.clone()));
-    app.tasks().spawn(mails::work(app.clone()));
+    app.tasks().spawn(domain::webhooks::work(app.clone()));
+    app.tasks().spawn(platform::events::stream::work(app.clone()));
+    app.tasks().spawn(domain::shadow_mode::work(app.clone()));
+    app.tasks().spawn(platform::mails::work(app.clone()));
     tracing::info!(http.listen = %http, metrics.listen = %metrics, "serving");
     Ok(Running { app, http, metrics, grpc })
 }
@@ -180,7 +141,7 @@ async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Arc<Current>
     let address = listener.local_addr()?;
     let (serving, served) = (app.clone(), Arc::clone(&identity));
     app.tasks().spawn(async move {
-        if let Err(error) = grpc::serve(serving, listener, served).await {
+        if let Err(error) = server::grpc::serve(serving, listener, served).await {
             tracing::error!(error = %error, "data planes are no longer served");
         }
     });

@@ -28,11 +28,15 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::dashboard::Files;
-use crate::identity::Authority;
-use crate::mails::receiver::MailServer;
-use crate::provisioner::{Provisioner, Unattended};
-use crate::{App, Config, MIGRATIONS, Parts, events, http, jobs, mails, runtime};
+use crate::domain::runtime;
+use crate::platform::identity::Authority;
+use crate::platform::jobs::worker;
+use crate::platform::mails::receiver::MailServer;
+use crate::platform::provisioner::{Provisioner, Unattended};
+use crate::platform::{events, mails};
+use crate::server::dashboard::Files;
+use crate::server::router;
+use crate::{App, Config, MIGRATIONS, Parts};
 
 /// Names the lock that one maker of a template holds.
 const TEMPLATE_LOCK: i64 = 0x736c_7569_6365;
@@ -100,7 +104,7 @@ impl TestApp {
     /// All that waits to be done for a mail, and its leaving.
     pub async fn post_mail(&self) {
         self.settled().await;
-        jobs::run_due(&self.app).await.unwrap();
+        worker::run_due(&self.app).await.unwrap();
         mails::run_due(&self.app).await.unwrap();
     }
 
@@ -144,7 +148,7 @@ impl TestApp {
         };
         let app = App::new(config, parts, pool).unwrap();
         runtime::sql::switch(&app).await.unwrap();
-        let router = http::router(&app);
+        let router = router::router(&app);
         Self {
             app,
             clock,

@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::provisioner::Unattended;
+use crate::platform::provisioner::Unattended;
 use crate::testing::TestApp;
 use crate::{Config, Parts, StartError, start};
 

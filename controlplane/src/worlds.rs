@@ -6,9 +6,11 @@ use contract::report::{Body, CREDIT, Entry, Finished, Outcome, Started, Verdict}
 use contract::{EnvId, OrgId, Redacted, Role, Tier, UserId};
 use serde_json::{Value, json};
 
-use crate::organizations::Seeded;
+use crate::domain::tenancy::organizations;
+use crate::domain::tenancy::organizations::Seeded;
+use crate::domain::{api_keys, environments};
+use crate::server::intake;
 use crate::testing::TestApp;
-use crate::{api_keys, audit, environments, organizations};
 
 pub struct World {
     pub app: TestApp,
@@ -113,7 +115,7 @@ impl World {
             finished.micro_credits = credits * CREDIT;
         }
         let entries = [self.started(sequence, query), finish];
-        audit::store_entries(&self.app.app, &self.env_id, log, &entries).await.unwrap();
+        intake::store_entries(&self.app.app, &self.env_id, log, &entries).await.unwrap();
     }
 
     pub fn started(&self, sequence: u64, query: &str) -> Entry {

@@ -10,6 +10,7 @@ pub mod follow;
 pub mod link;
 pub mod registry;
 pub mod report;
+pub mod sessions;
 pub mod ship;
 pub mod stored;
 pub mod vouching;

@@ -8,43 +8,26 @@
 //! statement means (`sql`); how it runs (`engine`).
 #![forbid(unsafe_code)]
 
-pub mod answer;
-pub mod ask;
-pub mod branches;
-pub mod catalogue;
-pub mod certificates;
-pub mod config;
-mod detached;
-pub mod doors;
+pub mod agents;
 pub mod encode;
-pub mod ending;
 pub mod error;
 pub mod governance;
-pub mod guest;
-mod last_shown;
 mod limits;
-mod making;
-pub mod memory;
 pub mod metrics;
 pub mod model;
-mod own_tables;
-pub mod ownership;
 pub mod pipeline;
-pub mod plane;
-pub mod process;
-pub mod runtime_tables;
-pub mod sessions;
+pub mod protocols;
+pub mod request;
+pub mod server;
+pub mod shutdown;
+pub mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-pub mod thoughts;
-pub mod tools;
-pub mod trail;
-pub mod triggers;
 
-pub use answer::{Answer, Column, Command, Description, Rows, Totals};
-pub use ask::{AgentName, Ask, Bounds, Declared, Names};
-pub use ending::Ending;
 pub use error::Error;
+pub use governance::sessions::{Admitted, Sessions};
 pub use pipeline::{AsOf, Pipeline};
-pub use plane::{DataPlane, Running, StartError};
-pub use sessions::{Admitted, Sessions};
+pub use request::answer::{Answer, Column, Command, Description, Rows, Totals};
+pub use request::ask::{AgentName, Ask, Bounds, Declared, Names};
+pub use server::plane::{DataPlane, Running, StartError};
+pub use shutdown::Ending;

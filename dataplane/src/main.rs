@@ -1,5 +1,5 @@
 //! `dataplane`: the query proxy of one environment. `dataplane engine`: its engine, started by it.
 
 fn main() -> std::process::ExitCode {
-    dataplane::process::main()
+    dataplane::server::process::main()
 }

@@ -16,7 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::model::Measured;
-use crate::trail::{Stage, Trail};
+use crate::request::trail::{Stage, Trail};
 
 /// From a tenth of a millisecond to the longest statement.
 const SECONDS: [f64; 16] =

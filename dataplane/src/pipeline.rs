@@ -8,48 +8,28 @@
 //! unfiltered SQL" does not compile. One snapshot of the rules holds for a whole query. What could
 //! not be told is refused.
 
-mod admitted;
-mod answers;
 mod as_of;
-mod asked;
-mod audit;
+mod authorization;
 mod binding;
-mod capability;
-mod cost;
-mod deed;
+mod catalog_snapshot;
 mod delivery;
-mod dirty;
-mod embed;
-mod execute;
 mod explain;
 mod fault;
-mod heal;
 mod journal;
-mod judged;
-mod mask;
-mod meter;
-mod moment;
 mod once;
-mod origin;
 mod pivot;
-mod policy;
+mod policy_dry_run;
 mod postgres;
-mod quota;
-mod row_filter;
+mod result_cache;
 mod runtime;
-mod seen;
-mod semaphore;
-mod shown;
-mod snapshot;
-mod stance;
+mod spans;
+mod stages;
+mod startup_gate;
 mod storage;
 mod swap;
-mod tables;
 mod tally;
-mod threshold;
-mod told;
+mod tool_action;
 pub mod transaction;
-mod transpile;
 
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,37 +43,37 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::answer::Description;
-use crate::branches::Branches;
-use crate::catalogue::Catalogue;
-use crate::detached::to_its_end;
+use crate::agents::branches::Branches;
+use crate::agents::memory;
+use crate::agents::triggers::Triggers;
 use crate::governance::registry::Registry;
-use crate::memory;
+use crate::governance::sessions::Snapshots;
 use crate::metrics::Metrics;
 use crate::model::Healer;
-use crate::own_tables::Place;
-use crate::runtime_tables::RuntimeTables;
-use crate::sessions::Snapshots;
-use crate::trail::{Stage, Trail};
-use crate::triggers::Triggers;
+use crate::request::answer::Description;
+use crate::request::detached::to_its_end;
+use crate::request::trail::{Stage, Trail};
+use crate::storage::catalogue::Catalogue;
+use crate::storage::runtime_tables::RuntimeTables;
+use crate::storage::system_tables::Place;
 use crate::{Answer, Ask, Error};
 
-use audit::Closing;
 use once::Turn;
+use stages::audit::Closing;
 
 pub use as_of::AsOf;
-pub use deed::{Deed, Standing};
+pub use authorization::authorization_state::Stance;
+pub use authorization::time_rules::Moment;
+pub(crate) use authorization::visible_catalog::row_estimate;
 pub use delivery::UNREAD_FOR;
-pub use judged::{Judged, Supposed};
-pub use moment::Moment;
 pub use once::Once;
-pub use quota::Purse;
-pub use semaphore::Gate;
-pub(crate) use shown::row_estimate;
-pub use stance::Stance;
+pub use policy_dry_run::{Judged, Supposed};
+pub use stages::quota::Purse;
+pub use stages::semaphore::Gate;
+pub use startup_gate::{Books, House, Threshold};
 pub use storage::Storage;
 pub use tally::Tally;
-pub use threshold::{Books, House, Threshold};
+pub use tool_action::{Deed, Standing};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -135,12 +115,12 @@ const JUDGED_MAX: usize = 4;
 /// What need not be found out twice. Nothing in it depends on who asks, but what a model has written for them.
 #[derive(Debug, Default)]
 pub struct Remembered {
-    checked: snapshot::Checked,
-    tables: seen::Latest,
-    filters: row_filter::Templates,
-    answers: answers::Answers,
+    checked: stages::snapshot::Checked,
+    tables: catalog_snapshot::Latest,
+    filters: stages::row_filter::Templates,
+    answers: result_cache::Answers,
     claims: once::Claims,
-    written: heal::Written,
+    written: stages::heal::Written,
     binding: Mutex<()>,
     sealing: OnceLock<Redacted<[u8; 32]>>,
 }
@@ -154,7 +134,7 @@ struct Query {
     /// The id of the branch that it is asked on.
     branch: Option<String>,
     /// Set where it was judged before, by these tables, and is judged once more.
-    judged_by: Option<seen::Seen>,
+    judged_by: Option<catalog_snapshot::Seen>,
     timeout: Duration,
     deadline: Instant,
     books: Arc<Books>,
@@ -176,7 +156,7 @@ impl Pipeline {
     }
 
     async fn run_with(self: &Arc<Self>, ask: Ask, once: Option<Once>) -> Result<Answer> {
-        let query = Query { once, ..threshold::cross(self, ask).await? };
+        let query = Query { once, ..startup_gate::cross(self, ask).await? };
         if let Some(question) = postgres::question(self, &query) {
             return Box::pin(postgres::answer(self, &query, &question)).await;
         }
@@ -197,7 +177,7 @@ impl Pipeline {
         };
         let governed = async {
             match Box::pin(self.governed(query, closing.trail())).await {
-                Err(error) => Err(heal::suggested(&self, query, error).await), // its slot is free again
+                Err(error) => Err(stages::heal::suggested(&self, query, error).await), // its slot is free again
                 done => done,
             }
         };
@@ -212,32 +192,39 @@ impl Pipeline {
         }
     }
 
-    async fn governed(&self, query: &Query, t: &Trail) -> Result<mask::Masked> {
-        let slot = t.at(Stage::Semaphore, semaphore::enter(self, query)).await?; //                1
+    async fn governed(&self, query: &Query, t: &Trail) -> Result<stages::mask::Masked> {
+        let slot = t.at(Stage::Semaphore, stages::semaphore::enter(self, query)).await?; //                1
         // After the wait: one snapshot for the whole query; the caller is looked up in it again.
         let rules = self.rules()?;
         let _claimed = match Box::pin(once::turn(self, query, &rules, t)).await? {
-            Turn::Told(rows) => return t.now(Stage::ColumnMask, || mask::columns(&rules, *rows, slot, t)),
+            Turn::Told(rows) => return t.now(Stage::ColumnMask, || stages::mask::columns(&rules, *rows, slot, t)),
             Turn::Run(claimed) => claimed,
         };
         let rows = match Box::pin(self.once(query, &query.ask.sql, &rules, t)).await {
             Ok(rows) => rows,
-            Err(error) if !heal::concerns(self, query, &rules, &error) => return Err(error),
+            Err(error) if !stages::heal::concerns(self, query, &rules, &error) => return Err(error),
             Err(error) => Box::pin(self.healed(query, &rules, error, t)).await?, //                12
         };
-        t.now(Stage::ColumnMask, || mask::columns(&rules, rows, slot, t)) //                              13
+        t.now(Stage::ColumnMask, || stages::mask::columns(&rules, rows, slot, t)) //                              13
     }
 
     /// Another text in place of one that failed, once. Of its own errors none is told: the first one stands.
-    async fn healed(&self, query: &Query, rules: &Arc<Governance>, error: Error, t: &Trail) -> Result<execute::Rows> {
-        let Some(healed) = t.at(Stage::AiHeal, Box::pin(heal::rewrite(self, query, rules, &error))).await else {
+    async fn healed(
+        &self,
+        query: &Query,
+        rules: &Arc<Governance>,
+        error: Error,
+        t: &Trail,
+    ) -> Result<stages::execute::Rows> {
+        let Some(healed) = t.at(Stage::AiHeal, Box::pin(stages::heal::rewrite(self, query, rules, &error))).await
+        else {
             return Err(error);
         };
         let asked = t.facts().clone();
         t.facts().healed = Some(healed.clone());
         match Box::pin(self.once(query, &healed.sql, rules, t)).await {
             Ok(rows) => Ok(rows.warned(healed.how)),
-            Err(again) if heal::ends_it(&again) => Err(again),
+            Err(again) if stages::heal::ends_it(&again) => Err(again),
             Err(_) => {
                 *t.facts() = asked;
                 Err(error)
@@ -246,7 +233,13 @@ impl Pipeline {
     }
 
     /// Healed SQL passes all of it again, and so does what was judged by tables that were made anew since.
-    async fn once(&self, query: &Query, text: &str, rules: &Arc<Governance>, t: &Trail) -> Result<execute::Rows> {
+    async fn once(
+        &self,
+        query: &Query,
+        text: &str,
+        rules: &Arc<Governance>,
+        t: &Trail,
+    ) -> Result<stages::execute::Rows> {
         for _ in 1..JUDGED_MAX {
             match Box::pin(self.judged(query, text, rules, t)).await {
                 Err(Error::Redefined) => {}
@@ -257,30 +250,38 @@ impl Pipeline {
     }
 
     /// The gates, the statement, its trace.
-    async fn judged(&self, query: &Query, text: &str, rules: &Arc<Governance>, t: &Trail) -> Result<execute::Rows> {
-        let extracted = t.now(Stage::TableExtraction, || tables::extract(text, &query.ask.names.variables, t))?; // 2
-        let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, rules, extracted, t))).await?; // 3
-        let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4
-        let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(self, query, rules, costed, t))).await?; //       5
+    async fn judged(
+        &self,
+        query: &Query,
+        text: &str,
+        rules: &Arc<Governance>,
+        t: &Trail,
+    ) -> Result<stages::execute::Rows> {
+        let extracted =
+            t.now(Stage::TableExtraction, || stages::tables::extract(text, &query.ask.names.variables, t))?; // 2
+        let allowed =
+            t.at(Stage::PolicyCheck, Box::pin(stages::policy::check(self, query, rules, extracted, t))).await?; // 3
+        let costed = t.now(Stage::CostEstimate, || stages::cost::estimate(allowed, t)); //                 4
+        let afforded = t.at(Stage::QuotaCheck, Box::pin(stages::quota::check(self, query, rules, costed, t))).await?; //       5
         let filtered = t.now(Stage::RowFilter, || {
-            row_filter::apply(&self.remembered.filters, rules, afforded, (text, query.ask.bounds), t)
+            stages::row_filter::apply(&self.remembered.filters, rules, afforded, (text, query.ask.bounds), t)
         })?; // 6
-        let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
+        let embedded = t.now(Stage::VectorEmbed, || stages::embed::vectors(filtered))?; //                 7
         let pivoted = Box::pin(pivot::values(self, query, rules, embedded)).await?;
-        let native = t.now(Stage::Transpile, || transpile::to_engine(query, pivoted, t))?; //      8
+        let native = t.now(Stage::Transpile, || stages::transpile::to_engine(query, pivoted, t))?; //      8
         let (answers, definitions) = (&self.remembered.answers, self.engine()?.schema_version());
         if query.ask.bounds.rows.is_some() {
             let as_of = answers.as_of(rules, query, &native, definitions);
             t.facts().as_of = as_of;
         }
         let place = match answers.of(rules, query, &native, definitions) {
-            answers::Found::Kept(kept) => return Ok(execute::kept(native, &kept, t)), //          in place of 9 to 11
-            answers::Found::Place(place) => Some(place),
-            answers::Found::Never => None,
+            result_cache::Found::Kept(kept) => return Ok(stages::execute::kept(native, &kept, t)), //          in place of 9 to 11
+            result_cache::Found::Place(place) => Some(place),
+            result_cache::Found::Never => None,
         };
-        let pinned = t.at(Stage::SnapshotPin, snapshot::pin(self, query, rules, native, t)).await?; // 9
-        let ran = t.at(Stage::Execute, execute::run(self, query, pinned, t)).await?; //           10
-        let rows = t.at(Stage::DirtyTracking, dirty::track(self, query, ran)).await?; //           11
+        let pinned = t.at(Stage::SnapshotPin, stages::snapshot::pin(self, query, rules, native, t)).await?; // 9
+        let ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await?; //           10
+        let rows = t.at(Stage::DirtyTracking, stages::dirty::track(self, query, ran)).await?; //           11
         let rows = match binding::unbinds(rules, &rows.about) {
             Some(notice) => rows.warned(notice),
             None => rows,
@@ -291,10 +292,10 @@ impl Pipeline {
     /// What the statement takes and gives, without running it: the gates, then the engine's own
     /// description of the generated SQL. Neither billed nor audited.
     pub async fn describe(self: &Arc<Self>, ask: &Ask) -> Result<Description> {
-        let query = threshold::cross(self, ask.clone()).await?;
+        let query = startup_gate::cross(self, ask.clone()).await?;
         let (mut span, t) = (self.tracer.begin("describe", Kind::Server, &ask.asked_at()), Trail::new());
         let described = Box::pin(self.described(&query, &t)).await;
-        told::described(&mut span, &query, &t, described.as_ref().err());
+        spans::described(&mut span, &query, &t, described.as_ref().err());
         described
     }
 
@@ -304,13 +305,13 @@ impl Pipeline {
         }
         let rules = self.rules()?;
         let described = match Box::pin(self.described_as(query, &query.ask.sql, &rules, t)).await {
-            Err(error) if heal::concerns(self, query, &rules, &error) => {
+            Err(error) if stages::heal::concerns(self, query, &rules, &error) => {
                 Box::pin(self.healed_description(query, &rules, error, t)).await
             }
             described => described,
         };
         match described {
-            Err(error) => Err(heal::suggested(self, query, error).await),
+            Err(error) => Err(stages::heal::suggested(self, query, error).await),
             described => described,
         }
     }
@@ -323,7 +324,8 @@ impl Pipeline {
         error: Error,
         t: &Trail,
     ) -> Result<Description> {
-        let Some(healed) = t.at(Stage::AiHeal, Box::pin(heal::rewrite(self, query, rules, &error))).await else {
+        let Some(healed) = t.at(Stage::AiHeal, Box::pin(stages::heal::rewrite(self, query, rules, &error))).await
+        else {
             return Err(error);
         };
         match Box::pin(self.described_as(query, &healed.sql, rules, t)).await {
@@ -331,25 +333,27 @@ impl Pipeline {
                 self.remembered.written.described(query, rules, healed);
                 Ok(description)
             }
-            Err(again) if heal::ends_it(&again) => Err(again),
+            Err(again) if stages::heal::ends_it(&again) => Err(again),
             Err(_) => Err(error),
         }
     }
 
     async fn described_as(&self, query: &Query, text: &str, rules: &Governance, t: &Trail) -> Result<Description> {
-        let extracted = t.now(Stage::TableExtraction, || tables::extract(text, &query.ask.names.variables, t))?;
-        let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, rules, extracted, t))).await?;
-        let unbilled = quota::unbilled(t.now(Stage::CostEstimate, || cost::estimate(allowed, t)));
+        let extracted =
+            t.now(Stage::TableExtraction, || stages::tables::extract(text, &query.ask.names.variables, t))?;
+        let allowed =
+            t.at(Stage::PolicyCheck, Box::pin(stages::policy::check(self, query, rules, extracted, t))).await?;
+        let unbilled = stages::quota::unbilled(t.now(Stage::CostEstimate, || stages::cost::estimate(allowed, t)));
         let filtered = t.now(Stage::RowFilter, || {
-            row_filter::apply(&self.remembered.filters, rules, unbilled, (text, query.ask.bounds), t)
+            stages::row_filter::apply(&self.remembered.filters, rules, unbilled, (text, query.ask.bounds), t)
         })?;
-        let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?;
-        t.at(Stage::Transpile, Box::pin(transpile::describe(self, query, rules, embedded))).await
+        let embedded = t.now(Stage::VectorEmbed, || stages::embed::vectors(filtered))?;
+        t.at(Stage::Transpile, Box::pin(stages::transpile::describe(self, query, rules, embedded))).await
     }
 
     /// The parameters of a statement that was described, in Arrow.
     pub async fn taken(&self, description: &Description) -> Result<SchemaRef> {
-        transpile::taken(self, description).await
+        stages::transpile::taken(self, description).await
     }
 
     /// The current snapshot; without any, everything is refused.

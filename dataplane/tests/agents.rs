@@ -39,7 +39,7 @@ async fn the_list_of_tools_is_the_table_of_tools() {
     let answer = rpc(&door(&world), demo_key(), "tools/list", json!({})).await;
     let tools = answer["result"]["tools"].as_array().unwrap();
     let named: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    let table: Vec<_> = dataplane::tools::all().map(|row| row.tool.name.to_string()).collect();
+    let table: Vec<_> = dataplane::agents::tools::all().map(|row| row.tool.name.to_string()).collect();
     assert_eq!(named.len(), 24);
     assert_eq!(named, table);
     let run_sql = &tools[0];
@@ -119,7 +119,7 @@ async fn a_key_without_the_scope_is_refused_and_the_refusal_is_written_down() {
     let scopes = |texts: &[&str]| contract::Scopes::try_from(texts.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
     world.change(|rules| rules.keys.iter_mut().for_each(|key| key.scopes = scopes(&["schema:read"]).unwrap()));
     let door = door(&world);
-    for row in dataplane::tools::all() {
+    for row in dataplane::agents::tools::all() {
         let mut arguments = json!({});
         for name in row.tool.input_schema.get("required").and_then(Value::as_array).into_iter().flatten() {
             let schema = &row.tool.input_schema["properties"][name.as_str().unwrap()];

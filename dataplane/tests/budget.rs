@@ -8,9 +8,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use contract::policy::MaskFunction;
 use dataplane::Ending;
-use dataplane::doors::agents::{Door, routes};
+use dataplane::agents::tools::Budget;
+use dataplane::protocols::agents::{Door, routes};
 use dataplane::testing::{analyst_key, demo_key, masking};
-use dataplane::tools::Budget;
 use serde_json::{Value, json};
 
 use crate::door::{called, door, served};
@@ -27,7 +27,7 @@ pub async fn within(door: &Router, key: &str, name: &str, arguments: Value) -> (
     let (result, texts) = called(door, key, name, arguments).await;
     assert_eq!(result["isError"], false, "{name}: {result}");
     let structured = result["structuredContent"].clone();
-    let row = dataplane::tools::all().find(|row| row.tool.name == name).unwrap();
+    let row = dataplane::agents::tools::all().find(|row| row.tool.name == name).unwrap();
     let required = row.tool.output_schema.as_ref().unwrap()["required"].as_array().unwrap();
     for member in required {
         assert!(structured.get(member.as_str().unwrap()).is_some(), "{name} has to have {member}: {structured:.200}");

@@ -5,12 +5,12 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, Request, Response};
-use dataplane::doors::agents::{Door, routes};
-use dataplane::doors::probes::Vitals;
+use dataplane::agents::memory::Memories;
+use dataplane::agents::reasoning::Thoughts;
+use dataplane::agents::tools::Budget;
 use dataplane::governance::Source;
-use dataplane::memory::Memories;
-use dataplane::thoughts::Thoughts;
-use dataplane::tools::Budget;
+use dataplane::protocols::agents::{Door, routes};
+use dataplane::protocols::probes::Vitals;
 use dataplane::{Ending, Sessions};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub fn served(world: &World, ending: Ending) -> Door {
         thoughts: Thoughts::default(),
         ending,
         limits: connections::Patience::DEFAULT.limits(),
-        budget: Budget::of(dataplane::config::TOOL_RESULT_BYTES),
+        budget: Budget::of(dataplane::server::config::TOOL_RESULT_BYTES),
         vitals,
         local: true,
     }

@@ -8,8 +8,8 @@ use axum::http::Response;
 use axum::response::IntoResponse;
 use chrono::Duration;
 use dataplane::Ending;
-use dataplane::doors::agents::routes;
-use dataplane::memory::{Embedder, Memories, Progress};
+use dataplane::agents::memory::{Embedder, Memories, Progress};
+use dataplane::protocols::agents::routes;
 use serde_json::{Value, json};
 
 use crate::door::{door, served};

@@ -15,7 +15,7 @@ use axum::Router;
 use contract::Role;
 use contract::policy::MaskFunction;
 use dataplane::Ending;
-use dataplane::doors::agents;
+use dataplane::protocols::agents;
 use dataplane::testing::{analyst_key, demo_key, denying, filtering, masking};
 use futures::TryStreamExt;
 use prost::Message;

@@ -1,8 +1,9 @@
 //! What a search of memories finds: short words, scripts without blanks, letters of another form, rows of before.
 
-use dataplane::doors::agents::routes;
-use dataplane::memory::{Memories, Progress};
-use dataplane::{Ending, testing::demo_key};
+use dataplane::Ending;
+use dataplane::agents::memory::{Memories, Progress};
+use dataplane::protocols::agents::routes;
+use dataplane::testing::demo_key;
 use serde_json::{Value, json};
 
 use crate::door::{door, served, tool};

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use axum::Router;
 use dataplane::Ending;
-use dataplane::doors::agents::{Door, routes};
+use dataplane::agents::tools::Budget;
+use dataplane::protocols::agents::{Door, routes};
 use dataplane::testing::{analyst_key, demo_key};
-use dataplane::tools::Budget;
 use serde_json::{Value, json};
 
 use crate::budget::{tight, within};
@@ -175,7 +175,7 @@ fn whatever_lists_can_be_gone_on_with() {
         let properties = schema["properties"].as_object().unwrap();
         properties.values().any(|of| of["type"] == "array" && of["items"]["type"] == "object")
     };
-    for row in dataplane::tools::all() {
+    for row in dataplane::agents::tools::all() {
         let name = &*row.tool.name;
         let output = Value::Object((**row.tool.output_schema.as_ref().unwrap()).clone());
         let takes = |argument: &str| row.tool.input_schema["properties"].get(argument).is_some();

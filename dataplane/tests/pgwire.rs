@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use contract::policy::MaskFunction;
-use dataplane::doors::pgwire::{self, Door};
-use dataplane::doors::rest;
-use dataplane::memory::Memories;
+use dataplane::agents::memory::Memories;
+use dataplane::agents::reasoning::Thoughts;
+use dataplane::protocols::pgwire::{self, Door};
+use dataplane::protocols::rest;
 use dataplane::testing::{analyst_key, demo_key, filtering, masking};
-use dataplane::thoughts::Thoughts;
 use dataplane::{Ending, Sessions};
 use futures::{StreamExt, stream};
 use tokio::net::{TcpListener, TcpStream};

@@ -3,7 +3,7 @@
 use axum::Router;
 use contract::{Clock, SystemClock, TestClock};
 use dataplane::Ending;
-use dataplane::doors::agents::{Door, routes};
+use dataplane::protocols::agents::{Door, routes};
 use dataplane::testing::{analyst_id, analyst_key, denying};
 use serde_json::{Value, json};
 

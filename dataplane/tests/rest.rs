@@ -7,9 +7,9 @@ use base64::Engine;
 use contract::policy::abac::{Action, Condition, Origin};
 use contract::wire::{Forwarded, Who, header};
 use dataplane::Ending;
-use dataplane::doors::rest::{Door, routes};
+use dataplane::agents::reasoning::Thoughts;
+use dataplane::protocols::rest::{Door, routes};
 use dataplane::testing::{analyst_id, masking, owner_id, rule, ruled};
-use dataplane::thoughts::Thoughts;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 

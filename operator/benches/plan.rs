@@ -5,8 +5,8 @@
 
 mod settled;
 
-use operator::environment::observed::Observed;
-use operator::environment::plan::plan;
+use operator::controllers::environment::plan::plan;
+use operator::objects::observed::Observed;
 use settled::{new, settled};
 
 fn main() {

@@ -9,14 +9,14 @@ use contract::wire::{TOOL_RESULT_BYTES, TOOL_RESULT_BYTES_RANGE, setting};
 use crds::{CollectorSecret, GivenSecrets, ImageSource, SecretKey};
 use telemetry::Destination;
 
-use crate::environment::dns::Dns;
-use crate::environment::fleet::Rollout;
-use crate::environment::observed::Release;
-use crate::environment::pods::{Account, Pods};
-use crate::environment::source::Source;
-use crate::lease::Timing;
-use crate::limits::{AT_ONCE, Budget, Rate};
+use crate::cluster::lease::Timing;
+use crate::cluster::limits::{AT_ONCE, Budget, Rate};
+use crate::controllers::environment::fleet::Rollout;
 use crate::model::Model;
+use crate::objects::dns::Dns;
+use crate::objects::observed::Release;
+use crate::objects::pods::{Account, Pods};
+use crate::objects::source::Source;
 
 #[derive(Debug, Clone, Parser)]
 #[command(

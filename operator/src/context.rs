@@ -13,16 +13,16 @@ use tokio::time::Instant;
 
 use crate::Error;
 use crate::authority::Signers;
-use crate::backoff;
-use crate::control_plane::ControlPlane;
-use crate::environment::agreed::Agreements;
-use crate::environment::child::Kind;
-use crate::environment::contest::Contested;
-use crate::environment::fleet::Rollout;
-use crate::environment::observed::Release;
-use crate::events::Events;
+use crate::cluster::backoff;
+use crate::cluster::control_plane::ControlPlane;
+use crate::cluster::events::Events;
+use crate::cluster::queue::Queue;
+use crate::controllers::environment::agreed::Agreements;
+use crate::controllers::environment::contest::Contested;
+use crate::controllers::environment::fleet::Rollout;
 use crate::metrics::Metrics;
-use crate::queue::Queue;
+use crate::objects::child::Kind;
+use crate::objects::observed::Release;
 use crate::stores::{Item, KnownEnvironment, Place, Stores};
 use crate::time::timestamp;
 

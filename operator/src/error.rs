@@ -8,7 +8,7 @@ use std::time::Duration;
 use crds::Reason;
 
 use crate::authority::AuthorityError;
-use crate::limits::Refused;
+use crate::cluster::limits::Refused;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -19,21 +19,21 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::Error;
+use crate::cluster::control_plane::ControlPlane;
+use crate::cluster::events::Events;
+use crate::cluster::lease::Election;
+use crate::cluster::limits::{Fence, Limits};
+use crate::cluster::queue::{Priority, Queue};
 use crate::config::Config;
 use crate::context::{Context, Expected, Failures};
-use crate::control_plane::ControlPlane;
-use crate::environment;
-use crate::environment::agreed::Agreements;
-use crate::environment::contest::Contested;
+use crate::controllers::environment::agreed::Agreements;
+use crate::controllers::environment::contest::Contested;
+use crate::controllers::{api_key, environment, organization, release};
 use crate::error::{Class, WAITING};
-use crate::events::Events;
-use crate::lease::Election;
-use crate::limits::{Fence, Limits};
 use crate::metrics::Metrics;
 use crate::probes::{self, Heartbeat};
-use crate::queue::{Priority, Queue};
 use crate::stores::{Item, LISTS, Stores, Synced, Watches};
-use crate::{Error, api_key, organization, release};
 
 /// A stop does not wait longer than this for what is being written.
 const STOP: Duration = Duration::from_secs(20);

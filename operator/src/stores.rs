@@ -37,9 +37,9 @@ pub use synced::Synced;
 pub use trimmed::Trimmed;
 pub use watch::{LISTS, Watches};
 
-use crate::environment::child::Kind;
-use crate::environment::observed::PodFacts;
-use crate::queue::Priority;
+use crate::cluster::queue::Priority;
+use crate::objects::child::Kind;
+use crate::objects::observed::PodFacts;
 
 /// What can be looked at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

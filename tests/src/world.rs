@@ -260,7 +260,7 @@ impl World {
         self.platform.take().unwrap().stop().await.unwrap();
         between(folder.join("data")).await;
         let platform = start(&self.state, self.database.as_ref().unwrap(), &self.clock, &self.collector).await;
-        controlplane::environments::provision_all(&platform.control.app).await.unwrap();
+        controlplane::domain::environments::provision_all(&platform.control.app).await.unwrap();
         self.url = format!("http://{}", platform.control.http);
         self.pgwire = platform.environments.pgwire(&env_id).await.unwrap();
         self.platform = Some(platform);

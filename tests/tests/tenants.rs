@@ -11,7 +11,7 @@ async fn a_stranger_sees_another_organizations_records_as_absent() {
     let stranger = world.ok(Method::POST, "/v1/signup", "", signup).await;
     world.enterprise(stranger["org"]["org_id"].as_str().unwrap()).await;
     let stranger = format!("Bearer {}", stranger["token"].as_str().unwrap());
-    for route in controlplane::rooms::rows() {
+    for route in controlplane::server::endpoints::rows() {
         if !route.path.contains("{org_id}") && !route.path.contains("{env_id}") {
             continue;
         }

@@ -1,4 +1,4 @@
-{{- /* Printed by chartgen from the tables in operator/src/rbac.rs and controlplane/src/kubernetes/rbac.rs. */ -}}
+{{- /* Printed by chartgen from the tables in operator/src/rbac.rs and controlplane/src/server/kubernetes/rbac.rs. */ -}}
 {{- define "sluice.rules.operator.cluster" }}
 - apiGroups: ["storage.k8s.io"]
   resources: ["storageclasses"]

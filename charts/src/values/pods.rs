@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use operator::environment::pods::{container_security, security};
+use operator::objects::pods::{container_security, security};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

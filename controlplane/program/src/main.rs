@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use controlplane::dashboard::Files;
+use controlplane::server::dashboard::Files;
 
 /// The dashboard that this program was built with.
 #[cfg(feature = "dashboard")]
@@ -14,5 +14,5 @@ const DASHBOARD: Option<Files> = Some(dashboard::FILES);
 const DASHBOARD: Option<Files> = None;
 
 fn main() -> ExitCode {
-    controlplane::process::run(DASHBOARD, Arc::new(sql::Analyzer))
+    controlplane::server::process::run(DASHBOARD, Arc::new(sql::Analyzer))
 }

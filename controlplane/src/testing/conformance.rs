@@ -10,12 +10,11 @@ use std::sync::OnceLock;
 use axum::http::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value};
 
-use crate::reference;
-use crate::rooms;
+use crate::server::{endpoints, reference};
 
 fn document() -> &'static Value {
     static DOCUMENT: OnceLock<Value> = OnceLock::new();
-    DOCUMENT.get_or_init(|| reference::document(&rooms::rows().iter().collect::<Vec<_>>()))
+    DOCUMENT.get_or_init(|| reference::document(&endpoints::rows().iter().collect::<Vec<_>>()))
 }
 
 /// Fails the test if the answer is not the document's.

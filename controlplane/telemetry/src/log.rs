@@ -2,7 +2,7 @@
 //!
 //! `RUST_LOG` says what is logged from the start. `PUT /log` on the port of the probes says more, or less, of
 //! our own crates until it is said anew, or until `DELETE /log`: `debug`, or
-//! `dataplane=debug,controlplane::webhooks=trace`. What others write stays as it was, for they may write what
+//! `dataplane=debug,controlplane::domain::webhooks=trace`. What others write stays as it was, for they may write what
 //! they carry, credentials included. Whoever may enter the machine or the pod may say it, nobody
 //! else: it is taken from loopback alone, where `kubectl port-forward` comes from too.
 

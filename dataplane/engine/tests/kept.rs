@@ -4,7 +4,7 @@
 //! another order: both decide whether an error is met.
 
 use engine::Session;
-use sql::filter::Template;
+use sql::govern::filter::Template;
 use sql::{Bind, Catalog, Column, Names, Rules, Table};
 
 use crate::world::{answer, never, soon, world};

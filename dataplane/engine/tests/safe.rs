@@ -3,7 +3,7 @@
 //! The extremes of every type are put into every one of them. What fails where there is no row at all does not fit and
 //! is asked no further.
 
-use sql::functions::{Class, Function, Kind, all};
+use sql::functions::catalogue::{Class, Function, Kind, all};
 
 use crate::extremes::{columns, extremes, given, tables, widths};
 use crate::world::answer;

@@ -1,9 +1,9 @@
 //! In a filter, what fails on a value is tried: TRY catches whatever the engine can fail by, but for what no filter may
-//! hold (`sql::filter`).
+//! hold (`sql::govern::filter`).
 //!
 //! The extremes of every type are put into every function that can fail.
 
-use sql::functions::{Class, Function, Kind, all};
+use sql::functions::catalogue::{Class, Function, Kind, all};
 
 use crate::extremes::{columns, extremes, given, tables, widths};
 use crate::world::answer;

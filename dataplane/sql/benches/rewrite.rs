@@ -1,6 +1,6 @@
 //! From text to the engine's text: a point query, plain and governed, and a query of the benchmark.
 
-use sql::filter::Template;
+use sql::govern::filter::Template;
 use sql::{Catalog, Column, Mask, Names, Rules, Table};
 
 fn main() {

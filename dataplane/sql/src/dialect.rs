@@ -50,10 +50,10 @@ use sqlparser::ast::{
 };
 
 use crate::ast::VisitMut;
-use crate::error::Error;
-use crate::functions::Class;
-use crate::names::ours;
-use crate::types::{Columns, Type};
+use crate::ast::error::Error;
+use crate::ast::names::ours;
+use crate::functions::catalogue::Class;
+use crate::functions::types::{Columns, Type};
 
 /// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.
 type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<Done, Error>;

@@ -4,12 +4,15 @@
 //! so aliases, expressions, aggregates, joins and errors only ever see governed values. The rules come
 //! from the data plane, already chosen for the caller; this module puts them in and knows what they hid.
 
-mod hiding;
+pub mod filter;
 mod keys;
+pub(super) mod leaks;
 mod lineage;
 mod output;
+mod safe_filter;
 mod scan;
 mod target;
+pub(crate) mod visible;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -19,17 +22,17 @@ use sqlparser::ast;
 
 pub(crate) use self::lineage::join_constraint;
 pub(crate) use self::scan::{Check, Scan, ScanColumn};
+use crate::ast::call::called;
+use crate::ast::error::{Error, Kind};
 use crate::ast::visit_expressions;
-use crate::call::called;
-use crate::catalog::Table;
-use crate::catalogue::Listing;
-use crate::comment::Comment;
-use crate::error::{Error, Kind};
-pub use crate::filter::Filter;
-use crate::resolve::Resolved;
-use crate::sequence;
-use crate::statement;
-use crate::types::Known;
+use crate::bind::information_schema::Listing;
+use crate::bind::resolve::Resolved;
+use crate::bind::sequence;
+use crate::catalog::comment::Comment;
+use crate::catalog::tables::Table;
+use crate::functions::types::Known;
+pub use crate::govern::filter::Filter;
+use crate::syntax::statement;
 
 /// What a caller sees in place of a column's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +97,7 @@ impl Rules {
 
     /// Whether anything rules what this path names.
     fn names(&self, path: &str) -> bool {
-        let (schema, name) = path.split_once('.').unwrap_or((crate::names::MAIN_SCHEMA, path));
+        let (schema, name) = path.split_once('.').unwrap_or((crate::ast::names::MAIN_SCHEMA, path));
         self.tables.contains_key(&(schema.to_ascii_lowercase(), name.to_ascii_lowercase()))
     }
 
@@ -259,7 +262,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     if !filtered_tables.is_empty()
         && found.failing.follows_plan()
         && let Some(completed) =
-            found.outputs.as_ref().and_then(|outputs| lineage::ties::completed(&tree, outputs, in_parts))
+            found.outputs.as_ref().and_then(|outputs| leaks::limit_ties::completed(&tree, outputs, in_parts))
     {
         let again = lineage::of(&completed, &scans, in_parts);
         if again.refused.is_none() && !again.failing.follows_plan() {

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use crate::{dialect, meaning, refusals};
+use crate::compile::meaning;
+use crate::dialect;
+use crate::syntax::refusals;
 
 fn page() -> String {
     let mut page = String::from(

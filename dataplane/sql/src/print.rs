@@ -14,7 +14,7 @@ mod function;
 mod kinds;
 mod operator;
 mod query;
-mod scan;
+pub(crate) mod scan;
 mod selected;
 mod unit;
 mod write;
@@ -23,10 +23,9 @@ use std::collections::BTreeSet;
 
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Statement, Value};
 
-use crate::error::Error;
+use crate::ast::error::Error;
+use crate::ast::{names, quote};
 use crate::govern::Scan;
-use crate::names;
-use crate::quote;
 
 pub use scan::CHECK_FAILED;
 pub(crate) use scan::marker;

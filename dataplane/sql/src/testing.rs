@@ -1,8 +1,8 @@
 //! Worlds for this crate's tests: a catalog, rules, and the walk from text to text.
 
-use crate::catalog::{Catalog, Column, Names, Table};
-use crate::error::Error;
-use crate::filter::Template;
+use crate::ast::error::Error;
+use crate::catalog::tables::{Catalog, Column, Names, Table};
+use crate::govern::filter::Template;
 use crate::govern::{Mask, Rules};
 use crate::{EngineSql, Governed};
 
@@ -70,7 +70,7 @@ pub(crate) fn engine(sql: &str, rules: &Rules) -> Result<EngineSql, Error> {
 
 /// The same with views `seen` and `seen_twice` over `customers`, and the functions `plus_one` and, which is strict, `or_none`.
 pub(crate) fn engine_with_definitions(sql: &str, rules: &Rules) -> Result<EngineSql, Error> {
-    use crate::definition::Kind;
+    use crate::catalog::definition::Kind;
     let definitions = [
         (Kind::View, "seen", "CREATE VIEW seen AS SELECT id, ssn FROM customers"),
         (Kind::View, "seen_twice", "CREATE VIEW seen_twice (one) AS SELECT ssn FROM seen"),
@@ -83,11 +83,11 @@ pub(crate) fn engine_with_definitions(sql: &str, rules: &Rules) -> Result<Engine
 
 /// The same with these.
 pub(crate) fn engine_defining(
-    definitions: &[(crate::definition::Kind, String, String)],
+    definitions: &[(crate::catalog::definition::Kind, String, String)],
     sql: &str,
     rules: &Rules,
 ) -> Result<EngineSql, Error> {
-    use crate::definition::{Definition, comment};
+    use crate::catalog::definition::{Definition, comment};
     let mut catalog = catalog();
     for (kind, name, text) in definitions {
         let comment = comment("main", text);

@@ -1,6 +1,6 @@
 //! The benchmark's 22 queries: each is let through, and what is printed means the same when read again.
 
-use crate::catalog::{Catalog, Names};
+use crate::catalog::tables::{Catalog, Names};
 use crate::govern::{Care, Mask, Rules};
 use crate::testing::table;
 
@@ -134,7 +134,7 @@ fn engine(sql: &str, rules: &Rules) -> crate::EngineSql {
 fn every_query_becomes_engine_sql_that_reads_again() {
     for sql in QUERIES {
         let made = engine(sql, &Rules::default());
-        let again = crate::parse::own(&made.sql).unwrap_or_else(|error| panic!("{}\n{error}", made.sql));
+        let again = crate::syntax::parse::own(&made.sql).unwrap_or_else(|error| panic!("{}\n{error}", made.sql));
         assert!(matches!(again, sqlparser::ast::Statement::Query(_)));
         assert!(!made.tables.is_empty());
     }

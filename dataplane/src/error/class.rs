@@ -2,7 +2,7 @@
 
 use contract::Code;
 
-use crate::memory::TOO_MANY;
+use crate::agents::memory::TOO_MANY;
 
 pub(super) fn engine_code(error: &engine::Error) -> Code {
     use engine::Kind;

@@ -3,8 +3,8 @@
 use contract::Code;
 use contract::body::Problem;
 
-pub(super) fn sql_code(kind: &sql::error::Kind) -> Code {
-    use sql::error::Kind;
+pub(super) fn sql_code(kind: &sql::ast::error::Kind) -> Code {
+    use sql::ast::error::Kind;
     match kind {
         Kind::Syntax | Kind::Empty | Kind::Several => Code::BadSql,
         Kind::TooLarge => Code::QueryTooLarge,
@@ -31,15 +31,15 @@ pub(super) fn sql_details(problem: Problem, error: &sql::Error) -> Problem {
         None => problem,
     };
     match &error.kind {
-        sql::error::Kind::TableNotFound { schema, name, did_you_mean } => {
+        sql::ast::error::Kind::TableNotFound { schema, name, did_you_mean } => {
             let schema = schema.as_deref().unwrap_or("main");
             hint(problem.detail("schema", schema).detail("table", name.as_str()), did_you_mean.as_deref())
         }
-        sql::error::Kind::DeniedColumn { table, column } => {
+        sql::ast::error::Kind::DeniedColumn { table, column } => {
             problem.detail("table", table.as_str()).detail("column", column.as_str())
         }
-        sql::error::Kind::Unsupported { construct } => problem.detail("construct", construct.as_str()),
-        sql::error::Kind::UnsupportedFunction { name } | sql::error::Kind::DeniedFunction { name } => {
+        sql::ast::error::Kind::Unsupported { construct } => problem.detail("construct", construct.as_str()),
+        sql::ast::error::Kind::UnsupportedFunction { name } | sql::ast::error::Kind::DeniedFunction { name } => {
             problem.detail("function", name.as_str())
         }
         _ => problem,

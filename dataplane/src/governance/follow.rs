@@ -15,7 +15,7 @@ use super::Source;
 use super::disk::Disk;
 use super::link::{Backoff, Link};
 use super::proto::{AppliedRequest, Snapshot, WatchRequest};
-use crate::sessions::Snapshots;
+use crate::governance::sessions::Snapshots;
 
 /// The receiving end: holds what rules now, and where it came from.
 #[derive(Debug)]

@@ -12,13 +12,14 @@ use contract::policy::abac::{Operation, names_table};
 use contract::policy::{Policies, TableRef};
 use contract::{Governance, own_tables};
 use engine::{Engine, Kind, Outcome, Session, Statement};
-use sql::definition;
+use sql::catalog::definition;
 use tokio_util::sync::CancellationToken;
 
-use super::seen::Seen;
-use super::tables::About;
-use super::transpile::bound as values;
-use super::{Pipeline, Result, runtime, snapshot};
+use super::catalog_snapshot::Seen;
+use super::stages::snapshot;
+use super::stages::tables::About;
+use super::stages::transpile::bound as values;
+use super::{Pipeline, Result, runtime};
 use crate::Error;
 
 /// One question; whoever asks waits a little longer than this.
@@ -78,7 +79,7 @@ pub(super) fn unbinds(rules: &Governance, about: &About) -> Option<String> {
     let known = &about.seen.as_ref()?.known;
     let made: Vec<&str> = done(about, Operation::Create).collect();
     let is_lost = |path: &&str| {
-        let table = super::asked::table_ref(path);
+        let table = super::authorization::policy_request::table_ref(path);
         !made.contains(path) && known.get(table.schema, table.name).is_some() && policies.name(table)
     };
     let lost: Vec<&str> = done(about, Operation::Drop).filter(is_lost).collect();
@@ -134,7 +135,7 @@ impl Trial<'_> {
         let Some(table) = seen.known.get(schema, name) else {
             return Ok(()); // a view: whoever reads it is refused, whatever the filter says
         };
-        let (schema, name) = (sql::quote::name(&table.schema), sql::quote::name(&table.name));
+        let (schema, name) = (sql::ast::quote::name(&table.schema), sql::ast::quote::name(&table.name));
         let statement = sql::parse(&format!("SELECT 1 FROM {schema}.{name} LIMIT 0"))?;
         let resolved = sql::resolve(statement, &seen.known, &sql::Names::new(self.database))?;
         let mut rules = sql::Rules::default();
@@ -224,7 +225,7 @@ fn matched(seen: &Seen, pattern: &str) -> Binding {
     let others = seen.known.definitions().into_iter().map(|one| one.path());
     let own = [own_tables::MEMORIES, own_tables::STEPS].into_iter().map(str::to_owned);
     let mut all = tables.chain(others).chain(own);
-    if all.any(|path| names_table(pattern, super::asked::table_ref(&path))) {
+    if all.any(|path| names_table(pattern, super::authorization::policy_request::table_ref(&path))) {
         Binding::Bound
     } else {
         missing_table(seen, pattern)

@@ -14,15 +14,16 @@ use contract::report::Outcome;
 use futures::{Stream, StreamExt};
 use tokio::task::AbortHandle;
 
-use super::answers::Ticket;
-use super::audit::Closing;
-use super::mask::RowsMax;
-use super::quota::Reservation;
-use super::semaphore::Slot;
-use super::{Result, execute};
+use super::Result;
+use super::result_cache::Ticket;
+use super::stages::audit::Closing;
+use super::stages::execute;
+use super::stages::mask::RowsMax;
+use super::stages::quota::Reservation;
+use super::stages::semaphore::Slot;
 use crate::Error;
-use crate::answer::{Account, Totals};
-use crate::trail::{Stage, millis};
+use crate::request::answer::{Account, Totals};
+use crate::request::trail::{Stage, millis};
 
 /// How long rows wait for whoever asked, and a transaction for its next statement: longer than anybody reads a page.
 pub const UNREAD_FOR: Duration = Duration::from_mins(15);

@@ -13,12 +13,13 @@ use contract::policy::abac::{Operation, Origin};
 use contract::policy::{filters_on, masks_on};
 use contract::{Access, Caller, Governance, Lack, Role};
 
-use super::asked::table_ref;
-use super::embed::{self, Embedded};
-use super::policy::{self, Agent, Asker};
-use super::row_filter::{self, Filtered};
-use super::{Deed, Pipeline, Result, Standing, cost, pivot, quota, tables, threshold, transpile};
-use crate::trail::Trail;
+use super::authorization::policy_request::table_ref;
+use super::stages::embed::{self, Embedded};
+use super::stages::policy::{self, Agent, Asker};
+use super::stages::row_filter::{self, Filtered};
+use super::stages::{cost, quota, tables, transpile};
+use super::{Deed, Pipeline, Result, Standing, pivot, startup_gate};
+use crate::request::trail::Trail;
 use crate::{Ask, Bounds, Error};
 
 /// The longest name or value of somebody imagined.
@@ -88,7 +89,7 @@ impl Pipeline {
     /// The stages 2 to 8, without a reservation.
     async fn explained(&self, ask: Ask, asker: Asker, rules: &Governance, t: &Trail) -> Result<Explained> {
         let original = ask.sql.clone();
-        let query = threshold::cross(self, ask).await?;
+        let query = startup_gate::cross(self, ask).await?;
         let extracted = tables::extract(&original, &query.ask.names.variables, t)?;
         let allowed = Box::pin(policy::check_as(self, &query, rules, extracted, asker, t)).await?;
         let unbilled = quota::unbilled(cost::estimate(allowed, t));
@@ -154,7 +155,7 @@ fn imagined(run_as: RunAs, asks: &Caller, now: contract::Timestamp) -> Result<As
 
 /// Whether it is policies, or the role, that the statement fails of, and not its text.
 pub(super) fn denies(error: &Error) -> bool {
-    use sql::error::Kind;
+    use sql::ast::error::Kind;
     match error {
         Error::Sql(error) => matches!(
             error.kind,

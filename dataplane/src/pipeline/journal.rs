@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use engine::{Kind, Outcome, Session, Snapshot, Statement, Value};
 use serde::Deserialize;
 
-use super::answers::is_steady;
-use super::execute::Rows;
-use super::transpile::bound;
+use super::result_cache::is_steady;
+use super::stages::execute::Rows;
+use super::stages::transpile::bound;
 use super::{Query, Result};
 use crate::Error;
-use crate::branches::Open;
-use crate::own_tables::{in_batches, read};
+use crate::agents::branches::Open;
+use crate::storage::system_tables::{in_batches, read};
 
 const STATEMENTS_MAX: usize = 1_000;
 const BYTES_MAX: usize = 16 << 20;

@@ -16,11 +16,12 @@ use engine::{Session, Statement, Value};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::execute::Rows;
-use super::{Pipeline, Query, Result, policy, quota, tables};
-use crate::answer::Replayed;
-use crate::own_tables::{Place, Transaction, at, records};
-use crate::trail::Trail;
+use super::stages::execute::Rows;
+use super::stages::{policy, quota, tables};
+use super::{Pipeline, Query, Result};
+use crate::request::answer::Replayed;
+use crate::request::trail::Trail;
+use crate::storage::system_tables::{Place, Transaction, at, records};
 use crate::{Answer, Ask, Error};
 
 const KEPT: Duration = Duration::hours(24);

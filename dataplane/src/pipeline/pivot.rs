@@ -9,13 +9,13 @@ use arrow::datatypes::DataType;
 use contract::Governance;
 use engine::Outcome;
 
-use super::embed::Embedded;
-use super::execute::keep;
-use super::row_filter::Filtered;
+use super::catalog_snapshot::paths;
 use super::runtime::{self, Rows};
-use super::seen::paths;
-use super::snapshot::step_agrees;
-use super::transpile::bound;
+use super::stages::embed::Embedded;
+use super::stages::execute::keep;
+use super::stages::row_filter::Filtered;
+use super::stages::snapshot::step_agrees;
+use super::stages::transpile::bound;
 use super::{Pipeline, Query, Result};
 use crate::Error;
 

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use contract::policy::abac::Operation;
 use futures::stream;
 
-use super::asked::Asked;
-use super::{Pipeline, Query, Result, policy, shown};
-use crate::answer::{Answer, Column, Command, Description, Rows};
-use crate::catalogue::{Listed, Question, Seen, Sort};
-use crate::trail::Trail;
+use super::authorization::policy_request::Asked;
+use super::authorization::visible_catalog;
+use super::stages::policy;
+use super::{Pipeline, Query, Result};
+use crate::request::answer::{Answer, Column, Command, Description, Rows};
+use crate::request::trail::Trail;
+use crate::storage::catalogue::{Listed, Question, Seen, Sort};
 
 /// What PostgreSQL's functions say of settings; a door that keeps a session answers for it itself.
 const SETTINGS: [(&str, &str); 7] = [
@@ -24,12 +26,16 @@ const SETTINGS: [(&str, &str); 7] = [
 ];
 
 /// The question that the query is, if it is one.
-pub(super) fn question(pipeline: &Pipeline, query: &Query) -> Option<sql::postgres::Question> {
+pub(super) fn question(pipeline: &Pipeline, query: &Query) -> Option<sql::compile::postgres::Question> {
     let rules = pipeline.rules().ok()?;
-    sql::postgres::question(&query.ask.sql, &policy::names(query, &rules).database)
+    sql::compile::postgres::question(&query.ask.sql, &policy::names(query, &rules).database)
 }
 
-pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::postgres::Question) -> Result<Answer> {
+pub(super) async fn answer(
+    pipeline: &Pipeline,
+    query: &Query,
+    asked: &sql::compile::postgres::Question,
+) -> Result<Answer> {
     let seen = seen(pipeline, query).await?;
     let question = Question {
         sql: &asked.sql,
@@ -60,7 +66,7 @@ pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::post
 pub(super) async fn describe(
     pipeline: &Pipeline,
     query: &Query,
-    asked: &sql::postgres::Question,
+    asked: &sql::compile::postgres::Question,
 ) -> Result<Description> {
     let seen = seen(pipeline, query).await?;
     let question =
@@ -97,9 +103,9 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     asked.permitted(&[], &[Operation::Select], &Trail::new())?;
     let engine = pipeline.engine()?;
     let known = pipeline.remembered.tables.of(&engine, query, &rules).await?.known;
-    let seen = shown::seen(&asked, &known);
+    let seen = visible_catalog::seen(&asked, &known);
     let mut names = policy::names(query, &rules);
-    shown::narrow(&mut names, &asked, &known);
+    visible_catalog::narrow(&mut names, &asked, &known);
     let mut schemas: Vec<String> = seen.schemas().collect();
     schemas.sort();
     let tables = seen.tables().map(|table| Listed {
@@ -112,9 +118,9 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     });
     let defined = seen.definitions().into_iter().map(|one| Listed {
         sort: match one.kind {
-            sql::definition::Kind::View => Sort::View,
-            sql::definition::Kind::Sequence => Sort::Sequence,
-            sql::definition::Kind::Function => Sort::Function,
+            sql::catalog::definition::Kind::View => Sort::View,
+            sql::catalog::definition::Kind::Sequence => Sort::Sequence,
+            sql::catalog::definition::Kind::Function => Sort::Function,
         },
         schema: one.schema.clone(),
         name: one.name.clone(),

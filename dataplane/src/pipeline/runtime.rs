@@ -9,11 +9,11 @@ use contract::Governance;
 use contract::runtime_tables::{SCHEMA, Table};
 use engine::Session;
 
-use super::asked::table_ref;
+use super::authorization::policy_request::table_ref;
 use super::{Pipeline, Query, Result};
 use crate::Error;
 
-pub(super) use crate::runtime_tables::Rows;
+pub(super) use crate::storage::runtime_tables::Rows;
 
 /// Is it the schema of the runtime's tables?
 pub(super) fn is_its_schema(schema: &str) -> bool {

@@ -11,11 +11,11 @@ use contract::policy::{Policies, Rules, TableRef};
 use contract::{Caller, Governance};
 use engine::Session;
 
-use super::asked::table_ref;
-use super::capability::Own;
-use super::origin;
-use super::row_filter::Templates;
-use super::tables::About;
+use super::authorization::capability::Own;
+use super::authorization::policy_request::table_ref;
+use super::authorization::provenance;
+use super::stages::row_filter::Templates;
+use super::stages::tables::About;
 use super::{Query, Result};
 use crate::Error;
 
@@ -81,7 +81,7 @@ impl Renaming<'_> {
         let its = table.columns.iter().map(|column| column.name.to_ascii_lowercase());
         let columns = its.filter(|name| named.contains(name)).collect();
         if let Some(new) = to {
-            about.marks.push(origin::mark_of_renamed(self.caller.role, table, &new)?);
+            about.marks.push(provenance::mark_of_renamed(self.caller.role, table, &new)?);
         }
         about.away = Some(Away { table: table.path(), columns, renamed });
         Ok(())

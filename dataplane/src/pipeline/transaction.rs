@@ -14,14 +14,15 @@ use contract::wire::Who;
 use engine::{Session, Snapshot};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::admitted::Admitted;
+use super::authorization::transaction_recheck::Admitted;
+use super::catalog_snapshot::{Seen, paths};
 use super::journal::{Done, Journal, Place};
-use super::seen::{Seen, paths};
+use super::stages::semaphore;
+use super::stages::tables::About;
+use super::stages::transpile::Native;
 use super::swap::{Away, Swaps};
-use super::tables::About;
-use super::transpile::Native;
-use super::{Pipeline, Query, Result, semaphore, threshold};
-use crate::branches::Writing;
+use super::{Pipeline, Query, Result, startup_gate};
+use crate::agents::branches::Writing;
 use crate::{Ask, Error};
 
 /// Held by a door between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.
@@ -312,7 +313,7 @@ impl Pipeline {
 
     /// Takes the transaction of an ask back to where it stood. It may work as long as a statement.
     pub async fn roll_back_to(&self, ask: Ask, mark: &Mark) -> Result<()> {
-        let query = threshold::cross(self, ask).await?;
+        let query = startup_gate::cross(self, ask).await?;
         let _slot = semaphore::enter(self, &query).await?;
         let mut transaction = query.transaction().await?.ok_or(Error::FailedTransaction)?;
         Box::pin(transaction.go_back(&query, mark)).await

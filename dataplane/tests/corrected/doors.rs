@@ -2,7 +2,7 @@
 //! refused at each.
 
 use arrow::ipc::reader::StreamReader;
-use dataplane::answer::HEALED;
+use dataplane::request::answer::HEALED;
 use dataplane::testing::{analyst_key, demo_key};
 use serde_json::{Value, json};
 use tokio_postgres::error::SqlState;

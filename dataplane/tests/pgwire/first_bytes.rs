@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dataplane::doors::pgwire;
+use dataplane::protocols::pgwire;
 use dataplane::testing::demo_key;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_postgres::error::SqlState;
@@ -13,7 +13,8 @@ use super::{simple, wired, wired_with};
 fn certificate() -> (Arc<rustls::ServerConfig>, rustls::RootCertStore) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let server =
-        dataplane::doors::tls::plain(&made.cert.pem(), &made.signing_key.serialize_pem(), &pgwire::PROTOCOLS).unwrap();
+        dataplane::protocols::tls::plain(&made.cert.pem(), &made.signing_key.serialize_pem(), &pgwire::PROTOCOLS)
+            .unwrap();
     let mut roots = rustls::RootCertStore::empty();
     roots.add(made.cert.der().clone()).unwrap();
     (server, roots)

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crds::{Environment, GivenSecrets, ImageSource, Organization};
 use jiff::{SignedDuration, Timestamp};
-use operator::environment::child::Child;
-use operator::environment::dns::Dns;
-use operator::environment::observed::{
+use operator::controllers::environment::plan::{Authority, CertificateOrder, Finalizer, Write, plan};
+use operator::objects::child::Child;
+use operator::objects::dns::Dns;
+use operator::objects::observed::{
     Authorities, AuthorityFacts, CertificateFacts, ClusterFacts, Given, Observed, Release, SecretFacts,
 };
-use operator::environment::plan::{Authority, CertificateOrder, Finalizer, Write, plan};
-use operator::environment::pods::{Account, Pods};
-use operator::environment::source::Source;
+use operator::objects::pods::{Account, Pods};
+use operator::objects::source::Source;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 

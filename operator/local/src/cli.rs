@@ -80,7 +80,7 @@ pub fn main() -> ExitCode {
     }
     let Sluice { command, up } = Sluice::parse();
     match command.unwrap_or(Command::Up(up)) {
-        Command::Engine => dataplane::process::engine(),
+        Command::Engine => dataplane::server::process::engine(),
         Command::Kubectl(plugin) => kubectl::run(plugin),
         Command::SeedTpch { data, extension, scale } => {
             ended(engine::seed::tpch(&data, &extension, scale).map_err(|error| error.to_string()))
@@ -101,8 +101,10 @@ pub fn main() -> ExitCode {
         Command::Mcp(args) => client::run(mcp::run(args)),
         Command::Explain(args) => client::ended(explain::run(&args)),
         Command::Codes => printed(Ok(contract::codes::markdown())),
-        Command::Routes => printed(Ok(controlplane::http::routes::screen(controlplane::rooms::rows()))),
-        Command::Openapi => printed(Ok(controlplane::reference::printed())),
+        Command::Routes => {
+            printed(Ok(controlplane::platform::http::routes::screen(controlplane::server::endpoints::rows())))
+        }
+        Command::Openapi => printed(Ok(controlplane::server::reference::printed())),
         Command::Crds => printed(crds::yaml().map_err(|error| Failure::Broken(error.to_string()))),
         Command::Completions { shell } => printed(Ok(completions(shell))),
     }
@@ -127,7 +129,7 @@ fn on_runtime<F: Future<Output = Result<(), String>>>(work: impl FnOnce(Log) -> 
     let log = Log::start(std::io::stderr);
     // One crypto provider, named before the first handshake; a second call is no harm.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match dataplane::process::runtime() {
+    match dataplane::server::process::runtime() {
         Ok(runtime) => ended(runtime.block_on(work(log))),
         Err(error) => ended(Err(error.to_string())),
     }

@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 
 use contract::wire::Who;
 use contract::{EnvId, OrgId, Redacted, Scopes, Tier};
-use controlplane::organizations::Seeded;
-use controlplane::{api_keys, environments, organizations};
+use controlplane::domain::tenancy::organizations;
+use controlplane::domain::tenancy::organizations::Seeded;
+use controlplane::domain::{api_keys, environments};
 
 use crate::Platform;
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use contract::{Entropy, Keyring, SystemClock, Tier};
-use controlplane::organizations::{self, Change};
-use controlplane::provisioner::Unattended;
+use controlplane::domain::tenancy::organizations::{self, Change};
+use controlplane::platform::provisioner::Unattended;
 use controlplane::{Config, Parts};
 use tokio_util::sync::CancellationToken;
 

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use contract::wire::CONTROL_PLANE_NAME;
-use contract::wire::port;
+use contract::wire::{CONTROL_PLANE_NAME, port};
 use contract::{Entropy, Redacted, SharedClock, SystemClock};
 use controlplane::Parts;
-use controlplane::dashboard::Files;
-use controlplane::identity::Authority;
+use controlplane::platform::identity::Authority;
+use controlplane::server::dashboard::Files;
 use dataplane::model::ModelSettings;
 use telemetry::{Collector, Log, Telemetry, Tracer};
 use tokio_util::sync::CancellationToken;
@@ -182,8 +181,8 @@ impl Platform {
         let archive = || state.audit().to_string_lossy().into_owned();
         settings.audit_store = Some(config.audit_store.clone().unwrap_or_else(archive));
         settings.v2_runtime_enabled = true;
-        let control_tracer = tracer(config, &means, controlplane::process::SERVICE)?;
-        let data_tracer = tracer(config, &means, dataplane::process::SERVICE)?;
+        let control_tracer = tracer(config, &means, controlplane::server::process::SERVICE)?;
+        let data_tracer = tracer(config, &means, dataplane::server::process::SERVICE)?;
         let demo = DemoPlace {
             pgwire: config.pgwire(),
             tools: config.tools(),

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use x509_parser::prelude::{FromDer, GeneralName, ParsedExtension, X509Certificate};
 
 use super::{AuthorityError, Keys, Pair, Trust};
-use crate::environment::observed::{AuthorityFacts, CertificateFacts};
+use crate::objects::observed::{AuthorityFacts, CertificateFacts};
 
 /// Keys of a Secret's data.
 pub const CERTIFICATE: &str = "tls.crt";

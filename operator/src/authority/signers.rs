@@ -15,9 +15,11 @@ use serde_json::{Value, json};
 
 use super::secret::{self, Data};
 use super::{AUTHORITY_LIFE, AuthorityError, Keys, Pair, Signer, Step, Trust, issue, make};
+use crate::Error;
+use crate::cluster::write;
 use crate::context::{Context, Written};
-use crate::stores::{Item, Place, label};
-use crate::{Error, write};
+use crate::stores::read::label;
+use crate::stores::{Item, Place};
 
 /// Authorities that are kept in memory; beyond, they are read again.
 const KEPT_MAX: usize = 4_096;

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{Dictionaries, Packed, Shape, Unreadable};
-use crate::environment::conditions::find;
-use crate::environment::plan::Hold;
-use crate::environment::source::Source;
+use crate::controllers::environment::conditions::find;
+use crate::controllers::environment::plan::Hold;
+use crate::objects::source::Source;
 
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]

@@ -14,8 +14,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::watch::{Scope, Watches};
 use super::{Entry, Index, Item, Stores, wake};
-use crate::backoff;
-use crate::queue::Priority;
+use crate::cluster::backoff;
+use crate::cluster::queue::Priority;
 
 /// A kind that the cluster may lack is looked for again this often.
 const ABSENT: Duration = Duration::from_mins(10);

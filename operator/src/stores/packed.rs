@@ -12,8 +12,8 @@ use lz4_flex::block::{DecompressError, compress_with_dict, decompress_with_dict}
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::environment::child::{Child, Kind};
-use crate::environment::source::Told;
+use crate::objects::child::{Child, Kind};
+use crate::objects::source::Told;
 
 /// What comes out of a store is not what went in.
 #[derive(Debug, thiserror::Error)]
@@ -163,7 +163,7 @@ mod tests {
 
     /// The children that the golden plan makes, for an environment with this name and uid.
     fn children(name: &str, uid: &str) -> Vec<(Shape, Vec<u8>)> {
-        let text = include_str!("../environment/build/golden/default.yaml");
+        let text = include_str!("../controllers/environment/build/golden/default.yaml");
         let own = |line: &str| match line.split_once("applied-hash: ") {
             Some((before, hash)) => format!("{before}applied-hash: {}{name}\n", hash.chars().rev().collect::<String>()),
             None => {

@@ -13,8 +13,8 @@ use kube::core::DynamicObject;
 use super::secret::{SeenSecret, secret};
 use super::trimmed::Trim;
 use super::{ChildText, Entry, Place};
-use crate::environment::child::{Child, Kind};
-use crate::environment::observed::PodFacts;
+use crate::objects::child::{Child, Kind};
+use crate::objects::observed::PodFacts;
 
 /// Labels and annotations that say whose an object is.
 pub mod label {

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::read::{KEY_TEXT, label, labelled, version};
 use super::{Dictionaries, Entry, Packed, Place, Shape};
 use crate::authority::{self, secret};
-use crate::environment::observed::{AuthorityFacts, SecretFacts};
+use crate::objects::observed::{AuthorityFacts, SecretFacts};
 
 /// Whose a Secret is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use crds::{ApiKey, ConditionStatus, ConditionType, Organization};
 use kube::ResourceExt;
 
 use super::{Entry, Item, KnownEnvironment, KnownSecret, Place, SecretOf, Stores, environment_of, priority};
-use crate::environment::conditions::find;
-use crate::queue::Priority;
+use crate::cluster::queue::Priority;
+use crate::controllers::environment::conditions::find;
 
 /// What stood in a store, and what stands there now.
 pub struct Change<'a, K, V> {
@@ -164,7 +164,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::environment::source::Source;
+    use crate::objects::source::Source;
     use crate::stores::{Dictionaries, organization_of};
 
     fn environment_entry(name: &str, version: Option<&str>, suspended: bool) -> Entry<Place, Arc<KnownEnvironment>> {

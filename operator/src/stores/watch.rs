@@ -26,10 +26,10 @@ use super::{
     Entry, Guarded, Index, Item, KnownEnvironment, PackedChild, Place, Stores, Synced, Trimmed, environment_of,
     organization_of, wake,
 };
-use crate::environment::child::Kind;
-use crate::events::Events;
+use crate::cluster::events::Events;
+use crate::cluster::queue::Queue;
 use crate::metrics::Metrics;
-use crate::queue::Queue;
+use crate::objects::child::Kind;
 
 /// What every watch needs.
 #[derive(Clone)]

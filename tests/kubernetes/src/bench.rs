@@ -19,7 +19,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
 use operator::config::Config;
-use operator::environment::child::Kind;
+use operator::objects::child::Kind;
 use operator::rbac::RULES;
 use operator::runtime::Operator;
 use serde_json::{Value, json};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 fn main() -> ExitCode {
     let name = std::env::var_os(tests::world::PROGRAM).unwrap_or_default();
     match name.to_str() {
-        Some("controlplane") => controlplane::process::run(None, Arc::new(sql::Analyzer)),
-        Some("dataplane") => dataplane::process::main(),
+        Some("controlplane") => controlplane::server::process::run(None, Arc::new(sql::Analyzer)),
+        Some("dataplane") => dataplane::server::process::main(),
         Some("worker") => tests::worker::main(),
         _ => sluice::cli::main(),
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use controlplane::identity::Pems;
+use controlplane::platform::identity::Pems;
 
 #[derive(Debug)]
 pub struct Mount {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use sql::functions::{self, Kind};
+use sql::functions::catalogue::{self, Kind};
 
 #[test]
 fn the_classified_functions_are_those_of_the_engine() {
     let engine = duckdb::Connection::open_in_memory().unwrap();
     let mut names = engine.prepare("select distinct lower(function_name) from duckdb_functions()").unwrap();
     let names: BTreeSet<String> = names.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-    let classified: BTreeSet<String> = functions::all()
+    let classified: BTreeSet<String> = catalogue::all()
         .filter(|function| !function.kinds.contains(&Kind::Grammar))
         .map(|function| function.name.to_owned())
         .collect();

@@ -4,5 +4,5 @@ use tests::golden;
 
 #[test]
 fn the_document_is_what_the_rooms_say() {
-    golden::compare("openapi.json", &controlplane::reference::printed());
+    golden::compare("openapi.json", &controlplane::server::reference::printed());
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use controlplane::http::routes::screen;
-use controlplane::rooms;
+use controlplane::platform::http::routes::screen;
+use controlplane::server::endpoints;
 use tests::golden;
 
 #[test]
 fn the_api_is_on_one_screen() {
-    golden::compare("routes.txt", &screen(rooms::rows()));
+    golden::compare("routes.txt", &screen(endpoints::rows()));
 }
 
 /// The shape of `METHOD path` to the role column, as the specification prints them.
@@ -31,7 +31,7 @@ fn shape(endpoint: &str) -> String {
 #[test]
 fn a_row_is_the_specifications_or_marked_ours() {
     let specified = specified();
-    for row in rooms::rows() {
+    for row in endpoints::rows() {
         let endpoint = format!("{} {}", row.method, row.path);
         let Some(role) = specified.get(&shape(&endpoint)) else {
             assert!(row.ours, "{endpoint} is in no table of the specification");

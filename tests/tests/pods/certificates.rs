@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controlplane::identity::Authority;
+use controlplane::platform::identity::Authority;
 use nix::sys::signal::Signal;
 use tests::pods::{Installation, Pod};
 

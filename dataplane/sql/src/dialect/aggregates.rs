@@ -10,7 +10,7 @@ use sqlparser::ast::{
 
 use super::call::{Handler, positional, wrong_count};
 use super::{Context, compose};
-use crate::error::Error;
+use crate::ast::error::Error;
 
 /// Names of the warehouse that make one value of many rows.
 pub(super) const NAMES: &[&str] = &[
@@ -186,7 +186,7 @@ fn listagg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Er
         (value, delimiter)
     };
     let value = match context.type_of(&value) {
-        crate::types::Type::Text => value,
+        crate::functions::types::Type::Text => value,
         _ => compose::cast(value, DataType::Varchar(None)),
     };
     put(&mut function, [value, delimiter]);
@@ -305,7 +305,7 @@ fn count(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
 /// `ARRAY_UNION_AGG(array)`: what any of the arrays holds, each once.
 fn array_union_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [value] = arguments::<1>("array_union_agg", &mut function)?;
-    if context.type_of(&value) != crate::types::Type::Json {
+    if context.type_of(&value) != crate::functions::types::Type::Json {
         return Err(Error::unsupported("ARRAY_UNION_AGG of something other than an array"));
     }
     let json = DataType::Array(sqlparser::ast::ArrayElemTypeDef::SquareBracket(Box::new(DataType::JSON), None));

@@ -9,9 +9,9 @@ use sqlparser::ast::{
 
 use super::{Context, templates};
 use crate::ast::VisitMut;
-use crate::error::Error;
-use crate::outside::Outside;
-use crate::types::Columns;
+use crate::ast::error::Error;
+use crate::ast::outside::Outside;
+use crate::functions::types::Columns;
 
 /// Puts the expressions of such names into the conditions. A name that any column of the statement has is that
 /// column's, and beside columns that nobody knows here every name is left to the engine, which knows them.

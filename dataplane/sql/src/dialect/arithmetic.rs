@@ -8,8 +8,8 @@ use sqlparser::ast::{BinaryOperator, CeilFloorKind, DataType, Expr, Function, Fu
 
 use super::call::{Handler, expressions, plain, take_expr};
 use super::{Context, Done, compose, templates};
-use crate::call::arguments;
-use crate::error::Error;
+use crate::ast::call::arguments;
+use crate::ast::error::Error;
 
 pub(super) const CALLS: &[(&str, Handler)] =
     &[("ceil", to_digits), ("ceiling", to_digits), ("floor", to_digits), ("round", round)];

@@ -4,8 +4,8 @@ use sqlparser::ast::{DataType, Expr, Function};
 
 use super::call::{Handler, exactly, plain};
 use super::{Context, compose, templates};
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("base64_encode", base64_encode),

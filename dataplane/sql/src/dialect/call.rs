@@ -10,9 +10,9 @@ use super::{
     Context, Done, aggregates, arithmetic, bytes, coerced, compose, conversions, dates, lambdas, lost_types, paths,
     regexp, semistructured, templates, text, variants, windows,
 };
-pub(super) use crate::call::take_expr;
-use crate::error::Error;
-use crate::functions;
+pub(super) use crate::ast::call::take_expr;
+use crate::ast::error::Error;
+use crate::functions::catalogue;
 
 /// Makes the engine's expression of one call of the warehouse.
 pub(super) type Handler = fn(Function, &mut Context<'_>) -> Result<Expr, Error>;
@@ -65,14 +65,14 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         return Ok(Done::Yes);
     }
     if templates::is_known(&name) {
-        if functions::find(&name).is_some() && !templates::takes(&name, arity(function)) {
+        if catalogue::find(&name).is_some() && !templates::takes(&name, arity(function)) {
             return Ok(Done::No);
         }
         let args = plain(take(function))?;
         *expr = templates::fill(&name, &args, context)?;
         return Ok(Done::Yes);
     }
-    if functions::find(&name).is_none() {
+    if catalogue::find(&name).is_none() {
         return Err(Error::unsupported_function(name));
     }
     Ok(Done::No)

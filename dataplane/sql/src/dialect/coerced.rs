@@ -7,8 +7,8 @@ use sqlparser::ast::{BinaryOperator, Expr, Function, UnaryOperator};
 
 use super::call::{expressions, take_expr};
 use super::{Context, Done, compose, types, variants};
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 /// Functions of text, and the places of their arguments that are text.
 const OF_TEXT: &[(&str, &[usize])] = &[
@@ -242,15 +242,15 @@ fn as_number(value: &mut Expr, context: &Context<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::functions::{self, Class};
+    use crate::functions::catalogue::{self, Class};
 
     #[test]
     fn the_table_is_sorted_and_names_functions_that_there_are() {
         assert!(OF_TEXT.is_sorted_by_key(|(name, _)| name));
         for name in OF_TEXT.iter().map(|(name, _)| name).chain(OF_NUMBERS) {
-            assert!(functions::find(name).is_some() || super::super::call::is_known(name), "{name}");
+            assert!(catalogue::find(name).is_some() || super::super::call::is_known(name), "{name}");
         }
         // an error about a text that is no number must not tell of rows that a filter hides
-        assert!(OF_NUMBERS.iter().all(|name| functions::class(name) == Some(Class::Throwing)));
+        assert!(OF_NUMBERS.iter().all(|name| catalogue::class(name) == Some(Class::Throwing)));
     }
 }

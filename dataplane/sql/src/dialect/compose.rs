@@ -5,11 +5,11 @@ use sqlparser::ast::{
     Value, helpers::attached_token::AttachedToken,
 };
 
-pub(super) use crate::call::{argument, call, literal};
+pub(super) use crate::ast::call::{argument, call, literal};
 
 /// A function by its name alone, to be decorated.
 pub(super) fn function(name: &str, args: impl IntoIterator<Item = Expr>) -> Function {
-    crate::call::function(&[name], args)
+    crate::ast::call::function(&[name], args)
 }
 
 /// `value[index]…`.

@@ -8,8 +8,8 @@ use super::call::{Handler, exactly, plain, wrong_count};
 use super::dates::{instant, timestamp};
 use super::formats::{self, Way};
 use super::{Context, OFFSET, compose, moments, number_formats, templates, variants};
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("date", to_moment),

@@ -10,8 +10,8 @@ use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, ExtractSynta
 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::{Context, Done, arithmetic, call, compose, moments, templates, types};
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 #[cfg(test)]
 pub(super) use units::PARTS;
 pub(super) use units::{is_part, is_unit, keeps_date};

@@ -17,9 +17,9 @@ use sqlparser::parser::Parser;
 
 use super::{Context, compose, paths, templates};
 use crate::ast::VisitMut;
-use crate::error::Error;
-use crate::functions::GENERATED_MAX;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::catalogue::GENERATED_MAX;
+use crate::functions::types::Type;
 
 pub(super) use seq::{number, sees_seq};
 

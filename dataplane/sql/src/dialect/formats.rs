@@ -3,7 +3,7 @@
 //! Compiled while rewriting: the engine takes a constant format only. An element neither knows, and a
 //! letter that is none, is refused by name.
 
-use crate::error::Error;
+use crate::ast::error::Error;
 
 /// Which way the format is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use sqlparser::ast::{BinaryOperator, Expr, Function, Query, SelectItem, SetExpr, TableAliasColumnDef};
 
 use super::compose;
-use crate::call::arguments;
-use crate::error::Error;
-use crate::types::{self, Columns, Type};
+use crate::ast::call::arguments;
+use crate::ast::error::Error;
+use crate::functions::types::{self, Columns, Type};
 
 /// The catalog's columns, and the names the statement itself gives.
 pub(super) struct Names<'a> {

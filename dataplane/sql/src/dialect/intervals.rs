@@ -5,8 +5,8 @@ use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, Interval};
 
 use super::call::take_expr;
 use super::{Context, Done, compose, dates};
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 /// Words of an interval's text, abbreviations included.
 const UNITS: [(&str, &[&str]); 9] = [

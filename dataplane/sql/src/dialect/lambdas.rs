@@ -13,9 +13,9 @@ use sqlparser::ast::{
 use super::call::{Handler, plain, take_expr, wrong_count};
 use super::{Context, compose, variants};
 use crate::ast::VisitMut;
-use crate::error::Error;
-use crate::names::ours::ITEM;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::ast::names::ours::ITEM;
+use crate::functions::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[("filter", filter), ("reduce", reduce), ("transform", transform)];
 

@@ -7,11 +7,11 @@ use sqlparser::ast::{BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExp
 
 use super::call::{expressions, take_expr};
 use super::{Context, compose, templates};
-use crate::error::Error;
-use crate::functions::{self, GENERATED_MAX, find};
-use crate::names;
-use crate::types::Type;
-use crate::widths;
+use crate::ast::error::Error;
+use crate::ast::names;
+use crate::functions::catalogue::{self, GENERATED_MAX, find};
+use crate::functions::types::Type;
+use crate::functions::widths;
 
 /// The sizes of a call that only the warehouse has, before it becomes several of the engine's.
 pub(super) fn check_ours(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
@@ -43,7 +43,7 @@ pub(super) fn check(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Er
     if DESCENDING.contains(&name.as_str()) {
         bound_depth(&name, expressions(function), context)?;
     }
-    let sizes = functions::sizes(&name);
+    let sizes = catalogue::sizes(&name);
     if sizes.is_empty() {
         return Ok(());
     }
@@ -63,7 +63,7 @@ pub(super) fn check_table(factor: &mut TableFactor, context: &mut Context<'_>) -
     let Some(name) = compose::bare_name(name) else {
         return Ok(());
     };
-    for place in functions::sizes(&name) {
+    for place in catalogue::sizes(&name) {
         if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(size))) = args.get_mut(*place) {
             bound(&name, size, context)?;
         }

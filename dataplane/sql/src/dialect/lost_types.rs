@@ -8,9 +8,9 @@ use sqlparser::ast::{DataType, Expr, Function, TimezoneInfo, Value};
 
 use super::call::{Handler, exactly, plain};
 use super::{Context, compose};
-use crate::call::arguments;
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::call::arguments;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("as_binary", as_type),

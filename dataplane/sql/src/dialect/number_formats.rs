@@ -6,8 +6,8 @@
 
 use std::fmt::Write as _;
 
-use crate::error::Error;
-use crate::quote;
+use crate::ast::error::Error;
+use crate::ast::quote;
 
 /// Digits of a DECIMAL.
 const DIGITS_MAX: usize = 38;

@@ -8,8 +8,8 @@ use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, UnaryOpera
 
 use super::call::take_expr;
 use super::{Context, Done, compose, types};
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 #[expect(clippy::unnecessary_wraps, reason = "it is a family like the others")]
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {

@@ -4,8 +4,8 @@ use sqlparser::ast::{Expr, OrderByExpr, OrderByKind, OrderBySort, Query, SelectI
 
 use super::call::take_expr;
 use super::{Context, compose, variants};
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 /// One key of any ORDER BY: of a query, a window or an aggregate.
 pub(super) fn rewrite(key: &mut OrderByExpr, context: &mut Context<'_>) -> Result<(), Error> {

@@ -7,8 +7,8 @@ use sqlparser::ast::{AccessExpr, BinaryOperator, Expr, Function, JsonPath, JsonP
 
 use super::call::{Handler, exactly, plain, take_expr};
 use super::{Context, Done, compose, templates};
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] =
     &[("get", get), ("get_path", get_path), ("json_extract_path_text", path_text)];

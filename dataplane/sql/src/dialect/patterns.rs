@@ -8,7 +8,7 @@ use sqlparser::ast::Expr;
 
 use super::call::take_expr;
 use super::compose;
-use crate::error::Error;
+use crate::ast::error::Error;
 
 /// The function of the engine's process.
 pub const LIKE: &str = "sluice_like";

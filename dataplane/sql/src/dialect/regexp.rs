@@ -6,7 +6,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Function};
 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::{Context, compose, templates};
-use crate::error::Error;
+use crate::ast::error::Error;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("regexp_count", count),

@@ -6,8 +6,8 @@ use sqlparser::ast::{ArrayElemTypeDef, DataType, DictionaryField, Expr, Function
 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::{Context, compose, lost_types, templates};
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("array_append", array_append),

@@ -6,8 +6,8 @@ use sqlparser::ast::Expr;
 use super::call::take_expr;
 use super::text::not;
 use super::{Context, Done, compose, patterns};
-use crate::error::Error;
-use crate::postgres;
+use crate::ast::error::Error;
+use crate::compile::postgres;
 
 pub(super) fn rewrite(expr: &mut Expr, _: &mut Context<'_>) -> Result<Done, Error> {
     let (mut matched, is_negated) = match expr {

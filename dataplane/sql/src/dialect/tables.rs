@@ -9,8 +9,8 @@ use sqlparser::ast::{
 };
 
 use super::{Context, compose};
+use crate::ast::error::Error;
 use crate::ast::visit_expressions_mut;
-use crate::error::Error;
 
 /// Clauses of a select the engine does not have.
 pub(super) fn refuse(select: &Select) -> Result<(), Error> {

@@ -13,12 +13,12 @@ use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
 use super::{Context, compose};
+use crate::ast::call::arguments;
+use crate::ast::error::Error;
+use crate::ast::names::ours::WITHIN;
 use crate::ast::{Visit, VisitMut};
-use crate::call::arguments;
-use crate::error::Error;
-use crate::functions::{self, Class};
-use crate::names::ours::WITHIN;
-use crate::types::Type;
+use crate::functions::catalogue::{self, Class};
+use crate::functions::types::Type;
 
 /// One line.
 struct Template {
@@ -205,7 +205,7 @@ pub(super) fn is_volatile(expr: &Expr) -> bool {
                 return ControlFlow::Continue(());
             };
             let name = compose::bare_name(&function.name).unwrap_or_default();
-            let moves = matches!(functions::class(&name), Some(Class::Volatile | Class::Write));
+            let moves = matches!(catalogue::class(&name), Some(Class::Volatile | Class::Write));
             // one answer in a statement: repeating it is harmless
             let steady =
                 name.starts_with("current_") || matches!(name.as_str(), "now" | "today" | "getdate" | "sysdate");

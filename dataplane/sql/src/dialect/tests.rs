@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::definition::Kind;
-use crate::types::{Known, Type};
+use crate::catalog::definition::Kind;
+use crate::functions::types::{Known, Type};
 use crate::{Catalog, Column, Definition, Names, Rules, Table};
 
 /// Written by hand and checked elsewhere: whole queries, not constructs.
@@ -46,7 +46,7 @@ fn catalog() -> Catalog {
     let mut catalog = Catalog::new(TABLES.map(table).map(keyed));
     for (kind, name, text) in DEFINITIONS {
         let columns = vec![Column::new("id", "INTEGER"), Column::new("twice", "INTEGER")];
-        let comment = crate::definition::comment("main", text);
+        let comment = crate::catalog::definition::comment("main", text);
         catalog.define(Definition::read(kind, "main", name, columns, comment).unwrap());
     }
     catalog
@@ -68,7 +68,7 @@ fn engine(text: &str) -> String {
 }
 
 fn one(sql: &str) -> String {
-    let done = crate::parse::parse(sql).and_then(|statement| {
+    let done = crate::syntax::parse::parse(sql).and_then(|statement| {
         let mut tree = statement.into_admitted()?;
         super::to_engine(&mut tree, &world())?;
         crate::print::engine(&tree, &[], crate::print::Reading::InPlace)

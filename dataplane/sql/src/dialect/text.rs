@@ -4,8 +4,8 @@ use sqlparser::ast::{BinaryOperator, Expr, Function, Ident, ObjectName};
 
 use super::call::{Handler, exactly, plain, take_expr, wrong_count};
 use super::{Context, Done, compose, patterns, templates};
-use crate::error::{Error, Kind};
-use crate::types::Type;
+use crate::ast::error::{Error, Kind};
+use crate::functions::types::Type;
 
 /// Arguments of one CONCAT, which become a chain.
 const ARGUMENTS_MAX: usize = 500;

@@ -15,8 +15,8 @@ use sqlparser::parser::Parser;
 
 use super::call::take_expr;
 use super::{Context, Done, OFFSET, compose, conversions, moments, templates, variants};
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 /// Digits of a second the engine's TIMESTAMP keeps.
 const MICROSECONDS: u64 = 6;

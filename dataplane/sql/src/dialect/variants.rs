@@ -9,8 +9,8 @@ use sqlparser::ast::{BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, 
 
 use super::call::{expressions, take_expr};
 use super::{Context, Done, aggregates, coerced, compose, infer, lost_types, moments, numerals, templates};
-use crate::error::Error;
-use crate::types::Type;
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 /// Functions that take a variant as it is.
 const READ_JSON: &[&str] = &[

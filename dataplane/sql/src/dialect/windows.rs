@@ -8,7 +8,7 @@ use sqlparser::ast::{
 use super::aggregates::{arguments, put, rename};
 use super::call::Handler;
 use super::{Context, compose, templates};
-use crate::error::Error;
+use crate::ast::error::Error;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("conditional_true_event", conditional_true_event),

@@ -5,7 +5,7 @@ use sqlparser::ast::{
     ObjectName, ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Statement, TableFactor, TableObject, Update,
 };
 
-use crate::error::Error;
+use crate::ast::error::Error;
 
 /// The targets of an UPDATE, wherever it stands.
 pub(super) fn rewrite(statement: &mut Statement) -> Result<(), Error> {

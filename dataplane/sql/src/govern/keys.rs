@@ -7,8 +7,8 @@
 use sqlparser::ast::OnConflictAction;
 
 use super::{Scan, masked_error};
-use crate::catalog::Table;
-use crate::error::Error;
+use crate::ast::error::Error;
+use crate::catalog::tables::Table;
 
 /// The columns that an INSERT gives values to.
 pub(super) fn filled(target: &Scan, written: &[String]) -> Result<(), Error> {

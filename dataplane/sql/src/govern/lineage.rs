@@ -5,28 +5,19 @@
 //! *are* one (so their type is text), and the types of all names for the dialect. It decides nothing
 //! about what is hidden: that is done where the tables are read.
 
-mod answers;
-mod exact;
-mod failing;
+pub(super) mod budget;
 mod from;
 mod items;
-mod order;
-mod plain;
 mod reach;
-mod rounds;
-mod sole;
+mod recursive_cte;
+mod set_operations;
+pub(super) mod table_functions;
 #[cfg(test)]
 mod tests;
-mod throws;
-pub(super) mod ties;
-pub(super) mod twins;
-mod united;
-mod work;
 mod writes;
 
-pub(super) use exact::exact;
+use super::leaks::numeric_range::exact;
 pub(crate) use from::join_constraint;
-pub(super) use throws::{is_day, is_pattern, throws};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -36,15 +27,15 @@ use sqlparser::ast::{
     TableWithJoins, With,
 };
 
-use self::failing::{Failing, names_an_alias};
-use self::work::{Bases, Work};
+use self::budget::{Bases, Work};
+use super::leaks::error_channel::{Failing, names_an_alias};
 use super::{Mask, Scan, output};
-use crate::catalog::Table;
+use crate::ast::error::{Error, Kind};
+use crate::ast::names;
+use crate::catalog::tables::Table;
 use crate::dialect;
-use crate::error::{Error, Kind};
-use crate::names;
-use crate::types::exact::Exact;
-use crate::types::{Known, Type};
+use crate::functions::types::exact::Exact;
+use crate::functions::types::{Known, Type};
 
 /// A masked column of a scan: numbers of both.
 pub(super) type Base = (usize, usize);
@@ -66,8 +57,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    fn shape(&self) -> exact::Shape {
-        exact::Shape { kind: self.kind, exact: self.exact.clone() }
+    fn shape(&self) -> super::leaks::numeric_range::Shape {
+        super::leaks::numeric_range::Shape { kind: self.kind, exact: self.exact.clone() }
     }
 
     fn unknown(name: &str) -> Self {
@@ -85,11 +76,11 @@ impl Output {
 
 /// What names in FROM offer.
 #[derive(Debug, Clone)]
-struct Source {
-    alias: String,
-    outputs: Vec<Output>,
+pub(super) struct Source {
+    pub(super) alias: String,
+    pub(super) outputs: Vec<Output>,
     /// Whether it may have more columns than these; what those would be made of.
-    open: Option<Vec<Base>>,
+    pub(super) open: Option<Vec<Base>>,
     /// Columns that `*` shows once, under another source; in lower case.
     merged: Rc<HashSet<String>>,
     /// Columns that must be named to be seen.
@@ -97,7 +88,7 @@ struct Source {
 }
 
 impl Source {
-    fn new(alias: String, outputs: Vec<Output>, open: Option<Vec<Base>>) -> Self {
+    pub(super) fn new(alias: String, outputs: Vec<Output>, open: Option<Vec<Base>>) -> Self {
         Self { alias, outputs, open, merged: Rc::default(), hidden: Vec::new() }
     }
 
@@ -195,26 +186,26 @@ fn too_much() -> Error {
     Error::new(Kind::TooDeep, what)
 }
 
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     scans: &'a [Scan],
-    found: Lineage,
+    pub(super) found: Lineage,
     /// Columns of the WITH queries, by their number.
-    with: HashMap<usize, (Vec<Output>, bool)>,
-    scopes: Vec<Vec<Source>>,
+    pub(super) with: HashMap<usize, (Vec<Output>, bool)>,
+    pub(super) scopes: Vec<Vec<Source>>,
     /// Whether it stands where the engine's plan decides for which rows something is evaluated.
-    early: bool,
+    pub(super) early: bool,
     /// How much more of it may be walked.
-    work: Work,
+    pub(super) work: Work,
     /// What the FROM of the query walked last has, where a column is denied: ORDER BY may name it.
     below: Vec<Source>,
     /// Whether the query walked last answers one row.
     has_one_row: bool,
     /// Whether the statement names a column SEQ, which numbers rows.
-    sees_seq: bool,
+    pub(super) sees_seq: bool,
 }
 
 impl<'a> Walk<'a> {
-    fn new(tree: &Statement, scans: &'a [Scan]) -> Self {
+    pub(super) fn new(tree: &Statement, scans: &'a [Scan]) -> Self {
         Self {
             scans,
             found: Lineage::default(),
@@ -273,7 +264,7 @@ impl<'a> Walk<'a> {
             self.scopes.pop();
         }
         // whatever it is becomes a number of rows, which none but a literal surely is
-        self.early(true, |walk| walk.throws(!ties::counts(query)));
+        self.early(true, |walk| walk.throws(!super::leaks::limit_ties::counts(query)));
         let _ = self.visit(&query.limit_clause);
         self.has_one_row = has_one_row;
     }
@@ -291,7 +282,7 @@ impl<'a> Walk<'a> {
 
     #[recursive::recursive]
     fn body(&mut self, body: &SetExpr) -> (Vec<Output>, bool) {
-        if !self.work.spend(work::QUERY) {
+        if !self.work.spend(budget::QUERY) {
             return (Vec::new(), false);
         }
         match body {
@@ -342,7 +333,7 @@ impl<'a> Walk<'a> {
         select.qualify.iter().for_each(|expr| self.predicate(expr));
         let _ = self.visit(&select.group_by);
         let is_framed_by_value = |window: &NamedWindowDefinition| match &window.1 {
-            NamedWindowExpr::WindowSpec(spec) => throws::is_framed_by_value(spec),
+            NamedWindowExpr::WindowSpec(spec) => super::leaks::leakproof::is_framed_by_value(spec),
             NamedWindowExpr::NamedWindow(_) => false,
         };
         self.throws(select.named_window.iter().any(is_framed_by_value));

@@ -13,9 +13,9 @@ use sqlparser::ast::{
 use super::lineage::{Base, Lineage, Output};
 use super::{Mask, Scan};
 use crate::ast::Visit;
-use crate::call::call;
-use crate::error::Error;
-use crate::names::{self, ours};
+use crate::ast::call::call;
+use crate::ast::error::Error;
+use crate::ast::names::{self, ours};
 
 /// Rewrites what must be and answers the places of all masked columns.
 pub(super) fn as_text(tree: &mut Statement, scans: &[Scan], found: &Lineage) -> Result<Vec<usize>, Error> {
@@ -138,11 +138,11 @@ fn around(query: &mut Box<Query>, outputs: &[Output], scans: &[Scan]) -> Result<
             SelectItem::ExprWithAlias { expr, alias: names::quoted(&output.name) }
         })
         .collect();
-    let mut outer = crate::parse::query(&format!("SELECT 1 FROM (SELECT 1) AS \"{}\"", ours::ANSWER))?;
+    let mut outer = crate::syntax::parse::query(&format!("SELECT 1 FROM (SELECT 1) AS \"{}\"", ours::ANSWER))?;
     let SetExpr::Select(select) = outer.body.as_mut() else {
         return Err(Error::unsupported("this query"));
     };
-    wrap(select, list, std::mem::replace(query, crate::parse::query("SELECT 1")?), outputs.len(), place)?;
+    wrap(select, list, std::mem::replace(query, crate::syntax::parse::query("SELECT 1")?), outputs.len(), place)?;
     *query = outer;
     Ok(())
 }

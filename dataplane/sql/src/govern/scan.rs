@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use sqlparser::ast::Expr;
 
-use super::{Mask, TableRules, hiding};
-use crate::catalog::Table;
-use crate::error::Error;
+use super::{Mask, TableRules, safe_filter};
+use crate::ast::error::Error;
+use crate::catalog::tables::Table;
 
 /// One reference to a table, with what rules it.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl Scan {
 
     /// Whether a filter of it reads other tables, so that there are plans to choose from.
     pub(crate) fn asks_other_tables(&self) -> bool {
-        self.filters.iter().any(hiding::asks)
+        self.filters.iter().any(safe_filter::asks)
     }
 
     /// Binds the rules of the table; a rule that no longer fits the table refuses every statement on it.
@@ -62,10 +62,10 @@ impl Scan {
         let columns = table.columns.iter().map(|column| ScanColumn {
             name: column.name.clone(),
             type_name: column.type_name.clone(),
-            is_text: column.family() == crate::types::Type::Text,
+            is_text: column.family() == crate::functions::types::Type::Text,
             mask: mask_of(&column.name),
         });
-        let hiding = filters.iter().map(|filter| hiding::on_failure(filter, table));
+        let hiding = filters.iter().map(|filter| safe_filter::on_failure(filter, table));
         let hiding = hiding.collect::<Result<Vec<_>, Error>>()?;
         Ok(Self {
             table: Arc::clone(table),

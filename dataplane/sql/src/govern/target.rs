@@ -15,15 +15,14 @@ use sqlparser::ast::{
     Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 
-use super::{Check, Filter, Mask, Scan, denied_error, hiding, keys, masked_error};
-use crate::ast::{Visit, visit_expressions};
-use crate::catalog::Column;
-use crate::error::{Error, Kind};
-use crate::filter::is_alias;
-use crate::names;
-use crate::names::ours::{self, NEW, ROWID};
-use crate::print::marker::{self, Made, Marked};
-use crate::types::Type;
+use super::{Check, Filter, Mask, Scan, denied_error, keys, masked_error, safe_filter};
+use crate::ast::error::{Error, Kind};
+use crate::ast::names::ours::{self, NEW, ROWID};
+use crate::ast::{Visit, names, visit_expressions};
+use crate::catalog::tables::Column;
+use crate::functions::types::Type;
+use crate::govern::filter::is_alias;
+use crate::print::scan::marker::{self, Made, Marked};
 
 pub(super) use once::is_governed;
 
@@ -251,7 +250,7 @@ fn over_new_row(
     target: &Scan,
     place: &dyn Fn(&str) -> Result<Expr, Error>,
 ) -> Result<Vec<Expr>, Error> {
-    filters.iter().map(|filter| hiding::on_new_row(filter, &target.table, place)).collect()
+    filters.iter().map(|filter| safe_filter::on_new_row(filter, &target.table, place)).collect()
 }
 
 /// Only if a filter asks for a column that is set; all others passed already, unchanged. One that asks for a masked column
@@ -407,7 +406,7 @@ fn derived(subquery: Box<Query>, columns: &[String]) -> TableWithJoins {
 }
 
 fn select(list: Vec<SelectItem>, from: Vec<TableWithJoins>, selection: Option<Expr>) -> Result<Box<Query>, Error> {
-    let mut query = crate::parse::query("SELECT 1")?;
+    let mut query = crate::syntax::parse::query("SELECT 1")?;
     let SetExpr::Select(select) = query.body.as_mut() else {
         return Err(Error::unsupported("this query"));
     };

@@ -167,7 +167,7 @@ fn a_masked_number_is_text_in_the_answer() {
 
 #[test]
 fn a_masked_number_that_is_named_again_becomes_text_around_the_query() {
-    let around = |sql: &str| engine(sql, &analyst()).expect(sql).sql.contains(crate::names::ours::ANSWER);
+    let around = |sql: &str| engine(sql, &analyst()).expect(sql).sql.contains(crate::ast::names::ours::ANSWER);
     for sql in [
         "SELECT salary AS s FROM customers WHERE s IS NULL",
         "SELECT max(salary) AS m FROM customers HAVING m IS NULL",
@@ -416,7 +416,7 @@ fn a_policy_on_a_view_refuses_rather_than_being_passed_over() {
     let mut rules = Rules::default();
     rules.mask("main", "seen", "ssn", Mask::Full);
     let error = crate::testing::engine_with_definitions("SELECT * FROM seen", &rules).map(|made| made.sql).unwrap_err();
-    assert!(matches!(error.kind, crate::error::Kind::Ungovernable { .. }), "{error}");
+    assert!(matches!(error.kind, crate::ast::error::Kind::Ungovernable { .. }), "{error}");
 }
 
 #[test]

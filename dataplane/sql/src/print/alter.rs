@@ -3,8 +3,8 @@
 use sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation, RenameTableNameKind};
 
 use super::{Printer, absent, head};
-use crate::error::Error;
-use crate::names;
+use crate::ast::error::Error;
+use crate::ast::names;
 
 impl Printer<'_> {
     pub(super) fn alter_table(&mut self, alter: &AlterTable) -> Result<(), Error> {

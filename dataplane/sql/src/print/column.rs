@@ -6,7 +6,7 @@ use sqlparser::ast::{
 };
 
 use super::{Printer, absent, head};
-use crate::error::Error;
+use crate::ast::error::Error;
 
 impl Printer<'_> {
     pub(super) fn table_body(&mut self, columns: &[ColumnDef], constraints: &[TableConstraint]) -> Result<(), Error> {

@@ -6,9 +6,9 @@ use sqlparser::ast::{
 };
 
 use super::{Printer, Style, absent};
-use crate::error::Error;
-use crate::sequence;
-use crate::statement::construct;
+use crate::ast::error::Error;
+use crate::bind::sequence;
+use crate::syntax::statement::construct;
 
 impl Printer<'_> {
     pub(super) fn definition(&mut self, statement: &Statement) -> Result<(), Error> {

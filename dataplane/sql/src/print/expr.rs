@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::{Printer, Style, absent};
-use crate::error::Error;
+use crate::ast::error::Error;
 
 impl Printer<'_> {
     #[recursive::recursive]
@@ -256,7 +256,7 @@ impl Printer<'_> {
             match elem {
                 JsonPathElem::Dot { key, quoted: _ } => {
                     self.put(if i == 0 { ":" } else { "." });
-                    crate::quote::name_into(&mut self.out, key);
+                    crate::ast::quote::name_into(&mut self.out, key);
                 }
                 JsonPathElem::Bracket { key } | JsonPathElem::ColonBracket { key } => {
                     self.put(if i == 0 { ":[" } else { "[" });
@@ -334,9 +334,9 @@ impl Printer<'_> {
     /// A key of a struct: a name, never a literal to hide.
     fn field_key(&mut self, key: &str) {
         if self.style == Style::Engine {
-            crate::quote::text_into(&mut self.out, key);
+            crate::ast::quote::text_into(&mut self.out, key);
         } else {
-            crate::quote::name_into(&mut self.out, key);
+            crate::ast::quote::name_into(&mut self.out, key);
         }
     }
 
@@ -367,7 +367,7 @@ impl Printer<'_> {
 
 /// The engine's collation: without regard to case, or to accents too; any other is refused.
 fn collated(collation: &sqlparser::ast::ObjectName) -> Result<&'static str, Error> {
-    let written = crate::names::single(collation).map_or("", |name| name.value.as_str());
+    let written = crate::ast::names::single(collation).map_or("", |name| name.value.as_str());
     Ok(match written.to_ascii_lowercase().as_str() {
         "" | "utf8" => "",
         "en-ci" | "nocase" => " COLLATE \"nocase\"",

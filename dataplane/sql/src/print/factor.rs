@@ -6,8 +6,9 @@ use sqlparser::ast::{
     TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier, TableSampleUnit, TableWithJoins,
 };
 
-use super::{Printer, Style, absent, marker};
-use crate::error::Error;
+use super::scan::marker;
+use super::{Printer, Style, absent};
+use crate::ast::error::Error;
 
 impl Printer<'_> {
     pub(super) fn table_with_joins(&mut self, table: &TableWithJoins) -> Result<(), Error> {

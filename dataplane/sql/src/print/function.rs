@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::{Printer, Style, absent};
-use crate::error::Error;
+use crate::ast::error::Error;
 
 /// What the engine orders by WITHIN GROUP.
 const ORDERED: [&str; 7] =
@@ -17,7 +17,8 @@ const OF_NULLS: [&str; 8] = ["any_value", "first", "first_value", "lag", "last",
 
 /// Whether the engine has what stands behind the arguments of this function.
 fn takes(function: &Function) -> Result<(), Error> {
-    let name = crate::names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
+    let name =
+        crate::ast::names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
     let is_one_of = |known: &[&str]| known.contains(&name.as_str());
     let has_treatment = match &function.args {
         FunctionArguments::List(list) => {
@@ -28,7 +29,7 @@ fn takes(function: &Function) -> Result<(), Error> {
     let treats = function.null_treatment.is_some() || has_treatment;
     absent(!treats || function.over.is_some() && is_one_of(&OF_NULLS), "IGNORE and RESPECT NULLS of this call")?;
     absent(function.within_group.is_empty() || is_one_of(&ORDERED), "WITHIN GROUP of this call")?;
-    absent(function.filter.is_none() || crate::functions::is_aggregate(&name), "FILTER of this call")
+    absent(function.filter.is_none() || crate::functions::catalogue::is_aggregate(&name), "FILTER of this call")
 }
 
 impl Printer<'_> {
@@ -77,9 +78,9 @@ impl Printer<'_> {
     /// Bare where it can be: some names are grammar, not catalog (`coalesce`, `left`).
     pub(super) fn function_name(&mut self, name: &sqlparser::ast::ObjectName) -> Result<(), Error> {
         if self.style == Style::Engine
-            && let Some(ident) = crate::names::single(name)
+            && let Some(ident) = crate::ast::names::single(name)
             && ident.value.is_ascii()
-            && crate::quote::is_plain(&ident.value)
+            && crate::ast::quote::is_plain(&ident.value)
         {
             self.out.push_str(&ident.value.to_ascii_lowercase());
             return Ok(());

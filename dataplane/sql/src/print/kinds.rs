@@ -5,8 +5,8 @@ use sqlparser::ast::{
 };
 
 use super::{Printer, Style, absent};
-use crate::error::Error;
-use crate::names;
+use crate::ast::error::Error;
+use crate::ast::names;
 
 /// Types of the engine that the parser has no word for.
 const ENGINE: [&str; 10] = [

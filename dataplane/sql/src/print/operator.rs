@@ -3,7 +3,7 @@
 use sqlparser::ast::{BinaryOperator, Expr};
 
 use super::Printer;
-use crate::error::Error;
+use crate::ast::error::Error;
 
 impl Printer<'_> {
     /// An expression where any other operator may stand next to it.

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::{Printer, absent};
-use crate::error::Error;
+use crate::ast::error::Error;
 
 impl Printer<'_> {
     #[recursive::recursive]

@@ -4,19 +4,18 @@
 //! a masked value is never in the scope of the caller's expressions, a hidden row never among its rows.
 
 use super::{Printer, Reading};
-use crate::error::Error;
+use crate::ast::error::Error;
 use sqlparser::ast::Expr;
 
-use crate::govern::{Check, Mask, Scan, ScanColumn};
-use crate::names;
-use crate::names::ours::{NEW, ROWID, ROWS};
-use crate::{quote, visible};
+use crate::ast::names::ours::{NEW, ROWID, ROWS};
+use crate::ast::{names, quote};
+use crate::govern::{Check, Mask, Scan, ScanColumn, visible};
 
 /// Names in the tree that stand for what this crate decided; no text can be read as one of them.
 pub(crate) mod marker {
     use sqlparser::ast::{Expr, Ident, ObjectName, Value};
 
-    use crate::names;
+    use crate::ast::names;
 
     const SCAN: &str = "\0scan";
     const WITH: &str = "\0with";

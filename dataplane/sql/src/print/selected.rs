@@ -6,7 +6,7 @@ use sqlparser::ast::{
 };
 
 use super::{Printer, absent};
-use crate::error::Error;
+use crate::ast::error::Error;
 
 impl Printer<'_> {
     pub(super) fn select_item(&mut self, item: &SelectItem) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use sqlparser::ast::{DateTimeField, Expr, Interval, Value};
 
 use super::{Printer, Style, absent};
-use crate::error::Error;
+use crate::ast::error::Error;
 
 impl Printer<'_> {
     pub(super) fn interval(&mut self, interval: &Interval) -> Result<(), Error> {
@@ -59,7 +59,7 @@ impl Printer<'_> {
             F::Epoch => "epoch",
             F::Decade => "decade",
             F::Century => "century",
-            F::Custom(ident) if crate::quote::is_plain(&ident.value) && self.style != Style::Engine => {
+            F::Custom(ident) if crate::ast::quote::is_plain(&ident.value) && self.style != Style::Engine => {
                 custom = ident.value.clone();
                 &custom
             }

@@ -9,8 +9,8 @@ use sqlparser::ast::{
 };
 
 use super::{Printer, absent};
-use crate::error::Error;
-use crate::names;
+use crate::ast::error::Error;
+use crate::ast::names;
 
 impl Printer<'_> {
     pub(super) fn statement(&mut self, statement: &Statement) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use sql::functions::{Class, Kind, all};
+use sql::functions::catalogue::{Class, Kind, all};
 
 use super::Dice;
 
@@ -14,7 +14,7 @@ struct Names {
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| {
     let of = |kind: Kind| {
-        let is_one = |function: &sql::functions::Function| {
+        let is_one = |function: &sql::functions::catalogue::Function| {
             function.kinds.contains(&kind)
                 && matches!(function.class, Class::Safe | Class::Throwing)
                 && function.name.starts_with(|first: char| first.is_ascii_alphabetic())

@@ -1,7 +1,7 @@
 //! `sluice explain <code>`: a row of the table of codes, in words. Nothing is asked of anybody.
 
 use contract::Code;
-use controlplane::http::suggestion::meant;
+use controlplane::platform::http::suggestion::meant;
 use serde_json::{Value, json};
 
 use super::output::{self, Columns};

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use dataplane::doors::http::BODY_BYTES_MAX;
+use dataplane::protocols::http::BODY_BYTES_MAX;
 use futures::stream::{FuturesUnordered, StreamExt};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Method, RequestBuilder, Response};

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Read};
 
 use contract::wire::{Format, QueryBody, TIMEOUT_MS_MAX, header};
 use contract::{Code, Heal};
-use dataplane::doors::pgwire::lex;
+use dataplane::protocols::pgwire::lex;
 use http_body_util::BodyExt;
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Deserialize;

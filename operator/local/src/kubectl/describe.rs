@@ -2,7 +2,7 @@
 
 use crds::{Condition, ConditionStatus, ConditionType, Environment, EnvironmentStatus, Reason};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
-use operator::environment::child::Kind;
+use operator::objects::child::Kind;
 use serde_json::Value;
 
 use super::gather::{Child, Seen};

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams};
-use operator::environment::child::Kind;
+use operator::objects::child::Kind;
 use serde_json::Value;
 
 use super::cluster::{Cluster, within};

@@ -9,7 +9,7 @@ use kube::core::DynamicObject;
 use kube::runtime::watcher::watch_object;
 use kubernetes::audit::Audit;
 use kubernetes::until;
-use operator::environment::child::Kind;
+use operator::objects::child::Kind;
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Secret, Service};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kubernetes::{figure, until};
-use operator::environment::child::Kind;
+use operator::objects::child::Kind;
 use serde_json::json;
 
 use super::bench::{Bench, PRESENT, eventually};

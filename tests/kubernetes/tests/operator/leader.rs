@@ -102,7 +102,7 @@ async fn one_that_was_held_still_past_its_lease_writes_nothing_when_it_goes_on()
         names.push(bench.environment("acme", &format!("e{index}"), json!({})).await);
     }
     // in the middle of its work
-    until(&bench.children(operator::environment::child::Kind::ConfigMap), "acme-e0-config", "written", |_| true).await;
+    until(&bench.children(operator::objects::child::Kind::ConfigMap), "acme-e0-config", "written", |_| true).await;
     first.signal(Signal::SIGSTOP);
     eventually("the second leads", async || second.leads().await).await;
     let deadline = deadline(&bench, &audit, "first");

@@ -12,7 +12,7 @@ use kube::{Resource, ResourceExt};
 use kubernetes::audit::Audit;
 use kubernetes::process::Process;
 use kubernetes::{absent, definitions, until};
-use operator::environment::child::Kind;
+use operator::objects::child::Kind;
 use operator::rbac::RULES;
 use serde_json::{Value, json};
 

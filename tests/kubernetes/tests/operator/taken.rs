@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use kubernetes::until;
-use operator::environment::child::Kind;
+use operator::objects::child::Kind;
 use serde_json::json;
 
 use super::bench::Bench;

@@ -5,7 +5,7 @@ mod keys;
 mod organizations;
 
 use controlplane::Running;
-use controlplane::identity::Pems;
+use controlplane::platform::identity::Pems;
 use k8s_openapi::api::core::v1::Secret;
 use kubernetes::bench::Bench;
 use kubernetes::killing::killed_after;

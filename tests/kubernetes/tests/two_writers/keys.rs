@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use controlplane::api_keys::resource::{self, Wanted};
-use controlplane::kubernetes::KEY_REVISION;
+use controlplane::domain::api_keys::resource::{self, Wanted};
+use controlplane::server::kubernetes::KEY_REVISION;
 use kube::ResourceExt;
 use kube::api::Api;
 use kubernetes::until;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{Entropy, Keyring, SystemClock};
-use controlplane::identity::Pems;
-use controlplane::kubernetes::{Cluster, RULES};
+use controlplane::platform::identity::Pems;
+use controlplane::server::kubernetes::{Cluster, RULES};
 use controlplane::{Config, Parts};
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;

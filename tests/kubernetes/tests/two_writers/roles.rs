@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use controlplane::kubernetes::RULES;
+use controlplane::server::kubernetes::RULES;
 use kube::api::Api;
 use kubernetes::audit::Audit;
 use kubernetes::bench::eventually;

@@ -2,8 +2,8 @@
 
 use sqlparser::ast::Expr;
 
-use super::compose;
-use crate::error::Error;
+use crate::ast::error::Error;
+use crate::dialect::compose;
 
 /// Words as the warehouse spells them, and the engine's part.
 pub(in crate::dialect) const PARTS: &[(&str, &[&str])] = &[

@@ -11,10 +11,9 @@ use sqlparser::ast::{
 };
 
 use super::super::compose;
-use crate::ast::{Visit, VisitMut};
-use crate::error::Error;
-use crate::names;
-use crate::names::ours::SEQ;
+use crate::ast::error::Error;
+use crate::ast::names::ours::SEQ;
+use crate::ast::{Visit, VisitMut, names};
 
 /// Stands for the number until the select around it is known; no text can spell it.
 const OPEN: &str = "\0seq";
@@ -133,7 +132,7 @@ fn alias(factor: &TableFactor) -> Option<&Ident> {
 fn numbered(factor: &mut TableFactor) -> Result<Ident, Error> {
     let unnamed = || Error::unsupported("SEQ of FLATTEN beside this kind of table");
     let name = alias(factor).cloned().ok_or_else(unnamed)?;
-    let mut query = crate::parse::query(&format!("SELECT *, row_number() OVER () AS \"{SEQ}\" FROM t"))?;
+    let mut query = crate::syntax::parse::query(&format!("SELECT *, row_number() OVER () AS \"{SEQ}\" FROM t"))?;
     let SetExpr::Select(select) = query.body.as_mut() else {
         return Err(unnamed());
     };

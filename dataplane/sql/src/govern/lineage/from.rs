@@ -6,14 +6,15 @@ use std::rc::Rc;
 use sqlparser::ast::{Expr, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
 
 use super::super::{Mask, Scan, ScanColumn};
-use super::{Base, Output, Source, Walk, answers, order, twins, work};
-use crate::names;
-use crate::print::marker::{self, Marked};
-use crate::types::Type;
-use crate::types::exact::Exact;
+use super::{Base, Output, Source, Walk, budget, table_functions};
+use crate::ast::names;
+use crate::functions::types::Type;
+use crate::functions::types::exact::Exact;
+use crate::govern::leaks::{indistinct_values, order_dependence};
+use crate::print::scan::marker::{self, Marked};
 
 impl Walk<'_> {
-    pub(super) fn from(&mut self, from: &[TableWithJoins]) -> Vec<Source> {
+    pub(in crate::govern) fn from(&mut self, from: &[TableWithJoins]) -> Vec<Source> {
         // What stands to the left is in reach of what stands to the right.
         self.scopes.push(Vec::new());
         let meets = from.len() > 1;
@@ -85,10 +86,10 @@ impl Walk<'_> {
             let (ours, theirs): (Vec<_>, Vec<_>) = (named.of(name, left).collect(), behind.of(name, right).collect());
             let (Some(one), Some(other)) = (ours.first(), theirs.first()) else { continue };
             let compares = one.shape().compares(&other.shape());
-            let is_put = |output: &Output| output.has_twins && twins::is_nest(output.kind);
+            let is_put = |output: &Output| output.has_twins && indistinct_values::is_nest(output.kind);
             self.found.failing.by_plan |= is_put(one) || is_put(other);
             for output in ours.iter().chain(&theirs) {
-                self.work.spend(work::EXPRESSION);
+                self.work.spend(budget::EXPRESSION);
                 self.found.touched.extend(&output.reached);
                 self.found.asked.extend(&output.reached);
             }
@@ -98,7 +99,7 @@ impl Walk<'_> {
 
     #[recursive::recursive]
     pub(super) fn factor(&mut self, factor: &TableFactor) -> Vec<Source> {
-        if order::is_sampled(factor) {
+        if order_dependence::is_sampled(factor) {
             // whether a row is taken follows where it lies among hidden ones too
             self.found.failing.by_order = true;
         }
@@ -134,10 +135,10 @@ impl Walk<'_> {
             | TableFactor::Function { alias, .. }
             | TableFactor::UNNEST { alias, .. }
             | TableFactor::TableFunction { alias, .. } => {
-                let can_fail = answers::can_fail(factor, &|expr| self.type_of(expr));
+                let can_fail = table_functions::can_fail(factor, &|expr| self.type_of(expr));
                 self.early(true, |walk| walk.throws(can_fail));
                 let reached = self.visit(factor);
-                return vec![answers::of(factor, alias.as_ref(), &reached)];
+                return vec![table_functions::of(factor, alias.as_ref(), &reached)];
             }
             _ => return Vec::new(),
         };
@@ -166,8 +167,8 @@ impl Walk<'_> {
         match marker::read(name) {
             Some(Marked::With(number)) => {
                 let columns = self.with.get(&number).cloned().unwrap_or_default();
-                let held: usize = columns.0.iter().map(|output| work::held(&output.reached)).sum();
-                self.work.spend(work::COLUMN * columns.0.len() + held);
+                let held: usize = columns.0.iter().map(|output| budget::held(&output.reached)).sum();
+                self.work.spend(budget::COLUMN * columns.0.len() + held);
                 columns
             }
             Some(Marked::Scan(number)) => {
@@ -194,7 +195,7 @@ impl Walk<'_> {
         let Some(scan) = self.scans.get(number) else {
             return Vec::new();
         };
-        if !self.work.spend(work::COLUMN * scan.columns.len()) {
+        if !self.work.spend(budget::COLUMN * scan.columns.len()) {
             return Vec::new();
         }
         let output = |(i, column): (usize, &ScanColumn)| {
@@ -205,7 +206,7 @@ impl Walk<'_> {
             };
             let exact = column.mask.is_none().then(|| Exact::of_name(&column.type_name));
             let reached = masked.into_iter().collect();
-            let has_twins = twins::of_kind(kind);
+            let has_twins = indistinct_values::of_kind(kind);
             Output { kind, exact, reached, direct: masked, has_twins, ..Output::unknown(&column.name) }
         };
         scan.columns.iter().enumerate().map(output).collect()

@@ -4,9 +4,9 @@ use sqlparser::ast::{
     ExcludeSelectItem, Expr, RenameSelectItem, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
 
-use super::{Output, Source, Walk, work};
-use crate::error::{Error, Kind};
-use crate::names;
+use super::{Output, Source, Walk, budget};
+use crate::ast::error::{Error, Kind};
+use crate::ast::names;
 
 /// Columns that a `*` may bring a relation to: one of all columns of another twice doubles them.
 const COLUMNS_MAX: usize = 10_000;
@@ -54,7 +54,7 @@ impl Walk<'_> {
         for source in sources {
             counted &= source.open.is_none();
             for output in &source.outputs {
-                if !self.work.spend(work::COLUMN + excluded.len()) || !self.has_room(outputs) {
+                if !self.work.spend(budget::COLUMN + excluded.len()) || !self.has_room(outputs) {
                     return false;
                 }
                 if excluded.iter().any(|name| name.eq_ignore_ascii_case(&output.name)) || !source.shows(&output.name) {
@@ -93,7 +93,7 @@ impl Walk<'_> {
     fn starred(&mut self, output: &Output, options: &WildcardAdditionalOptions) -> Output {
         let name = output.name.clone();
         let mut output = output.clone();
-        self.work.spend(work::held(&output.reached));
+        self.work.spend(budget::held(&output.reached));
         let replaced = options.opt_replace.iter().flat_map(|replace| &replace.items);
         for element in replaced.filter(|element| element.column_name.value.eq_ignore_ascii_case(&name)) {
             output = self.output(&element.expr, &name);

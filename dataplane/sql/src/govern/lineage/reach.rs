@@ -4,23 +4,23 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visitor};
 
-use super::exact::{self, Shape};
-use super::throws::{self, throws};
-use super::work::{self, Work};
+use super::budget::{self, Work};
 use super::{Base, Output, Source, Walk, extend};
-use crate::ast::Visit;
-use crate::names;
-use crate::types::exact::Exact;
-use crate::types::{self, Columns, Type, sole_argument};
+use crate::ast::{Visit, names};
+use crate::functions::types::exact::Exact;
+use crate::functions::types::{self, Columns, Type, sole_argument};
+use crate::govern::leaks::leakproof;
+use crate::govern::leaks::leakproof::throws;
+use crate::govern::leaks::numeric_range::{self, Shape};
 
 impl Walk<'_> {
     pub(super) fn output(&mut self, expr: &Expr, name: &str) -> Output {
         let kind = self.type_of(expr);
-        let exact = exact::exact(expr, &self.scope());
+        let exact = numeric_range::exact(expr, &self.scope());
         let direct = self.direct(expr);
         let reached = self.visit(expr);
-        self.work.spend(work::COLUMN + work::held(&reached));
-        let (is_null, has_twins) = (throws::is_null(expr), self.has_twins(expr));
+        self.work.spend(budget::COLUMN + budget::held(&reached));
+        let (is_null, has_twins) = (leakproof::is_null(expr), self.has_twins(expr));
         Output { kind, exact, reached, direct, is_null, has_twins, ..Output::unknown(name) }
     }
 
@@ -45,7 +45,7 @@ impl Walk<'_> {
 
     /// A condition that rows are kept by: what is no boolean is read as one.
     pub(super) fn predicate(&mut self, expr: &Expr) {
-        let is_boolean = throws::is_boolean(expr, &self.scope());
+        let is_boolean = leakproof::is_boolean(expr, &self.scope());
         self.early(true, |walk| walk.throws(!is_boolean));
         self.condition(expr);
     }
@@ -56,25 +56,25 @@ impl Walk<'_> {
     }
 
     /// Everything masked that a part of the statement is made of.
-    pub(super) fn visit<T: Visit>(&mut self, part: &T) -> Vec<Base> {
+    pub(in crate::govern) fn visit<T: Visit>(&mut self, part: &T) -> Vec<Base> {
         let mut visit = Inside { walk: self, reached: Vec::new(), depth: 0, awaited: None, value: None };
         let _: ControlFlow<()> = part.visit(&mut visit);
         visit.reached
     }
 
-    pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {
+    pub(in crate::govern) fn sources(&self) -> impl Iterator<Item = &Source> {
         self.scopes.iter().rev().flatten()
     }
 
-    pub(super) fn type_of(&self, expr: &Expr) -> Type {
+    pub(in crate::govern) fn type_of(&self, expr: &Expr) -> Type {
         types::type_of(expr, &self.scope())
     }
 
-    pub(super) fn scope(&self) -> Scope<'_> {
+    pub(in crate::govern) fn scope(&self) -> Scope<'_> {
         Scope(&self.scopes, &self.work)
     }
 
-    pub(super) fn find(&self, table: Option<&Ident>, column: &Ident) -> Option<&Output> {
+    pub(in crate::govern) fn find(&self, table: Option<&Ident>, column: &Ident) -> Option<&Output> {
         self.scope().output(table.map(|table| table.value.as_str()), &column.value)
     }
 
@@ -155,7 +155,7 @@ impl Visitor for Inside<'_, '_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if !self.walk.work.spend(work::EXPRESSION) {
+        if !self.walk.work.spend(budget::EXPRESSION) {
             return ControlFlow::Break(());
         }
         if self.depth > 0 {
@@ -185,7 +185,7 @@ impl Visitor for Inside<'_, '_> {
                 if let Some((compared, subquery)) = compared_with(other) {
                     // what is still awaited stands around this: nobody will tell of it
                     self.walk.throws(self.awaited.is_some());
-                    let shape = throws::shape(compared, &self.walk.scope());
+                    let shape = leakproof::shape(compared, &self.walk.scope());
                     self.awaited = Some((std::ptr::from_ref(subquery), shape));
                 }
                 if let Expr::Lambda(lambda) = other {
@@ -209,7 +209,7 @@ impl Visitor for Inside<'_, '_> {
                 };
                 self.walk.found.failing.by_plan |= equated;
                 if throws(other, &self.walk.scope()) {
-                    self.walk.fails(throws::way(other));
+                    self.walk.fails(leakproof::way(other));
                 }
             }
         }
@@ -233,7 +233,7 @@ fn compared_with(expr: &Expr) -> Option<(&Expr, &Query)> {
 }
 
 /// Types by the scopes of one place.
-pub(super) struct Scope<'a>(&'a [Vec<Source>], &'a Work);
+pub(in crate::govern) struct Scope<'a>(&'a [Vec<Source>], &'a Work);
 
 impl<'a> Scope<'a> {
     fn output(&self, qualifier: Option<&str>, name: &str) -> Option<&'a Output> {
@@ -249,7 +249,7 @@ impl<'a> Scope<'a> {
 
 impl<'a> Scope<'a> {
     /// What the select list defines by the name of a column: a condition may mean either.
-    pub(super) fn alias(&self, name: &str) -> Option<&'a Output> {
+    pub(in crate::govern) fn alias(&self, name: &str) -> Option<&'a Output> {
         let of = |scope: &'a [Source]| {
             let outputs = scope.iter().flat_map(|source| &source.outputs);
             outputs.take_while(|_| self.1.spend(1)).find(|output| output.name.eq_ignore_ascii_case(name))

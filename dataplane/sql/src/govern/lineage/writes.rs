@@ -8,9 +8,10 @@ use sqlparser::ast::{
 };
 
 use super::super::target;
-use super::{Walk, plain};
+use super::Walk;
 use crate::ast::visit_relations;
-use crate::print::marker::{self, Marked};
+use crate::govern::leaks::single_scan;
+use crate::print::scan::marker::{self, Marked};
 
 impl Walk<'_> {
     pub(super) fn writes(&mut self, tree: &Statement) {
@@ -37,7 +38,7 @@ impl Walk<'_> {
     fn stores(&mut self, query: &Query) {
         self.answer(query);
         self.found.outputs = None;
-        self.found.failing.by_order |= self.found.failing.meets || reads(query) && !plain::is_plain(query);
+        self.found.failing.by_order |= self.found.failing.meets || reads(query) && !single_scan::is_plain(query);
     }
 
     fn insert(&mut self, insert: &Insert) {

@@ -9,11 +9,10 @@ use sqlparser::ast::{CastKind, DataType, Expr, Insert, Query, SetExpr, Statement
 
 use super::super::{Scan, lineage};
 use super::is_default;
-use crate::ast::visit_expressions;
-use crate::call::{arguments, take_expr};
-use crate::error::Error;
-use crate::names;
-use crate::types::{self, Known, Type};
+use crate::ast::call::{arguments, take_expr};
+use crate::ast::error::Error;
+use crate::ast::{names, visit_expressions};
+use crate::functions::types::{self, Known, Type};
 
 /// The columns of the query that it reads; none of VALUES, whose rows are counted one by one.
 pub(super) fn width(insert: &Insert, scans: &[Scan]) -> Result<Option<usize>, Error> {
@@ -108,7 +107,7 @@ fn is_null(cell: &Expr) -> bool {
 /// The type that the column is declared with, where it can be written down again.
 fn type_of(target: &Scan, column: &str) -> Option<DataType> {
     let declared = &target.table.column(column)?.type_name;
-    match crate::parse::expression(&format!("CAST(NULL AS {declared})")) {
+    match crate::syntax::parse::expression(&format!("CAST(NULL AS {declared})")) {
         Ok(Expr::Cast { data_type, .. }) => Some(data_type),
         _ => None,
     }

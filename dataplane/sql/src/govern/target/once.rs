@@ -4,15 +4,15 @@ use sqlparser::ast::{Delete, Query, SetExpr, TableFactor, TableWithJoins, Update
 
 use super::super::Scan;
 use super::{by_number, has_rowid, named_by_columns, written_to};
-use crate::error::Error;
-use crate::names::ours::{self, NEW, ROWID};
-use crate::quote;
+use crate::ast::error::Error;
+use crate::ast::names::ours::{self, NEW, ROWID};
+use crate::ast::quote;
 
 /// Of the rows that set one row of the target the one whose values come first: else the engine takes the one that it
 /// meets last, and the order follows the number of all rows.
 pub(super) fn each(rows: Box<Query>, values: usize) -> Result<Box<Query>, Error> {
     let places: Vec<String> = (0..values).map(|i| quote::name(&ours::place(i))).collect();
-    let mut query = crate::parse::query(&format!(
+    let mut query = crate::syntax::parse::query(&format!(
         "SELECT * FROM (SELECT 1) AS {} QUALIFY row_number() OVER (PARTITION BY {} ORDER BY {}) = 1",
         quote::name(NEW),
         quote::name(ROWID),
@@ -40,7 +40,7 @@ pub(super) fn deleted(delete: &mut Delete, target: &mut Scan, number: usize) -> 
 }
 
 /// Whether its rows are found by the engine's number of them, so that each is set once.
-pub(in super::super) fn is_governed(update: &Update) -> bool {
+pub(in crate::govern) fn is_governed(update: &Update) -> bool {
     let Some(UpdateTableFromKind::AfterSet(tables)) = &update.from else { return false };
     let is_new = |table: &TableWithJoins| match &table.relation {
         TableFactor::Derived { alias: Some(alias), .. } => alias.name.value == NEW,

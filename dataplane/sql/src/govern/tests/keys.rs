@@ -1,5 +1,5 @@
 use super::masked;
-use crate::error::{Error, Kind};
+use crate::ast::error::{Error, Kind};
 use crate::testing::{filter, session};
 use crate::{Catalog, Column, Mask, Rules, Table};
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 
-use dataplane::doors::pgwire::lex;
+use dataplane::protocols::pgwire::lex;
 use reedline::{
     FileBackedHistory, Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal, ValidationResult, Validator,
 };

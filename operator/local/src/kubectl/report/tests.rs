@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::kubectl::gather::child;
-use operator::environment::child::Kind;
+use operator::objects::child::Kind;
 
 /// Every entry, name and text, one after the other.
 fn unpacked(archive: Archive) -> String {

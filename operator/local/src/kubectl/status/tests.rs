@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use k8s_openapi::api::core::v1::{Event, Pod};
-use operator::environment::child::Kind;
+use operator::objects::child::Kind;
 use serde_json::{Value, json};
 
 use super::*;

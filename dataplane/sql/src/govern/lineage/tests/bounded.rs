@@ -1,7 +1,7 @@
 //! Small statements that stand for much. Each of them took minutes or gigabytes, or would: they are followed, or refused.
 
 use super::care;
-use crate::error::Kind;
+use crate::ast::error::Kind;
 use crate::testing::{analyst, governed};
 use crate::{Care, Mask, Rules};
 

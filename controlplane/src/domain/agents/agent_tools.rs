@@ -1,0 +1,80 @@
+//! Tools of the agent tool server, called for the REST surfaces that are their twins.
+//!
+//! Each request becomes a call of the tool in the environment's data plane, for the caller that the
+//! guard has let in. The environment is the key's, else `?env_id=`, else the organization's only one;
+//! so it is for every other path that names none (`environment`).
+
+use contract::caller::Credential;
+use contract::{Code, EnvId};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::domain::environments;
+use crate::domain::query::told_of;
+use crate::platform::http::call::Call;
+use crate::{Error, Result};
+
+/// What a call of a tool may fail of, besides what every request may.
+pub const REFUSALS: &[Code] =
+    &[Code::PolicyDenied, Code::QueryTimeout, Code::QuotaExceeded, Code::ProxyUnreachable, Code::CircuitOpen];
+
+/// Which environment is meant.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ToolPlace")]
+pub struct Place {
+    pub env_id: Option<EnvId>,
+}
+
+/// The same, of a list with pages.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "ListPlace")]
+pub struct ListPlace {
+    pub env_id: Option<EnvId>,
+}
+
+/// Calls a tool where the data is.
+pub async fn tool<T: DeserializeOwned>(
+    cx: &Call,
+    asked: Option<EnvId>,
+    name: &str,
+    agent_id: Option<String>,
+    arguments: Value,
+) -> Result<T> {
+    let env_id = environment(cx, asked).await?;
+    let body = json!({"agent_id": agent_id, "arguments": arguments});
+    told_of(cx, &env_id, &format!("tools/{name}"), &body).await
+}
+
+/// Where: the key's environment, the one that is named, or the only one there is.
+pub async fn environment(cx: &Call, asked: Option<EnvId>) -> Result<EnvId> {
+    if let Credential::Key { env_id, .. } = &cx.caller.credential {
+        return match asked {
+            Some(asked) if asked != *env_id => Err(Error::EnvironmentMismatch),
+            _ => Ok(env_id.clone()),
+        };
+    }
+    let own = environments::versions_in(cx.app.pool(), cx.org_id()).await?;
+    let own: Vec<EnvId> = own.into_iter().map(|(env_id, _)| env_id).collect();
+    match (asked, own.as_slice()) {
+        (Some(asked), own) if own.contains(&asked) => Ok(asked),
+        (None, [only]) => Ok(only.clone()),
+        (Some(_), _) | (None, []) => Err(Error::EnvironmentNotFound),
+        (None, _) => Err(several()),
+    }
+}
+
+fn several() -> Error {
+    let message = "`env_id` says which environment is meant: send `?env_id=`, or a key, which is of one environment";
+    Error::invalid("env_id", "required", message)
+}
+
+/// Without the members that were not given.
+pub fn present(mut arguments: Value) -> Value {
+    if let Some(members) = arguments.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    arguments
+}

@@ -1,0 +1,219 @@
+//! What agents thought, over REST: the twin of the tools of the reasoning ledger.
+//!
+//! Nothing is kept here: each request becomes a call of a tool in the environment's data plane, and its
+//! result is told in the shape of this surface. The environment is the key's, else `?env_id=`, else the
+//! organization's only one. Members read. Steps are written by agents, with their tool, or brought here
+//! together (`ingest`) by a developer at least; nobody changes one.
+
+mod ingest;
+
+use contract::{Access, Code, EnvId, Scope};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::Result;
+use crate::domain::agents::agent_tools::{Place, present, tool};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, Query};
+use crate::platform::http::routes::Routes;
+
+/// What a call of a tool may fail of, besides what every request may.
+const REFUSALS: &[Code] = &[
+    Code::NotFound,
+    Code::PolicyDenied,
+    Code::QueryTimeout,
+    Code::QuotaExceeded,
+    Code::ProxyUnreachable,
+    Code::CircuitOpen,
+];
+
+pub fn routes() -> Routes {
+    const SESSIONS: &str = "/v1/cot/sessions";
+    const REPLAY: &str = "/v1/cot/sessions/{session_id}/replay";
+    const VERIFY: &str = "/v1/cot/sessions/{session_id}/verify";
+    const INGEST: &str = "/v1/cot/ingest";
+    Routes::new()
+        .post(INGEST, Access::Developer, Scope::Agent, ingest::ingest)
+        .ours()
+        .says(
+            "Writes down steps of one agent that were taken elsewhere, all or none; what is there already is left out.",
+        )
+        .refuses(REFUSALS)
+        .get(SESSIONS, Access::Member, Scope::Agent, sessions)
+        .ours()
+        .of_pages()
+        .says("Lists the sessions of reasoning, the latest first.")
+        .refuses(REFUSALS)
+        .get(REPLAY, Access::Member, Scope::Agent, replay)
+        .ours()
+        .of_pages()
+        .says("Tells a session again, step by step.")
+        .refuses(REFUSALS)
+        .get(VERIFY, Access::Member, Scope::Agent, verify)
+        .ours()
+        .says("Checks the chain of hashes of a session, from its first step to its last.")
+        .refuses(REFUSALS)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ReasoningListing")]
+struct Listing {
+    env_id: Option<EnvId>,
+    /// Only sessions that this agent began.
+    agent_id: Option<String>,
+    /// Only sessions with a step since this moment, ISO 8601.
+    since: Option<String>,
+    /// 1 to 200; 50 if absent.
+    limit: Option<u32>,
+    /// From the page before.
+    cursor: Option<String>,
+    /// `true`: the page with its cursor; else the bare list.
+    envelope: Option<bool>,
+}
+
+/// Sessions, the latest first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "ReasoningSessionList")]
+enum Listed {
+    Enveloped(Sessions),
+    Bare(Vec<Session>),
+}
+
+/// A page of sessions.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ReasoningSessions")]
+struct Sessions {
+    sessions: Vec<Session>,
+    /// For the next page; null after the last.
+    cursor: Option<String>,
+    has_more: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ReasoningSession")]
+struct Session {
+    session_id: String,
+    /// Who began it.
+    agent_id: String,
+    started_at: String,
+    last_step_at: String,
+    step_count: i64,
+    head_hash: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ReasoningWanted")]
+struct Wanted {
+    env_id: Option<EnvId>,
+    /// The first step wanted, counted from 0.
+    from_step: Option<u32>,
+    /// Steps wanted, 1 to 1000.
+    limit: Option<u32>,
+    /// Check the hashes of the whole session too.
+    verify_chain: Option<bool>,
+}
+
+/// A session told again.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ReasoningReplay")]
+struct Replay {
+    session_id: String,
+    /// Steps in the whole session.
+    total_steps: i64,
+    /// Null where it was not asked for.
+    chain_valid: Option<bool>,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ReasoningStep")]
+struct Step {
+    trace_id: String,
+    agent_id: String,
+    step_number: i64,
+    step_type: String,
+    content: String,
+    input: Option<Value>,
+    output: Option<Value>,
+    model_name: Option<String>,
+    token_count: Option<i64>,
+    latency_ms: Option<i64>,
+    importance: f64,
+    metadata: Map<String, Value>,
+    prev_hash: String,
+    hash: String,
+    created_at: String,
+}
+
+/// What a check of a session came to. A chain shows what was changed, left out or put in before its last step;
+/// that its last steps were cut off, it does not.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ReasoningVerification")]
+struct Verification {
+    session_id: String,
+    chain_valid: bool,
+    /// Steps in the whole session.
+    total_traces: i64,
+    /// Of the first step that is not what it should be.
+    invalid_hashes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    break_detected_at: Option<Break>,
+}
+
+/// The first step that is not what it should be.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ReasoningBreak")]
+struct Break {
+    trace_id: String,
+    step_number: i64,
+    expected_hash: String,
+    actual_hash: String,
+}
+
+/// A session as the tool tells it.
+#[derive(Debug, Deserialize)]
+struct Story {
+    session_id: String,
+    steps: Vec<Step>,
+    step_count: i64,
+    chain_valid: Option<bool>,
+    break_detected_at: Option<Break>,
+}
+
+async fn sessions(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Listed>> {
+    let Listing { env_id, agent_id, since, limit, cursor, envelope } = wanted;
+    let arguments = present(json!({"agent_id": agent_id, "since": since, "limit": limit, "cursor": cursor}));
+    let page: Sessions = tool(&cx, env_id, "get_session_history", None, arguments).await?;
+    let is_bare = envelope != Some(true);
+    Ok(Json(if is_bare { Listed::Bare(page.sessions) } else { Listed::Enveloped(page) }))
+}
+
+async fn replay(cx: Call, Query(wanted): Query<Wanted>) -> Result<Json<Replay>> {
+    let Wanted { env_id, from_step, limit, verify_chain } = wanted;
+    let session_id: String = cx.id("session_id")?;
+    let arguments = present(json!({
+        "session_id": session_id, "from_step": from_step, "limit": limit, "verify_chain": verify_chain,
+    }));
+    let Story { session_id, steps, step_count, chain_valid, .. } =
+        tool(&cx, env_id, "replay_decision", None, arguments).await?;
+    Ok(Json(Replay { session_id, total_steps: step_count, chain_valid, steps }))
+}
+
+async fn verify(cx: Call, Query(place): Query<Place>) -> Result<Json<Verification>> {
+    let session_id: String = cx.id("session_id")?;
+    let arguments = json!({"session_id": session_id, "verify_chain": true, "limit": 1});
+    let Story { session_id, step_count, chain_valid, break_detected_at, .. } =
+        tool(&cx, place.env_id, "replay_decision", None, arguments).await?;
+    Ok(Json(Verification {
+        session_id,
+        // A check that was not made is none that held.
+        chain_valid: chain_valid == Some(true),
+        total_traces: step_count,
+        invalid_hashes: break_detected_at.iter().map(|broken| broken.actual_hash.clone()).collect(),
+        break_detected_at,
+    }))
+}

@@ -1,0 +1,234 @@
+//! Triggers of an environment, over REST: the twin of the trigger tools.
+//!
+//! Nothing is kept here: each request becomes a call of a tool in the environment's data plane, and
+//! its result is told in the shape of this surface. Members read; whoever registers or switches off here
+//! does so for everybody, and so is a developer at least.
+
+use contract::{Access, Code, EnvId, OrgId, Scope};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::domain::agents::agent_tools::{Place, present, tool};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Created, Json, Query};
+use crate::platform::http::routes::Routes;
+use crate::{Error, Result};
+
+/// What a call of a tool may fail of, besides what every request may.
+const REFUSALS: &[Code] = &[
+    Code::TriggerNotFound,
+    Code::PolicyDenied,
+    Code::QueryTimeout,
+    Code::QuotaExceeded,
+    Code::ProxyUnreachable,
+    Code::CircuitOpen,
+];
+
+pub fn routes() -> Routes {
+    const TRIGGERS: &str = "/v1/organizations/{org_id}/triggers";
+    const TEST: &str = "/v1/organizations/{org_id}/triggers/{trigger_id}/test";
+    const TRIGGER: &str = "/v1/organizations/{org_id}/triggers/{trigger_id}";
+    Routes::new()
+        .post(TRIGGERS, Access::Developer, Scope::Agent, register)
+        .ours()
+        .says("Registers a trigger: a concept in words, and from which score on it fires. A name that exists gets these terms.")
+        .refuses(REFUSALS)
+        .get(TRIGGERS, Access::Member, Scope::Agent, list)
+        .ours()
+        .of_pages()
+        .says("Lists triggers, the newest first.")
+        .refuses(REFUSALS)
+        .post(TEST, Access::Member, Scope::Agent, test)
+        .ours()
+        .says("Tells whether a text would make a trigger fire; nothing fires.")
+        .refuses(REFUSALS)
+        .delete(TRIGGER, Access::Developer, Scope::Agent, delete)
+        .ours()
+        .says("Switches a trigger off.")
+        .refuses(REFUSALS)
+}
+
+/// "trigger `{name, concept, threshold=0.85, actions=["webhook"], cooldown_secs=60}`".
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "NewTrigger")]
+struct New {
+    name: String,
+    concept: String,
+    #[serde(default = "most")]
+    threshold: f64,
+    /// One of `flag_for_review`, `webhook`, `agent_notify`, `write_event`.
+    #[serde(default = "webhook")]
+    actions: Vec<String>,
+    /// Particulars of that action: `urgency` and `assigned_to` of `flag_for_review`, `webhook_url` of `webhook`,
+    /// `agent_id` of `agent_notify`, `data` of `write_event`.
+    action_config: Option<Map<String, Value>>,
+    #[serde(default = "minute")]
+    cooldown_secs: i64,
+    sources: Option<Vec<String>>,
+    agent_filter: Option<String>,
+}
+
+fn most() -> f64 {
+    0.85
+}
+
+fn webhook() -> Vec<String> {
+    vec!["webhook".to_owned()]
+}
+
+fn minute() -> i64 {
+    60
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "TriggerListing")]
+struct Listing {
+    env_id: Option<EnvId>,
+    /// `all` (if absent), `active` or `inactive`.
+    status: Option<String>,
+}
+
+/// A trigger as this surface shows it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Trigger")]
+struct Shown {
+    id: String,
+    org_id: OrgId,
+    name: String,
+    concept: String,
+    threshold: f64,
+    actions: Vec<String>,
+    action_config: Map<String, Value>,
+    cooldown_secs: i64,
+    sources: Vec<String>,
+    agent_filter: Option<String>,
+    enabled: bool,
+    fire_count: i64,
+    last_fired_at: Option<String>,
+    created_at: String,
+}
+
+/// A bare list of them.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Triggers(Vec<Shown>);
+
+/// A trigger as the tools show it.
+#[derive(Debug, Deserialize)]
+struct Told {
+    trigger_id: String,
+    name: String,
+    concept: String,
+    threshold: f64,
+    action_type: String,
+    action_config: Map<String, Value>,
+    cooldown_secs: i64,
+    sources: Vec<String>,
+    agent_filter: Option<String>,
+    enabled: bool,
+    fire_count: i64,
+    last_fired_at: Option<String>,
+    created_at: String,
+}
+
+impl Told {
+    fn shown(self, org_id: &OrgId) -> Shown {
+        Shown {
+            id: self.trigger_id,
+            org_id: org_id.clone(),
+            name: self.name,
+            concept: self.concept,
+            threshold: self.threshold,
+            actions: vec![self.action_type],
+            action_config: self.action_config,
+            cooldown_secs: self.cooldown_secs,
+            sources: self.sources,
+            agent_filter: self.agent_filter,
+            enabled: self.enabled,
+            fire_count: self.fire_count,
+            last_fired_at: self.last_fired_at,
+            created_at: self.created_at,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "TriggerTest")]
+struct Text {
+    text: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TriggerTested")]
+struct Tested {
+    would_fire: bool,
+    /// The score that is compared with the threshold.
+    similarity: f64,
+    trigger_name: String,
+    trigger_id: String,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DeletedTrigger")]
+struct Deleted {
+    trigger_id: String,
+    deleted: bool,
+}
+
+async fn register(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Result<Created<Shown>> {
+    let New { name, concept, threshold, actions, action_config, cooldown_secs, sources, agent_filter } = new;
+    let [action] = actions.as_slice() else {
+        return Err(Error::invalid("actions", "count", "`actions` names one action"));
+    };
+    let arguments = present(json!({
+        "name": name,
+        "concept": concept,
+        "threshold": threshold,
+        "action_type": action,
+        "action_config": action_config,
+        "cooldown_secs": cooldown_secs,
+        "sources": sources,
+        "agent_filter": agent_filter,
+    }));
+    let told: Told = tool(&cx, place.env_id, "register_trigger", None, arguments).await?;
+    Ok(Created(told.shown(cx.org_id())))
+}
+
+async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Triggers>> {
+    #[derive(Deserialize)]
+    struct List {
+        triggers: Vec<Told>,
+    }
+    let arguments = present(json!({"status": wanted.status}));
+    let list: List = tool(&cx, wanted.env_id, "list_triggers", None, arguments).await?;
+    Ok(Json(Triggers(list.triggers.into_iter().map(|told| told.shown(cx.org_id())).collect())))
+}
+
+async fn test(cx: Call, Query(place): Query<Place>, Json(Text { text }): Json<Text>) -> Result<Json<Tested>> {
+    #[derive(Deserialize)]
+    struct Evaluation {
+        results: Vec<Verdict>,
+    }
+    #[derive(Deserialize)]
+    struct Verdict {
+        trigger_id: String,
+        trigger_name: String,
+        matched: bool,
+        score: f64,
+        in_cooldown: bool,
+    }
+    let trigger_id: String = cx.id("trigger_id")?;
+    let arguments = json!({"content": text, "trigger_ids": [trigger_id]});
+    let told: Evaluation = tool(&cx, place.env_id, "evaluate_triggers", None, arguments).await?;
+    let verdict = told.results.into_iter().next().ok_or(Error::NotFound { kind: "trigger_id" })?;
+    let Verdict { trigger_id, trigger_name, matched, score, in_cooldown } = verdict;
+    Ok(Json(Tested { would_fire: matched && !in_cooldown, similarity: score, trigger_name, trigger_id }))
+}
+
+async fn delete(cx: Call, Query(place): Query<Place>) -> Result<Json<Deleted>> {
+    let trigger_id: String = cx.id("trigger_id")?;
+    Ok(Json(tool(&cx, place.env_id, "delete_trigger", None, json!({"trigger_id": trigger_id})).await?))
+}

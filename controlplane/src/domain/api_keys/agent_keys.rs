@@ -1,0 +1,203 @@
+//! Keys that are made for agents, by the organization's path: the API keys of an environment that name an agent.
+//!
+//! Nothing of its own is kept here but what people call the agent and say of the key. What its agent may reach is its
+//! capability grant: `allowed_tables` and `allowed_schemas` are one that replaces all others of the agent, and so need
+//! the right to write policies too. The environment is the key's, else `?env_id=`, else the organization's only one.
+
+mod answers;
+mod input;
+#[cfg(test)]
+mod tests;
+
+use contract::capability::Confined;
+use contract::{Access, Code, EnvId, KeyId, Scope};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use super::http::{self, Revocation, RotationInput, in_environment, made};
+use super::life;
+use super::store::{self, Row};
+use crate::domain::agents::agent_tools::{self, ListPlace, Place, environment};
+use crate::domain::agents::branches::{self, Analytics};
+use crate::domain::{agent_capabilities, audit, environments};
+use crate::platform::events::{self, Event, EventType};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Created, Json, MaybeJson, Query};
+use crate::platform::http::link::{Address, Linked};
+use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::routes::Routes;
+use crate::{Error, Result};
+use answers::{AgentKey, AgentKeys, BranchUsage, Detail, NewAgentKey, Rotation, Usage};
+use input::{Change, Creation, Reach};
+
+/// What confining an agent may fail of.
+const CONFINING: &[Code] = &[Code::PolicyViolation, Code::InvalidRule];
+
+pub fn routes() -> Routes {
+    use Access::Admin;
+    use Scope::{KeyRead, KeyWrite};
+    const KEYS: &str = "/v1/organizations/{org_id}/agent-keys";
+    const KEY: &str = "/v1/organizations/{org_id}/agent-keys/{key_id}";
+    Routes::new()
+        .post(KEYS, Admin, KeyWrite, create)
+        .says("Makes a key for an agent, and confines the agent if tables or schemas are named; the answer alone holds its value.")
+        .own_role()
+        .secret("raw_key", "rotate the key, which tells another")
+        .step_up()
+        .refuses(CONFINING)
+        .ours()
+        .get(KEYS, Admin, KeyRead, list)
+        .says("Lists the keys that are made for agents as a bare list, the newest first.")
+        .ours()
+        .get(KEY, Admin, KeyRead, get)
+        .says("Tells of an agent's key, and what bounds its use.")
+        .ours()
+        .put(KEY, Admin, KeyWrite, update)
+        .says("Changes what a key is called, what is said of it, and what its agent may reach; what is not sent stays.")
+        .own_role()
+        .refuses(CONFINING)
+        .ours()
+        .post("/v1/organizations/{org_id}/agent-keys/{key_id}/rotate", Admin, KeyWrite, rotate)
+        .says("Gives an agent's key a new value; the old one holds for the grace period.")
+        .own_role()
+        .secret("new_key", "rotate the key once more")
+        .step_up()
+        .ours()
+        .delete(KEY, Admin, KeyWrite, revoke)
+        .says("Revokes an agent's key, at every door and at once.")
+        .ours()
+        .get("/v1/organizations/{org_id}/agent-keys/{key_id}/usage", Admin, KeyRead, usage)
+        .says("Tells how many queries were asked with an agent's key, and what they cost.")
+        .ours()
+        .get("/v1/organizations/{org_id}/agent-keys/{key_id}/branch-usage", Admin, KeyRead, branch_usage)
+        .says("Counts the branches of a key's agent.")
+        .refuses(agent_tools::REFUSALS)
+        .ours()
+}
+
+async fn create(cx: Call, Query(place): Query<Place>, Json(input): Json<Creation>) -> Result<Created<NewAgentKey>> {
+    let now = cx.now();
+    let env_id = environment(&cx, place.env_id).await?;
+    let (mut wanted, told, reach) = input.admitted(cx.tier, now)?;
+    let minted = life::mint(&cx.app, &env_id).await?;
+    let mut tx = cx.begin().await?;
+    environments::lock(&mut tx, &env_id).await?;
+    let row = made(&cx, &mut tx, (&env_id, &minted, now), &mut wanted).await?;
+    store::describe(&mut tx, &row.key_id, Some(&told.agent_name), told.description.as_deref()).await?;
+    if let Some(reach) = reach {
+        confine(&cx, &mut tx, (&env_id, &row), reach).await?;
+    }
+    let row = find(&mut tx, &env_id, &row.key_id).await?;
+    let confined = agent_capabilities::governed(&mut tx, &env_id).await?;
+    tx.commit().await?;
+    let record = AgentKey::of(row, &confined, cx.tier, cx.now());
+    Ok(Created(NewAgentKey { raw_key: minted.text.expose().clone(), record }))
+}
+
+async fn list(cx: Call, address: Address, Query(place): Query<ListPlace>, page: Page) -> Result<Linked<AgentKeys>> {
+    let env_id = environment(&cx, place.env_id).await?;
+    let mut conn = cx.app.pool().acquire().await?;
+    let (rows, total) = store::page(&mut conn, &env_id, &page, true).await?;
+    let confined = agent_capabilities::governed(&mut conn, &env_id).await?;
+    let now = cx.now();
+    let mark = |row: &Row| (row.created_at, row.key_id.to_string());
+    let Paged { data, pagination } = page.of(rows, total, mark, |row| AgentKey::of(row, &confined, cx.tier, now));
+    let next = pagination.cursor.map(|cursor| address.after(&cursor));
+    Ok(Linked { list: AgentKeys(data), next })
+}
+
+async fn get(cx: Call, Query(place): Query<Place>) -> Result<Json<Detail>> {
+    let (env_id, key_id) = named(&cx, place).await?;
+    let mut conn = cx.app.pool().acquire().await?;
+    let row = find(&mut conn, &env_id, &key_id).await?;
+    let confined = agent_capabilities::governed(&mut conn, &env_id).await?;
+    let record = AgentKey::of(row, &confined, cx.tier, cx.now());
+    Ok(Json(Detail { record, effective_limits: cx.limits }))
+}
+
+async fn update(cx: Call, Query(place): Query<Place>, Json(input): Json<Change>) -> Result<Json<AgentKey>> {
+    let (env_id, key_id) = named(&cx, place).await?;
+    let mut tx = cx.begin().await?;
+    environments::lock(&mut tx, &env_id).await?;
+    let row = find(&mut tx, &env_id, &key_id).await?;
+    let confined = agent_capabilities::governed(&mut tx, &env_id).await?;
+    let was = json!({"agent_name": row.agent_name, "description": row.description});
+    let (agent_name, description, reach) = input.admitted(&row, reach_of(&row, &confined, &cx))?;
+    let is = json!({"agent_name": agent_name, "description": description});
+    if was != is {
+        store::describe(&mut tx, &row.key_id, agent_name.as_deref(), description.as_deref()).await?;
+        let event = Event::new(EventType::KeyUpdated, row.key_id.clone()).before(was).after(is);
+        events::record(&cx.app, &mut tx, in_environment(&cx, &env_id), event).await?;
+    }
+    if let Some(reach) = reach {
+        confine(&cx, &mut tx, (&env_id, &row), reach).await?;
+    }
+    let row = find(&mut tx, &env_id, &key_id).await?;
+    let confined = agent_capabilities::governed(&mut tx, &env_id).await?;
+    tx.commit().await?;
+    Ok(Json(AgentKey::of(row, &confined, cx.tier, cx.now())))
+}
+
+async fn rotate(
+    cx: Call,
+    Query(place): Query<Place>,
+    MaybeJson(input): MaybeJson<RotationInput>,
+) -> Result<Json<Rotation>> {
+    let (env_id, key_id) = known(&cx, place).await?;
+    let rotation = http::rotated(&cx, &env_id, &key_id, input).await?;
+    Ok(Json(Rotation { old_key_id: key_id, rotation }))
+}
+
+async fn revoke(cx: Call, Query(place): Query<Place>) -> Result<Json<Revocation>> {
+    let (env_id, key_id) = known(&cx, place).await?;
+    http::revoked(&cx, &env_id, &key_id).await.map(Json)
+}
+
+async fn usage(cx: Call, Query(place): Query<Place>) -> Result<Json<Usage>> {
+    let (env_id, key_id) = named(&cx, place).await?;
+    let mut conn = cx.app.pool().acquire().await?;
+    let row = find(&mut conn, &env_id, &key_id).await?;
+    let agent_id = row.agent_id.unwrap_or_default();
+    let used = audit::of_key(&mut conn, &env_id, (&agent_id, &key_id), cx.now()).await?;
+    Ok(Json(Usage { key_id, agent_id, used, last_used_at: row.last_used_at }))
+}
+
+async fn branch_usage(cx: Call, Query(place): Query<Place>) -> Result<Json<BranchUsage>> {
+    let (env_id, key_id) = named(&cx, place).await?;
+    let mut conn = cx.app.pool().acquire().await?;
+    let row = find(&mut conn, &env_id, &key_id).await?;
+    drop(conn);
+    let agent_id = row.agent_id.unwrap_or_default();
+    let branches: Analytics = branches::of_agent(&cx, &env_id, &agent_id).await?;
+    Ok(Json(BranchUsage { key_id, agent_id, branches }))
+}
+
+/// The environment that is meant, and the key in the path.
+async fn named(cx: &Call, place: Place) -> Result<(EnvId, KeyId)> {
+    Ok((environment(cx, place.env_id).await?, cx.id("key_id")?))
+}
+
+/// The same, of a key that is there.
+async fn known(cx: &Call, place: Place) -> Result<(EnvId, KeyId)> {
+    let (env_id, key_id) = named(cx, place).await?;
+    let mut conn = cx.app.pool().acquire().await?;
+    find(&mut conn, &env_id, &key_id).await?;
+    Ok((env_id, key_id))
+}
+
+/// The key of an agent; another key is none.
+async fn find(conn: &mut PgConnection, env_id: &EnvId, key_id: &KeyId) -> Result<Row> {
+    let row = store::find(conn, env_id, key_id).await?;
+    row.filter(|row| row.agent_id.is_some()).ok_or(Error::NotFound { kind: "agent key" })
+}
+
+fn reach_of(row: &Row, confined: &Confined, cx: &Call) -> Reach {
+    row.agent_id.as_deref().and_then(|agent_id| Reach::of(agent_id, confined, cx.now())).unwrap_or_default()
+}
+
+/// Whoever confines an agent writes a policy.
+async fn confine(cx: &Call, tx: &mut PgConnection, (env_id, row): (&EnvId, &Row), reach: Reach) -> Result<()> {
+    cx.caller.may(Access::Admin, Some(Scope::PolicyWrite)).map_err(Error::Lacks)?;
+    let grant = reach.granted(row.agent_id.clone().unwrap_or_default(), row.expires_at, cx.now());
+    agent_capabilities::grant_alone(cx, tx, env_id, grant).await
+}

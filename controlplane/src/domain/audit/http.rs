@@ -1,0 +1,113 @@
+//! Requests and answers of the audit trails.
+
+use chrono::Duration;
+use contract::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::store::{self, Filters};
+use super::view::{Detail, Entry};
+use crate::platform::events;
+use crate::platform::http::call::Call;
+use crate::platform::http::dates::{self, End};
+use crate::platform::http::json::{Json, Query};
+use crate::platform::http::page::{Page, Paged};
+use crate::{Error, Result};
+
+/// "`start_date` (default 24 hours ago), `end_date` (default now)".
+const WINDOW: Duration = Duration::hours(24);
+const RANGE_MAX: Duration = Duration::days(90);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct QueriesInput {
+    start_date: Option<String>,
+    end_date: Option<String>,
+    user_id: Option<String>,
+    agent_id: Option<String>,
+    table: Option<String>,
+    cache_hit: Option<bool>,
+    min_duration_ms: Option<f64>,
+    /// With what the dashboard asked for its own pages, which is left out otherwise.
+    #[serde(default)]
+    include_dashboard: bool,
+}
+
+pub async fn queries(cx: Call, Query(input): Query<QueriesInput>, page: Page) -> Result<Paged<Entry>> {
+    let (start, end) = window(cx.now(), input.start_date.as_deref(), input.end_date.as_deref())?;
+    let QueriesInput { user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard, .. } = input;
+    let filters = Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard };
+    let mut conn = cx.app.pool().acquire().await?;
+    let (rows, total) = store::page(&mut conn, &cx.env_id()?, &filters, &page).await?;
+    Ok(page.of(rows, total, |row| (row.at, row.started.query_id.to_string()), Entry::of))
+}
+
+pub async fn query(cx: Call) -> Result<Json<Detail>> {
+    let mut conn = cx.app.pool().acquire().await?;
+    let row = store::find(&mut conn, &cx.env_id()?, &cx.id("query_id")?).await?;
+    Ok(Json(Detail::of(row.ok_or(Error::NotFound { kind: "query" })?)))
+}
+
+/// "each environment's `audit/admin` and `verify-chain` show that whole chain".
+pub async fn admin(cx: Call, page: Page) -> Result<Paged<events::Recorded>> {
+    let mut conn = cx.app.pool().acquire().await?;
+    let (rows, total) = events::page(&mut conn, cx.org_id(), &page).await?;
+    Ok(page.of(rows, total, |event| (event.timestamp, event.event_id.to_string()), |event| event))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ChainMark")]
+pub struct Mark {
+    event_id: contract::EventId,
+    timestamp: Timestamp,
+}
+
+/// What the walk over the chain has found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "ChainVerification")]
+pub enum Verification {
+    Whole {
+        chain_valid: bool,
+        events_verified: i64,
+        first_event: Option<Mark>,
+        last_event: Option<Mark>,
+        verified_at: Timestamp,
+    },
+    Broken {
+        chain_valid: bool,
+        events_verified: i64,
+        break_detected_at: events::Break,
+        verified_at: Timestamp,
+    },
+}
+
+pub async fn verify_chain(cx: Call) -> Result<Json<Verification>> {
+    let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
+    let found = events::heads::verify(&cx.app, &mut tx, cx.org_id()).await?;
+    tx.commit().await?;
+    let mark =
+        |mark: Option<(contract::EventId, Timestamp)>| mark.map(|(event_id, timestamp)| Mark { event_id, timestamp });
+    let (events_verified, verified_at) = (found.events_verified, cx.now());
+    Ok(Json(match found.broken {
+        Some(at) => Verification::Broken { chain_valid: false, events_verified, break_detected_at: at, verified_at },
+        None => Verification::Whole {
+            chain_valid: true,
+            events_verified,
+            first_event: mark(found.first_event),
+            last_event: mark(found.last_event),
+            verified_at,
+        },
+    }))
+}
+
+/// "A start date after the end date, or a range over 90 days, returns 422 `INVALID_DATE_RANGE`."
+pub(super) fn in_range(start: Timestamp, end: Timestamp) -> Result<()> {
+    dates::in_order(start, end, RANGE_MAX, "is longer than 90 days")
+}
+
+fn window(now: Timestamp, start: Option<&str>, end: Option<&str>) -> Result<(Timestamp, Timestamp)> {
+    let end = end.map(|text| dates::moment("end_date", text, End::Last)).transpose()?.unwrap_or(now);
+    let start = start.map(|text| dates::moment("start_date", text, End::Start)).transpose()?.unwrap_or(end - WINDOW);
+    in_range(start, end)?;
+    Ok((start, end))
+}

@@ -1,0 +1,222 @@
+//! SQL of the query audit.
+
+use std::collections::BTreeMap;
+
+use contract::report::{Finished, Started};
+use contract::{EnvId, QueryId, Timestamp};
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::platform::http::page::Page;
+use crate::server::intake::json;
+use crate::{Error, Result};
+
+/// The last stored entry of a log, which stays locked: one report at a time.
+pub async fn sequence(conn: &mut PgConnection, env_id: &EnvId, log: &str) -> Result<u64> {
+    sqlx::query!(
+        "insert into report_logs (env_id, log, sequence) values ($1, $2, 0) on conflict do nothing",
+        env_id.as_str(),
+        log,
+    )
+    .execute(&mut *conn)
+    .await?;
+    let sequence = sqlx::query_scalar!(
+        "select sequence from report_logs where env_id = $1 and log = $2 for update",
+        env_id.as_str(),
+        log,
+    );
+    u64::try_from(sequence.fetch_one(conn).await?).map_err(Error::internal)
+}
+
+pub async fn advance(conn: &mut PgConnection, env_id: &EnvId, log: &str, sequence: u64) -> Result<()> {
+    sqlx::query!(
+        "update report_logs set sequence = $3 where env_id = $1 and log = $2",
+        env_id.as_str(),
+        log,
+        i64::try_from(sequence).map_err(Error::internal)?,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[Started]) -> Result<()> {
+    if started.is_empty() {
+        return Ok(());
+    }
+    let entries = started.iter().map(json).collect::<Result<Vec<_>>>()?;
+    sqlx::query!(
+        "insert into query_starts
+             (env_id, query_id, at, user_id, key_id, agent_id, operation, tables_accessed, by_dashboard, entry)
+         select $1, e ->> 'query_id', (e ->> 'at')::timestamptz, e ->> 'user_id', e ->> 'key_id',
+                e -> 'agent' ->> 'agent_id', e ->> 'operation',
+                array(select jsonb_array_elements_text(e -> 'tables_accessed')),
+                coalesce((e ->> 'by_dashboard')::boolean, false), e
+         from unnest($2::jsonb[]) as e
+         on conflict do nothing",
+        env_id.as_str(),
+        &entries[..],
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// What a query was, that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub operation: String,
+    pub by_dashboard: bool,
+}
+
+/// The queries that ended now. An end without a start is refused by the
+/// schema; a second end of a query is passed over.
+pub async fn insert_ends(
+    conn: &mut PgConnection,
+    env_id: &EnvId,
+    finished: &[Finished],
+) -> Result<BTreeMap<String, Ended>> {
+    if finished.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let entries = finished.iter().map(json).collect::<Result<Vec<_>>>()?;
+    let rows = sqlx::query!(
+        r#"with ended as (
+             insert into query_ends (env_id, query_id, at, cache_hit, execution_time_ms, micro_credits, entry)
+             select $1, e ->> 'query_id', (e ->> 'at')::timestamptz, (e ->> 'cache_hit')::boolean,
+                    (e ->> 'execution_time_ms')::double precision, (e ->> 'micro_credits')::bigint, e
+             from unnest($2::jsonb[]) as e
+             on conflict do nothing
+             returning query_id
+           )
+           select ended.query_id, coalesce(s.operation, 'other') as "operation!", s.by_dashboard
+           from ended join query_starts s on s.env_id = $1 and s.query_id = ended.query_id"#,
+        env_id.as_str(),
+        &entries[..],
+    )
+    .fetch_all(conn)
+    .await?;
+    let ended = |operation, by_dashboard| Ended { operation, by_dashboard };
+    Ok(rows.into_iter().map(|row| (row.query_id, ended(row.operation, row.by_dashboard))).collect())
+}
+
+/// A query: how it began, and how it ended if it has.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub at: Timestamp,
+    pub started: Json<Started>,
+    pub finished: Option<Json<Finished>>,
+}
+
+/// What a list is narrowed to.
+#[derive(Debug, Clone)]
+pub struct Filters {
+    pub start: Timestamp,
+    pub end: Timestamp,
+    pub user_id: Option<String>,
+    pub agent_id: Option<String>,
+    pub table: Option<String>,
+    pub cache_hit: Option<bool>,
+    pub min_duration_ms: Option<f64>,
+    /// Also what the dashboard asked for its own pages.
+    pub include_dashboard: bool,
+}
+
+/// Counting stops here: a total above it is said as this.
+const TOTAL_MAX: i64 = 100_000;
+
+pub async fn page(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters, page: &Page) -> Result<(Vec<Row>, i64)> {
+    let Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard } = filters;
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select s.at, s.entry as "started: Json<Started>", e.entry as "finished?: Json<Finished>"
+           from query_starts s
+           left join query_ends e on e.env_id = s.env_id and e.query_id = s.query_id
+           where s.env_id = $1 and s.at >= $2 and s.at <= $3
+             and ($4::text is null or s.user_id = $4)
+             and ($5::text is null or s.agent_id = $5)
+             and ($6::text is null or lower($6) = any (s.tables_accessed)
+                  or exists (select from unnest(s.tables_accessed) t
+                             where lower(t) = lower($6) or lower(split_part(t, '.', 2)) = lower($6)))
+             and ($7::boolean is null or coalesce(e.cache_hit, false) = $7)
+             and ($8::double precision is null or e.execution_time_ms >= $8)
+             and ($9 or not s.by_dashboard)
+             and ($10::timestamptz is null or (s.at, s.query_id) < ($10, $11))
+           order by s.at desc, s.query_id desc
+           limit $12"#,
+        env_id.as_str(),
+        start,
+        end,
+        user_id.as_deref(),
+        agent_id.as_deref(),
+        table.as_deref(),
+        *cache_hit,
+        *min_duration_ms,
+        *include_dashboard,
+        page.after_time(),
+        page.after_id(),
+        page.fetch(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    Ok((rows, count(conn, env_id, filters).await?))
+}
+
+async fn count(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters) -> Result<i64> {
+    let Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard } = filters;
+    let total = sqlx::query_scalar!(
+        r#"select count(*) as "total!" from (
+             select from query_starts s
+             left join query_ends e on e.env_id = s.env_id and e.query_id = s.query_id
+             where s.env_id = $1 and s.at >= $2 and s.at <= $3
+               and ($4::text is null or s.user_id = $4)
+               and ($5::text is null or s.agent_id = $5)
+               and ($6::text is null or lower($6) = any (s.tables_accessed)
+                    or exists (select from unnest(s.tables_accessed) t
+                               where lower(t) = lower($6) or lower(split_part(t, '.', 2)) = lower($6)))
+               and ($7::boolean is null or coalesce(e.cache_hit, false) = $7)
+               and ($8::double precision is null or e.execution_time_ms >= $8)
+               and ($9 or not s.by_dashboard)
+             limit $10
+           ) as found"#,
+        env_id.as_str(),
+        start,
+        end,
+        user_id.as_deref(),
+        agent_id.as_deref(),
+        table.as_deref(),
+        *cache_hit,
+        *min_duration_ms,
+        *include_dashboard,
+        TOTAL_MAX,
+    );
+    Ok(total.fetch_one(conn).await?)
+}
+
+pub async fn find(conn: &mut PgConnection, env_id: &EnvId, query_id: &QueryId) -> Result<Option<Row>> {
+    Ok(sqlx::query_as!(
+        Row,
+        r#"select s.at, s.entry as "started: Json<Started>", e.entry as "finished?: Json<Finished>"
+           from query_starts s
+           left join query_ends e on e.env_id = s.env_id and e.query_id = s.query_id
+           where s.env_id = $1 and s.query_id = $2"#,
+        env_id.as_str(),
+        query_id.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?)
+}
+
+/// Those of these queries that have ended, as they began and ended.
+pub async fn ended(conn: &mut PgConnection, env_id: &EnvId, query_ids: &[QueryId]) -> Result<Vec<(Started, Finished)>> {
+    let ids: Vec<String> = query_ids.iter().map(ToString::to_string).collect();
+    let rows = sqlx::query!(
+        r#"select s.entry as "started: Json<Started>", e.entry as "finished: Json<Finished>"
+           from query_starts s
+           join query_ends e on e.env_id = s.env_id and e.query_id = s.query_id
+           where s.env_id = $1 and s.query_id = any ($2)"#,
+        env_id.as_str(),
+        &ids,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.started.0, row.finished.0)).collect())
+}

@@ -1,0 +1,53 @@
+//! "Verify email with a token", "resend verification email": whoever has the account has the mailbox.
+//! Signing up sends the first mail; following a link of any other kind proves as much.
+
+use contract::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::domain::accounts::links::{self, Asked, Purpose};
+use crate::domain::accounts::page;
+use crate::platform::http::call::Visit;
+use crate::platform::http::json::{Accepted, Json, JsonOrForm, Query};
+use crate::platform::http::text::Email;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "VerificationResend")]
+#[serde(deny_unknown_fields)]
+pub struct ResendBody {
+    email: Email,
+}
+
+pub async fn resend(visit: Visit, Json(body): Json<ResendBody>) -> Result<Accepted<Asked>> {
+    links::ask(&visit, Purpose::VerifyEmail, body.email).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "VerificationToken")]
+#[serde(deny_unknown_fields)]
+pub struct Token {
+    token: String,
+}
+
+pub async fn show(visit: Visit, Query(link): Query<Token>) -> Result<page::Shown> {
+    page::of(&visit.app, &page::VERIFY_EMAIL, &link.token)
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "VerifiedEmail")]
+pub struct Verified {
+    email: String,
+    verified: bool,
+    verified_at: Timestamp,
+}
+
+pub async fn verify(visit: Visit, JsonOrForm(body): JsonOrForm<Token>) -> Result<Json<Verified>> {
+    let failed = |error| visit.app.limits().after_failed_credential(visit.peer, error);
+    let now = visit.now();
+    let mut tx = visit.begin().await?;
+    let link = links::presented(&mut tx, &body.token, Purpose::VerifyEmail, now).await.map_err(failed)?;
+    links::followed(&mut tx, &link, now).await?;
+    tx.commit().await?;
+    Ok(Json(Verified { email: link.email, verified: true, verified_at: now }))
+}

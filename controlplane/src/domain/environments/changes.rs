@@ -1,0 +1,45 @@
+//! What of an environment changes, and the events that say so.
+
+use contract::EnvId;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+
+use super::store::Row;
+use crate::platform::events::{self, Event, EventType, Origin};
+use crate::{App, Result};
+
+/// Records what differs of the settings, whoever changed it.
+pub async fn announce(
+    app: &App,
+    tx: &mut PgConnection,
+    origin: &(dyn Fn() -> Origin + Send + Sync),
+    before: &Row,
+    after: &Row,
+) -> Result<()> {
+    let (was, is) = events::different(settings(before), settings(after));
+    if is.is_empty() {
+        return Ok(());
+    }
+    let event = Event::new(EventType::EnvironmentUpdated, after.env_id.clone()).before(was).after(is);
+    events::record(app, tx, origin(), event).await
+}
+
+/// Records that it was suspended or resumed.
+pub async fn switched(
+    app: &App,
+    tx: &mut PgConnection,
+    origin: Origin,
+    (env_id, kind): (&EnvId, EventType),
+    (was, is): (&str, &str),
+) -> Result<()> {
+    let event = Event::new(kind, env_id.clone()).before(json!({"status": was})).after(json!({"status": is}));
+    events::record(app, tx, origin, event).await
+}
+
+fn settings(row: &Row) -> Value {
+    json!({
+        "name": row.name, "query_timeout_ms": row.query_timeout_ms,
+        "max_concurrent_queries": row.max_concurrent_queries, "cache_enabled": row.cache_enabled,
+        "heal": row.heal,
+    })
+}

@@ -1,0 +1,388 @@
+//! Requests, answers and handlers of the environments.
+
+use contract::wire::TIMEOUT_MS_MAX;
+use contract::{EnvId, Heal, OrgId, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use super::changes;
+use super::placement::{self, Doors};
+use super::store::{self, Row};
+use crate::domain::tenancy::organizations;
+use crate::platform::events::{self, Event, EventType, Origin};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Created, Json};
+use crate::platform::http::page::{Page, Paged};
+use crate::platform::jobs::queue;
+use crate::platform::resources::{EnvironmentChange, NewEnvironment, Resources};
+use crate::server::jobs::Job;
+use crate::server::kubernetes::environments;
+use crate::{Error, Result};
+
+const CONCURRENT_QUERIES_MAX: i32 = 10_000;
+
+/// An environment as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Environment {
+    env_id: EnvId,
+    id: EnvId,
+    name: String,
+    slug: String,
+    org_id: OrgId,
+    status: String,
+    /// Null until a data plane is placed.
+    connection: Option<Connection>,
+    settings: Settings,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EnvironmentConnection")]
+struct Connection {
+    host: String,
+    port: i32,
+    database: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EnvironmentSettings")]
+struct Settings {
+    query_timeout_ms: i64,
+    max_concurrent_queries: i32,
+    cache_enabled: bool,
+    /// How far a statement that fails may be corrected and run.
+    #[schemars(with = "Heal")]
+    heal: String,
+    test_mode: bool,
+}
+
+impl From<Row> for Environment {
+    fn from(row: Row) -> Self {
+        let connection = row.pg_host.zip(row.pg_port);
+        Self {
+            id: row.env_id.clone(),
+            env_id: row.env_id,
+            name: row.name,
+            connection: connection.map(|(host, port)| Connection { host, port, database: row.slug.clone() }),
+            slug: row.slug,
+            org_id: row.org_id,
+            status: row.status,
+            settings: Settings {
+                query_timeout_ms: row.query_timeout_ms,
+                max_concurrent_queries: row.max_concurrent_queries,
+                cache_enabled: row.cache_enabled,
+                heal: row.heal,
+                test_mode: row.test_mode,
+            },
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "EnvironmentSettingsInput")]
+#[serde(deny_unknown_fields)]
+pub struct SettingsInput {
+    query_timeout_ms: Option<i64>,
+    max_concurrent_queries: Option<i32>,
+    cache_enabled: Option<bool>,
+    heal: Option<Heal>,
+    test_mode: Option<bool>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "EnvironmentCreation")]
+#[serde(deny_unknown_fields)]
+pub struct Creation {
+    name: String,
+    slug: String,
+    #[serde(default)]
+    settings: SettingsInput,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "EnvironmentChange")]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    name: Option<String>,
+    settings: Option<SettingsInput>,
+}
+
+pub async fn list(cx: Call, page: Page) -> Result<Paged<Environment>> {
+    let mut conn = cx.app.pool().acquire().await?;
+    let (rows, total) = store::page(&mut conn, cx.org_id(), &page).await?;
+    Ok(page.of(rows, total, |row| (row.created_at, row.env_id.to_string()), Environment::from))
+}
+
+/// "A duplicate slug returns 409."
+pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Environment>> {
+    let slug = cx.app.slugs().checked(&input.slug)?;
+    let now = cx.now();
+    let env_id = EnvId::fresh(now, cx.app.entropy());
+    let mut row = Row::fresh(env_id, cx.org_id(), &name(&input.name)?, &slug, now);
+    row.test_mode = input.settings.test_mode.unwrap_or(false);
+    apply(&mut row, &input.settings)?;
+    let mut tx = cx.begin().await?;
+    store::serialise(&mut tx, cx.org_id()).await?;
+    let held = store::count(&mut tx, cx.org_id()).await?;
+    if let Some(limit) = cx.limits.max_environments
+        && held >= i64::from(limit)
+    {
+        return Err(Error::TierLimit { tier: cx.tier, quota: "max_environments", limit: u64::from(limit) });
+    }
+    if store::find_by_slug(&mut tx, cx.org_id(), &slug).await?.is_some() {
+        return Err(store::slug_taken(&slug));
+    }
+    is_free(&mut tx, &row).await?;
+    if let Some(resources) = cx.app.resources() {
+        row = made(resources, &mut tx, row).await?;
+    } else {
+        store::insert(&mut tx, &row).await?;
+        queue::enqueue(&cx.app, &mut tx, Job::ProvisionEnvironment { env_id: row.env_id.clone() }, now).await?;
+    }
+    let after = json!({"name": row.name, "slug": row.slug});
+    let event = Event::new(EventType::EnvironmentCreated, row.env_id.clone()).after(after);
+    events::record(&cx.app, &mut tx, &cx, event).await?;
+    tx.commit().await?;
+    Ok(Created(row.into()))
+}
+
+/// People tell environments apart by their names. Who asks has [`store::serialise`].
+async fn is_free(tx: &mut PgConnection, row: &Row) -> Result<()> {
+    if store::has_name(tx, &row.org_id, &row.name, &row.env_id).await? {
+        let message = format!("the organization has an environment named `{}`: give this one another name", row.name);
+        return Err(Error::conflict("name_taken", message));
+    }
+    Ok(())
+}
+
+/// The resource, and its row.
+async fn made(resources: &dyn Resources, tx: &mut PgConnection, row: Row) -> Result<Row> {
+    let organization = organizations::store::find(tx, &row.org_id).await?;
+    let organization = organization
+        .as_ref()
+        .filter(|found| found.removed_at.is_none())
+        .and_then(organizations::store::Organization::place);
+    let new = NewEnvironment {
+        organization: &organization
+            .ok_or_else(|| Error::conflict("no_resource", "the organization is not a Kubernetes resource"))?,
+        slug: &row.slug,
+        name: &row.name,
+        query_timeout_ms: row.query_timeout_ms,
+        max_concurrent_queries: row.max_concurrent_queries,
+        cache_enabled: row.cache_enabled,
+        heal: &row.heal,
+        test_mode: row.test_mode,
+    };
+    let said = resources.create_environment(&new).await?;
+    let row = Row::of(&said, &row.org_id, row.created_at);
+    store::insert_resource(tx, &row, &said).await?;
+    Ok(row)
+}
+
+pub async fn get(cx: Call) -> Result<Json<Environment>> {
+    let mut conn = cx.app.pool().acquire().await?;
+    let row = store::find(&mut conn, cx.org_id(), &cx.env_id()?).await?.ok_or(Error::EnvironmentNotFound)?;
+    Ok(Json(row.into()))
+}
+
+pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment>> {
+    let mut tx = cx.begin().await?;
+    let env_id = cx.env_id()?;
+    if input.name.is_some() {
+        store::serialise(&mut tx, cx.org_id()).await?;
+    }
+    store::serialise_change(&mut tx, &env_id).await?;
+    let before = store::find(&mut tx, cx.org_id(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
+    cx.expected.holds(before.updated_at)?;
+    let mut row = before.clone();
+    if let Some(given) = &input.name {
+        row.name = name(given)?;
+    }
+    if row.name != before.name {
+        is_free(&mut tx, &row).await?;
+    }
+    if let Some(settings) = &input.settings {
+        apply(&mut row, settings)?;
+    }
+    row.updated_at = cx.now();
+    let row = changed(&cx, &mut tx, &before, row, &|| Origin::from(&cx)).await?;
+    tx.commit().await?;
+    Ok(Json(row.into()))
+}
+
+/// The row as it is wished for: of a resource what that says then. Who asks has [`store::serialise_change`].
+pub(in crate::domain) async fn changed(
+    cx: &Call,
+    tx: &mut PgConnection,
+    before: &Row,
+    wished: Row,
+    origin: &(dyn Fn() -> Origin + Send + Sync),
+) -> Result<Row> {
+    let place = store::place(tx, &before.env_id).await?;
+    let row = if let Some((resources, (_, place))) = cx.app.resources().zip(place) {
+        let change = beyond(before, &wished);
+        if change != EnvironmentChange::default() {
+            let said = resources.change_environment(&place, &change).await?;
+            environments::same(&said, &wished)?;
+            store::lock(tx, &before.env_id).await?;
+            store::project(tx, &said, cx.now()).await?;
+        }
+        store::find(tx, cx.org_id(), &before.env_id).await?.ok_or(Error::EnvironmentNotFound)?
+    } else {
+        store::update(tx, &wished).await?;
+        wished
+    };
+    changes::announce(&cx.app, tx, origin, before, &row).await?;
+    Ok(row)
+}
+
+/// What is to be another: a member that is the same already is nobody's to write.
+fn beyond(before: &Row, after: &Row) -> EnvironmentChange {
+    EnvironmentChange {
+        name: (after.name != before.name).then(|| after.name.clone()),
+        query_timeout_ms: (after.query_timeout_ms != before.query_timeout_ms).then_some(after.query_timeout_ms),
+        max_concurrent_queries: (after.max_concurrent_queries != before.max_concurrent_queries)
+            .then_some(after.max_concurrent_queries),
+        cache_enabled: (after.cache_enabled != before.cache_enabled).then_some(after.cache_enabled),
+        heal: (after.heal != before.heal).then(|| after.heal.clone()),
+        suspended: None,
+    }
+}
+
+/// Stands where the caller's key goes: no answer ever holds one.
+const KEY_PLACE: &str = "<API_KEY>";
+
+/// "connection strings for psql, dbt, CLI, SDK".
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ConnectionInfo {
+    env_id: EnvId,
+    id: EnvId,
+    #[serde(flatten)]
+    place: Place,
+    sslmode: &'static str,
+    psql: String,
+    dbt: Dbt,
+    cli: String,
+    sdk: Sdk,
+    /// Null where no tools are served.
+    flight: Option<String>,
+    mcp: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Place {
+    host: String,
+    port: i32,
+    database: String,
+}
+
+/// An output of a dbt profile.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DbtOutput")]
+struct Dbt {
+    r#type: &'static str,
+    host: String,
+    port: i32,
+    user: &'static str,
+    password: &'static str,
+    dbname: String,
+    schema: &'static str,
+    sslmode: &'static str,
+    threads: u8,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SdkSettings")]
+struct Sdk {
+    #[serde(flatten)]
+    place: Place,
+    api_key: &'static str,
+    env_id: EnvId,
+}
+
+/// See [`ConnectionInfo`].
+pub async fn connection_info(cx: Call) -> Result<Json<ConnectionInfo>> {
+    let env_id = cx.env_id()?;
+    let mut conn = cx.app.pool().acquire().await?;
+    let doors = placement::doors(&mut conn, &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
+    let Doors { slug, pg: Some((host, port)), tools } = doors else {
+        return Err(Error::conflict(
+            "provisioning",
+            "the environment has no data plane yet: try again when it is `active`",
+        ));
+    };
+    let is_local = matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1");
+    let sslmode = if is_local { "prefer" } else { "require" };
+    let psql = format!("postgresql://agent:{KEY_PLACE}@{host}:{port}/{slug}?sslmode={sslmode}");
+    let endpoint =
+        |scheme: &str, path: &str| tools.as_ref().map(|(host, port)| format!("{scheme}://{host}:{port}{path}"));
+    let tools_scheme = if is_local { "http" } else { "https" };
+    let (flight, mcp) = (endpoint("grpc", ""), endpoint(tools_scheme, "/mcp"));
+    let place = Place { host, port, database: slug };
+    Ok(Json(ConnectionInfo {
+        id: env_id.clone(),
+        env_id: env_id.clone(),
+        sslmode,
+        cli: format!("psql \"{psql}\""),
+        psql,
+        dbt: Dbt {
+            r#type: "postgres",
+            host: place.host.clone(),
+            port,
+            user: "agent",
+            password: KEY_PLACE,
+            dbname: place.database.clone(),
+            schema: "main",
+            sslmode,
+            threads: 4,
+        },
+        sdk: Sdk { place: place.clone(), api_key: KEY_PLACE, env_id },
+        place,
+        flight,
+        mcp,
+    }))
+}
+
+fn name(given: &str) -> Result<String> {
+    let given = given.trim();
+    if (1..=128).contains(&given.chars().count()) && !given.chars().any(char::is_control) {
+        return Ok(given.to_owned());
+    }
+    Err(Error::invalid("name", "1..128", "`name` is 1 to 128 characters"))
+}
+
+fn apply(row: &mut Row, input: &SettingsInput) -> Result<()> {
+    let SettingsInput { query_timeout_ms, max_concurrent_queries, cache_enabled, heal, test_mode } = input;
+    if let Some(given) = *query_timeout_ms {
+        if !u64::try_from(given).is_ok_and(|given| (1..=TIMEOUT_MS_MAX).contains(&given)) {
+            let message = format!("`query_timeout_ms` is from 1 to {TIMEOUT_MS_MAX}");
+            return Err(Error::invalid("settings.query_timeout_ms", format!("1..{TIMEOUT_MS_MAX}"), message));
+        }
+        row.query_timeout_ms = given;
+    }
+    if let Some(given) = *max_concurrent_queries {
+        if !(1..=CONCURRENT_QUERIES_MAX).contains(&given) {
+            let message = format!("`max_concurrent_queries` is from 1 to {CONCURRENT_QUERIES_MAX}");
+            let constraint = format!("1..{CONCURRENT_QUERIES_MAX}");
+            return Err(Error::invalid("settings.max_concurrent_queries", constraint, message));
+        }
+        row.max_concurrent_queries = given;
+    }
+    row.cache_enabled = cache_enabled.unwrap_or(row.cache_enabled);
+    if let Some(given) = heal {
+        row.heal = given.to_string();
+    }
+    if test_mode.is_some_and(|given| given != row.test_mode) {
+        return Err(Error::invalid(
+            "settings.test_mode",
+            "immutable",
+            "`test_mode` is set when an environment is created",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! The end of an elevation: it ends by every clock that rules on it; here that is said.
+
+use contract::{JitRequestId, Timestamp};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use super::store;
+use crate::platform::events::{self, Event, EventType, Origin};
+use crate::platform::jobs::queue;
+use crate::server::jobs::Job;
+use crate::{App, Result};
+
+/// Plans to say that an elevation is over at `ends`.
+pub async fn announce(app: &App, tx: &mut PgConnection, request_id: &JitRequestId, ends: Timestamp) -> Result<()> {
+    queue::enqueue(app, tx, Job::EndElevation { request_id: request_id.clone() }, ends).await
+}
+
+/// `jit.expired`, unless it was revoked.
+pub async fn say(app: &App, request_id: &JitRequestId) -> Result<()> {
+    let mut tx = app.pool().begin().await?;
+    let Some(expired) = store::expire(&mut tx, request_id, app.now()).await? else {
+        return Ok(());
+    };
+    let origin = Origin { env_id: Some(expired.env_id), ..Origin::system(app, expired.org_id) };
+    let before = json!({
+        "requester_id": expired.requester_id,
+        "requester_email": expired.requester_email,
+        "elevated_role": expired.requested_role,
+        "expires_at": expired.expires_at,
+    });
+    let event = Event::new(EventType::JitExpired, request_id.clone()).before(before);
+    events::record(app, &mut tx, origin, event).await?;
+    tx.commit().await?;
+    Ok(())
+}

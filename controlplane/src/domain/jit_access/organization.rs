@@ -1,0 +1,58 @@
+//! The same requests by the organization's path, as typed clients ask for them: a role, a reason and hours.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::http::{self, Answer, Asking, Wanted};
+use crate::domain::agents::agent_tools::{ListPlace, Place, environment};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Created, Json, Query};
+use crate::platform::http::link::{Address, Linked};
+use crate::platform::http::page::{Page, Paged};
+use crate::{Error, Result};
+
+/// "JIT duration: max 480 minutes".
+const HOURS_MAX: i64 = 8;
+
+/// What is asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "JitRequestInput")]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    target_role: Wanted,
+    reason: String,
+    /// 1 to 8; 1 if absent.
+    #[serde(default = "hour")]
+    duration_hours: i64,
+}
+
+fn hour() -> i64 {
+    1
+}
+
+pub async fn request(cx: Call, Query(place): Query<Place>, Json(input): Json<Input>) -> Result<Created<Answer>> {
+    let Input { target_role, reason, duration_hours } = input;
+    if !(1..=HOURS_MAX).contains(&duration_hours) {
+        let message = format!("`duration_hours` is from 1 to {HOURS_MAX}");
+        return Err(Error::invalid("duration_hours", format!("1..{HOURS_MAX}"), message));
+    }
+    let env_id = environment(&cx, place.env_id).await?;
+    let asking = Asking { requested_role: target_role, reason, duration_minutes: duration_hours * 60 };
+    http::asked(&cx, &env_id, asking).await.map(Created)
+}
+
+/// A bare list of them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct JitRequests(Vec<Answer>);
+
+pub async fn list(
+    cx: Call,
+    address: Address,
+    Query(place): Query<ListPlace>,
+    page: Page,
+) -> Result<Linked<JitRequests>> {
+    let env_id = environment(&cx, place.env_id).await?;
+    let Paged { data, pagination } = http::listed(&cx, &env_id, &page).await?;
+    let next = pagination.cursor.map(|cursor| address.after(&cursor));
+    Ok(Linked { list: JitRequests(data), next })
+}

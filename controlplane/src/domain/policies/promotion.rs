@@ -1,0 +1,86 @@
+//! Standard policies of one environment in another.
+
+use contract::PolicyId;
+use contract::policy::{Policy, Rules};
+use sqlx::PgConnection;
+
+use super::http::{POLICIES_MAX, RULES, told};
+use super::store;
+use crate::domain::promotion::{Action, Change, Promotion};
+use crate::platform::events::{self, Event, EventType};
+use crate::platform::http::call::Call;
+use crate::server::snapshots::load::within_share;
+use crate::{Error, Result};
+
+/// Brings the target to what the source has of the chosen kinds; what is the same is no change.
+pub async fn promote(
+    cx: &Call,
+    tx: &mut PgConnection,
+    promotion: &Promotion,
+    chosen: impl Fn(&Rules) -> bool,
+) -> Result<Vec<Change>> {
+    let target = store::governed(tx, &promotion.to).await?;
+    let mut held = i64::try_from(target.len()).unwrap_or(i64::MAX);
+    let bytes = store::bytes(tx, &promotion.to).await?;
+    let mut changes = Vec::new();
+    for wanted in store::governed(tx, &promotion.from).await?.into_iter().filter(|policy| chosen(&policy.rules)) {
+        let there = target.iter().find(|known| known.name == wanted.name);
+        let change = match there {
+            Some(known) if known.rules == wanted.rules && known.enabled == wanted.enabled => continue,
+            Some(known) if known.rules.type_name() != wanted.rules.type_name() => {
+                let message = format!("the target's policy `{}` is of another type", known.name);
+                return Err(Error::conflict("type_differs", message));
+            }
+            Some(known) => update(cx, tx, promotion, known, &wanted).await?,
+            None => {
+                held += 1;
+                create(cx, tx, promotion, &wanted).await?
+            }
+        };
+        changes.push(change);
+    }
+    if held > POLICIES_MAX {
+        return Err(Error::conflict("too_many", format!("an environment has at most {POLICIES_MAX} policies")));
+    }
+    within_share(RULES, bytes, store::bytes(tx, &promotion.to).await?)?;
+    Ok(changes)
+}
+
+fn change(policy: &Policy, action: Action, policy_id: Option<PolicyId>) -> Change {
+    let kind = match policy.rules {
+        Rules::ColumnMasking(_) => "masking_rules",
+        Rules::RowLevelSecurity(_) => "rls_filters",
+    };
+    Change { kind, name: policy.name.clone(), action, policy_id }
+}
+
+async fn create(cx: &Call, tx: &mut PgConnection, promotion: &Promotion, wanted: &Policy) -> Result<Change> {
+    if promotion.dry_run {
+        return Ok(change(wanted, Action::Create, None));
+    }
+    let now = cx.now();
+    let policy_id = PolicyId::fresh(now, cx.app.entropy());
+    let policy = Policy { policy_id: policy_id.clone(), created_at: now, updated_at: now, ..wanted.clone() };
+    store::insert(tx, &promotion.to, &policy).await?;
+    let event = Event::new(EventType::PolicyCreated, policy_id.clone()).after(told(&policy));
+    events::record(&cx.app, tx, promotion.origin(cx), event).await?;
+    Ok(change(wanted, Action::Create, Some(policy_id)))
+}
+
+async fn update(
+    cx: &Call,
+    tx: &mut PgConnection,
+    promotion: &Promotion,
+    known: &Policy,
+    wanted: &Policy,
+) -> Result<Change> {
+    let changed = change(wanted, Action::Update, Some(known.policy_id.clone()));
+    if promotion.dry_run {
+        return Ok(changed);
+    }
+    let policy = Policy { enabled: wanted.enabled, rules: wanted.rules.clone(), updated_at: cx.now(), ..known.clone() };
+    store::update(tx, &policy).await?;
+    let event = Event::new(EventType::PolicyUpdated, policy.policy_id.clone()).before(told(known)).after(told(&policy));
+    events::record(&cx.app, tx, promotion.origin(cx), event).await?;
+    Ok(changed)
+}

@@ -1,0 +1,276 @@
+//! One query to one data plane and its answer back, as a stream. Where that breaks, ours breaks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use contract::body::Problem;
+use contract::caller::Credential;
+use contract::policy::abac::Origin;
+use contract::wire::{self, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who, header};
+use contract::{Code, EnvId, RequestId};
+use http_body_util::{BodyExt, Collected, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls_pki_types::ServerName;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::domain::environments::placement;
+use crate::platform::dataplane_client::breaker::Breaker;
+use crate::platform::dataplane_client::connect::Connector;
+use crate::platform::http::call::Call;
+use crate::platform::identity::Current;
+use crate::{App, Error, Result};
+
+/// Beyond the longest time a query may take.
+const PATIENCE: Duration = Duration::from_millis(TIMEOUT_MS_MAX + 15_000);
+const IDLE: Duration = Duration::from_mins(1);
+/// Data planes that connections are kept to.
+const LINES_MAX: u64 = 10_000;
+/// The longest error body that is read.
+const PROBLEM_BYTES_MAX: usize = 64 * 1024;
+/// More than a data plane gives in one record.
+const RECORD_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// What of the data plane's answer goes to the caller.
+const PASSED_ON: [HeaderName; 11] = [
+    CONTENT_TYPE,
+    TRAILER,
+    HeaderName::from_static(header::QUERY_ID),
+    HeaderName::from_static(header::COLUMNS_MASKED),
+    HeaderName::from_static(header::CACHE_HIT),
+    HeaderName::from_static(header::QUERY_HEALED),
+    HeaderName::from_static(header::ROW_COUNT),
+    HeaderName::from_static(header::CREDITS_CONSUMED),
+    HeaderName::from_static(header::REPLAYED),
+    HeaderName::from_static(header::ROWS_WITHHELD),
+    HeaderName::from_static("x-execution-time-ms"),
+];
+
+/// The connections to all data planes, under the control plane's certificate.
+pub struct DataPlanes {
+    identity: Arc<Current>,
+    lines: moka::sync::Cache<EnvId, Arc<Line>>,
+}
+
+/// The way to one data plane.
+struct Line {
+    address: Arc<str>,
+    client: Client<Connector, Full<Bytes>>,
+    breaker: Breaker,
+}
+
+impl DataPlanes {
+    /// `identity` holds the control plane's certificate and believes the platform's authority alone.
+    pub fn new(identity: Arc<Current>) -> Self {
+        let lines = moka::sync::Cache::builder().max_capacity(LINES_MAX).time_to_idle(Duration::from_hours(1)).build();
+        Self { identity, lines }
+    }
+
+    /// The line to an environment; a new one when its data plane has moved.
+    fn line(&self, env_id: &EnvId, address: &str) -> Result<Arc<Line>> {
+        if let Some(line) = self.lines.get(env_id).filter(|line| *line.address == *address) {
+            return Ok(line);
+        }
+        let address: Arc<str> = address.into();
+        let name = ServerName::try_from(wire::environment_name(env_id)).map_err(Error::internal)?;
+        let connector = Connector { address: Arc::clone(&address), name, identity: Arc::clone(&self.identity) };
+        let client = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(IDLE)
+            .pool_timer(TokioTimer::new())
+            .build(connector);
+        let line = Arc::new(Line { address, client, breaker: Breaker::default() });
+        self.lines.insert(env_id.clone(), Arc::clone(&line));
+        Ok(line)
+    }
+}
+
+/// A question to a data plane.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    pub env_id: &'a EnvId,
+    /// None where the control plane asks for itself.
+    pub caller: Option<&'a Forwarded>,
+    pub request_id: &'a RequestId,
+    /// The `Idempotency-Key`: sent again with it, a statement that changes something is not run again.
+    pub key: Option<&'a str>,
+}
+
+/// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for the caller.
+pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response> {
+    let caller = caller(cx)?;
+    let env_id = cx.env_id()?;
+    let key = cx.key.as_deref();
+    let asked = Asked { env_id: &env_id, caller: Some(&caller), request_id: &cx.request_id, key };
+    send(&cx.app, &asked, path, body).await
+}
+
+/// The same, where the answer is a record and not a stream.
+pub async fn told<T: DeserializeOwned>(cx: &Call, path: &str, body: &impl Serialize) -> Result<T> {
+    told_of(cx, &cx.env_id()?, path, body).await
+}
+
+/// The same of an environment that the path does not name.
+pub async fn told_of<T: DeserializeOwned>(cx: &Call, env_id: &EnvId, path: &str, body: &impl Serialize) -> Result<T> {
+    let caller = caller(cx)?;
+    let asked = Asked { env_id, caller: Some(&caller), request_id: &cx.request_id, key: None };
+    record(send(&cx.app, &asked, path, body).await?).await
+}
+
+/// The same for the control plane itself.
+pub async fn told_to_us<T: DeserializeOwned>(
+    app: &App,
+    env_id: &EnvId,
+    path: &str,
+    body: &impl Serialize,
+) -> Result<T> {
+    let request_id = RequestId::minted(app.now(), app.entropy());
+    let asked = Asked { env_id, caller: None, request_id: &request_id, key: None };
+    record(send(app, &asked, path, body).await?).await
+}
+
+async fn record<T: DeserializeOwned>(answer: Response) -> Result<T> {
+    let read = Limited::new(answer.into_body(), RECORD_BYTES_MAX).collect().await.map_err(Error::internal)?;
+    serde_json::from_slice(&read.to_bytes()).map_err(Error::internal)
+}
+
+/// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for whom it is asked.
+pub async fn send(app: &App, asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<Response> {
+    let env_id = asked.env_id;
+    let address = {
+        let mut conn = app.pool().acquire().await?;
+        placement::internal_address(&mut conn, env_id).await?
+    };
+    let line = app.data_planes()?.line(env_id, &address)?;
+    line.breaker.try_pass(app.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;
+    let request = request(asked, path, body)?;
+    match tokio::time::timeout(PATIENCE, ask(&line.client, request)).await {
+        Ok(Ok(answer)) => {
+            line.breaker.succeeded();
+            passed_on(answer).await
+        }
+        Ok(Err(error)) => {
+            line.breaker.failed(app.now());
+            tracing::warn!(env.id = %env_id, error = %chain(&error), "a data plane did not answer");
+            Err(Error::ProxyUnreachable)
+        }
+        Err(_) => {
+            line.breaker.failed(app.now());
+            tracing::warn!(env.id = %env_id, "a data plane did not answer in time");
+            Err(Error::ProxyUnreachable)
+        }
+    }
+}
+
+/// How long to wait before each further attempt to connect. The network learns late who has taken over.
+const AGAIN_AFTER: [Duration; 3] = [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(250)];
+
+/// Again where no connection came about: nothing was asked yet, and whoever was about to leave may have a successor at
+/// the same address.
+async fn ask(
+    client: &Client<Connector, Full<Bytes>>,
+    request: hyper::Request<Full<Bytes>>,
+) -> Result<hyper::Response<Incoming>, hyper_util::client::legacy::Error> {
+    for wait in AGAIN_AFTER {
+        match client.request(request.clone()).await {
+            Err(error) if error.is_connect() => tokio::time::sleep(wait).await,
+            answer => return answer,
+        }
+    }
+    client.request(request).await
+}
+
+/// As whom the data plane looks the caller up.
+pub fn caller(cx: &Call) -> Result<Forwarded> {
+    let origin = cx.in_browser.then_some(Origin::Dashboard);
+    Ok(Forwarded { who: who(cx)?, peer: Some(cx.peer), origin, by_dashboard: cx.by_dashboard })
+}
+
+fn who(cx: &Call) -> Result<Who> {
+    match (&cx.caller.credential, &cx.caller.user_id) {
+        (Credential::Key { key_id, .. }, _) => Ok(Who::Key { key_id: key_id.clone() }),
+        (Credential::Session { session_id }, Some(user_id)) => {
+            Ok(Who::Session { user_id: user_id.clone(), session_id: session_id.clone() })
+        }
+        (Credential::Session { .. }, None) => Err(Error::Refused(Code::InvalidToken)),
+    }
+}
+
+fn request(asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<hyper::Request<Full<Bytes>>> {
+    let Asked { env_id, caller, request_id, key } = asked;
+    let mut request =
+        hyper::Request::post(format!("https://{}/v1/environments/{env_id}/{path}", wire::environment_name(env_id)))
+            .header(CONTENT_TYPE, "application/json")
+            .header(TE, "trailers")
+            .header(header::REQUEST_ID, request_id.as_str())
+            .body(Full::from(serde_json::to_vec(body).map_err(Error::internal)?))
+            .map_err(Error::internal)?;
+    if let Some(caller) = caller {
+        let caller = serde_json::to_string(caller).map_err(Error::internal)?;
+        request.headers_mut().insert(header::CALLER, HeaderValue::try_from(caller).map_err(Error::internal)?);
+    }
+    if let Some(key) = key {
+        let key = HeaderValue::from_str(key).map_err(Error::internal)?;
+        request.headers_mut().insert(header::IDEMPOTENCY_KEY, key);
+    }
+    telemetry::here().write(request.headers_mut());
+    Ok(request)
+}
+
+async fn passed_on(answer: hyper::Response<Incoming>) -> Result<Response> {
+    let (head, body) = answer.into_parts();
+    if !head.status.is_success() {
+        return Err(Error::FromDataPlane(Box::new(problem(head.status.as_u16(), &head.headers, body).await)));
+    }
+    let mut response = Response::new(Body::new(body));
+    *response.status_mut() = head.status;
+    for name in PASSED_ON {
+        for value in head.headers.get_all(&name) {
+            response.headers_mut().append(name.clone(), value.clone());
+        }
+    }
+    Ok(response)
+}
+
+/// Body 2 of a data plane.
+#[derive(Deserialize)]
+struct Machine {
+    error: MachineError,
+}
+
+#[derive(Deserialize)]
+struct MachineError {
+    code: String,
+    message: String,
+    #[serde(default)]
+    details: Map<String, Value>,
+}
+
+/// The row of the code table that a data plane's answer names. What names none is an answer that
+/// no data plane of ours gives.
+async fn problem(status: u16, headers: &HeaderMap, body: Incoming) -> Problem {
+    let bytes = Limited::new(body, PROBLEM_BYTES_MAX).collect().await.map(Collected::to_bytes).unwrap_or_default();
+    let Ok(Machine { error }) = serde_json::from_slice(&bytes) else {
+        return unreadable(status);
+    };
+    let sqlstate = error.details.get("sqlstate").and_then(Value::as_str);
+    let Some(code) = Code::told(&error.code, status, sqlstate) else {
+        return unreadable(status);
+    };
+    let retry_after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    Problem { code, message: error.message, details: error.details, retry_after_s: retry_after }
+}
+
+fn unreadable(status: u16) -> Problem {
+    tracing::warn!(http.status = status, "a data plane answered with an error that cannot be read");
+    Problem::new(Code::ProxyUnreachable, "the data plane gave an answer that cannot be read")
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {}", chain(source)))
+}

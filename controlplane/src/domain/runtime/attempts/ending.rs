@@ -1,0 +1,81 @@
+//! The end of an attempt, and what it makes of the task: in one place, whoever brings it about.
+
+use contract::Timestamp;
+use serde_json::json;
+use sqlx::PgConnection;
+
+use super::{Attempt, AttemptStatus, store};
+use crate::domain::runtime::events::{self, About};
+use crate::domain::runtime::recovery::{self, FailureKind};
+use crate::domain::runtime::tasks::{self, Task, TaskStatus};
+use crate::{App, Result};
+
+#[derive(Debug)]
+pub struct Ending {
+    pub status: AttemptStatus,
+    pub kind: Option<FailureKind>,
+    /// The kind was not said but concluded.
+    pub derived: bool,
+    pub reason: Option<String>,
+}
+
+/// Ends the attempt and moves its task on; both are locked.
+pub async fn end(
+    app: &App,
+    tx: &mut PgConnection,
+    task: &mut Task,
+    mut attempt: Attempt,
+    ending: Ending,
+    who: &str,
+    now: Timestamp,
+) -> Result<Attempt> {
+    attempt.turn(ending.status, now)?;
+    (attempt.failure_kind, attempt.failure_reason) = (ending.kind, ending.reason);
+    store::save(tx, &mut attempt, now).await?;
+    let payload = json!({
+        "action": attempt.status,
+        "agent_id": attempt.agent_id,
+        "failure_kind": attempt.failure_kind,
+        "failure_reason": attempt.failure_reason,
+        "derived": ending.derived,
+    });
+    events::append(app, tx, About::attempt(&attempt), "attempt_lifecycle", payload, who, now).await?;
+    match attempt.status {
+        AttemptStatus::Succeeded => task.turn(TaskStatus::Completed, now)?,
+        AttemptStatus::Failed | AttemptStatus::TimedOut => {
+            // Nobody has tried: the task stays as it is.
+            if attempt.failure_kind == Some(FailureKind::ClaimTimeout) {
+                return Ok(attempt);
+            }
+            recovery::plan(app, tx, task, &attempt, ending.derived, now).await?;
+        }
+        AttemptStatus::Pending | AttemptStatus::Running | AttemptStatus::Cancelled => {}
+    }
+    settle(app, tx, task, who, now).await?;
+    Ok(attempt)
+}
+
+/// Stores a task whose state has changed, and says so.
+pub async fn settle(app: &App, tx: &mut PgConnection, task: &mut Task, who: &str, now: Timestamp) -> Result<()> {
+    settle_as(app, tx, task, "retry_scheduled", who, now).await
+}
+
+/// The same; says of a task that is pending why it is.
+pub async fn settle_as(
+    app: &App,
+    tx: &mut PgConnection,
+    task: &mut Task,
+    pending: &str,
+    who: &str,
+    now: Timestamp,
+) -> Result<()> {
+    tasks::save(tx, task, now).await?;
+    let pending = if task.blocked_reason.is_some() { "blocked" } else { pending };
+    let payload = json!({
+        "action": if task.status == TaskStatus::Pending { json!(pending) } else { json!(task.status) },
+        "retry_count": task.retry_count,
+        "not_before": task.not_before,
+        "reason": task.failure_reason.as_ref().or(task.cancel_reason.as_ref()).or(task.blocked_reason.as_ref()),
+    });
+    events::append(app, tx, About::task(task), "task_lifecycle", payload, who, now).await
+}

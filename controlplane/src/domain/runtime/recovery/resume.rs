@@ -1,0 +1,37 @@
+//! What a person's yes to the review of a recovery makes of its task: "approve: pipeline resumes".
+//! After a no it stays as it is: blocked, or failed.
+
+use contract::Timestamp;
+use sqlx::PgConnection;
+
+use super::{FailureKind, Level, plan};
+use crate::domain::runtime::attempts::{self, Attempt};
+use crate::domain::runtime::reviews::Review;
+use crate::domain::runtime::tasks::{Task, TaskStatus};
+use crate::{App, Result};
+
+/// The task, which is locked, may be tried at once, if it is this person that it waited for.
+pub async fn resume(
+    app: &App,
+    tx: &mut PgConnection,
+    task: &mut Task,
+    attempt: &Attempt,
+    review: &Review,
+    who: &str,
+    now: Timestamp,
+) -> Result<()> {
+    if task.status != TaskStatus::Pending || task.blocked_reason.is_none() {
+        return Ok(());
+    }
+    let mut recovery = plan::begin(app, task, attempt, attempt.failure_kind.unwrap_or(FailureKind::Other), now);
+    recovery.level = Some(Level::L1);
+    recovery.trigger_event = Some("review_lifecycle".to_owned());
+    recovery.review_id = Some(review.id.clone());
+    who.clone_into(&mut recovery.executed_by);
+    let reason = review.reviewer_notes.as_deref().unwrap_or("a person has approved it");
+    task.next_attempt_hint = Some(plan::hint(&recovery, None, reason));
+    recovery.new_attempt_hint.clone_from(&task.next_attempt_hint);
+    (task.blocked_reason, task.not_before) = (None, None);
+    attempts::settle_as(app, tx, task, "recovery", who, now).await?;
+    plan::finish(app, tx, recovery, task, attempt, now).await.map(|_| ())
+}

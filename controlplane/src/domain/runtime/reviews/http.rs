@@ -1,0 +1,99 @@
+//! Asking for reviews, and listing them.
+
+use contract::Timestamp;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::subject::{self, Named};
+use super::{EntityType, Request, ReviewStatus, Shown, Urgency, request, store};
+use crate::domain::runtime::listing::{Listed, Listing, Records};
+use crate::domain::runtime::{actor, clock, fields, people};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, Query};
+use crate::{Error, Result};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ReviewCreation")]
+#[serde(deny_unknown_fields)]
+pub struct Creation {
+    entity_type: Option<EntityType>,
+    entity_id: Option<String>,
+    project_id: Option<String>,
+    artifact_id: Option<String>,
+    attempt_id: Option<String>,
+    gate_predicate_id: Option<String>,
+    reason: Option<String>,
+    urgency: Option<Urgency>,
+    assigned_to: Option<String>,
+    due_at: Option<Timestamp>,
+    requested_by: Option<String>,
+    #[serde(default)]
+    evidence_bundle: fields::Object,
+}
+
+/// "Requests a review."
+pub async fn create(cx: Call, Json(creation): Json<Creation>) -> Result<Json<Shown>> {
+    let reason = fields::maybe_prose("reason", creation.reason.as_deref())?;
+    let evidence_bundle = fields::object("evidence_bundle", creation.evidence_bundle)?;
+    let requested_by = fields::maybe_name("requested_by", creation.requested_by.as_deref())?;
+    let assigned_to = people::assignee("assigned_to", creation.assigned_to.as_deref().unwrap_or(people::PM))?;
+    let mut tx = cx.begin().await?;
+    let now = clock::now(&mut tx).await?;
+    to_come("due_at", creation.due_at, now)?;
+    let named = Named {
+        entity_type: creation.entity_type,
+        entity_id: creation.entity_id,
+        project_id: creation.project_id,
+        artifact_id: creation.artifact_id,
+        attempt_id: creation.attempt_id,
+        gate_predicate_id: creation.gate_predicate_id,
+    };
+    let subject = subject::of(&cx, &mut tx, &named).await?;
+    let review = Request {
+        org_id: cx.org_id().as_str(),
+        project_id: &subject.project_id,
+        entity_type: subject.entity_type,
+        entity_id: &subject.entity_id,
+        task_id: subject.task_id.as_deref(),
+        attempt_id: subject.attempt_id.as_deref(),
+        artifact_id: subject.artifact_id.as_deref(),
+        gate_evaluation_id: None,
+        gate_predicate_id: named.gate_predicate_id.as_deref(),
+        reason: reason.unwrap_or_else(|| "a review was requested".to_owned()),
+        urgency: creation.urgency.unwrap_or(Urgency::Medium),
+        assigned_to,
+        evidence_bundle,
+        requested_by: requested_by.unwrap_or_else(|| actor::of(&cx.caller)),
+        due_at: creation.due_at,
+    };
+    let review = request(&cx.app, &mut tx, review, now).await?;
+    tx.commit().await?;
+    Ok(Json(review.into()))
+}
+
+/// A time that is given is one to come.
+pub fn to_come(field: &'static str, given: Option<Timestamp>, now: Timestamp) -> Result<()> {
+    let refused = || Error::invalid(field, "future", format!("`{field}` is a time to come"));
+    if given.is_none_or(|given| given > now) { Ok(()) } else { Err(refused()) }
+}
+
+/// "Query `task_id`, `status`, `limit` (default 50, max 200); also filters by project, role,
+/// urgency."
+pub async fn list(cx: Call, Query(filter): Query<store::Filter>, Records(listing): Records) -> Result<Listed<Shown>> {
+    listed(&cx, &filter, &listing).await
+}
+
+/// What nobody has looked at yet.
+pub async fn pending(
+    cx: Call,
+    Query(filter): Query<store::Filter>,
+    Records(listing): Records,
+) -> Result<Listed<Shown>> {
+    listed(&cx, &store::Filter { status: Some(ReviewStatus::Pending), ..filter }, &listing).await
+}
+
+async fn listed(cx: &Call, filter: &store::Filter, listing: &Listing) -> Result<Listed<Shown>> {
+    let mut conn = cx.app.pool().acquire().await?;
+    let (rows, total) = store::page(&mut conn, cx.org_id(), filter, listing).await?;
+    Ok(listing.answer(rows, total, |row| (row.created_at, row.id.clone()), Shown::from))
+}

@@ -1,0 +1,241 @@
+//! The moves of a review: approve, reject, defer, and `resolve`, which is each of them and
+//! `blocked`: rejected, and the release blocked.
+//!
+//! "PUT /v2/reviews/:id/resolve; POST …/approve: optional notes; …/reject: mandatory reason;
+//! …/defer: new deadline."
+
+use contract::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+
+use super::http::to_come;
+use super::{EntityType, Review, ReviewStatus, Shown, say, store};
+use crate::domain::runtime::notifications::{self, Notification};
+use crate::domain::runtime::people::{self, Made};
+use crate::domain::runtime::releases::{self, Release, ReleaseOutcome};
+use crate::domain::runtime::tasks::Task;
+use crate::domain::runtime::{attempts, clock, fields, recovery};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, MaybeJson};
+use crate::{Error, Result};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "ReviewOutcome")]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Approved,
+    Rejected,
+    Blocked,
+    Deferred,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ReviewResolution")]
+#[serde(deny_unknown_fields)]
+pub struct Resolution {
+    outcome: Outcome,
+    decided_by: Option<String>,
+    expected_version: Option<i32>,
+    resolution_reason: Option<String>,
+    /// When a deferred review is due.
+    until: Option<Timestamp>,
+    #[serde(default)]
+    evidence_bundle: fields::Object,
+    policy_version: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "ReviewApproval")]
+#[serde(deny_unknown_fields)]
+pub struct Approval {
+    notes: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ReviewRejection")]
+#[serde(deny_unknown_fields)]
+pub struct Rejection {
+    reason: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ReviewDeferral")]
+#[serde(deny_unknown_fields)]
+pub struct Deferral {
+    until: Timestamp,
+    reason: Option<String>,
+}
+
+/// A decision, however it was said.
+struct Decision {
+    outcome: Outcome,
+    reason: Option<String>,
+    notes: Option<String>,
+    until: Option<Timestamp>,
+    expected_version: Option<i32>,
+    evidence_bundle: Value,
+    policy_version: Option<String>,
+}
+
+impl Decision {
+    fn plain(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            reason: None,
+            notes: None,
+            until: None,
+            expected_version: None,
+            evidence_bundle: json!({}),
+            policy_version: None,
+        }
+    }
+}
+
+pub async fn resolve(cx: Call, Json(resolution): Json<Resolution>) -> Result<Json<Shown>> {
+    let decision = Decision {
+        outcome: resolution.outcome,
+        reason: fields::maybe_prose("resolution_reason", resolution.resolution_reason.as_deref())?,
+        notes: None,
+        until: resolution.until,
+        expected_version: resolution.expected_version,
+        evidence_bundle: fields::object("evidence_bundle", resolution.evidence_bundle)?,
+        policy_version: fields::maybe_name("policy_version", resolution.policy_version.as_deref())?,
+    };
+    if resolution.decided_by.is_some_and(|by| !is_caller(&cx, &by)) {
+        return Err(Error::invalid("decided_by", "caller", "`decided_by` is whoever asks: nobody decides for others"));
+    }
+    decide(&cx, decision).await.map(Json)
+}
+
+/// The caller's user id, as records name it or bare, or their e-mail.
+fn is_caller(cx: &Call, given: &str) -> bool {
+    let user = cx.caller.user_id.as_ref().map(contract::UserId::as_str);
+    let bare = given.strip_prefix("user:").unwrap_or(given);
+    user == Some(bare) || cx.caller.email.as_deref() == Some(given)
+}
+
+pub async fn approve(cx: Call, MaybeJson(approval): MaybeJson<Approval>) -> Result<Json<Shown>> {
+    let notes = fields::maybe_prose("notes", approval.notes.as_deref())?;
+    decide(&cx, Decision { notes, ..Decision::plain(Outcome::Approved) }).await.map(Json)
+}
+
+pub async fn reject(cx: Call, Json(rejection): Json<Rejection>) -> Result<Json<Shown>> {
+    let reason = Some(fields::prose("reason", &rejection.reason)?);
+    decide(&cx, Decision { reason, ..Decision::plain(Outcome::Rejected) }).await.map(Json)
+}
+
+pub async fn defer(cx: Call, Json(deferral): Json<Deferral>) -> Result<Json<Shown>> {
+    let reason = fields::maybe_prose("reason", deferral.reason.as_deref())?;
+    decide(&cx, Decision { reason, until: Some(deferral.until), ..Decision::plain(Outcome::Deferred) }).await.map(Json)
+}
+
+async fn decide(cx: &Call, decision: Decision) -> Result<Shown> {
+    let who = people::person(cx)?;
+    let mut tx = cx.begin().await?;
+    let (mut review, task) = super::lock(cx, &mut tx, &cx.id::<String>("review_id")?).await?;
+    people::assigned(cx, &review.assigned_to)?;
+    if decision.expected_version.is_some_and(|version| version != review.version) {
+        let known = [("version".to_owned(), json!(review.version))].into_iter().collect();
+        let message = "the review has changed since".to_owned();
+        return Err(Error::Standing { reason: "version_conflict", message, known });
+    }
+    let now = clock::now(&mut tx).await?;
+    review.turn(match decision.outcome {
+        Outcome::Approved => ReviewStatus::Approved,
+        Outcome::Rejected | Outcome::Blocked => ReviewStatus::Rejected,
+        Outcome::Deferred => ReviewStatus::Deferred,
+    })?;
+    fits(&decision, now)?;
+    if decision.outcome == Outcome::Approved {
+        let made = Made { task_id: review.task_id.as_deref(), attempt_id: review.attempt_id.as_deref() };
+        people::four_eyes(cx, &mut tx, made).await?;
+    }
+    if decision.outcome == Outcome::Deferred {
+        review.due_at = decision.until;
+    } else {
+        (review.reviewed_by, review.reviewed_at) = (Some(who.clone()), Some(now));
+    }
+    review.resolution_reason.clone_from(&decision.reason);
+    review.reviewer_notes = decision.notes.clone().or(decision.reason.clone()).or(review.reviewer_notes);
+    store::save(&mut tx, &mut review, now).await?;
+    let action = serde_json::to_value(decision.outcome).map_err(Error::internal)?;
+    say(&cx.app, &mut tx, &review, action.as_str().unwrap_or_default(), &who, now).await?;
+    if decision.outcome == Outcome::Approved && review.entity_type == EntityType::Recovery {
+        resume(cx, &mut tx, &review, task, &who, now).await?;
+    }
+    release(cx, &mut tx, &review, decision, &who, now).await?;
+    notify(cx, &mut tx, &review).await?;
+    tx.commit().await?;
+    Ok(review.into())
+}
+
+/// "Pipeline resumes."
+async fn resume(
+    cx: &Call,
+    tx: &mut PgConnection,
+    review: &Review,
+    task: Option<Task>,
+    who: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let (Some(mut task), Some(attempt_id)) = (task, &review.attempt_id) else { return Ok(()) };
+    let attempt = attempts::lock(tx, cx.org_id(), attempt_id).await?;
+    recovery::resume(&cx.app, tx, &mut task, &attempt, review, who, now).await
+}
+
+/// What each outcome has to come with.
+fn fits(decision: &Decision, now: Timestamp) -> Result<()> {
+    let required = |field: &'static str, why: &str| Err(Error::invalid(field, "required", format!("`{field}` {why}")));
+    match decision.outcome {
+        Outcome::Rejected | Outcome::Blocked if decision.reason.is_none() => {
+            required("resolution_reason", "says why it was rejected")
+        }
+        Outcome::Deferred if decision.until.is_none() => required("until", "says until when it is deferred"),
+        Outcome::Deferred => to_come("until", decision.until, now),
+        _ if decision.until.is_some() => Err(Error::invalid("until", "absent", "only a deferred review has `until`")),
+        _ => Ok(()),
+    }
+}
+
+/// "`approved`/`blocked` also write a Release row."
+async fn release(
+    cx: &Call,
+    tx: &mut PgConnection,
+    review: &Review,
+    decision: Decision,
+    who: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let outcome = match decision.outcome {
+        Outcome::Approved => ReleaseOutcome::Approved,
+        Outcome::Blocked => ReleaseOutcome::Blocked,
+        Outcome::Rejected | Outcome::Deferred => return Ok(()),
+    };
+    let gate_id = (review.entity_type == EntityType::Gate).then(|| review.entity_id.clone());
+    let release = Release {
+        review_id: Some(review.id.clone()),
+        artifact_id: review.artifact_id.clone(),
+        artifact_ids: json!(review.artifact_id.iter().collect::<Vec<_>>()),
+        gate_id,
+        evidence_bundle: decision.evidence_bundle,
+        policy_version: decision.policy_version,
+        rationale: review.reviewer_notes.clone(),
+        ..Release::new(&cx.app, cx.org_id(), &review.project_id, outcome, who, now)
+    };
+    releases::insert(tx, &release).await
+}
+
+/// "Gate approved (to client and pm), gate rejected (to pm)."
+async fn notify(cx: &Call, tx: &mut PgConnection, review: &Review) -> Result<()> {
+    let notification = match review.status {
+        ReviewStatus::Approved => Notification::GateApproved,
+        ReviewStatus::Rejected => Notification::GateRejected,
+        _ => return Ok(()),
+    };
+    if review.entity_type != EntityType::Gate {
+        return Ok(());
+    }
+    notifications::send(&cx.app, tx, cx, notification, review).await
+}

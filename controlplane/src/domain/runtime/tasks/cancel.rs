@@ -1,0 +1,57 @@
+//! `POST …/cancel`: "cancels task and active attempts; 409 if terminal".
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::http::Answer;
+use super::{Task, TaskStatus, store};
+use crate::Result;
+use crate::domain::runtime::attempts::{self, AttemptStatus, Ending};
+use crate::domain::runtime::recovery::FailureKind;
+use crate::domain::runtime::{actor, clock, fields};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Json, MaybeJson};
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "TaskCancellation")]
+#[serde(deny_unknown_fields)]
+pub struct Cancellation {
+    reason: Option<String>,
+}
+
+/// The task's own fields stand at the top as well.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CancelledTask")]
+pub struct Closed {
+    #[serde(flatten)]
+    answer: Answer,
+    task: Task,
+    cancelled_attempts: Vec<String>,
+}
+
+pub async fn cancel(cx: Call, MaybeJson(body): MaybeJson<Cancellation>) -> Result<Json<Closed>> {
+    let reason = fields::maybe_prose("reason", body.reason.as_deref())?;
+    let mut tx = cx.begin().await?;
+    let mut task = store::lock(&mut tx, cx.org_id(), &cx.id::<String>("task_id")?).await?;
+    task.open()?;
+    let now = clock::now(&mut tx).await?;
+    let who = actor::of(&cx.caller);
+    task.cancel_reason.clone_from(&reason);
+    task.turn(TaskStatus::Cancelled, now)?;
+    let mut cancelled_attempts = Vec::new();
+    if let Some(attempt) = attempts::lock_active(&mut tx, &task.id).await? {
+        cancelled_attempts.push(attempt.id.clone());
+        let ending = Ending {
+            status: AttemptStatus::Cancelled,
+            kind: Some(FailureKind::CancelledByUser),
+            reason: reason.clone(),
+            derived: false,
+        };
+        attempts::end(&cx.app, &mut tx, &mut task, attempt, ending, &who, now).await?;
+    } else {
+        attempts::settle(&cx.app, &mut tx, &mut task, &who, now).await?;
+    }
+    let answer = Answer::of(&mut tx, task.clone()).await?;
+    tx.commit().await?;
+    Ok(Json(Closed { answer, task, cancelled_attempts }))
+}

@@ -1,0 +1,5 @@
+//! Who uses the platform: organizations, their tenants and their users.
+
+pub mod organizations;
+pub mod tenants;
+pub mod users;

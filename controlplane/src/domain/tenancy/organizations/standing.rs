@@ -1,0 +1,108 @@
+//! Tier and suspension: what only whoever runs the installation changes, by `sluice org`.
+//!
+//! "`suspended` is due to billing or policy violation." A suspended organization is managed as
+//! before, and nobody queries. Where the organization is a resource, the resource says it.
+
+use std::fmt;
+
+use contract::{OrgId, Tier};
+
+use super::{changes, store};
+use crate::platform::events::{self, Origin};
+use crate::{App, Error, Result};
+
+/// What is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Tier(Tier),
+    Suspend,
+    Resume,
+}
+
+/// "Organization: `active`, `pending_payment`, `provisioning`, `suspended`, `cancelled`. Transitions of
+/// organization status: not shown."
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Active,
+    PendingPayment,
+    Provisioning,
+    Suspended,
+    Cancelled,
+}
+
+impl Status {
+    pub const ALL: [Self; 5] =
+        [Self::Active, Self::PendingPayment, Self::Provisioning, Self::Suspended, Self::Cancelled];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::PendingPayment => "pending_payment",
+            Self::Provisioning => "provisioning",
+            Self::Suspended => "suspended",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    /// `None`: not from here. A tier is for whoever has not left.
+    pub const fn after(self, change: Change) -> Option<Self> {
+        match (self, change) {
+            (Self::Cancelled, _) => None,
+            (status, Change::Tier(_)) => Some(status),
+            (Self::Active | Self::PendingPayment | Self::Provisioning, Change::Suspend) => Some(Self::Suspended),
+            (Self::Suspended, Change::Resume) => Some(Self::Active),
+            (Self::Suspended, Change::Suspend) | (_, Change::Resume) => None,
+        }
+    }
+}
+
+/// The organization as it stands after a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    pub org_id: OrgId,
+    pub slug: String,
+    pub tier: String,
+    pub status: String,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): tier {}, {}", self.slug, self.org_id, self.tier, self.status)
+    }
+}
+
+/// Changes the organization of this slug or id, in one transaction with the event that says so.
+pub async fn change(app: &App, organization: &str, change: Change) -> Result<Standing> {
+    let mut tx = app.pool().begin().await?;
+    let org_id = match store::by_slug(&mut tx, organization).await? {
+        Some(org_id) => org_id,
+        None => organization.into(),
+    };
+    let before = store::lock(&mut tx, &org_id).await?;
+    if let Some(place) = before.place() {
+        let message = format!(
+            "the organization is a resource: change spec.tier or spec.suspended of Organization {}/{}",
+            place.namespace, place.name
+        );
+        return Err(Error::conflict("is_resource", message));
+    }
+    let status = Status::parse(&before.status).and_then(|status| status.after(change));
+    let Some(status) = status else {
+        return Err(Error::conflict("status", format!("the organization is {}", before.status)));
+    };
+    let tier = if let Change::Tier(tier) = change { tier.as_str() } else { before.tier.as_str() };
+    let after = store::stand(&mut tx, &org_id, tier, status.as_str(), app.now()).await?;
+    events::intact(app, &mut tx, &org_id).await?;
+    changes::announce(app, &mut tx, &|| origin(app, &org_id), &before, &after).await?;
+    tx.commit().await?;
+    Ok(Standing { org_id: after.org_id, slug: after.slug, tier: after.tier, status: after.status })
+}
+
+/// Whoever has the installation's secrets and its database.
+fn origin(app: &App, org_id: &OrgId) -> Origin {
+    Origin { actor_id: "system:cli".to_owned(), ..Origin::system(app, org_id.clone()) }
+}

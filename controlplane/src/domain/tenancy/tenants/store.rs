@@ -1,0 +1,70 @@
+//! SQL of the tenants.
+
+use contract::{OrgId, Timestamp};
+use sqlx::PgConnection;
+
+use crate::Result;
+use crate::platform::http::page::Page;
+
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub tenant_id: OrgId,
+    pub parent_org_id: OrgId,
+    pub created_at: Timestamp,
+}
+
+pub async fn page(conn: &mut PgConnection, parent: &OrgId, page: &Page) -> Result<(Vec<Row>, i64)> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select tenant_id, parent_org_id, created_at
+         from tenants
+         where parent_org_id = $1 and ($2::timestamptz is null or (created_at, tenant_id) < ($2, $3))
+         order by created_at desc, tenant_id desc
+         limit $4",
+        parent.as_str(),
+        page.after_time(),
+        page.after_id(),
+        page.fetch(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    Ok((rows, count(conn, parent).await?))
+}
+
+pub async fn count(conn: &mut PgConnection, parent: &OrgId) -> Result<i64> {
+    let total =
+        sqlx::query_scalar!(r#"select count(*) as "total!" from tenants where parent_org_id = $1"#, parent.as_str());
+    Ok(total.fetch_one(conn).await?)
+}
+
+pub async fn find(conn: &mut PgConnection, parent: &OrgId, tenant_id: &OrgId) -> Result<Option<Row>> {
+    Ok(sqlx::query_as!(
+        Row,
+        "select tenant_id, parent_org_id, created_at from tenants where parent_org_id = $1 and tenant_id = $2",
+        parent.as_str(),
+        tenant_id.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?)
+}
+
+/// Does the organization stand under another one?
+pub async fn is_tenant(conn: &mut PgConnection, org_id: &OrgId) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"select exists (select from tenants where tenant_id = $1) as "found!""#,
+        org_id.as_str(),
+    );
+    Ok(found.fetch_one(conn).await?)
+}
+
+pub async fn insert(conn: &mut PgConnection, row: &Row) -> Result<()> {
+    sqlx::query!(
+        "insert into tenants (tenant_id, parent_org_id, created_at) values ($1, $2, $3)",
+        row.tenant_id.as_str(),
+        row.parent_org_id.as_str(),
+        row.created_at,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Deliveries as they are made: many at once, each with its own end.
+//!
+//! They have a queue of their own beside `jobs`: jobs run one after another and share one ladder,
+//! while a receiver that hangs must not keep the others waiting. A delivery is claimed under a lock
+//! that ends, so it is made at least once though who claimed it dies.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use telemetry::{Kind, Place};
+use tokio::sync::{Notify, Semaphore};
+
+use super::queue::{self, Claimed, Ended};
+use super::store::{self, Secrets};
+use super::surface::{DeliveryStatus, DeliveryTrigger, Surface, WebhookStatus, WebhookTrigger};
+use crate::platform::egress::client::{Parcel, Receipt};
+use crate::platform::jobs::worker::{hear, listen};
+use crate::{App, Error, Result};
+
+/// Deliveries of this process at once.
+const AT_ONCE: usize = 64;
+/// Time makes retries due without a notification.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Delivers until shutdown; what is on its way then ends by itself, in 10 seconds at most.
+pub async fn work(app: App) {
+    let (room, freed) = (Arc::new(Semaphore::new(AT_ONCE)), Arc::new(Notify::new()));
+    let mut listener = None;
+    while !app.shutdown().is_cancelled() {
+        let claimed = match claim(&app, room.available_permits()).await {
+            Ok(claimed) => claimed,
+            Err(error) => {
+                tracing::warn!(error = %error, "the webhook queue cannot be read");
+                Vec::new()
+            }
+        };
+        let idle = claimed.is_empty();
+        for delivery in claimed {
+            // As many were claimed as there was room for, and nobody else takes any.
+            let Ok(place) = Arc::clone(&room).try_acquire_owned() else { break };
+            let (app, freed) = (app.clone(), Arc::clone(&freed));
+            app.clone().tasks().spawn(async move {
+                deliver(&app, delivery).await;
+                drop(place);
+                freed.notify_one();
+            });
+        }
+        if !idle {
+            continue;
+        }
+        if listener.is_none() {
+            listener = listen(&app, "webhook_deliveries").await;
+        }
+        tokio::select! {
+            () = app.shutdown().cancelled() => break,
+            () = tokio::time::sleep(POLL) => {}
+            () = freed.notified() => {}
+            heard = hear(listener.as_mut()) => if heard.is_err() { listener = None },
+        }
+    }
+}
+
+/// Makes every delivery that is due now, and says how many attempts that took.
+pub async fn run_due(app: &App) -> Result<usize> {
+    let mut count = 0;
+    loop {
+        let claimed = claim(app, AT_ONCE).await?;
+        if claimed.is_empty() {
+            return Ok(count);
+        }
+        count += claimed.len();
+        futures::future::join_all(claimed.into_iter().map(|delivery| deliver(app, delivery))).await;
+    }
+}
+
+async fn claim(app: &App, most: usize) -> Result<Vec<Claimed>> {
+    if most == 0 {
+        return Ok(Vec::new());
+    }
+    queue::claim(app, i64::try_from(most).unwrap_or(i64::MAX)).await
+}
+
+async fn deliver(app: &App, delivery: Claimed) {
+    if let Err(error) = attempt(app, &delivery).await {
+        let error = error.with_sources();
+        tracing::warn!(webhook.id = %delivery.webhook_id, delivery.id = %delivery.delivery_id, error, "not delivered");
+    }
+}
+
+/// No connection is held while the receiver thinks.
+async fn attempt(app: &App, claimed: &Claimed) -> Result<()> {
+    let surface = Surface::parse(&claimed.surface).ok_or_else(|| Error::internal("an unknown surface"))?;
+    let mut conn = app.pool().acquire().await?;
+    let secrets = store::secrets(app, &mut conn, &claimed.webhook_id).await?;
+    drop(conn);
+    // Deleted since.
+    let Some(secrets) = secrets else { return Ok(()) };
+    let recorded = Place::of(claimed.traceparent.as_deref(), claimed.tracestate.as_deref());
+    let mut span = app.tracer().follow("webhook", Kind::Client, &recorded);
+    let receipt = app.courier().bring(parcel(app, claimed, &secrets, span.place().clone())).await;
+    span.tell("sluice.event.type", claimed.event_type.clone());
+    span.tell("http.request.resend_count", i64::from(claimed.attempts) - 1);
+    match receipt.status {
+        Some(status) => span.tell("http.response.status_code", i64::from(status)),
+        None => span.failed("unreachable"),
+    }
+    drop(span);
+    settle(app, claimed, surface, &receipt).await
+}
+
+fn parcel<'a>(app: &App, claimed: &'a Claimed, secrets: &'a Secrets, place: Place) -> Parcel<'a> {
+    Parcel {
+        url: &claimed.url,
+        secrets,
+        event_id: &claimed.event_id,
+        event_type: &claimed.event_type,
+        body: claimed.body.clone(),
+        attempt: claimed.attempts,
+        now: app.now(),
+        place,
+    }
+}
+
+/// The webhook's row first, as everybody who writes both does.
+async fn settle(app: &App, claimed: &Claimed, surface: Surface, receipt: &Receipt) -> Result<()> {
+    let now = app.now();
+    let ended = ended(claimed, surface, receipt, now)?;
+    let gives_up = ended.status == DeliveryStatus::Failed && surface.fails_whole();
+    let status = gives_up.then(|| WebhookStatus::Active.after(WebhookTrigger::RetriesExhausted));
+    let mut tx = app.pool().begin().await?;
+    store::attempted(&mut tx, &claimed.webhook_id, (receipt.accepted(), receipt.status), status, now).await?;
+    if !queue::settle(&mut tx, claimed, &ended, now).await? {
+        return Ok(());
+    }
+    if gives_up {
+        queue::give_up(&mut tx, &claimed.webhook_id).await?;
+        tracing::warn!(webhook.id = %claimed.webhook_id, "a webhook has failed: its retries are used up");
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+fn ended(claimed: &Claimed, surface: Surface, receipt: &Receipt, now: contract::Timestamp) -> Result<Ended> {
+    let wait = surface.wait_after(claimed.attempts);
+    let trigger = match (receipt.accepted(), wait) {
+        (true, _) => Some(DeliveryTrigger::Accepted),
+        (false, None) => Some(DeliveryTrigger::Exhausted),
+        (false, Some(_)) => None,
+    };
+    let pending = DeliveryStatus::Pending;
+    let status = trigger.map_or(Some(pending), |trigger| pending.after(trigger));
+    Ok(Ended {
+        status: status.ok_or_else(|| Error::internal("a delivery cannot go there"))?,
+        next_attempt_at: wait.filter(|_| !receipt.accepted()).map(|wait| now + wait),
+        status_code: receipt.status,
+        error: receipt.error,
+    })
+}

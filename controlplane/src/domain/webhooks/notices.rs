@@ -1,0 +1,155 @@
+//! The second surface: "POST /v1/webhooks (body `url`, `secret`, `events`, `description`), GET
+//! /v1/webhooks, DELETE /v1/webhooks/{`webhook_id`}, GET /v1/webhooks/deliveries?status=failed, POST
+//! /v1/webhooks/deliveries/{`event_id`}/replay. Response bodies of these: not shown."
+//!
+//! The secret is the caller's own and is never answered. `trigger.fired` carries what agents have stored and asked: a key
+//! subscribes to it that may read that itself.
+
+use contract::{Access, DeliveryId, EventId, Redacted, Scope, Timestamp, WebhookId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::http::{self, Answer, Deletion};
+use super::queue::{self, Delivery};
+use super::store::Of;
+use super::surface::{DeliveryStatus, DeliveryTrigger, Surface};
+use crate::platform::http::call::Call;
+use crate::platform::http::json::{Accepted, Created, Json, Query};
+use crate::platform::http::page::{Page, Paged};
+use crate::{Error, Result};
+
+/// A secret of less can be guessed from one signed body.
+const SECRET_CHARACTERS: std::ops::RangeInclusive<usize> = 24..=128;
+const SURFACE: Surface = Surface::Notices;
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NoticeWebhookCreation")]
+#[serde(deny_unknown_fields)]
+pub struct Creation {
+    url: String,
+    secret: String,
+    events: Vec<String>,
+    description: Option<String>,
+}
+
+pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
+    let Creation { url, secret, events, description } = input;
+    let secret = admitted(secret)?;
+    if events.iter().any(|event| event == "trigger.fired") {
+        for scope in [Scope::Agent, Scope::QueryRead, Scope::AuditRead] {
+            cx.caller.may(Access::Admin, Some(scope)).map_err(Error::Lacks)?;
+        }
+    }
+    let webhook = http::Creation { url, events, description };
+    http::make(&cx, SURFACE, webhook, &secret).await.map(Created)
+}
+
+/// A secret of the caller's own, if it is long enough.
+pub fn admitted(secret: String) -> Result<Redacted<String>> {
+    if SECRET_CHARACTERS.contains(&secret.len()) && secret.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(Redacted::new(secret));
+    }
+    let (least, most) = (SECRET_CHARACTERS.start(), SECRET_CHARACTERS.end());
+    let message = format!("`secret` is {least} to {most} visible ASCII characters");
+    Err(Error::invalid("secret", format!("{least}..{most} visible ASCII characters"), message))
+}
+
+pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
+    http::list_of(&cx, SURFACE, page).await
+}
+
+pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
+    http::remove(&cx, SURFACE).await
+}
+
+/// A row of the delivery log.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WebhookDelivery")]
+pub struct Row {
+    id: DeliveryId,
+    delivery_id: DeliveryId,
+    webhook_id: WebhookId,
+    event_id: EventId,
+    event_type: String,
+    status: String,
+    attempts: i32,
+    /// Null when none is to come.
+    next_attempt_at: Option<Timestamp>,
+    last_attempt_at: Option<Timestamp>,
+    last_status_code: Option<i32>,
+    last_error: Option<String>,
+    delivered_at: Option<Timestamp>,
+    created_at: Timestamp,
+}
+
+impl From<Delivery> for Row {
+    fn from(delivery: Delivery) -> Self {
+        let waits = delivery.status == DeliveryStatus::Pending.as_str();
+        Self {
+            id: delivery.delivery_id.clone(),
+            delivery_id: delivery.delivery_id,
+            webhook_id: delivery.webhook_id,
+            event_id: delivery.event_id,
+            event_type: delivery.event_type,
+            next_attempt_at: Some(delivery.next_attempt_at).filter(|_| waits),
+            status: delivery.status,
+            attempts: delivery.attempts,
+            last_attempt_at: delivery.last_attempt_at,
+            last_status_code: delivery.last_status_code,
+            last_error: delivery.last_error,
+            delivered_at: delivery.delivered_at,
+            created_at: delivery.created_at,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Filter {
+    status: Option<String>,
+}
+
+pub async fn deliveries(cx: Call, Query(filter): Query<Filter>, page: Page) -> Result<Paged<Row>> {
+    let status = filter.status.map(|given| {
+        let names = DeliveryStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(", ");
+        let message = format!("`status` is one of {names}");
+        DeliveryStatus::parse(&given).ok_or_else(|| Error::invalid("status", names, message))
+    });
+    let mut conn = cx.app.pool().acquire().await?;
+    let (rows, total) = queue::page(&mut conn, Of(cx.org_id(), SURFACE), status.transpose()?, &page).await?;
+    Ok(page.of(rows, total, |row| (row.created_at, row.delivery_id.to_string()), Row::from))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EventReplay")]
+pub struct Replay {
+    event_id: EventId,
+    id: EventId,
+    status: &'static str,
+    /// Webhooks that are told again.
+    deliveries: Vec<DeliveryId>,
+}
+
+/// "After 6 failures the event is marked failed in the delivery log and can be replayed": to the
+/// webhooks that did not take it, with the same bytes, from the first attempt on.
+pub async fn replay(cx: Call) -> Result<Accepted<Replay>> {
+    let event_id: EventId = cx.id("event_id")?;
+    let mut tx = cx.begin().await?;
+    let found = queue::of_event(&mut tx, Of(cx.org_id(), SURFACE), &event_id).await?;
+    if found.is_empty() {
+        return Err(Error::NotFound { kind: "delivery" });
+    }
+    let moves = |status: &DeliveryStatus| status.after(DeliveryTrigger::Replayed).is_some();
+    let failed: Vec<DeliveryId> =
+        found.into_iter().filter(|(_, status)| status.as_ref().is_some_and(moves)).map(|(id, _)| id).collect();
+    if failed.is_empty() {
+        // before the answer: a delivery that is still locked would be passed over when it is due
+        tx.rollback().await?;
+        return Err(Error::conflict("not_failed", "no delivery of this event has failed: there is nothing to replay"));
+    }
+    for delivery_id in &failed {
+        queue::begin_anew(&mut tx, delivery_id, cx.now()).await?;
+    }
+    tx.commit().await?;
+    let status = DeliveryStatus::Pending.as_str();
+    Ok(Accepted(Replay { id: event_id.clone(), event_id, status, deliveries: failed }))
+}

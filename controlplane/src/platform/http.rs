@@ -1,0 +1,24 @@
+//! What handlers are given and answer with: calls, bodies, pages, conditional requests, routes.
+
+pub mod body;
+pub mod call;
+pub mod conditional;
+pub mod dates;
+pub mod deprecation;
+pub mod domain;
+pub mod idempotency;
+pub mod json;
+pub mod link;
+mod members;
+pub mod page;
+pub mod parameters;
+pub(crate) mod peer;
+pub mod rate_limit;
+#[cfg(test)]
+mod refusals;
+pub mod routes;
+pub mod serve;
+pub mod signature;
+pub mod suggestion;
+pub mod text;
+pub(crate) mod traced;

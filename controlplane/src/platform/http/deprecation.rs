@@ -1,0 +1,61 @@
+//! "Deprecated in `/v1` … They keep working": `Deprecation` (RFC 9745), `Sunset` (RFC 8594), and where
+//! to read on.
+
+use axum::http::{HeaderMap, HeaderValue};
+
+use crate::platform::http::routes::Route;
+
+/// When version 2 was announced, which deprecates these endpoints: 2026-01-01.
+const SINCE: HeaderValue = HeaderValue::from_static("@1767225600");
+/// "Removal dates: not shown." Not before two years have passed.
+const UNTIL: HeaderValue = HeaderValue::from_static("Sat, 01 Jan 2028 00:00:00 GMT");
+const ABOUT: HeaderValue = HeaderValue::from_static("</docs>; rel=\"deprecation\"; type=\"text/html\"");
+
+pub fn stamp(route: &Route, headers: &mut HeaderMap) {
+    if !route.deprecated {
+        return;
+    }
+    headers.insert("deprecation", SINCE);
+    headers.insert("sunset", UNTIL);
+    headers.append("link", ABOUT);
+    let successor = route.successor.map(|path| format!("<{path}>; rel=\"successor-version\""));
+    if let Some(link) = successor.and_then(|text| HeaderValue::from_str(&text).ok()) {
+        headers.append("link", link);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Method;
+    use serde_json::Value;
+
+    use crate::server::endpoints;
+    use crate::worlds::World;
+
+    /// "They keep working", and each says so, whatever it answers.
+    #[tokio::test]
+    async fn every_deprecated_endpoint_says_since_when_until_when_and_what_instead() {
+        let world = World::start().await;
+        let mut seen = 0;
+        for row in endpoints::rows().iter().filter(|row| row.deprecated) {
+            let path = row.path.replace("{org_id}", world.org_id.as_str()).replace("{env_id}", world.env_id.as_str());
+            let method = Method::from_bytes(row.method.as_str().as_bytes()).unwrap();
+            let answer = world.app.call(method, &path.replace(['{', '}'], ""), &world.owner, Value::Null).await;
+            assert_eq!(answer.headers["deprecation"], "@1767225600", "{path}");
+            assert_eq!(answer.headers["sunset"], "Sat, 01 Jan 2028 00:00:00 GMT", "{path}");
+            let links: Vec<_> = answer.headers.get_all("link").iter().map(|link| link.to_str().unwrap()).collect();
+            assert!(links[0].contains("rel=\"deprecation\""), "{path}: {links:?}");
+            let successor = row.successor.map(|path| format!("<{path}>; rel=\"successor-version\""));
+            assert_eq!(links.get(1).copied(), successor.as_deref(), "{path}");
+            seen += 1;
+        }
+        assert!(seen > 10, "{seen} deprecated endpoints");
+    }
+
+    #[test]
+    fn a_successor_is_an_endpoint_that_is_not_deprecated() {
+        for successor in endpoints::rows().iter().filter_map(|row| row.successor) {
+            assert!(endpoints::rows().iter().any(|row| row.path == successor && !row.deprecated), "{successor}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The route table: what a room offers, who may use it, and the handler, in one row.
+//!
+//! The rows are kept beside the router that is built from them, so the guard, the refusal tests
+//! and the printed API read the same list that serves. A handler cannot be mounted without a row.
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, delete, get, post, put};
+use contract::{Access, Code, Scope};
+
+use crate::App;
+use crate::platform::http::parameters::Parameters;
+use crate::platform::http::signature::{Signature, Told};
+use crate::server::guard::{Gate, guard};
+
+/// One endpoint: a row of the specification's Endpoints part.
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own on a row")]
+#[derive(Debug, Clone)]
+pub struct Route {
+    pub method: Method,
+    pub path: &'static str,
+    pub access: Access,
+    /// What a key needs. `None`: the resource has no scope family; keys that act for nobody have no
+    /// business there, and keys that are limited manage nothing there.
+    pub scope: Option<Scope>,
+    pub deprecated: bool,
+    /// What to use instead, where that is one path.
+    pub successor: Option<&'static str>,
+    /// Not in the specification.
+    pub ours: bool,
+    /// A role that was lent for a while does not suffice.
+    pub own_role: bool,
+    /// What of its answer no record keeps.
+    pub secret: Option<Secret>,
+    /// What it does, in a sentence.
+    pub says: &'static str,
+    /// It compares the version that `If-Match` names, under its lock (`http::conditional`).
+    pub versioned: bool,
+    /// Errors beyond those that the hallway makes for a row like this.
+    pub refuses: &'static [Code],
+    /// The path of the handler in this crate.
+    pub handler: &'static str,
+    /// What the handler takes and answers.
+    pub tell: fn(&mut Signature<'_>),
+    /// Whoever has a second factor shows it again, unless they did in the last minutes.
+    pub step_up: bool,
+    /// It runs a statement, in whose transaction the data plane keeps the `Idempotency-Key`.
+    pub keyed: bool,
+    /// Mails and other sites lead here: what they add to the query is left out, not refused.
+    pub linked: bool,
+    /// The dashboard asks it for its own pages: by the session of a browser it costs nothing, and lists leave it out.
+    pub of_pages: bool,
+}
+
+/// A member of an answer that is told once.
+#[derive(Debug, Clone, Copy)]
+pub struct Secret {
+    pub member: &'static str,
+    /// What whoever has lost it does.
+    pub instead: &'static str,
+}
+
+/// The rows of a room, or of all rooms.
+#[derive(Default)]
+pub struct Routes {
+    rows: Vec<Route>,
+    handlers: Vec<MethodRouter<App>>,
+}
+
+macro_rules! methods {
+    ($($name:ident, $method:ident;)+) => {$(
+        pub fn $name<H, T>(
+            self,
+            path: &'static str,
+            access: Access,
+            scope: impl Into<Option<Scope>>,
+            handler: H,
+        ) -> Self
+        where
+            H: Handler<T, App> + Told<T>,
+            T: 'static,
+        {
+            let row = Route {
+                method: Method::$method,
+                path,
+                access,
+                scope: scope.into(),
+                deprecated: false,
+                successor: None,
+                ours: false,
+                own_role: false,
+                secret: None,
+                step_up: false,
+                linked: false,
+                of_pages: false,
+                keyed: false,
+                says: "",
+                versioned: false,
+                refuses: &[],
+                handler: std::any::type_name::<H>(),
+                tell: H::tell,
+            };
+            self.row(row, $name(handler))
+        }
+    )+};
+}
+
+impl Routes {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    methods! {
+        get, GET;
+        post, POST;
+        put, PUT;
+        delete, DELETE;
+    }
+
+    fn row(mut self, row: Route, handler: MethodRouter<App>) -> Self {
+        self.rows.push(row);
+        self.handlers.push(handler);
+        self
+    }
+
+    /// The last row is one that the specification deprecates.
+    pub fn deprecated(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.deprecated = true;
+        }
+        self
+    }
+
+    /// The last row is not in the specification.
+    pub fn ours(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.ours = true;
+        }
+        self
+    }
+
+    /// The last row runs a statement, with which its `Idempotency-Key` goes to the data plane.
+    pub fn keyed(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.keyed = true;
+        }
+        self
+    }
+
+    /// The last row's doing outlives an elevation, so that only the caller's own role counts.
+    pub fn own_role(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.own_role = true;
+        }
+        self
+    }
+
+    /// The last row answers with a secret, in this member; whoever has lost it does something instead.
+    pub fn secret(mut self, member: &'static str, instead: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.secret = Some(Secret { member, instead });
+        }
+        self
+    }
+
+    /// What the last row does, in a sentence: a line of the reference.
+    pub fn says(mut self, sentence: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.says = sentence;
+        }
+        self
+    }
+
+    /// What to use instead of the last row.
+    pub fn succeeded_by(mut self, path: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.successor = Some(path);
+        }
+        self
+    }
+
+    /// The handler of the last row asks [`crate::platform::http::conditional::Expected::holds`].
+    pub fn versioned(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.versioned = true;
+        }
+        self
+    }
+
+    /// Errors of the last row that not every row like it has.
+    pub fn refuses(mut self, codes: &'static [Code]) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.refuses = codes;
+        }
+        self
+    }
+
+    /// The last row asks for a second factor of the last minutes, of whoever has one.
+    pub fn step_up(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.step_up = true;
+        }
+        self
+    }
+
+    /// Mails and other sites lead to the last row.
+    pub fn linked(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.linked = true;
+        }
+        self
+    }
+
+    /// The dashboard asks the last row for its own pages. The statement or the tool behind it is the platform's own,
+    /// and only reads: no text of a caller is run there.
+    pub fn of_pages(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.of_pages = true;
+        }
+        self
+    }
+
+    pub fn and(mut self, other: Self) -> Self {
+        self.rows.extend(other.rows);
+        self.handlers.extend(other.handlers);
+        self
+    }
+
+    pub fn rows(&self) -> &[Route] {
+        &self.rows
+    }
+
+    /// The router of the rows that are served, with the guard of its row around each handler.
+    pub fn into_router(self, app: &App, served: impl Fn(&Route) -> bool) -> Router<App> {
+        let mut router = Router::new();
+        for (row, handler) in self.rows.into_iter().zip(self.handlers).filter(|(row, _)| served(row)) {
+            let path = row.path;
+            let gate = Gate { app: app.clone(), parameters: Parameters::of(&row), route: row };
+            router = router.route(path, handler.route_layer(from_fn_with_state(gate, guard)));
+        }
+        router
+    }
+}
+
+/// The whole API on one screen: method, path, role, scope, and marks.
+pub fn screen(rows: &[Route]) -> String {
+    let mut out = String::new();
+    for Route { method, path, access, scope, deprecated, ours, step_up, .. } in rows {
+        let scope = scope.map_or("-", Scope::as_str);
+        let mut line = format!("{:<6} {path:<72} {:<7} {scope:<17}", method.as_str(), access.as_str());
+        line.push_str(if *deprecated { " deprecated" } else { "" });
+        line.push_str(if *ours { " ours" } else { "" });
+        line.push_str(if *step_up { " step-up" } else { "" });
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// They cost nothing, so that what anybody may put a statement into is never among them.
+    #[test]
+    fn what_the_dashboard_asks_for_its_pages_is_this_and_reads() {
+        let rows = crate::server::endpoints::rows().iter().filter(|row| row.of_pages);
+        let asked: Vec<_> = rows.map(|row| format!("{} {}", row.method, row.path)).collect();
+        assert_eq!(
+            asked,
+            [
+                "GET /v1/environments/{env_id}/catalogue",
+                "GET /v1/organizations/{org_id}/agent-memory",
+                "GET /v1/organizations/{org_id}/agent-memory/embedding-stats",
+                "GET /v1/cot/sessions",
+                "GET /v1/cot/sessions/{session_id}/replay",
+                "GET /v1/organizations/{org_id}/branches",
+                "GET /v1/organizations/{org_id}/branches/{branch_id}",
+                "GET /v1/organizations/{org_id}/branches/{branch_id}/diff",
+                "GET /v1/organizations/{org_id}/branches/{branch_id}/changes",
+                "GET /v1/organizations/{org_id}/branches/{branch_id}/conflicts",
+                "GET /v1/organizations/{org_id}/triggers",
+            ]
+        );
+    }
+
+    #[test]
+    fn no_endpoint_has_two_rows() {
+        let routes = crate::server::endpoints::routes();
+        let mut seen = BTreeSet::new();
+        for row in routes.rows() {
+            assert!(seen.insert((row.method.as_str().to_owned(), row.path)), "{} {}", row.method, row.path);
+        }
+    }
+}

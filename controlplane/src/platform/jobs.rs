@@ -1,0 +1,4 @@
+//! The queue of background jobs, and its workers.
+
+pub(crate) mod queue;
+pub(crate) mod worker;

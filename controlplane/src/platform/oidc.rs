@@ -1,0 +1,3 @@
+//! Issuers of OpenID tokens, and their keys.
+
+pub mod issuers;

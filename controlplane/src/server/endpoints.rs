@@ -1,0 +1,67 @@
+//! The rooms, in the order of the specification's Endpoints part.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use contract::{Caller, Scope};
+
+use crate::domain::agents::{agent_memory, branches, reasoning, triggers};
+use crate::domain::authentication::federation;
+use crate::domain::tenancy::{organizations, tenants, users};
+use crate::domain::{
+    abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, jit_access,
+    policies, query, runtime, shadow_mode, webhooks,
+};
+use crate::platform::events;
+use crate::platform::http::routes::{Route, Routes};
+use crate::server::{dashboard, health, reference};
+
+pub fn routes() -> Routes {
+    Routes::new()
+        .and(health::routes())
+        .and(query::routes())
+        .and(agent_memory::routes())
+        .and(reasoning::routes())
+        .and(branches::routes())
+        .and(triggers::routes())
+        .and(organizations::routes())
+        .and(users::routes())
+        .and(api_keys::routes())
+        .and(policies::routes())
+        .and(abac_policies::routes())
+        .and(audit::routes())
+        .and(events::stream::routes())
+        .and(billing::routes())
+        .and(environments::routes())
+        .and(webhooks::routes())
+        .and(jit_access::routes())
+        .and(agent_capabilities::routes())
+        .and(shadow_mode::routes())
+        .and(agents::routes())
+        .and(tenants::routes())
+        .and(federation::routes())
+        .and(authentication::routes())
+        .and(runtime::routes())
+        .and(reference::routes())
+        .and(dashboard::routes())
+}
+
+/// The rows of every room, without their handlers.
+pub fn rows() -> &'static [Route] {
+    static ROWS: OnceLock<Vec<Route>> = OnceLock::new();
+    ROWS.get_or_init(|| routes().rows().to_vec())
+}
+
+/// The scopes whose routes this caller may use: what a user interface shows or hides.
+pub fn permissions(caller: &Caller) -> Vec<&'static str> {
+    let admitted = rows().iter().filter(|row| caller.may(row.access, row.scope).is_ok()).filter_map(|row| row.scope);
+    let queries = [(Scope::QueryRead, false), (Scope::QueryWrite, true)];
+    let (may, may_not): (Vec<_>, Vec<_>) =
+        queries.into_iter().partition(|(_, writes)| caller.may_query(*writes).is_ok());
+    let mut scopes: BTreeSet<Scope> = admitted.collect();
+    scopes.extend(may.into_iter().map(|(scope, _)| scope));
+    for (scope, _) in may_not {
+        scopes.remove(&scope);
+    }
+    scopes.into_iter().map(Scope::as_str).collect()
+}

@@ -1,0 +1,77 @@
+use chrono::Duration;
+
+use super::*;
+use crate::platform::jobs::queue::{RETRIES, pick};
+use crate::platform::jobs::worker::run_lane;
+use crate::testing::TestApp;
+use crate::worlds::World;
+
+async fn waiting(app: &TestApp) -> i64 {
+    sqlx::query_scalar("select count(*) from jobs where failed_at is null").fetch_one(app.app.pool()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_job_runs_once_it_is_due_and_a_periodic_one_stays() {
+    let app = TestApp::start().await;
+    schedule(&app.app).await.unwrap();
+    schedule(&app.app).await.unwrap();
+    let periodic = Job::PERIODIC.len();
+    assert_eq!((run_due(&app.app).await.unwrap(), run_due(&app.app).await.unwrap()), (periodic, 0));
+    app.advance(Duration::hours(1));
+    assert_eq!(run_due(&app.app).await.unwrap(), periodic);
+    assert_eq!(usize::try_from(waiting(&app).await), Ok(periodic));
+}
+
+#[tokio::test]
+async fn a_job_that_fails_is_tried_again_after_longer_waits_and_then_kept() {
+    let world = World::start().await;
+    let app = &world.app;
+    let mut conn = app.app.pool().acquire().await.unwrap();
+    // Nothing in this world brings environments up.
+    let job = Job::ProvisionEnvironment { env_id: world.env_id.clone() };
+    enqueue(&app.app, &mut conn, job, app.app.now()).await.unwrap();
+    for wait in RETRIES {
+        assert_eq!(run_due(&app.app).await.unwrap(), 1);
+        app.advance(wait - Duration::microseconds(1));
+        assert_eq!(run_due(&app.app).await.unwrap(), 0);
+        app.advance(Duration::microseconds(1));
+    }
+    assert_eq!((waiting(app).await, run_due(&app.app).await.unwrap()), (1, 1));
+    app.advance(Duration::days(1));
+    assert_eq!((waiting(app).await, run_due(&app.app).await.unwrap()), (0, 0));
+    assert_eq!(world.count("select count(*) from jobs where last_error is not null").await, 1);
+}
+
+#[tokio::test]
+async fn a_job_that_takes_its_time_keeps_no_lease_from_being_swept() {
+    let app = TestApp::start().await;
+    schedule(&app.app).await.unwrap();
+    assert!(pick(&app.app, Lane::Common).await.unwrap().is_some(), "it is being worked at");
+    assert_eq!(pick(&app.app, Lane::Leases).await.unwrap().unwrap().job, Job::SweepLeases);
+    assert_eq!(run_lane(&app.app, Lane::Leases).await.unwrap(), 0);
+    app.advance(Lane::Leases.lock());
+    assert_eq!(run_lane(&app.app, Lane::Leases).await.unwrap(), 1, "whoever had it is taken for dead");
+}
+
+#[tokio::test]
+async fn a_job_whose_worker_died_is_picked_up_again() {
+    let app = TestApp::start().await;
+    let mut conn = app.app.pool().acquire().await.unwrap();
+    enqueue(&app.app, &mut conn, Job::SweepSessions, app.app.now()).await.unwrap();
+    let first = pick(&app.app, Lane::Common).await.unwrap().unwrap();
+    assert!(pick(&app.app, Lane::Common).await.unwrap().is_none());
+    app.advance(LOCK);
+    let second = pick(&app.app, Lane::Common).await.unwrap().unwrap();
+    assert_eq!((second.id, second.attempts), (first.id, 2));
+}
+
+#[tokio::test]
+async fn a_job_of_a_version_to_come_is_left_alone() {
+    let app = TestApp::start().await;
+    schedule(&app.app).await.unwrap();
+    sqlx::query("update jobs set job = job || '{\"v\": 2, \"kind\": \"unheard_of\"}'")
+        .execute(app.app.pool())
+        .await
+        .unwrap();
+    assert_eq!(run_due(&app.app).await.unwrap(), 0);
+}

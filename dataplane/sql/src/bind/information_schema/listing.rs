@@ -1,0 +1,389 @@
+//! Rows of the catalogue, in the warehouse's shape.
+
+use sqlparser::ast::{
+    CastKind, DataType, Expr, Ident, ObjectName, Parens, Query, SetExpr, TableAliasColumnDef, TableFactor, Value,
+};
+
+use crate::ast::error::Error;
+use crate::ast::names;
+use crate::ast::names::ours::LISTING;
+use crate::catalog::definition;
+use crate::catalog::tables::{Catalog, Column, Names};
+use crate::functions::types::Type;
+
+/// What a cell holds; nothing is NULL.
+pub(crate) type Cell = Option<String>;
+
+/// A small table: names of columns, and rows of texts.
+pub(crate) struct Listing {
+    columns: &'static [&'static str],
+    rows: Vec<Vec<Cell>>,
+}
+
+/// Columns that hold numbers.
+const NUMBERS: [&str; 9] = [
+    "ordinal_position",
+    "numeric_precision",
+    "numeric_precision_radix",
+    "numeric_scale",
+    "character_maximum_length",
+    "character_octet_length",
+    "key_sequence",
+    "estimated_size",
+    "column_count",
+];
+/// Columns that hold names, which are found whatever their case: `table_name = 'ORDERS'` as well as `'orders'`.
+const NAMES: [&str; 8] = [
+    "table_schema",
+    "table_name",
+    "column_name",
+    "schema_name",
+    "sequence_schema",
+    "sequence_name",
+    "function_schema",
+    "function_name",
+];
+
+impl Listing {
+    pub(crate) fn new(columns: &'static [&'static str]) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+
+    /// One row that says so.
+    pub(super) fn said(text: &str) -> Self {
+        Self { columns: &["status"], rows: vec![vec![Some(text.to_owned())]] }
+    }
+
+    /// Keeps the rows whose cell in this column is this text, whatever its case.
+    pub(super) fn retain(&mut self, column: &str, keep: impl Fn(&str) -> bool) {
+        let Some(place) = self.columns.iter().position(|known| *known == column) else {
+            return;
+        };
+        self.rows.retain(|row| row.get(place).and_then(Option::as_deref).is_some_and(&keep));
+    }
+
+    pub(crate) fn add(&mut self, row: Vec<Option<String>>) {
+        self.rows.push(row);
+    }
+
+    /// `SELECT * FROM (VALUES …) AS listing(…)`; without rows one that is filtered out, for its types.
+    pub(crate) fn query(self) -> Result<Query, Error> {
+        let condition = if self.rows.is_empty() { " WHERE FALSE" } else { "" };
+        let mut query =
+            *crate::syntax::parse::query(&format!("SELECT * FROM (VALUES (1)) AS \"{LISTING}\"{condition}"))?;
+        let unexpected = || Error::unsupported("this part of the catalogue");
+        let SetExpr::Select(select) = query.body.as_mut() else {
+            return Err(unexpected());
+        };
+        let from = select.from.first_mut().map(|from| &mut from.relation);
+        let Some(TableFactor::Derived { subquery, alias: Some(alias), .. }) = from else {
+            return Err(unexpected());
+        };
+        let name = |name: &&str| TableAliasColumnDef { name: Ident::with_quote('"', *name), data_type: None };
+        alias.columns = self.columns.iter().map(name).collect();
+        let SetExpr::Values(values) = subquery.body.as_mut() else {
+            return Err(unexpected());
+        };
+        let row = values.rows.pop().ok_or_else(unexpected)?;
+        let filled = |cells: &[Option<String>], of: fn(&str, Option<&str>) -> Expr| {
+            let cells = self.columns.iter().zip(cells).map(|(column, cell)| of(column, cell.as_deref()));
+            Parens { content: cells.collect(), ..row.clone() }
+        };
+        // the types of the first row are those of all
+        values.rows = self.rows.iter().take(1).map(|cells| filled(cells, typed)).collect();
+        values.rows.extend(self.rows.iter().skip(1).map(|cells| filled(cells, value)));
+        if values.rows.is_empty() {
+            values.rows.push(filled(&vec![None; self.columns.len()], typed));
+        }
+        Ok(query)
+    }
+}
+
+/// A cell with this text.
+#[expect(clippy::unnecessary_wraps, reason = "the other kind of cell is None")]
+pub(super) fn cell(text: impl Into<String>) -> Cell {
+    Some(text.into())
+}
+
+fn typed(column: &str, cell: Option<&str>) -> Expr {
+    let data_type = if NUMBERS.contains(&column) { DataType::BigInt(None) } else { DataType::Varchar(None) };
+    let typed = Expr::Cast { kind: CastKind::Cast, expr: Box::new(value(column, cell)), data_type, format: None };
+    if !NAMES.contains(&column) {
+        return typed;
+    }
+    Expr::Collate { expr: Box::new(typed), collation: ObjectName::from(vec![names::quoted("nocase")]) }
+}
+
+fn value(column: &str, cell: Option<&str>) -> Expr {
+    Expr::value(match cell {
+        None => Value::Null,
+        Some(digits) if NUMBERS.contains(&column) => Value::Number(digits.to_owned(), false),
+        Some(text) => Value::SingleQuotedString(text.to_owned()),
+    })
+}
+
+/// A table or view.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Relation {
+    pub schema: String,
+    pub name: String,
+    pub is_view: bool,
+    pub comment: Option<String>,
+}
+
+/// Everything that can be read, in order.
+pub(super) fn relations(catalog: &Catalog) -> Vec<Relation> {
+    let tables = catalog.tables().map(|table| Relation {
+        schema: table.schema.clone(),
+        name: table.name.clone(),
+        is_view: false,
+        comment: table.comment.clone(),
+    });
+    let views = of_kind(catalog, definition::Kind::View).map(|view| Relation {
+        schema: view.schema.clone(),
+        name: view.name.clone(),
+        is_view: true,
+        comment: view.comment.clone(),
+    });
+    let mut all: Vec<_> = tables.chain(views).collect();
+    all.sort();
+    all
+}
+
+pub(super) fn of_kind(
+    catalog: &Catalog,
+    kind: definition::Kind,
+) -> impl Iterator<Item = std::sync::Arc<definition::Definition>> {
+    catalog
+        .definitions()
+        .into_iter()
+        .filter(move |definition| definition.kind == kind)
+        .cloned()
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+pub(super) fn tables(catalog: &Catalog) -> Listing {
+    let mut listing = Listing::new(&[
+        "table_schema",
+        "table_name",
+        "table_owner",
+        "table_type",
+        "is_transient",
+        "is_insertable_into",
+        "comment",
+    ]);
+    for Relation { schema, name, is_view, comment } in relations(catalog) {
+        let kind = if is_view { "VIEW" } else { "BASE TABLE" };
+        let writable = if is_view { "NO" } else { "YES" };
+        listing.add(vec![cell(schema), cell(name), None, cell(kind), cell("NO"), cell(writable), comment]);
+    }
+    listing
+}
+
+/// Tables alone: a view has no rows of its own. The schema has the engine's word and the one of `information_schema`.
+pub(super) fn sizes(catalog: &Catalog, session: &Names) -> Listing {
+    let mut listing = Listing::new(&[
+        "schema_name",
+        "table_schema",
+        "table_name",
+        "comment",
+        "has_primary_key",
+        "estimated_size",
+        "column_count",
+    ]);
+    let mut all: Vec<_> = catalog.tables().collect();
+    all.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
+    for table in all {
+        let columns = session.shown(&table.schema, &table.name, &table.columns).len();
+        listing.add(vec![
+            cell(&table.schema),
+            cell(&table.schema),
+            cell(&table.name),
+            table.comment.clone(),
+            cell(if table.primary_key.is_empty() { "NO" } else { "YES" }),
+            session.rows_of(&table.schema, &table.name).map(|rows| rows.to_string()),
+            cell(columns.to_string()),
+        ]);
+    }
+    listing
+}
+
+pub(super) fn columns(catalog: &Catalog, session: &Names) -> Listing {
+    let mut listing = Listing::new(&[
+        "table_schema",
+        "table_name",
+        "column_name",
+        "ordinal_position",
+        "column_default",
+        "is_nullable",
+        "data_type",
+        "character_maximum_length",
+        "character_octet_length",
+        "numeric_precision",
+        "numeric_precision_radix",
+        "numeric_scale",
+        "comment",
+    ]);
+    for (schema, table, columns) in with_columns(catalog, session) {
+        for (column, place) in columns.iter().zip(1_usize..) {
+            let Shape { word, length, precision, scale } = shape(&column.type_name);
+            listing.add(vec![
+                cell(&schema),
+                cell(&table),
+                cell(&column.name),
+                cell(place.to_string()),
+                None,
+                cell(if column.nullable { "YES" } else { "NO" }),
+                cell(word),
+                length.map(str::to_owned),
+                length.map(str::to_owned),
+                precision.clone(),
+                precision.map(|_| RADIX.to_owned()),
+                scale,
+                column.comment.clone(),
+            ]);
+        }
+    }
+    listing
+}
+
+/// Everything that has columns, in order.
+pub(super) fn with_columns(catalog: &Catalog, session: &Names) -> Vec<(String, String, Vec<Column>)> {
+    let shown = |schema: &str, name: &str, columns: &[Column]| {
+        (schema.to_owned(), name.to_owned(), session.shown(schema, name, columns))
+    };
+    let tables = catalog.tables().map(|table| shown(&table.schema, &table.name, &table.columns));
+    let views = of_kind(catalog, definition::Kind::View).map(|view| shown(&view.schema, &view.name, &view.columns));
+    let mut all: Vec<_> = tables.chain(views).collect();
+    all.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
+    all
+}
+
+pub(super) fn schemata(catalog: &Catalog) -> Listing {
+    let mut listing = Listing::new(&["schema_name", "schema_owner", "comment"]);
+    let mut schemas: Vec<String> = catalog.schemas().collect();
+    schemas.push("information_schema".to_owned());
+    schemas.sort();
+    for schema in schemas {
+        listing.add(vec![cell(schema), None, None]);
+    }
+    listing
+}
+
+pub(super) fn views(catalog: &Catalog, session: &Names) -> Listing {
+    let mut listing = Listing::new(&["table_schema", "table_name", "view_definition", "is_updatable", "is_secure"]);
+    for view in of_kind(catalog, definition::Kind::View) {
+        let is_secure = matches!(view.statement(), Ok(sqlparser::ast::Statement::CreateView(create)) if create.secure);
+        // who may read a secure view may not read how it is made, and nobody reads of a table they may not see
+        let text = if is_secure || names_unseen(&view, catalog, session) { None } else { cell(&view.text) };
+        let secure = if is_secure { "YES" } else { "NO" };
+        listing.add(vec![cell(&view.schema), cell(&view.name), text, cell("NO"), cell(secure)]);
+    }
+    listing
+}
+
+/// Does its statement name a table that is not in the catalog at hand, or one of which a column is denied?
+fn names_unseen(one: &definition::Definition, catalog: &Catalog, session: &Names) -> bool {
+    let Ok(statement) = crate::syntax::parse::parse(&one.text) else { return true };
+    let is_seen = |table: &crate::syntax::statement::TableUse| {
+        let schema = table.schema.as_deref().unwrap_or(&one.home);
+        let is_itself = table.name.eq_ignore_ascii_case(&one.name);
+        let is_view = |view: &&std::sync::Arc<definition::Definition>| {
+            view.schema.eq_ignore_ascii_case(schema) && view.name.eq_ignore_ascii_case(&table.name)
+        };
+        let is_there =
+            is_itself || catalog.get(schema, &table.name).is_some() || catalog.definitions().iter().any(is_view);
+        is_there && !session.denies_of(schema, &table.name)
+    };
+    !statement.tables().iter().all(is_seen)
+}
+
+pub(super) fn sequences(catalog: &Catalog) -> Listing {
+    let mut listing = Listing::new(&["sequence_schema", "sequence_name", "data_type"]);
+    for one in of_kind(catalog, definition::Kind::Sequence) {
+        listing.add(vec![cell(&one.schema), cell(&one.name), cell("NUMBER")]);
+    }
+    listing
+}
+
+pub(super) fn functions(catalog: &Catalog, session: &Names) -> Listing {
+    let mut listing = Listing::new(&["function_schema", "function_name", "function_language", "function_definition"]);
+    for one in of_kind(catalog, definition::Kind::Function) {
+        let text = if names_unseen(&one, catalog, session) { None } else { cell(&one.text) };
+        listing.add(vec![cell(&one.schema), cell(&one.name), cell("SQL"), text]);
+    }
+    listing
+}
+
+/// A type in the warehouse's words.
+pub(super) struct Shape {
+    pub word: &'static str,
+    length: Option<&'static str>,
+    pub precision: Option<String>,
+    pub scale: Option<String>,
+}
+
+/// What the digits of a number are counted in.
+const RADIX: &str = "10";
+const TEXT_CHARS: &str = "16777216";
+const BYTES: &str = "8388608";
+
+pub(super) fn shape(type_name: &str) -> Shape {
+    let plain = |word, length| Shape { word, length, precision: None, scale: None };
+    match Type::of_name(type_name) {
+        Type::Integer => number("38", "0"),
+        Type::Decimal => {
+            let sizes = type_name.split_once('(').map_or("", |(_, sizes)| sizes.trim_end_matches(')'));
+            let (precision, scale) = sizes.split_once(',').unwrap_or(("38", "0"));
+            number(precision.trim(), scale.trim())
+        }
+        Type::Double => plain("FLOAT", None),
+        Type::Boolean => plain("BOOLEAN", None),
+        Type::Date => plain("DATE", None),
+        Type::Time => plain("TIME", None),
+        Type::Timestamp => plain("TIMESTAMP_NTZ", None),
+        Type::TimestampTz => plain("TIMESTAMP_TZ", None),
+        Type::Blob => plain("BINARY", Some(BYTES)),
+        Type::Json => plain("VARIANT", None),
+        Type::List => plain("ARRAY", None),
+        Type::Struct | Type::Map => plain("OBJECT", None),
+        Type::Text | Type::Uuid | Type::Interval | Type::Unknown => plain("TEXT", Some(TEXT_CHARS)),
+    }
+}
+
+fn number(precision: &str, scale: &str) -> Shape {
+    Shape { word: "NUMBER", length: None, precision: cell(precision), scale: cell(scale) }
+}
+
+/// The type as DESCRIBE writes it: `NUMBER(38,0)`, `VARCHAR(16777216)`.
+pub(super) fn written(type_name: &str) -> String {
+    match shape(type_name) {
+        Shape { word: "NUMBER", precision: Some(precision), scale: Some(scale), .. } => {
+            format!("NUMBER({precision},{scale})")
+        }
+        Shape { word: "TEXT", .. } => format!("VARCHAR({TEXT_CHARS})"),
+        Shape { word: "BINARY", .. } => format!("BINARY({BYTES})"),
+        Shape { word: word @ ("TIMESTAMP_NTZ" | "TIMESTAMP_TZ" | "TIME"), .. } => format!("{word}(9)"),
+        Shape { word, .. } => word.to_owned(),
+    }
+}
+
+/// A condition on a listing's rows.
+pub(super) fn keep(query: &mut Query, condition: Expr) {
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.selection = Some(match select.selection.take() {
+            None => condition,
+            Some(before) => Expr::BinaryOp {
+                left: Box::new(before),
+                op: sqlparser::ast::BinaryOperator::And,
+                right: Box::new(condition),
+            },
+        });
+    }
+}
+
+/// A column of a listing.
+pub(super) fn column(name: &str) -> Expr {
+    Expr::Identifier(names::quoted(name))
+}

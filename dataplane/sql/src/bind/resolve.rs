@@ -1,0 +1,387 @@
+//! Every table of a statement bound to the catalog, every function to the list.
+//!
+//! What is not found is refused, and so is what we could not look into: an extraction that is not
+//! complete never becomes a [`Resolved`].
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use sqlparser::ast::{self, Expr, Ident, ObjectName, TableAlias, TableFactor};
+
+use crate::ast::error::Error;
+use crate::ast::names::{self, TableName};
+use crate::ast::scope::{self, Relations};
+use crate::bind::{information_schema, label, sequence};
+use crate::catalog::comment::Comment;
+use crate::catalog::definition;
+use crate::catalog::tables::{Catalog, Names, Table};
+use crate::compile::steps;
+use crate::functions::catalogue::{self, Class};
+use crate::print::scan::marker::{self, Marked};
+use crate::syntax::refusals;
+use crate::syntax::statement::{Kind, Operation, Statement, many, targets};
+use callable::{called, table_function};
+use expanded::Expanded;
+
+/// A statement whose every name is known. Made by [`resolve`] alone.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    pub(crate) kind: Kind,
+    pub(crate) tree: ast::Statement,
+    /// Tables read, one for each reference, by the number its marker holds.
+    pub(crate) references: Vec<Arc<Table>>,
+    /// The existing table whose rows are written.
+    pub(crate) target: Option<Arc<Table>>,
+    /// Tables written by an INSERT into several.
+    pub(crate) also: Vec<Arc<Table>>,
+    /// `schema.table` of everything written or defined, as this session means the names.
+    pub(crate) written: Vec<(String, Operation)>,
+    /// Views read, by path; what they are made of is in the references.
+    pub(crate) views: Vec<String>,
+    /// What the engine keeps of what is defined, renamed or commented on.
+    pub(crate) comment: Comment,
+    pub(crate) sequences: sequence::Changed,
+    /// The governed statement is shown, not run.
+    pub(crate) explains: bool,
+    /// What its caller should know of it.
+    pub(crate) remark: Option<&'static str>,
+}
+
+impl Resolved {
+    /// `schema.table` of everything read or written, each once, in the order of the text.
+    pub fn tables(&self) -> Vec<String> {
+        let tables = self.target.iter().chain(&self.also).chain(&self.references).map(|table| table.path());
+        once_each(tables.chain(self.views.iter().cloned()))
+    }
+
+    /// `schema.table` of everything written, defined, altered or dropped, there or not; of a schema `schema.*`.
+    pub fn written(&self) -> &[(String, Operation)] {
+        &self.written
+    }
+
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// The tables whose rows it reads, each once; none for a statement that makes no table of them, or finds one
+    /// of the name there.
+    pub fn made_from(&self, known: &Catalog) -> Vec<String> {
+        let ast::Statement::CreateTable(create) = &self.tree else { return Vec::new() };
+        let is_there = || known.tables().any(|table| self.written.iter().any(|(path, _)| table.is_at(path)));
+        if create.query.is_none() || (create.if_not_exists && is_there()) { Vec::new() } else { self.read() }
+    }
+
+    /// The tables that were there before and get rows or values, and those that these are made from; nothing for a
+    /// statement that puts nothing there but what it says itself.
+    pub fn fills(&self) -> (Vec<&Table>, Vec<String>) {
+        use ast::Statement as S;
+        if !matches!(self.tree, S::Insert(_) | S::Update(_) | S::Merge(_)) || self.references.is_empty() {
+            return (Vec::new(), Vec::new());
+        }
+        (self.target.iter().chain(&self.also).map(Arc::as_ref).collect(), self.read())
+    }
+
+    /// `schema.table` of everything read, each once.
+    fn read(&self) -> Vec<String> {
+        once_each(self.references.iter().map(|table| table.path()))
+    }
+
+    /// The path that it gives a table or view, where it renames one.
+    pub fn renamed_to(&self) -> Option<String> {
+        let ast::Statement::AlterTable(alter) = &self.tree else { return None };
+        let new = names::renamed(alter)?;
+        let home = self.written.first().and_then(|(path, _)| path.split_once('.'));
+        let home = home.map_or(names::MAIN_SCHEMA, |(home, _)| home);
+        Some(format!("{home}.{}", new.value))
+    }
+
+    /// A column of a table that is there and the name that it gives it; none where it changes more than that.
+    pub fn renamed_column(&self) -> Option<(&str, &str)> {
+        let ast::Statement::AlterTable(alter) = &self.tree else { return None };
+        let [ast::AlterTableOperation::RenameColumn { old_column_name: old, new_column_name: new }] =
+            alter.operations.as_slice()
+        else {
+            return None;
+        };
+        Some((&old.value, &new.value))
+    }
+
+    /// Has this written down with the table that it makes.
+    pub fn keep_origin(&mut self, origin: String) {
+        self.comment.ours = Some(origin);
+    }
+}
+
+fn once_each(paths: impl Iterator<Item = String>) -> Vec<String> {
+    let mut met = HashSet::new();
+    paths.filter(|path| met.insert(path.clone())).collect()
+}
+
+/// Whether rows are kept there between the steps of a statement: a table that nobody may name.
+pub fn is_kept(schema: &str, name: &str) -> bool {
+    schema == names::TEMPORARY_SCHEMA && steps::is_kept(name)
+}
+
+/// Binds a statement's names as this session sees them.
+pub fn resolve(statement: Statement, catalog: &Catalog, session: &Names) -> Result<Resolved, Error> {
+    let kind = statement.kind().clone();
+    let whole = statement.whole().to_owned();
+    let bound = bind(statement, &kind, catalog, session);
+    bound.map_err(|error| error.within(&whole))
+}
+
+fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -> Result<Resolved, Error> {
+    if let (false, Kind::Other(construct)) = (kind.runs(), kind) {
+        return Err(refusals::unsupported(construct));
+    }
+    let home = session.search_path.first().map_or(names::MAIN_SCHEMA, String::as_str);
+    let defined = definition::comment(home, statement.text());
+    let mut tree = statement.into_admitted()?;
+    let explains = *kind == Kind::Explain;
+    if explains {
+        tree = explained(tree)?;
+    } else if let Some(query) = information_schema::as_query(&tree, kind, catalog, session)? {
+        tree = query;
+    } else if !kind.runs() {
+        return Err(Error::unsupported("running this statement in the engine"));
+    }
+    let remark =
+        information_schema::remark(kind).or_else(|| temporary::remark(&tree)).or_else(|| absent(&tree, catalog));
+    label::label(&mut tree)?;
+    qualified::shorten(&mut tree, catalog, session);
+    let mut binder = Binder::new(catalog, session);
+    binder.makes_view = *kind == Kind::CreateView;
+    let (target, also) = (binder.target(&mut tree)?, binder.also(&mut tree)?);
+    let comment = binder.comment(&mut tree, defined)?;
+    let bound: Vec<_> = target.iter().chain(&also).collect();
+    let mut written = written(&tree, &bound);
+    scope::walk_statement(&mut tree, &mut binder)?;
+    let Binder { references, views, sequences: asked, .. } = binder;
+    written.extend(once_each(asked.into_iter()).into_iter().map(|path| (path, Operation::Update)));
+    temporary::check(&tree, &references)?;
+    let sequences = sequence::changed(&mut tree, catalog);
+    let kind = if kind.runs() { kind.clone() } else { Kind::Select };
+    Ok(Resolved { kind, tree, references, target, also, written, views, comment, sequences, explains, remark })
+}
+
+/// What who drops a schema IF EXISTS should know.
+fn absent(tree: &ast::Statement, catalog: &Catalog) -> Option<&'static str> {
+    let ast::Statement::Drop { object_type: ast::ObjectType::Schema, if_exists: true, names, .. } = tree else {
+        return None;
+    };
+    let is_absent = |name| names::last(name).is_some_and(|schema| !catalog.has_schema(&schema.value));
+    names.iter().any(is_absent).then_some("the schema does not exist: nothing is dropped")
+}
+
+/// What is written, once its names are bound: by the name a table is known by, wherever it is stored.
+fn written(tree: &ast::Statement, bound: &[&Arc<Table>]) -> Vec<(String, Operation)> {
+    if let ast::Statement::Drop { object_type: ast::ObjectType::Schema, names, .. } = tree {
+        let last = names.iter().filter_map(names::last);
+        return last.map(|schema| (format!("{}.*", schema.value), Operation::Drop)).collect();
+    }
+    if let ast::Statement::CreateSchema { schema_name: ast::SchemaName::Simple(name), .. } = tree {
+        let last = names::last(name).into_iter();
+        return last.map(|schema| (format!("{}.*", schema.value), Operation::Create)).collect();
+    }
+    let named = targets(tree).into_iter().filter_map(|(name, operation)| Some((TableName::of(&name)?, operation)));
+    named
+        .filter(|(_, operation)| *operation != Operation::Select)
+        .map(|(name, operation)| {
+            let is_temporary = name.database.as_deref() == Some(names::KEPT_CATALOG);
+            if is_temporary {
+                return (format!("{}.{}", names::TEMPORARY_SCHEMA, name.name), operation);
+            }
+            let schema = name.schema.as_deref().unwrap_or(names::MAIN_SCHEMA);
+            let known = bound.iter().find(|table| table.shelf() == schema && table.name == name.name);
+            (known.map_or_else(|| format!("{schema}.{}", name.name), |table| table.path()), operation)
+        })
+        .collect()
+}
+
+/// The query inside EXPLAIN.
+fn explained(tree: ast::Statement) -> Result<ast::Statement, Error> {
+    let ast::Statement::Explain { statement, analyze: false, .. } = tree else {
+        return Err(Error::unsupported("EXPLAIN ANALYZE"));
+    };
+    if !matches!(*statement, ast::Statement::Query(_)) {
+        return Err(Error::unsupported("EXPLAIN of something other than a query"));
+    }
+    crate::print::admit(&statement)?;
+    Ok(*statement)
+}
+
+struct Binder<'a> {
+    catalog: &'a Catalog,
+    session: &'a Names,
+    references: Vec<Arc<Table>>,
+    views: Vec<String>,
+    /// Paths of sequences that are asked.
+    sequences: Vec<String>,
+    makes_view: bool,
+    expanded: Expanded,
+}
+
+impl<'a> Binder<'a> {
+    fn new(catalog: &'a Catalog, session: &'a Names) -> Self {
+        Self {
+            catalog,
+            session,
+            references: Vec::new(),
+            views: Vec::new(),
+            sequences: Vec::new(),
+            makes_view: false,
+            expanded: Expanded::default(),
+        }
+    }
+
+    fn is_in_view(&self) -> bool {
+        self.expanded.views > 0 || self.makes_view
+    }
+
+    /// `nextval('sequence')`: whoever reads a view only reads, a sequence that belongs to a column is moved by its
+    /// table alone, and of any other it must be known which one it is.
+    fn asks_a_sequence(&mut self, function: &ast::Function) -> Result<Option<Expr>, Error> {
+        let Some(asked) =
+            names::single(&function.name).filter(|name| catalogue::class(&name.value) == Some(Class::Write))
+        else {
+            return Ok(None);
+        };
+        if self.is_in_view() {
+            return Err(Error::unsupported("NEXTVAL in a view"));
+        }
+        if function.args.to_string().to_ascii_lowercase().contains(sequence::OWNED) {
+            return Err(Error::unsupported("a sequence that belongs to a column"));
+        }
+        let name = sequence::named(function).ok_or_else(|| Error::unsupported("a sequence that no literal names"))?;
+        let written = TableName::of(&name).ok_or_else(|| Error::unsupported("this form of name"))?;
+        let found = self.catalog.defined(definition::Kind::Sequence, &written, self.session);
+        let found = found.ok_or_else(|| self.catalog.missing(&written))?;
+        self.sequences.push(found.path());
+        Ok(Some(sequence::asked(&asked.value, &found.schema, &found.name)))
+    }
+
+    /// `sequence.NEXTVAL`.
+    fn next_value(&mut self, path: &[Ident]) -> Option<Expr> {
+        let (last, sequence) = path.split_last()?;
+        if !last.value.eq_ignore_ascii_case("nextval") || sequence.is_empty() {
+            return None;
+        }
+        let written = TableName::of(&ObjectName::from(sequence.to_vec()))?;
+        let found = self.catalog.defined(definition::Kind::Sequence, &written, self.session)?;
+        self.sequences.push(found.path());
+        Some(sequence::next(&found.schema, &found.name))
+    }
+
+    /// Tables of an INSERT into several.
+    fn also(&self, tree: &mut ast::Statement) -> Result<Vec<Arc<Table>>, Error> {
+        let ast::Statement::Insert(insert) = tree else {
+            return Ok(Vec::new());
+        };
+        many::clauses_mut(insert).map(|clause| self.existing(&mut clause.table_name)).collect()
+    }
+
+    /// A view or sequence that is there, by its full name.
+    fn definition(&self, kind: definition::Kind, name: &mut ObjectName, if_exists: bool) -> Result<(), Error> {
+        let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of name"))?;
+        match self.catalog.defined(kind, &written, self.session) {
+            Some(found) => {
+                *name = names::qualified(&found.schema, &found.name);
+                Ok(())
+            }
+            None if if_exists => self.new_table(name),
+            None => Err(located(self.catalog.missing(&written), name)),
+        }
+    }
+
+    fn find(&self, name: &ObjectName) -> Result<&Arc<Table>, Error> {
+        let Some(written) = TableName::of(name) else {
+            return Err(Error::unsupported("this form of table name"));
+        };
+        // a view's names mean what they meant where it was made
+        if let Some(table) = self.catalog.temporary(&written).filter(|_| self.expanded.views == 0) {
+            return Ok(table);
+        }
+        self.catalog.find(&written, self.session).map_err(|error| located(error, name))
+    }
+}
+
+impl Relations for Binder<'_> {
+    fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>, numbers: &mut usize) -> Result<(), Error> {
+        match factor {
+            TableFactor::Table { name, args: Some(called), .. } => table_function(name, &called.args),
+            TableFactor::Function { name, args, .. } => table_function(name, args),
+            TableFactor::TableFunction { expr: Expr::Function(function), .. } => table_function(&function.name, &[]),
+            TableFactor::TableFunction { .. } => Err(Error::unsupported("TABLE(…) of something other than a function")),
+            TableFactor::Table { name, alias, args: None, .. } => {
+                let Some(number) = with else {
+                    return self.relation(factor, numbers);
+                };
+                alias_as_named(name, alias);
+                *name = marker::name(Marked::With(number));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn defined(&mut self, alias: &mut Ident, number: usize) {
+        *alias = names::quoted(&marker::with_name(number));
+    }
+
+    fn expr(&mut self, expr: &mut Expr) -> Result<(), Error> {
+        if let Some(said) = information_schema::of_session(expr, self.session) {
+            *expr = said;
+            return Ok(());
+        }
+        match expr {
+            Expr::Function(function) => {
+                if let Some(body) = self.called(function)? {
+                    *expr = body;
+                    return Ok(());
+                }
+                called(function)?;
+                if let Some(asked) = self.asks_a_sequence(function)? {
+                    *expr = asked;
+                }
+                Ok(())
+            }
+            Expr::CompoundIdentifier(path) => {
+                if let Some(next) = self.next_value(path) {
+                    if self.is_in_view() {
+                        return Err(Error::unsupported("NEXTVAL in a view"));
+                    }
+                    *expr = next;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A relation keeps the name it was called by, whatever stands for it in the engine's text.
+fn alias_as_named(name: &ObjectName, alias: &mut Option<TableAlias>) {
+    if alias.is_none()
+        && let Some(last) = names::last(name)
+    {
+        *alias = Some(TableAlias { explicit: true, name: last.clone(), columns: Vec::new(), at: None });
+    }
+}
+
+fn located(error: Error, name: &ObjectName) -> Error {
+    match names::parts(name).as_deref() {
+        Some([first, ..]) => error.at(first.span.start),
+        _ => error,
+    }
+}
+
+mod altered;
+pub(crate) mod callable;
+mod comment;
+mod expanded;
+mod qualified;
+mod relations;
+mod target;
+mod temporary;
+#[cfg(test)]
+mod tests;

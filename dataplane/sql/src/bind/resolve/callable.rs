@@ -1,0 +1,65 @@
+//! What may be called: the functions on the list, and in FROM those whose size is bounded.
+
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, ObjectName, UnaryOperator, Value};
+
+use super::located;
+use crate::ast::error::{Error, Kind as ErrorKind};
+use crate::ast::names;
+use crate::functions::catalogue::{self, Class};
+
+/// The dialect bounds calls in expressions; in FROM it is done here.
+pub(super) fn table_function(name: &ObjectName, args: &[FunctionArg]) -> Result<(), Error> {
+    let Some(ident) = names::single(name) else {
+        return Err(uncallable(name, Error::unsupported_function));
+    };
+    if !catalogue::is_table_function(&ident.value) {
+        return Err(uncallable(name, Error::unsupported_function));
+    }
+    let sizes = catalogue::sizes(&ident.value).iter();
+    if sizes.filter_map(|size| args.get(*size)).all(is_bounded) {
+        return Ok(());
+    }
+    let name = ident.value.to_ascii_lowercase();
+    let message = format!("{name} in FROM needs numbers up to {} written out", catalogue::GENERATED_MAX);
+    let kind = ErrorKind::Unsupported { construct: format!("this size in {name}") };
+    Err(Error::new(kind, message).at(ident.span.start))
+}
+
+/// A literal number that is not too large, or a literal that is no number: dates count by their step.
+pub(crate) fn is_bounded(argument: &FunctionArg) -> bool {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else {
+        return false;
+    };
+    let expr = match expr {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => expr,
+        other => other,
+    };
+    match expr {
+        Expr::TypedString(_) => true,
+        Expr::Cast { expr, .. } => {
+            matches!(expr.as_ref(), Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
+        }
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => digits.parse::<u64>().is_ok_and(|number| number <= catalogue::GENERATED_MAX),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// A call of a function on the list; the dialect bounds those whose result grows with an argument.
+pub(super) fn called(function: &Function) -> Result<(), Error> {
+    let Some(ident) = names::single(&function.name) else {
+        return Err(uncallable(&function.name, Error::unsupported_function));
+    };
+    match catalogue::class(&ident.value) {
+        None => return Err(uncallable(&function.name, Error::unsupported_function)),
+        Some(Class::Denied) => return Err(uncallable(&function.name, Error::denied_function)),
+        Some(Class::Safe | Class::Throwing | Class::Volatile | Class::Write) => {}
+    }
+    Ok(())
+}
+
+pub(super) fn uncallable(name: &ObjectName, why: impl FnOnce(String) -> Error) -> Error {
+    located(why(names::last(name).map_or_else(String::new, |ident| ident.value.to_ascii_lowercase())), name)
+}

@@ -1,0 +1,83 @@
+//! What the engine is to keep as a comment: with what is defined, and where one is commented on.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{self, ColumnOption, CommentObject, CreateTable, ObjectName};
+
+use super::{Binder, located};
+use crate::ast::error::Error;
+use crate::ast::names::{self, TableName};
+use crate::catalog::comment::{self, Comment};
+use crate::catalog::definition::{self, Definition};
+
+impl Binder<'_> {
+    /// Of a statement whose target is bound. `defined` is that of a view or function which the statement makes.
+    pub(super) fn comment(&self, tree: &mut ast::Statement, defined: Comment) -> Result<Comment, Error> {
+        use ast::Statement as S;
+        match tree {
+            S::CreateTable(create) => Ok(self.of_table(create)),
+            S::CreateView(create) => Ok(Comment { words: create.comment.clone(), ..defined }),
+            S::CreateFunction(_) => Ok(defined),
+            S::AlterTable(alter) => self.altered(alter),
+            S::Comment { object_type, object_name, comment, .. } => {
+                self.commented(*object_type, object_name, comment.take())
+            }
+            _ => Ok(Comment::default()),
+        }
+    }
+
+    /// One that is there already says what it said.
+    fn of_table(&self, create: &mut CreateTable) -> Comment {
+        if create.if_not_exists && self.is_there(&create.name) {
+            for column in &mut create.columns {
+                column.options.retain(|option| !matches!(option.option, ColumnOption::Comment(_)));
+            }
+            return Comment::default();
+        }
+        Comment { words: comment::of_table(create).map(str::to_owned), ours: None }
+    }
+
+    fn is_there(&self, bound: &ObjectName) -> bool {
+        TableName::of(bound).is_some_and(|TableName { database, schema, name }| {
+            let is_temporary = database.as_deref() == Some(names::KEPT_CATALOG);
+            let schema = if is_temporary { Some(names::TEMPORARY_SCHEMA) } else { schema.as_deref() };
+            schema.is_some_and(|schema| self.catalog.get(schema, &name).is_some())
+        })
+    }
+
+    /// Binds what is commented on; what else is kept with it stays.
+    fn commented(&self, on: CommentObject, name: &mut ObjectName, words: Option<String>) -> Result<Comment, Error> {
+        let (mut relation, column) = comment::described(on, name);
+        if on == CommentObject::View {
+            let Some(view) = self.view_named(&relation) else {
+                let found = self.existing(&mut relation).map(|table| table.path());
+                return Err(located(found.map_or_else(|missing| missing, |table| not_a_view(&table)), name));
+            };
+            *name = names::qualified(&view.schema, &view.name);
+            return Ok(Comment { words, ..view.kept() });
+        }
+        let table = match self.existing(&mut relation) {
+            Err(_) if self.view_named(&relation).is_some() => {
+                return Err(located(Error::unsupported(format!("COMMENT ON {on} of a view")), name));
+            }
+            found => found?,
+        };
+        let Some(column) = column else {
+            *name = relation;
+            return Ok(Comment { words, ours: table.origin.clone() });
+        };
+        let found = table.column(&column.value).ok_or_else(|| Error::no_column(&table.path(), &column.value))?;
+        let parts = names::parts(&relation).unwrap_or_default().into_iter().cloned();
+        *name = ObjectName::from(parts.chain([names::quoted(&found.name)]).collect::<Vec<_>>());
+        Ok(Comment { words, ours: None })
+    }
+
+    pub(super) fn view_named(&self, name: &ObjectName) -> Option<Arc<Definition>> {
+        let name = TableName::of(name).filter(|name| !name.is_reserved())?;
+        self.catalog.defined(definition::Kind::View, &name, self.session)
+    }
+}
+
+fn not_a_view(table: &str) -> Error {
+    Error::unsupported(format!("COMMENT ON VIEW of the table {table}"))
+}

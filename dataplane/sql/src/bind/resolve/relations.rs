@@ -1,0 +1,97 @@
+//! What stands for a name in FROM: the table, a view's query, a part of the catalogue.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{self, Ident, TableFactor};
+
+use super::{Binder, alias_as_named, located};
+use crate::ast::error::Error;
+use crate::ast::names::TableName;
+use crate::ast::scope;
+use crate::bind::{information_schema, label};
+use crate::catalog::definition::{self, Definition};
+use crate::catalog::tables::Names;
+use crate::print::scan::marker::{self, Marked};
+
+impl Binder<'_> {
+    /// The query of a view, its names as they were meant where it was made, its tables like any other.
+    fn view(&mut self, view: &Definition, numbers: &mut usize) -> Result<(Box<ast::Query>, Vec<Ident>), Error> {
+        let expanded = self.expanded.in_view(view)?;
+        let ast::Statement::CreateView(create) = view.statement()? else {
+            return Err(Error::unsupported("this view"));
+        };
+        let mut tree = ast::Statement::Query(create.query);
+        label::label(&mut tree)?;
+        let home = Names { search_path: vec![view.home.clone()], ..self.session.clone() };
+        let mut inner = Binder {
+            catalog: self.catalog,
+            session: &home,
+            references: std::mem::take(&mut self.references),
+            views: std::mem::take(&mut self.views),
+            sequences: Vec::new(),
+            makes_view: false,
+            expanded,
+        };
+        let walked = scope::walk(&mut tree, &mut inner, numbers);
+        self.references = inner.references;
+        self.views = inner.views;
+        self.expanded.out_of(inner.expanded);
+        walked.map_err(|error| error.meant_in(&view.home))?;
+        self.views.push(view.path());
+        match tree {
+            ast::Statement::Query(query) => Ok((query, create.columns.into_iter().map(|column| column.name).collect())),
+            _ => Err(Error::unsupported("this view")),
+        }
+    }
+
+    /// What stands for a table's name: the table, a view's query, a part of the catalogue.
+    pub(super) fn relation(&mut self, factor: &mut TableFactor, numbers: &mut usize) -> Result<(), Error> {
+        let TableFactor::Table { name, alias, sample, version, .. } = factor else {
+            return Ok(());
+        };
+        let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
+        let (subquery, columns) = if information_schema::is_relation(&written) {
+            // what there is to see is narrowed for a statement that asks itself
+            if self.is_in_view() {
+                return Err(located(Error::unsupported("the catalogue in a view"), name));
+            }
+            self.expanded.listing()?;
+            let query = information_schema::relation(&written, self.catalog, self.session);
+            (Box::new(query.map_err(|error| located(error, name))?), Vec::new())
+        } else {
+            let view = self.catalog.defined(definition::Kind::View, &written, self.session);
+            if is_dual(&written) && view.is_none() && self.find(name).is_err() {
+                alias_as_named(name, alias);
+                let row = crate::syntax::parse::query("SELECT 'X' AS dummy")?;
+                *factor = TableFactor::Derived { lateral: false, subquery: row, alias: alias.take(), sample: None };
+                return Ok(());
+            }
+            let Some(view) = view.filter(|_| !written.is_reserved() && self.find(name).is_err()) else {
+                let table = Arc::clone(self.find(name)?);
+                self.references.push(table);
+                alias_as_named(name, alias);
+                *name = marker::name(Marked::Scan(self.references.len() - 1));
+                return Ok(());
+            };
+            if version.is_some() {
+                return Err(Error::unsupported("time travel (AT, BEFORE)"));
+            }
+            self.view(&view, numbers).map_err(|error| located(error, name))?
+        };
+        alias_as_named(name, alias);
+        let mut alias = alias.take();
+        if let Some(alias) = &mut alias
+            && alias.columns.is_empty()
+        {
+            let column = |name| ast::TableAliasColumnDef { name, data_type: None };
+            alias.columns = columns.into_iter().map(column).collect();
+        }
+        *factor = TableFactor::Derived { lateral: false, subquery, alias, sample: sample.take() };
+        Ok(())
+    }
+}
+
+/// The table of one row that queries without a table are written over.
+fn is_dual(written: &TableName) -> bool {
+    written.schema.is_none() && written.name.eq_ignore_ascii_case("dual")
+}

@@ -1,0 +1,97 @@
+//! What the engine keeps as the comment of a table, view or function: what people said of it, and what is ours.
+//!
+//! Ours is where the rows of a table are from, or the statement that a view or function is read by. Who comments can
+//! neither write nor lose it: their words stand before it, with their length.
+
+use sqlparser::ast::{CommentDef, CommentObject, CreateTable, CreateTableOptions, Ident, ObjectName, SqlOption};
+
+use crate::ast::{names, quote};
+use crate::catalog::tables::Table;
+
+const SAID: &str = "said:";
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Comment {
+    /// `COMMENT ON … IS`.
+    pub words: Option<String>,
+    pub ours: Option<String>,
+}
+
+impl Comment {
+    /// What [`Comment::kept`] wrote. What it did not write is ours, for whoever reads that to refuse.
+    pub fn read(kept: &str) -> Self {
+        parts(kept).unwrap_or_else(|| Self { words: None, ours: some(kept) })
+    }
+
+    pub(crate) fn ours(text: String) -> Self {
+        Self { words: None, ours: Some(text) }
+    }
+
+    pub(crate) fn kept(&self) -> Option<String> {
+        let ours = self.ours.as_deref().unwrap_or_default();
+        match &self.words {
+            Some(words) => Some(format!("{SAID}{}:{words}{ours}", words.len())),
+            None => some(ours),
+        }
+    }
+}
+
+/// What the engine is told, to keep this with a table as ours: what people said of the table stays.
+pub fn keeping(table: &Table, ours: &str) -> String {
+    let kept = Comment { words: table.comment.clone(), ours: some(ours) }.kept();
+    let place = table.place();
+    let parts = names::parts(&place).unwrap_or_default().into_iter().map(|part| quote::name(&part.value));
+    let kept = kept.map_or_else(|| "NULL".to_owned(), |kept| quote::text(&kept));
+    format!("COMMENT ON TABLE {} IS {kept}", parts.collect::<Vec<_>>().join("."))
+}
+
+/// The table or view that is commented on, and which column of it.
+pub(crate) fn described(object: CommentObject, name: &ObjectName) -> (ObjectName, Option<Ident>) {
+    let mut parts: Vec<Ident> = names::parts(name).unwrap_or_default().into_iter().cloned().collect();
+    let column = if object == CommentObject::Column { parts.pop() } else { None };
+    (ObjectName::from(parts), column)
+}
+
+/// What CREATE TABLE says of the table: `COMMENT = '…'`.
+pub(crate) fn of_table(create: &CreateTable) -> Option<&str> {
+    let options = match &create.table_options {
+        CreateTableOptions::Plain(options) => options.as_slice(),
+        _ => &[],
+    };
+    let said = options.iter().find_map(|option| if let SqlOption::Comment(said) = option { Some(said) } else { None });
+    let (CommentDef::WithEq(words) | CommentDef::WithoutEq(words)) = create.comment.as_ref().or(said)?;
+    Some(words)
+}
+
+fn parts(kept: &str) -> Option<Comment> {
+    let (bytes, rest) = kept.strip_prefix(SAID)?.split_once(':')?;
+    let (words, ours) = rest.split_at_checked(bytes.parse().ok()?)?;
+    Some(Comment { words: Some(words.to_owned()), ours: some(ours) })
+}
+
+fn some(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_kept_is_read(words in proptest::option::of(".*"), ours in proptest::option::of("\\[.+|sluice:.+")) {
+            let comment = Comment { words, ours };
+            let kept = comment.kept();
+            prop_assert_eq!(kept.as_deref().map(Comment::read).unwrap_or_default(), comment);
+        }
+    }
+
+    #[test]
+    fn what_is_not_as_it_was_written_is_ours() {
+        for kept in ["said", "said:", "said:3", "said:x:abc", "said:9:abc", "said:1:é", "said:-1:abc", "anything"] {
+            assert_eq!(Comment::read(kept), Comment::ours(kept.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What the caller's statements define beside tables: views, functions and sequences.
+//!
+//! The engine keeps an entry of the name, so that names collide and disappear as they should, and with it, as a
+//! comment, the statement that made it. A view or function is read by its statement, put in where it is named,
+//! and governed there for whoever asks; the engine's own entry is never read.
+
+use std::sync::Arc;
+
+use sqlparser::ast;
+
+use crate::ast::error::Error;
+use crate::catalog::comment::Comment;
+use crate::catalog::tables::Column;
+use crate::syntax::parse;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    View,
+    Function,
+    Sequence,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    pub kind: Kind,
+    pub schema: String,
+    pub name: String,
+    /// Of a view.
+    pub columns: Vec<Column>,
+    /// The statement that made it; empty for a sequence.
+    pub text: String,
+    /// What names in it without a schema meant.
+    pub home: String,
+    /// `COMMENT ON`.
+    pub comment: Option<String>,
+}
+
+const HEAD: &str = "sluice:";
+
+/// The comment that keeps a statement.
+pub(crate) fn comment(home: &str, text: &str) -> Comment {
+    Comment::ours(format!("{HEAD}{home}\n{text}"))
+}
+
+impl Definition {
+    /// What the engine's catalogue says; nothing for an entry that is not ours.
+    pub fn read(kind: Kind, schema: &str, name: &str, columns: Vec<Column>, comment: Comment) -> Option<Self> {
+        let (schema, name) = (schema.to_owned(), name.to_owned());
+        let Comment { words, ours } = comment;
+        if kind == Kind::Sequence && name.starts_with(crate::bind::sequence::OWNED) {
+            return None;
+        }
+        if kind == Kind::Sequence {
+            let home = schema.clone();
+            return Some(Self { kind, home, schema, name, columns, text: String::new(), comment: words });
+        }
+        let (home, text) = ours.as_deref()?.strip_prefix(HEAD)?.split_once('\n')?;
+        Some(Self { kind, schema, name, columns, text: text.to_owned(), home: home.to_owned(), comment: words })
+    }
+
+    /// What the engine keeps of it.
+    pub(crate) fn kept(&self) -> Comment {
+        Comment { words: self.comment.clone(), ..comment(&self.home, &self.text) }
+    }
+
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+
+    /// The statement, read again.
+    pub(crate) fn statement(&self) -> Result<ast::Statement, Error> {
+        let unreadable = |error: Error| Error { position: None, snippet: None, ..error };
+        parse::parse(&self.text).map_err(unreadable)?.into_admitted().map_err(unreadable)
+    }
+}
+
+/// Found by name in a session.
+pub(crate) type Found = Option<Arc<Definition>>;

@@ -1,0 +1,393 @@
+//! The tables a caller may see, as the data plane read them from the engine. Case does not matter.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use sqlparser::ast::ObjectName;
+
+use crate::ast::error::{Error, Kind};
+use crate::ast::names::{self, MAIN_SCHEMA, TableName};
+use crate::catalog::comment::Comment;
+use crate::catalog::definition::{self, Definition, Found};
+use crate::functions::types::Type;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    /// As the engine prints it: `DECIMAL(15,2)`.
+    pub type_name: String,
+    pub nullable: bool,
+    /// `COMMENT ON COLUMN`.
+    pub comment: Option<String>,
+}
+
+impl Column {
+    pub fn new(name: impl Into<String>, type_name: impl Into<String>) -> Self {
+        Self { name: name.into(), type_name: type_name.into(), nullable: true, comment: None }
+    }
+
+    pub fn family(&self) -> Type {
+        Type::of_name(&self.type_name)
+    }
+}
+
+/// A column that counts by a sequence of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counter {
+    pub column: String,
+    pub schema: String,
+    pub sequence: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    pub schema: String,
+    pub name: String,
+    pub columns: Vec<Column>,
+    /// Names of its columns, in the key's order; none has no key.
+    pub primary_key: Vec<String>,
+    /// The columns of each UNIQUE of it.
+    pub unique: Vec<Vec<String>>,
+    /// The columns of each CHECK of it.
+    pub checks: Vec<Vec<String>>,
+    /// It ends with the transaction that made it.
+    pub temporary: bool,
+    /// What was written down of where its rows are from, when it was made.
+    pub origin: Option<String>,
+    /// `COMMENT ON TABLE`.
+    pub comment: Option<String>,
+    /// Sequences of its columns, which nothing else counts by.
+    pub counters: Vec<Counter>,
+    /// The schema its rows are in, where that is not the one it is known by: a branch's own copy.
+    stored_in: Option<String>,
+}
+
+impl Table {
+    pub fn new(schema: impl Into<String>, name: impl Into<String>, columns: Vec<Column>) -> Self {
+        Self {
+            schema: schema.into(),
+            name: name.into(),
+            columns,
+            primary_key: Vec::new(),
+            unique: Vec::new(),
+            checks: Vec::new(),
+            temporary: false,
+            origin: None,
+            comment: None,
+            counters: Vec::new(),
+            stored_in: None,
+        }
+    }
+
+    /// The same table with a primary key.
+    #[must_use]
+    pub fn with_primary_key(self, primary_key: &[String]) -> Self {
+        Self { primary_key: primary_key.to_vec(), ..self }
+    }
+
+    /// The same table, of whose rows no two have the same values in each of these.
+    #[must_use]
+    pub fn with_unique(self, unique: &[Vec<String>]) -> Self {
+        Self { unique: unique.to_vec(), ..self }
+    }
+
+    /// The same table, of this origin.
+    #[must_use]
+    pub fn with_origin(self, origin: Option<String>) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// The same table, with what is kept as its comment.
+    #[must_use]
+    pub fn with_comment(self, comment: Comment) -> Self {
+        Self { origin: comment.ours, comment: comment.words, ..self }
+    }
+
+    /// The same table, with columns that count.
+    #[must_use]
+    pub fn with_counters(self, counters: Vec<Counter>) -> Self {
+        Self { counters, ..self }
+    }
+
+    /// One of the transaction that asks, known by [`names::TEMPORARY_SCHEMA`].
+    #[must_use]
+    pub fn temporary(self) -> Self {
+        let schema = names::TEMPORARY_SCHEMA.to_owned();
+        Self { schema, temporary: true, stored_in: Some(names::KEPT_SCHEMA.to_owned()), ..self }
+    }
+
+    /// The same table for names and policies, with other rows.
+    #[must_use]
+    pub fn stored_in(self, schema: impl Into<String>) -> Self {
+        Self { stored_in: Some(schema.into()), ..self }
+    }
+
+    /// The name that the engine finds it by, whatever its search path is.
+    pub(crate) fn place(&self) -> ObjectName {
+        if self.temporary { names::temporary(&self.name) } else { names::qualified(self.shelf(), &self.name) }
+    }
+
+    /// The schema that the engine finds it in.
+    pub(crate) fn shelf(&self) -> &str {
+        self.stored_in.as_deref().unwrap_or(&self.schema)
+    }
+
+    /// The same table, of whose rows each passes a condition on each of these.
+    #[must_use]
+    pub fn with_checks(self, checks: &[Vec<String>]) -> Self {
+        Self { checks: checks.to_vec(), ..self }
+    }
+
+    /// The columns of all its keys, the primary one among them.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[String]> {
+        std::iter::once(self.primary_key.as_slice()).chain(self.unique.iter().map(Vec::as_slice))
+    }
+
+    pub(crate) fn is_key(&self, column: &str) -> bool {
+        self.primary_key.iter().any(|key| key.eq_ignore_ascii_case(column))
+    }
+
+    /// The same under another name.
+    pub fn renamed(&self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self.clone() }
+    }
+
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Is this its `schema.name`?
+    pub fn is_at(&self, path: &str) -> bool {
+        let (schema, name) = path.split_once('.').unwrap_or((MAIN_SCHEMA, path));
+        self.schema.eq_ignore_ascii_case(schema) && self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// `schema.name`, for people.
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+}
+
+/// All tables in reach of one caller.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    schemas: HashMap<String, HashMap<String, Arc<Table>>>,
+    definitions: HashMap<(definition::Kind, String, String), Arc<Definition>>,
+}
+
+impl Catalog {
+    pub fn new(tables: impl IntoIterator<Item = Table>) -> Self {
+        let mut catalog = Self::default();
+        for table in tables {
+            catalog.add(table);
+        }
+        catalog
+    }
+
+    /// One whose path would be another's is as if it were not there: no policy could name it.
+    pub fn add(&mut self, table: Table) {
+        if !names::fits_a_path(&table.schema) || !names::fits_a_path(&table.name) {
+            return;
+        }
+        let tables = self.schemas.entry(table.schema.to_ascii_lowercase()).or_default();
+        tables.insert(table.name.to_ascii_lowercase(), Arc::new(table));
+    }
+
+    pub fn define(&mut self, definition: Definition) {
+        if !names::fits_a_path(&definition.schema) || !names::fits_a_path(&definition.name) {
+            return;
+        }
+        let (schema, name) = (definition.schema.to_ascii_lowercase(), definition.name.to_ascii_lowercase());
+        self.schemas.entry(schema.clone()).or_default();
+        self.definitions.insert((definition.kind, schema, name), Arc::new(definition));
+    }
+
+    /// Views, functions and sequences, by kind, schema and name.
+    pub fn definitions(&self) -> Vec<&Arc<Definition>> {
+        let mut all: Vec<_> = self.definitions.values().collect();
+        all.sort_by_key(|definition| (definition.kind as u8, definition.schema.clone(), definition.name.clone()));
+        all
+    }
+
+    /// The view, function or sequence a name means in this session.
+    pub(crate) fn defined(&self, kind: definition::Kind, name: &TableName, session: &Names) -> Found {
+        let wanted = name.name.to_ascii_lowercase();
+        let mut schemas = session.schemas_of(self, name)?;
+        schemas.find_map(|schema| self.definitions.get(&(kind, schema.to_ascii_lowercase(), wanted.clone())).cloned())
+    }
+
+    /// Keeps what a caller may see, by its path.
+    #[must_use]
+    pub fn seen(&self, may_see: impl Fn(&str) -> bool) -> Self {
+        let mut seen = Self::default();
+        for (schema, tables) in &self.schemas {
+            let kept = tables.iter().filter(|(_, table)| may_see(&table.path()));
+            seen.schemas.insert(schema.clone(), kept.map(|(name, table)| (name.clone(), Arc::clone(table))).collect());
+        }
+        let kept = self.definitions.iter().filter(|(_, definition)| may_see(&definition.path()));
+        seen.definitions = kept.map(|(key, definition)| (key.clone(), Arc::clone(definition))).collect();
+        seen
+    }
+
+    /// These tables in place of all others; views and functions stay, and are made of these.
+    #[must_use]
+    pub fn with_tables(&self, tables: impl IntoIterator<Item = Table>) -> Self {
+        let mut changed = Self::new(tables);
+        changed.definitions.clone_from(&self.definitions);
+        self.definitions.keys().for_each(|(_, schema, _)| changed.add_schema(schema));
+        changed
+    }
+
+    /// A schema without tables.
+    pub fn add_schema(&mut self, schema: &str) {
+        if names::fits_a_path(schema) {
+            self.schemas.entry(schema.to_ascii_lowercase()).or_default();
+        }
+    }
+
+    pub fn has_schema(&self, schema: &str) -> bool {
+        schema.eq_ignore_ascii_case(MAIN_SCHEMA) || self.schemas.contains_key(&schema.to_ascii_lowercase())
+    }
+
+    /// Their names; the main schema is there without a table.
+    pub fn schemas(&self) -> impl Iterator<Item = String> {
+        let main = (!self.schemas.contains_key(MAIN_SCHEMA)).then(|| MAIN_SCHEMA.to_owned());
+        self.schemas.keys().cloned().chain(main)
+    }
+
+    pub fn get(&self, schema: &str, name: &str) -> Option<&Arc<Table>> {
+        self.schemas.get(&schema.to_ascii_lowercase())?.get(&name.to_ascii_lowercase())
+    }
+
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.schemas.values().flat_map(HashMap::values)
+    }
+
+    /// The temporary table that a name without a path means.
+    pub(crate) fn temporary(&self, name: &TableName) -> Option<&Arc<Table>> {
+        let is_bare = name.schema.is_none() && name.database.is_none();
+        is_bare.then(|| self.get(names::TEMPORARY_SCHEMA, &name.name)).flatten()
+    }
+
+    /// The table a name means in this session.
+    pub(crate) fn find(&self, name: &TableName, session: &Names) -> Result<&Arc<Table>, Error> {
+        if name.is_reserved() {
+            return Err(self.missing(name));
+        }
+        let mut schemas = session.schemas_of(self, name).ok_or_else(|| self.missing(name))?;
+        schemas.find_map(|schema| self.get(schema, &name.name)).ok_or_else(|| self.missing(name))
+    }
+
+    /// Names only what the caller may see.
+    pub(crate) fn missing(&self, name: &TableName) -> Error {
+        let near = self.nearest(name);
+        let path = match &name.schema {
+            Some(schema) => format!("{schema}.{}", name.name),
+            None => name.name.clone(),
+        };
+        let hint = near.as_ref().map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        let kind = Kind::TableNotFound { schema: name.schema.clone(), name: name.name.clone(), did_you_mean: near };
+        Error::new(kind, format!("table {path} does not exist{hint}"))
+    }
+
+    /// The same of a name that was written without a database.
+    pub fn not_found(&self, schema: Option<&str>, name: &str) -> Error {
+        self.missing(&TableName { database: None, schema: schema.map(str::to_owned), name: name.to_owned() })
+    }
+
+    fn nearest(&self, name: &TableName) -> Option<String> {
+        const LIKENESS_MIN: f64 = 0.8;
+        let wanted = name.name.to_ascii_lowercase();
+        let likeness = |table: &Arc<Table>| strsim::jaro_winkler(&wanted, &table.name.to_ascii_lowercase());
+        self.tables()
+            .map(|table| (likeness(table), table.path()))
+            .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+            .max_by(|one, other| one.0.total_cmp(&other.0).then_with(|| other.1.cmp(&one.1)))
+            .map(|(_, path)| path)
+    }
+}
+
+/// What names without a path mean in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// The one database the caller sees, named as the environment's slug.
+    pub database: String,
+    /// Schemas searched in order.
+    pub search_path: Vec<String>,
+    /// Who asks, for `CURRENT_USER` and `CURRENT_ROLE`.
+    pub user: Option<String>,
+    pub role: Option<String>,
+    /// Schema, table and column, in lower case, of what is masked for the caller: the catalogue shows text there.
+    pub masked: Arc<BTreeSet<(String, String, String)>>,
+    /// The same of what is denied to the agent behind the caller: the catalogue does not list it.
+    pub denied: Arc<BTreeSet<(String, String, String)>>,
+    /// Schema and table, in lower case, with about how many rows it has: only where none is hidden from the caller.
+    pub rows: Arc<BTreeMap<(String, String), u64>>,
+}
+
+impl Names {
+    pub fn new(database: impl Into<String>) -> Self {
+        Self {
+            database: database.into(),
+            search_path: vec![MAIN_SCHEMA.to_owned()],
+            user: None,
+            role: None,
+            masked: Arc::default(),
+            denied: Arc::default(),
+            rows: Arc::default(),
+        }
+    }
+
+    /// Columns as their reader sees them.
+    pub fn shown(&self, schema: &str, table: &str, columns: &[Column]) -> Vec<Column> {
+        let shown = |column: &Column| {
+            let [schema, table, name] = [schema, table, column.name.as_str()].map(str::to_ascii_lowercase);
+            let type_name = if self.masked.contains(&(schema, table, name)) { "VARCHAR" } else { &column.type_name };
+            Column { type_name: type_name.to_owned(), ..column.clone() }
+        };
+        columns.iter().filter(|column| !self.denies(schema, table, &column.name)).map(shown).collect()
+    }
+
+    /// About how many rows the table has, where the caller may know.
+    pub(crate) fn rows_of(&self, schema: &str, table: &str) -> Option<u64> {
+        self.rows.get(&(schema.to_ascii_lowercase(), table.to_ascii_lowercase())).copied()
+    }
+
+    /// Those of a table's columns whose names may be told.
+    pub fn told(&self, schema: &str, table: &str, columns: &[String]) -> Vec<String> {
+        columns.iter().filter(|column| !self.denies(schema, table, column)).cloned().collect()
+    }
+
+    fn denies(&self, schema: &str, table: &str, column: &str) -> bool {
+        let [schema, table, column] = [schema, table, column].map(str::to_ascii_lowercase);
+        self.denied.contains(&(schema, table, column))
+    }
+
+    /// Is any column of the table denied?
+    pub(crate) fn denies_of(&self, schema: &str, table: &str) -> bool {
+        let is_its = |(in_schema, in_table, _): &(String, String, String)| {
+            in_schema.eq_ignore_ascii_case(schema) && in_table.eq_ignore_ascii_case(table)
+        };
+        self.denied.iter().any(is_its)
+    }
+
+    /// Where to look for the table; none when the path names another database.
+    fn schemas_of<'a>(&'a self, catalog: &Catalog, name: &'a TableName) -> Option<impl Iterator<Item = &'a str>> {
+        if name.database.as_ref().is_some_and(|database| !database.eq_ignore_ascii_case(&self.database)) {
+            return None;
+        }
+        let written = name.schema.as_deref();
+        // `database.table` stands for `database.main.table` unless there is a schema of that name.
+        let is_database = written.is_some_and(|written| {
+            name.database.is_none() && written.eq_ignore_ascii_case(&self.database) && !catalog.has_schema(written)
+        });
+        let written = written.filter(|_| !is_database);
+        let path = self.search_path.iter().map(String::as_str).filter(move |_| written.is_none());
+        Some(written.into_iter().chain(path))
+    }
+
+    /// The schema a new table goes to.
+    pub(crate) fn home<'a>(&'a self, catalog: &Catalog, name: &'a TableName) -> Option<&'a str> {
+        self.schemas_of(catalog, name)?.next()
+    }
+}

@@ -1,0 +1,9 @@
+//! The walk from a bound statement to the engine's text.
+
+pub(crate) mod analyzer;
+pub mod heal;
+pub mod meaning;
+pub mod pivot;
+pub mod postgres;
+pub(crate) mod steps;
+pub(crate) mod transpile;

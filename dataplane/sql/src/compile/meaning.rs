@@ -1,0 +1,301 @@
+//! Comparing by meaning: `semantic_match`, `vector_match`, `semantic_rank` and `JOIN_VECTOR`.
+//!
+//! `semantic_rank(col, text)` is from 0 to 1, on the scale of a search of memories; `semantic_match(col,
+//! text[, threshold])`, or `vector_match`, is whether that reaches the threshold, 0.7 unless given. `col`
+//! is text, or a vector as long as the embedder's; NULL on either side is NULL. `a JOIN_VECTOR b ON
+//! semantic_match(b.col, a.col)` is an inner join by such a condition. The embedder is the built-in one always.
+//!
+//! Each call becomes one of a function that the engine's process has of its host, over governed
+//! values: what a mask hides is compared as the mask shows it.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Value, VisitorMut};
+use sqlparser::keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::ast::call::of_engine;
+use crate::ast::error::Error;
+use crate::ast::{VisitMut, names};
+use crate::dialect;
+use crate::functions::catalogue::Class;
+use crate::functions::types::{self, Known, Type};
+use crate::govern::Governed;
+
+/// What a statement may call.
+pub const CALLS: [&str; 3] = ["semantic_match", "semantic_rank", "vector_match"];
+/// The function over two texts, in the engine.
+pub const LIKENESS: &str = "sluice_likeness";
+/// The same over a vector and a text.
+pub const VECTOR_LIKENESS: &str = "sluice_vector_likeness";
+/// How long a vector is.
+pub const DIMENSIONS: u32 = 256;
+/// Calls in one statement: each may make as many vectors as its bounds allow.
+const CALLS_MAX: usize = 4;
+const THRESHOLD: &str = "0.7";
+const JOIN: &str = "join_vector";
+
+/// A call can end the statement: of too many texts no vectors are made.
+pub(crate) fn class(name: &str) -> Option<Class> {
+    CALLS.iter().any(|call| call.eq_ignore_ascii_case(name)).then_some(Class::Throwing)
+}
+
+impl Governed {
+    /// With every comparison by meaning as the engine's process can make it.
+    pub fn embedded(mut self) -> Result<Self, Error> {
+        let mut embed = Embed { known: &self.known, calls: 0 };
+        match VisitMut::visit(&mut self.tree, &mut embed) {
+            ControlFlow::Continue(()) => Ok(self),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+}
+
+struct Embed<'a> {
+    known: &'a Known,
+    calls: usize,
+}
+
+impl Embed<'_> {
+    fn call(&mut self, expr: &mut Expr) -> Result<(), Error> {
+        let Expr::Function(function) = expr else { return Ok(()) };
+        let name = names::single(&function.name).map(|name| name.value.to_ascii_lowercase()).unwrap_or_default();
+        if class(&name).is_none() {
+            return Ok(());
+        }
+        self.calls += 1;
+        if self.calls > CALLS_MAX {
+            return Err(Error::unsupported(format!("comparing by meaning more than {CALLS_MAX} times in a statement")));
+        }
+        let mut args = dialect::arguments(function.clone())?.into_iter();
+        let threshold = match (args.len(), name.as_str()) {
+            (2, "semantic_rank") => None,
+            (2, _) => Some(number(THRESHOLD)),
+            (3, "semantic_match" | "vector_match") => Some(bounded(args.next_back(), &name)?),
+            (count, _) => return Err(Error::unsupported(format!("{name} with {count} arguments"))),
+        };
+        let (Some(one), Some(text), None) = (args.next(), args.next(), args.next()) else {
+            return Err(Error::unsupported(name));
+        };
+        if !matches!(self.kind(&text), Type::Text | Type::Json | Type::Unknown) {
+            return Err(Error::unsupported(format!("{name} with something other than a text")));
+        }
+        let rank = match self.kind(&one) {
+            Type::Text | Type::Json | Type::Unknown => of_engine(LIKENESS, [one, text]),
+            Type::List => of_engine(VECTOR_LIKENESS, [as_vector(one), text]),
+            _ => return Err(Error::unsupported(format!("{name} of something other than a text or a vector"))),
+        };
+        *expr = match threshold {
+            None => rank,
+            Some(least) => Expr::BinaryOp { left: Box::new(rank), op: BinaryOperator::GtEq, right: Box::new(least) },
+        };
+        Ok(())
+    }
+
+    fn kind(&self, expr: &Expr) -> Type {
+        if matches!(expr, Expr::Array(_)) { Type::List } else { types::type_of(expr, self.known) }
+    }
+}
+
+impl VisitorMut for Embed<'_> {
+    type Break = Error;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        match self.call(expr) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+/// A threshold that is written out, so that it is known to be one; or a parameter.
+fn bounded(threshold: Option<Expr>, name: &str) -> Result<Expr, Error> {
+    let fits = match &threshold {
+        Some(Expr::Value(value)) => match &value.value {
+            Value::Number(digits, _) => digits.parse::<f64>().is_ok_and(|number| (0.0..=1.0).contains(&number)),
+            Value::Placeholder(_) => true,
+            _ => false,
+        },
+        _ => false,
+    };
+    let refused = || Error::unsupported(format!("{name} with a threshold other than a number from 0 to 1"));
+    threshold.filter(|_| fits).ok_or_else(refused)
+}
+
+fn number(digits: &str) -> Expr {
+    Expr::value(Value::Number(digits.to_owned(), false))
+}
+
+fn as_vector(expr: Expr) -> Expr {
+    let double = Box::new(DataType::Double(ExactNumberInfo::None));
+    let data_type = DataType::Array(ArrayElemTypeDef::SquareBracket(double, Some(u64::from(DIMENSIONS))));
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, format: None }
+}
+
+/// `JOIN_VECTOR` is a join, if its condition compares by meaning. The word is no keyword: in any other
+/// place it is a name like others.
+pub(crate) fn joined(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, Error> {
+    let places: Vec<usize> = (1..tokens.len()).filter(|place| joins(&tokens, *place)).collect();
+    for place in places {
+        // without a condition it is no join, and the parser says what is wrong
+        let Some(compares) = tokens.get(place + 1..).and_then(condition) else { continue };
+        let Some(token) = tokens.get_mut(place) else { continue };
+        if !compares {
+            let error = Error::unsupported("JOIN_VECTOR without semantic_match in its condition");
+            return Err(error.at(token.span.start));
+        }
+        token.token = Token::make_keyword("JOIN");
+    }
+    Ok(tokens)
+}
+
+/// Whether the condition of the join that these tokens go on with compares by meaning; none where it has none.
+fn condition(tokens: &[TokenWithSpan]) -> Option<bool> {
+    let (mut depth, mut on) = (0_usize, false);
+    for (place, token) in tokens.iter().enumerate() {
+        let calls = matches!(tokens.get(place + 1).map(|next| &next.token), Some(Token::LParen));
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen | Token::Comma | Token::EOF if depth == 0 => break,
+            Token::RParen => depth -= 1,
+            Token::Word(word) if depth == 0 && word.quote_style.is_none() && word.keyword == Keyword::ON => {
+                if on {
+                    break;
+                }
+                on = true;
+            }
+            Token::Word(word) if on && calls && class(&word.value).is_some() => return Some(true),
+            Token::Word(word) if depth == 0 && !calls && word.quote_style.is_none() => {
+                let ends = RESERVED_FOR_TABLE_ALIAS.contains(&word.keyword) && word.keyword != Keyword::END;
+                if ends || is_word(&token.token, JOIN) {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    on.then_some(false)
+}
+
+fn is_word(token: &Token, wanted: &str) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
+}
+
+/// Between a table and a table.
+fn joins(tokens: &[TokenWithSpan], place: usize) -> bool {
+    let is_table = |token: Option<&TokenWithSpan>, end: &Token| match token.map(|token| &token.token) {
+        Some(Token::Word(word)) => {
+            let reserved = RESERVED_FOR_TABLE_ALIAS.contains(&word.keyword) || OTHERS.contains(&word.keyword);
+            word.quote_style.is_some() || !reserved
+        }
+        Some(other) => other == end,
+        None => false,
+    };
+    let before = place.checked_sub(1).and_then(|before| tokens.get(before));
+    tokens.get(place).is_some_and(|token| is_word(&token.token, JOIN))
+        && is_table(before, &Token::RParen)
+        && is_table(tokens.get(place + 1), &Token::LParen)
+}
+
+/// Words that stand beside a column, not beside a table.
+const OTHERS: [Keyword; 16] = [
+    Keyword::AND,
+    Keyword::OR,
+    Keyword::NOT,
+    Keyword::AS,
+    Keyword::IS,
+    Keyword::IN,
+    Keyword::LIKE,
+    Keyword::ILIKE,
+    Keyword::BETWEEN,
+    Keyword::CASE,
+    Keyword::WHEN,
+    Keyword::THEN,
+    Keyword::ELSE,
+    Keyword::BY,
+    Keyword::DISTINCT,
+    Keyword::ASC,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{analyst, governed, shown};
+    use crate::{Rules, parse};
+
+    fn made(sql: &str) -> String {
+        shown(sql, &Rules::default())
+    }
+
+    #[test]
+    fn a_match_is_a_likeness_that_reaches_its_threshold() {
+        let cases = [
+            ("semantic_rank(note, 'late')", r#""sluice_likeness"("note", 'late') IS NOT NULL"#),
+            ("Semantic_Match(note, 'late')", r#""sluice_likeness"("note", 'late') >= 0.7"#),
+            ("vector_match(note, status, 0.5)", r#""sluice_likeness"("note", "status") >= 0.5"#),
+            ("semantic_match(upper(note), $1, $2)", r#""sluice_likeness"(upper("note"), $1) >= $2"#),
+            ("semantic_rank([1.5], 'late')", r#""sluice_vector_likeness"(CAST([1.5] AS DOUBLE[256]), 'late')"#),
+        ];
+        for (call, wanted) in cases {
+            let text = made(&format!("select id from orders where {call} is not null"));
+            assert!(text.contains(&format!(r#""system"."main".{wanted}"#)), "{call}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_refused_by_name() {
+        let cases = [
+            ("semantic_match(amount, 'late')", "other than a text or a vector"),
+            ("semantic_match(note, amount)", "other than a text"),
+            ("semantic_match(note)", "with 1 arguments"),
+            ("semantic_rank(note, 'late', 0.5)", "with 3 arguments"),
+            ("semantic_match(note, 'late', 1.5)", "a number from 0 to 1"),
+            ("semantic_match(note, 'late', amount)", "a number from 0 to 1"),
+            ("semantic_match(note, 'late') over ()", "OVER"),
+            ("main.semantic_match(note, 'late')", "semantic_match"),
+            ("sluice_likeness(note, 'late') > 0", "sluice_likeness"),
+        ];
+        for (call, part) in cases {
+            let text = made(&format!("select id from orders where {call}"));
+            assert!(text.starts_with("Unsupported") && text.contains(part), "{call}: {text}");
+        }
+        let many = ["semantic_match(note, 'late')"; CALLS_MAX + 1].join(" or ");
+        assert!(made(&format!("select id from orders where {many}")).contains("more than 4 times"));
+    }
+
+    #[test]
+    fn a_masked_column_is_compared_as_it_is_shown() {
+        let text = shown("select id from customers where semantic_match(ssn, '078-05-1120')", &analyst());
+        assert!(text.contains("'***'") && !text.contains(r#"likeness("customers"."ssn""#), "{text}");
+        let found = governed("select id from customers where semantic_match(name, 'x')", &analyst()).unwrap();
+        assert_eq!(found.care(), crate::Care::UntilSure, "it may end the statement: not before the filter has spoken");
+    }
+
+    #[test]
+    fn a_join_by_meaning_is_a_join_and_the_word_is_a_name_elsewhere() {
+        let plain = made("select o.id from orders o join customers c on semantic_match(c.name, o.note)");
+        let cases = [
+            "select o.id from orders o join_vector customers c on semantic_match(c.name, o.note)",
+            "select o.id from orders o JOIN_VECTOR customers c on (semantic_match(c.name, o.note))",
+        ];
+        for sql in cases {
+            assert_eq!(made(sql).replace(['(', ')'], ""), plain.replace(['(', ')'], ""), "{sql}");
+        }
+        for sql in [
+            "select o.id from orders o join_vector customers c on o.customer_id = c.id",
+            "select o.id from orders o join_vector customers c on o.id = c.id join customers d on semantic_match(d.name, o.note)",
+        ] {
+            assert!(made(sql).contains("JOIN_VECTOR without semantic_match"), "{sql}");
+        }
+        assert!(parse("select o.id from orders o join_vector customers c").is_err());
+        for sql in ["select id join_vector from orders", "select join_vector.id from orders join_vector where id = 1"] {
+            assert!(made(sql).starts_with("SELECT"), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_filter_compares_values() {
+        let filter = crate::govern::filter::Template::parse("semantic_match(note, 'late')");
+        assert!(filter.is_err_and(|error| error.message.contains("semantic_match")));
+    }
+}

@@ -1,0 +1,111 @@
+//! The governed statement in the engine's dialect, as text with bound values.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use sqlparser::ast::Statement;
+
+use crate::ast::error::Error;
+use crate::compile::steps::{self, Numbered, Step};
+use crate::dialect;
+use crate::govern::{Governed, Scan, visible};
+use crate::print::{self, Bind, Printed, Reading};
+
+/// What the engine runs. Made by [`transpile`] alone.
+#[derive(Debug, Clone)]
+pub struct EngineSql {
+    /// Run first, in the same transaction, in this order.
+    pub before: Vec<Before>,
+    pub sql: String,
+    /// Values of `$1`, `$2` … in this order.
+    pub binds: Vec<Bind>,
+    /// `catalog.schema.table` of every table in the text, each once, sorted.
+    pub tables: Vec<String>,
+    pub warnings: Vec<String>,
+    /// Places of the columns that are a masked column: text in the answer.
+    pub masked_outputs: Vec<usize>,
+    source: Arc<Source>,
+}
+
+/// A statement that prepares the last one.
+#[derive(Debug, Clone)]
+pub struct Before {
+    pub sql: String,
+    pub binds: Vec<Bind>,
+    /// `catalog.schema.table` of every table in the text.
+    pub tables: Vec<String>,
+    /// The rows it changes are rows of the caller's statement.
+    pub counts: bool,
+    /// It only keeps rows for the steps behind: the database is as before.
+    pub keeps: bool,
+}
+
+#[derive(Debug)]
+struct Source {
+    steps: Vec<Numbered>,
+    scans: Vec<Scan>,
+}
+
+impl Source {
+    /// The steps as text, and the last of them.
+    fn printed(&self, reading: Reading) -> Result<(Vec<Before>, Printed), Error> {
+        let mut steps = Vec::with_capacity(self.steps.len());
+        let mut visible = BTreeSet::new();
+        for Numbered { step, counts } in &self.steps {
+            let printed = match step {
+                Step::Tree(tree) => print::engine(tree, &self.scans, reading)?,
+                Step::Text(sql) => Printed { sql: sql.clone(), ..Printed::default() },
+                Step::Keep(query) => {
+                    let query = Statement::Query(query.clone());
+                    let made = print::engine(&query, &self.scans, reading)?;
+                    Printed { sql: format!("{}{}", steps::keeping(), made.sql), ..made }
+                }
+            };
+            visible.extend(&printed.visible);
+            steps.push((printed, *counts));
+        }
+        let (last, _) = steps.pop().ok_or_else(|| Error::unsupported("a statement of no steps"))?;
+        let step = |Printed { sql, binds, tables, .. }, counts, keeps| Before { sql, binds, tables, counts, keeps };
+        let kept = visible::keeping(&visible, &self.scans, &self.steps)?;
+        let mut before: Vec<_> = kept.into_iter().map(|printed| step(printed, false, true)).collect();
+        before.extend(steps.into_iter().map(|(printed, counts)| step(printed, counts, false)));
+        Ok((before, last))
+    }
+}
+
+impl EngineSql {
+    /// The same statement over rows that are kept before: no expression of the caller meets a row that a filter
+    /// hides, and nothing that the engine knows of such rows decides how it goes about.
+    pub fn over_visible(&self) -> Result<Self, Error> {
+        let (before, printed) = self.source.printed(Reading::Visible)?;
+        let Printed { sql, binds, tables, .. } = printed;
+        Ok(Self { before, sql, binds, tables: once(tables), ..self.clone() })
+    }
+}
+
+/// From the warehouse's dialect to the engine's. What a policy put in stays as it is.
+pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
+    let masked_outputs = governed.masked_outputs().to_vec();
+    let mut warnings = governed.warnings().to_vec();
+    let Governed { mut tree, scans, known, comment, sequences, .. } = governed;
+    warnings.extend(dialect::to_engine(&mut tree, &known)?);
+    let steps = steps::of(tree, &comment, sequences)?;
+    let source = Source { steps, scans };
+    let (before, printed) = source.printed(Reading::InPlace)?;
+    Ok(EngineSql {
+        before,
+        sql: printed.sql,
+        binds: printed.binds,
+        tables: once(printed.tables),
+        warnings,
+        masked_outputs,
+        source: Arc::new(source),
+    })
+}
+
+/// Each name once, sorted.
+fn once(mut tables: Vec<String>) -> Vec<String> {
+    tables.sort();
+    tables.dedup();
+    tables
+}

@@ -1,0 +1,297 @@
+//! Values that are equal and can be told apart: zero and minus zero, a month and thirty days, `a` and `A` where case
+//! does not count. Which of them stands for all follows the order that rows come in; and DOUBLEs, which have such
+//! values, add up to another sum in another order.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    GroupByExpr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, UnaryOperator, Value, Visitor,
+};
+
+use super::leakproof::is_null;
+use crate::ast::{Visit, names};
+use crate::functions::types::Type;
+use crate::govern::lineage::{Output, Source, Walk, budget};
+
+/// Functions whose equal values are one value where those of their arguments are, whatever type that is.
+const HAND_ON: [&str; 48] = [
+    "abs",
+    "any_value",
+    "ceil",
+    "coalesce",
+    "concat",
+    "concat_ws",
+    "date_part",
+    "date_trunc",
+    "dateadd",
+    "dayname",
+    "dayofweek",
+    "dayofyear",
+    "decode",
+    "first",
+    "floor",
+    "greatest",
+    "hash",
+    "hour",
+    "ifnull",
+    "iff",
+    "initcap",
+    "last",
+    "least",
+    "lpad",
+    "ltrim",
+    "max",
+    "md5",
+    "min",
+    "minute",
+    "mode",
+    "monthname",
+    "nullif",
+    "nullifzero",
+    "nvl",
+    "nvl2",
+    "quarter",
+    "regexp_extract",
+    "regexp_replace",
+    "regexp_substr",
+    "reverse",
+    "round",
+    "rpad",
+    "rtrim",
+    "second",
+    "split_part",
+    "sum",
+    "week",
+    "zeroifnull",
+];
+
+/// Those of them that read a text as a number.
+const READ_NUMBERS: [&str; 7] = ["abs", "ceil", "floor", "nullifzero", "round", "sum", "zeroifnull"];
+/// Those of them that answer numbers.
+const NUMBERS: [&str; 16] = [
+    "abs",
+    "ceil",
+    "date_part",
+    "dayofweek",
+    "dayofyear",
+    "floor",
+    "hash",
+    "hour",
+    "minute",
+    "nullifzero",
+    "quarter",
+    "round",
+    "second",
+    "sum",
+    "week",
+    "zeroifnull",
+];
+/// Those that answer one of their arguments, as what all of them become.
+const STAND_IN: [&str; 9] = ["coalesce", "decode", "greatest", "iff", "ifnull", "least", "nullif", "nvl", "nvl2"];
+
+impl Walk<'_> {
+    /// Whether two equal values of it may differ. What is not known may.
+    #[recursive::recursive]
+    pub(in crate::govern) fn has_twins(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Identifier(ident) => {
+                let alias = self.scope().alias(&ident.value);
+                self.find(None, ident).is_none_or(|output| output.has_twins) || alias.is_some_and(|one| one.has_twins)
+            }
+            Expr::CompoundIdentifier(path) => match path.as_slice() {
+                [table, column] => self.find(Some(table), column).is_none_or(|output| output.has_twins),
+                _ => true,
+            },
+            Expr::Nested(inner) => self.has_twins(inner),
+            Expr::UnaryOp { op: UnaryOperator::Plus | UnaryOperator::Minus, expr } => self.becomes_twins(expr),
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Multiply,
+                right,
+            } => of_kind(self.type_of(expr)) && (self.becomes_twins(left) || self.becomes_twins(right)),
+            Expr::Case { conditions, else_result, .. } => {
+                let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
+                let results: Vec<&Expr> = results.collect();
+                results.iter().any(|result| self.has_twins(result)) || self.are_mixed(&results)
+            }
+            // to a digit behind the point it is a DOUBLE
+            Expr::Function(function)
+                if is_one_of(&["ceil", "floor"], &function.name) && arguments(function).len() > 1 =>
+            {
+                true
+            }
+            Expr::Function(function) if of_kind(self.type_of(expr)) && is_one_of(&HAND_ON, &function.name) => {
+                let given = arguments(function);
+                given.iter().any(|argument| self.has_twins(argument))
+                    || is_one_of(&READ_NUMBERS, &function.name) && given.iter().any(|one| self.becomes_twins(one))
+                    || is_one_of(&STAND_IN, &function.name) && self.are_mixed(&given)
+            }
+            other => !is_null(other) && of_kind(self.type_of(other)),
+        }
+    }
+
+    /// The same where a number is asked for: a text is read as a DOUBLE, and `'-0'` is minus zero. What may be a text
+    /// is one.
+    fn becomes_twins(&self, expr: &Expr) -> bool {
+        let counts = || matches!(expr, Expr::Function(function) if is_one_of(&NUMBERS, &function.name));
+        let is_text = || match self.type_of(expr) {
+            Type::Text => true,
+            Type::Unknown => !is_null(expr) && !counts(),
+            _ => false,
+        };
+        self.has_twins(expr) || is_text()
+    }
+
+    /// Whether texts among them become numbers.
+    fn are_mixed(&self, values: &[&Expr]) -> bool {
+        let has = |is_one: fn(Type) -> bool| values.iter().any(|value| is_one(self.type_of(value)));
+        has(|kind| kind == Type::Text) && has(Type::is_number)
+    }
+
+    /// Whether what stands to the left, or around it, is asked for in a query by a value that has twins: the engine asks
+    /// once for all that are equal, by the first of them.
+    pub(in crate::govern) fn correlates_by_twins<T: Visit>(&self, part: &T) -> bool {
+        part.visit(&mut Correlated(self)).is_break()
+    }
+
+    /// Whether the engine may put one of two columns that are equated in the other's place, as it does where rows meet.
+    /// It spares numbers and spans of time themselves, and not what they stand in.
+    pub(in crate::govern) fn puts_one_for_another(&self, left: &Expr, right: &Expr) -> bool {
+        let is_put = |expr: &Expr| is_nest(self.type_of(expr)) && self.has_twins(expr);
+        is_column(left) && is_column(right) && (is_put(left) || is_put(right))
+    }
+
+    /// Whether one of several equal rows stands for all of them in what is selected.
+    pub(in crate::govern) fn stands_for_twins(&self, select: &Select, outputs: &[Output]) -> bool {
+        let selected = || outputs.iter().any(|output| output.has_twins);
+        let is_grouped = match &select.group_by {
+            GroupByExpr::All(_) => selected(),
+            GroupByExpr::Expressions(keys, _) => keys.iter().any(|key| self.key_has_twins(key, select)),
+        };
+        is_grouped || select.distinct.is_some() && selected()
+    }
+
+    fn key_has_twins(&self, key: &Expr, select: &Select) -> bool {
+        match key {
+            Expr::Cube(sets) | Expr::Rollup(sets) | Expr::GroupingSets(sets) => {
+                sets.iter().flatten().any(|key| self.key_has_twins(key, select))
+            }
+            Expr::Tuple(keys) => keys.iter().any(|key| self.key_has_twins(key, select)),
+            key => match place(key) {
+                Some(place) => select.projection.get(place).is_none_or(|item| self.item_has_twins(item)),
+                None => self.has_twins(key),
+            },
+        }
+    }
+
+    fn item_has_twins(&self, item: &SelectItem) -> bool {
+        match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => self.has_twins(expr),
+            _ => true,
+        }
+    }
+}
+
+/// Finds a value with twins of what is in reach.
+struct Correlated<'w, 'a>(&'w Walk<'a>);
+
+impl Correlated<'_, '_> {
+    /// All columns of what is called so.
+    fn has_twins(&self, alias: &Ident) -> bool {
+        let named = |source: &&Source| source.alias.eq_ignore_ascii_case(&alias.value);
+        let mut sources = self.0.sources().filter(named);
+        sources.any(|source| source.open.is_some() || source.outputs.iter().any(|output| output.has_twins))
+    }
+}
+
+impl Visitor for Correlated<'_, '_> {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let is_one = |item: &SelectItem| match item {
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                names::last(name).is_some_and(|alias| self.has_twins(alias))
+            }
+            _ => false,
+        };
+        if select.projection.iter().any(is_one) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let is_one =
+            |table: Option<&Ident>, column: &Ident| self.0.find(table, column).is_some_and(|one| one.has_twins);
+        let found = !self.0.work.spend(budget::EXPRESSION)
+            || match expr {
+                Expr::Identifier(ident) => is_one(None, ident) || self.has_twins(ident),
+                Expr::CompoundIdentifier(path) => match path.as_slice() {
+                    [first, second, ..] => {
+                        let last = path.last().unwrap_or(second);
+                        is_one(Some(first), second) || is_one(None, first) || is_one(Some(second), last)
+                    }
+                    _ => true,
+                },
+                _ => false,
+            };
+        if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn is_column(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_column(inner),
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether values of the type may hold others.
+pub(in crate::govern) fn is_nest(kind: Type) -> bool {
+    matches!(kind, Type::List | Type::Struct | Type::Map | Type::Json | Type::Unknown)
+}
+
+/// Whether values of a type have twins; those of a type that is not known may.
+pub(in crate::govern) fn of_kind(kind: Type) -> bool {
+    match kind {
+        // a variant is ordered by a key, and two of them may have the same
+        Type::Double | Type::Interval | Type::List | Type::Struct | Type::Map | Type::Json | Type::Unknown => true,
+        Type::Boolean
+        | Type::Integer
+        | Type::Decimal
+        | Type::Text
+        | Type::Blob
+        | Type::Date
+        | Type::Time
+        | Type::Timestamp
+        | Type::TimestampTz
+        | Type::Uuid => false,
+    }
+}
+
+/// `GROUP BY 2`.
+fn place(key: &Expr) -> Option<usize> {
+    let Expr::Value(value) = key else { return None };
+    let Value::Number(digits, _) = &value.value else { return None };
+    digits.parse::<usize>().ok()?.checked_sub(1)
+}
+
+fn is_one_of(known: &[&str], name: &ObjectName) -> bool {
+    names::single(name).is_some_and(|ident| known.iter().any(|known| ident.value.eq_ignore_ascii_case(known)))
+}
+
+/// Expressions that a call is given, and those that order what it is given.
+pub(super) fn arguments(function: &Function) -> Vec<&Expr> {
+    let FunctionArguments::List(list) = &function.args else { return Vec::new() };
+    let ordered = list.clauses.iter().flat_map(|clause| match clause {
+        FunctionArgumentClause::OrderBy(keys) => keys.as_slice(),
+        _ => &[],
+    });
+    let keys = ordered.chain(&function.within_group).map(|key| &key.expr);
+    let given = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
+        | FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. }
+        | FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(expr), .. } => Some(expr),
+        _ => None,
+    });
+    given.flatten().chain(keys).collect()
+}

@@ -1,0 +1,66 @@
+//! What fails by an error that the engine's TRY lets through for the kind of what it is given: parts of a moment that
+//! its kind has not ("not implemented"), a pattern that ends in its sign (a syntax error). What fails so on some values
+//! of every kind is in no filter, whatever it is about (`filter/uncaught.rs`).
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::Expr;
+
+use crate::ast::call::{arguments, called, literal};
+use crate::ast::visit_expressions;
+use crate::functions::types::{Columns, Type, type_of};
+use crate::govern::leaks::leakproof::is_pattern;
+
+/// Whether a part of a filter holds one, or what may be one.
+pub(super) fn fails_untried(filter: &Expr, columns: &dyn Columns) -> bool {
+    let found = visit_expressions(filter, |expr| {
+        if may_fail(expr, columns) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_break()
+}
+
+fn may_fail(expr: &Expr, columns: &dyn Columns) -> bool {
+    let kind = |moment: &Expr| type_of(moment, columns);
+    let is_zoned = |moment: &Expr| matches!(kind(moment), Type::Timestamp | Type::TimestampTz);
+    match expr {
+        Expr::Extract { field, expr: moment, .. } => !has(kind(moment), &field.to_string()),
+        Expr::Like { pattern, escape_char: Some(escape), .. }
+        | Expr::ILike { pattern, escape_char: Some(escape), .. } => !is_pattern(pattern, escape),
+        Expr::Function(function) => {
+            let (name, given) = (called(function), arguments(function).collect::<Vec<_>>());
+            match (name.as_deref(), given.as_slice()) {
+                (Some(name), [moment]) if OF_DAYS.contains(&name) => !is_of_days(kind(moment)),
+                (Some("timezone" | "timezone_hour" | "timezone_minute"), [moment]) => !is_zoned(moment),
+                (Some("date_part" | "datepart" | "date_trunc" | "datetrunc"), [part, moment]) => {
+                    !literal(part).is_some_and(|part| has(kind(moment), part))
+                }
+                (Some("date_diff" | "datediff" | "date_sub" | "datesub"), [part, from, to]) => {
+                    !literal(part).is_some_and(|part| has(kind(from), part) && has(kind(to), part))
+                }
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Parts of days alone, and the functions that ask for them.
+const OF_DAYS: [&str; 11] =
+    ["dayofweek", "dayofyear", "dow", "doy", "era", "isodow", "isoyear", "week", "weekday", "weekofyear", "yearweek"];
+
+fn is_of_days(kind: Type) -> bool {
+    matches!(kind, Type::Date | Type::Timestamp | Type::TimestampTz)
+}
+
+/// Whether every value of this kind has such a part.
+fn has(kind: Type, part: &str) -> bool {
+    const OF_TIMES: [&str; 6] = ["epoch", "hour", "microsecond", "millisecond", "minute", "second"];
+    const OF_SPANS: [&str; 7] = ["century", "day", "decade", "millennium", "month", "quarter", "year"];
+    let is_one_of = |parts: &[&str]| parts.iter().any(|known| part.eq_ignore_ascii_case(known));
+    match kind {
+        kind if is_of_days(kind) => is_one_of(&OF_TIMES) || is_one_of(&OF_SPANS) || is_one_of(&OF_DAYS),
+        Type::Interval => is_one_of(&OF_TIMES) || is_one_of(&OF_SPANS),
+        Type::Time => is_one_of(&OF_TIMES),
+        _ => false,
+    }
+}

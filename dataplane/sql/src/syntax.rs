@@ -1,0 +1,8 @@
+//! From text to a statement: tokens, the tree, what is refused, and its normal form.
+
+pub(crate) mod layout;
+pub(crate) mod lex;
+pub(crate) mod parse;
+pub(crate) mod refusals;
+pub mod script;
+pub mod statement;

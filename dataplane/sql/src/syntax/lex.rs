@@ -1,0 +1,294 @@
+//! From text to tokens, by our own lexical rules.
+//!
+//! A backslash in `'…'` is an ordinary character at every door (`standard_conforming_strings` is on),
+//! so the warehouse's own lexer, which takes it as an escape, is never used: what a driver quotes for
+//! `\' OR 1=1 --` must come back as one literal. All ways to write a string become one kind of token,
+//! and white space that a reader cannot see is refused.
+
+use std::any::TypeId;
+
+use sqlparser::dialect::{Dialect, SnowflakeDialect};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
+
+use crate::ast::error::{Error, Kind};
+
+/// Longest statement, in bytes.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
+/// Longest name, in characters.
+pub const IDENTIFIER_CHARS_MAX: usize = 128;
+/// Deepest nesting: open brackets plus the operators still open in each of them.
+const DEPTH_MAX: usize = 400;
+/// JOINs of a statement: the parser calls itself for each.
+const JOINS_MAX: usize = 500;
+
+/// The warehouse's identifiers and comments, the standard's strings.
+#[derive(Debug)]
+struct Lex;
+
+impl Dialect for Lex {
+    /// `//` and `#` start comments, as in the warehouse.
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<SnowflakeDialect>()
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        ch.is_alphabetic() || ch == '_'
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        ch.is_alphanumeric() || ch == '_' || ch == '$'
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        ch == '"'
+    }
+
+    fn supports_string_literal_backslash_escape(&self) -> bool {
+        false
+    }
+
+    /// `E'…'` is the one place where a backslash escapes; libpq writes it.
+    fn supports_string_escape_constant(&self) -> bool {
+        true
+    }
+
+    fn supports_comment_on(&self) -> bool {
+        true
+    }
+
+    fn supports_nested_comments(&self) -> bool {
+        true
+    }
+}
+
+fn lexed(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
+    Tokenizer::new(&Lex, text)
+        .tokenize_with_location()
+        .map_err(|e| Error::syntax(e.message).at(e.location).within(text))
+}
+
+/// The tokens of the text without white space and comments.
+pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(Error::new(Kind::TooLarge, "a statement may be 1 MB long"));
+    }
+    let found = lexed(text)?;
+    refuse_odd_space(text, &found)?;
+    let mut depth = Depth::default();
+    let mut kept = Vec::with_capacity(found.len());
+    for TokenWithSpan { token, span } in found {
+        let here = |e: Error| e.at(span.start).within(text);
+        let token = match token {
+            Token::Whitespace(_) => continue,
+            Token::Char(c) => {
+                return Err(here(Error::syntax(format!("unexpected character {c:?}"))));
+            }
+            other => plain(other).map_err(here)?,
+        };
+        depth.pass(&token).map_err(here)?;
+        kept.push(TokenWithSpan { token, span });
+    }
+    Ok(kept)
+}
+
+/// How many levels deep the tree of this text can become.
+pub(crate) fn levels(text: &str) -> Result<usize, Error> {
+    let mut depth = Depth::default();
+    let mut deepest = 0;
+    for TokenWithSpan { token, .. } in tokens(text)? {
+        depth.pass(&token)?;
+        deepest = deepest.max(depth.total);
+    }
+    Ok(deepest)
+}
+
+/// All that the text says: its tokens as they are spelled, and its comments, whatever space is around and in them.
+pub(crate) fn written(text: &str) -> Result<Vec<Token>, Error> {
+    Ok(lexed(text)?.into_iter().filter_map(|TokenWithSpan { token, .. }| spoken(token)).collect())
+}
+
+fn spoken(token: Token) -> Option<Token> {
+    let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match token {
+        Token::Whitespace(Whitespace::SingleLineComment { comment, prefix }) => {
+            let comment = squeezed(&comment);
+            Some(Token::Whitespace(Whitespace::SingleLineComment { comment, prefix }))
+        }
+        Token::Whitespace(Whitespace::MultiLineComment(comment)) => {
+            Some(Token::Whitespace(Whitespace::MultiLineComment(squeezed(&comment))))
+        }
+        Token::Whitespace(_) => None,
+        other => Some(other),
+    }
+}
+
+/// One kind of string, bounded names, numbered parameters.
+fn plain(token: Token) -> Result<Token, Error> {
+    match token {
+        Token::EscapedStringLiteral(text) | Token::NationalStringLiteral(text) => Ok(Token::SingleQuotedString(text)),
+        Token::DollarQuotedString(quoted) => Ok(Token::SingleQuotedString(quoted.value)),
+        Token::Word(word) if word.value.chars().count() > IDENTIFIER_CHARS_MAX => {
+            Err(Error::new(Kind::InvalidName, format!("a name may have {IDENTIFIER_CHARS_MAX} characters")))
+        }
+        Token::Word(word) if word.value.contains('\0') || word.value.is_empty() => {
+            Err(Error::syntax("a name may not be empty or hold a zero character"))
+        }
+        Token::SingleQuotedString(text) if text.contains('\0') => {
+            Err(Error::syntax("a string may not hold a zero character"))
+        }
+        Token::UnicodeStringLiteral(_) => Err(Error::unsupported("U&'' string")),
+        other => Ok(other),
+    }
+}
+
+/// White space outside of literals is space, tab and line end. The engine takes many more characters
+/// for white space, which a log or a reader cannot see.
+fn refuse_odd_space(text: &str, tokens: &[TokenWithSpan]) -> Result<(), Error> {
+    let total = odd_spaces(text);
+    if total == 0 {
+        return Ok(());
+    }
+    let inside: usize = tokens.iter().map(|token| quoted(&token.token).map_or(0, odd_spaces)).sum();
+    if total == inside {
+        return Ok(());
+    }
+    Err(Error::syntax("white space other than space, tab and line end is not allowed outside of literals"))
+}
+
+fn odd_spaces(text: &str) -> usize {
+    text.chars().filter(|c| is_odd_space(*c)).count()
+}
+
+fn is_odd_space(c: char) -> bool {
+    match c {
+        ' ' | '\t' | '\n' | '\r' => false,
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}'
+        | '\u{180e}'
+        | '\u{ad}' => true,
+        other => other.is_whitespace() || other.is_control(),
+    }
+}
+
+fn quoted(token: &Token) -> Option<&str> {
+    match token {
+        Token::SingleQuotedString(text) | Token::NationalStringLiteral(text) | Token::EscapedStringLiteral(text) => {
+            Some(text)
+        }
+        Token::DollarQuotedString(quoted) => Some(&quoted.value),
+        Token::Word(word) if word.quote_style.is_some() => Some(&word.value),
+        Token::Whitespace(Whitespace::SingleLineComment { comment, .. } | Whitespace::MultiLineComment(comment)) => {
+            Some(comment)
+        }
+        _ => None,
+    }
+}
+
+/// How deep the tree of these tokens can become, known before the parser builds it: a chain of
+/// operators nests as brackets do, and dropping a very deep tree would overflow the stack.
+#[derive(Debug, Default)]
+struct Depth {
+    open: Vec<usize>,
+    chain: usize,
+    total: usize,
+    joins: usize,
+}
+
+impl Depth {
+    fn pass(&mut self, token: &Token) -> Result<(), Error> {
+        match token {
+            Token::LParen | Token::LBracket | Token::LBrace => {
+                self.open.push(self.chain + 1);
+                self.total += 1;
+                self.chain = 0;
+            }
+            Token::RParen | Token::RBrace => self.close(),
+            // another may follow, of what this one gives
+            Token::RBracket => {
+                self.close();
+                self.chain += 1;
+                self.total += 1;
+            }
+            Token::Word(word) if word.quote_style.is_none() && word.keyword == Keyword::JOIN => {
+                self.joins += 1;
+                if self.joins > JOINS_MAX {
+                    return Err(Error::new(Kind::TooDeep, format!("a statement may join {JOINS_MAX} tables")));
+                }
+            }
+            Token::Comma | Token::SemiColon => {
+                self.total -= self.chain;
+                self.chain = 0;
+            }
+            other if deepens(other) => {
+                self.chain += 1;
+                self.total += 1;
+            }
+            _ => {}
+        }
+        if self.total > DEPTH_MAX {
+            return Err(Error::new(Kind::TooDeep, format!("a statement may nest {DEPTH_MAX} levels deep")));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.total -= self.chain;
+        self.chain = 0;
+        if let Some(outer) = self.open.pop() {
+            self.chain = outer - 1;
+            self.total -= 1;
+        }
+    }
+}
+
+fn deepens(token: &Token) -> bool {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => {
+            use sqlparser::keywords::Keyword as K;
+            matches!(
+                word.keyword,
+                K::AND
+                    | K::OR
+                    | K::NOT
+                    | K::UNION
+                    | K::EXCEPT
+                    | K::INTERSECT
+                    | K::MINUS
+                    | K::CASE
+                    | K::SELECT
+                    | K::IS
+                    | K::LIKE
+                    | K::ILIKE
+                    | K::IN
+                    | K::BETWEEN
+                    | K::COLLATE
+                    | K::INTERVAL
+                    | K::EXPLAIN
+                    | K::PIVOT
+                    | K::UNPIVOT
+                    | K::PRIOR
+                    | K::CONNECT_BY_ROOT
+                    | K::AT
+                    | K::XOR
+                    | K::DIV
+                    | K::RLIKE
+                    | K::REGEXP
+                    | K::SIMILAR
+                    | K::OVERLAPS
+                    | K::NOTNULL
+                    | K::NORMALIZED
+                    | K::MEMBER
+            )
+        }
+        Token::Word(_)
+        | Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::Placeholder(_)
+        | Token::Period
+        | Token::EOF => false,
+        _ => true,
+    }
+}

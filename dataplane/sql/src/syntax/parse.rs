@@ -1,0 +1,377 @@
+//! Text to one statement.
+//!
+//! The warehouse's grammar is tried first, the engine's on the same tokens when it refuses. What
+//! neither reads is a syntax error; nothing is ever passed on as text.
+
+mod alteration;
+mod from_last;
+mod request;
+mod structured;
+
+use sqlparser::ast;
+use sqlparser::dialect::{Dialect, DuckDbDialect, PostgreSqlDialect, SnowflakeDialect};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError, ParserOptions};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+
+use crate::ast::error::{Error, Kind, Position};
+use crate::ast::names::ours;
+use crate::bind::sequence;
+use crate::bind::variables::Variables;
+use crate::compile::meaning;
+use crate::syntax::statement::Statement;
+use crate::syntax::{lex, refusals};
+
+pub use request::request;
+
+/// How deep the parser itself may recurse.
+const RECURSION_MAX: usize = 120;
+/// How many statements one simple query may hold.
+const STATEMENTS_MAX: usize = 1000;
+
+/// Exactly one statement.
+pub fn parse(text: &str) -> Result<Statement, Error> {
+    parse_with(text, &Variables::default())
+}
+
+/// The same in a session that has variables.
+pub fn parse_with(text: &str, variables: &Variables) -> Result<Statement, Error> {
+    let mut groups = grouped(variables.put_into(lex::tokens(text)?));
+    match (groups.pop(), groups.is_empty()) {
+        (None, _) => Err(Error::new(Kind::Empty, "there is no statement in the text")),
+        (Some(tokens), true) if shows_variables(&tokens) => {
+            let listed = ast::Statement::Query(Box::new(variables.listed()?));
+            Statement::new(source(text, &tokens), listed)
+        }
+        (Some(tokens), true) => statement(text, tokens),
+        (Some(_), false) => Err(Error::new(Kind::Several, "one statement is expected, this is more than one")),
+    }
+}
+
+/// `SHOW VARIABLES`, which the session alone can answer.
+fn shows_variables(tokens: &[TokenWithSpan]) -> bool {
+    matches!(tokens, [show, variables] if is(&show.token, Keyword::SHOW) && is(&variables.token, Keyword::VARIABLES))
+}
+
+/// The statements of a simple query, in order; empty when there is none.
+pub fn split(text: &str) -> Result<Vec<Statement>, Error> {
+    let groups = grouped(lex::tokens(text)?);
+    if groups.len() > STATEMENTS_MAX {
+        return Err(Error::new(Kind::TooLarge, format!("a query may hold {STATEMENTS_MAX} statements")));
+    }
+    groups.into_iter().map(|tokens| statement(text, tokens)).collect()
+}
+
+/// `SELECT` and these tokens, as policies write their filters.
+pub(crate) fn selected(mut tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
+    tokens.retain(|token| token.token != Token::EOF);
+    tokens.insert(0, made("SELECT"));
+    tree(tokens)
+}
+
+/// A statement of our own text.
+pub(crate) fn own(text: &str) -> Result<ast::Statement, Error> {
+    tree(lex::tokens(text)?)
+}
+
+/// A query of our own text.
+pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
+    match tree(lex::tokens(text)?)? {
+        ast::Statement::Query(query) => Ok(query),
+        _ => Err(Error::syntax("a query is expected")),
+    }
+}
+
+fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
+    let source = source(text, &tokens);
+    ours::refuse(&tokens).map_err(|error| error.within(text))?;
+    if let Some(error) = refusals::of(&tokens) {
+        return Err(error.within(text));
+    }
+    meaning::joined(tokens)
+        .and_then(|tokens| tree(tables_selected(spelled(from_last::named(tokens)))))
+        .and_then(|tree| Statement::new(source, tree))
+        .map_err(|e| e.within(text))
+}
+
+fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
+    if let Some(tokens) = function(&tokens) {
+        return postgres(tokens);
+    }
+    if let Some(tokens) = sequence::without_replace(&tokens) {
+        return tree(tokens).map(sequence::replacing);
+    }
+    either(tokens, |parser| {
+        let tree = parser.parse_statement()?;
+        end(parser)?;
+        Ok(tree)
+    })
+}
+
+/// A statement in PostgreSQL's grammar.
+pub(crate) fn postgres(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
+    let mut parser = parser(&PostgreSqlDialect {}, tokens);
+    parser.parse_statement().and_then(|tree| end(&parser).map(|()| tree)).map_err(refused)
+}
+
+/// `CREATE [OR REPLACE] [SECURE] FUNCTION …`, which only PostgreSQL's grammar reads.
+fn function(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+    let words = [Keyword::CREATE, Keyword::OR, Keyword::REPLACE, Keyword::SECURE];
+    let at = tokens.iter().position(|token| !words.iter().any(|word| is(&token.token, *word)))?;
+    let is_function = at > 0 && is(&tokens.get(at)?.token, Keyword::FUNCTION);
+    let kept = tokens.iter().enumerate().filter(|(place, token)| *place > at || !is(&token.token, Keyword::SECURE));
+    is_function.then(|| kept.map(|(_, token)| token.clone()).collect())
+}
+
+/// One expression of our own or a function's text.
+pub(crate) fn expression(text: &str) -> Result<ast::Expr, Error> {
+    let mut tokens = lex::tokens(text)?;
+    let is_query = tokens.first().is_some_and(|token| is(&token.token, Keyword::SELECT));
+    let tree = if is_query { tree(std::mem::take(&mut tokens))? } else { selected(tokens)? };
+    let wrong = || Error::unsupported("a function whose body is not one expression");
+    let ast::Statement::Query(query) = tree else {
+        return Err(wrong());
+    };
+    let ast::Query { with: None, body, order_by: None, limit_clause: None, fetch: None, .. } = *query else {
+        return Err(wrong());
+    };
+    let ast::SetExpr::Select(select) = *body else {
+        return Err(wrong());
+    };
+    if !select.from.is_empty() || select.selection.is_some() || select.distinct.is_some() {
+        return Err(wrong());
+    }
+    match <[ast::SelectItem; 1]>::try_from(select.projection) {
+        Ok([ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }]) => Ok(expr),
+        _ => Err(wrong()),
+    }
+}
+
+/// The statement's own text among others, its place kept, so that positions fit both.
+fn source(text: &str, tokens: &[TokenWithSpan]) -> Source {
+    let edge = |at: Option<Location>| {
+        at.and_then(|at| Position::of(text, at)).and_then(|position| usize::try_from(position.offset).ok())
+    };
+    let start = edge(tokens.first().map(|token| token.span.start)).unwrap_or(1);
+    let end = edge(tokens.last().map(|token| token.span.end));
+    let length = end.map_or(usize::MAX, |end| end.saturating_sub(start));
+    Source { whole: text.to_owned(), own: text.chars().skip(start - 1).take(length).collect() }
+}
+
+/// The text a statement came in, and its own part.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub whole: String,
+    pub own: String,
+}
+
+/// `TABLE t` is `SELECT * FROM t`; the parser crate drops what stands behind it.
+fn tables_selected(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    if !tokens.iter().any(|token| is(&token.token, Keyword::TABLE)) {
+        return tokens;
+    }
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len() + 2);
+    let mut rest = tokens.into_iter().peekable();
+    while let Some(token) = rest.next() {
+        let begins = kept.last().is_none_or(|before| begins_query(&before.token));
+        let named = rest.peek().is_some_and(|next| matches!(next.token, Token::Word(_)));
+        if is(&token.token, Keyword::TABLE) && begins && named {
+            kept.extend([made("SELECT"), TokenWithSpan { token: Token::Mul, span: token.span }, made("FROM")]);
+        } else {
+            kept.push(token);
+        }
+    }
+    kept
+}
+
+/// What the parser crate has no form for and means what it reads without: `NTH_VALUE(x, 2) FROM FIRST OVER …`,
+/// `WITH t AS MATERIALIZED (…)`, and the `=` of `START = 1` in CREATE SEQUENCE.
+fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_at = |at: usize, keyword| tokens.get(at).is_some_and(|token| is(&token.token, keyword));
+    let makes_sequence = is_at(0, Keyword::CREATE) && (1..SEQUENCE_WITHIN).any(|at| is_at(at, Keyword::SEQUENCE));
+    let counts_from = |at: usize| {
+        let over = [Keyword::OVER, Keyword::RESPECT, Keyword::IGNORE];
+        is_at(at, Keyword::FROM)
+            && is_at(at + 1, Keyword::FIRST)
+            && over.iter().any(|next| is_at(at + 2, *next))
+            && at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|t| t.token == Token::RParen)
+    };
+    let is_noise = |at: usize, token: &Token| {
+        counts_from(at) || at > 0 && counts_from(at - 1) || makes_sequence && *token == Token::Eq
+    };
+    let is_word = |at: usize, words: &[&str]| {
+        let Some(Token::Word(word)) = tokens.get(at).map(|token| &token.token) else { return false };
+        word.quote_style.is_none() && words.iter().any(|known| word.value.eq_ignore_ascii_case(known))
+    };
+    // DESC VIEW v, EXPLAIN USING TEXT …, ORDER, NOORDER and the first WITH of a sequence
+    let describes = is_word(0, &["desc", "describe"]) && is_word(1, &["view"]);
+    let explains = is_word(0, &["explain"]) && is_word(1, &["using"]) && is_word(2, &["text", "tabular", "json"]);
+    // how a WITH query is to be run, which the warehouse has no words for
+    let hinted = |at: usize| {
+        let opens = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::LParen);
+        is_at(at, Keyword::AS)
+            && (is_word(at + 1, &["materialized"]) && opens(at + 2)
+                || is_at(at + 1, Keyword::NOT) && is_word(at + 2, &["materialized"]) && opens(at + 3))
+    };
+    let is_hint = |at: usize| {
+        let before = |by: usize| at.checked_sub(by).is_some_and(hinted);
+        before(1) || before(2) && is_at(at - 1, Keyword::NOT)
+    };
+    let is_noise = |at: usize, token: &Token| {
+        is_noise(at, token)
+            || describes && at == 1
+            || explains && (at == 1 || at == 2)
+            || makes_sequence && is_word(at, &["order", "noorder"])
+            || makes_sequence && is_word(at, &["with"]) && is_word(at + 1, &["start", "increment"])
+            || is_hint(at)
+    };
+    let noise: Vec<bool> = tokens.iter().enumerate().map(|(at, token)| is_noise(at, &token.token)).collect();
+    let kept = tokens.into_iter().zip(noise).filter(|(_, is_noise)| !is_noise).map(|(token, _)| token).collect();
+    if makes_sequence {
+        step_first(kept)
+    } else {
+        structured::plain(structured::cast(alteration::spelled(view_renamed(kept))))
+    }
+}
+
+/// The parser crate knows `ALTER TABLE v RENAME TO w` alone, which PostgreSQL takes for a view as well.
+fn view_renamed(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let renames = tokens.windows(2).any(|two| match two {
+        [one, two] => is(&one.token, Keyword::RENAME) && is(&two.token, Keyword::TO),
+        _ => false,
+    });
+    if let [first, second, ..] = tokens.as_mut_slice()
+        && renames
+        && is(&first.token, Keyword::ALTER)
+        && is(&second.token, Keyword::VIEW)
+    {
+        second.token = Token::make_keyword("TABLE");
+    }
+    tokens
+}
+
+/// The parser crate reads INCREMENT before START alone.
+fn step_first(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let place = |keyword| tokens.iter().position(|token| is(&token.token, keyword));
+    if let (Some(start), Some(step)) = (place(Keyword::START), place(Keyword::INCREMENT))
+        && start < step
+        && let Some(turned) = tokens.get_mut(start..)
+    {
+        turned.rotate_left(step - start);
+    }
+    tokens
+}
+
+/// `CREATE OR REPLACE TEMPORARY SEQUENCE`: the word is among the first.
+const SEQUENCE_WITHIN: usize = 5;
+
+fn begins_query(before: &Token) -> bool {
+    let words = [
+        Keyword::UNION,
+        Keyword::ALL,
+        Keyword::EXCEPT,
+        Keyword::INTERSECT,
+        Keyword::MINUS,
+        Keyword::DISTINCT,
+        Keyword::AS,
+    ];
+    matches!(before, Token::LParen | Token::RParen) || words.iter().any(|word| is(before, *word))
+}
+
+pub(crate) fn is(token: &Token, keyword: Keyword) -> bool {
+    matches!(token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
+}
+
+fn made(keyword: &str) -> TokenWithSpan {
+    TokenWithSpan::wrap(Token::make_keyword(keyword))
+}
+
+fn end(parser: &Parser<'_>) -> Result<(), ParserError> {
+    let next = parser.peek_token();
+    if next.token == Token::EOF {
+        return Ok(());
+    }
+    parser.expected("end of statement", next)
+}
+
+/// Tokens between semicolons.
+fn grouped(tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
+    let mut groups = Vec::new();
+    let mut group = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        match token.token {
+            Token::SemiColon | Token::EOF => groups.push(std::mem::take(&mut group)),
+            _ => group.push(token),
+        }
+    }
+    groups.push(group);
+    groups.retain(|group| !group.is_empty());
+    groups
+}
+
+fn either<T>(tokens: Vec<TokenWithSpan>, read: impl Fn(&mut Parser<'_>) -> Result<T, ParserError>) -> Result<T, Error> {
+    if has_engine_type(&tokens)
+        && let Ok(tree) = read(&mut parser(&DuckDbDialect, tokens.clone()))
+    {
+        return Ok(tree);
+    }
+    let first = read(&mut parser(&SnowflakeDialect, tokens.clone()));
+    match first {
+        Ok(tree) => Ok(tree),
+        Err(warehouse) => read(&mut parser(&DuckDbDialect, tokens)).map_err(|_| refused(warehouse)),
+    }
+}
+
+/// `x::STRUCT(a INT)`: the warehouse's grammar of the parser crate takes the members for sizes.
+fn has_engine_type(tokens: &[TokenWithSpan]) -> bool {
+    tokens.windows(3).any(|three| match three {
+        [before, name, open] => {
+            let is_cast = before.token == Token::DoubleColon || is(&before.token, Keyword::AS);
+            is_cast && is(&name.token, Keyword::STRUCT) && open.token == Token::LParen
+        }
+        _ => false,
+    })
+}
+
+fn parser(dialect: &dyn Dialect, tokens: Vec<TokenWithSpan>) -> Parser<'_> {
+    Parser::new(dialect)
+        .with_options(ParserOptions::new().with_unescape(false))
+        .with_recursion_limit(RECURSION_MAX)
+        .with_tokens_with_locations(tokens)
+}
+
+fn refused(error: ParserError) -> Error {
+    match error {
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
+            let (message, at) = located(&message);
+            let error = Error::syntax(message);
+            match at {
+                Some(at) => error.at(at),
+                None => error,
+            }
+        }
+        ParserError::RecursionLimitExceeded => Error::new(Kind::TooDeep, "the statement nests too deep"),
+    }
+}
+
+/// The parser writes ` at Line: 1, Column: 8` behind its messages.
+fn located(message: &str) -> (String, Option<Location>) {
+    let Some((said, place)) = message.rsplit_once(" at Line: ") else {
+        return (lowered(message), None);
+    };
+    let Some((line, column)) = place.split_once(", Column: ") else {
+        return (lowered(message), None);
+    };
+    match (line.parse(), column.parse()) {
+        (Ok(line), Ok(column)) => (lowered(said), Some(Location { line, column })),
+        _ => (lowered(message), None),
+    }
+}
+
+fn lowered(message: &str) -> String {
+    let mut letters = message.trim_end_matches(':').trim_end().chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests;

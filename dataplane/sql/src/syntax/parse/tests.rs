@@ -1,0 +1,97 @@
+use crate::{Kind, parse, split};
+
+/// What the parser of the warehouse alone, or of the engine alone, would refuse.
+#[test]
+fn both_dialects_parse() {
+    let cases = [
+        "FROM customers",
+        "FROM customers SELECT name WHERE id = 1",
+        "SELECT x[1], y['k'] FROM t",
+        "SELECT CAST(NULL AS INTEGER[]), [1, 2, 3], {'a': 1}, MAP {'k': 1}",
+        "SELECT a:b.c[0]::INT FROM t",
+        "SELECT * FROM t QUALIFY row_number() OVER (PARTITION BY a ORDER BY b) = 1",
+        "SELECT $1, $2 + $1",
+        "SELECT ?, ?",
+        "SELECT * EXCLUDE (a) FROM t",
+        "SELECT list_transform([1], lambda x: x + 1)",
+        "TABLE customers",
+        "(TABLE customers) UNION ALL TABLE orders ORDER BY 1 LIMIT 3",
+        "SELECT count(*) FILTER (WHERE a > 1) FROM t GROUP BY ALL",
+    ];
+    for sql in cases {
+        let parsed = parse(sql);
+        assert!(parsed.is_ok(), "{sql}: {parsed:?}");
+    }
+}
+
+#[test]
+fn a_table_statement_keeps_what_stands_behind_it() {
+    let statement = parse("TABLE customers ORDER BY id LIMIT 1").expect("a statement");
+    assert_eq!(statement.redacted(), "SELECT * FROM customers ORDER BY id LIMIT ?");
+}
+
+#[test]
+fn a_backslash_is_an_ordinary_character() {
+    let statement = parse(r"SELECT * FROM customers WHERE name = '\'' OR id > 0 --'").expect("a statement");
+    assert_eq!(statement.redacted(), "SELECT * FROM customers WHERE name = ?");
+}
+
+#[test]
+fn white_space_nobody_sees_is_refused_outside_of_literals() {
+    for odd in ['\u{a0}', '\u{3000}', '\u{200b}', '\u{feff}', '\u{2028}', '\u{c}'] {
+        assert!(parse(&format!("SELECT{odd}1")).is_err(), "{odd:?}");
+        assert!(parse(&format!("SELECT 1 AS{odd}x, '{odd}'")).is_err(), "{odd:?}");
+        assert!(parse(&format!("SELECT '{odd}', \"{odd}\" -- {odd}")).is_ok(), "{odd:?}");
+    }
+}
+
+#[test]
+fn errors_say_where() {
+    let text = "SELECT a\n  FROM t WHERE )";
+    let error = parse(text).expect_err("a syntax error");
+    let position = error.position.expect("a position");
+    assert_eq!((position.line, position.column, position.offset), (2, 16, 25));
+    assert_eq!(
+        error.snippet.as_deref().map(crate::ast::error::Snippet::as_str),
+        Some("LINE 2:   FROM t WHERE )\n                       ^")
+    );
+}
+
+#[test]
+fn statements_are_split_and_keep_their_own_text() {
+    let statements = split("SELECT 1; ; SELECT ';' ;\n UPDATE t SET a = 1").expect("statements");
+    let texts: Vec<_> = statements.iter().map(crate::Statement::text).collect();
+    assert_eq!(texts, ["SELECT 1", "SELECT ';'", "UPDATE t SET a = 1"]);
+    assert_eq!(*statements[2].kind(), Kind::Update);
+}
+
+#[test]
+fn one_statement_is_one() {
+    assert!(matches!(parse("").expect_err("nothing").kind, crate::ast::error::Kind::Empty));
+    assert!(matches!(parse("-- nothing").expect_err("nothing").kind, crate::ast::error::Kind::Empty));
+    assert!(matches!(parse("SELECT 1; SELECT 2").expect_err("two").kind, crate::ast::error::Kind::Several));
+    assert!(parse("SELECT 1;").is_ok());
+}
+
+/// Deep trees would overflow the stack when they are walked or dropped.
+#[test]
+fn depth_is_bounded_before_the_tree_is_built() {
+    let cases = [
+        format!("SELECT {}1", "1+".repeat(100_000)),
+        format!("SELECT {}1{}", "(".repeat(50_000), ")".repeat(50_000)),
+        format!("SELECT {}1", "NOT ".repeat(100_000)),
+        format!("SELECT 1{}", " UNION SELECT 1".repeat(20_000)),
+        format!("SELECT x{}", "[1]".repeat(100_000)),
+        format!("SELECT x{}", "::int".repeat(100_000)),
+        format!("SELECT {}", "- ".repeat(100_000)),
+        format!("SELECT {}", "CASE WHEN 1 THEN ".repeat(20_000)),
+        format!("SELECT a{}", ".a".repeat(100_000)),
+    ];
+    for sql in cases {
+        let _ = parse(&sql).map(drop);
+    }
+    let wide = format!("SELECT * FROM t WHERE id IN ({}1)", "1,".repeat(50_000));
+    assert!(parse(&wide).is_ok());
+    let chained = format!("SELECT * FROM t WHERE {}id = 1", "id = 1 OR ".repeat(150));
+    assert!(parse(&chained).is_ok());
+}

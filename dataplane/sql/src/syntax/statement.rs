@@ -1,0 +1,163 @@
+//! One parsed statement and what can be said of it without a catalog.
+//!
+//! Statements are classified by their whole tree, not by their first word: a DELETE anywhere inside
+//! makes a statement one that deletes.
+
+mod facts;
+mod kind;
+pub(crate) mod many;
+mod normal;
+mod refused;
+
+use std::collections::BTreeSet;
+
+use sqlparser::ast;
+
+use crate::ast::error::Error;
+use crate::print;
+use crate::syntax::parse::Source;
+
+pub(crate) use facts::targets;
+pub(crate) use kind::construct;
+pub use kind::{Kind, SessionCommand, TransactionCommand};
+pub use normal::CYCLE;
+
+/// What a statement does to tables, as policies name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operation {
+    Select,
+    Insert,
+    Update,
+    Delete,
+    Merge,
+    Create,
+    Alter,
+    Drop,
+}
+
+impl Operation {
+    pub const ALL: [Self; 8] =
+        [Self::Select, Self::Insert, Self::Update, Self::Delete, Self::Merge, Self::Create, Self::Alter, Self::Drop];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Select => "select",
+            Self::Insert => "insert",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Merge => "merge",
+            Self::Create => "create",
+            Self::Alter => "alter",
+            Self::Drop => "drop",
+        }
+    }
+}
+
+/// A table a statement names, as it names it, and what it does there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableUse {
+    pub schema: Option<String>,
+    pub name: String,
+    pub operations: BTreeSet<Operation>,
+}
+
+/// A statement that parsed. Nothing is known of its tables and functions yet: see [`crate::resolve`].
+#[derive(Debug, Clone)]
+pub struct Statement {
+    source: Source,
+    kind: Kind,
+    tree: ast::Statement,
+    facts: facts::Facts,
+    /// The text for the log, or why the statement cannot be let through.
+    admitted: Result<String, Error>,
+}
+
+impl Statement {
+    pub(crate) fn new(source: Source, mut tree: ast::Statement) -> Result<Self, Error> {
+        normal::form(&mut tree)?;
+        let facts = facts::of(&mut tree)?;
+        let kind = kind::of(&tree);
+        let admitted = print::admit(&tree);
+        Ok(Self { source, kind, tree, facts, admitted })
+    }
+
+    /// The caller's words.
+    pub fn text(&self) -> &str {
+        &self.source.own
+    }
+
+    /// The text that positions count in.
+    pub(crate) fn whole(&self) -> &str {
+        &self.source.whole
+    }
+
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// Everything the statement does, wherever in its tree.
+    pub fn operations(&self) -> &BTreeSet<Operation> {
+        &self.facts.operations
+    }
+
+    /// Whether it changes anything, or calls a function that does.
+    pub fn is_write(&self) -> bool {
+        self.changes() || self.facts.calls_write
+    }
+
+    /// Whether it changes rows or definitions, anywhere in it.
+    pub fn changes(&self) -> bool {
+        self.facts.operations.iter().any(|operation| *operation != Operation::Select)
+    }
+
+    /// Whether it answers with rows: it reads, or returns the rows that it changes.
+    pub fn answers(&self) -> bool {
+        match &self.tree {
+            ast::Statement::Query(_) => true,
+            ast::Statement::Insert(insert) => insert.returning.is_some(),
+            ast::Statement::Update(update) => update.returning.is_some(),
+            ast::Statement::Delete(delete) => delete.returning.is_some(),
+            ast::Statement::Merge(merge) => merge.output.is_some(),
+            _ => !self.is_write(),
+        }
+    }
+
+    /// Tables named, each once, in the order of the text; WITH queries are not among them.
+    pub fn tables(&self) -> &[TableUse] {
+        &self.facts.tables
+    }
+
+    /// Whether it asks what tables there are: it may see only those that the caller may read.
+    pub fn reads_catalogue(&self) -> bool {
+        self.facts.reads_catalogue || matches!(self.kind, Kind::Show | Kind::Describe { .. } | Kind::Session(_))
+    }
+
+    /// The highest number of a parameter; `?` are numbered from 1 in order.
+    pub fn parameters(&self) -> usize {
+        self.facts.parameters
+    }
+
+    /// Names of the functions called, in lower case, each once.
+    pub fn functions(&self) -> &BTreeSet<String> {
+        &self.facts.functions
+    }
+
+    /// The statement without its literals and comments, for the log.
+    pub fn redacted(&self) -> String {
+        match &self.admitted {
+            Ok(text) => text.clone(),
+            Err(_) => digest(&self.source.own),
+        }
+    }
+
+    /// The tree, if everything in it is on the list of what is let through.
+    pub(crate) fn into_admitted(self) -> Result<ast::Statement, Error> {
+        self.admitted.map(|_| self.tree)
+    }
+}
+
+/// What the log shows of text that cannot be redacted: only that it was the same text.
+pub fn digest(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+    format!("<unparsed sha256:{}>", hex::encode(Sha256::digest(text.as_bytes())))
+}

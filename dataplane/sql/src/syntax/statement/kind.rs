@@ -1,0 +1,250 @@
+//! What kind of statement it is.
+
+use sqlparser::ast::{
+    AlterTable, AlterTableOperation, DiscardObject, ObjectName, ObjectType, Reset, Set, Statement, Use,
+};
+
+use crate::syntax::refusals;
+
+/// The kinds the data plane tells apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    Select,
+    Insert,
+    Update,
+    Delete,
+    Merge,
+    Truncate,
+    CreateTable,
+    CreateTableAs,
+    CreateSchema,
+    AlterTable,
+    Comment,
+    DropTable,
+    DropSchema,
+    CreateView,
+    CreateFunction,
+    CreateSequence,
+    DropView,
+    DropFunction,
+    DropSequence,
+    Explain,
+    /// SHOW TABLES and its like; the words are in the text.
+    Show,
+    /// DESCRIBE of a table.
+    Describe {
+        name: String,
+    },
+    Session(SessionCommand),
+    Transaction(TransactionCommand),
+    /// Anything else, by name. It is refused when it is resolved.
+    Other(String),
+}
+
+/// Statements about the session, answered by the door.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionCommand {
+    Set { name: String, value: String },
+    SetRole,
+    Reset { name: String },
+    ResetAll,
+    Show { name: String },
+    DiscardAll,
+    Discard,
+    Use { what: String, name: String },
+    Alter,
+    Listen,
+    Deallocate { name: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransactionCommand {
+    Begin,
+    Commit,
+    Rollback,
+    Savepoint,
+    SetTransaction,
+}
+
+impl Kind {
+    /// Whether the engine may ever be asked to run it.
+    pub fn runs(&self) -> bool {
+        matches!(
+            self,
+            Self::Select
+                | Self::Insert
+                | Self::Update
+                | Self::Delete
+                | Self::Merge
+                | Self::Truncate
+                | Self::CreateTable
+                | Self::CreateTableAs
+                | Self::CreateSchema
+                | Self::AlterTable
+                | Self::Comment
+                | Self::DropTable
+                | Self::DropSchema
+                | Self::CreateView
+                | Self::CreateFunction
+                | Self::CreateSequence
+                | Self::DropView
+                | Self::DropFunction
+                | Self::DropSequence
+        )
+    }
+}
+
+pub(super) fn of(tree: &Statement) -> Kind {
+    match tree {
+        Statement::Query(_) => Kind::Select,
+        Statement::Insert(_) => Kind::Insert,
+        Statement::Update(_) => Kind::Update,
+        Statement::Delete(_) => Kind::Delete,
+        Statement::Merge(_) => Kind::Merge,
+        Statement::Truncate(_) => Kind::Truncate,
+        Statement::CreateTable(create) if create.query.is_some() => Kind::CreateTableAs,
+        Statement::CreateTable(_) => Kind::CreateTable,
+        Statement::CreateSchema { .. } => Kind::CreateSchema,
+        Statement::AlterTable(alter) if lays_out(alter) => Kind::Session(SessionCommand::Alter),
+        Statement::AlterTable(_) => Kind::AlterTable,
+        Statement::Comment { .. } => Kind::Comment,
+        Statement::Drop { object_type: ObjectType::Table, .. } => Kind::DropTable,
+        Statement::Drop { object_type: ObjectType::Schema, .. } => Kind::DropSchema,
+        Statement::Drop { object_type: ObjectType::View, .. } => Kind::DropView,
+        Statement::Drop { object_type: ObjectType::Sequence, .. } => Kind::DropSequence,
+        Statement::DropFunction(_) => Kind::DropFunction,
+        Statement::CreateView(_) => Kind::CreateView,
+        Statement::CreateFunction(_) => Kind::CreateFunction,
+        Statement::CreateSequence { .. } => Kind::CreateSequence,
+        Statement::Explain { .. } => Kind::Explain,
+        Statement::ExplainTable { table_name, .. } => Kind::Describe { name: table_name.to_string() },
+        Statement::ShowVariable { variable } => {
+            let words: Vec<&str> = variable.iter().map(|word| word.value.as_str()).collect();
+            Kind::Session(SessionCommand::Show { name: words.join(" ") })
+        }
+        Statement::ShowTables { .. }
+        | Statement::ShowViews { .. }
+        | Statement::ShowColumns { .. }
+        | Statement::ShowSchemas { .. }
+        | Statement::ShowDatabases { .. }
+        | Statement::ShowObjects(_)
+        | Statement::ShowFunctions { .. }
+        | Statement::ShowVariables { .. }
+        | Statement::ShowCreate { .. } => Kind::Show,
+        Statement::StartTransaction { statements, exception: None, .. } if statements.is_empty() => {
+            Kind::Transaction(TransactionCommand::Begin)
+        }
+        Statement::Commit { chain: false, .. } => Kind::Transaction(TransactionCommand::Commit),
+        Statement::Rollback { chain: false, savepoint: None } => Kind::Transaction(TransactionCommand::Rollback),
+        Statement::Savepoint { .. } | Statement::ReleaseSavepoint { .. } | Statement::Rollback { .. } => {
+            Kind::Transaction(TransactionCommand::Savepoint)
+        }
+        Statement::Set(Set::SingleAssignment { values, .. }) if !values.iter().all(is_literal) => {
+            Kind::Other("SET of something other than a literal".to_owned())
+        }
+        Statement::Copy { to, target, .. } => Kind::Other(refusals::copy(*to, target).to_owned()),
+        other => session(other).map_or_else(|| Kind::Other(construct(other)), Kind::Session).transaction(other),
+    }
+}
+
+impl Kind {
+    fn transaction(self, tree: &Statement) -> Self {
+        match tree {
+            Statement::Set(Set::SetTransaction { .. }) => Self::Transaction(TransactionCommand::SetTransaction),
+            _ => self,
+        }
+    }
+}
+
+fn session(tree: &Statement) -> Option<SessionCommand> {
+    Some(match tree {
+        Statement::Set(Set::SingleAssignment { variable, values, .. }) => {
+            let values: Vec<String> = values.iter().map(value).collect();
+            SessionCommand::Set { name: path(variable), value: values.join(", ") }
+        }
+        Statement::Set(Set::SetTimeZone { value: zone, .. }) => {
+            SessionCommand::Set { name: "timezone".to_owned(), value: value(zone) }
+        }
+        Statement::Set(Set::SetNames { charset_name, .. }) => {
+            SessionCommand::Set { name: "client_encoding".to_owned(), value: charset_name.value.clone() }
+        }
+        Statement::Set(Set::SetRole { .. } | Set::SetSessionAuthorization(_)) => SessionCommand::SetRole,
+        Statement::Reset(reset) => match &reset.reset {
+            Reset::ALL => SessionCommand::ResetAll,
+            Reset::ConfigurationParameter(name) => SessionCommand::Reset { name: path(name) },
+            Reset::SessionAuthorization => SessionCommand::SetRole,
+        },
+        Statement::Discard { object_type: DiscardObject::ALL } => SessionCommand::DiscardAll,
+        Statement::Discard { .. } => SessionCommand::Discard,
+        Statement::Use(used) => used_object(used),
+        Statement::AlterSession { .. } => SessionCommand::Alter,
+        Statement::LISTEN { .. } | Statement::UNLISTEN { .. } => SessionCommand::Listen,
+        Statement::Deallocate { name, .. } => SessionCommand::Deallocate { name: name.value.clone() },
+        _ => return None,
+    })
+}
+
+fn used_object(used: &Use) -> SessionCommand {
+    let (what, name) = match used {
+        Use::Catalog(name) | Use::Database(name) => ("database", path(name)),
+        Use::Schema(name) => ("schema", path(name)),
+        Use::Warehouse(name) => ("warehouse", path(name)),
+        Use::Role(name) => ("role", path(name)),
+        Use::SecondaryRoles(_) => ("secondary roles", String::new()),
+        Use::Object(name) => ("object", path(name)),
+        Use::Default => ("default", String::new()),
+    };
+    SessionCommand::Use { what: what.to_owned(), name }
+}
+
+/// Says only how the warehouse is to lay the table out, which is nothing here.
+pub(super) fn lays_out(alter: &AlterTable) -> bool {
+    !alter.operations.is_empty()
+        && alter.operations.iter().all(|operation| {
+            matches!(
+                operation,
+                AlterTableOperation::ClusterBy { .. }
+                    | AlterTableOperation::DropClusteringKey
+                    | AlterTableOperation::SuspendRecluster
+                    | AlterTableOperation::ResumeRecluster
+            )
+        })
+}
+
+/// A value that need not be worked out.
+fn is_literal(expr: &sqlparser::ast::Expr) -> bool {
+    use sqlparser::ast::Expr;
+    match expr {
+        Expr::Value(_) | Expr::Identifier(_) => true,
+        Expr::UnaryOp { expr, .. } => matches!(**expr, Expr::Value(_)),
+        _ => false,
+    }
+}
+
+fn path(name: &ObjectName) -> String {
+    let parts = crate::ast::names::parts(name).unwrap_or_default();
+    parts.iter().map(|ident| ident.value.as_str()).collect::<Vec<_>>().join(".")
+}
+
+/// The value of a setting without its quotes.
+fn value(expr: &sqlparser::ast::Expr) -> String {
+    use sqlparser::ast::{Expr, Value};
+    match expr {
+        Expr::Value(literal) => match &literal.value {
+            Value::SingleQuotedString(text) => text.clone(),
+            other => other.to_string(),
+        },
+        Expr::Identifier(ident) => ident.value.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// What a statement is called, without anything of what it says.
+pub(crate) fn construct(tree: &Statement) -> String {
+    const WORDS_MAX: usize = 2;
+    let printed = tree.to_string();
+    let words = printed.split_whitespace().take(WORDS_MAX);
+    let keywords: Vec<&str> =
+        words.take_while(|word| word.chars().all(|c| c.is_ascii_uppercase() || c == '_')).collect();
+    if keywords.is_empty() { "this statement".to_owned() } else { keywords.join(" ") }
+}

@@ -1,0 +1,162 @@
+//! `CONDITIONAL_CHANGE_EVENT(x) OVER (… ORDER BY …)`: a running count of the rows where `x` differs from the row
+//! before. A window in a window is nothing the engine has, so the differences are found in a select below.
+//!
+//! `FROM t WHERE c` becomes `FROM (SELECT *, <differs> AS change FROM t WHERE c) AS t`. NULL raises an error:
+//! whether it is a change is not for us to guess.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, ObjectName,
+    Select, SelectItem, SetExpr, TableAlias, TableFactor, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowType,
+};
+
+use crate::ast::VisitMut;
+use crate::ast::error::Error;
+use crate::ast::names::{self, ours};
+use crate::ast::outside::Outside;
+
+const NAME: &str = "conditional_change_event";
+
+/// Rewrites the select, if it calls the function.
+pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
+    let mut calls = Calls { made: Vec::new() };
+    let outside = &mut Outside::of(&mut calls);
+    let mut flow = select.projection.visit(outside);
+    if flow.is_continue() {
+        flow = select.qualify.visit(outside);
+    }
+    if let ControlFlow::Break(error) = flow {
+        return Err(error);
+    }
+    let Calls { made } = calls;
+    if made.is_empty() {
+        return Ok(());
+    }
+    let refused = || Error::unsupported("CONDITIONAL_CHANGE_EVENT over a join or beside GROUP BY");
+    let groups = match &select.group_by {
+        GroupByExpr::All(_) => true,
+        GroupByExpr::Expressions(exprs, modifiers) => !exprs.is_empty() || !modifiers.is_empty(),
+    };
+    let [table] = select.from.as_mut_slice() else {
+        return Err(refused());
+    };
+    if groups || !table.joins.is_empty() {
+        return Err(refused());
+    }
+    let name = match &table.relation {
+        TableFactor::Table { alias: None, name, .. } => names::last(name).cloned(),
+        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
+            Some(alias.name.clone())
+        }
+        _ => None,
+    };
+    let name = name.ok_or_else(refused)?;
+    let mut query = crate::syntax::parse::query("SELECT * FROM t")?;
+    if let SetExpr::Select(inner) = query.body.as_mut()
+        && let Some(from) = inner.from.first_mut()
+    {
+        from.relation = table.relation.clone();
+        inner.selection = select.selection.take();
+        inner.projection.extend(made.iter().enumerate().map(|(at, differs)| SelectItem::ExprWithAlias {
+            expr: differs.clone(),
+            alias: names::quoted(&ours::change(at)),
+        }));
+    }
+    let alias = TableAlias { explicit: true, name, columns: Vec::new(), at: None };
+    table.relation = TableFactor::Derived { lateral: false, subquery: query, alias: Some(alias), sample: None };
+    for item in &mut select.projection {
+        if let SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) = item {
+            let mut excluded: Vec<ObjectName> = match options.opt_exclude.take() {
+                None => Vec::new(),
+                Some(ExcludeSelectItem::Single(name)) => vec![name],
+                Some(ExcludeSelectItem::Multiple(names)) => names,
+            };
+            excluded.extend((0..made.len()).map(|at| ObjectName::from(vec![names::quoted(&ours::change(at))])));
+            options.opt_exclude = Some(ExcludeSelectItem::Multiple(excluded));
+        }
+    }
+    Ok(())
+}
+
+/// The calls of a select, each replaced by a sum over what is found below.
+struct Calls {
+    made: Vec<Expr>,
+}
+
+impl VisitorMut for Calls {
+    type Break = Error;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        let Expr::Function(function) = expr else {
+            return ControlFlow::Continue(());
+        };
+        if !names::single(&function.name).is_some_and(|name| name.value.eq_ignore_ascii_case(NAME)) {
+            return ControlFlow::Continue(());
+        }
+        match self.replaced(function) {
+            Ok(sum) => {
+                *expr = sum;
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+impl Calls {
+    fn replaced(&mut self, function: &Function) -> Result<Expr, Error> {
+        let refused = || Error::unsupported("CONDITIONAL_CHANGE_EVENT without OVER (… ORDER BY …)");
+        let FunctionArguments::List(list) = &function.args else {
+            return Err(refused());
+        };
+        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(value))] = list.args.as_slice() else {
+            return Err(refused());
+        };
+        let Some(WindowType::WindowSpec(window)) = &function.over else {
+            return Err(refused());
+        };
+        if window.order_by.is_empty() || window.window_frame.is_some() || window.window_name.is_some() {
+            return Err(refused());
+        }
+        let template = "CASE WHEN v IS NULL THEN CAST('CONDITIONAL_CHANGE_EVENT of NULL' AS INTEGER) \
+                        WHEN lag(v) OVER (ORDER BY 1) <> v THEN 1 ELSE 0 END";
+        let mut differs = crate::syntax::parse::expression(template)?;
+        let mut fill = Fill { value: value.clone(), window: WindowType::WindowSpec(window.clone()) };
+        let ControlFlow::Continue(()) = differs.visit(&mut fill);
+        self.made.push(differs);
+        let mut sum = function.clone();
+        sum.name = ObjectName::from(vec![Ident::new("sum")]);
+        let found = Expr::Identifier(names::quoted(&ours::change(self.made.len() - 1)));
+        if let FunctionArguments::List(list) = &mut sum.args {
+            list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(found))];
+        }
+        let mut window = window.clone();
+        window.window_frame = Some(WindowFrame {
+            units: WindowFrameUnits::Rows,
+            start_bound: WindowFrameBound::Preceding(None),
+            end_bound: Some(WindowFrameBound::CurrentRow),
+        });
+        sum.over = Some(WindowType::WindowSpec(window));
+        Ok(Expr::Function(sum))
+    }
+}
+
+struct Fill {
+    value: Expr,
+    window: WindowType,
+}
+
+impl VisitorMut for Fill {
+    type Break = std::convert::Infallible;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        match expr {
+            Expr::Identifier(ident) if ident.value == "v" => *expr = self.value.clone(),
+            Expr::Function(function) if function.over.is_some() => function.over = Some(self.window.clone()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}

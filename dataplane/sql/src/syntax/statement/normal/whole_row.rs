@@ -1,0 +1,76 @@
+//! `OBJECT_CONSTRUCT(*)` is of the row of the one table there is, by its name, as `OBJECT_CONSTRUCT(t.*)` is, and `HASH(*)`
+//! is of that object.
+
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select, TableFactor, VisitorMut,
+};
+
+use crate::ast::call::call;
+use crate::ast::outside::Outside;
+use crate::ast::{VisitMut, names};
+
+/// What makes an object of a row.
+const OBJECTS: [&str; 2] = ["object_construct", "object_construct_keep_null"];
+
+pub(super) fn rewrite(select: &mut Select) {
+    let [table] = select.from.as_slice() else {
+        return;
+    };
+    let name = match &table.relation {
+        TableFactor::Table { alias: None, name, .. } => names::last(name),
+        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
+            Some(&alias.name)
+        }
+        _ => None,
+    };
+    let (true, Some(name)) = (table.joins.is_empty(), name.cloned()) else {
+        return;
+    };
+    let mut rows = Rows { table: &name };
+    let rows = &mut Outside::of(&mut rows);
+    let _: ControlFlow<Infallible> = select.projection.visit(rows);
+    let _: ControlFlow<Infallible> = select.selection.visit(rows);
+    let _: ControlFlow<Infallible> = select.group_by.visit(rows);
+    let _: ControlFlow<Infallible> = select.having.visit(rows);
+    let _: ControlFlow<Infallible> = select.qualify.visit(rows);
+}
+
+struct Rows<'a> {
+    table: &'a Ident,
+}
+
+impl VisitorMut for Rows<'_> {
+    type Break = Infallible;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = expr else {
+            return ControlFlow::Continue(());
+        };
+        let called = names::single(name).map(|name| name.value.to_ascii_lowercase()).unwrap_or_default();
+        if let [argument] = list.args.as_mut_slice()
+            && is_row(argument, self.table)
+        {
+            let row = Expr::Identifier(self.table.clone());
+            if OBJECTS.contains(&called.as_str()) {
+                *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(row));
+            } else if called == "hash" {
+                *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(call("object_construct_keep_null", [row])));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// `*`, or `t.*` of the table of this name.
+fn is_row(argument: &FunctionArg, table: &Ident) -> bool {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => true,
+        FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) => {
+            names::single(name).is_some_and(|name| name.value.eq_ignore_ascii_case(&table.value))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,46 @@
+//! What a branch keeps: the rows of its own tables, and of its base.
+
+use contract::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Branches;
+use super::merging::sees_all;
+use super::store::{self, path};
+use crate::Error;
+use crate::pipeline::Standing;
+use crate::storage::system_tables::{Transaction, broken};
+
+/// Rows that a branch keeps of one table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct Kept {
+    /// As the branch has them now.
+    pub rows: u64,
+    /// As they were when it was made.
+    pub base_rows: u64,
+}
+
+impl Branches {
+    /// How many rows the branch keeps, by table; of who may not see all of a table it is not counted.
+    pub async fn kept(
+        &self,
+        standing: &Standing,
+        branch_id: &str,
+        now: Timestamp,
+    ) -> Result<Vec<(String, Kept)>, Error> {
+        let open = self.reached(standing, branch_id, now).await?;
+        let mut transaction = Transaction::begin(standing.into()).await?;
+        let mut found = Vec::new();
+        for table in &open.branch.tables {
+            sees_all(standing, table)?;
+            let own = path(&store::own_schema(branch_id), &table.name);
+            let base = path(&store::base_schema(branch_id), &table.name);
+            let sql = format!(
+                "select to_json({{rows: (select count(*) from {own}), base_rows: (select count(*) from {base})}})::varchar"
+            );
+            let kept = transaction.records((sql, Vec::new())).await?.pop();
+            found.push((table.path(), kept.ok_or_else(|| broken("counts of rows"))?));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,88 @@
+//! Comparing by meaning in SQL: what the engine's process is given of ours.
+//!
+//! The scores are those of a search of memories by the built-in embedder, which a statement always compares by,
+//! whoever makes the vectors of memories: the engine's process reaches no network. One call of a statement makes each different text a vector
+//! once, and no more of them than this: what would take more is to be narrowed first.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use engine::{Compared, Comparing, Comparison};
+
+use super::{Said, embedding, score};
+
+const _: () = assert!(sql::compile::meaning::DIMENSIONS as usize == embedding::DIMENSIONS);
+
+const TEXTS_MAX: usize = 10_000;
+/// As of a memory's content.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// How an error of it is known among the engine's, and what the caller reads.
+pub const TOO_MANY: &str = "a comparison by meaning takes at most 10000 different texts of up to 64 KiB, 16 MiB in all";
+
+pub fn comparing() -> Comparing {
+    Comparing { dimensions: sql::compile::meaning::DIMENSIONS, make: || Box::new(Call::default()) }
+}
+
+/// The texts that one call has met.
+#[derive(Default)]
+struct Call {
+    said: HashMap<Box<str>, Arc<Said>>,
+    bytes: usize,
+}
+
+impl Call {
+    fn said(&mut self, text: &str) -> Result<Arc<Said>, String> {
+        if let Some(known) = self.said.get(text) {
+            return Ok(Arc::clone(known));
+        }
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.said.len() >= TEXTS_MAX || text.len() > TEXT_BYTES_MAX || self.bytes > BYTES_MAX {
+            return Err(TOO_MANY.to_owned());
+        }
+        let said = Arc::new(Said::of(text));
+        self.said.insert(text.into(), Arc::clone(&said));
+        Ok(said)
+    }
+}
+
+impl Comparison for Call {
+    fn compare(&mut self, one: Compared<'_>, text: &str) -> Result<f64, String> {
+        let concept = self.said(text)?;
+        match one {
+            Compared::Text(one) => Ok(self.said(one)?.likeness(&concept).score),
+            Compared::Vector(vector) => Ok(score::calibrated(&score::BUILT_IN, concept.cosine(vector))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_compared_as_a_search_would_and_a_vector_by_its_direction() {
+        let (mut call, text) = (Call::default(), "invoices are sent by mail");
+        let score = call.compare(Compared::Text(text), "when are invoices sent").unwrap();
+        assert!((score - Said::of(text).likeness(&Said::of("when are invoices sent")).score).abs() < 1e-9);
+        let vector: Vec<f64> = embedding::embed(text).iter().map(|value| f64::from(*value) * 3.0).collect();
+        assert!((call.compare(Compared::Vector(&vector), text).unwrap() - 1.0).abs() < 1e-4);
+        assert!(call.compare(Compared::Vector(&[0.0; 256]), text).unwrap().abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn texts_are_counted_once_and_bounded() {
+        let mut call = Call::default();
+        for number in 1..TEXTS_MAX {
+            let text = number.to_string();
+            call.compare(Compared::Text(&text), "late").unwrap();
+            call.compare(Compared::Text(&text), "late").unwrap();
+        }
+        assert_eq!(call.compare(Compared::Text("one more"), "late"), Err(TOO_MANY.to_owned()));
+        assert!(call.compare(Compared::Text("1"), "late").is_ok(), "it is known");
+        let long = "x".repeat(TEXT_BYTES_MAX + 1);
+        assert_eq!(Call::default().compare(Compared::Text(&long), "late"), Err(TOO_MANY.to_owned()));
+        let mut call = Call { bytes: BYTES_MAX - 5, ..Call::default() };
+        assert_eq!(call.compare(Compared::Text("early"), "late"), Err(TOO_MANY.to_owned()), "in all");
+    }
+}

@@ -1,0 +1,322 @@
+//! The table of memories. SQL, and nothing but SQL. A version is written with the end of the one
+//! before it, in one transaction.
+
+use std::fmt::Write;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use chrono::Duration;
+use contract::Timestamp;
+use contract::policy::abac::Operation;
+use engine::Value;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::embedder::{Embedder, Provenance};
+use super::index::Index;
+use super::{KEPT_DAYS, Listing, Memory, NewMemory, Reach, Recall, TABLE};
+use crate::Error;
+use crate::encode::cell::Cell;
+use crate::limits::invalid;
+use crate::pipeline::Standing;
+use crate::storage::system_tables::{self, Change, Step, at, batches, broken, column, moment, optional, records, text};
+
+const COLUMNS: &str = "to_json({memory_id: memory_id, agent_id: agent_id, made_by: made_by, session_id: session_id, \
+    namespace: namespace, memory_key: memory_key, memory_type: memory_type, content: content, value: value, \
+    metadata: metadata, importance: importance, branch_id: branch_id, version: version, supersedes: supersedes, \
+    embedder_id: embedder_id, has_vector: octet_length(embedding) > 0, digest: content_sha256, valid_from: epoch_us(valid_from), valid_to: epoch_us(valid_to), \
+    expires_at: epoch_us(expires_at)})::varchar";
+pub const LIVE: &str = "valid_to is null and (expires_at is null or expires_at > $1)";
+const INSERT: &str = "insert into raw._svc_memory.memories values \
+    ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, null, $18, $19)";
+
+/// A row, and the digest of what it says.
+pub struct Kept {
+    pub memory: Memory,
+    pub digest: String,
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    memory_id: String,
+    agent_id: String,
+    made_by: Option<String>,
+    session_id: Option<String>,
+    namespace: String,
+    memory_key: Option<String>,
+    memory_type: String,
+    content: String,
+    value: Option<String>,
+    metadata: String,
+    importance: f64,
+    branch_id: Option<String>,
+    version: i64,
+    supersedes: Option<String>,
+    embedder_id: String,
+    has_vector: bool,
+    digest: String,
+    valid_from: i64,
+    valid_to: Option<i64>,
+    expires_at: Option<i64>,
+}
+
+impl Raw {
+    fn kept(self) -> Result<Kept, Error> {
+        let memory = Memory {
+            memory_id: self.memory_id,
+            agent_id: self.agent_id,
+            made_by: self.made_by,
+            session_id: self.session_id,
+            namespace: self.namespace,
+            memory_key: self.memory_key,
+            memory_type: self.memory_type,
+            content: self.content,
+            value: self.value.map(|text| serde_json::from_str(&text)).transpose().map_err(broken)?,
+            metadata: serde_json::from_str(&self.metadata).map_err(broken)?,
+            importance: self.importance,
+            branch_id: self.branch_id,
+            version: self.version,
+            supersedes: self.supersedes,
+            created_at: moment(self.valid_from)?,
+            valid_to: self.valid_to.map(moment).transpose()?,
+            expires_at: self.expires_at.map(moment).transpose()?,
+            vector: Provenance { by: self.embedder_id, is_there: self.has_vector },
+        };
+        Ok(Kept { memory, digest: self.digest })
+    }
+}
+
+/// SHA-256 of what a memory says, with its value.
+pub fn digest(content: &str, value: Option<&serde_json::Value>) -> String {
+    let mut digest = Sha256::new();
+    digest.update(content);
+    digest.update([0]);
+    digest.update(value.map(ToString::to_string).unwrap_or_default());
+    let mut out = String::new();
+    for byte in digest.finalize() {
+        let _ = write!(out, "{byte:02x}"); // writing to a String does not fail
+    }
+    out
+}
+
+/// The live version of a key of this agent.
+pub async fn live_key(
+    standing: &Standing,
+    agent_id: &str,
+    namespace: &str,
+    key: &str,
+    branch_id: Option<&str>,
+    now: Timestamp,
+) -> Result<Option<Kept>, Error> {
+    let sql = format!(
+        "select {COLUMNS} from raw._svc_memory.memories where {LIVE} \
+         and agent_id = $2 and namespace = $3 and memory_key = $4 and branch_id is not distinct from $5::varchar"
+    );
+    let params = vec![at(now), text(agent_id), text(namespace), text(key), optional(branch_id)];
+    Ok(kept(standing, sql, params).await?.pop())
+}
+
+/// A live memory without a key that says the same.
+pub async fn live_twin(
+    standing: &Standing,
+    agent_id: &str,
+    new: &NewMemory,
+    digest: &str,
+    now: Timestamp,
+) -> Result<Option<Kept>, Error> {
+    let sql = format!(
+        "select {COLUMNS} from raw._svc_memory.memories where {LIVE} and memory_key is null \
+         and agent_id = $2 and namespace = $3 and branch_id is not distinct from $4::varchar and content_sha256 = $5"
+    );
+    let params = vec![at(now), text(agent_id), text(&new.namespace), optional(new.branch_id.as_deref()), text(digest)];
+    Ok(kept(standing, sql, params).await?.pop())
+}
+
+pub async fn by_id(standing: &Standing, memory_id: &str, now: Timestamp) -> Result<Option<Memory>, Error> {
+    let sql = format!("select {COLUMNS} from raw._svc_memory.memories where {LIVE} and memory_id = $2");
+    let found = kept(standing, sql, vec![at(now), text(memory_id)]).await?.pop();
+    Ok(found.map(|kept| kept.memory))
+}
+
+pub async fn by_ids(standing: &Standing, ids: &[String]) -> Result<Vec<Memory>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql =
+        format!("select {COLUMNS} from raw._svc_memory.memories where memory_id in (select unnest($1::varchar[]))");
+    let found = kept(standing, sql, vec![Value::List(ids.iter().map(|id| text(id)).collect())]).await?;
+    Ok(found.into_iter().map(|kept| kept.memory).collect())
+}
+
+/// The version that was asked for: the live one, a number, or the one of a moment.
+pub async fn recalled(
+    standing: &Standing,
+    reach: &Reach,
+    recall: &Recall,
+    now: Timestamp,
+) -> Result<Option<Memory>, Error> {
+    let mut params = vec![at(now)];
+    let mut conditions = vec!["$1 is not null".to_owned()];
+    let mut add = |condition: &str, value: Value| {
+        params.push(value);
+        conditions.push(format!("{condition} ${}", params.len()));
+    };
+    match (&recall.key, &recall.memory_id) {
+        (Some(key), _) => {
+            add("memory_key =", text(key));
+            add("agent_id =", text(&reach.agent_id));
+            add("namespace =", text(&recall.namespace));
+            add("branch_id is not distinct from", optional(recall.branch_id.as_deref()));
+        }
+        (None, id) => add("memory_id =", text(id.as_deref().unwrap_or_default())),
+    }
+    if reach.bound {
+        add("agent_id =", text(&reach.agent_id));
+    }
+    match (recall.version, recall.moment()?) {
+        (Some(version), _) => add("version =", Value::BigInt(version)),
+        (None, Some(micros)) => {
+            add("valid_from <=", Value::TimestampTz(micros));
+            add("coalesce(valid_to, 'infinity'::timestamptz) >", Value::TimestampTz(micros));
+        }
+        (None, None) if recall.key.is_some() => conditions.push(LIVE.to_owned()),
+        (None, None) => conditions.push("(expires_at is null or expires_at > $1)".to_owned()),
+    }
+    let sql = format!(
+        "select {COLUMNS} from raw._svc_memory.memories where {} order by version desc limit 1",
+        conditions.join(" and ")
+    );
+    Ok(kept(standing, sql, params).await?.pop().map(|kept| kept.memory))
+}
+
+/// A page, the newest first; and whether there are more.
+pub async fn page(
+    standing: &Standing,
+    listing: &Listing,
+    agent: Option<&str>,
+    now: Timestamp,
+) -> Result<(Vec<Memory>, bool), Error> {
+    let (micros, id) = listing.cursor.as_deref().map(read_cursor).transpose()?.unzip();
+    let wanted = i64::try_from(listing.limit).unwrap_or(i64::MAX).saturating_add(1);
+    let sql = format!(
+        "select {COLUMNS} from raw._svc_memory.memories where {LIVE} \
+         and ($2::varchar is null or agent_id = $2) and ($3::varchar is null or namespace = $3) \
+         and ($4::varchar is null or memory_type = $4) and ($5::varchar is null or starts_with(memory_key, $5)) \
+         and ($6::varchar is null or session_id = $6) and branch_id is not distinct from $7::varchar \
+         and ($8::timestamptz is null or (valid_from, memory_id) < ($8::timestamptz, $9::varchar)) \
+         order by valid_from desc, memory_id desc limit $10"
+    );
+    let params = vec![
+        at(now),
+        optional(agent),
+        optional(listing.namespace.as_deref()),
+        optional(listing.memory_type.as_deref()),
+        optional(listing.key_prefix.as_deref()),
+        optional(listing.session_id.as_deref()),
+        optional(listing.branch_id.as_deref()),
+        micros.map_or(Value::Null, Value::TimestampTz),
+        optional(id.as_deref()),
+        Value::BigInt(wanted),
+    ];
+    let found = kept(standing, sql, params).await?;
+    let more = found.len() > listing.limit;
+    Ok((found.into_iter().take(listing.limit).map(|kept| kept.memory).collect(), more))
+}
+
+/// Where the page after this memory begins.
+pub fn cursor(created_at: Timestamp, memory_id: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{memory_id}", created_at.timestamp_micros()))
+}
+
+fn read_cursor(text: &str) -> Result<(i64, String), Error> {
+    let read = BASE64_URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let parts = read.as_deref().and_then(|text| text.split_once(':'));
+    let read = parts.and_then(|(micros, id)| Some((micros.parse().ok()?, id.to_owned())));
+    read.ok_or_else(|| invalid("cursor", "the cursor is not one of ours"))
+}
+
+/// Every live memory, as search wants it.
+pub async fn index(standing: &Standing, embedder: &Embedder, now: Timestamp) -> Result<Index, Error> {
+    let sql = format!("select {COLUMNS}, embedding, embedder_id from raw._svc_memory.memories where {LIVE}");
+    let mut index = Index::default();
+    for batch in batches(standing, (sql, vec![at(now)])).await? {
+        for row in 0..batch.num_rows() {
+            let memory = system_tables::record::<Raw>(&batch, row)?.kept()?.memory;
+            let vector = match (column(&batch, 1, row), column(&batch, 2, row)) {
+                (Cell::Blob(bytes), Cell::Text(by)) => embedder.read(bytes, by, &memory.content),
+                _ => return Err(broken("a vector")),
+            };
+            index.add(&memory, vector);
+        }
+    }
+    Ok(index)
+}
+
+/// Writes a version, ends the one before, and drops what ended long ago.
+pub async fn write(
+    standing: &Standing,
+    memory: &Memory,
+    replaced: Option<&Memory>,
+    vector: Vec<u8>,
+    digest: &str,
+) -> Result<(), Error> {
+    let mut steps: Vec<Step> = Vec::new();
+    if let Some(replaced) = replaced {
+        let sql = "update raw._svc_memory.memories set valid_to = $1 where memory_id = $2";
+        steps.push((sql.to_owned(), vec![at(memory.created_at), text(&replaced.memory_id)]));
+    }
+    steps.push((INSERT.to_owned(), inserted(memory, vector, digest)));
+    let past = memory.created_at - Duration::days(KEPT_DAYS);
+    let sql = "delete from raw._svc_memory.memories where valid_to < $1 or expires_at < $1";
+    steps.push((sql.to_owned(), vec![at(past)]));
+    let change = Change { table: TABLE, operation: Operation::Insert, at: memory.created_at };
+    system_tables::write(standing, change, steps).await
+}
+
+fn inserted(memory: &Memory, vector: Vec<u8>, digest: &str) -> Vec<Value> {
+    vec![
+        text(&memory.memory_id),
+        text(&memory.agent_id),
+        optional(memory.session_id.as_deref()),
+        text(&memory.namespace),
+        optional(memory.memory_key.as_deref()),
+        text(&memory.memory_type),
+        text(&memory.content),
+        memory.value.as_ref().map_or(Value::Null, |value| Value::Text(value.to_string())),
+        Value::Text(serde_json::Value::Object(memory.metadata.clone()).to_string()),
+        Value::Double(memory.importance),
+        optional(memory.branch_id.as_deref()),
+        Value::Blob(vector),
+        text(&memory.vector.by),
+        text(digest),
+        Value::BigInt(memory.version),
+        optional(memory.supersedes.as_deref()),
+        at(memory.created_at),
+        memory.expires_at.map_or(Value::Null, at),
+        optional(memory.made_by.as_deref()),
+    ]
+}
+
+/// Ends a memory; or removes it with every version of its key.
+pub async fn delete(standing: &Standing, memory: &Memory, forget: bool, now: Timestamp) -> Result<(), Error> {
+    let step = if forget {
+        let sql = "delete from raw._svc_memory.memories where memory_id = $1 or (memory_key = $2::varchar \
+            and agent_id = $3 and namespace = $4 and branch_id is not distinct from $5::varchar)";
+        let params = vec![
+            text(&memory.memory_id),
+            optional(memory.memory_key.as_deref()),
+            text(&memory.agent_id),
+            text(&memory.namespace),
+            optional(memory.branch_id.as_deref()),
+        ];
+        (sql.to_owned(), params)
+    } else {
+        let sql = "update raw._svc_memory.memories set valid_to = $1 where memory_id = $2 and valid_to is null";
+        (sql.to_owned(), vec![at(now), text(&memory.memory_id)])
+    };
+    system_tables::write(standing, Change { table: TABLE, operation: Operation::Delete, at: now }, vec![step]).await
+}
+
+async fn kept(standing: &Standing, sql: String, params: Vec<Value>) -> Result<Vec<Kept>, Error> {
+    records::<Raw>(standing, (sql, params)).await?.into_iter().map(Raw::kept).collect()
+}

@@ -1,0 +1,320 @@
+//! `create_branch`, `branch_query`, `branch_list`, `discard_branch`; and for the REST
+//! surface alone what a branch has changed, as numbers and row by row.
+
+use std::collections::BTreeMap;
+
+use contract::policy::abac::Operation;
+use contract::{Heal, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::budget::Rest;
+use super::onward::Onward;
+use super::seal::Seal;
+use super::sql::{Statement, Table};
+use super::{Call, Telling};
+use crate::Error;
+use crate::agents::branches::{Branch, Changed, Changes, Fresh, Kept, Listed, Listing, NewBranch, Status, schema_name};
+use crate::pipeline::Deed;
+
+/// A branch as it is shown.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Shown {
+    branch_id: String,
+    /// A session whose search path begins with it is on the branch.
+    schema_name: String,
+    name: String,
+    description: Option<String>,
+    agent_id: String,
+    tables: Vec<String>,
+    /// The state of the mainline that it was made from.
+    base_snapshot: String,
+    /// `active`, `merged`, `discarded` or `expired`.
+    status: String,
+    created_at: String,
+    expires_at: String,
+}
+
+impl Telling for Shown {}
+
+impl From<Branch> for Shown {
+    fn from(branch: Branch) -> Self {
+        Self {
+            schema_name: schema_name(&branch.branch_id),
+            tables: branch.paths(),
+            branch_id: branch.branch_id,
+            name: branch.name,
+            description: branch.description,
+            agent_id: branch.agent_id,
+            base_snapshot: branch.base_snapshot,
+            status: branch.status.as_str().to_owned(),
+            created_at: moment(branch.created_at),
+            expires_at: moment(branch.expires_at),
+        }
+    }
+}
+
+/// A branch, and what may be in the way of its merge.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Warned {
+    #[serde(flatten)]
+    branch: Shown,
+    /// Of tables without a key, while it is open.
+    warnings: Vec<String>,
+}
+
+impl Telling for Warned {}
+
+impl From<Branch> for Warned {
+    fn from(branch: Branch) -> Self {
+        let keyless = if branch.status == Status::Active { branch.keyless() } else { Vec::new() };
+        let warning = format!(
+            "no key tells the rows of {} apart: if both sides change such a table, nothing is merged until somebody says \
+             which side stands; a branch that is made with its columns in `keys` merges row by row",
+            keyless.join(", ")
+        );
+        let warnings = if keyless.is_empty() { Vec::new() } else { vec![warning] };
+        Self { branch: branch.into(), warnings }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BranchList {
+    branches: Vec<Shown>,
+    /// With the same call it gives the branches behind these; null behind the last.
+    next_cursor: Option<String>,
+    #[serde(skip)]
+    onward: Onward<Listed>,
+}
+
+impl Telling for BranchList {
+    const LIST: Option<&'static str> = Some("branches");
+    const BARE: bool = true;
+
+    fn rest(&self, shown: usize) -> Option<Rest> {
+        self.onward.rest(shown)
+    }
+}
+
+/// One branch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    branch_id: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Discarded {
+    discarded: bool,
+    branch_id: String,
+}
+
+impl Telling for Discarded {}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Diff {
+    branch_id: String,
+    /// By `schema.table`.
+    tables: BTreeMap<String, Changes>,
+}
+
+impl Telling for Diff {}
+
+/// What a branch keeps.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Cost {
+    branch_id: String,
+    /// By `schema.table`.
+    tables: BTreeMap<String, Kept>,
+}
+
+impl Telling for Cost {}
+
+/// One table of a branch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedTable {
+    branch_id: String,
+    /// `table` or `schema.table`.
+    table: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ChangedRows {
+    branch_id: String,
+    /// The first hundred. What is masked for you is `***`.
+    rows: Vec<Changed>,
+    /// There are more.
+    truncated: bool,
+}
+
+impl Telling for ChangedRows {}
+
+/// A statement on a branch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BranchStatement {
+    branch_id: String,
+    /// One SQL statement. Tables are named as on the mainline.
+    sql: String,
+    /// Values of `$1`, `$2`, ….
+    #[serde(default)]
+    params: Vec<serde_json::Value>,
+    /// Milliseconds it may take, 1 to 300000.
+    timeout_ms: Option<u64>,
+    /// Rows wanted, 1 to 10000; 1000 if absent.
+    max_rows: Option<u64>,
+    /// If it fails it is healed no further than this: `off`, `safe` or `auto`; as the environment permits if absent.
+    heal: Option<Heal>,
+    /// `next_cursor` of the same call, for the rows behind those that it has shown.
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BranchTable {
+    branch_id: String,
+    #[serde(flatten)]
+    table: Table,
+}
+
+impl Telling for BranchTable {
+    const LIST: Option<&'static str> = Table::LIST;
+    const BARE: bool = Table::BARE;
+
+    fn notes(&self) -> Vec<String> {
+        self.table.notes()
+    }
+}
+
+/// What failed may have been given up halfway.
+pub(super) async fn sure<T>(call: &Call, done: Result<T, Error>) -> Result<T, Error> {
+    if done.is_err() {
+        call.pipeline.branches.doubt().await;
+    }
+    done
+}
+
+fn moment(at: Timestamp) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+}
+
+pub(super) fn deed(call: &Call, name: &str, tables: Vec<String>, operation: Operation) -> Result<Deed, Error> {
+    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables, operation, reads: Vec::new() })
+}
+
+pub async fn create(call: Call, new: NewBranch) -> Result<Warned, Error> {
+    let now = call.pipeline.clock.now();
+    let was_named = new.tables.is_some();
+    let all = if was_named { Vec::new() } else { visible(&call).await? };
+    let new = new.checked(all)?;
+    let fresh = Fresh::new(&call.pipeline.entropy, now);
+    let deed = deed(&call, "create_branch", new.tables.clone(), Operation::Create)?;
+    // as of CREATE TABLE AS: the copies are made, and what they are made of is read
+    let deed = Deed { reads: new.tables.clone(), ..deed };
+    let branches = call.pipeline.branches.clone();
+    let created = |standing| async move { Ok((branches.create(&standing, &new, fresh).await?, 1)) };
+    let created = call.pipeline.act(deed, created).await;
+    Ok(sure(&call, if was_named { created } else { unnamed(created) }).await?.into())
+}
+
+/// The tables that the caller may see. Of who may not ask at all nothing is known here; the deed is refused.
+async fn visible(call: &Call) -> Result<Vec<String>, Error> {
+    let ask = call.ask("CALL create_branch", None)?;
+    Ok(call.pipeline.visible_tables(&ask).await.unwrap_or_default())
+}
+
+pub async fn query(call: Call, asked: BranchStatement) -> Result<BranchTable, Error> {
+    let BranchStatement { branch_id, sql, params, timeout_ms, max_rows, heal, cursor } = asked;
+    let branch = Some(branch_id.clone());
+    let statement = Statement { sql, params, timeout_ms, max_rows, heal, cursor, branch_id: branch };
+    Ok(BranchTable { table: super::sql::run(call, statement).await?, branch_id })
+}
+
+pub async fn list(call: Call, listing: Listing) -> Result<BranchList, Error> {
+    let now = call.pipeline.clock.now();
+    let deed = deed(&call, "branch_list", Vec::new(), Operation::Select)?;
+    let seal = Seal::of(&call, "status", &("branch_list", &listing.status));
+    let from: Option<Listed> = seal.open_at(listing.cursor.as_deref())?;
+    let branches = call.pipeline.branches.clone();
+    let listed = |standing| async move {
+        let (found, next) = branches.list(&standing, &listing, from.as_ref(), now).await?;
+        let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
+        Ok(((found, next), count))
+    };
+    let (found, next) = call.pipeline.act(deed, listed).await?;
+    let onward = Onward::new(seal, found.iter().map(Branch::listed).collect(), false).until(next);
+    Ok(BranchList { branches: found.into_iter().map(Shown::from).collect(), next_cursor: onward.cursor(), onward })
+}
+
+/// The tables of a branch: what is done to it is judged as done to them. That there is no such
+/// branch is told to nobody who may not ask.
+pub(super) async fn tables(call: &Call, branch_id: &str) -> Result<Vec<String>, Error> {
+    match call.pipeline.tables_of(branch_id).await {
+        Err(Error::BranchNotFound | Error::BranchClosed { .. }) => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+/// Whoever did not name the tables is not told which of them is denied.
+pub(super) fn unnamed<T>(done: Result<T, Error>) -> Result<T, Error> {
+    done.map_err(|error| if let Error::TableDenied { .. } = error { Error::DeniedOnBranch } else { error })
+}
+
+pub async fn discard(call: Call, Named { branch_id }: Named) -> Result<Discarded, Error> {
+    let now = call.pipeline.clock.now();
+    let deed = deed(&call, "discard_branch", Vec::new(), Operation::Delete)?;
+    let branches = call.pipeline.branches.clone();
+    let id = branch_id.clone();
+    let gone = |standing| async move { Ok((branches.discard(&standing, &id, now).await?, 1)) };
+    let gone = call.pipeline.act(deed, gone).await;
+    sure(&call, gone).await?;
+    Ok(Discarded { discarded: true, branch_id })
+}
+
+/// One branch, whatever became of it.
+pub async fn get(call: Call, Named { branch_id }: Named) -> Result<Warned, Error> {
+    let deed = deed(&call, "branch_get", Vec::new(), Operation::Select)?;
+    let branches = call.pipeline.branches.clone();
+    let found = |standing| async move { Ok((branches.recorded(&standing, &branch_id).await?, 1)) };
+    Ok(call.pipeline.act(deed, found).await?.into())
+}
+
+/// What the branch has changed.
+pub async fn diff(call: Call, Named { branch_id }: Named) -> Result<Diff, Error> {
+    let now = call.pipeline.clock.now();
+    let tables = tables(&call, &branch_id).await?;
+    let deed = deed(&call, "branch_diff", tables, Operation::Select)?;
+    let branches = call.pipeline.branches.clone();
+    let id = branch_id.clone();
+    let compared = |standing| async move { Ok((branches.diff(&standing, &id, now).await?, 1)) };
+    let found = unnamed(call.pipeline.act(deed, compared).await)?;
+    Ok(Diff { branch_id, tables: found.into_iter().collect() })
+}
+
+/// The rows that the branch keeps.
+pub async fn cost(call: Call, Named { branch_id }: Named) -> Result<Cost, Error> {
+    let now = call.pipeline.clock.now();
+    let tables = tables(&call, &branch_id).await?;
+    let deed = deed(&call, "branch_cost", tables, Operation::Select)?;
+    let branches = call.pipeline.branches.clone();
+    let id = branch_id.clone();
+    let counted = |standing| async move { Ok((branches.kept(&standing, &id, now).await?, 1)) };
+    let found = unnamed(call.pipeline.act(deed, counted).await)?;
+    Ok(Cost { branch_id, tables: found.into_iter().collect() })
+}
+
+/// The rows that the branch has changed in one table.
+pub async fn changes(call: Call, NamedTable { branch_id, table }: NamedTable) -> Result<ChangedRows, Error> {
+    let now = call.pipeline.clock.now();
+    let tables = tables(&call, &branch_id).await?;
+    let deed = deed(&call, "branch_changes", tables, Operation::Select)?;
+    let branches = call.pipeline.branches.clone();
+    let id = branch_id.clone();
+    let compared = |standing| async move {
+        let (rows, truncated) = branches.changes(&standing, (&id, &table), now).await?;
+        let count = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+        Ok(((rows, truncated), count))
+    };
+    let (rows, truncated) = unnamed(call.pipeline.act(deed, compared).await)?;
+    Ok(ChangedRows { branch_id, rows, truncated })
+}

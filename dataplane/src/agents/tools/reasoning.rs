@@ -1,0 +1,235 @@
+//! `log_reasoning_step`, `replay_decision`, `get_session_history`; and for the REST surface alone many steps at once.
+
+use contract::Timestamp;
+use contract::policy::abac::Operation;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::budget::Rest;
+use super::{Call, Telling};
+use crate::Error;
+use crate::agents::reasoning::{self, History, NewStep, NewSteps, Replay, Replayed, Session, Thought};
+use crate::agents::triggers::{self, Happening, Source};
+use crate::pipeline::{Deed, Standing};
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Logged {
+    trace_id: String,
+    session_id: String,
+    step_number: i64,
+    hash: String,
+    prev_hash: String,
+    /// Ids of the triggers that have fired.
+    triggers_fired: Vec<String>,
+}
+
+impl Telling for Logged {}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LoggedTogether {
+    /// Steps that were written; those that were there are not counted.
+    logged: u64,
+    /// Ids of the triggers that have fired.
+    triggers_fired: Vec<String>,
+}
+
+impl Telling for LoggedTogether {}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Story {
+    session_id: String,
+    steps: Vec<Told>,
+    /// Steps in the whole session.
+    step_count: i64,
+    /// Null where it was not asked for.
+    chain_valid: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    break_detected_at: Option<BreakAt>,
+}
+
+impl Telling for Story {
+    const LIST: Option<&'static str> = Some("steps");
+
+    fn rest(&self, shown: usize) -> Option<Rest> {
+        let last = self.steps.get(shown.checked_sub(1)?)?;
+        Some(("from_step", (last.step_number + 1).into()))
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Told {
+    trace_id: String,
+    agent_id: String,
+    step_number: i64,
+    step_type: String,
+    content: String,
+    input: Option<Value>,
+    output: Option<Value>,
+    model_name: Option<String>,
+    token_count: Option<i64>,
+    latency_ms: Option<i64>,
+    importance: f64,
+    metadata: Map<String, Value>,
+    prev_hash: String,
+    hash: String,
+    created_at: String,
+}
+
+impl From<Thought> for Told {
+    fn from(thought: Thought) -> Self {
+        Self {
+            trace_id: thought.trace_id,
+            agent_id: thought.agent_id,
+            step_number: thought.step_number,
+            step_type: thought.step_type,
+            content: thought.content,
+            input: thought.input,
+            output: thought.output,
+            model_name: thought.model_name,
+            token_count: thought.token_count,
+            latency_ms: thought.latency_ms,
+            importance: thought.importance,
+            metadata: thought.metadata,
+            prev_hash: thought.prev_hash,
+            hash: thought.hash,
+            created_at: moment(thought.created_at),
+        }
+    }
+}
+
+/// The first step that is not what it should be.
+#[derive(Debug, Serialize, JsonSchema)]
+struct BreakAt {
+    trace_id: String,
+    step_number: i64,
+    expected_hash: String,
+    actual_hash: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SessionList {
+    sessions: Vec<Listed>,
+    /// For the next page; null after the last.
+    cursor: Option<String>,
+    has_more: bool,
+}
+
+impl Telling for SessionList {
+    const LIST: Option<&'static str> = Some("sessions");
+    const BARE: bool = true;
+
+    fn rest(&self, shown: usize) -> Option<Rest> {
+        let last = self.sessions.get(shown.checked_sub(1)?)?;
+        Some(("cursor", reasoning::cursor(last.last_step_at.parse().ok()?, &last.session_id).into()))
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    session_id: String,
+    /// Who began it.
+    agent_id: String,
+    started_at: String,
+    last_step_at: String,
+    step_count: i64,
+    head_hash: String,
+}
+
+impl From<Session> for Listed {
+    fn from(session: Session) -> Self {
+        Self {
+            session_id: session.session_id,
+            agent_id: session.agent_id,
+            started_at: moment(session.started_at),
+            last_step_at: moment(session.last_step_at),
+            step_count: session.step_count,
+            head_hash: session.head_hash,
+        }
+    }
+}
+
+fn moment(at: Timestamp) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+}
+
+fn deed(call: &Call, name: &str, operation: Operation) -> Result<Deed, Error> {
+    let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, vec![reasoning::TABLE.to_owned()]);
+    Ok(Deed { ask, tables, operation, reads: Vec::new() })
+}
+
+pub async fn log(call: Call, new: NewStep) -> Result<Logged, Error> {
+    let deed = deed(&call, "log_reasoning_step", Operation::Insert)?;
+    let now = call.pipeline.clock.now();
+    let trace_id = contract::ids::fresh(now, &call.pipeline.entropy);
+    let own = &call;
+    let logged = |standing: Standing| async move {
+        let thought = own.thoughts.append(standing.clone(), new, trace_id, now).await?;
+        let fired = triggers::notice(&own.pipeline, &standing, &happening(&thought), now).await;
+        Ok(((thought, fired), 1))
+    };
+    let (thought, triggers_fired) = call.pipeline.act(deed, logged).await?;
+    let Thought { trace_id, session_id, step_number, hash, prev_hash, .. } = thought;
+    Ok(Logged { trace_id, session_id, step_number, hash, prev_hash, triggers_fired })
+}
+
+fn happening(thought: &Thought) -> Happening {
+    Happening {
+        source: Source::ReasoningStep,
+        content: thought.content.clone(),
+        content_id: Some(thought.trace_id.clone()),
+        agent_id: thought.agent_id.clone(),
+        metadata: thought.metadata.clone(),
+    }
+}
+
+/// Steps that were taken elsewhere.
+pub async fn log_together(call: Call, new: NewSteps) -> Result<LoggedTogether, Error> {
+    let deed = deed(&call, "log_reasoning_steps", Operation::Insert)?;
+    let now = call.pipeline.clock.now();
+    let own = &call;
+    let logged = |standing: Standing| async move {
+        let thoughts = own.thoughts.append_all(standing.clone(), new, now).await?;
+        let mut fired = Vec::new();
+        for thought in &thoughts {
+            fired.extend(triggers::notice(&own.pipeline, &standing, &happening(thought), now).await);
+        }
+        let count = u64::try_from(thoughts.len()).unwrap_or(u64::MAX);
+        Ok(((count, fired), count))
+    };
+    let (logged, triggers_fired) = call.pipeline.act(deed, logged).await?;
+    Ok(LoggedTogether { logged, triggers_fired })
+}
+
+pub async fn replay(call: Call, replay: Replay) -> Result<Story, Error> {
+    let deed = deed(&call, "replay_decision", Operation::Select)?;
+    let session_id = replay.session_id.clone();
+    let told = |standing| async {
+        let replayed = call.thoughts.replay(standing, replay).await?;
+        let count = u64::try_from(replayed.thoughts.len()).unwrap_or(u64::MAX);
+        Ok((replayed, count))
+    };
+    let Replayed { thoughts, step_count, verdict } = call.pipeline.act(deed, told).await?;
+    let chain_valid = verdict.as_ref().map(|verdict| verdict.broken.is_none());
+    let break_detected_at = verdict.and_then(|verdict| verdict.broken).map(|broken| BreakAt {
+        trace_id: broken.trace_id,
+        step_number: broken.step_number,
+        expected_hash: broken.expected_hash,
+        actual_hash: broken.actual_hash,
+    });
+    let steps = thoughts.into_iter().map(Told::from).collect();
+    Ok(Story { session_id, steps, step_count, chain_valid, break_detected_at })
+}
+
+pub async fn history(call: Call, history: History) -> Result<SessionList, Error> {
+    let deed = deed(&call, "get_session_history", Operation::Select)?;
+    let listed = |standing| async {
+        let (sessions, more) = call.thoughts.sessions(standing, history).await?;
+        let count = u64::try_from(sessions.len()).unwrap_or(u64::MAX);
+        Ok(((sessions, more), count))
+    };
+    let (sessions, has_more) = call.pipeline.act(deed, listed).await?;
+    let last = sessions.last().filter(|_| has_more);
+    let cursor = last.map(|last| reasoning::cursor(last.last_step_at, &last.session_id));
+    Ok(SessionList { sessions: sessions.into_iter().map(Listed::from).collect(), cursor, has_more })
+}

@@ -1,0 +1,73 @@
+//! The source `query`: what an agent has asked, once the answer has ended well.
+//!
+//! Its text is the statement without its literals, as the log shows it. It waits in a queue and is judged
+//! behind the answer, which neither waits for it nor fails of it; what finds the queue full is not judged,
+//! nor is what waits when the data plane stops.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use contract::{QueryId, Timestamp};
+use serde_json::Map;
+use tokio::sync::mpsc;
+
+use super::{Happening, Source, telling};
+use crate::Pipeline;
+use crate::storage::system_tables::{Author, Place};
+
+/// Statements that may wait.
+const WAITING_MAX: usize = 1_024;
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// A statement of an agent that has ended.
+#[derive(Debug)]
+pub struct Asked {
+    pub query_id: QueryId,
+    pub agent_id: String,
+    /// Without literals.
+    pub sql: String,
+    pub at: Timestamp,
+}
+
+/// Statements that wait to be judged.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    enter: mpsc::Sender<Asked>,
+    /// Until somebody attends to it.
+    leave: Arc<Mutex<Option<mpsc::Receiver<Asked>>>>,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        let (enter, leave) = mpsc::channel(WAITING_MAX);
+        Self { enter, leave: Arc::new(Mutex::new(Some(leave))) }
+    }
+}
+
+impl Queue {
+    /// Waits for nothing.
+    pub fn put(&self, asked: Asked) {
+        if let Err(mpsc::error::TrySendError::Full(asked)) = self.enter.try_send(asked) {
+            tracing::warn!(query_id = %asked.query_id, "too many queries wait for the triggers: this one is not judged");
+        }
+    }
+}
+
+/// Judges what waits, one by one, until nothing begins any more.
+pub async fn attend(pipeline: Arc<Pipeline>) {
+    let leave = pipeline.triggers.asked.leave.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(mut leave) = leave else { return };
+    while let Some(Some(asked)) = pipeline.closed.run_until_cancelled(leave.recv()).await {
+        let Some(engine) = pipeline.engine.borrow().clone() else { continue };
+        let Asked { query_id, agent_id, sql, at } = asked;
+        let happening = Happening {
+            source: Source::Query,
+            content: sql,
+            content_id: Some(query_id.to_string()),
+            agent_id,
+            metadata: Map::new(),
+        };
+        let place = Place { engine: &engine, deadline: Instant::now() + WITHIN };
+        telling::told(&pipeline, Author { place, query_id: &query_id }, &happening, at).await;
+    }
+}

@@ -1,0 +1,131 @@
+//! The tables of triggers and of their last firings. SQL, and nothing but SQL.
+
+use chrono::Duration;
+use contract::Timestamp;
+use contract::policy::abac::Operation;
+use engine::Value;
+use serde::Deserialize;
+
+use super::{Action, Config, Source, Trigger};
+use crate::Error;
+use crate::pipeline::Standing;
+use crate::storage::system_tables::{Author, Change, Place, at, broken, moment, optional, records, text, write};
+
+/// The name that the log of changes has for the tables.
+const TABLE: &str = "svc_triggers.triggers";
+/// How long it is known when a trigger fired for an agent: no cooldown is longer.
+const KEPT_DAYS: i64 = 7;
+
+#[derive(Deserialize)]
+struct Raw {
+    trigger_id: String,
+    name: String,
+    concept: String,
+    threshold: f64,
+    action: Action,
+    action_config: Option<String>,
+    made_by: Option<String>,
+    cooldown_secs: i64,
+    sources: String,
+    agent_filter: Option<String>,
+    enabled: bool,
+    fire_count: i64,
+    last_fired_at: Option<i64>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl Raw {
+    fn trigger(self) -> Result<Trigger, Error> {
+        Ok(Trigger {
+            trigger_id: self.trigger_id,
+            name: self.name,
+            concept: self.concept,
+            threshold: self.threshold,
+            action: self.action,
+            // none in what was registered before there were any
+            config: self
+                .action_config
+                .map_or(Ok(Config::default()), |text| serde_json::from_str(&text))
+                .map_err(broken)?,
+            made_by: self.made_by,
+            cooldown_secs: self.cooldown_secs,
+            sources: serde_json::from_str::<Vec<Source>>(&self.sources).map_err(broken)?,
+            agent_filter: self.agent_filter,
+            enabled: self.enabled,
+            fire_count: self.fire_count,
+            last_fired_at: self.last_fired_at.map(moment).transpose()?,
+            created_at: moment(self.created_at)?,
+            updated_at: moment(self.updated_at)?,
+        })
+    }
+}
+
+/// The newest first.
+pub async fn all(place: Place<'_>) -> Result<Vec<Trigger>, Error> {
+    let sql = "select to_json({trigger_id: trigger_id, name: name, concept: concept, threshold: threshold, \
+        action: action, action_config: action_config, made_by: made_by, cooldown_secs: cooldown_secs, sources: sources, agent_filter: agent_filter, \
+        enabled: enabled, created_at: epoch_us(created_at), updated_at: epoch_us(updated_at), \
+        fire_count: fire_count, last_fired_at: epoch_us(last_fired_at)})::varchar \
+        from raw._svc_triggers.triggers order by created_at desc, trigger_id desc";
+    records::<Raw>(place, (sql.to_owned(), Vec::new())).await?.into_iter().map(Raw::trigger).collect()
+}
+
+/// In place of what was there of this name.
+pub async fn put(standing: &Standing, trigger: &Trigger, now: Timestamp) -> Result<(), Error> {
+    let delete = "delete from raw._svc_triggers.triggers where name = $1".to_owned();
+    let insert = "insert into raw._svc_triggers.triggers values \
+        ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+    let params = vec![
+        text(&trigger.trigger_id),
+        text(&trigger.name),
+        text(&trigger.concept),
+        Value::Double(trigger.threshold),
+        text(trigger.action.as_str()),
+        Value::BigInt(trigger.cooldown_secs),
+        Value::Text(serde_json::to_string(&trigger.sources).map_err(broken)?),
+        optional(trigger.agent_filter.as_deref()),
+        Value::Boolean(trigger.enabled),
+        Value::BigInt(trigger.fire_count),
+        trigger.last_fired_at.map_or(Value::Null, at),
+        at(trigger.created_at),
+        at(trigger.updated_at),
+        optional(trigger.made_by.as_deref()),
+        Value::Text(serde_json::to_string(&trigger.config).map_err(broken)?),
+    ];
+    let change = Change { table: TABLE, operation: Operation::Update, at: now };
+    write(standing, change, vec![(delete, vec![text(&trigger.name)]), (insert.to_owned(), params)]).await
+}
+
+/// Has it fired for this agent within its cooldown?
+pub async fn fired_since(place: Place<'_>, trigger: &Trigger, agent_id: &str, now: Timestamp) -> Result<bool, Error> {
+    let sql = "select to_json(count(*))::varchar from raw._svc_triggers.firings \
+        where trigger_id = $1 and agent_id = $2 and last_at > $3";
+    let params = vec![text(&trigger.trigger_id), text(agent_id), at(cooled(trigger, now))];
+    Ok(records::<u64>(place, (sql.to_owned(), params)).await?.pop().unwrap_or_default() > 0)
+}
+
+/// Writes a firing down, unless it is too early for another.
+pub async fn fire(author: Author<'_>, trigger: &Trigger, agent_id: &str, now: Timestamp) -> Result<bool, Error> {
+    if fired_since(author.place, trigger, agent_id, now).await? {
+        return Ok(false);
+    }
+    let own = || vec![text(&trigger.trigger_id), text(agent_id)];
+    let steps = [
+        ("delete from raw._svc_triggers.firings where trigger_id = $1 and agent_id = $2", own()),
+        ("insert into raw._svc_triggers.firings values ($1, $2, $3)", own().into_iter().chain([at(now)]).collect()),
+        ("delete from raw._svc_triggers.firings where last_at < $1", vec![at(now - Duration::days(KEPT_DAYS))]),
+        (
+            "update raw._svc_triggers.triggers set fire_count = fire_count + 1, last_fired_at = $2 where trigger_id = $1",
+            vec![text(&trigger.trigger_id), at(now)],
+        ),
+    ];
+    let steps = steps.into_iter().map(|(sql, params)| (sql.to_owned(), params)).collect();
+    write(author, Change { table: TABLE, operation: Operation::Update, at: now }, steps).await?;
+    Ok(true)
+}
+
+/// What has fired after this moment does not fire again yet.
+fn cooled(trigger: &Trigger, now: Timestamp) -> Timestamp {
+    now - Duration::seconds(trigger.cooldown_secs)
+}

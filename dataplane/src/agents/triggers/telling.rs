@@ -1,0 +1,79 @@
+//! What comes of a happening: events in the log of reports, for the control plane to record.
+
+use contract::Timestamp;
+use contract::report::{Body, TriggerError, TriggerFired};
+use serde_json::{Value, json};
+
+use super::{Config, Happening, Judged, Sight, Trigger};
+use crate::Pipeline;
+use crate::pipeline::Standing;
+use crate::storage::system_tables::Author;
+
+/// What of a text goes with the event.
+const CONTENT_CHARS_MAX: usize = 1_000;
+
+/// Tells the triggers of what a caller has done; the ids of those that have fired, as far as the caller may know of
+/// them. What goes wrong here is told, and undoes nothing.
+pub async fn notice(pipeline: &Pipeline, standing: &Standing, happening: &Happening, now: Timestamp) -> Vec<String> {
+    let fired = told(pipeline, standing.into(), happening, now).await;
+    if fired.is_empty() {
+        return Vec::new();
+    }
+    let sight = Sight::of(standing);
+    fired.into_iter().filter(|trigger| sight.shows(trigger)).map(|trigger| trigger.trigger_id).collect()
+}
+
+/// The same, of what nobody waits for: those that have fired.
+pub async fn told(pipeline: &Pipeline, author: Author<'_>, happening: &Happening, now: Timestamp) -> Vec<Trigger> {
+    let noticed = match pipeline.triggers.notice(author, happening, now).await {
+        Ok(noticed) => noticed,
+        Err(error) => {
+            tracing::warn!(%error, "the triggers could not be asked");
+            return Vec::new();
+        }
+    };
+    for (trigger, error) in noticed.failed {
+        let told = TriggerError {
+            trigger_id: trigger.trigger_id,
+            trigger_name: trigger.name,
+            error: error.code().stable().to_owned(),
+            occurred_at: now,
+        };
+        tell(pipeline, Body::TriggerError(Box::new(told)));
+    }
+    let triggers = noticed.fired.iter().map(|judged| judged.trigger.clone()).collect();
+    for judged in noticed.fired {
+        tell(pipeline, Body::TriggerFired(Box::new(fired(judged, happening, now))));
+    }
+    triggers
+}
+
+fn fired(judged: Judged, happening: &Happening, fired_at: Timestamp) -> TriggerFired {
+    let Judged { trigger, likeness, .. } = judged;
+    let mut metadata = happening.metadata.clone();
+    metadata.insert("action_type".to_owned(), json!(trigger.action));
+    // what the text's own metadata says there is not the trigger's
+    metadata.remove("action_config");
+    if trigger.config != Config::default() {
+        metadata.insert("action_config".to_owned(), json!(trigger.config));
+    }
+    metadata.insert("source".to_owned(), json!(happening.source));
+    TriggerFired {
+        trigger_id: trigger.trigger_id,
+        trigger_name: trigger.name,
+        fired_at,
+        similarity_score: likeness.score,
+        threshold: trigger.threshold,
+        content: happening.content.chars().take(CONTENT_CHARS_MAX).collect(),
+        content_id: happening.content_id.clone(),
+        agent_id: happening.agent_id.clone(),
+        metadata: Value::Object(metadata),
+    }
+}
+
+fn tell(pipeline: &Pipeline, body: Body) {
+    let Some(books) = pipeline.threshold.opened() else { return };
+    if let Err(error) = books.log.happened(body) {
+        tracing::error!(%error, "a trigger could not be recorded");
+    }
+}

@@ -1,0 +1,154 @@
+//! What the rules say to whoever asks, at one moment: of a statement, and of what they may know to be there.
+//!
+//! One rule for all who show names: the catalogue, PostgreSQL's catalogue, the model that heals, lists of branches.
+
+use std::net::IpAddr;
+use std::time::Instant;
+
+use contract::policy::TableRef;
+use contract::policy::abac::{self, Context, Decision, Effect, Operation, Origin, When};
+use contract::report::{AbacEvaluation, Verdict};
+use contract::{Caller, Governance};
+
+use super::capability::Own;
+use super::{provenance, visible_catalog};
+use crate::pipeline::Result;
+use crate::pipeline::stages::policy::Agent;
+use crate::request::trail::{Trail, millis};
+use crate::{Ask, Error};
+
+/// The door that something is asked at, and the address it is asked from.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::pipeline) struct Whence {
+    pub origin: Origin,
+    pub peer: Option<IpAddr>,
+}
+
+impl From<&Ask> for Whence {
+    fn from(ask: &Ask) -> Self {
+        Self { origin: ask.origin, peer: ask.peer }
+    }
+}
+
+/// Everything a policy may ask about, but for the tables and what is done to them.
+pub(in crate::pipeline) struct Asked<'a> {
+    pub rules: &'a Governance,
+    pub caller: &'a Caller,
+    pub agent: &'a Agent,
+    pub whence: Whence,
+    pub writes: bool,
+    pub when: When,
+}
+
+impl<'a> Asked<'a> {
+    /// The grants of the agent behind it.
+    pub fn own(&self) -> Own<'a> {
+        Own { rules: self.rules, agent: self.agent, now: self.when.now }
+    }
+
+    pub fn permitted(&self, tables: &[String], operations: &[Operation], t: &Trail) -> Result<()> {
+        let began = Instant::now();
+        let decision = self.decide(tables, operations);
+        let took = millis(began.elapsed());
+        let verdict = self.verdict(&decision, tables);
+        let mut facts = t.facts();
+        facts.verdicts = decision
+            .matched
+            .into_iter()
+            .map(|(policy_id, policy_name, action)| Verdict {
+                policy_id,
+                policy_name,
+                action: action.as_str().to_owned(),
+                columns: Vec::new(),
+                function: None,
+            })
+            .collect();
+        facts.abac = Some(AbacEvaluation {
+            decision: if verdict.is_ok() { "allow" } else { "deny" }.to_owned(),
+            policies_evaluated: decision.policies_evaluated,
+            evaluation_time_ms: took,
+        });
+        drop(facts);
+        verdict
+    }
+
+    fn decide(&self, tables: &[String], operations: &[Operation]) -> Decision {
+        abac::evaluate(&self.rules.abac_policies, &self.context(tables, operations))
+    }
+
+    pub fn context<'c>(&'c self, tables: &'c [String], operations: &[Operation]) -> Context<'c> {
+        Context {
+            role: self.caller.role,
+            user_id: self.caller.user_id.as_ref().map(contract::UserId::as_str),
+            attributes: &self.caller.attributes,
+            agent_id: self.agent.id.as_deref(),
+            agent_framework: self.agent.framework.as_deref(),
+            origin: self.whence.origin,
+            source_ip: self.whence.peer.map(|ip| ip.to_canonical()),
+            tables: tables.iter().map(|path| table_ref(path)).collect(),
+            operations: operations.to_vec(),
+            when: self.when,
+        }
+    }
+
+    fn verdict(&self, decision: &Decision, tables: &[String]) -> Result<()> {
+        let said = |otherwise: &str| decision.message.clone().unwrap_or_else(|| otherwise.to_owned());
+        match decision.effect {
+            Effect::Allow => Ok(()),
+            Effect::ReadOnly if !self.writes => Ok(()),
+            Effect::ReadOnly => Err(Error::PolicyDenied { message: said("policy lets you only read here") }),
+            Effect::Deny => Err(Error::PolicyDenied { message: said("denied by policy") }),
+            Effect::DenyTable => {
+                let denied = |path: &&String| self.decide(std::slice::from_ref(*path), &[]).effect == Effect::DenyTable;
+                let table = tables.iter().find(denied).cloned().unwrap_or_default();
+                Err(Error::TableDenied { table })
+            }
+        }
+    }
+
+    /// May they know that the table is there?
+    pub fn may_see(&self, known: &sql::Catalog, path: &str) -> bool {
+        self.reaches(path) && provenance::admits(self.rules, self.caller.role, known, path)
+    }
+
+    /// The same of a copy of a table that was of this origin.
+    pub fn may_see_copy(&self, path: &str, origin: Option<&str>) -> bool {
+        self.reaches(path) && provenance::admits_copy(self.rules, self.caller.role, path, origin)
+    }
+
+    /// By its name alone: the policies, and what the agent was granted.
+    fn reaches(&self, path: &str) -> bool {
+        self.own().reaches(path) && self.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
+    }
+
+    /// A suggestion is the nearest of what the caller may see.
+    pub fn shown(&self, mut error: sql::Error, known: &sql::Catalog) -> Error {
+        if let sql::ast::error::Kind::TableNotFound { schema, name, did_you_mean: Some(near) } = &error.kind
+            && !self.may_see(known, near)
+        {
+            let (position, snippet) = (error.position, error.snippet.clone());
+            error = visible_catalog::seen(self, known).not_found(schema.as_deref(), name);
+            (error.position, error.snippet) = (position, snippet);
+        }
+        error.into()
+    }
+
+    /// Why one of these tables is not on a branch that has others: the caller may see it on the mainline.
+    pub fn left_behind(&self, missing: &[String], there: &sql::Catalog, mainline: &sql::Catalog) -> Option<Error> {
+        const NAMED_MAX: usize = 5;
+        let is_seen = |path: &&String| {
+            let TableRef { schema, name } = table_ref(path);
+            mainline.get(schema, name).is_some() && self.may_see(mainline, path)
+        };
+        let table = missing.iter().find(is_seen)?.clone();
+        let mut has: Vec<_> = there.tables().map(|table| format!("{}.{}", table.schema, table.name)).collect();
+        has.sort();
+        let has = has.into_iter().filter(|path| self.may_see(there, path)).take(NAMED_MAX).collect();
+        Some(Error::NotOnBranch { table, has })
+    }
+}
+
+pub(in crate::pipeline) fn table_ref(path: &str) -> TableRef<'_> {
+    let (schema, name) = path.split_once('.').unwrap_or(("main", path));
+    TableRef { schema, name }
+}

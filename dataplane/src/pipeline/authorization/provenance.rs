@@ -1,0 +1,156 @@
+//! Where the rows of a table are from, if who made it saw more than others do.
+//!
+//! "A table made from governed ones by an exempt role is open only to roles exempt there, until a policy names it."
+//! What its maker was exempt from is written down with the table, in the transaction that makes it, and goes with it
+//! when it is renamed or altered. Who is bound there does not read it, change it, or find it in a catalogue. The
+//! policies are those of now: what is no longer hidden in a source is no longer hidden in what was made of it.
+//!
+//! It is the same with a table that was there: INSERT, UPDATE and MERGE of what an exempt role reads elsewhere close it
+//! in their transaction (stage 11), whoever's rows were in it before, unless a policy names it. What a statement says
+//! itself, VALUES and COPY, is of no origin, and neither is what DELETE leaves.
+
+use contract::policy::Policies;
+use contract::{Governance, Role};
+use serde::{Deserialize, Serialize};
+
+use super::policy_request::table_ref;
+use crate::Error;
+use crate::pipeline::Result;
+
+/// A source, and the role that read it: what that role was exempt from is in the table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Source {
+    table: String,
+    read_by: Role,
+}
+
+fn policies(rules: &Governance) -> Policies<'_> {
+    Policies { standard: &rules.policies, abac: &rules.abac_policies }
+}
+
+/// What is written down with a table; none for a table of no such origin, or one that a policy names.
+fn sources(rules: &Governance, known: &sql::Catalog, path: &str) -> Result<Vec<Source>> {
+    let table = known.tables().find(|table| table.is_at(path));
+    written_down(rules, path, table.and_then(|table| table.origin.as_deref()))
+}
+
+fn written_down(rules: &Governance, path: &str, origin: Option<&str>) -> Result<Vec<Source>> {
+    match origin {
+        Some(_) if policies(rules).name(table_ref(path)) => Ok(Vec::new()),
+        // what cannot be read could say anything
+        Some(written) => serde_json::from_str(written).map_err(|_| Error::TableDenied { table: path.to_owned() }),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// May this role read what was made so?
+pub(super) fn admits(rules: &Governance, role: Role, known: &sql::Catalog, path: &str) -> bool {
+    sources(rules, known, path).is_ok_and(|sources| admits_to(rules, role, &sources))
+}
+
+/// The same of a copy of a table that was of this origin.
+pub(in crate::pipeline) fn admits_copy(rules: &Governance, role: Role, path: &str, origin: Option<&str>) -> bool {
+    written_down(rules, path, origin).is_ok_and(|sources| admits_to(rules, role, &sources))
+}
+
+fn admits_to(rules: &Governance, role: Role, sources: &[Source]) -> bool {
+    !sources.iter().any(|source| policies(rules).bind_more(table_ref(&source.table), role, source.read_by))
+}
+
+pub(in crate::pipeline) fn permitted(
+    rules: &Governance,
+    role: Role,
+    known: &sql::Catalog,
+    tables: &[String],
+) -> Result<()> {
+    match tables.iter().find(|path| !admits(rules, role, known, path)) {
+        Some(path) => Err(Error::TableDenied { table: path.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Has a statement that makes a table write down what this role was exempt from, and what its sources have down.
+pub(in crate::pipeline) fn write_down(
+    rules: &Governance,
+    role: Role,
+    known: &sql::Catalog,
+    statement: &mut sql::Resolved,
+) -> Result<()> {
+    let all = of_what_is_read(rules, role, known, statement.made_from(known))?;
+    if !all.is_empty() {
+        statement.keep_origin(written(&all)?);
+    }
+    Ok(())
+}
+
+/// What is to be written down with tables that a statement puts such rows or values into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::pipeline) struct Mark {
+    pub table: String,
+    /// As the engine is told.
+    pub sql: String,
+}
+
+/// What a statement adds to the origin of the tables that it fills; nothing where they have it down already, or where
+/// a policy names them.
+pub(in crate::pipeline) fn marks(
+    rules: &Governance,
+    role: Role,
+    known: &sql::Catalog,
+    statement: &sql::Resolved,
+) -> Result<Vec<Mark>> {
+    let (filled, read) = statement.fills();
+    let found = of_what_is_read(rules, role, known, read)?;
+    let mut marks: Vec<Mark> = Vec::new();
+    for target in filled {
+        let table = target.path();
+        if policies(rules).name(table_ref(&table)) || marks.iter().any(|mark| mark.table == table) {
+            continue;
+        }
+        let mut all = written_down(rules, &table, target.origin.as_deref())?;
+        let before = all.len();
+        let others = found.iter().filter(|source| source.table != table);
+        let new: Vec<_> = others.filter(|source| !all.contains(source)).cloned().collect();
+        all.extend(new);
+        if all.len() > before {
+            marks.push(Mark { table, sql: sql::catalog::comment::keeping(target, &written(&all)?) });
+        }
+    }
+    Ok(marks)
+}
+
+/// What is to be written down with a ruled table that this role, from which its rules hide nothing, renames.
+pub(in crate::pipeline) fn mark_of_renamed(role: Role, table: &sql::Table, new: &str) -> Result<Mark> {
+    let unreadable = |_| Error::TableDenied { table: table.path() };
+    let mut all: Vec<Source> = match &table.origin {
+        Some(written) => serde_json::from_str(written).map_err(unreadable)?,
+        None => Vec::new(),
+    };
+    let own = Source { table: table.path(), read_by: role };
+    if !all.contains(&own) {
+        all.push(own);
+    }
+    let renamed = table.renamed(table_ref(new).name);
+    Ok(Mark { table: new.to_owned(), sql: sql::catalog::comment::keeping(&renamed, &written(&all)?) })
+}
+
+/// What this role is exempt from in these tables, and what they have down.
+fn of_what_is_read(rules: &Governance, role: Role, known: &sql::Catalog, read: Vec<String>) -> Result<Vec<Source>> {
+    let mut all: Vec<Source> = Vec::new();
+    for table in read {
+        let mut found = sources(rules, known, &table)?;
+        if policies(rules).exempt(table_ref(&table), role) {
+            found.push(Source { table, read_by: role });
+        }
+        for source in found {
+            if !all.contains(&source) {
+                all.push(source);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn written(sources: &[Source]) -> Result<String> {
+    serde_json::to_string(sources).map_err(|_| Error::Unsupported { what: "a table of this origin".to_owned() })
+}

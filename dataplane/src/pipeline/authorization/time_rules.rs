@@ -1,0 +1,55 @@
+//! What the clock decides of what somebody may read: which grants of their agent stand, and whether the policies let
+//! anything pass at this time of this day.
+//!
+//! Rows of an open cursor were admitted at one moment and are read at another. The rules may be the same, and still be
+//! over for whoever reads.
+
+use contract::policy::abac::{self, AbacPolicy, AbacRule, Condition, Effect, Operation, Origin};
+use contract::{Caller, Governance, GrantId, Timestamp, capability};
+
+use super::policy_request::{Asked, Whence};
+use crate::Declared;
+use crate::pipeline::stages::policy::{self, Agent};
+
+/// Of one caller and the agent that they declare, at one moment. What was admitted at another is admitted still if
+/// both are the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// Those that stand; none where the agent was never granted anything.
+    grants: Option<Vec<GrantId>>,
+    is_open: bool,
+}
+
+impl Moment {
+    /// None where the caller may not even declare such an agent.
+    pub fn of(rules: &Governance, caller: &Caller, declared: &Declared, now: Timestamp) -> Option<Self> {
+        let agent = policy::agent(rules, caller, declared).ok()?;
+        let grants = agent.id.as_ref().and_then(|id| rules.agent_capabilities.get(id));
+        let standing = |grants: &Vec<capability::Grant>| {
+            capability::standing(grants, now).map(|grant| grant.grant_id.clone()).collect()
+        };
+        let is_open = effect(rules, caller, &agent, now) < Effect::Deny;
+        Some(Self { grants: grants.map(standing), is_open })
+    }
+}
+
+/// Whether the clock lets them change anything.
+pub(super) fn lets_write(rules: &Governance, caller: &Caller, declared: &Declared, now: Timestamp) -> bool {
+    policy::agent(rules, caller, declared).is_ok_and(|agent| effect(rules, caller, &agent, now) == Effect::Allow)
+}
+
+fn effect(rules: &Governance, caller: &Caller, agent: &Agent, now: Timestamp) -> Effect {
+    // a condition of time asks for nothing else: neither the door, nor the tables
+    let whence = Whence { origin: Origin::Pgwire, peer: None };
+    let asked = Asked { rules, caller, agent, whence, writes: false, when: now.into() };
+    abac::evaluate(&timed(&rules.abac_policies), &asked.context(&[], &[Operation::Select])).effect
+}
+
+/// The rules that ask for the time, and no others.
+fn timed(policies: &[AbacPolicy]) -> Vec<AbacPolicy> {
+    let asks = |rule: &&AbacRule| matches!(rule.condition, Condition::TimeOfDay | Condition::DayOfWeek);
+    let timed = policies.iter().filter(|policy| policy.enabled && policy.rules.iter().any(|rule| asks(&rule)));
+    timed
+        .map(|policy| AbacPolicy { rules: policy.rules.iter().filter(asks).cloned().collect(), ..policy.clone() })
+        .collect()
+}

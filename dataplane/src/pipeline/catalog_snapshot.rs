@@ -1,0 +1,199 @@
+//! The tables there are, as a statement is judged by them, and as its transaction sees them.
+//!
+//! A table can be made anew between stage 3 and the snapshot of stage 9: with other columns, or of rows that the caller
+//! may not see. So a statement runs in a transaction that sees the tables it was judged by, or it is judged again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contract::Governance;
+use contract::policy::TableRef;
+use engine::{Engine, Session, Snapshot};
+
+use super::authorization::policy_request::table_ref;
+use super::stages::tables::About;
+use super::{Query, Result, runtime};
+use crate::Error;
+
+/// What the engine said there is, at one moment.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub engine: Engine,
+    read: Arc<engine::Catalog>,
+    /// With the runtime's tables.
+    has_runtime: bool,
+    /// As the parser wants it.
+    pub known: Arc<sql::Catalog>,
+}
+
+impl Seen {
+    fn new(engine: Engine, read: Arc<engine::Catalog>, has_runtime: bool) -> Self {
+        let known = Arc::new(as_known(&read, has_runtime));
+        Self { engine, read, has_runtime, known }
+    }
+
+    /// As the engine said it.
+    pub fn read(&self) -> &engine::Catalog {
+        &self.read
+    }
+
+    /// As a session sees it in its transaction.
+    pub async fn by(&self, session: &mut Session) -> Result<Self> {
+        Ok(Self::of(&self.engine, session).await?.with_runtime(self.has_runtime))
+    }
+
+    /// The same, where nothing was seen before.
+    pub async fn of(engine: &Engine, session: &mut Session) -> Result<Self> {
+        Ok(Self::new(engine.clone(), Arc::new(session.catalog().await?), false))
+    }
+
+    /// The same with the runtime's tables, or without.
+    pub fn with_runtime(self, has_runtime: bool) -> Self {
+        if self.has_runtime == has_runtime { self } else { Self::new(self.engine, self.read, has_runtime) }
+    }
+
+    pub fn is_the_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.read, &other.read)
+    }
+
+    /// The same for all that is the same.
+    pub fn identity(&self) -> usize {
+        Arc::as_ptr(&self.read).addr()
+    }
+
+    /// Is it sure to be what a transaction sees that has begun before this is asked?
+    pub fn is_current(&self) -> bool {
+        self.engine.is_current(&self.read)
+    }
+
+    /// A new session in a transaction that sees these tables as they are here.
+    pub async fn session<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Result<(Session, Snapshot)> {
+        let mut session = self.engine.session().await?;
+        let snapshot = self.begin(&mut session, paths).await?;
+        Ok((session, snapshot))
+    }
+
+    /// The same with a session that there is.
+    pub async fn begin<'a>(&self, session: &mut Session, paths: impl Iterator<Item = &'a str>) -> Result<Snapshot> {
+        let snapshot = session.begin().await?;
+        if !self.is_current() {
+            let now = session.catalog().await?;
+            for path in paths {
+                if shape(&self.read, path) != shape(&now, path) {
+                    return Err(Error::Redefined);
+                }
+            }
+        }
+        Ok(snapshot)
+    }
+}
+
+/// The tables that a statement names, and those that are read or written for it, as `schema.table`.
+pub(super) fn paths<'a>(about: &'a About, sql: &'a sql::EngineSql) -> impl Iterator<Item = &'a str> {
+    let emitted = sql.before.iter().flat_map(|step| &step.tables).chain(&sql.tables);
+    let within = |name: &'a String| name.split_once('.').map(|(_, path)| path);
+    about.tables.iter().map(String::as_str).chain(emitted.filter_map(within))
+}
+
+/// What a statement is judged by of a table: its columns, its keys and checks, and where its rows are from.
+#[derive(PartialEq)]
+struct Shape<'a> {
+    columns: &'a [engine::Column],
+    primary_key: &'a [String],
+    unique: &'a [Vec<String>],
+    checks: &'a [Vec<String>],
+    comment: Option<&'a str>,
+}
+
+fn shape<'a>(catalog: &'a engine::Catalog, path: &str) -> Option<Shape<'a>> {
+    let TableRef { schema, name } = table_ref(path);
+    let table = catalog.table(schema, name)?;
+    Some(Shape {
+        columns: &table.columns,
+        primary_key: &table.primary_key,
+        unique: &table.unique,
+        checks: &table.checks,
+        comment: table.comment.as_deref(),
+    })
+}
+
+/// What was seen last, read again only when the engine's catalog changes.
+#[derive(Debug, Default)]
+pub(super) struct Latest(Mutex<Option<Seen>>);
+
+impl Latest {
+    /// As this query sees it: as its own transaction does, and with the runtime's tables where there is one.
+    pub(super) async fn of(&self, engine: &Engine, query: &Query, rules: &Governance) -> Result<Seen> {
+        if let Some(seen) = &query.judged_by {
+            return Ok(seen.clone());
+        }
+        if let Some(mut transaction) = query.transaction().await?
+            && let Some(seen) = transaction.seen(rules.runtime).await?
+        {
+            return Ok(seen);
+        }
+        self.now(engine, rules).await
+    }
+
+    /// As nobody's transaction sees it.
+    pub(super) async fn now(&self, engine: &Engine, rules: &Governance) -> Result<Seen> {
+        let read = engine.catalog().await?;
+        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seen) = latest.as_ref()
+            && Arc::ptr_eq(&seen.read, &read)
+            && seen.has_runtime == rules.runtime
+        {
+            return Ok(seen.clone());
+        }
+        let seen = Seen::new(engine.clone(), read, rules.runtime);
+        *latest = Some(seen.clone());
+        Ok(seen)
+    }
+}
+
+fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
+    let column = |c: &engine::Column| sql::Column {
+        name: c.name.clone(),
+        type_name: c.type_name.clone(),
+        nullable: c.nullable,
+        comment: None,
+    };
+    let comment = |kept: Option<&str>| kept.map(sql::Comment::read).unwrap_or_default();
+    let is_listed =
+        |schema: &str, name: &str| !sql::is_kept(schema, name) && (!has_runtime || !runtime::is_its_schema(schema));
+    let tables = read.tables.iter().filter(|table| is_listed(&table.schema, &table.name)).map(|table| {
+        let said = |name: &str| table.column_comments.iter().find(|said| said.name == name);
+        let described = |c: &engine::Column| {
+            let comment = said(&c.name).map(|said| said.comment.clone());
+            sql::Column { comment, ..column(c) }
+        };
+        let columns = table.columns.iter().map(described).collect();
+        let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
+        let known = known.with_unique(&table.unique).with_checks(&table.checks);
+        let known = known.with_comment(comment(table.comment.as_deref()));
+        let counters = table.counters.iter().map(|c| sql::Counter {
+            column: c.column.clone(),
+            schema: c.schema.clone(),
+            sequence: c.sequence.clone(),
+        });
+        let known = known.with_counters(counters.collect());
+        if table.schema == sql::ast::names::TEMPORARY_SCHEMA { known.temporary() } else { known }
+    });
+    let mut known = sql::Catalog::new(tables);
+    if has_runtime {
+        runtime::tables().for_each(|table| known.add(table));
+    }
+    read.schemas.iter().for_each(|schema| known.add_schema(schema));
+    for entry in &read.definitions {
+        let kind = match entry.kind {
+            engine::DefinitionKind::View => sql::catalog::definition::Kind::View,
+            engine::DefinitionKind::Function => sql::catalog::definition::Kind::Function,
+            engine::DefinitionKind::Sequence => sql::catalog::definition::Kind::Sequence,
+        };
+        let columns = entry.columns.iter().map(column).collect();
+        let comment = comment(entry.comment.as_deref());
+        if let Some(definition) = sql::Definition::read(kind, &entry.schema, &entry.name, columns, comment) {
+            known.define(definition);
+        }
+    }
+    known
+}

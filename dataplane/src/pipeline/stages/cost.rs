@@ -1,0 +1,63 @@
+//! Stage 4. "Cost estimation: heuristic credit cost."
+//!
+//! A credit for a SELECT or a definition, two for a change, a tenth for each table beyond the
+//! first. What the rows add is known when they have been counted (`meter`).
+
+use contract::policy::abac::Operation;
+use contract::report::{CREDIT, MicroCredits};
+
+use super::policy::Allowed;
+use super::tables::About;
+use crate::request::trail::Trail;
+
+/// An allowed statement and what it will cost at least.
+#[derive(Debug)]
+pub(in crate::pipeline) struct Costed {
+    pub allowed: Allowed,
+    pub estimate: MicroCredits,
+}
+
+pub(in crate::pipeline) fn estimate(allowed: Allowed, t: &Trail) -> Costed {
+    let estimate = base(&allowed.about);
+    let mut facts = t.facts();
+    facts.estimate = estimate;
+    facts.base = estimate;
+    drop(facts);
+    Costed { allowed, estimate }
+}
+
+fn base(about: &About) -> MicroCredits {
+    let further = u64::try_from(about.tables.len().saturating_sub(1)).unwrap_or(u64::MAX);
+    of(about.operation).saturating_add(further.saturating_mul(CREDIT / 10))
+}
+
+/// Of a statement on one table.
+pub(in crate::pipeline) const fn of(operation: Operation) -> MicroCredits {
+    match operation {
+        Operation::Insert | Operation::Update | Operation::Delete | Operation::Merge => 2 * CREDIT,
+        Operation::Select | Operation::Create | Operation::Alter | Operation::Drop => CREDIT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::stages::tables::extract;
+
+    #[test]
+    fn credits_go_by_kind_and_tables() {
+        let cases = [
+            ("select 1", 1_000_000),
+            ("select * from a, b, c", 1_200_000),
+            ("insert into a select * from b", 2_100_000),
+            ("drop table a", 1_000_000),
+        ];
+        for (text, credits) in cases {
+            assert_eq!(
+                base(&extract(text, &sql::Variables::default(), &Trail::new()).unwrap().about),
+                credits,
+                "{text}"
+            );
+        }
+    }
+}

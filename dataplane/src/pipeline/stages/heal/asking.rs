@@ -1,0 +1,106 @@
+//! A model is asked for a statement that failed and that the rules cannot heal, where the environment permits that.
+//!
+//! It is told the statement, the error that the caller would see, and what they may see of the catalogue (`sight`);
+//! never a row, a policy or a name that is kept from them. What it writes is somebody else's text: one query that
+//! changes nothing, or it counts for nothing; and it passes every gate as if the caller had written it.
+
+use contract::Governance;
+
+use super::super::audit::capped;
+use super::super::tables::{self, Extracted};
+use super::sight::Sight;
+use super::wish;
+use crate::Error;
+use crate::model::{Healer, Question};
+use crate::pipeline::{Pipeline, Query};
+use crate::request::answer::Healed;
+use crate::request::trail::Trail;
+
+const WARNING_BYTES_MAX: usize = 1_000;
+
+/// Is it the text that is wrong? Nothing that was refused, and nothing about its values.
+pub(super) fn concerns(error: &Error) -> bool {
+    use sql::ast::error::Kind;
+    match error {
+        Error::ColumnMissing { .. } => true,
+        Error::Sql(error) => matches!(
+            error.kind,
+            Kind::Syntax
+                | Kind::Unsupported { .. }
+                | Kind::UnsupportedFunction { .. }
+                | Kind::UnsupportedType { .. }
+                | Kind::TableNotFound { .. }
+                | Kind::ColumnNotFound { .. }
+        ),
+        _ => false,
+    }
+}
+
+pub(super) async fn corrected(
+    pipeline: &Pipeline,
+    healer: &Healer,
+    query: &Query,
+    rules: &Governance,
+    error: &Error,
+) -> Option<Healed> {
+    let (text, variables) = (&query.ask.sql, &query.ask.names.variables);
+    let named = wish::read_by(text, variables)?;
+    let tables = Sight::of(pipeline, query, rules).await.ok()?.lines(&named);
+    let told = format!("{}: {error}", error.code().stable());
+    let question = Question { statement: text, error: &told, tables: &tables };
+    let answer = tokio::select! {
+        answer = Box::pin(healer.corrected(&question, query.left())) => answer,
+        () = query.ask.cancel.cancelled() => return None,
+        () = query.closed.cancelled() => return None,
+    };
+    let answer = answer.inspect_err(|failure| {
+        tracing::info!(query_id = %query.ask.query_id, %failure, "no model has corrected the statement");
+    });
+    let sql = answer.ok()?.trim().to_owned();
+    if sql == text.trim() {
+        return None;
+    }
+    let Extracted { statement, .. } = tables::extract(&sql, variables, &Trail::new()).ok()?;
+    let how = how(error, &sql);
+    wish::is_query(&statement).then_some(Healed { sql, how })
+}
+
+/// On one line, and no longer than a warning may be.
+fn how(error: &Error, sql: &str) -> String {
+    let line: Vec<_> = sql.split_whitespace().collect();
+    capped(&format!("healed: {error}; a model wrote instead: {}", line.join(" ")), WARNING_BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_refusal_is_ever_told_to_a_model() {
+        let denied = |kind| Error::Sql(sql::Error::new(kind, "denied"));
+        for error in [
+            Error::TableDenied { table: "main.payroll".to_owned() },
+            Error::PolicyDenied { message: "denied by policy".to_owned() },
+            Error::Lacks(contract::Lack::User),
+            Error::ReadsOnly,
+            Error::RowRefused,
+            Error::Unverified { why: "tables differ".to_owned() },
+            denied(sql::ast::error::Kind::DeniedFunction { name: "read_text".to_owned() }),
+            denied(sql::ast::error::Kind::DeniedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
+            denied(sql::ast::error::Kind::MaskedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
+        ] {
+            assert!(!concerns(&error), "{error:?}");
+        }
+        assert!(concerns(&denied(sql::ast::error::Kind::Syntax)));
+    }
+
+    #[test]
+    fn a_warning_is_one_line_of_bounded_length() {
+        let error = Error::ColumnMissing { name: "x".to_owned() };
+        assert_eq!(
+            how(&error, "select y\n  from t"),
+            "healed: column x does not exist; a model wrote instead: select y from t"
+        );
+        assert_eq!(how(&error, &"é".repeat(WARNING_BYTES_MAX)).len(), WARNING_BYTES_MAX);
+    }
+}

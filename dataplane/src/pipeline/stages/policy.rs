@@ -1,0 +1,394 @@
+//! Stage 3. "Policy evaluation: ABAC context check against the extracted tables."
+//!
+//! Who asks is looked up in the snapshot that the whole query lives by. Then, in this order: may
+//! they run such a statement at all; do the policies let it through; is every name in it known.
+//! Only what passes all of it becomes [`Allowed`].
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use contract::governance::EnvironmentStatus;
+use contract::policy::abac::{Condition, Operation, When};
+use contract::policy::{self, Policies, filters_on};
+use contract::report;
+use contract::{Caller, Governance};
+
+use super::row_filter;
+use super::tables::{self, About, Extracted};
+use crate::agents::branches::Open;
+use crate::governance::sessions::standing_in;
+use crate::pipeline::authorization::capability::Confinement;
+use crate::pipeline::authorization::policy_request::{Asked, table_ref};
+use crate::pipeline::authorization::{provenance, visible_catalog};
+use crate::pipeline::swap::Renaming;
+use crate::pipeline::{Pipeline, Query, Result, runtime};
+use crate::request::trail::Trail;
+use crate::storage::system_tables::Place;
+use crate::{AgentName, Declared, Error};
+
+/// A statement that this caller may run. Its rows and columns are not governed yet.
+#[derive(Debug)]
+pub(in crate::pipeline) struct Allowed {
+    pub resolved: sql::Resolved,
+    pub about: About,
+    pub caller: Caller,
+    pub agent: Agent,
+    /// The tables there are, as of now.
+    pub known: Arc<sql::Catalog>,
+    /// Set if the agent may do no more than it was granted.
+    pub confinement: Option<Confinement>,
+}
+
+/// For whom a statement is checked, and at which moment.
+#[derive(Debug)]
+pub(in crate::pipeline) struct Asker {
+    pub caller: Caller,
+    pub agent: Agent,
+    pub when: When,
+}
+
+/// The agent behind a query.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Agent {
+    pub id: Option<String>,
+    pub framework: Option<String>,
+    /// Not only declared: the key was made for it.
+    pub verified: bool,
+    /// The key names its framework too.
+    pub framework_verified: bool,
+}
+
+impl Agent {
+    /// What a filter may compare with: "a filter that names them is false unless verified".
+    pub(super) fn as_filters_know(&self) -> Option<(&str, Option<&str>)> {
+        let id = self.id.as_deref().filter(|_| self.verified)?;
+        Some((id, self.framework.as_deref().filter(|_| self.framework_verified)))
+    }
+
+    fn told(&self) -> Option<report::Agent> {
+        let known = self.id.is_some() || self.framework.is_some();
+        known.then(|| report::Agent { agent_id: self.id.clone(), framework: self.framework.clone() })
+    }
+}
+
+pub(in crate::pipeline) async fn check(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    extracted: Extracted,
+    t: &Trail,
+) -> Result<Allowed> {
+    t.facts().governance_version = rules.version;
+    let now = pipeline.clock.now();
+    let caller = standing_in(rules, &query.ask.who, query.ask.peer, now)?;
+    t.facts().caller = Some(caller.clone());
+    let agent = agent(rules, &caller, &query.ask.agent)?;
+    t.facts().agent = agent.told();
+    check_as(pipeline, query, rules, extracted, Asker { caller, agent, when: now.into() }, t).await
+}
+
+/// The same for whoever it is said to be: the caller, or somebody an administrator imagines.
+pub(in crate::pipeline) async fn check_as(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    extracted: Extracted,
+    who: Asker,
+    t: &Trail,
+) -> Result<Allowed> {
+    let Extracted { statement, mut about } = extracted;
+    let Asker { caller, agent, when } = who;
+    stands(rules)?;
+    query.ask.bounds.permit(&caller, about.writes)?;
+    caller.may_query(about.writes).map_err(Error::Lacks)?;
+    let whence = (&query.ask).into();
+    let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: about.writes, when };
+    let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
+    let own = asked.own();
+    let meant = own.meant(query, &statement);
+    // also where the session would find them: what is denied there is so whether or not there is such a table
+    asked.permitted(&either(&about.tables, &meant), &operations, t)?;
+    let mut confinement = own.confine(&meant, &operations)?;
+    let judged_by = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
+    let known = Arc::clone(&judged_by.known);
+    let branch = branch(pipeline, query, &agent, &operations).await?;
+    let there = match &branch {
+        Some(branch) => Arc::new(known.with_tables(branch.tables())),
+        None => Arc::clone(&known),
+    };
+    provenance::permitted(rules, caller.role, &there, &meant)?;
+    let mut names = names(query, rules);
+    names.user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
+    names.role = Some(caller.role.as_str().to_owned());
+    // what there is, for who asks what there is: no more than they may read
+    let seen = if statement.reads_catalogue() {
+        visible_catalog::narrow(&mut names, &asked, &there);
+        if branch.is_none() {
+            names.rows = Arc::new(visible_catalog::row_estimates(rules, caller.role, judged_by.read()));
+        }
+        Arc::new(visible_catalog::seen(&asked, &there))
+    } else {
+        Arc::clone(&there)
+    };
+    let mainline = branch.as_ref().map(|_| &*known);
+    let mut resolved = sql::resolve(statement, &seen, &names)
+        .map_err(|error| unresolved(&asked, query, error, (&meant, &operations), (&there, mainline), t))?;
+    // The caller may write a name in several ways; what it turned out to mean is judged again.
+    about.branch = branch;
+    about.seen = Some(judged_by);
+    about.written = tables::written(&resolved, &known);
+    let is_in_transaction = query.ask.transaction.is_some() || query.judged_by.is_some();
+    if !is_in_transaction && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
+        return Err(Error::Unsupported { what: "a temporary table outside a transaction".to_owned() });
+    }
+    let bound = either(&resolved.tables(), about.written.iter().map(|(path, _)| path));
+    permits_bound(&asked, &resolved, &about, (&bound, &operations), &there, t)?;
+    provenance::permitted(rules, caller.role, &there, &bound)?;
+    provenance::write_down(rules, caller.role, &there, &mut resolved)?;
+    about.marks = provenance::marks(rules, caller.role, &there, &resolved)?;
+    if let Some(mark) = about.marks.first().filter(|_| about.branch.is_some()) {
+        return Err(Error::OpenedOnBranch { table: mark.table.clone() });
+    }
+    runtime::permitted(rules, &bound, about.writes)?;
+    let templates = &pipeline.remembered.filters;
+    let renaming = Renaming { query, rules, caller: &caller, own: &own, templates, resolved: &resolved };
+    if *resolved.kind() != sql::Kind::Comment {
+        keeps_governed(&renaming, &about)?;
+    }
+    renaming.note(&mut about, &there)?;
+    let renamed_to = resolved.renamed_to();
+    let written = about.written.iter().map(|(path, _)| path.as_str()).chain(renamed_to.as_deref());
+    row_filter::keeps_what_filters_read(&pipeline.remembered.filters, rules, caller.role, written)?;
+    if !bound.is_empty() {
+        confinement = own.confine(&bound, &operations)?;
+        about.tables = bound;
+    }
+    t.facts().tables.clone_from(&about.tables);
+    Ok(Allowed { resolved, about, caller, agent, known, confinement })
+}
+
+/// What its names turned out to mean, and the one that it gives to something.
+fn permits_bound(
+    asked: &Asked<'_>,
+    resolved: &sql::Resolved,
+    about: &About,
+    (bound, operations): (&[String], &[Operation]),
+    there: &sql::Catalog,
+    t: &Trail,
+) -> Result<()> {
+    if *resolved.kind() == sql::Kind::DropSchema {
+        let schemas: Vec<String> = resolved.written().iter().map(|(path, _)| path.clone()).collect();
+        asked.permitted(&schemas, operations, t)?;
+        keeps_schema(asked, about, there)?;
+    }
+    if bound != about.tables {
+        asked.permitted(bound, operations, t)?;
+    }
+    match resolved.renamed_to() {
+        Some(new) => asked.permitted(&[new], operations, t),
+        None => Ok(()),
+    }
+}
+
+/// A schema in which something is hidden from the caller, or would be if it were there, stays; nobody is told what.
+fn keeps_schema(asked: &Asked<'_>, about: &About, there: &sql::Catalog) -> Result<()> {
+    let hides = |path: &str| {
+        let is_filtered = !filters_on(&asked.rules.policies, table_ref(path), asked.caller.role).is_empty();
+        is_filtered || !asked.may_see(there, path)
+    };
+    let schemas: Vec<&str> = about.written.iter().filter_map(|(path, _)| path.strip_suffix(".*")).collect();
+    let is_within = |path: &String| schemas.iter().any(|schema| schema.eq_ignore_ascii_case(table_ref(path).schema));
+    let mut named = named_by_policies(asked.rules).filter(is_within);
+    if !about.written.iter().any(|(path, _)| hides(path)) && !named.any(|path| hides(&path)) {
+        return Ok(());
+    }
+    Err(Error::PolicyDenied {
+        message: "a policy hides something of this schema from you: you cannot drop it".to_owned(),
+    })
+}
+
+/// `schema.name` of the tables that policies name, there or not; of a pattern, how it begins.
+fn named_by_policies(rules: &Governance) -> impl Iterator<Item = String> {
+    let abac = rules.abac_policies.iter().filter(|policy| policy.enabled).flat_map(|policy| &policy.rules);
+    let patterns = abac.filter(|rule| rule.condition == Condition::TableIs).flat_map(|rule| &rule.values);
+    let tables = rules.policies.iter().filter(|policy| policy.enabled).flat_map(|policy| match &policy.rules {
+        policy::Rules::ColumnMasking(_) => Vec::new(),
+        policy::Rules::RowLevelSecurity(rules) => rules.iter().map(|rule| &rule.table).collect(),
+    });
+    patterns.chain(tables).map(|name| {
+        let begin = name.strip_suffix('*').unwrap_or(name);
+        if begin.contains('.') { begin.to_owned() } else { format!("main.{begin}") }
+    })
+}
+
+/// Why names mean nothing. What a view names is denied like what its reader names, there or not.
+fn unresolved(
+    asked: &Asked<'_>,
+    query: &Query,
+    error: sql::Error,
+    (meant, operations): (&[String], &[Operation]),
+    (there, mainline): (&sql::Catalog, Option<&sql::Catalog>),
+    t: &Trail,
+) -> Error {
+    let own = asked.own();
+    let missing = own.missing(query, &error);
+    if !missing.is_empty() {
+        let wanted = either(&missing, meant);
+        let judged = asked.permitted(&wanted, operations, t).and_then(|()| own.confine(&wanted, operations));
+        if let Err(denied) = judged {
+            return denied;
+        }
+    }
+    let left_behind = mainline.and_then(|mainline| asked.left_behind(&missing, there, mainline));
+    left_behind.unwrap_or_else(|| asked.shown(error, there))
+}
+
+/// The tables of both, each once, in this order: a statement may name thousands.
+fn either<'a>(some: &'a [String], others: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    let mut met = HashSet::new();
+    some.iter().chain(others).filter(|path| met.insert(path.as_str())).cloned().collect()
+}
+
+/// The branch that it is asked on, if this caller may know of it. Tables are not defined there.
+pub(super) async fn branch(
+    pipeline: &Pipeline,
+    query: &Query,
+    agent: &Agent,
+    operations: &[Operation],
+) -> Result<Option<Arc<Open>>> {
+    let Some(id) = &query.branch else { return Ok(None) };
+    let place = Place { engine: &pipeline.engine()?, deadline: query.deadline };
+    let open = pipeline.branches.open(place, id, pipeline.clock.now()).await?;
+    if agent.verified && agent.id.as_deref() != Some(open.branch.agent_id.as_str()) {
+        return Err(Error::BranchNotFound);
+    }
+    let defines = |done: &&Operation| matches!(done, Operation::Create | Operation::Alter | Operation::Drop);
+    if let Some(what) = operations.iter().find(defines) {
+        return Err(Error::DefinedOnBranch { what: what.as_str() });
+    }
+    Ok(Some(open))
+}
+
+/// Who asks, in an environment that is open.
+pub(in crate::pipeline) fn caller(pipeline: &Pipeline, query: &Query, rules: &Governance) -> Result<(Caller, Agent)> {
+    let caller = standing_in(rules, &query.ask.who, query.ask.peer, pipeline.clock.now())?;
+    let agent = agent(rules, &caller, &query.ask.agent)?;
+    stands(rules)?;
+    Ok((caller, agent))
+}
+
+pub(in crate::pipeline) fn names(query: &Query, rules: &Governance) -> sql::Names {
+    let asked = &query.ask.names;
+    let mut names = sql::Names::new(asked.database.clone().unwrap_or_else(|| rules.environment.slug.clone()));
+    names.search_path = vec![asked.schema.clone()];
+    names
+}
+
+/// What is no statement passes the same check: who asks, what their key may, what the policies say.
+pub(in crate::pipeline) fn check_deed(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    (about, operations): (&About, &[Operation]),
+    t: &Trail,
+) -> Result<(Caller, Agent, Option<Confinement>)> {
+    t.facts().governance_version = rules.version;
+    let now = pipeline.clock.now();
+    let caller = standing_in(rules, &query.ask.who, query.ask.peer, now)?;
+    t.facts().caller = Some(caller.clone());
+    let agent = agent(rules, &caller, &query.ask.agent)?;
+    t.facts().agent = agent.told();
+    stands(rules)?;
+    query.ask.bounds.permit(&caller, about.writes)?;
+    let whence = (&query.ask).into();
+    let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: about.writes, when: now.into() };
+    asked.permitted(&about.tables, operations, t)?;
+    // of all that is no statement, only the merge of a branch changes tables that are there
+    let merged = about.tables.iter().filter(|_| operations.contains(&Operation::Merge)).map(String::as_str);
+    row_filter::keeps_what_filters_read(&pipeline.remembered.filters, rules, caller.role, merged)?;
+    let confinement = asked.own().confine(&about.tables, operations)?;
+    Ok((caller, agent, confinement))
+}
+
+/// Is this environment open at all?
+fn stands(rules: &Governance) -> Result<()> {
+    if rules.organization.status != "active" {
+        return Err(Error::Suspended { what: "organization" });
+    }
+    match rules.environment.status {
+        EnvironmentStatus::Active | EnvironmentStatus::Provisioning => Ok(()),
+        EnvironmentStatus::Suspended | EnvironmentStatus::Decommissioning => {
+            Err(Error::Suspended { what: "environment" })
+        }
+    }
+}
+
+/// A key made for one agent refuses another declaration; anything else is only declared.
+pub(in crate::pipeline) fn agent(rules: &Governance, caller: &Caller, declared: &Declared) -> Result<Agent> {
+    let key = caller.key_id().and_then(|key_id| rules.key(key_id));
+    let Some(bound) = key.and_then(|key| key.agent_id.as_ref().map(|id| (id, key.agent_framework.as_ref()))) else {
+        let Declared { agent_id, framework } = declared.clone();
+        let (id, framework) = (agent_id.map(String::from), framework.map(String::from));
+        return Ok(Agent { id, framework, verified: false, framework_verified: false });
+    };
+    let (agent_id, framework) = bound;
+    let differs = |declared: &Option<AgentName>, bound: Option<&String>| {
+        declared.as_deref().is_some_and(|declared| bound.is_some_and(|bound| bound != declared))
+    };
+    if differs(&declared.agent_id, Some(agent_id)) || differs(&declared.framework, framework) {
+        return Err(Error::PolicyDenied { message: "the key is bound to another agent".to_owned() });
+    }
+    let framework_verified = framework.is_some();
+    let framework = framework.cloned().or_else(|| declared.framework.clone().map(String::from));
+    Ok(Agent { id: Some(agent_id.clone()), framework, verified: true, framework_verified })
+}
+
+/// Names that an enabled policy uses keep their meaning, so such a table cannot be altered, nor renamed to what a
+/// pattern of it does not match, unless another takes its name, or that of its column (`swap`); and who does not see all
+/// its rows cannot drop or replace it.
+fn keeps_governed(renaming: &Renaming<'_>, about: &About) -> Result<()> {
+    let Renaming { rules, caller, own, .. } = renaming;
+    let renamed_to = renaming.resolved.renamed_to();
+    let policies = Policies { standard: &rules.policies, abac: &rules.abac_policies };
+    for (path, operation) in &about.written {
+        let table = table_ref(path);
+        // a pattern goes on holding for what it matches; a name holds for nothing else
+        let loses_its_rule = || renamed_to.as_deref().is_some_and(|new| policies.lose(table, table_ref(new)));
+        let path = || path.clone();
+        match operation {
+            Operation::Alter if (policies.name(table) || loses_its_rule()) && !renaming.permits(&path())? => {
+                return Err(Error::Governed { table: path() });
+            }
+            // under another name a column would be denied to nobody
+            Operation::Alter if !own.denied_columns(&path()).is_empty() => {
+                let message = format!("columns of table {} are denied to the agent: it cannot alter it", path());
+                return Err(Error::PolicyDenied { message });
+            }
+            Operation::Drop if !filters_on(&rules.policies, table, caller.role).is_empty() => {
+                return Err(Error::Undroppable { table: path() });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_both_come_once_and_in_their_order() {
+        let paths = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let cases: [(&[&str], &[&str], &[&str]); 5] = [
+            (&[], &[], &[]),
+            (&["b", "a"], &[], &["b", "a"]),
+            (&["b", "a"], &["a", "c", "b", "d"], &["b", "a", "c", "d"]),
+            (&[], &["c", "c", "a"], &["c", "a"]),
+            (&["main.T"], &["main.t"], &["main.T", "main.t"]),
+        ];
+        for (some, others, expected) in cases {
+            assert_eq!(either(&paths(some), &paths(others)), paths(expected), "{some:?} {others:?}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Stage 6. "Row filters: row-level-security WHERE clause injection."
+//!
+//! Rows and columns are governed at the same place: every table reference, anywhere in the
+//! statement, becomes a subquery that holds only what the caller may see, so no alias, expression,
+//! join or error ever meets a raw value. Placeholders become bound values, never text; one that the
+//! caller has no value for makes its filter false.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use contract::policy::abac::Operation;
+use contract::policy::{self, MaskFunction, TableRef, filters_for, filters_on, masks_on, placeholder_values};
+use contract::report::Verdict;
+use contract::{Governance, Role};
+use moka::sync::Cache;
+use sql::govern::filter::Template;
+
+use super::policy::Allowed;
+use super::quota::{Afforded, Reservation};
+use super::tables::{About, Lack};
+use crate::pipeline::Result;
+use crate::pipeline::authorization::policy_request::table_ref;
+use crate::request::trail::Trail;
+use crate::{Bounds, Error};
+
+/// A statement in which every table is governed.
+#[derive(Debug)]
+pub(in crate::pipeline) struct Filtered {
+    pub governed: sql::Governed,
+    /// The same statement as the caller wrote it, where governing changed it: for the audit entry.
+    pub ungoverned: Option<sql::Resolved>,
+    pub about: About,
+    pub reservation: Reservation,
+    pub role: Role,
+}
+
+/// Filters that were read before, by their text.
+#[derive(Debug)]
+pub(in crate::pipeline) struct Templates(Cache<Arc<str>, Template>);
+
+const TEMPLATES_MAX: u64 = 10_000;
+
+impl Default for Templates {
+    fn default() -> Self {
+        Self(Cache::new(TEMPLATES_MAX))
+    }
+}
+
+impl Templates {
+    pub fn of(&self, text: &str) -> Result<Template> {
+        if let Some(template) = self.0.get(text) {
+            return Ok(template);
+        }
+        let template = Template::parse(text)?;
+        self.0.insert(text.into(), template.clone());
+        Ok(template)
+    }
+}
+
+/// `text` is what the caller wrote.
+pub(in crate::pipeline) fn apply(
+    templates: &Templates,
+    rules: &Governance,
+    afforded: Afforded,
+    (text, bounds): (&str, Bounds),
+    t: &Trail,
+) -> Result<Filtered> {
+    let Afforded { allowed, reservation } = afforded;
+    let Chosen { rules: mut chosen, verdicts, lacks } = choose(templates, rules, &allowed)?;
+    if bounds.tells_parts() {
+        chosen.in_parts();
+    }
+    if allowed.about.branch.is_some() {
+        fills_no_masked(rules, &allowed)?;
+    }
+    let Allowed { resolved, mut about, caller, .. } = allowed;
+    about.lacks = lacks;
+    let ungoverned = (!chosen.is_empty()).then(|| resolved.clone());
+    let governed = sql::govern(resolved, &chosen).map_err(|error| unless_written(error, text))?;
+    let masked: Vec<_> = governed.masked_columns().iter().chain(governed.masked_conditions()).cloned().collect();
+    let reached: BTreeSet<String> = masked.iter().map(|path| path.to_ascii_lowercase()).collect();
+    let mut facts = t.facts();
+    facts.columns_masked = masked;
+    facts.verdicts.extend(verdicts.into_iter().filter(|verdict| concerns(verdict, &reached)));
+    drop(facts);
+    Ok(Filtered { governed, ungoverned, about, reservation, role: caller.role })
+}
+
+/// A denied column is told of by name to who has named it: `*` tells of none.
+fn unless_written(error: sql::Error, text: &str) -> Error {
+    match error.kind {
+        sql::ast::error::Kind::DeniedColumn { table, column }
+            if !text.to_ascii_lowercase().contains(&column.to_ascii_lowercase()) =>
+        {
+            let message =
+                format!("columns of table {table} are denied to the agent: name those that the catalogue lists");
+            Error::PolicyDenied { message }
+        }
+        _ => error.into(),
+    }
+}
+
+/// Who changes a table that a row filter reads which holds for them changes what they may see.
+pub(super) fn keeps_what_filters_read<'p>(
+    templates: &Templates,
+    rules: &Governance,
+    role: Role,
+    written: impl Iterator<Item = &'p str>,
+) -> Result<()> {
+    let written: BTreeSet<String> = written.map(str::to_ascii_lowercase).collect();
+    if written.is_empty() {
+        return Ok(());
+    }
+    for filter in filters_for(&rules.policies, role) {
+        let template = templates.of(filter)?;
+        if let Some(read) = template.facts().tables.iter().find(|read| written.contains(&read.to_ascii_lowercase())) {
+            let message = format!("a row filter that holds for you reads table {read}: you cannot change it");
+            return Err(Error::PolicyDenied { message });
+        }
+    }
+    Ok(())
+}
+
+/// On a branch what is written is compared with what was there: who may not read a column could guess its values.
+fn fills_no_masked(rules: &Governance, allowed: &Allowed) -> Result<()> {
+    let is_masked = |path: &str| {
+        let denied = allowed.confinement.iter().flat_map(|confinement| &confinement.denied_columns);
+        let is_its =
+            |(schema, name, _): &(String, String, String)| path.eq_ignore_ascii_case(&format!("{schema}.{name}"));
+        !masks_on(&rules.policies, table_ref(path), allowed.caller.role).is_empty() || denied.into_iter().any(is_its)
+    };
+    let fills = |operation: &Operation| matches!(operation, Operation::Insert | Operation::Merge);
+    match allowed.about.written.iter().find(|(path, operation)| fills(operation) && is_masked(path)) {
+        Some((path, _)) => Err(Error::FilledOnBranch { table: path.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// A mask that neither the answer nor a condition reaches is no verdict on the statement.
+fn concerns(verdict: &Verdict, reached: &BTreeSet<String>) -> bool {
+    let is_reached = |column: &String| {
+        let column = column.to_ascii_lowercase();
+        reached.iter().any(|path| *path == column || path.ends_with(&format!(".{column}")))
+    };
+    verdict.columns.is_empty() || verdict.columns.iter().any(is_reached)
+}
+
+/// The rules that hold for this caller on the tables of this statement, and what they say for the log.
+struct Chosen {
+    rules: sql::Rules,
+    verdicts: Vec<Verdict>,
+    lacks: Vec<Lack>,
+}
+
+fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Result<Chosen> {
+    let mut chosen = sql::Rules::default();
+    let (mut verdicts, mut lacks) = (Vec::new(), Vec::new());
+    let used: BTreeSet<_> = allowed.about.tables.iter().map(|path| path.to_ascii_lowercase()).collect();
+    let values = placeholder_values(&allowed.caller, &rules.environment.env_id, allowed.agent.as_filters_know());
+    for (schema, name) in governed_tables(rules) {
+        if !used.contains(&format!("{schema}.{name}")) {
+            continue;
+        }
+        let table = TableRef { schema: &schema, name: &name };
+        for (column, mask) in masks_on(&rules.policies, table, allowed.caller.role) {
+            chosen.mask(&schema, &name, &column, as_put(mask.function, mask.visible_chars));
+            verdicts.push(mask_verdict(mask, &name));
+        }
+        for row_filter in filters_on(&rules.policies, table, allowed.caller.role) {
+            let template = templates.of(&row_filter.filter)?;
+            for attribute in template.facts().placeholders.iter().filter(|asked| !values.contains_key(*asked)) {
+                let lack = Lack { table: format!("{schema}.{name}"), attribute: attribute.clone() };
+                if !lacks.contains(&lack) {
+                    lacks.push(lack);
+                }
+            }
+            let filter = template.bind(&|name| values.get(name).cloned(), &allowed.known)?;
+            chosen.filter(&schema, &name, filter);
+            if row_filter.strict {
+                chosen.strictly(&schema, &name);
+            }
+            verdicts.push(filter_verdict(row_filter));
+        }
+    }
+    for (schema, name, column) in allowed.confinement.iter().flat_map(|confinement| &confinement.denied_columns) {
+        chosen.mask(schema, name, column, sql::Mask::Denied);
+    }
+    Ok(Chosen { rules: chosen, verdicts, lacks })
+}
+
+/// Schema and name, in lower case, of each table that an enabled policy names.
+fn governed_tables(rules: &Governance) -> BTreeSet<(String, String)> {
+    let mut tables = BTreeSet::new();
+    let mut add = |rule: &str| {
+        let (schema, name) = rule.rsplit_once('.').unwrap_or(("main", rule));
+        tables.insert((schema.to_ascii_lowercase(), name.to_ascii_lowercase()));
+    };
+    for policy in rules.policies.iter().filter(|policy| policy.enabled) {
+        match &policy.rules {
+            policy::Rules::ColumnMasking(rules) => rules.iter().for_each(|rule| add(&rule.table)),
+            policy::Rules::RowLevelSecurity(rules) => rules.iter().for_each(|rule| add(&rule.table)),
+        }
+    }
+    tables
+}
+
+fn as_put(function: MaskFunction, visible_chars: u32) -> sql::Mask {
+    match function {
+        MaskFunction::Full => sql::Mask::Full,
+        MaskFunction::Partial => sql::Mask::Partial { visible_chars },
+        MaskFunction::Hash => sql::Mask::Hash,
+        MaskFunction::Null => sql::Mask::Null,
+    }
+}
+
+fn mask_verdict(mask: policy::Mask, table: &str) -> Verdict {
+    let function = match mask.function {
+        MaskFunction::Full => "full",
+        MaskFunction::Partial => "partial",
+        MaskFunction::Hash => "hash",
+        MaskFunction::Null => "null",
+    };
+    Verdict {
+        policy_id: mask.policy_id,
+        policy_name: mask.policy_name,
+        action: "mask".to_owned(),
+        columns: vec![format!("{table}.{}", mask.column)],
+        function: Some(function.to_owned()),
+    }
+}
+
+fn filter_verdict(filter: policy::RowFilter) -> Verdict {
+    Verdict {
+        policy_id: filter.policy_id,
+        policy_name: filter.policy_name,
+        action: "filter".to_owned(),
+        columns: Vec::new(),
+        function: None,
+    }
+}

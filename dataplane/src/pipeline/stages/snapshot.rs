@@ -1,0 +1,312 @@
+//! Stage 9. "Snapshot pinning: table-format snapshot isolation."
+//!
+//! A transaction is opened before the statement runs: what it sees is fixed, and named in the audit entry. It is one
+//! that sees the tables by which the statement was judged. Before that, the engine's own parser must find in the
+//! generated SQL exactly the tables that the rewrite put there; two parsers that disagree mean that one was fooled.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use contract::Governance;
+use engine::{Kind, Session, Snapshot};
+use moka::sync::Cache;
+use sha2::{Digest, Sha256};
+use tokio::sync::OwnedMutexGuard;
+
+use super::transpile::Native;
+use crate::Error;
+use crate::agents::branches::Writing;
+use crate::pipeline::catalog_snapshot::paths;
+use crate::pipeline::journal::Done;
+use crate::pipeline::result_cache::Answers;
+use crate::pipeline::runtime::{self, Rows};
+use crate::pipeline::swap::Away;
+use crate::pipeline::transaction::ClientTransaction;
+use crate::pipeline::{Pipeline, Query, Result};
+use crate::request::trail::Trail;
+
+/// A statement with the transaction it will run in.
+pub(in crate::pipeline) struct Pinned {
+    pub native: Native,
+    pub lease: Lease,
+    pub snapshot: Snapshot,
+}
+
+/// The session a statement runs on.
+pub(in crate::pipeline) enum Lease {
+    /// Its own, gone when its rows are; with the right to write to its branch.
+    Own(Box<Session>, Option<Writing>),
+    /// The client's transaction, locked while the statement is started.
+    Client(OwnedMutexGuard<ClientTransaction>),
+}
+
+impl Lease {
+    pub fn session(&mut self) -> Result<&mut Session> {
+        match self {
+            Self::Own(session, _) => Ok(session),
+            Self::Client(transaction) => transaction.session(),
+        }
+    }
+
+    pub fn is_client(&self) -> bool {
+        matches!(self, Self::Client(_))
+    }
+
+    /// Whether the client may go back behind a statement.
+    pub fn has_savepoints(&self) -> bool {
+        matches!(self, Self::Client(transaction) if transaction.has_savepoints())
+    }
+
+    /// A statement has changed something, and it is in the log of changes.
+    pub fn did(&mut self, done: Done) {
+        if let Self::Client(transaction) = self {
+            transaction.did(done);
+        }
+    }
+
+    /// A client's own transaction is committed by the client.
+    pub async fn commit_own(&mut self, then: impl FnOnce() + Send + 'static) -> Result<()> {
+        match self {
+            Self::Own(session, writing) => {
+                let committed = session.commit_then(then).await;
+                drop(writing.take());
+                Ok(committed?)
+            }
+            Self::Client(_) => Ok(()),
+        }
+    }
+
+    /// These tables are written, as of now or of the client's commit.
+    pub fn wrote(&mut self, answers: &Answers, tables: Vec<String>) {
+        match self {
+            Self::Own(..) => answers.wrote(&tables),
+            Self::Client(transaction) => transaction.wrote(tables),
+        }
+    }
+
+    /// A ruled table has another name: its transaction does not end so.
+    pub fn renamed_away(&mut self, away: Away) -> Result<()> {
+        match self {
+            Self::Own(..) => {
+                Err(Error::Unverified { why: "a ruled table is renamed outside a transaction".to_owned() })
+            }
+            Self::Client(transaction) => transaction.renamed_away(away),
+        }
+    }
+
+    pub fn defined(&mut self) {
+        if let Self::Client(transaction) = self {
+            transaction.defined();
+        }
+    }
+
+    pub fn failed(&mut self) {
+        if let Self::Client(transaction) = self {
+            transaction.fail();
+        }
+    }
+}
+
+pub(in crate::pipeline) async fn pin(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Arc<Governance>,
+    native: Native,
+    t: &Trail,
+) -> Result<Pinned> {
+    let writing = match native.about.branch.as_ref().filter(|_| native.about.writes) {
+        Some(branch) => {
+            let writing = tokio::time::timeout(query.left(), branch.writing()).await;
+            Some(writing.map_err(|_| Error::Timeout(query.timeout))??)
+        }
+        None => None,
+    };
+    let of_runtime = runtime::session(pipeline, query, rules, &native.sql.tables, Rows::All).await?;
+    let judged_by = native.about.judged_by()?;
+    let (mut lease, snapshot) = match (of_runtime, query.transaction().await?) {
+        // The runtime is no part of a client's transaction: its rows are as of now.
+        (Some(_), Some(transaction)) if transaction.has_failed() => return Err(Error::FailedTransaction),
+        (Some(mut session), _) => {
+            let snapshot = session.begin().await?;
+            (Lease::Own(Box::new(session), None), snapshot)
+        }
+        (None, None) => {
+            let (session, snapshot) = judged_by.session(paths(&native.about, &native.sql)).await?;
+            (Lease::Own(Box::new(session), writing), snapshot)
+        }
+        (None, Some(mut transaction)) => {
+            let (_, snapshot) = transaction.open(&query.ask.who, judged_by).await?;
+            if native.about.writes {
+                transaction.admit(rules, query, &native)?;
+            }
+            transaction.holds(writing);
+            transaction.touches(&native.about, &native.sql);
+            (Lease::Client(transaction), snapshot)
+        }
+    };
+    if native.sql.before.is_empty() {
+        pipeline.remembered.checked.agrees(pipeline, query, &native, &mut lease).await?;
+    } // else each step is checked when those before it have run, since it names what they make
+    t.facts().snapshot = Some(snapshot.to_string());
+    Ok(Pinned { native, lease, snapshot })
+}
+
+/// Generated statements that both parsers read alike, by the SHA-256 of their text: some are a megabyte long. The text
+/// says all that was compared, so other rules or tables are another entry wherever they make another statement.
+#[derive(Debug)]
+pub(in crate::pipeline) struct Checked(Cache<[u8; 32], ()>);
+
+const CHECKED_MAX: u64 = 10_000;
+
+impl Default for Checked {
+    fn default() -> Self {
+        Self(Cache::new(CHECKED_MAX))
+    }
+}
+
+impl Checked {
+    async fn agrees(&self, pipeline: &Pipeline, query: &Query, native: &Native, lease: &mut Lease) -> Result<()> {
+        let text = native.sql.sql.as_str();
+        if self.holds(text) {
+            return Ok(());
+        }
+        let (deadline, cancel) = (query.deadline, &query.ask.cancel);
+        let parsed = match lease {
+            // What the transaction has defined, only its own session knows; so it is with the runtime's tables.
+            Lease::Client(transaction) => transaction.session()?.parsed(text, deadline, cancel).await,
+            Lease::Own(session, _) if runtime::is_read(&native.sql.tables) => {
+                session.parsed(text, deadline, cancel).await
+            }
+            Lease::Own(..) => pipeline.engine()?.parsed(text, deadline, cancel).await,
+        };
+        let parsed = parsed.map_err(|error| unparsed(query, error))?;
+        compare(&parsed, &native.sql.tables, native.about.writes)?;
+        self.add(text);
+        Ok(())
+    }
+
+    fn holds(&self, text: &str) -> bool {
+        self.0.contains_key(&Self::key(text))
+    }
+
+    fn add(&self, text: &str) {
+        self.0.insert(Self::key(text), ());
+    }
+
+    fn key(text: &str) -> [u8; 32] {
+        Sha256::digest(text).into()
+    }
+}
+
+/// The same of one step of several, where it runs.
+pub(in crate::pipeline) async fn step_agrees(
+    query: &Query,
+    session: &mut Session,
+    text: &str,
+    tables: &[String],
+) -> Result<()> {
+    let parsed = session.parsed(text, query.deadline, &query.ask.cancel).await;
+    let parsed = parsed.map_err(|error| unparsed(query, error))?;
+    compare(&parsed, tables, true)
+}
+
+fn unparsed(query: &Query, error: engine::Error) -> Error {
+    match error.kind {
+        Kind::Parser => Error::Unverified { why: "the engine does not parse what was generated".to_owned() },
+        _ => query.fault(error), // names and types that do not fit together
+    }
+}
+
+/// Functions that only the rewrite may call: a mask, a refusal raised where a row reaches it, and what
+/// compares by meaning or by a pattern.
+const OURS: [&str; 5] = [
+    "sluice_mask_hash",
+    "error",
+    sql::dialect::LIKE,
+    sql::compile::meaning::LIKENESS,
+    sql::compile::meaning::VECTOR_LIKENESS,
+];
+
+pub(in crate::pipeline) fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<()> {
+    let Some(found) = &parsed.tables else {
+        // The engine names no tables of definitions; for what only reads, silence is a disagreement.
+        return if writes {
+            Ok(())
+        } else {
+            Err(Error::Unverified { why: "the engine cannot tell the tables".to_owned() })
+        };
+    };
+    let plain = |name: &str| name.replace('"', "").to_ascii_lowercase();
+    let found: BTreeSet<_> = found.iter().map(|name| plain(name)).collect();
+    let emitted: BTreeSet<_> = emitted.iter().map(|name| plain(name)).collect();
+    let agree = if writes { found.is_subset(&emitted) } else { found == emitted };
+    if !agree {
+        return Err(Error::Unverified { why: format!("tables found {found:?}, emitted {emitted:?}") });
+    }
+    let unlisted = |name: &&String| {
+        sql::functions::catalogue::class(name).is_none_or(|class| class == sql::functions::catalogue::Class::Denied)
+    };
+    let callers = |name: &&String| !OURS.contains(&name.as_str());
+    match parsed.functions.iter().flatten().filter(callers).find(unlisted) {
+        Some(name) => Err(Error::Unverified { why: format!("function {name} is not on the list") }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is made of a statement over a table of these columns, of which one may be masked.
+    fn generated(sql: &str, columns: &[&str], masked: Option<&str>) -> String {
+        let columns = columns.iter().map(|name| sql::Column::new(*name, "VARCHAR")).collect();
+        let catalog = sql::Catalog::new([sql::Table::new("main", "customer", columns)]);
+        let mut rules = sql::Rules::default();
+        if let Some(column) = masked {
+            rules.mask("main", "customer", column, sql::Mask::Full);
+        }
+        let resolved = sql::resolve(sql::parse(sql).unwrap(), &catalog, &sql::Names::new("demo")).unwrap();
+        sql::transpile(sql::govern(resolved, &rules).unwrap().embedded().unwrap()).unwrap().sql
+    }
+
+    #[test]
+    fn a_statement_is_known_by_its_whole_text_and_by_no_others() {
+        let long = "x".repeat(1 << 20);
+        let texts = [
+            "SELECT 1".to_owned(),
+            "SELECT 2".to_owned(),
+            "SELECT 1 ".to_owned(),
+            "select 1".to_owned(),
+            "SELECT 1\0".to_owned(),
+            String::new(),
+            format!("SELECT '{long}a'"),
+            format!("SELECT '{long}b'"),
+        ];
+        let checked = Checked::default();
+        for (at, text) in texts.iter().enumerate() {
+            assert!(!checked.holds(text), "{at} is another's");
+            checked.add(text);
+            assert!(checked.holds(text), "{at}");
+        }
+        let keys: BTreeSet<_> = texts.iter().map(|text| Checked::key(text)).collect();
+        assert_eq!(keys.len(), texts.len());
+    }
+
+    #[test]
+    fn what_other_rules_or_other_tables_make_of_a_statement_is_compared_anew() {
+        let checked = Checked::default();
+        let sql = "SELECT * FROM customer WHERE ssn = 'x'";
+        let before = generated(sql, &["id", "ssn"], None);
+        checked.add(&before);
+        let after = [
+            ("a policy", generated(sql, &["id", "ssn"], Some("ssn"))),
+            ("another policy", generated(sql, &["id", "ssn"], Some("id"))),
+            ("a policy and another column", generated(sql, &["id", "ssn", "name"], Some("ssn"))),
+        ];
+        for (what, made) in after {
+            assert!(!checked.holds(&made), "{what}: {made}");
+            checked.add(&made);
+        }
+        assert!(checked.holds(&generated(sql, &["id", "ssn"], None)), "as before");
+    }
+}

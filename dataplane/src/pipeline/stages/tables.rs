@@ -1,0 +1,227 @@
+//! Stage 2. "Table extraction: find the tables referenced in the parsed statement."
+//!
+//! One statement, parsed by us and classified by its whole tree. Whether the tables exist is not
+//! asked yet: a name that a policy denies answers alike whether or not there is such a table.
+
+use std::fmt;
+use std::sync::Arc;
+
+use contract::policy::abac::Operation;
+
+use crate::agents::branches::Open;
+use crate::pipeline::Result;
+use crate::pipeline::authorization::provenance::Mark;
+use crate::pipeline::catalog_snapshot::Seen;
+use crate::pipeline::swap::Away;
+use crate::request::trail::Trail;
+use crate::{Command, Error};
+
+/// A statement and what it touches, by the caller's own words.
+#[derive(Debug)]
+pub(in crate::pipeline) struct Extracted {
+    pub statement: sql::Statement,
+    pub about: About,
+}
+
+/// What later stages want to know of a statement that has been taken apart.
+#[derive(Debug, Clone)]
+pub(in crate::pipeline) struct About {
+    pub command: Command,
+    /// What it does most of all: the name it has in audit and billing.
+    pub operation: Operation,
+    pub writes: bool,
+    /// `schema.table` once bound.
+    pub tables: Vec<String>,
+    /// Tables written to, with what is done to them; known once the names are bound.
+    pub written: Vec<(String, Operation)>,
+    /// What is to be written down with them.
+    pub marks: Vec<Mark>,
+    /// A ruled table that it renames, or one of which it renames a column.
+    pub away: Option<Away>,
+    /// Rows that the agent's grant lets it read or change.
+    pub rows_max: Option<u64>,
+    /// The branch whose rows it reads and writes; tables are named as on the mainline.
+    pub branch: Option<Arc<Open>>,
+    /// The tables that it was judged by; none before it was, nor for what is no statement.
+    pub seen: Option<Seen>,
+    /// Row filters that hide all of a table from who asks; known once the rules are chosen.
+    pub lacks: Vec<Lack>,
+}
+
+/// A row filter that is false because who asks has no value for a name in it. How many rows that hides is not told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::pipeline) struct Lack {
+    pub table: String,
+    pub attribute: String,
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, attribute } = self;
+        write!(f, "no rows of {table} for you: a rule needs `{attribute}`, and you have none")
+    }
+}
+
+impl About {
+    /// Whether it makes, changes or drops a table, or what is written down with one.
+    pub fn defines(&self) -> bool {
+        !self.marks.is_empty() || matches!(self.operation, Operation::Create | Operation::Alter | Operation::Drop)
+    }
+
+    pub(in crate::pipeline) fn judged_by(&self) -> Result<&Seen> {
+        self.seen.as_ref().ok_or_else(|| Error::Unverified { why: "it was not judged by any tables".to_owned() })
+    }
+}
+
+pub(in crate::pipeline) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Result<Extracted> {
+    let statement = match sql::parse_with(text, variables) {
+        Ok(statement) => statement,
+        Err(error) => {
+            t.facts().redacted = Some(sql::digest(text));
+            return Err(error.into());
+        }
+    };
+    let about = About {
+        command: command(statement.kind()),
+        operation: main_operation(&statement),
+        writes: statement.is_write(),
+        tables: statement.tables().iter().map(path).collect(),
+        written: Vec::new(),
+        marks: Vec::new(),
+        away: None,
+        rows_max: None,
+        branch: None,
+        seen: None,
+        lacks: Vec::new(),
+    };
+    let mut facts = t.facts();
+    facts.redacted = Some(statement.redacted());
+    facts.operation = Some(about.operation);
+    facts.tables.clone_from(&about.tables);
+    drop(facts);
+    Ok(Extracted { statement, about })
+}
+
+fn path(table: &sql::TableUse) -> String {
+    format!("{}.{}", table.schema.as_deref().unwrap_or("main"), table.name)
+}
+
+/// What a bound statement writes to; of a schema that is dropped, everything in it too.
+pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(String, Operation)> {
+    let drops_schema = *resolved.kind() == sql::Kind::DropSchema;
+    let within = |schema: &str| {
+        let is_of = |other: &str| other.eq_ignore_ascii_case(schema);
+        let tables = known.tables().filter(|table| is_of(&table.schema)).map(|table| table.path());
+        let others = known.definitions().into_iter().filter(|other| is_of(&other.schema)).map(|other| other.path());
+        let mut paths: Vec<String> = tables.chain(others).collect();
+        paths.sort_unstable();
+        paths
+    };
+    let paths = |path: &String| {
+        let mut all = path.strip_suffix(".*").filter(|_| drops_schema).map(within).unwrap_or_default();
+        all.push(path.clone());
+        all
+    };
+    let each = resolved.written().iter();
+    each.flat_map(|(path, done)| paths(path).into_iter().map(|path| (path, operation(*done)))).collect()
+}
+
+/// Whether the path is that of a table of a client's transaction.
+pub(super) fn is_temporary(path: &str) -> bool {
+    path.split_once('.').is_some_and(|(schema, _)| schema == sql::ast::names::TEMPORARY_SCHEMA)
+}
+
+/// The policy's word for what the parser found.
+pub(super) fn operation(found: sql::Operation) -> Operation {
+    match found {
+        sql::Operation::Select => Operation::Select,
+        sql::Operation::Insert => Operation::Insert,
+        sql::Operation::Update => Operation::Update,
+        sql::Operation::Delete => Operation::Delete,
+        sql::Operation::Merge => Operation::Merge,
+        sql::Operation::Create => Operation::Create,
+        sql::Operation::Alter => Operation::Alter,
+        sql::Operation::Drop => Operation::Drop,
+    }
+}
+
+/// By the kind of statement; a SELECT that writes anywhere in its tree counts as that write.
+fn main_operation(statement: &sql::Statement) -> Operation {
+    use sql::Kind as K;
+    match statement.kind() {
+        K::Insert => Operation::Insert,
+        K::Update => Operation::Update,
+        K::Delete | K::Truncate => Operation::Delete,
+        K::Merge => Operation::Merge,
+        K::CreateTable | K::CreateTableAs | K::CreateSchema | K::CreateView | K::CreateFunction | K::CreateSequence => {
+            Operation::Create
+        }
+        K::AlterTable | K::Comment => Operation::Alter,
+        K::DropTable | K::DropSchema | K::DropView | K::DropFunction | K::DropSequence => Operation::Drop,
+        _ => {
+            let mut found = statement.operations().iter().copied().map(operation);
+            found.find(|found| *found != Operation::Select).unwrap_or(Operation::Select)
+        }
+    }
+}
+
+fn command(kind: &sql::Kind) -> Command {
+    use sql::Kind as K;
+    match kind {
+        K::Insert => Command::Insert,
+        K::Update => Command::Update,
+        K::Delete => Command::Delete,
+        K::Merge => Command::Merge,
+        K::Truncate => Command::Other("TRUNCATE TABLE"),
+        K::CreateTable => Command::Other("CREATE TABLE"),
+        K::CreateTableAs => Command::CreateTableAs,
+        K::CreateSchema => Command::Other("CREATE SCHEMA"),
+        K::AlterTable => Command::Other("ALTER TABLE"),
+        K::Comment => Command::Other("COMMENT"),
+        K::DropTable => Command::Other("DROP TABLE"),
+        K::DropSchema => Command::Other("DROP SCHEMA"),
+        K::CreateView => Command::Other("CREATE VIEW"),
+        K::CreateFunction => Command::Other("CREATE FUNCTION"),
+        K::CreateSequence => Command::Other("CREATE SEQUENCE"),
+        K::DropView => Command::Other("DROP VIEW"),
+        K::DropFunction => Command::Other("DROP FUNCTION"),
+        K::DropSequence => Command::Other("DROP SEQUENCE"),
+        _ => Command::Select,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(text: &str) -> About {
+        extract(text, &sql::Variables::default(), &Trail::new()).unwrap().about
+    }
+
+    #[test]
+    fn a_statement_is_known_by_its_whole_tree() {
+        let cases = [
+            ("select * from a join s.b on true", Operation::Select, false, "main.a s.b"),
+            ("insert into a select * from b", Operation::Insert, true, "main.a main.b"),
+            ("delete from a", Operation::Delete, true, "main.a"),
+            ("create table t as select 1 as x", Operation::Create, true, "main.t"),
+            ("with a as (select 1) select * from a", Operation::Select, false, ""),
+        ];
+        for (text, operation, writes, tables) in cases {
+            let about = about(text);
+            assert_eq!((about.operation, about.writes), (operation, writes), "{text}");
+            assert_eq!(about.tables.join(" "), tables, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_log_never_sees_literals_nor_text_that_did_not_parse() {
+        let trail = Trail::new();
+        let none = sql::Variables::default();
+        extract("select 'secret' from t where x = 42", &none, &trail).unwrap();
+        let redacted = trail.facts().redacted.clone().unwrap();
+        assert!(!redacted.contains("secret") && !redacted.contains("42"), "{redacted}");
+        assert!(extract("selec 'secret'", &none, &trail).is_err());
+        assert!(trail.facts().redacted.clone().unwrap().starts_with("<unparsed sha256:"));
+    }
+}

@@ -1,0 +1,126 @@
+//! Before stage 1: a statement waits here until this process owns the data.
+//!
+//! While another data plane hands over, this one is parked: callers are let in and their statements
+//! wait, at most a thousand, each at most its own timeout. Who is refused here has asked nothing
+//! yet: it is neither billed nor written down, because there are no books to write into.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use contract::wire::TIMEOUT_MS_MAX;
+use tokio::sync::watch;
+
+use super::authorization::transaction_recheck::Statement;
+use super::stages::semaphore::Queue;
+use super::{Pipeline, Purse, Query, Result, Storage, Tally};
+use crate::agents::branches;
+use crate::governance::report::Log;
+use crate::{Ask, Error, Names};
+
+const WAITING_MAX: usize = 1_000;
+
+/// Whether statements can run here.
+#[derive(Debug, Clone)]
+pub enum House {
+    /// This process starts.
+    Opening,
+    /// Another process has the data.
+    Parked,
+    /// The engine has been started, or will be.
+    Open(Arc<Books>),
+}
+
+impl House {
+    fn books(&self) -> Option<Arc<Books>> {
+        match self {
+            Self::Open(books) => Some(Arc::clone(books)),
+            Self::Opening | Self::Parked => None,
+        }
+    }
+}
+
+/// What only the owner of the data writes into.
+#[derive(Debug)]
+pub struct Books {
+    pub log: Arc<Log>,
+    pub purse: Purse,
+    pub tally: Tally,
+    pub storage: Storage,
+}
+
+/// The places to wait in, and the news that the house is open.
+#[derive(Debug)]
+pub struct Threshold {
+    house: watch::Receiver<House>,
+    waiting: AtomicUsize,
+}
+
+impl Threshold {
+    pub fn new(house: watch::Receiver<House>) -> Self {
+        Self { house, waiting: AtomicUsize::new(0) }
+    }
+
+    /// The books, if the house is open.
+    pub fn opened(&self) -> Option<Arc<Books>> {
+        self.house.borrow().books()
+    }
+
+    /// The books, once the house is open; and whether they were waited for.
+    async fn books(&self, pipeline: &Pipeline, ask: &Ask, timeout: Duration) -> Result<(Arc<Books>, bool)> {
+        if let Some(books) = self.opened() {
+            return Ok((books, false));
+        }
+        let _place = Queue::join(&self.waiting, WAITING_MAX).ok_or(Error::ConcurrentLimit)?;
+        let mut house = self.house.clone();
+        let opened = async {
+            let open = house.wait_for(|house| house.books().is_some()).await;
+            open.ok().and_then(|house| house.books()).ok_or(Error::ShuttingDown)
+        };
+        tokio::select! {
+            books = opened => books.map(|books| (books, true)),
+            () = ask.cancel.cancelled() => Err(Error::Cancelled),
+            () = pipeline.closed.cancelled() => Err(Error::ShuttingDown),
+            () = tokio::time::sleep(timeout) => Err(Error::Timeout(timeout)),
+        }
+    }
+}
+
+/// Lets a statement in. Its time counts from here.
+pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
+    let settings = Duration::from_millis(pipeline.rules()?.environment.query_timeout_ms);
+    let timeout = ask.timeout.unwrap_or(settings).min(Duration::from_millis(TIMEOUT_MS_MAX));
+    let deadline = Instant::now() + timeout;
+    if pipeline.closed.is_cancelled() {
+        return Err(Error::ShuttingDown);
+    }
+    let (books, waited) = pipeline.threshold.books(pipeline, &ask, timeout).await?;
+    let closed = pipeline.closed.clone();
+    let mut ask = ask;
+    let branch = branches::named(&ask.names.schema);
+    if branch.is_some() {
+        ask.names.schema = Names::default().schema; // its tables are known by the mainline's names
+    }
+    let (started, committing, under) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
+    let (judged_by, once) = (None, None);
+    Ok(Query { ask, once, branch, judged_by, timeout, deadline, books, waited, closed, started, committing, under })
+}
+
+/// A statement of an open transaction that is judged once more, and not run.
+pub(super) fn again(pipeline: &Pipeline, statement: &Statement) -> Result<Query> {
+    let timeout = Duration::from_millis(pipeline.rules()?.environment.query_timeout_ms);
+    Ok(Query {
+        ask: statement.ask.clone(),
+        once: None,
+        branch: statement.branch.clone(),
+        judged_by: Some(statement.seen.clone()),
+        timeout,
+        deadline: Instant::now() + timeout,
+        books: pipeline.threshold.opened().ok_or(Error::NotReady)?,
+        waited: false,
+        closed: pipeline.closed.clone(),
+        started: AtomicBool::new(false),
+        committing: AtomicBool::new(false),
+        under: OnceLock::new(),
+    })
+}

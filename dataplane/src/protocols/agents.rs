@@ -1,0 +1,114 @@
+//! The door for agents and programs (5440): `/mcp`, the raw Arrow route, Arrow Flight SQL, `/health` and `/ready`.
+//!
+//! "POST /v1/query/arrow … API key or token; served on the agent tool server port (default 5440)";
+//! "The server path is `/mcp`." One listener for HTTP/1.1 and HTTP/2, under the same certificate as
+//! the PostgreSQL wire outside local mode. Each request carries the caller's own key, which is
+//! checked here, or the token of their session, which the control plane is asked about; nothing is
+//! remembered between two requests, so a revoked key and a session that was signed out end with the next.
+
+mod flight;
+mod guest;
+mod mcp;
+mod raw_arrow;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use connections::Limits;
+use contract::{Code, RequestId, wire};
+use rustls::ServerConfig;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::http::{self, Security};
+use super::probes;
+use crate::agents::memory::Memories;
+use crate::agents::reasoning::Thoughts;
+use crate::agents::tools::Budget;
+use crate::shutdown::Ending;
+use crate::{Error, Pipeline, Sessions};
+
+/// What the door works with.
+#[derive(Debug, Clone)]
+pub struct Door {
+    pub pipeline: Arc<Pipeline>,
+    pub sessions: Sessions,
+    pub memories: Memories,
+    pub thoughts: Thoughts,
+    pub ending: Ending,
+    pub limits: Limits,
+    /// What a result of a tool may hold.
+    pub budget: Budget,
+    pub vitals: probes::Vitals,
+    /// Everything is on this machine: names and origins other than its own are refused.
+    pub local: bool,
+}
+
+/// Serves until everything is closed.
+pub async fn serve(listener: TcpListener, tls: Option<watch::Receiver<Arc<ServerConfig>>>, door: Door) {
+    let security = tls.map_or(Security::Plain, Security::Tls);
+    let refusing = Router::new().fallback(shutting_down).with_state(door.clone());
+    let (ending, limits) = (door.ending.clone(), door.limits);
+    http::serve(listener, security, limits, routes(door), refusing, ending).await;
+}
+
+/// What the door serves.
+pub fn routes(door: Door) -> Router {
+    let (tools, flight, probes) = (mcp::routes(&door), flight::routes(&door), probes::routes(door.vitals.clone()));
+    let own = Router::new().route("/v1/query/arrow", post(raw_arrow::query)).fallback(nothing_here);
+    own.with_state(door).merge(tools).merge(flight).merge(probes)
+}
+
+async fn shutting_down(State(door): State<Door>, headers: HeaderMap) -> Response {
+    let request_id = request_id(&door, &headers);
+    if flight::is_grpc(&headers) {
+        let status = flight::status_of(&Error::ShuttingDown, &request_id, door.pipeline.clock.now());
+        return status.into_http();
+    }
+    refusal(&door, &Error::ShuttingDown, &request_id)
+}
+
+async fn nothing_here(State(door): State<Door>, headers: HeaderMap) -> Response {
+    refusal(&door, &Error::Caller(Code::NotFound), &request_id(&door, &headers))
+}
+
+/// Body 2.
+fn refusal(door: &Door, error: &Error, request_id: &RequestId) -> Response {
+    let body = error.problem().machine(request_id, door.pipeline.clock.now());
+    answered(error, &body, request_id)
+}
+
+/// An error with its status and headers around either body.
+fn answered(error: &Error, body: &serde_json::Value, request_id: &RequestId) -> Response {
+    let problem = error.problem();
+    let status = StatusCode::from_u16(problem.code.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    let mut response = (status, json, Body::from(body.to_string())).into_response();
+    if let Some(seconds) = problem.retry_after_s {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer, ApiKey"));
+    }
+    known_by(response, request_id)
+}
+
+/// "Every response carries the header `X-Request-Id`."
+fn known_by(mut response: Response, request_id: &RequestId) -> Response {
+    if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
+        response.headers_mut().insert(wire::header::REQUEST_ID, value);
+    }
+    response
+}
+
+fn request_id(door: &Door, headers: &HeaderMap) -> RequestId {
+    let given = headers.get(wire::header::REQUEST_ID).and_then(|value| value.to_str().ok());
+    given
+        .and_then(RequestId::accepted)
+        .unwrap_or_else(|| RequestId::minted(door.pipeline.clock.now(), &door.pipeline.entropy))
+}

@@ -1,0 +1,155 @@
+//! The HTTP listeners: each takes connections, secures them, and serves HTTP/1.1 or HTTP/2 on them.
+//!
+//! They end in the steps of `ending`: a connection of before we leave is asked to end and served as
+//! long as something comes; who comes while it drains is told so.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use bytes::Bytes;
+use connections::{Clock, Limits, Timed};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::tls::is_control_plane;
+use crate::Error;
+use crate::shutdown::Ending;
+
+/// A statement of a megabyte, every byte escaped.
+pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+const BODY_WITHIN: Duration = Duration::from_secs(30);
+const CONNECTIONS_MAX: usize = 1_024;
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(20);
+/// After the listener refused a connection: out of file descriptors, usually.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The protocols offered in the handshake: HTTP/2 carries trailers without being asked.
+pub const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Whom a connection may come from.
+#[derive(Debug, Clone)]
+pub enum Security {
+    /// Anybody, in the clear: local mode.
+    Plain,
+    /// Anybody, under the certificate that is shown now.
+    Tls(watch::Receiver<Arc<ServerConfig>>),
+    /// The control plane, by its certificate.
+    ControlPlane(watch::Receiver<Arc<ServerConfig>>),
+}
+
+/// Where a request comes from; an extension of every request.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
+/// Serves until everything is closed; `refusing` answers who comes while it drains.
+pub async fn serve(
+    listener: TcpListener,
+    security: Security,
+    limits: Limits,
+    serving: Router,
+    refusing: Router,
+    ending: Ending,
+) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = ending.closed.cancelled() => return,
+        };
+        ending.newcomer();
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        let (routes, ends) = match (ending.leaving.is_cancelled(), ending.draining.is_cancelled()) {
+            (false, false) => (serving.clone(), ending.leaving.clone()),
+            (true, false) => (serving.clone(), ending.draining.clone()),
+            (_, true) => (refusing.clone(), ending.closed.clone()),
+        };
+        let security = security.clone();
+        ending.spawn(async move {
+            Box::pin(secured(stream, peer, (security, limits), routes, ends)).await;
+            drop(place);
+        });
+    }
+}
+
+async fn secured(
+    stream: TcpStream,
+    peer: SocketAddr,
+    (security, limits): (Security, Limits),
+    routes: Router,
+    ends: CancellationToken,
+) {
+    let _ = stream.set_nodelay(true);
+    let (tls, control_plane_alone) = match security {
+        Security::Plain => return connection(stream, peer, limits, routes, ends).await,
+        Security::Tls(tls) => (tls, false),
+        Security::ControlPlane(tls) => (tls, true),
+    };
+    let acceptor = TlsAcceptor::from(Arc::clone(&tls.borrow()));
+    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_WITHIN, acceptor.accept(stream)).await else {
+        tracing::info!(%peer, "a handshake failed");
+        return;
+    };
+    if control_plane_alone && !is_control_plane(stream.get_ref().1.peer_certificates()) {
+        tracing::warn!(%peer, "a certificate that is not the control plane's was presented");
+        return;
+    }
+    connection(stream, peer, limits, routes, ends).await;
+}
+
+/// Serves requests on a connection until the client leaves, or is asked to.
+pub async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: SocketAddr,
+    limits: Limits,
+    routes: Router,
+    ends: CancellationToken,
+) {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(KEEP_ALIVE_EVERY);
+    let (clock, from) = (Clock::default(), Peer(peer.ip().to_canonical()));
+    let service = connections::serving(clock.clone(), routes, move |request| {
+        request.extensions_mut().insert(from);
+    });
+    let serving = builder.serve_connection(TokioIo::new(Timed::new(stream, clock, limits)), service);
+    tokio::pin!(serving);
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = ends.cancelled() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, error = %error, "a connection ended early");
+    }
+}
+
+/// A whole body, within its size and its time.
+pub async fn whole(body: Body) -> Result<Bytes, Error> {
+    let read = tokio::time::timeout(BODY_WITHIN, axum::body::to_bytes(body, BODY_BYTES_MAX)).await;
+    let refused = |message: &str| Error::InvalidParams { field: "body", message: message.to_owned() };
+    match read {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(refused("the body is cut short, or larger than 8 MiB")),
+        Err(_) => Err(refused("the body did not come within 30 seconds")),
+    }
+}

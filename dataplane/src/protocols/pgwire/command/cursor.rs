@@ -1,0 +1,53 @@
+//! `DECLARE`, `FETCH`, `MOVE` and `CLOSE`.
+
+use super::{Command, Count, Reader};
+use crate::protocols::pgwire::lex::Token;
+
+impl Reader<'_> {
+    /// `DECLARE name [BINARY] [INSENSITIVE] [[NO] SCROLL] CURSOR [WITH|WITHOUT HOLD] FOR …`
+    pub(super) fn declare(&mut self) -> Option<Command> {
+        let name = self.name()?;
+        loop {
+            if self.word("cursor").is_some() {
+                break;
+            }
+            if self.word("scroll").is_some() || self.word("binary").is_some() {
+                return Some(Command::Refused("a cursor that scrolls or is binary"));
+            }
+            self.word("insensitive").or_else(|| self.word("asensitive")).or_else(|| self.words(&["no", "scroll"]))?;
+        }
+        let hold = self.words(&["with", "hold"]).is_some();
+        let _without = self.words(&["without", "hold"]);
+        self.word("for")?;
+        Some(Command::Declare { name, hold, statement_at: self.at })
+    }
+
+    /// `FETCH [NEXT | FORWARD | n | ALL | FORWARD n | FORWARD ALL] [FROM | IN] name`
+    pub(super) fn fetch(&mut self, moves: bool) -> Option<Command> {
+        let back = ["prior", "first", "last", "absolute", "relative", "backward"];
+        if back.iter().any(|word| self.word(word).is_some()) {
+            self.at = self.tokens.len();
+            return Some(Command::Refused("a cursor that scrolls"));
+        }
+        let forward = self.word("forward").or_else(|| self.word("next")).is_some();
+        let count = if self.word("all").is_some() {
+            Count::All
+        } else if let Some(Token::Number(number)) = self.peek() {
+            let rows = number.parse().ok()?;
+            self.at += 1;
+            Count::Rows(rows)
+        } else {
+            Count::Rows(1)
+        };
+        let _ = forward;
+        let _from = self.word("from").or_else(|| self.word("in"));
+        self.name().map(|name| Command::Fetch { name, count, moves })
+    }
+
+    pub(super) fn close(&mut self) -> Option<Command> {
+        if self.word("all").is_some() {
+            return Some(Command::CloseCursor(None));
+        }
+        self.name().map(|name| Command::CloseCursor(Some(name)))
+    }
+}

@@ -1,0 +1,72 @@
+//! A portal: a statement with its values, or a cursor, and how far its rows have been sent.
+
+use std::sync::Arc;
+
+use super::Prepared;
+use crate::encode::pg_rows::PgType;
+use crate::protocols::pgwire::delivery::Delivery;
+use crate::protocols::pgwire::message::Formats;
+use crate::protocols::pgwire::watch::{Stop, Watch};
+use crate::protocols::pgwire::wire::Wire;
+
+/// How long a portal is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    Transaction,
+    /// A cursor WITH HOLD in a transaction: as long as the session, once that is committed.
+    Committed,
+    Session,
+}
+
+/// A statement with its values, or a cursor.
+pub struct Portal {
+    pub life: Life,
+    pub(super) prepared: Option<Arc<Prepared>>,
+    pub(super) params: Vec<engine::Value>,
+    /// Of the values as they came.
+    pub(super) bound_bytes: usize,
+    pub(super) formats: Formats,
+    /// What `Describe` said of its columns.
+    pub(super) told: Option<Vec<PgType>>,
+    pub(super) state: State,
+}
+
+pub(super) enum State {
+    Ready,
+    Running(Box<Delivery>),
+}
+
+impl Portal {
+    /// Of `DECLARE … CURSOR`: it runs already.
+    pub fn cursor(delivery: Delivery, life: Life) -> Self {
+        Self {
+            life,
+            prepared: None,
+            params: Vec::new(),
+            bound_bytes: 0,
+            formats: Formats::default(),
+            told: None,
+            state: State::Running(Box::new(delivery)),
+        }
+    }
+
+    pub(super) fn running(&self) -> Option<&Delivery> {
+        match &self.state {
+            State::Ready => None,
+            State::Running(delivery) => Some(delivery),
+        }
+    }
+
+    /// Bytes of the rows that wait in it.
+    pub fn held(&self) -> usize {
+        self.running().map_or(0, Delivery::held)
+    }
+
+    /// How many bytes it holds then; `others`: what the session's other portals hold.
+    pub async fn set_aside(&mut self, others: usize, wire: &mut Wire, watch: &mut Watch) -> Result<usize, Stop> {
+        match &mut self.state {
+            State::Ready => Ok(0),
+            State::Running(delivery) => delivery.set_aside(others, wire, watch).await,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Bound arrays: `= ANY($1)` and what else takes a list. One dimension, which is what the engine's lists are here.
+
+use bytes::Bytes;
+use engine::Value;
+
+use super::{from_binary, from_text};
+use crate::protocols::pgwire::failure::Failure;
+use crate::protocols::pgwire::message::Fields;
+
+/// Arrays with the type of their items.
+const ITEMS: [(u32, u32); 23] = [
+    (199, 114),
+    (1000, 16),
+    (1001, 17),
+    (1002, 25),
+    (1003, 19),
+    (1005, 21),
+    (1007, 23),
+    (1009, 25),
+    (1014, 1042),
+    (1015, 1043),
+    (1016, 20),
+    (1021, 700),
+    (1022, 701),
+    (1028, 26),
+    (1115, 1114),
+    (1182, 1082),
+    (1183, 1083),
+    (1185, 1184),
+    (1187, 1186),
+    (1231, 1700),
+    (2951, 2950),
+    (3807, 3802),
+    (2210, 20),
+];
+
+/// The type of an array's items, if the type is an array.
+pub fn item(oid: u32) -> Option<u32> {
+    ITEMS.iter().find(|(array, _)| *array == oid).map(|(_, item)| *item)
+}
+
+/// `{1,NULL,"a b"}`.
+pub fn text(item: u32, written: &str) -> Option<Value> {
+    let mut rest = written.trim().strip_prefix('{')?.strip_suffix('}')?.trim_start();
+    let mut items = Vec::new();
+    while !rest.is_empty() {
+        let (value, after) = if let Some(quoted) = rest.strip_prefix('"') {
+            let (inside, after) = unquoted(quoted)?;
+            (from_text(item, &inside)?, after.trim_start())
+        } else {
+            let end = rest.find(',').unwrap_or(rest.len());
+            let (bare, after) = rest.split_at_checked(end)?;
+            let bare = bare.trim_end();
+            if bare.is_empty() || bare.contains(['{', '}', '"', '\\']) {
+                return None;
+            }
+            let value = if bare.eq_ignore_ascii_case("null") { Value::Null } else { from_text(item, bare)? };
+            (value, after)
+        };
+        items.push(value);
+        rest = match after.strip_prefix(',') {
+            Some(more) => Some(more.trim_start()).filter(|more| !more.is_empty())?,
+            None if after.is_empty() => "",
+            None => return None,
+        };
+    }
+    Some(Value::List(items))
+}
+
+/// Up to the closing quote, and what follows it; a backslash takes the next character as it is.
+fn unquoted(text: &str) -> Option<(String, &str)> {
+    let mut inside = String::new();
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return text.get(at + 1..).map(|after| (inside, after)),
+            '\\' => inside.push(characters.next()?.1),
+            other => inside.push(other),
+        }
+    }
+    None
+}
+
+/// Dimensions, flags, type of the items, then length and lower bound, then each item behind its length.
+pub fn binary(item: u32, bytes: Bytes) -> Result<Option<Value>, Failure> {
+    let mut fields = Fields(bytes);
+    let (dimensions, _has_nulls, _item) = (fields.u32()?, fields.u32()?, fields.u32()?);
+    if dimensions == 0 {
+        return Ok(Some(Value::List(Vec::new())));
+    }
+    if dimensions != 1 {
+        return Ok(None);
+    }
+    let (count, _lower) = (fields.u32()?, fields.u32()?);
+    let mut items = Vec::new();
+    for _ in 0..count {
+        let value = match fields.value()? {
+            None => Some(Value::Null),
+            Some(bytes) => from_binary(item, bytes)?,
+        };
+        match value {
+            Some(value) => items.push(value),
+            None => return Ok(None),
+        }
+    }
+    fields.end()?;
+    Ok(Some(Value::List(items)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_written_array_is_its_items() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let cases = [
+            (23, "{}", vec![]),
+            (23, "{1, 2,NULL}", vec![Value::BigInt(1), Value::BigInt(2), Value::Null]),
+            (25, "{a,\"b c\",\"d\\\"e\",\"NULL\"}", vec![text("a"), text("b c"), text("d\"e"), text("NULL")]),
+        ];
+        for (item, written, items) in cases {
+            assert_eq!(super::text(item, written), Some(Value::List(items)), "{written}");
+        }
+        for written in ["1", "{1", "{1,}", "{,1}", "{{1}}", "{a}", "{1} x", "{\"1}"] {
+            assert_eq!(super::text(23, written), None, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_binary_array_is_its_items() {
+        let words = |words: &[u32]| Bytes::from(words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<_>>());
+        let read = |bytes| binary(23, bytes);
+        assert_eq!(read(words(&[0, 0, 23])), Ok(Some(Value::List(vec![]))));
+        let items = vec![Value::BigInt(7), Value::Null];
+        assert_eq!(read(words(&[1, 1, 23, 2, 1, 4, 7, u32::MAX])), Ok(Some(Value::List(items))));
+        assert_eq!(read(words(&[2, 0, 23, 1, 1, 1, 1, 4, 7])), Ok(None), "two dimensions");
+        assert!(read(words(&[1, 0, 23, 9, 1, 4, 7])).is_err(), "shorter than it says");
+    }
+}

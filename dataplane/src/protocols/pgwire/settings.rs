@@ -1,0 +1,338 @@
+//! The settings of a session: what `SET`, `SHOW`, `RESET` and the startup packet work on.
+//!
+//! None of them reaches the engine. A name is, in this order: a property of the caller's identity;
+//! a setting of PostgreSQL that drivers use; a setting that must not be touched; else a variable of
+//! the session.
+
+mod known;
+mod values;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono_tz::Tz;
+use contract::wire::TIMEOUT_MS_MAX;
+use contract::{Code, Heal};
+
+use super::failure::Failure;
+use super::identity::{Identity, Property};
+use known::Change::{Any, Never, OneOf, Only};
+use known::{HEAL, KNOWN, Known, SERIALIZABLE, SNAPSHOT, find, shows_default};
+use values::{Literal, Put, Values};
+
+pub use known::REPORTED;
+
+const VALUE_BYTES_MAX: usize = 8 << 10;
+const NAME_BYTES_MAX: usize = 256;
+
+/// The form of a value in `SET name = value`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    Number,
+    /// Without quotes.
+    Word,
+    Text,
+}
+
+/// How long a value holds that was set in a transaction which is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    Session,
+    /// `LOCAL`: until its end.
+    Transaction,
+}
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    now: Arc<Values>,
+    transaction: Option<Around>,
+    /// What `RESET ALL` goes back to.
+    at_login: Arc<Values>,
+    /// The variables, as a statement takes them.
+    put_in: Arc<sql::Variables>,
+    /// More isolation was asked for than there is, and that was not told yet.
+    took_less: bool,
+    user: String,
+    zone: Tz,
+    timeout: Option<Duration>,
+}
+
+/// The settings before a transaction, and those after it if it is committed.
+#[derive(Debug, Clone)]
+struct Around {
+    before: Arc<Values>,
+    after: Arc<Values>,
+}
+
+/// The settings at one moment of a transaction.
+#[derive(Debug, Clone)]
+pub struct Mark {
+    now: Arc<Values>,
+    after: Arc<Values>,
+}
+
+impl Settings {
+    pub fn new(user: &str) -> Self {
+        Self {
+            now: Arc::default(),
+            transaction: None,
+            at_login: Arc::default(),
+            put_in: Arc::default(),
+            took_less: false,
+            user: user.to_owned(),
+            zone: Tz::UTC,
+            timeout: None,
+        }
+    }
+
+    /// The settings so far are the session's own: what `RESET` restores.
+    pub fn logged_in(mut self) -> Self {
+        self.at_login = Arc::clone(&self.now);
+        self
+    }
+
+    /// A transaction begins, if there is none: what is set from now on ends with it, unless it is committed.
+    pub fn begin(&mut self) {
+        let around = || Around { before: Arc::clone(&self.now), after: Arc::clone(&self.now) };
+        self.transaction.get_or_insert_with(around);
+    }
+
+    /// It ends, if there is one.
+    pub fn end(&mut self, is_committed: bool) {
+        if let Some(Around { before, after }) = self.transaction.take() {
+            self.become_those(if is_committed { after } else { before });
+        }
+    }
+
+    /// As they are: for a savepoint.
+    pub fn mark(&self) -> Mark {
+        let now = Arc::clone(&self.now);
+        let after = self.transaction.as_ref().map_or(&self.now, |around| &around.after);
+        Mark { after: Arc::clone(after), now }
+    }
+
+    /// As they were.
+    pub fn go_back(&mut self, mark: Mark) {
+        if let Some(around) = &mut self.transaction {
+            around.after = mark.after;
+        }
+        self.become_those(mark.now);
+    }
+
+    /// Those that a client keeps track of, and that are others now.
+    pub fn reported_since(&self, mark: &Mark) -> Vec<&'static str> {
+        if Arc::ptr_eq(&self.now, &mark.now) {
+            return Vec::new();
+        }
+        let is_another = |name: &&str| find(name).is_some_and(|known| self.now.of(known) != mark.now.of(known));
+        REPORTED.iter().copied().filter(is_another).collect()
+    }
+
+    /// Whether more isolation was asked for than there is, since this was asked.
+    pub fn took_less(&mut self) -> bool {
+        std::mem::take(&mut self.took_less)
+    }
+
+    /// `SERIALIZABLE` was asked for.
+    pub fn take_less(&mut self) {
+        self.took_less = true;
+    }
+
+    /// `SET name = value`, or `SET name = DEFAULT`.
+    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), Failure> {
+        self.assign(name, value, Written::Text, Reach::Session)
+    }
+
+    /// The same of a value that the client wrote in some form, which a variable keeps.
+    pub fn assign(&mut self, name: &str, value: Option<&str>, written: Written, reach: Reach) -> Result<(), Failure> {
+        if name.len() > NAME_BYTES_MAX || value.is_some_and(|value| value.len() > VALUE_BYTES_MAX) {
+            let name: String = name.chars().take(NAME_BYTES_MAX).collect();
+            return Err(Failure::new(Code::InvalidParams, format!("the name or the value of {name} is too long")));
+        }
+        let put = self.put(name, value, written)?;
+        let now = self.now.with(&put)?;
+        if reach == Reach::Session && !put.is_of_transaction() {
+            if let Some(around) = &mut self.transaction {
+                let is_one = Arc::ptr_eq(&around.after, &self.now);
+                around.after = if is_one { Arc::clone(&now) } else { around.after.with(&put)? };
+            }
+        } else if self.transaction.is_none() {
+            return Ok(()); // it has ended
+        }
+        self.become_those(now);
+        Ok(())
+    }
+
+    /// What the change is, if it is one that may be made.
+    fn put(&mut self, name: &str, value: Option<&str>, written: Written) -> Result<Put, Failure> {
+        if let Some(property) = Property::of(name) {
+            return Ok(Put::Identity(property, value.unwrap_or_default().to_owned()));
+        }
+        let lower = name.to_lowercase();
+        let Some(known) = find(&lower) else {
+            if sql::functions::settings::is_one(&lower) || matches!(&*lower, "role" | "session authorization") {
+                return Err(Failure::new(Code::Forbidden, format!("setting {lower} cannot be changed")));
+            }
+            let literal = value.map(|text| Arc::new(Literal { text: text.to_owned(), written }));
+            return Ok(Put::Variable(lower.into(), literal));
+        };
+        let value = value.or_else(|| self.at_login.set(known)).unwrap_or(known.default).to_owned();
+        let value = if matches!(known.change, OneOf(_)) { word(&value) } else { value };
+        self.check(known, &value)?;
+        match known.name {
+            "TimeZone" => {
+                zone(&value)?;
+            }
+            "statement_timeout" => {
+                timeout(&value)?;
+            }
+            _ => {}
+        }
+        let is_more = known.name.ends_with("isolation") && word(&value) == SERIALIZABLE;
+        self.took_less |= is_more;
+        let kept = match known {
+            _ if is_more => SNAPSHOT,
+            known if shows_default(known) => known.default,
+            _ => &value,
+        };
+        Ok(Put::Known(known, Arc::from(kept)))
+    }
+
+    fn check(&self, known: &Known, value: &str) -> Result<(), Failure> {
+        let refused = |message: String| Err(Failure::new(Code::InvalidParams, message));
+        match known.change {
+            Any => Ok(()),
+            Never if self.get(known.name).as_deref() == Some(value) => Ok(()),
+            Never if known.name == "session_authorization" => {
+                Err(Failure::new(Code::Forbidden, "the session's user cannot be changed"))
+            }
+            Never => refused(format!("parameter {} cannot be changed", known.name)).map_err(|f| f.with_state("55P02")),
+            OneOf(words) if words.contains(&value) => Ok(()),
+            OneOf(words) => refused(format!("{} is one of {}", known.name, words.join(", "))),
+            Only(starts) => {
+                let value = word(value);
+                let fits = starts.iter().any(|start| value.starts_with(start));
+                if fits { Ok(()) } else { refused(format!("{} cannot be set to {value:?} here", known.name)) }
+            }
+        }
+    }
+
+    /// `RESET ALL`: everything as it was at login, the identity too.
+    pub fn reset_all(&mut self) {
+        if let Some(around) = &mut self.transaction {
+            around.after = Arc::clone(&self.at_login);
+        }
+        self.become_those(Arc::new(self.at_login.with_transaction_of(&self.now)));
+    }
+
+    fn become_those(&mut self, now: Arc<Values>) {
+        let before = std::mem::replace(&mut self.now, now);
+        if Arc::ptr_eq(&before, &self.now) {
+            return;
+        }
+        if !before.has_variables_of(&self.now) {
+            self.put_in = Arc::new(self.now.put_in());
+        }
+        // both are read before they are kept
+        self.zone = zone(&self.get("timezone").unwrap_or_default()).unwrap_or(Tz::UTC);
+        self.timeout = timeout(&self.get("statement_timeout").unwrap_or_default()).unwrap_or(None);
+    }
+
+    /// The value that `SHOW name` shows.
+    pub fn get(&self, name: &str) -> Option<String> {
+        let lower = name.to_lowercase();
+        match find(&lower) {
+            Some(known) if known.name == "session_authorization" => Some(self.user.clone()),
+            Some(known) => Some(self.now.of(known).to_owned()),
+            None => self.now.variable(&lower).map(str::to_owned),
+        }
+    }
+
+    /// What the session has declared.
+    pub fn identity(&self) -> &Identity {
+        &self.now.identity
+    }
+
+    /// Every setting that `SHOW ALL` shows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        KNOWN.iter().map(|known| known.name)
+    }
+
+    /// The name of a setting as it is shown, whatever case it was asked in.
+    pub fn shown_name(name: &str) -> String {
+        find(&name.to_lowercase()).map_or_else(|| name.to_owned(), |known| known.name.to_owned())
+    }
+
+    pub fn zone(&self) -> Tz {
+        self.zone
+    }
+
+    /// What `$name` stands for.
+    pub fn variables(&self) -> Arc<sql::Variables> {
+        Arc::clone(&self.put_in)
+    }
+
+    /// `statement_timeout`, unless it is 0.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// How far statements may be healed, where that is less than the environment permits.
+    pub fn heal(&self) -> Option<Heal> {
+        self.now.set(find(HEAL)?)?.parse().ok()
+    }
+
+    /// The value that holds of a setting: of `heal`, what the environment permits of it.
+    pub fn holding(&self, name: &str, permitted: Option<Heal>) -> Option<String> {
+        match permitted {
+            Some(permitted) if name.eq_ignore_ascii_case(HEAL) => Some(permitted.asked(self.heal()).to_string()),
+            _ => self.get(name),
+        }
+    }
+
+    /// Where unqualified tables are looked for: the first of `search_path` that names a schema.
+    pub fn schema(&self) -> String {
+        let path = self.get("search_path").unwrap_or_default();
+        let mut names = path.split(',').map(|name| name.trim().trim_matches(['"', '\'']));
+        let first = names.find(|name| !name.is_empty() && !matches!(*name, "$user" | "pg_catalog" | "public"));
+        first.unwrap_or("main").to_owned()
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        let value = self.get("transaction_read_only");
+        value.is_some_and(|value| matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1"))
+    }
+}
+
+/// A word as it is compared: quotes and case say nothing.
+fn word(value: &str) -> String {
+    value.trim_matches(['\'', '"', ' ']).to_lowercase()
+}
+
+fn zone(name: &str) -> Result<Tz, Failure> {
+    let name = name.trim_matches(['\'', '"']);
+    let mut known = chrono_tz::TZ_VARIANTS.iter();
+    let found = known.find(|zone| zone.name().eq_ignore_ascii_case(name)).copied();
+    found.ok_or_else(|| Failure::new(Code::InvalidParams, format!("time zone {name:?} is not known")))
+}
+
+/// Milliseconds, or a number with a unit.
+fn timeout(text: &str) -> Result<Option<Duration>, Failure> {
+    let text = text.trim().trim_matches('\'').trim();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(end).unwrap_or((text, ""));
+    let factor = match unit.trim() {
+        "" | "ms" => 1,
+        "s" => 1_000,
+        "min" => 60_000,
+        _ => 0,
+    };
+    let millis = number.parse::<u64>().ok().filter(|_| factor > 0).and_then(|number| number.checked_mul(factor));
+    let millis = millis.filter(|millis| *millis <= TIMEOUT_MS_MAX).ok_or_else(|| {
+        Failure::new(Code::InvalidParams, format!("statement_timeout is 0 to {TIMEOUT_MS_MAX} milliseconds"))
+    })?;
+    Ok((millis > 0).then(|| Duration::from_millis(millis)))
+}
+
+#[cfg(test)]
+mod tests;

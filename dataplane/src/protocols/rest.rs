@@ -1,0 +1,275 @@
+//! The internal REST door (8090): for the control plane alone. The same routes are served on 5439 to callers who
+//! come themselves (`own_routes`).
+//!
+//! The control plane has authenticated the caller and says who it is in `X-Sluice-Caller`, never
+//! the credential; that header counts only under the control plane's own certificate, and the caller
+//! is looked up again in our snapshot. Errors are body 2; the control plane renders them as its own.
+
+mod binding;
+mod body;
+mod explain;
+mod tool;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use bytes::Bytes;
+use connections::Limits;
+use contract::policy::abac::Origin;
+use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX};
+use contract::{Code, EnvId, Heal, QueryId, RequestId};
+use rustls::ServerConfig;
+use telemetry::Place;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::http::{self, BODY_BYTES_MAX, Peer, Security};
+use super::{credential, keyed};
+use crate::agents::branches::schema_on;
+use crate::agents::memory::Memories;
+use crate::agents::reasoning::Thoughts;
+use crate::governance::sessions::{announced, is_known};
+use crate::pipeline::Once;
+use crate::shutdown::Ending;
+use crate::{Ask, Bounds, Declared, Error, Names, Pipeline, Sessions};
+
+/// The door's own state.
+#[derive(Debug, Clone)]
+pub struct Door {
+    pub env_id: EnvId,
+    pub pipeline: Arc<Pipeline>,
+    pub memories: Memories,
+    pub thoughts: Thoughts,
+    pub ending: Ending,
+    pub limits: Limits,
+}
+
+/// Serves until everything is closed.
+pub async fn serve(listener: TcpListener, tls: watch::Receiver<Arc<ServerConfig>>, door: Door) {
+    let refusing = Router::new().fallback(shutting_down).with_state(door.clone());
+    let (ending, limits) = (door.ending.clone(), door.limits);
+    http::serve(listener, Security::ControlPlane(tls), limits, routes(door), refusing, ending).await;
+}
+
+/// What the door serves; a path that is not here is 404.
+pub fn routes(door: Door) -> Router {
+    Router::new()
+        .route("/v1/environments/{env_id}/query", post(query))
+        .route("/v1/environments/{env_id}/query/arrow", post(query_arrow))
+        .route("/v1/environments/{env_id}/transpile", post(explain::transpile))
+        .route("/v1/environments/{env_id}/policies/test", post(explain::test))
+        .route("/v1/environments/{env_id}/policies/bind", post(binding::bind))
+        .route("/v1/environments/{env_id}/tools/{name}", post(tool::call))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .with_state(door)
+}
+
+/// Whether the connection keeps a credential secret; an extension of every request of a caller who comes alone.
+#[derive(Debug, Clone, Copy)]
+pub struct MayAsk(pub bool);
+
+/// The same routes for callers who come themselves, each request with its own credential. It answers with body 2
+/// too; a caller that somebody else names counts for nothing here.
+pub fn own_routes(door: Door, sessions: Sessions) -> Router {
+    Router::new()
+        .route("/v1/environments/{env_id}/query", post(own_query))
+        .route("/v1/environments/{env_id}/query/arrow", post(own_query_arrow))
+        .with_state((door, sessions))
+}
+
+type Own = State<(Door, Sessions)>;
+
+async fn own_query(own: Own, env_id: Path<EnvId>, request: Request) -> Response {
+    own_answer(own, env_id, request, None).await
+}
+
+async fn own_query_arrow(own: Own, env_id: Path<EnvId>, request: Request) -> Response {
+    own_answer(own, env_id, request, Some(body::Shape::ArrowBase64)).await
+}
+
+async fn own_answer(
+    State((door, sessions)): Own,
+    Path(env_id): Path<EnvId>,
+    request: Request,
+    shape: Option<body::Shape>,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let asked = async {
+        let caller = own_caller(&sessions, &parts).await?;
+        Ok((caller, http::whole(body).await?))
+    };
+    let (caller, body) = match asked.await {
+        Ok((caller, body)) => (Ok(caller), body),
+        Err(error) => (Err(error), Bytes::new()),
+    };
+    answer(door, caller, env_id, parts.headers, body, shape).await
+}
+
+async fn own_caller(sessions: &Sessions, parts: &Parts) -> Result<Forwarded, Error> {
+    let peer = parts.extensions.get::<Peer>().map(|peer| peer.0);
+    if !parts.extensions.get::<MayAsk>().is_some_and(|may| may.0) {
+        return Err(Error::Caller(Code::MissingAuth));
+    }
+    let admitted = sessions.admit_shown(credential::shown(&parts.headers)?, peer).await?;
+    Ok(Forwarded::of(admitted.who, peer))
+}
+
+/// The caller that the control plane names.
+fn forwarded(headers: &HeaderMap) -> Result<Forwarded, Error> {
+    let forwarded = headers.get(wire::header::CALLER).ok_or(Error::Caller(Code::MissingAuth))?;
+    serde_json::from_slice(forwarded.as_bytes())
+        .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })
+}
+
+async fn query(State(door): State<Door>, Path(env_id): Path<EnvId>, headers: HeaderMap, body: Bytes) -> Response {
+    let caller = forwarded(&headers);
+    answer(door, caller, env_id, headers, body, None).await
+}
+
+async fn query_arrow(State(door): State<Door>, Path(env_id): Path<EnvId>, headers: HeaderMap, body: Bytes) -> Response {
+    let caller = forwarded(&headers);
+    answer(door, caller, env_id, headers, body, Some(body::Shape::ArrowBase64)).await
+}
+
+async fn shutting_down(State(door): State<Door>, headers: HeaderMap) -> Response {
+    refusal(&Error::ShuttingDown, &request_id(&door, &headers), door.pipeline.clock.now())
+}
+
+async fn answer(
+    door: Door,
+    caller: Result<Forwarded, Error>,
+    env_id: EnvId,
+    headers: HeaderMap,
+    body: Bytes,
+    shape: Option<body::Shape>,
+) -> Response {
+    let serving = door.ending.serving(); // until the last byte
+    let request_id = request_id(&door, &headers);
+    let asked = caller.and_then(|caller| {
+        let (ask, once, shape) = asked(&door, &env_id, caller, (&headers, &body), shape, &request_id)?;
+        Ok((Ask { place: Place::of_headers(&headers), ..ask }, once, shape))
+    });
+    let sent = match asked {
+        Ok((ask, once, shape)) => {
+            // The control plane has authenticated them; whether we know them yet is a matter of moments.
+            let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &ask.who)).await;
+            let give_up = ask.cancel.clone().drop_guard();
+            let ran = door.pipeline.run_once(ask, once).await;
+            give_up.disarm();
+            match ran {
+                Ok(answer) => body::response(answer, shape, serving).await,
+                Err(error) => Err(error),
+            }
+        }
+        Err(error) => Err(error),
+    };
+    let mut response = sent.unwrap_or_else(|error| refusal(&error, &request_id, door.pipeline.clock.now()));
+    if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
+        response.headers_mut().insert(wire::header::REQUEST_ID, value);
+    }
+    response
+}
+
+fn request_id(door: &Door, headers: &HeaderMap) -> RequestId {
+    let given = headers.get(wire::header::REQUEST_ID).and_then(|value| value.to_str().ok());
+    given
+        .and_then(RequestId::accepted)
+        .unwrap_or_else(|| RequestId::minted(door.pipeline.clock.now(), &door.pipeline.entropy))
+}
+
+fn asked(
+    door: &Door,
+    env_id: &EnvId,
+    forwarded: Forwarded,
+    (headers, body): (&HeaderMap, &[u8]),
+    shape: Option<body::Shape>,
+    request_id: &RequestId,
+) -> Result<(Ask, Option<Once>, body::Shape), Error> {
+    if *env_id != door.env_id {
+        return Err(Error::OtherEnvironment);
+    }
+    let unreadable = |error: serde_json::Error| Error::InvalidParams {
+        field: "body",
+        message: format!("the body cannot be read: {error}"),
+    };
+    let body: QueryBody = serde_json::from_slice(body).map_err(unreadable)?;
+    let path = if shape.is_some() { "query/arrow" } else { "query" };
+    // a body means the same however it was written
+    let once = keyed::once(path, headers, &serde_json::to_vec(&body).map_err(unreadable)?)?;
+    if body.numbers.is_some() && (shape.is_some() || body.format != Format::Json) {
+        let message = "numbers goes with format json: CSV and Arrow have every digit".to_owned();
+        return Err(Error::InvalidParams { field: "numbers", message });
+    }
+    let shape = shape.unwrap_or(match body.format {
+        Format::Json => body::Shape::Json(body.numbers.unwrap_or_default()),
+        Format::Csv => body::Shape::Csv,
+        Format::Arrow => body::Shape::Arrow,
+    });
+    if shape.is_arrow() && !door.pipeline.rules()?.organization.tier.has_arrow() {
+        return Err(Error::TierLimit);
+    }
+    if body.timeout_ms.is_some_and(|timeout_ms| !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms)) {
+        let message = format!("timeout_ms is from 1 to {TIMEOUT_MS_MAX}");
+        return Err(Error::InvalidParams { field: "timeout_ms", message });
+    }
+    let agent = Declared::told(("agent_id", body.agent_id), ("agent_framework", body.agent_framework))?;
+    let mut names = Names::default();
+    if let Some(branch_id) = &body.branch_id {
+        names.schema = schema_on(branch_id)?;
+    }
+    let ask = Ask {
+        query_id: QueryId::fresh(door.pipeline.clock.now(), &door.pipeline.entropy),
+        request_id: request_id.clone(),
+        sql: body.sql,
+        params: Vec::new(),
+        who: forwarded.who,
+        peer: forwarded.peer,
+        origin: origin(forwarded.origin, shape),
+        by_dashboard: forwarded.by_dashboard,
+        agent,
+        timeout: body.timeout_ms.map(Duration::from_millis),
+        cancel: door.ending.closed.child_token(),
+        transaction: None,
+        names,
+        bounds: Bounds {
+            heal: heal(forwarded.origin, body.heal),
+            reads_only: forwarded.by_dashboard,
+            ..Bounds::default()
+        },
+        place: Place::default(),
+    };
+    Ok((ask.as_session(), once, shape))
+}
+
+/// The dashboard reads no Arrow: with its cookies one still asks for Arrow at that door.
+fn origin(forwarded: Option<Origin>, shape: body::Shape) -> Origin {
+    match forwarded {
+        Some(Origin::Shadow) => Origin::Shadow,
+        _ if shape.is_arrow() => Origin::Arrow,
+        other => other.unwrap_or(Origin::Rest),
+    }
+}
+
+/// What is replayed to be compared must run as it was written, or fail.
+fn heal(forwarded: Option<Origin>, wanted: Option<Heal>) -> Option<Heal> {
+    if forwarded == Some(Origin::Shadow) { Some(Heal::Off) } else { wanted }
+}
+
+/// Body 2.
+fn refusal(error: &Error, request_id: &RequestId, now: contract::Timestamp) -> Response {
+    let problem = error.problem();
+    let status = StatusCode::from_u16(problem.code.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = problem.machine(request_id, now).to_string();
+    let mut response = (status, [(header::CONTENT_TYPE, "application/json")], Body::from(body)).into_response();
+    if let Some(seconds) = problem.retry_after_s {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}

@@ -1,0 +1,102 @@
+//! What becomes of a statement, for the endpoints of the control plane that ask it.
+
+use std::future::Future;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use contract::explain::{TestBody, TranspileBody};
+use contract::policy::abac::Origin;
+use contract::{EnvId, QueryId, Scope, wire};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use telemetry::Place;
+
+use super::{Door, forwarded};
+use crate::governance::sessions::{announced, is_known};
+use crate::{Ask, Bounds, Declared, Error, Names};
+
+pub(super) async fn transpile(
+    State(door): State<Door>,
+    Path(env_id): Path<EnvId>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    told(&door, &env_id, &headers, &body, async |ask, body: TranspileBody| {
+        let agent = Declared::told(("agent_id", body.agent_id), ("agent_framework", body.agent_framework))?;
+        let bounds = Bounds { scope: Some(Scope::QueryRead), ..Bounds::default() };
+        door.pipeline.transpiled(Ask { sql: body.sql, agent, bounds, ..ask }.as_session()).await
+    })
+    .await
+}
+
+pub(super) async fn test(
+    State(door): State<Door>,
+    Path(env_id): Path<EnvId>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    told(&door, &env_id, &headers, &body, async |ask, body: TestBody| {
+        let supposed = (body.run_as.agent_id.clone(), body.run_as.framework.clone());
+        Declared::told(("as.agent_id", supposed.0), ("as.framework", supposed.1))?;
+        let bounds = Bounds { scope: Some(Scope::PolicyRead), ..Bounds::default() };
+        door.pipeline.tested(Ask { sql: body.sql, bounds, ..ask }.as_session(), body.run_as).await
+    })
+    .await
+}
+
+/// Reads the question, has it answered for the caller that the control plane names, and writes the answer.
+async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Error>>>(
+    door: &Door,
+    env_id: &EnvId,
+    headers: &HeaderMap,
+    body: &[u8],
+    answer: impl FnOnce(Ask, Q) -> F,
+) -> Response {
+    let _serving = door.ending.serving(); // until it is answered
+    let request_id = super::request_id(door, headers);
+    let answered = async {
+        if *env_id != door.env_id {
+            return Err(Error::OtherEnvironment);
+        }
+        let caller = forwarded(headers)?;
+        let question = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
+            field: "body",
+            message: format!("the body cannot be read: {error}"),
+        })?;
+        // The control plane has authenticated them; whether we know them yet is a matter of moments.
+        let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &caller.who)).await;
+        let (clock, entropy) = (&door.pipeline.clock, &door.pipeline.entropy);
+        let ask = Ask {
+            query_id: QueryId::fresh(clock.now(), entropy),
+            request_id: request_id.clone(),
+            sql: String::new(),
+            params: Vec::new(),
+            who: caller.who,
+            peer: caller.peer,
+            origin: caller.origin.unwrap_or(Origin::Rest),
+            by_dashboard: false, // nothing of it is run
+            agent: Declared::default(),
+            timeout: None,
+            cancel: door.ending.closed.child_token(),
+            transaction: None,
+            names: Names::default(),
+            bounds: Bounds::default(),
+            place: Place::of_headers(headers),
+        };
+        let give_up = ask.cancel.clone().drop_guard();
+        let answered = answer(ask, question).await?;
+        give_up.disarm();
+        serde_json::to_vec(&answered).map_err(|error| Error::Unverified { why: error.to_string() })
+    };
+    let mut response = match answered.await {
+        Ok(json) => ([(header::CONTENT_TYPE, "application/json")], Body::from(json)).into_response(),
+        Err(error) => super::refusal(&error, &request_id, door.pipeline.clock.now()),
+    };
+    if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
+        response.headers_mut().insert(wire::header::REQUEST_ID, value);
+    }
+    response
+}

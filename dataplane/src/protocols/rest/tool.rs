@@ -1,0 +1,89 @@
+//! One call of a tool, for the REST surfaces that the control plane makes of it: the same row of the
+//! same table that `/mcp` calls, for a caller whom the control plane has authenticated.
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use contract::policy::abac::Origin;
+use contract::{Code, EnvId, RequestId, wire};
+use rmcp::model::JsonObject;
+use serde::Deserialize;
+use telemetry::Place;
+
+use super::{Door, forwarded};
+use crate::agents::tool_caller::Guest;
+use crate::agents::tools::{self, Budget, Call, Told};
+use crate::governance::sessions::{announced, is_known};
+use crate::{Declared, Error};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    agent_id: Option<String>,
+    #[serde(default)]
+    arguments: JsonObject,
+}
+
+pub(super) async fn call(
+    State(door): State<Door>,
+    Path((env_id, name)): Path<(EnvId, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let _serving = door.ending.serving(); // until it is answered
+    let request_id = super::request_id(&door, &headers);
+    let mut response = match called(&door, &env_id, &name, &headers, &body, &request_id).await {
+        Ok(told) => {
+            let json = [(header::CONTENT_TYPE, "application/json")];
+            (json, Body::from(told.structured.to_string())).into_response()
+        }
+        Err(error) => super::refusal(&error, &request_id, door.pipeline.clock.now()),
+    };
+    if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
+        response.headers_mut().insert(wire::header::REQUEST_ID, value);
+    }
+    response
+}
+
+async fn called(
+    door: &Door,
+    env_id: &EnvId,
+    name: &str,
+    headers: &HeaderMap,
+    body: &[u8],
+    request_id: &RequestId,
+) -> Result<Told, Error> {
+    if *env_id != door.env_id {
+        return Err(Error::OtherEnvironment);
+    }
+    let forwarded = forwarded(headers)?;
+    let row = tools::by_name(name).ok_or(Error::Caller(Code::NotFound))?;
+    let input: Input = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
+        field: "body",
+        message: format!("the body cannot be read: {error}"),
+    })?;
+    let agent = Declared::told(("agent_id", input.agent_id), ("agent_framework", None))?;
+    // The control plane has authenticated them; whether we know them yet is a matter of moments.
+    let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &forwarded.who)).await;
+    let call = Call {
+        pipeline: door.pipeline.clone(),
+        memories: door.memories.clone(),
+        thoughts: door.thoughts.clone(),
+        guest: Guest {
+            who: forwarded.who,
+            peer: forwarded.peer,
+            agent,
+            origin: forwarded.origin.unwrap_or(Origin::Rest),
+            by_dashboard: forwarded.by_dashboard,
+            request_id: request_id.clone(),
+            place: Place::of_headers(headers),
+        },
+        scope: row.scope,
+        budget: Budget::NONE,
+        cancel: door.ending.closed.child_token(),
+    };
+    let _give_up = call.cancel.clone().drop_guard();
+    row.run(call, input.arguments).await
+}

@@ -1,0 +1,6 @@
+//! A request on its way: what is asked, by whom, what becomes of it, and what is answered.
+
+pub mod answer;
+pub mod ask;
+pub(crate) mod detached;
+pub mod trail;

@@ -1,0 +1,193 @@
+//! What happened to one query, stage by stage: for the log, never for logic.
+
+use std::future::Future;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use contract::policy::abac::Operation;
+use contract::report::{AbacEvaluation, Agent, MicroCredits, Verdict};
+use contract::{Caller, GrantId};
+
+use crate::pipeline::AsOf;
+use crate::request::answer::Healed;
+
+/// The stages of the specification, in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    Semaphore,
+    TableExtraction,
+    PolicyCheck,
+    CostEstimate,
+    QuotaCheck,
+    RowFilter,
+    VectorEmbed,
+    Transpile,
+    SnapshotPin,
+    Execute,
+    DirtyTracking,
+    AiHeal,
+    ColumnMask,
+    Meter,
+    Audit,
+}
+
+impl Stage {
+    /// "1 semaphore, 2 table extraction, 3 policy check, 4 cost estimate, 5 quota check, 6 row
+    /// filter, 7 vector embed, 8 transpile, 9 snapshot pin, 10 execute, 11 dirty tracking and
+    /// write-ahead log, 12 AI heal, 13 column mask, 14 meter, 15 audit."
+    pub const ALL: [Self; 15] = [
+        Self::Semaphore,
+        Self::TableExtraction,
+        Self::PolicyCheck,
+        Self::CostEstimate,
+        Self::QuotaCheck,
+        Self::RowFilter,
+        Self::VectorEmbed,
+        Self::Transpile,
+        Self::SnapshotPin,
+        Self::Execute,
+        Self::DirtyTracking,
+        Self::AiHeal,
+        Self::ColumnMask,
+        Self::Meter,
+        Self::Audit,
+    ];
+
+    /// Its name in metrics, spans and the audit entry.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Semaphore => "semaphore",
+            Self::TableExtraction => "table_extraction",
+            Self::PolicyCheck => "policy_check",
+            Self::CostEstimate => "cost_estimate",
+            Self::QuotaCheck => "quota_check",
+            Self::RowFilter => "row_filter",
+            Self::VectorEmbed => "vector_embed",
+            Self::Transpile => "transpile",
+            Self::SnapshotPin => "snapshot_pin",
+            Self::Execute => "execute",
+            Self::DirtyTracking => "dirty_tracking",
+            Self::AiHeal => "ai_heal",
+            Self::ColumnMask => "column_mask",
+            Self::Meter => "meter",
+            Self::Audit => "audit",
+        }
+    }
+}
+
+/// What the stages found out, for the audit entry.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    pub caller: Option<Caller>,
+    /// The agent behind the query, whether it was declared or the key is bound to it.
+    pub agent: Option<Agent>,
+    /// The grant that the agent's statement runs under.
+    pub grant_id: Option<GrantId>,
+    /// The statement with every literal as `?`.
+    pub redacted: Option<String>,
+    pub operation: Option<Operation>,
+    pub tables: Vec<String>,
+    pub transpiled: Option<String>,
+    pub with_rls: Option<String>,
+    pub columns_masked: Vec<String>,
+    pub verdicts: Vec<Verdict>,
+    pub abac: Option<AbacEvaluation>,
+    pub governance_version: u64,
+    pub snapshot: Option<String>,
+    pub estimate: MicroCredits,
+    /// Credits of the statement itself, before its rows.
+    pub base: MicroCredits,
+    /// The answer was kept from before.
+    pub cache_hit: bool,
+    /// What ran in place of the text that was asked.
+    pub healed: Option<Healed>,
+    /// What decided the rows of an answer that is given a part at a time.
+    pub as_of: Option<AsOf>,
+}
+
+/// The stages walked with their times, and the facts they left.
+#[derive(Debug)]
+pub struct Trail {
+    walked: Mutex<Vec<(Stage, Instant, Duration)>>,
+    facts: Mutex<Facts>,
+}
+
+impl Trail {
+    pub fn new() -> Self {
+        Self { walked: Mutex::new(Vec::with_capacity(Stage::ALL.len())), facts: Mutex::default() }
+    }
+
+    /// Walks one stage.
+    pub async fn at<T>(&self, stage: Stage, work: impl Future<Output = T>) -> T {
+        let began = Instant::now();
+        let out = work.await;
+        self.ended(stage, began);
+        out
+    }
+
+    /// Walks a stage that waits for nothing.
+    pub fn now<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        let out = work();
+        self.ended(stage, began);
+        out
+    }
+
+    fn ended(&self, stage: Stage, began: Instant) {
+        self.walked.lock().unwrap_or_else(PoisonError::into_inner).push((stage, began, began.elapsed()));
+    }
+
+    pub fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Name and milliseconds of each stage, in the order walked.
+    pub fn stages(&self) -> Vec<(String, f64)> {
+        let walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
+        walked.iter().map(|(stage, _, took)| (stage.as_str().to_owned(), millis(*took))).collect()
+    }
+
+    /// Each stage in the order walked, when it began and how long it took.
+    pub fn times(&self) -> Vec<(Stage, Instant, Duration)> {
+        self.walked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Milliseconds spent in one stage, all visits together.
+    pub fn spent_ms(&self, stage: Stage) -> f64 {
+        let walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
+        walked.iter().filter(|(walked, ..)| *walked == stage).map(|(.., took)| millis(*took)).sum()
+    }
+}
+
+impl Default for Trail {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Milliseconds, to the microsecond.
+pub fn millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stages_are_those_of_the_specification() {
+        let specified = "semaphore table_extraction policy_check cost_estimate quota_check row_filter vector_embed \
+            transpile snapshot_pin execute dirty_tracking ai_heal column_mask meter audit";
+        let ours: Vec<_> = Stage::ALL.iter().map(|stage| stage.as_str()).collect();
+        assert_eq!(ours, specified.split_whitespace().collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn a_trail_remembers_what_was_walked_in_order() {
+        let trail = Trail::new();
+        trail.at(Stage::Semaphore, async {}).await;
+        trail.now(Stage::PolicyCheck, || ());
+        let names: Vec<_> = trail.stages().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["semaphore", "policy_check"]);
+    }
+}

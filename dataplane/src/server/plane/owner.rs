@@ -1,0 +1,120 @@
+//! Opens what the state folder holds, once the folder is ours, and keeps it going.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use contract::{Entropy, SharedClock};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::engines::Engines;
+use crate::governance::disk::Disk;
+use crate::governance::follow::Follower;
+use crate::governance::link::Link;
+use crate::governance::report::Log;
+use crate::governance::{ship, stored};
+use crate::pipeline::{Books, House, Purse, Storage, Tally};
+use crate::server::folder_lock::Claim;
+use crate::shutdown::Ending;
+
+pub(super) struct Owner {
+    pub claim: Arc<Claim>,
+    pub folder: Folder,
+    pub house: watch::Sender<House>,
+    pub engines: Engines,
+    pub ending: Ending,
+    /// Set when the folder cannot be opened.
+    pub failed: CancellationToken,
+    /// What works on the folder; let go before the folder is.
+    pub keeping: TaskTracker,
+    pub closing: CancellationToken,
+    /// A successor waits: it ships what is left of the log.
+    pub handed_over: CancellationToken,
+}
+
+/// How the folder is opened.
+#[derive(Clone)]
+pub(super) struct Folder {
+    pub state: PathBuf,
+    /// Where the engine keeps the environment's data.
+    pub data: PathBuf,
+    pub follower: Arc<Follower>,
+    pub link: Link,
+    pub clock: SharedClock,
+    pub entropy: Entropy,
+}
+
+impl Folder {
+    /// For its owner alone. Blocking.
+    pub fn open(&self) -> io::Result<Arc<Books>> {
+        self.follower.settle(Disk::new(&self.state));
+        let log = Arc::new(Log::open(&self.state.join("report"), &self.clock, &self.entropy)?);
+        let purse = Purse::new(Some((self.link.clone(), log.id().to_owned())));
+        let tally = Tally::open(&self.state)?;
+        Ok(Arc::new(Books { log, purse, tally, storage: Storage::default() }))
+    }
+}
+
+impl Owner {
+    /// Takes over, unless the books are open already, and keeps an engine until everything is closed.
+    pub async fn run(self, books: Option<Arc<Books>>) {
+        let books = match books {
+            Some(books) => books,
+            None => match self.take_over().await {
+                Some(books) => books,
+                None => return,
+            },
+        };
+        self.keep(&books);
+        let open = || {
+            self.house.send_if_modified(|house| {
+                let opens = !matches!(house, House::Open(_));
+                if opens {
+                    tracing::info!("statements run");
+                    *house = House::Open(Arc::clone(&books));
+                }
+                opens
+            });
+        };
+        self.ending.closed.run_until_cancelled(self.engines.keep(open)).await;
+    }
+
+    async fn take_over(&self) -> Option<Arc<Books>> {
+        tracing::info!("parked: another process owns the state folder");
+        self.ending.closed.run_until_cancelled(self.claim.take()).await?;
+        tracing::info!("the state folder is ours");
+        let folder = self.folder.clone();
+        match tokio::task::spawn_blocking(move || folder.open()).await {
+            Ok(Ok(books)) => Some(books),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the state folder cannot be opened");
+                self.failed.cancel();
+                self.ending.leaving.cancel();
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// The log goes to disk and to the control plane, as does what there is on disk; the credits that
+    /// are held stay held.
+    fn keep(&self, books: &Books) {
+        self.keeping.spawn(books.purse.clone().keep(self.closing.clone()));
+        self.keeping.spawn({
+            let (log, closing) = (Arc::clone(&books.log), self.closing.clone());
+            async move { log.flush(closing).await }
+        });
+        let measuring = stored::run(
+            self.folder.data.clone(),
+            self.folder.link.clone(),
+            books.storage.clone(),
+            self.closing.clone(),
+        );
+        self.keeping.spawn(measuring);
+        let shipping = ship::run(Arc::clone(&books.log), self.folder.link.clone(), self.closing.clone());
+        let handed_over = self.handed_over.clone();
+        self.keeping.spawn(async move { handed_over.run_until_cancelled(shipping).await });
+    }
+}

@@ -1,0 +1,76 @@
+//! The Secret that a key's text is put into, once.
+
+use std::collections::BTreeMap;
+
+use crds::ApiKey;
+use k8s_openapi::ByteString;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource, ResourceExt};
+
+use super::plan::{self, SecretState};
+use crate::Error;
+use crate::authority::signers;
+use crate::cluster::control_plane::proto::Key;
+use crate::context::Context;
+use crate::stores::read::label;
+use crate::stores::{Item, KEY_TEXT, Place, SecretOf};
+
+fn place(key: &ApiKey) -> Option<Place> {
+    let name = &key.spec.secret_ref.as_ref()?.name;
+    Some(Place::new(&key.namespace().unwrap_or_default(), name))
+}
+
+/// What the store knows of it.
+pub fn state(context: &Context, key: &ApiKey) -> SecretState {
+    let Some(place) = place(key) else { return SecretState::NotAsked };
+    let Some(known) = context.stores.secrets.get(&place) else { return SecretState::Unseen };
+    let Some(facts) = known.facts() else { return SecretState::Unseen };
+    let ours = facts.labels.get(label::API_KEY).map(String::as_str) == key.uid().as_deref()
+        && matches!(known.of, SecretOf::ApiKey(_));
+    if !ours {
+        return SecretState::Taken;
+    }
+    if !known.holds_key {
+        return SecretState::Empty;
+    }
+    SecretState::Holds { rotation: known.annotations.get(label::ROTATION).cloned().unwrap_or_default() }
+}
+
+/// A Secret that is not ours stands there: what somebody keeps in it is not overwritten.
+pub async fn is_taken(context: &Context, key: &ApiKey) -> Result<bool, Error> {
+    let Some(place) = place(key) else { return Ok(false) };
+    let found = signers::read(&context.client, &place).await?;
+    Ok(found.is_some_and(|secret| secret.labels().get(label::API_KEY).map(String::as_str) != key.uid().as_deref()))
+}
+
+/// Puts the text there.
+pub async fn store(context: &Context, item: &Item, key: &ApiKey, answer: &Key, text: &str) -> Result<(), Error> {
+    let Some(place) = place(key) else { return Ok(()) };
+    let uid = key.uid().unwrap_or_default();
+    let labels = [
+        (label::MANAGED_BY, label::OPERATOR),
+        (label::API_KEY, uid.as_str()),
+        ("app.kubernetes.io/part-of", "sluice"),
+        ("app.kubernetes.io/component", "api-key"),
+    ];
+    let rotation = plan::rotation(key).unwrap_or_default();
+    let name = key.name_any();
+    let annotations = [
+        (label::API_KEY_NAME, name.as_str()),
+        (label::ROTATION, rotation.as_str()),
+        ("sluice.dev/key-id", answer.key_id.as_str()),
+    ];
+    let owned = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let metadata = ObjectMeta {
+        name: Some(place.name().to_owned()),
+        namespace: Some(place.namespace().to_owned()),
+        labels: Some(owned(&labels)),
+        annotations: Some(owned(&annotations)),
+        owner_references: key.controller_owner_ref(&()).map(|owner| vec![owner]),
+        ..ObjectMeta::default()
+    };
+    let data = BTreeMap::from([(KEY_TEXT.to_owned(), ByteString(text.as_bytes().to_vec()))]);
+    signers::store(context, item, &metadata, "Opaque", &data).await.map(|_| ())
+}

@@ -1,0 +1,83 @@
+//! What was found as it should be, so that it is not compared again: writing down a wanted child and
+//! a live one as JSON is nearly all that a plan costs.
+//!
+//! A resource version is given once in a cluster. A child that still has the one at which it agreed
+//! with what is wanted still agrees, as long as the same is wanted. Of both only a digest is kept: every
+//! environment has one of these, always.
+
+use std::collections::BTreeMap;
+use std::fmt::Arguments;
+use std::io::Write as _;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use sha2::{Digest as _, Sha256};
+
+use super::validate::Desired;
+use crate::objects::child::{Child, Key};
+use crate::objects::observed::ClusterFacts;
+use crate::stores::Place;
+
+/// Half a SHA-256.
+type Digest = [u8; 16];
+
+fn digest(text: Arguments<'_>) -> Option<Digest> {
+    let mut hash = Sha256::new();
+    hash.write_fmt(text).ok()?;
+    hash.finalize().first_chunk().copied()
+}
+
+/// Children that agree with what is wanted.
+#[derive(Debug, Clone)]
+pub struct Agreed {
+    wanted: Option<Digest>,
+    /// Version by key.
+    versions: Vec<(Digest, Digest)>,
+}
+
+impl Agreed {
+    /// The size of a volume depends on the cluster.
+    pub(crate) fn new(desired: &Desired, cluster: ClusterFacts) -> Self {
+        // nothing in it is secret: all of it is in what `Debug` writes
+        Self { wanted: digest(format_args!("{desired:?} {cluster:?}")), versions: Vec::new() }
+    }
+
+    /// The same is wanted.
+    pub(super) fn is_as(&self, other: &Self) -> bool {
+        self.wanted.is_some() && self.wanted == other.wanted
+    }
+
+    pub(super) fn holds(&self, key: &Key, live: &Child) -> bool {
+        pair(key, live).is_some_and(|pair| self.versions.contains(&pair))
+    }
+
+    pub(super) fn note(&mut self, key: &Key, live: &Child) {
+        if let Some(pair) = pair(key, live) {
+            self.versions.retain(|(known, _)| *known != pair.0);
+            self.versions.push(pair);
+        }
+    }
+}
+
+fn pair(key: &Key, live: &Child) -> Option<(Digest, Digest)> {
+    let version = live.metadata().resource_version.as_deref()?;
+    Some((digest(format_args!("{key}"))?, digest(format_args!("{version}"))?))
+}
+
+/// Of every environment. Forgetting one costs a comparison, no more.
+#[derive(Debug, Default)]
+pub struct Agreements(RwLock<BTreeMap<Place, Arc<Agreed>>>);
+
+impl Agreements {
+    pub fn get(&self, place: &Place) -> Option<Arc<Agreed>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
+    }
+
+    /// Nothing: it is not to be carried out now.
+    pub fn set(&self, place: &Place, agreed: Option<Arc<Agreed>>) {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        match agreed {
+            Some(agreed) => all.insert(place.clone(), agreed),
+            None => all.remove(place),
+        };
+    }
+}

@@ -1,0 +1,211 @@
+//! Carries a plan out: what everything else needs first, the workload last.
+//!
+//! Whatever fails or never happens is seen by the next plan; there is nothing to undo and nothing
+//! to remember but what was written and not yet seen.
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use kube::ResourceExt;
+use kube::core::ApiResource;
+use serde_json::{Value, json};
+
+use super::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write};
+use super::{build, certificates};
+use crate::Error;
+use crate::authority::{Pair, secret, signers};
+use crate::cluster::write;
+use crate::context::{Context, Written};
+use crate::controllers::release;
+use crate::objects::child::{Key, Kind};
+use crate::objects::observed::Observed;
+use crate::stores::{Item, Place};
+
+/// Where a plan came to a halt.
+#[derive(Debug)]
+pub struct Halt {
+    /// Absent: before the first child.
+    pub at: Option<Key>,
+    pub error: Error,
+}
+
+pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Result<(), Halt> {
+    // what has nothing to do takes no time, and would only hide what has
+    let acts = plan.finalizer == Finalizer::Add || !plan.writes.is_empty() || !plan.deletes.is_empty();
+    let _step = acts.then(|| context.step("Environment", "apply"));
+    let item = Item::Environment(Place::of(observed.environment.as_ref()));
+    if plan.finalizer == Finalizer::Add {
+        finalizer(context, observed, &item, true).await.map_err(|error| Halt { at: None, error })?;
+    }
+    let of = |turn: Turn| plan.writes.iter().filter(move |write| Turn::of(write, observed) == turn);
+    // side by side: there are a dozen at most, and the client has its limits
+    let mut running = FuturesUnordered::new();
+    for write in of(Turn::First) {
+        running.push(one(context, observed, &item, write));
+    }
+    while let Some(done) = running.next().await {
+        done?;
+    }
+    for write in of(Turn::Workload) {
+        one(context, observed, &item, write).await?;
+    }
+    for order in &plan.deletes {
+        let halt = |error| Halt { at: Some(order.key.clone()), error };
+        delete(context, observed, order).await.map_err(halt)?;
+    }
+    for write in of(Turn::Growth) {
+        one(context, observed, &item, write).await?;
+    }
+    Ok(())
+}
+
+/// When a write has its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    First,
+    Workload,
+    /// Of a volume that is there: nothing waits for it, and a cluster may refuse it again and again.
+    Growth,
+}
+
+impl Turn {
+    fn of(write: &Write, observed: &Observed) -> Self {
+        let key = write.key();
+        match key.kind {
+            Kind::Deployment | Kind::VolumeSnapshot => Self::Workload,
+            Kind::PersistentVolumeClaim if observed.children.iter().any(|child| child.key() == key) => Self::Growth,
+            _ => Self::First,
+        }
+    }
+}
+
+/// Removing it is the last thing that is done about an environment.
+pub async fn finalizer(context: &Context, observed: &Observed, item: &Item, ours: bool) -> Result<(), Error> {
+    let environment = observed.environment.as_ref();
+    let fields = json!({ "finalizers": write::finalizers(environment, ours) });
+    match write::metadata(&context.client, environment, fields).await {
+        Err(kube::Error::Api(status)) if status.code == 404 && !ours => Ok(()),
+        written => {
+            context.expected.note(item, Written::Itself, written?.resource_version());
+            Ok(())
+        }
+    }
+}
+
+async fn one(context: &Context, observed: &Observed, item: &Item, write: &Write) -> Result<(), Halt> {
+    let key = write.key();
+    tracing::debug!(environment = observed.environment.name_any(), child = %key, "writes");
+    carry_out(context, observed, item, write).await.map_err(|error| Halt { at: Some(key), error })
+}
+
+async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &Write) -> Result<(), Error> {
+    match write {
+        Write::Apply(child) => {
+            let (key, namespace) = (child.key(), observed.environment.namespace().unwrap_or_default());
+            let resource = key.kind.resource();
+            let written = set(context, &namespace, &resource, &key.name, &child.json()?).await?;
+            let place = Place::new(&namespace, &key.name);
+            context.expected.note(item, Written::Child(key.kind, place), written.resource_version());
+        }
+        Write::Issue(order) => issue(context, item, observed, order).await?,
+        Write::Strip { key, version, patch } => {
+            let namespace = observed.environment.namespace().unwrap_or_default();
+            let written =
+                write::strip(&context.client, &namespace, &key.kind.resource(), &key.name, version, patch).await?;
+            let place = Place::new(&namespace, &key.name);
+            context.expected.note(item, Written::Child(key.kind, place), written.resource_version());
+        }
+        Write::Disown { key, uid } => {
+            let labels: serde_json::Map<_, _> =
+                build::OURS.into_iter().map(|name| (name.to_owned(), Value::Null)).collect();
+            let fields = json!({ "metadata": { "uid": uid, "ownerReferences": null, "labels": labels } });
+            let namespace = observed.environment.namespace().unwrap_or_default();
+            write::merge(&context.client, &namespace, &key.kind.resource(), &key.name, &fields).await?;
+        }
+        Write::Scale { key, uid, replicas } => {
+            let fields = json!({ "metadata": { "uid": uid }, "spec": { "replicas": replicas } });
+            let namespace = observed.environment.namespace().unwrap_or_default();
+            let written = write::merge(&context.client, &namespace, &key.kind.resource(), &key.name, &fields).await?;
+            let place = Place::new(&namespace, &key.name);
+            context.expected.note(item, Written::Child(key.kind, place), written.resource_version());
+        }
+    }
+    Ok(())
+}
+
+/// Applied; where somebody else's entries of a list stand in the way, which an apply leaves alone,
+/// the lists are replaced first.
+async fn set(
+    context: &Context,
+    namespace: &str,
+    resource: &ApiResource,
+    name: &str,
+    object: &Value,
+) -> Result<write::Written, Error> {
+    match write::apply(&context.client, namespace, resource, name, object).await {
+        Err(kube::Error::Api(status)) if status.code == 422 => {
+            if write::merge(&context.client, namespace, resource, name, object).await.is_err() {
+                return Err(kube::Error::Api(status).into());
+            }
+            Ok(write::apply(&context.client, namespace, resource, name, object).await?)
+        }
+        written => Ok(written?),
+    }
+}
+
+async fn issue(context: &Context, item: &Item, observed: &Observed, order: &CertificateOrder) -> Result<(), Error> {
+    let namespace = order.metadata.namespace.clone().unwrap_or_default();
+    let authority = match &order.authority {
+        Authority::Internal => release::authority(context),
+        Authority::Organization(name) => Place::new(&namespace, &format!("{name}-ca")),
+    };
+    let keys = signers::load(context, &authority).await?;
+    let pair = match present(context, order).await? {
+        Some(pair) => pair,
+        None => signers::sign(context, &keys, &order.dns_names, order.lifetime)?,
+    };
+    let data = secret::leaf_data(&pair, &keys.bundle());
+    let name = order.metadata.name.as_deref().unwrap_or_default();
+    if certificates::secret(observed, name).is_none() {
+        return signers::store_new(context, item, &order.metadata, signers::TLS, &data).await;
+    }
+    signers::store(context, item, &order.metadata, signers::TLS, &data).await.map(|_| ())
+}
+
+/// The certificate that is good and stays.
+async fn present(context: &Context, order: &CertificateOrder) -> Result<Option<Pair>, Error> {
+    if !order.keep_certificate {
+        return Ok(None);
+    }
+    let found = signers::read(&context.client, &Place::of_metadata(&order.metadata)).await?;
+    // gone or damaged meanwhile: a new one then
+    Ok(found.and_then(|found| secret::leaf(&found.data.unwrap_or_default()).ok()))
+}
+
+async fn delete(context: &Context, observed: &Observed, order: &Delete) -> Result<(), Error> {
+    let Delete { key: Key { kind, name }, uid, why } = order;
+    tracing::info!(environment = observed.environment.name_any(), child = %order.key, why, "deletes");
+    let namespace = observed.environment.namespace().unwrap_or_default();
+    Ok(write::delete(&context.client, &namespace, &kind.resource(), name, uid).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::environment::tests::{environment, observed};
+
+    #[test]
+    fn a_volume_is_made_before_and_grows_after_everything_else() {
+        let mut observed = observed(environment(&json!({})));
+        let plan = crate::controllers::environment::plan::plan(&observed);
+        let turn = |kind, observed: &Observed| {
+            let write = plan.writes.iter().find(|write| write.key().kind == kind).unwrap();
+            Turn::of(write, observed)
+        };
+        assert_eq!(turn(Kind::PersistentVolumeClaim, &observed), Turn::First);
+        let child = |write: &Write| if let Write::Apply(child) = write { Some(child.clone()) } else { None };
+        observed.children = plan.writes.iter().filter_map(child).collect();
+        assert_eq!(turn(Kind::PersistentVolumeClaim, &observed), Turn::Growth);
+        assert_eq!(turn(Kind::ConfigMap, &observed), Turn::First);
+        assert_eq!(turn(Kind::Deployment, &observed), Turn::Workload);
+    }
+}

@@ -1,0 +1,352 @@
+//! The Organization controller: its authority, its owner's invitation, its status, and a deletion
+//! that waits for its environments. Being suspended is acted upon by the environments, which look at their
+//! organization themselves.
+
+mod invitation;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crds::{ConditionStatus, ConditionType, Organization, OrganizationPhase, OrganizationStatus, Reason};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource, ResourceExt};
+use serde_json::json;
+
+use self::invitation::Outcome;
+use crate::Error;
+use crate::authority::signers;
+use crate::cluster::write;
+use crate::conditions::Conditions;
+use crate::context::{Context, Written};
+use crate::controllers::environment::plan::Finalizer;
+use crate::error::Class;
+use crate::stores::read::label;
+use crate::stores::{Item, Place};
+
+/// The round that finds what a watch may have lost.
+const ROUND: Duration = Duration::from_hours(1);
+
+struct Observed {
+    organization: Arc<Organization>,
+    environments: usize,
+    has_authority: bool,
+    /// Why the owner's invitation is not settled; absent: it is.
+    uninvited: Option<(Reason, String)>,
+    /// An older Organization of another namespace has the same slug.
+    slug_taken: bool,
+    now: Timestamp,
+}
+
+struct Plan {
+    finalizer: Finalizer,
+    status: OrganizationStatus,
+}
+
+fn plan(observed: &Observed) -> Plan {
+    let organization = observed.organization.as_ref();
+    let deleting = organization.meta().deletion_timestamp.is_some();
+    let finalizer = match (deleting, write::has_finalizer(organization)) {
+        (false, false) => Finalizer::Add,
+        (true, true) if observed.environments == 0 => Finalizer::Remove,
+        _ => Finalizer::Keep,
+    };
+    let old = organization.status.clone().unwrap_or_default();
+    let generation = organization.metadata.generation.unwrap_or_default();
+    let conditions = Conditions::new(&old.conditions, generation, observed.now)
+        .flag(
+            ConditionType::SpecValid,
+            !observed.slug_taken,
+            if observed.slug_taken { Reason::Invalid } else { Reason::AsSpecified },
+            if observed.slug_taken { SLUG_TAKEN } else { "" },
+        )
+        .flag(ConditionType::CertificateReady, observed.has_authority, certificate(observed.has_authority), "");
+    let conditions = match &observed.uninvited {
+        None => conditions.flag(ConditionType::CredentialsSynced, true, Reason::AsSpecified, ""),
+        Some((reason, message)) => conditions.flag(ConditionType::CredentialsSynced, false, *reason, message),
+    };
+    let suspended = organization.spec.suspended;
+    let conditions = conditions.flag(
+        ConditionType::Suspended,
+        suspended,
+        if suspended { Reason::SuspendedBySpec } else { Reason::AsSpecified },
+        "",
+    );
+    let conditions = if deleting {
+        let message = format!("waits for {} environments to go", observed.environments);
+        conditions.flag(ConditionType::Ready, false, Reason::Decommissioning, &message)
+    } else if suspended {
+        conditions.flag(ConditionType::Ready, false, Reason::SuspendedBySpec, "every environment is switched off")
+    } else if observed.slug_taken {
+        conditions.flag(ConditionType::Ready, false, Reason::Invalid, SLUG_TAKEN)
+    } else {
+        let ready = observed.has_authority;
+        conditions.flag(ConditionType::Ready, ready, certificate(ready), "")
+    };
+    let phase = if deleting {
+        OrganizationPhase::Cancelled
+    } else if suspended {
+        OrganizationPhase::Suspended
+    } else if observed.has_authority && !observed.slug_taken || has_been_active(&old, observed.slug_taken) {
+        OrganizationPhase::Active
+    } else {
+        OrganizationPhase::Provisioning
+    };
+    let status = OrganizationStatus {
+        observed_generation: Some(generation),
+        org_id: organization.uid(),
+        phase: Some(phase),
+        conditions: conditions.done(),
+    };
+    Plan { finalizer, status }
+}
+
+/// "Never back to provisioning after the first active": a Secret that cannot be read for a while must not close what
+/// runs. What began as suspended has only been active if its slug is its own.
+fn has_been_active(status: &OrganizationStatus, slug_taken: bool) -> bool {
+    match status.phase {
+        Some(OrganizationPhase::Active) => true,
+        Some(OrganizationPhase::Suspended) => !slug_taken,
+        _ => false,
+    }
+}
+
+/// Whose the other is, is nobody's business.
+const SLUG_TAKEN: &str =
+    "the slug is taken by an older Organization in another namespace; delete this one and choose another slug";
+
+/// Slugs are of the whole platform, names of a namespace: of several the oldest has it.
+fn slug_taken(context: &Context, organization: &Organization) -> bool {
+    let age = |it: &Organization| (it.metadata.creation_timestamp.as_ref().map(|time| time.0), it.uid());
+    let others = context.stores.organizations.values();
+    others.iter().any(|other| {
+        other.spec.slug == organization.spec.slug && other.uid() != organization.uid() && age(other) < age(organization)
+    })
+}
+
+fn certificate(ready: bool) -> Reason {
+    if ready { Reason::AsSpecified } else { Reason::CertificatePending }
+}
+
+fn authority(organization: &Organization) -> ObjectMeta {
+    let slug = organization.name_any();
+    let labels = [
+        (label::MANAGED_BY, label::OPERATOR),
+        (label::ORGANIZATION, slug.as_str()),
+        ("app.kubernetes.io/part-of", "sluice"),
+        ("app.kubernetes.io/component", "authority"),
+    ];
+    ObjectMeta {
+        name: Some(format!("{slug}-ca")),
+        namespace: organization.namespace(),
+        labels: Some(labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
+        owner_references: organization.controller_owner_ref(&()).map(|owner| vec![owner]),
+        ..ObjectMeta::default()
+    }
+}
+
+/// Returns how soon to look again; absent: it is gone.
+pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Duration>, Error> {
+    let item = Item::Organization(place.clone());
+    context.seen_own_writes(&item)?;
+    let Some(organization) = context.stores.organizations.get(place) else { return Ok(None) };
+    let authority = match organization.meta().deletion_timestamp {
+        Some(_) => Ok(None),
+        None => signers::ensure(context, &item, &authority(&organization), &organization.spec.slug).await.map(Some),
+    };
+    if let Err(error) = &authority
+        && !matches!(error.class(), Class::Invalid | Class::Transient)
+    {
+        return authority.map(|_| None);
+    }
+    let now = context.now();
+    let mut observed = Observed {
+        environments: context.stores.environments.members(place).len(),
+        has_authority: authority.is_ok(),
+        uninvited: uninvited(&organization),
+        slug_taken: slug_taken(context, &organization),
+        now,
+        organization,
+    };
+    carry_out(context, &item, &observed, plan(&observed)).await?;
+    let authority = authority?;
+    // last: its environments do not wait for a control plane that is away
+    let invitation = invite(context, &item, &mut observed).await?;
+    let soonest = authority.into_iter().chain(invitation).min();
+    let again = soonest.map_or(ROUND, |at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
+    Ok(Some(again.clamp(Duration::from_mins(1), ROUND)))
+}
+
+/// What the status says about the invitation; absent: it is settled.
+fn uninvited(organization: &Organization) -> Option<(Reason, String)> {
+    let mut conditions = organization.status.iter().flat_map(|status| &status.conditions);
+    match conditions.find(|it| it.type_ == ConditionType::CredentialsSynced) {
+        Some(known) if known.status == ConditionStatus::True => None,
+        Some(known) => Some((known.reason, known.message.clone())),
+        None => Some((Reason::Starting, String::new())),
+    }
+}
+
+/// Settles the invitation of the owner, and says so. Returns when to look again.
+async fn invite(context: &Context, item: &Item, observed: &mut Observed) -> Result<Option<Timestamp>, Error> {
+    let organization = Arc::clone(&observed.organization);
+    if organization.meta().deletion_timestamp.is_some() {
+        return Ok(None);
+    }
+    let before = observed.uninvited.clone();
+    let invited = invitation::settle(context, item, &organization, before.is_none()).await;
+    observed.uninvited = match &invited {
+        Ok(Outcome::Settled(_)) => None,
+        Ok(Outcome::Taken) => {
+            Some((Reason::Invalid, "the Secret of the owner's invitation is somebody else's".to_owned()))
+        }
+        Err(error) if matches!(error.class(), Class::Standby | Class::Conflict) => return until(invited),
+        Err(error) => Some((error.reason(), error.message())),
+    };
+    if observed.uninvited != before {
+        publish(context, item, &organization, &plan(observed).status).await?;
+    }
+    until(invited)
+}
+
+fn until(invited: Result<Outcome, Error>) -> Result<Option<Timestamp>, Error> {
+    invited.map(|outcome| match outcome {
+        Outcome::Settled(at) => at,
+        Outcome::Taken => None,
+    })
+}
+
+async fn carry_out(context: &Context, item: &Item, observed: &Observed, plan: Plan) -> Result<(), Error> {
+    let organization = observed.organization.as_ref();
+    if plan.finalizer == Finalizer::Add {
+        let fields = json!({ "finalizers": write::finalizers(organization, true) });
+        let written = write::metadata(&context.client, organization, fields).await?;
+        context.expected.note(item, Written::Itself, written.resource_version());
+    }
+    if organization.status.as_ref() != Some(&plan.status) {
+        publish(context, item, organization, &plan.status).await?;
+    }
+    if plan.finalizer == Finalizer::Remove {
+        remove(context, organization).await?;
+    }
+    Ok(())
+}
+
+async fn publish(
+    context: &Context,
+    item: &Item,
+    organization: &Organization,
+    status: &OrganizationStatus,
+) -> Result<(), Error> {
+    let written = write::status(&context.client, organization, status).await?;
+    context.expected.note(item, Written::Itself, written.resource_version());
+    Ok(())
+}
+
+/// The version that was looked at may be older than our own status: it is read no more, only written.
+async fn remove(context: &Context, organization: &Organization) -> Result<(), Error> {
+    let fields = json!({ "finalizers": write::finalizers(organization, false) });
+    match write::metadata(&context.client, organization, fields).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => Ok(other.map(|_| ())?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observed(change: impl FnOnce(&mut Organization), environments: usize) -> Observed {
+        let mut organization: Organization = serde_json::from_value(json!({
+            "apiVersion": "sluice.dev/v1alpha1", "kind": "Organization",
+            "metadata": { "name": "acme", "namespace": "n", "uid": "u", "generation": 3, "finalizers": [write::FINALIZER] },
+            "spec": { "slug": "acme", "name": "Acme", "billingEmail": "a@b" },
+        }))
+        .unwrap();
+        change(&mut organization);
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        Observed {
+            organization: Arc::new(organization),
+            environments,
+            has_authority: true,
+            uninvited: None,
+            slug_taken: false,
+            now,
+        }
+    }
+
+    fn deleted(organization: &mut Organization) {
+        let time = "2026-01-01T00:00:00Z".parse().unwrap();
+        organization.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(time));
+    }
+
+    #[test]
+    fn the_phase_follows_the_specification_and_the_id_is_the_uid() {
+        for (it, phase) in [
+            (observed(|_| {}, 0), OrganizationPhase::Active),
+            (observed(|it| it.spec.suspended = true, 2), OrganizationPhase::Suspended),
+            (Observed { has_authority: false, ..observed(|_| {}, 0) }, OrganizationPhase::Provisioning),
+            (Observed { slug_taken: true, ..observed(|_| {}, 0) }, OrganizationPhase::Provisioning),
+            (observed(deleted, 1), OrganizationPhase::Cancelled),
+        ] {
+            let status = plan(&it).status;
+            assert_eq!((status.phase, status.org_id.as_deref()), (Some(phase), Some("u")));
+            assert!(status.conditions.iter().all(|condition| condition.observed_generation == 3));
+        }
+    }
+
+    #[test]
+    fn what_was_active_is_not_provisioned_again() {
+        let was = |phase| observed(|it| it.status = Some(OrganizationStatus { phase, ..Default::default() }), 0);
+        let (active, suspended) = (Some(OrganizationPhase::Active), Some(OrganizationPhase::Suspended));
+        for (it, phase) in [
+            (Observed { has_authority: false, ..was(active) }, OrganizationPhase::Active),
+            (Observed { has_authority: false, ..was(suspended) }, OrganizationPhase::Active),
+            (Observed { slug_taken: true, ..was(active) }, OrganizationPhase::Active),
+            (Observed { slug_taken: true, ..was(suspended) }, OrganizationPhase::Provisioning),
+            (Observed { has_authority: false, ..was(None) }, OrganizationPhase::Provisioning),
+        ] {
+            let status = plan(&it).status;
+            assert_eq!(status.phase, Some(phase));
+            let ready = status.conditions.iter().find(|it| it.type_ == ConditionType::Ready).unwrap();
+            assert_eq!(ready.status, ConditionStatus::False, "it is said all the same");
+        }
+    }
+
+    #[test]
+    fn the_second_of_a_slug_is_told_so() {
+        let status = plan(&Observed { slug_taken: true, ..observed(|_| {}, 0) }).status;
+        for type_ in [ConditionType::SpecValid, ConditionType::Ready] {
+            let said = status.conditions.iter().find(|it| it.type_ == type_).unwrap();
+            assert_eq!((said.status, said.reason), (crds::ConditionStatus::False, Reason::Invalid));
+        }
+    }
+
+    #[test]
+    fn a_deletion_waits_until_no_environment_is_left() {
+        assert_eq!(plan(&observed(deleted, 1)).finalizer, Finalizer::Keep);
+        assert_eq!(plan(&observed(deleted, 0)).finalizer, Finalizer::Remove);
+        assert_eq!(plan(&observed(|it| it.metadata.finalizers = None, 0)).finalizer, Finalizer::Add);
+        assert_eq!(plan(&observed(|_| {}, 0)).finalizer, Finalizer::Keep);
+    }
+
+    #[test]
+    fn an_owner_who_cannot_be_invited_yet_keeps_no_environment_waiting() {
+        let away = Some((Reason::ControlPlaneUnreachable, "away".to_owned()));
+        let status = plan(&Observed { uninvited: away.clone(), ..observed(|_| {}, 0) }).status;
+        assert_eq!(status.phase, Some(OrganizationPhase::Active));
+        assert_eq!(uninvited(&observed(|it| it.status = Some(status), 0).organization), away);
+        let status = plan(&observed(|_| {}, 0)).status;
+        assert_eq!(uninvited(&observed(|it| it.status = Some(status), 0).organization), None);
+        assert!(uninvited(&observed(|_| {}, 0).organization).is_some(), "nobody has looked");
+    }
+
+    #[test]
+    fn what_is_settled_is_not_written_again() {
+        let mut it = observed(|_| {}, 0);
+        let status = plan(&it).status;
+        it.now = "2027-01-01T00:00:00Z".parse().unwrap();
+        it.organization = Arc::new(Organization { status: Some(status.clone()), ..it.organization.as_ref().clone() });
+        assert_eq!(plan(&it).status, status);
+    }
+}

@@ -1,0 +1,184 @@
+//! Who is to own an organization that was written as a resource: the control plane invites whoever
+//! it bills, and the operator puts the token, once, into the Secret `<organization>-owner-invitation`.
+//!
+//! As with keys: `Invite` → the Secret → `InvitationDelivered`; a crash between any two of them
+//! repeats from `Invite`. What was delivered is not asked about again before it ends: then the
+//! Secret goes if somebody has accepted, and gets another token if nobody has. A Secret that was
+//! taken away stays away.
+
+use std::collections::BTreeMap;
+
+use crds::Organization;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::ApiResource;
+use kube::{Resource, ResourceExt};
+
+use crate::Error;
+use crate::authority::signers;
+use crate::cluster::control_plane::proto::invitation::Status;
+use crate::cluster::control_plane::proto::{Invitation, InvitationDeliveredRequest, InviteRequest};
+use crate::cluster::write;
+use crate::context::Context;
+use crate::stores::read::label;
+use crate::stores::{Item, Place};
+
+/// Annotation: the end of the token in the Secret.
+const EXPIRES_AT: &str = "sluice.dev/expires-at";
+
+/// The Secret of the invitation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    Absent,
+    /// It is another's.
+    Taken,
+    Holds {
+        uid: String,
+        expires_at: Option<Timestamp>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    Nothing,
+    Invite { token_wanted: bool },
+}
+
+fn ask(state: &State, settled: bool, now: Timestamp) -> Ask {
+    match state {
+        State::Holds { expires_at: Some(at), .. } if *at <= now => Ask::Invite { token_wanted: true },
+        _ if settled => Ask::Nothing,
+        State::Holds { .. } => Ask::Invite { token_wanted: false },
+        State::Absent => Ask::Invite { token_wanted: true },
+        // whatever somebody keeps there is not overwritten
+        State::Taken => Ask::Nothing,
+    }
+}
+
+fn place(organization: &Organization) -> Place {
+    let name = format!("{}-owner-invitation", organization.name_any());
+    Place::new(&organization.namespace().unwrap_or_default(), &name)
+}
+
+fn state(context: &Context, organization: &Organization) -> State {
+    let Some(known) = context.stores.secrets.get(&place(organization)) else { return State::Absent };
+    let facts =
+        known.facts().filter(|facts| facts.owners.iter().any(|owner| Some(owner) == organization.uid().as_ref()));
+    let Some(facts) = facts else { return State::Taken };
+    let expires_at = known.annotations.get(EXPIRES_AT).and_then(|at| at.parse().ok());
+    State::Holds { uid: facts.uid, expires_at }
+}
+
+/// A Secret that no store knows, because it lacks our label.
+async fn is_taken(context: &Context, organization: &Organization) -> Result<bool, Error> {
+    let found = signers::read(&context.client, &place(organization)).await?;
+    let foreign = |secret: &Secret| secret.labels().get(label::MANAGED_BY).map(String::as_str) != Some(label::OPERATOR);
+    Ok(found.as_ref().is_some_and(foreign))
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Until then, if it ends.
+    Settled(Option<Timestamp>),
+    /// The Secret is somebody else's.
+    Taken,
+}
+
+/// Does what is to be done; `settled`: it was all done before.
+pub async fn settle(
+    context: &Context,
+    item: &Item,
+    organization: &Organization,
+    settled: bool,
+) -> Result<Outcome, Error> {
+    let state = state(context, organization);
+    let Ask::Invite { token_wanted } = ask(&state, settled, context.now()) else {
+        return Ok(match state {
+            State::Taken if !settled => Outcome::Taken,
+            State::Holds { expires_at, .. } => Outcome::Settled(expires_at),
+            _ => Outcome::Settled(None),
+        });
+    };
+    let org_id = organization.uid().unwrap_or_default();
+    let answer = {
+        let _step = context.step("Organization", "invite");
+        context.control_plane.invite(context, InviteRequest { org_id: org_id.clone(), token_wanted }).await?
+    };
+    match (answer.status(), &answer.token, state) {
+        (Status::Open, None, State::Absent) => Ok(Outcome::Settled(None)),
+        (Status::Open, Some(_), State::Absent) if is_taken(context, organization).await? => Ok(Outcome::Taken),
+        (Status::Open, token, _) => {
+            if let Some(token) = token {
+                let _step = context.step("Organization", "secret");
+                store(context, item, organization, &answer, token).await?;
+            }
+            let _step = context.step("Organization", "delivered");
+            context.control_plane.invitation_delivered(context, InvitationDeliveredRequest { org_id }).await?;
+            Ok(Outcome::Settled(answer.expires_at.parse().ok()))
+        }
+        (_, _, State::Holds { uid, .. }) => {
+            let place = place(organization);
+            let resource = ApiResource::erase::<Secret>(&());
+            write::delete(&context.client, place.namespace(), &resource, place.name(), &uid).await?;
+            Ok(Outcome::Settled(None))
+        }
+        _ => Ok(Outcome::Settled(None)),
+    }
+}
+
+async fn store(
+    context: &Context,
+    item: &Item,
+    organization: &Organization,
+    answer: &Invitation,
+    token: &str,
+) -> Result<(), Error> {
+    let place = place(organization);
+    let slug = organization.name_any();
+    let owned = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let labels = [
+        (label::MANAGED_BY, label::OPERATOR),
+        (label::ORGANIZATION, slug.as_str()),
+        ("app.kubernetes.io/part-of", "sluice"),
+        ("app.kubernetes.io/component", "owner-invitation"),
+    ];
+    let metadata = ObjectMeta {
+        name: Some(place.name().to_owned()),
+        namespace: Some(place.namespace().to_owned()),
+        labels: Some(owned(&labels)),
+        annotations: Some(owned(&[(EXPIRES_AT, &answer.expires_at)])),
+        owner_references: organization.controller_owner_ref(&()).map(|owner| vec![owner]),
+        ..ObjectMeta::default()
+    };
+    let entries = [("email", answer.email.as_str()), ("token", token), ("url", answer.url.as_str())];
+    let data = entries.map(|(name, value)| (name.to_owned(), ByteString(value.as_bytes().to_vec()))).into();
+    signers::store(context, item, &metadata, "Opaque", &data).await.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_asked_for_once_and_again_when_it_has_ended() {
+        let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let holds = |at: &str| State::Holds { uid: "u".to_owned(), expires_at: at.parse().ok() };
+        let [good, ended] = [holds("2026-01-02T00:00:00Z"), holds("2026-01-01T00:00:00Z")];
+        for (state, settled, expected) in [
+            (&State::Absent, false, Ask::Invite { token_wanted: true }),
+            (&State::Absent, true, Ask::Nothing),
+            (&good, false, Ask::Invite { token_wanted: false }),
+            (&good, true, Ask::Nothing),
+            (&ended, true, Ask::Invite { token_wanted: true }),
+            (&ended, false, Ask::Invite { token_wanted: true }),
+            (&State::Taken, false, Ask::Nothing),
+        ] {
+            assert_eq!(ask(state, settled, now), expected, "{state:?} {settled}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The objects of an environment as data: their names, children, quantities, and what was observed.
+
+pub mod child;
+pub mod dns;
+pub mod names;
+pub mod observed;
+pub mod pods;
+pub(crate) mod quantity;
+pub mod source;
