@@ -30,8 +30,6 @@ use crate::platform::http::text::Email;
 use crate::platform::mails;
 use crate::{App, Result};
 
-use crate::platform::jobs::queue::{enqueue, schedule};
-
 #[cfg(test)]
 use crate::platform::jobs::worker::run_due;
 

@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use super::store;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::jobs::queue;
-use crate::server::jobs::{self, Job};
+use crate::server::jobs::Job;
 use crate::{App, Result};
 
 const NOTICE: Duration = Duration::hours(24);

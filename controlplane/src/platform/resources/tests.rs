@@ -9,8 +9,6 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::domain::environments;
-use crate::domain::tenancy::organizations;
 use crate::platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use crate::server::kubernetes::organizations::Projected;
 use crate::testing::{TestApp, bearer};

@@ -1,7 +1,7 @@
 use chrono::Duration;
 
 use super::*;
-use crate::platform::jobs::queue::{RETRIES, pick};
+use crate::platform::jobs::queue::{RETRIES, enqueue, pick, schedule};
 use crate::platform::jobs::worker::run_lane;
 use crate::testing::TestApp;
 use crate::worlds::World;

@@ -17,8 +17,6 @@ use serde::de::DeserializeOwned;
 
 use super::tolerant::Tolerant;
 use super::{Cluster, said};
-use crate::domain::environments;
-use crate::domain::tenancy::organizations;
 use crate::platform::resources::{Environment, Organization, Place};
 use crate::server::kubernetes::organizations::Projected;
 use crate::{App, Error, Result};

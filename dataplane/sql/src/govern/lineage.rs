@@ -16,7 +16,6 @@ pub(super) mod table_functions;
 mod tests;
 mod writes;
 
-use super::leaks::numeric_range::exact;
 pub(crate) use from::join_constraint;
 
 use std::collections::{HashMap, HashSet};
