@@ -106,7 +106,7 @@ async fn an_organization_waits_for_its_environments_to_go() {
 #[tokio::test]
 async fn without_an_operator_an_environment_goes_when_its_finalizer_is_taken_off_and_its_data_stays() {
     const TAKEN_OFF: &str = r#"{"metadata":{"finalizers":null}}"#;
-    assert!(include_str!("../../../../charts/sluice/README.md").contains(TAKEN_OFF));
+    assert!(std::fs::read_to_string("../../charts/sluice/README.md").unwrap().contains(TAKEN_OFF));
     let bench = Bench::new("uninstalled").await;
     let operator = bench.operator("one").await;
     let name = bench.tenant("acme", "prod").await;
