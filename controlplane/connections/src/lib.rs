@@ -10,7 +10,6 @@
 //! An HTTP/2 connection is told by its first bytes and is not timed: its pings say who is there.
 #![forbid(unsafe_code)]
 
-mod alarm;
 mod clock;
 mod timed;
 

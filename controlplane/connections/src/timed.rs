@@ -1,12 +1,13 @@
 //! A stream that ends where its peer is silent for too long.
 
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
 
-use crate::alarm::{Alarm, Timer};
 use crate::{Clock, Limits};
 
 /// How an HTTP/2 connection begins (RFC 9113, 3.4).
@@ -14,14 +15,14 @@ const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A stream under a clock.
 #[derive(Debug)]
-pub struct Timed<S, A = Timer> {
+pub struct Timed<S> {
     stream: S,
     clock: Clock,
     limits: Limits,
     waiting: Waiting,
-    /// The clock's turn that the alarm is set for.
+    /// The clock's turn that `until` belongs to.
     turn: u64,
-    alarm: A,
+    until: Pin<Box<Sleep>>,
     /// How many of the first bytes are those of HTTP/2; `None`: they are not.
     opening: Option<usize>,
 }
@@ -44,14 +45,8 @@ enum Over {
 
 impl<S> Timed<S> {
     pub fn new(stream: S, clock: Clock, limits: Limits) -> Self {
-        Self::under(stream, clock, limits, Timer::default())
-    }
-}
-
-impl<S, A: Alarm> Timed<S, A> {
-    fn under(stream: S, clock: Clock, limits: Limits, mut alarm: A) -> Self {
-        alarm.set(limits.idle);
-        Self { stream, clock, limits, waiting: Waiting::Idle, turn: 0, alarm, opening: Some(0) }
+        let until = Box::pin(sleep(limits.idle));
+        Self { stream, clock, limits, waiting: Waiting::Idle, turn: 0, until, opening: Some(0) }
     }
 
     fn wait(&mut self, waiting: Waiting) {
@@ -60,7 +55,7 @@ impl<S, A: Alarm> Timed<S, A> {
             Waiting::Head => self.limits.head,
         };
         self.waiting = waiting;
-        self.alarm.set(within);
+        self.until.as_mut().reset(Instant::now() + within);
     }
 
     /// Whether the peer is waited for at all: not while it waits for us, and not over HTTP/2.
@@ -74,7 +69,7 @@ impl<S, A: Alarm> Timed<S, A> {
     }
 
     fn over(&mut self, cx: &mut Context<'_>) -> Option<Over> {
-        self.alarm.poll_rung(cx).is_ready().then_some(match self.waiting {
+        self.until.as_mut().poll(cx).is_ready().then_some(match self.waiting {
             Waiting::Idle => Over::Quiet,
             Waiting::Head => Over::Late,
         })
@@ -90,7 +85,7 @@ impl<S, A: Alarm> Timed<S, A> {
     }
 }
 
-impl<S: AsyncRead + Unpin, A: Alarm> AsyncRead for Timed<S, A> {
+impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let timed = self.is_timed();
         // A peer that sends a byte now and then has always something to read: the clock is asked first.
@@ -114,7 +109,7 @@ impl<S: AsyncRead + Unpin, A: Alarm> AsyncRead for Timed<S, A> {
     }
 }
 
-impl<S: AsyncWrite + Unpin, A: Alarm> AsyncWrite for Timed<S, A> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
