@@ -82,7 +82,8 @@ export function SessionProvider({ me, children }: { me: Me; children: ReactNode 
     queryKey: ['environments', me.org_id],
     queryFn: () => ask(api.GET('/v1/organizations/{org_id}/environments', { params: { path: { org_id: me.org_id } } })),
   })
-  const environments = data?.data ?? []
+  // Of one that was deleted nothing can be asked any more.
+  const environments = (data?.data ?? []).filter((one) => one.status !== 'decommissioning')
   const session: Session = {
     me,
     orgId: me.org_id,
