@@ -59,7 +59,9 @@ impl<S> Timed<S> {
     }
 
     /// Whether the peer is waited for at all: not while it waits for us, and not over HTTP/2.
-    fn is_timed(&mut self) -> bool {
+    fn is_timed(&mut self, cx: &Context<'_>) -> bool {
+        // Before the clock is read, so that a request that ends meanwhile wakes.
+        self.clock.wake_when_done(cx.waker());
         let (turn, busy) = self.clock.read();
         if self.turn != turn && !busy {
             self.turn = turn;
@@ -87,7 +89,7 @@ impl<S> Timed<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let timed = self.is_timed();
+        let timed = self.is_timed(cx);
         // A peer that sends a byte now and then has always something to read: the clock is asked first.
         if timed && self.waiting == Waiting::Head && self.over(cx).is_some() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));

@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
 use std::time::Duration;
 
 use axum::Router;
@@ -106,6 +109,31 @@ async fn a_request_takes_as_long_as_it_takes() {
     peer.write_all(b"b").await.unwrap();
     assert!(answer(&mut peer).await.ends_with("read"));
     closed_after(&mut peer).await;
+}
+
+/// Counts how often a stream was woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_woken_when_its_request_ends() {
+    let (ours, _theirs) = duplex(64);
+    let clock = Clock::default();
+    let mut stream = Timed::new(ours, clock.clone(), LIMITS);
+    let woken = Arc::new(Woken::default());
+    let waker = Arc::clone(&woken).into();
+    let request = clock.busy();
+    let mut bytes = [0; 8];
+    let mut buffer = ReadBuf::new(&mut bytes);
+    assert!(Pin::new(&mut stream).poll_read(&mut Context::from_waker(&waker), &mut buffer).is_pending());
+    drop(request);
+    assert_eq!(woken.0.load(Ordering::Acquire), 1, "its time between two requests begins now");
 }
 
 #[tokio::test]
