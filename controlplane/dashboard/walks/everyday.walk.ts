@@ -30,12 +30,13 @@ it('whoever clicks twice makes one key, from the address of the example', () =>
 
 it('a name that looks like a page is shown as it is', () =>
   walker(async ({ page }) => {
-    const name = `<img src=x>${unique('b')}`
+    const name = `<img src=x onerror="document.title='taken'"><b>${unique('bold')}</b>`
     const key = await made(keys, { name, scopes: ['query:read'] })
     await signIn(page)
     await open(page, '/keys', 'API keys')
     await page.getByRole('cell', { name, exact: true }).waitFor()
     expect(await page.locator('img[src=x]').count()).toBe(0)
+    expect(await page.title()).not.toBe('taken')
     expect((await asProgram('DELETE', `${keys}/${String(key['key_id'])}`)).status).toBe(200)
   }))
 

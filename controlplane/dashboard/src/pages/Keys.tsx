@@ -57,7 +57,7 @@ export default function Keys() {
               id={(key) => key.key_id}
               rows={keys}
               columns={[
-                { head: 'Name', cell: (key) => <span className="nowrap">{key.name}</span> },
+                { head: 'Name', cell: (key) => key.name },
                 { head: 'Begins with', cell: (key) => <code className="nowrap">{key.prefix}</code> },
                 { head: 'May', cell: (key) => <Scopes of={key.scopes} /> },
                 { head: 'State', cell: (key) => <Badge>{key.status}</Badge> },
