@@ -9,13 +9,12 @@ use std::sync::Arc;
 use sqlparser::ast::{self, Expr, Ident, ObjectName, TableAlias, TableFactor};
 
 use crate::ast::error::Error;
-use crate::ast::names::{self, TableName};
+use crate::ast::names::{self, TableName, ours};
 use crate::ast::scope::{self, Relations};
 use crate::bind::{information_schema, label, sequence};
 use crate::catalog::comment::Comment;
 use crate::catalog::definition;
 use crate::catalog::tables::{Catalog, Names, Table};
-use crate::compile::steps;
 use crate::functions::catalogue::{self, Class};
 use crate::print::scan::marker::{self, Marked};
 use crate::syntax::refusals;
@@ -119,7 +118,7 @@ fn once_each(paths: impl Iterator<Item = String>) -> Vec<String> {
 
 /// Whether rows are kept there between the steps of a statement: a table that nobody may name.
 pub fn is_kept(schema: &str, name: &str) -> bool {
-    schema == names::TEMPORARY_SCHEMA && steps::is_kept(name)
+    schema == names::TEMPORARY_SCHEMA && ours::is_kept(name)
 }
 
 /// Binds a statement's names as this session sees them.

@@ -16,15 +16,9 @@ use crate::ast::{names, quote};
 use crate::bind::sequence;
 use crate::catalog::comment::Comment;
 use crate::dialect;
-use crate::govern::visible;
 
 /// Expressions that the conditions of one INSERT FIRST become: each stands behind all that were before it.
 const CONDITIONS_MAX: usize = 100_000;
-
-/// Whether it is the name of kept rows.
-pub(crate) fn is_kept(name: &str) -> bool {
-    name.eq_ignore_ascii_case(SOURCE) || visible::is_one(name)
-}
 
 /// One statement for the engine.
 #[derive(Debug, Clone)]

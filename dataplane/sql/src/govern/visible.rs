@@ -13,21 +13,10 @@ use sqlparser::ast::{
 };
 
 use crate::ast::error::Error;
-use crate::ast::names::ours::{self, VISIBLE};
 use crate::ast::{Visit, names};
 use crate::compile::steps::{Numbered, Step};
 use crate::govern::{Scan, join_constraint};
 use crate::print::{self, Printed};
-
-/// The table that keeps the rows of a scan.
-pub(crate) fn name(scan: usize) -> String {
-    format!("{VISIBLE}{scan}")
-}
-
-/// Whether it is the name of such a table.
-pub(crate) fn is_one(name: &str) -> bool {
-    ours::begins(name, VISIBLE)
-}
 
 /// The statements that keep the rows of these scans, with the columns that `parts` may ask for.
 pub(crate) fn keeping(numbers: &BTreeSet<usize>, scans: &[Scan], parts: &[Numbered]) -> Result<Vec<Printed>, Error> {
@@ -154,6 +143,7 @@ impl Visitor for Asked {
 
 #[cfg(test)]
 mod tests {
+    use crate::ast::names::ours;
     use crate::testing::{analyst, engine, filter};
 
     /// What is kept for a statement, and what reads it.
@@ -235,7 +225,7 @@ mod tests {
 
     #[test]
     fn no_caller_names_what_is_kept() {
-        assert!(super::is_one("_SLUICE_VISIBLE_0") && !super::is_one("_visible_0") && !super::is_one("ä"));
+        assert!(ours::is_kept("_SLUICE_VISIBLE_0") && !ours::is_kept("_visible_0") && !ours::is_kept("ä"));
         assert!(engine("SELECT * FROM temp.main._visible_0", &analyst()).is_err());
         assert!(engine("SELECT * FROM pg_temp._sluice_visible_0", &analyst()).is_err());
         assert!(engine("CREATE TEMP TABLE _sluice_visible_0 (id INT)", &analyst()).is_err());

@@ -7,9 +7,9 @@ use super::{Printer, Reading};
 use crate::ast::error::Error;
 use sqlparser::ast::Expr;
 
-use crate::ast::names::ours::{NEW, ROWID, ROWS};
+use crate::ast::names::ours::{self, NEW, ROWID, ROWS};
 use crate::ast::{names, quote};
-use crate::govern::{Check, Mask, Scan, ScanColumn, visible};
+use crate::govern::{Check, Mask, Scan, ScanColumn};
 
 /// Names in the tree that stand for what this crate decided; no text can be read as one of them.
 pub(crate) mod marker {
@@ -173,7 +173,7 @@ impl Printer<'_> {
         };
         let number = self.scans.iter().position(same).unwrap_or(number);
         self.visible.insert(number);
-        let name = visible::name(number);
+        let name = ours::visible(number);
         self.tables.push(format!("{}.{}.{name}", names::KEPT_CATALOG, names::KEPT_SCHEMA));
         self.kept_name(&name);
     }
@@ -199,7 +199,7 @@ impl Printer<'_> {
         is_asked_for: &dyn Fn(&str) -> bool,
     ) -> Result<(), Error> {
         self.put("CREATE OR REPLACE TEMP TABLE ");
-        self.kept_name(&visible::name(number));
+        self.kept_name(&ours::visible(number));
         self.put(" AS SELECT ");
         quote::name_into(&mut self.out, ROWS);
         self.put(".* FROM (SELECT system.main.max(1) AS n HAVING n < 0) POSITIONAL JOIN (");

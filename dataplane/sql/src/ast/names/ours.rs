@@ -75,6 +75,16 @@ pub(crate) fn parameter(number: usize, written: &str) -> String {
     format!("{BEGIN}{number}_{written}")
 }
 
+/// The table that keeps the visible rows of a scan.
+pub(crate) fn visible(scan: usize) -> String {
+    format!("{VISIBLE}{scan}")
+}
+
+/// Whether a name is that of a table that keeps rows for the steps of a statement.
+pub(crate) fn is_kept(name: &str) -> bool {
+    name.eq_ignore_ascii_case(SOURCE) || begins(name, VISIBLE)
+}
+
 /// Whether a name begins as only ours do.
 pub(crate) fn is_one(name: &str) -> bool {
     begins(name, BEGIN)

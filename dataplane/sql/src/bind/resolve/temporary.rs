@@ -8,9 +8,8 @@ use std::sync::Arc;
 use sqlparser::ast::{ColumnOption, CreateTable, Statement};
 
 use crate::ast::error::Error;
-use crate::ast::names::{self, TableName};
+use crate::ast::names::{self, TableName, ours};
 use crate::catalog::tables::Table;
-use crate::compile::steps;
 
 /// Gives a new one its place.
 pub(super) fn bound(create: &mut CreateTable) -> Result<(), Error> {
@@ -19,7 +18,7 @@ pub(super) fn bound(create: &mut CreateTable) -> Result<(), Error> {
     if written.database.is_some() || written.schema.as_ref().is_some_and(elsewhere) {
         return Err(Error::unsupported("a temporary table in a schema"));
     }
-    if written.is_reserved() || steps::is_kept(&written.name) {
+    if written.is_reserved() || ours::is_kept(&written.name) {
         return Err(Error::unsupported("a table of this name"));
     }
     let mut options = create.columns.iter().flat_map(|column| &column.options);
