@@ -7,3 +7,4 @@ pub mod pivot;
 pub mod postgres;
 pub(crate) mod steps;
 pub(crate) mod transpile;
+mod visible;

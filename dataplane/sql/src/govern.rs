@@ -12,7 +12,6 @@ mod output;
 mod safe_filter;
 mod scan;
 mod target;
-pub(crate) mod visible;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;

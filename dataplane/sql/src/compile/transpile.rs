@@ -7,8 +7,9 @@ use sqlparser::ast::Statement;
 
 use crate::ast::error::Error;
 use crate::compile::steps::{self, Numbered, Step};
+use crate::compile::visible;
 use crate::dialect;
-use crate::govern::{Governed, Scan, visible};
+use crate::govern::{Governed, Scan};
 use crate::print::{self, Bind, Printed, Reading};
 
 /// What the engine runs. Made by [`transpile`] alone.

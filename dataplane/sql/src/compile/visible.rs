@@ -19,7 +19,7 @@ use crate::govern::{Scan, join_constraint};
 use crate::print::{self, Printed};
 
 /// The statements that keep the rows of these scans, with the columns that `parts` may ask for.
-pub(crate) fn keeping(numbers: &BTreeSet<usize>, scans: &[Scan], parts: &[Numbered]) -> Result<Vec<Printed>, Error> {
+pub(super) fn keeping(numbers: &BTreeSet<usize>, scans: &[Scan], parts: &[Numbered]) -> Result<Vec<Printed>, Error> {
     if numbers.is_empty() {
         return Ok(Vec::new());
     }
