@@ -20,7 +20,6 @@ use std::sync::Arc;
 use sqlparser::ast;
 
 pub(crate) use self::lineage::join_constraint;
-pub(crate) use self::scan::{Check, Scan, ScanColumn};
 use crate::ast::call::called;
 use crate::ast::error::{Error, Kind};
 use crate::ast::visit_expressions;
@@ -31,22 +30,8 @@ use crate::catalog::comment::Comment;
 use crate::catalog::tables::Table;
 use crate::functions::types::Known;
 pub use crate::govern::filter::Filter;
+use crate::scan::{Mask, Scan, ScanColumn};
 use crate::syntax::statement;
-
-/// What a caller sees in place of a column's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mask {
-    /// `***`.
-    Full,
-    /// `***` and the last characters; all of it masked when it is not longer.
-    Partial { visible_chars: u32 },
-    /// A keyed hash as hex.
-    Hash,
-    /// NULL.
-    Null,
-    /// NULL too, where it is read; but a statement that touches the column is refused.
-    Denied,
-}
 
 /// What rules one table for one caller.
 #[derive(Debug, Clone, Default)]
@@ -314,7 +299,7 @@ fn scanned<'a>(
 ) -> Result<(Vec<Scan>, BTreeSet<String>), Error> {
     let (mut scans, mut filtered) = (Vec::new(), BTreeSet::new());
     for table in tables {
-        let scan = Scan::new(table, rules.of(table))?;
+        let scan = scan::ruled(table, rules.of(table))?;
         if !scan.filters.is_empty() {
             filtered.insert(table.path());
         }

@@ -16,6 +16,7 @@ pub mod dialect;
 pub mod functions;
 pub mod govern;
 mod print;
+mod scan;
 pub mod syntax;
 
 pub use ast::depth::STACK_BYTES;
@@ -27,8 +28,9 @@ pub use catalog::definition::Definition;
 pub use catalog::tables::{Catalog, Column, Counter, Names, Table};
 pub use compile::analyzer::Analyzer;
 pub use compile::transpile::{Before, EngineSql, transpile};
-pub use govern::{Care, Governed, Mask, Rules, govern};
+pub use govern::{Care, Governed, Rules, govern};
 pub use print::{Bind, CHECK_FAILED};
+pub use scan::Mask;
 pub use syntax::layout::{LAYOUT_BYTES_MAX, layout};
 pub use syntax::lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use syntax::parse::{parse, parse_with, request, split};

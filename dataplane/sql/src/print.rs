@@ -14,7 +14,7 @@ mod function;
 mod kinds;
 mod operator;
 mod query;
-pub(crate) mod scan;
+mod scan;
 mod selected;
 mod unit;
 mod write;
@@ -25,10 +25,9 @@ use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Statement, Value};
 
 use crate::ast::error::Error;
 use crate::ast::{names, quote};
-use crate::govern::Scan;
+use crate::scan::{Scan, marker};
 
 pub use scan::CHECK_FAILED;
-pub(crate) use scan::marker;
 
 /// What a printed value stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use crate::ast::error::Error;
 use crate::catalog::tables::{Catalog, Column, Names, Table};
+use crate::govern::Rules;
 use crate::govern::filter::Template;
-use crate::govern::{Mask, Rules};
+use crate::scan::Mask;
 use crate::{EngineSql, Governed};
 
 pub(crate) fn table(name: &str, columns: &[(&str, &str)]) -> Table {

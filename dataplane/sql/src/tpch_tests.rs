@@ -1,7 +1,8 @@
 //! The benchmark's 22 queries: each is let through, and what is printed means the same when read again.
 
 use crate::catalog::tables::{Catalog, Names};
-use crate::govern::{Care, Mask, Rules};
+use crate::govern::{Care, Rules};
+use crate::scan::Mask;
 use crate::testing::table;
 
 const QUERIES: [&str; 22] = [

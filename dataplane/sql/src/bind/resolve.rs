@@ -16,7 +16,7 @@ use crate::catalog::comment::Comment;
 use crate::catalog::definition;
 use crate::catalog::tables::{Catalog, Names, Table};
 use crate::functions::catalogue::{self, Class};
-use crate::print::scan::marker::{self, Marked};
+use crate::scan::marker::{self, Marked};
 use crate::syntax::refusals;
 use crate::syntax::statement::{Kind, Operation, Statement, many, targets};
 use callable::{called, table_function};

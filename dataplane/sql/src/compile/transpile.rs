@@ -9,8 +9,9 @@ use crate::ast::error::Error;
 use crate::compile::steps::{self, Numbered, Step};
 use crate::compile::visible;
 use crate::dialect;
-use crate::govern::{Governed, Scan};
+use crate::govern::Governed;
 use crate::print::{self, Bind, Printed, Reading};
+use crate::scan::Scan;
 
 /// What the engine runs. Made by [`transpile`] alone.
 #[derive(Debug, Clone)]

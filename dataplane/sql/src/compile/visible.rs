@@ -15,8 +15,9 @@ use sqlparser::ast::{
 use crate::ast::error::Error;
 use crate::ast::{Visit, names};
 use crate::compile::steps::{Numbered, Step};
-use crate::govern::{Scan, join_constraint};
+use crate::govern::join_constraint;
 use crate::print::{self, Printed};
+use crate::scan::Scan;
 
 /// The statements that keep the rows of these scans, with the columns that `parts` may ask for.
 pub(super) fn keeping(numbers: &BTreeSet<usize>, scans: &[Scan], parts: &[Numbered]) -> Result<Vec<Printed>, Error> {

@@ -22,7 +22,7 @@ use sqlparser::ast::{self, Expr, Ident, SelectItem, SetExpr, Value, VisitorMut};
 use crate::ast::error::{Error, Kind};
 use crate::ast::{VisitMut, names};
 use crate::catalog::tables::{Catalog, Table};
-use crate::print::scan::marker::{self, Made};
+use crate::scan::marker::{self, Made};
 use placeholder::Part;
 pub(crate) use qualify::is_alias;
 

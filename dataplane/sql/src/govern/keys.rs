@@ -6,9 +6,10 @@
 
 use sqlparser::ast::OnConflictAction;
 
-use super::{Scan, masked_error};
+use super::masked_error;
 use crate::ast::error::Error;
 use crate::catalog::tables::Table;
+use crate::scan::Scan;
 
 /// The columns that an INSERT gives values to.
 pub(super) fn filled(target: &Scan, written: &[String]) -> Result<(), Error> {

@@ -28,13 +28,14 @@ use sqlparser::ast::{
 
 use self::budget::{Bases, Work};
 use super::leaks::error_channel::{Failing, names_an_alias};
-use super::{Mask, Scan, output};
+use super::output;
 use crate::ast::error::{Error, Kind};
 use crate::ast::names;
 use crate::catalog::tables::Table;
 use crate::dialect;
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{Known, Type};
+use crate::scan::{Mask, Scan};
 
 /// A masked column of a scan: numbers of both.
 pub(super) type Base = (usize, usize);

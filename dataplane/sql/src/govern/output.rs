@@ -11,11 +11,11 @@ use sqlparser::ast::{
 };
 
 use super::lineage::{Base, Lineage, Output};
-use super::{Mask, Scan};
 use crate::ast::Visit;
 use crate::ast::call::call;
 use crate::ast::error::Error;
 use crate::ast::names::{self, ours};
+use crate::scan::{Mask, Scan};
 
 /// Rewrites what must be and answers the places of all masked columns.
 pub(super) fn as_text(tree: &mut Statement, scans: &[Scan], found: &Lineage) -> Result<Vec<usize>, Error> {

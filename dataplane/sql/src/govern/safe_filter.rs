@@ -21,6 +21,7 @@ use crate::catalog::tables::Table;
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{self, Columns, Type};
 use crate::govern::filter::Filter;
+use crate::scan::asks;
 
 /// A filter with nothing in it that fails.
 pub(super) struct Hiding {
@@ -160,15 +161,6 @@ impl Columns for Tried<'_> {
         let column = self.named(table).and_then(|table| table.column(name))?;
         Some(Exact::of_name(&column.type_name))
     }
-}
-
-/// Whether a query stands in it.
-pub(super) fn asks(expr: &Expr) -> bool {
-    let found = visit_expressions(expr, |expr| match expr {
-        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
 }
 
 #[cfg(test)]

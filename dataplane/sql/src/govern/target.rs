@@ -15,14 +15,15 @@ use sqlparser::ast::{
     Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 
-use super::{Check, Filter, Mask, Scan, denied_error, keys, masked_error, safe_filter};
+use super::{Filter, denied_error, keys, masked_error, safe_filter};
 use crate::ast::error::{Error, Kind};
 use crate::ast::names::ours::{self, NEW, ROWID};
 use crate::ast::{Visit, names, visit_expressions};
 use crate::catalog::tables::Column;
 use crate::functions::types::Type;
 use crate::govern::filter::is_alias;
-use crate::print::scan::marker::{self, Made, Marked};
+use crate::scan::marker::{self, Made, Marked};
+use crate::scan::{Check, Mask, Scan, ScanColumn};
 
 pub(super) use once::is_governed;
 
@@ -148,7 +149,7 @@ fn written_as(target: &Scan, number: usize, column: &str, place: &str) -> Result
 }
 
 fn not_denied(target: &Scan, column: &str) -> Result<(), Error> {
-    let denied = |known: &&super::ScanColumn| known.name == column && known.mask == Some(Mask::Denied);
+    let denied = |known: &&ScanColumn| known.name == column && known.mask == Some(Mask::Denied);
     target.columns.iter().find(denied).map_or(Ok(()), |_| Err(denied_error(&target.table, column)))
 }
 

@@ -6,9 +6,9 @@ use sqlparser::ast::{
     TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier, TableSampleUnit, TableWithJoins,
 };
 
-use super::scan::marker;
 use super::{Printer, Style, absent};
 use crate::ast::error::Error;
+use crate::scan::marker;
 
 impl Printer<'_> {
     pub(super) fn table_with_joins(&mut self, table: &TableWithJoins) -> Result<(), Error> {

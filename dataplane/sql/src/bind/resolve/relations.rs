@@ -11,7 +11,7 @@ use crate::ast::scope;
 use crate::bind::{information_schema, label};
 use crate::catalog::definition::{self, Definition};
 use crate::catalog::tables::Names;
-use crate::print::scan::marker::{self, Marked};
+use crate::scan::marker::{self, Marked};
 
 impl Binder<'_> {
     /// The query of a view, its names as they were meant where it was made, its tables like any other.

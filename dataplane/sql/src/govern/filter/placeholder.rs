@@ -2,7 +2,7 @@
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::print::scan::marker::{self, Made};
+use crate::scan::marker::{self, Made};
 
 /// A piece of a literal.
 #[derive(Debug, Clone, PartialEq, Eq)]

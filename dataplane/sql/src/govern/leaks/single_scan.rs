@@ -6,7 +6,7 @@ use sqlparser::ast::{Expr, GroupByExpr, Query, Select, SelectItem, SetExpr, Tabl
 
 use crate::ast::{names, visit_expressions};
 use crate::functions::catalogue;
-use crate::print::scan::marker::{self, Marked};
+use crate::scan::marker::{self, Marked};
 
 /// Rows of one table as it is stored, some of them left out: the engine hands them on in their order.
 #[recursive::recursive]

@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use sqlparser::ast::{Expr, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
 
-use super::super::{Mask, Scan, ScanColumn};
 use super::{Base, Output, Source, Walk, budget, table_functions};
 use crate::ast::names;
 use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;
 use crate::govern::leaks::{indistinct_values, order_dependence};
-use crate::print::scan::marker::{self, Marked};
+use crate::scan::marker::{self, Marked};
+use crate::scan::{Mask, Scan, ScanColumn};
 
 impl Walk<'_> {
     pub(in crate::govern) fn from(&mut self, from: &[TableWithJoins]) -> Vec<Source> {

@@ -12,7 +12,7 @@ use sqlparser::ast::{Cte, ObjectName, SetExpr, SetOperator, Visitor};
 use super::{Output, Walk, extend, renamed};
 use crate::ast::Visit;
 use crate::functions::types::Type;
-use crate::print::scan::marker::{self, Marked};
+use crate::scan::marker::{self, Marked};
 
 impl Walk<'_> {
     /// The columns of a recursive query: what its first arm has stands for it where it reads itself.

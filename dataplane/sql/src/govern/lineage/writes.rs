@@ -11,7 +11,7 @@ use super::super::target;
 use super::Walk;
 use crate::ast::visit_relations;
 use crate::govern::leaks::single_scan;
-use crate::print::scan::marker::{self, Marked};
+use crate::scan::marker::{self, Marked};
 
 impl Walk<'_> {
     pub(super) fn writes(&mut self, tree: &Statement) {

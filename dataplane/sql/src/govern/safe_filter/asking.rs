@@ -9,19 +9,19 @@ use std::sync::Arc;
 
 use sqlparser::ast::{Expr, GroupByExpr, Query, SelectItem, SetExpr, Statement, TableFactor, VisitorMut};
 
-use super::super::{Scan, lineage};
+use super::super::{lineage, scan};
 use crate::ast::call::call;
 use crate::ast::error::Error;
 use crate::ast::{VisitMut, quote, visit_expressions};
 use crate::catalog::tables::{Column, Table};
 use crate::functions::types::Type;
 use crate::govern::leaks::indistinct_values;
-use crate::print::scan::marker::{self, Marked};
+use crate::scan::marker::{self, Marked};
 
 /// `inner` has the tables of its subqueries, by what they are called there.
 pub(super) fn can_fail(mut part: Expr, table: &Arc<Table>, inner: &[(String, Arc<Table>)]) -> Result<bool, Error> {
     let tables = std::iter::once(table).chain(inner.iter().map(|(_, table)| table));
-    let scans = tables.map(|table| Scan::new(table, None)).collect::<Result<Vec<_>, Error>>()?;
+    let scans = tables.map(|table| scan::ruled(table, None)).collect::<Result<Vec<_>, Error>>()?;
     let _: ControlFlow<Infallible> = part.visit(&mut Numbered(inner));
     let _: ControlFlow<Infallible> = part.visit(&mut OfNoRow { own: &table.name });
     let mut query = crate::syntax::parse::query(&format!("SELECT 1 FROM own AS {}", quote::name(&table.name)))?;

@@ -13,7 +13,7 @@ use crate::functions::types::exact::Exact;
 use crate::functions::types::{self, Columns, Type};
 use crate::govern::leaks::leakproof::is_day;
 use crate::govern::leaks::numeric_range::exact;
-use crate::print::scan::marker::{self, Made};
+use crate::scan::marker::{self, Made};
 
 /// The part as a caller would write it, without the constants that are surely read.
 pub(super) fn plain(part: &Expr, columns: &dyn Columns) -> Expr {

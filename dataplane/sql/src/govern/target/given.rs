@@ -7,12 +7,13 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{CastKind, DataType, Expr, Insert, Query, SetExpr, Statement, Value};
 
-use super::super::{Scan, lineage};
+use super::super::lineage;
 use super::is_default;
 use crate::ast::call::{arguments, take_expr};
 use crate::ast::error::Error;
 use crate::ast::{names, visit_expressions};
 use crate::functions::types::{self, Known, Type};
+use crate::scan::Scan;
 
 /// The columns of the query that it reads; none of VALUES, whose rows are counted one by one.
 pub(super) fn width(insert: &Insert, scans: &[Scan]) -> Result<Option<usize>, Error> {

@@ -2,11 +2,11 @@
 
 use sqlparser::ast::{Delete, Query, SetExpr, TableFactor, TableWithJoins, Update, UpdateTableFromKind};
 
-use super::super::Scan;
 use super::{by_number, has_rowid, named_by_columns, written_to};
 use crate::ast::error::Error;
 use crate::ast::names::ours::{self, NEW, ROWID};
 use crate::ast::quote;
+use crate::scan::Scan;
 
 /// Of the rows that set one row of the target the one whose values come first: else the engine takes the one that it
 /// meets last, and the order follows the number of all rows.

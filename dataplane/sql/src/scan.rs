@@ -1,0 +1,83 @@
+//! A reference to a table as the engine reads it: its columns with their masks, and its row filters.
+//!
+//! Governance fills it in, the printer writes it. In the tree a marker stands in its place.
+
+pub(crate) mod marker;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use sqlparser::ast::Expr;
+
+use crate::ast::visit_expressions;
+use crate::catalog::tables::Table;
+
+/// What a caller sees in place of a column's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mask {
+    /// `***`.
+    Full,
+    /// `***` and the last characters; all of it masked when it is not longer.
+    Partial { visible_chars: u32 },
+    /// A keyed hash as hex.
+    Hash,
+    /// NULL.
+    Null,
+    /// NULL too, where it is read; but a statement that touches the column is refused.
+    Denied,
+}
+
+/// One reference to a table, with what rules it.
+#[derive(Debug, Clone)]
+pub(crate) struct Scan {
+    pub table: Arc<Table>,
+    pub columns: Vec<ScanColumn>,
+    /// On the table's columns, values in.
+    pub filters: Vec<Expr>,
+    /// Whether one of them may fail on a row.
+    pub filter_can_fail: bool,
+    /// What a row written to it must pass.
+    pub check: Option<Check>,
+    /// Whether the engine's row number is read too: the way to find a written row again.
+    pub with_rowid: bool,
+}
+
+/// Filters on a new row, and the first value written, which is not when they fail.
+#[derive(Debug, Clone)]
+pub(crate) struct Check {
+    pub filters: Vec<Expr>,
+    pub value: Expr,
+    pub type_name: String,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ScanColumn {
+    pub name: String,
+    pub type_name: String,
+    pub is_text: bool,
+    pub mask: Option<Mask>,
+}
+
+impl Scan {
+    pub(crate) fn is_governed(&self) -> bool {
+        self.with_rowid || !self.filters.is_empty() || self.is_masked()
+    }
+
+    pub(crate) fn is_masked(&self) -> bool {
+        self.columns.iter().any(|column| column.mask.is_some())
+    }
+
+    /// Whether a filter of it reads other tables, so that there are plans to choose from.
+    pub(crate) fn asks_other_tables(&self) -> bool {
+        self.filters.iter().any(asks)
+    }
+}
+
+/// Whether a filter asks other tables: a query stands in it.
+pub(crate) fn asks(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |expr| match expr {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
