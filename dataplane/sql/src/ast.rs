@@ -1,12 +1,14 @@
 //! The syntax tree: sqlparser's types, and what this crate adds to them.
 
 pub(crate) mod call;
+pub(crate) mod construct;
 pub(crate) mod depth;
 pub mod error;
 pub mod names;
 pub(crate) mod outside;
 pub mod quote;
 pub(crate) mod scope;
+pub(crate) mod sequence;
 mod visit;
 
 pub(crate) use visit::{Visit, VisitMut, visit_expressions, visit_expressions_mut, visit_relations};

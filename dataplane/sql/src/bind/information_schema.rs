@@ -10,11 +10,12 @@ mod shown;
 
 use sqlparser::ast::{self, Expr, Query, Statement, Value};
 
+use crate::ast::construct::construct;
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
 use crate::catalog::tables::{Catalog, Names};
 use crate::functions::settings;
-use crate::syntax::statement::{Kind, SessionCommand, construct};
+use crate::syntax::statement::{Kind, SessionCommand};
 
 pub(crate) use listing::Listing;
 

@@ -248,7 +248,7 @@ impl<'a> Binder<'a> {
         if self.is_in_view() {
             return Err(Error::unsupported("NEXTVAL in a view"));
         }
-        if function.args.to_string().to_ascii_lowercase().contains(sequence::OWNED) {
+        if function.args.to_string().to_ascii_lowercase().contains(definition::OWNED) {
             return Err(Error::unsupported("a sequence that belongs to a column"));
         }
         let name = sequence::named(function).ok_or_else(|| Error::unsupported("a sequence that no literal names"))?;

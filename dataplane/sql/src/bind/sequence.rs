@@ -10,42 +10,14 @@ use sqlparser::ast::{
 };
 
 use sqlparser::dialect::DuckDbDialect;
-use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::Token;
 
 use crate::ast::call::call;
 use crate::ast::{names, quote};
+use crate::catalog::definition::OWNED;
 use crate::catalog::tables::{Catalog, Counter, Table};
 use crate::functions::types::sole_argument;
-use crate::syntax::parse::is;
-
-/// Before the names of sequences that belong to a column.
-pub(crate) const OWNED: &str = "_svc_";
-
-/// `CREATE OR REPLACE SEQUENCE`, for which the parser crate has no form, without `OR REPLACE`.
-pub(crate) fn without_replace(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
-    let words = [Keyword::CREATE, Keyword::OR, Keyword::REPLACE, Keyword::SEQUENCE];
-    let begins = words.iter().zip(tokens).filter(|(word, token)| is(&token.token, **word)).count() == words.len();
-    let kept = tokens.iter().enumerate().filter(|(place, _)| !matches!(place, 1 | 2));
-    begins.then(|| kept.map(|(_, token)| token.clone()).collect())
-}
-
-/// The statement remembers `OR REPLACE` as its owner: a zero character is in no name that a text can hold.
-const REPLACES: &str = "\0or replace";
-
-/// The statement, with `OR REPLACE`.
-pub(crate) fn replacing(mut tree: Statement) -> Statement {
-    if let Statement::CreateSequence { owned_by: owned_by @ None, .. } = &mut tree {
-        *owned_by = Some(ObjectName::from(vec![Ident::new(REPLACES)]));
-    }
-    tree
-}
-
-/// Whether it takes the place of a sequence that may be there.
-pub(crate) fn replaces(owned_by: Option<&ObjectName>) -> bool {
-    owned_by.and_then(names::single).is_some_and(|owner| owner.value == REPLACES)
-}
 
 /// The next value of a sequence.
 pub(crate) fn next(schema: &str, name: &str) -> Expr {

@@ -37,6 +37,9 @@ pub struct Definition {
 
 const HEAD: &str = "sluice:";
 
+/// Before the names of sequences that belong to a column.
+pub(crate) const OWNED: &str = "_svc_";
+
 /// The comment that keeps a statement.
 pub(crate) fn comment(home: &str, text: &str) -> Comment {
     Comment::ours(format!("{HEAD}{home}\n{text}"))
@@ -47,7 +50,7 @@ impl Definition {
     pub fn read(kind: Kind, schema: &str, name: &str, columns: Vec<Column>, comment: Comment) -> Option<Self> {
         let (schema, name) = (schema.to_owned(), name.to_owned());
         let Comment { words, ours } = comment;
-        if kind == Kind::Sequence && name.starts_with(crate::bind::sequence::OWNED) {
+        if kind == Kind::Sequence && name.starts_with(OWNED) {
             return None;
         }
         if kind == Kind::Sequence {

@@ -6,9 +6,9 @@ use sqlparser::ast::{
 };
 
 use super::{Printer, Style, absent};
+use crate::ast::construct::construct;
 use crate::ast::error::Error;
-use crate::bind::sequence;
-use crate::syntax::statement::construct;
+use crate::ast::sequence;
 
 impl Printer<'_> {
     pub(super) fn definition(&mut self, statement: &Statement) -> Result<(), Error> {

@@ -6,6 +6,7 @@
 mod alteration;
 mod from_last;
 mod request;
+mod sequence;
 mod structured;
 
 use sqlparser::ast;
@@ -16,7 +17,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use crate::ast::error::{Error, Kind, Position};
 use crate::ast::names::ours;
-use crate::bind::sequence;
+use crate::ast::sequence::replacing;
 use crate::bind::variables::Variables;
 use crate::compile::meaning;
 use crate::syntax::statement::Statement;
@@ -99,7 +100,7 @@ fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
         return postgres(tokens);
     }
     if let Some(tokens) = sequence::without_replace(&tokens) {
-        return tree(tokens).map(sequence::replacing);
+        return tree(tokens).map(replacing);
     }
     either(tokens, |parser| {
         let tree = parser.parse_statement()?;

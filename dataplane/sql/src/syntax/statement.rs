@@ -18,7 +18,6 @@ use crate::print;
 use crate::syntax::parse::Source;
 
 pub(crate) use facts::targets;
-pub(crate) use kind::construct;
 pub use kind::{Kind, SessionCommand, TransactionCommand};
 pub use normal::CYCLE;
 

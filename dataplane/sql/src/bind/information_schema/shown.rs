@@ -7,11 +7,11 @@ use sqlparser::ast::{
 
 use super::keys;
 use super::listing::{self, Listing, Relation, cell};
+use crate::ast::construct::construct;
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
 use crate::catalog::definition;
 use crate::catalog::tables::{Catalog, Column, Names};
-use crate::syntax::statement::construct;
 
 pub(super) fn show(tree: &Statement, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
     let (listing, options) = match tree {

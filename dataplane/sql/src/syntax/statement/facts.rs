@@ -14,7 +14,8 @@ use crate::ast::Visit;
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
 use crate::ast::scope::{self, Relations};
-use crate::bind::{information_schema, sequence};
+use crate::ast::sequence::replaces;
+use crate::bind::information_schema;
 use crate::catalog::comment;
 use crate::functions::catalogue::{self, Class};
 
@@ -80,7 +81,7 @@ pub(crate) fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
         }
         Statement::CreateView(create) => made(&create.name, create.or_replace),
         Statement::CreateFunction(create) => made(&create.name, create.or_replace),
-        Statement::CreateSequence { name, owned_by, .. } => made(name, sequence::replaces(owned_by.as_ref())),
+        Statement::CreateSequence { name, owned_by, .. } => made(name, replaces(owned_by.as_ref())),
         Statement::DropFunction(drop) => drop.func_desc.iter().map(|one| (one.name.clone(), Operation::Drop)).collect(),
         Statement::Drop { object_type: ObjectType::Table | ObjectType::View | ObjectType::Sequence, names, .. } => {
             names.iter().map(|name| (name.clone(), Operation::Drop)).collect()
@@ -205,7 +206,7 @@ impl Visitor for Statements {
             Statement::CreateTable(create) if create.or_replace => &[Operation::Create, Operation::Drop],
             Statement::CreateView(create) if create.or_replace => &[Operation::Create, Operation::Drop],
             Statement::CreateFunction(create) if create.or_replace => &[Operation::Create, Operation::Drop],
-            Statement::CreateSequence { owned_by, .. } if sequence::replaces(owned_by.as_ref()) => {
+            Statement::CreateSequence { owned_by, .. } if replaces(owned_by.as_ref()) => {
                 &[Operation::Create, Operation::Drop]
             }
             Statement::CreateTable(_)

@@ -4,6 +4,7 @@ use sqlparser::ast::{
     AlterTable, AlterTableOperation, DiscardObject, ObjectName, ObjectType, Reset, Set, Statement, Use,
 };
 
+use crate::ast::construct::construct;
 use crate::syntax::refusals;
 
 /// The kinds the data plane tells apart.
@@ -237,14 +238,4 @@ fn value(expr: &sqlparser::ast::Expr) -> String {
         Expr::Identifier(ident) => ident.value.clone(),
         other => other.to_string(),
     }
-}
-
-/// What a statement is called, without anything of what it says.
-pub(crate) fn construct(tree: &Statement) -> String {
-    const WORDS_MAX: usize = 2;
-    let printed = tree.to_string();
-    let words = printed.split_whitespace().take(WORDS_MAX);
-    let keywords: Vec<&str> =
-        words.take_while(|word| word.chars().all(|c| c.is_ascii_uppercase() || c == '_')).collect();
-    if keywords.is_empty() { "this statement".to_owned() } else { keywords.join(" ") }
 }
