@@ -2,4 +2,5 @@
 
 pub mod comment;
 pub mod definition;
+pub mod table;
 pub mod tables;

@@ -27,7 +27,7 @@ use crate::bind::information_schema::Listing;
 use crate::bind::resolve::Resolved;
 use crate::bind::sequence;
 use crate::catalog::comment::Comment;
-use crate::catalog::tables::Table;
+use crate::catalog::table::Table;
 use crate::functions::types::Known;
 pub use crate::govern::filter::Filter;
 use crate::scan::{Mask, Scan, ScanColumn};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sqlparser::ast::Expr;
 
 use crate::ast::visit_expressions;
-use crate::catalog::tables::Table;
+use crate::catalog::table::Table;
 
 /// What a caller sees in place of a column's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

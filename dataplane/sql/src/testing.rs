@@ -1,7 +1,8 @@
 //! Worlds for this crate's tests: a catalog, rules, and the walk from text to text.
 
 use crate::ast::error::Error;
-use crate::catalog::tables::{Catalog, Column, Names, Table};
+use crate::catalog::table::{Column, Table};
+use crate::catalog::tables::{Catalog, Names};
 use crate::govern::Rules;
 use crate::govern::filter::Template;
 use crate::scan::Mask;

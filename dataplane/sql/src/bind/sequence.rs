@@ -16,7 +16,8 @@ use sqlparser::tokenizer::Token;
 use crate::ast::call::call;
 use crate::ast::{names, quote};
 use crate::catalog::definition::OWNED;
-use crate::catalog::tables::{Catalog, Counter, Table};
+use crate::catalog::table::{Counter, Table};
+use crate::catalog::tables::Catalog;
 use crate::functions::types::sole_argument;
 
 /// The next value of a sequence.

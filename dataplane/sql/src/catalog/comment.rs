@@ -5,8 +5,7 @@
 
 use sqlparser::ast::{CommentDef, CommentObject, CreateTable, CreateTableOptions, Ident, ObjectName, SqlOption};
 
-use crate::ast::{names, quote};
-use crate::catalog::tables::Table;
+use crate::ast::names;
 
 const SAID: &str = "said:";
 
@@ -34,15 +33,6 @@ impl Comment {
             None => some(ours),
         }
     }
-}
-
-/// What the engine is told, to keep this with a table as ours: what people said of the table stays.
-pub fn keeping(table: &Table, ours: &str) -> String {
-    let kept = Comment { words: table.comment.clone(), ours: some(ours) }.kept();
-    let place = table.place();
-    let parts = names::parts(&place).unwrap_or_default().into_iter().map(|part| quote::name(&part.value));
-    let kept = kept.map_or_else(|| "NULL".to_owned(), |kept| quote::text(&kept));
-    format!("COMMENT ON TABLE {} IS {kept}", parts.collect::<Vec<_>>().join("."))
 }
 
 /// The table or view that is commented on, and which column of it.

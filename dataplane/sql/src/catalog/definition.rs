@@ -6,12 +6,8 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast;
-
-use crate::ast::error::Error;
 use crate::catalog::comment::Comment;
-use crate::catalog::tables::Column;
-use crate::syntax::parse;
+use crate::catalog::table::Column;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -68,12 +64,6 @@ impl Definition {
 
     pub fn path(&self) -> String {
         format!("{}.{}", self.schema, self.name)
-    }
-
-    /// The statement, read again.
-    pub(crate) fn statement(&self) -> Result<ast::Statement, Error> {
-        let unreadable = |error: Error| Error { position: None, snippet: None, ..error };
-        parse::parse(&self.text).map_err(unreadable)?.into_admitted().map_err(unreadable)
     }
 }
 

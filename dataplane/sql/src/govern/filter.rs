@@ -21,7 +21,8 @@ use sqlparser::ast::{self, Expr, Ident, SelectItem, SetExpr, Value, VisitorMut};
 
 use crate::ast::error::{Error, Kind};
 use crate::ast::{VisitMut, names};
-use crate::catalog::tables::{Catalog, Table};
+use crate::catalog::table::Table;
+use crate::catalog::tables::Catalog;
 use crate::scan::marker::{self, Made};
 use placeholder::Part;
 pub(crate) use qualify::is_alias;

@@ -8,7 +8,7 @@ use sqlparser::ast::OnConflictAction;
 
 use super::masked_error;
 use crate::ast::error::Error;
-use crate::catalog::tables::Table;
+use crate::catalog::table::Table;
 use crate::scan::Scan;
 
 /// The columns that an INSERT gives values to.

@@ -31,7 +31,7 @@ use super::leaks::error_channel::{Failing, names_an_alias};
 use super::output;
 use crate::ast::error::{Error, Kind};
 use crate::ast::names;
-use crate::catalog::tables::Table;
+use crate::catalog::table::Table;
 use crate::dialect;
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{Known, Type};

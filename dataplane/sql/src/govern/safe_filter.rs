@@ -17,7 +17,7 @@ use self::constants::plain;
 use super::leaks::leakproof::throws;
 use crate::ast::error::Error;
 use crate::ast::{visit_expressions, visit_expressions_mut};
-use crate::catalog::tables::Table;
+use crate::catalog::table::Table;
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{self, Columns, Type};
 use crate::govern::filter::Filter;

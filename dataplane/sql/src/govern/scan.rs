@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{TableRules, safe_filter};
 use crate::ast::error::Error;
-use crate::catalog::tables::Table;
+use crate::catalog::table::Table;
 use crate::functions::types::Type;
 use crate::scan::{Scan, ScanColumn};
 

@@ -19,7 +19,7 @@ use super::{Filter, denied_error, keys, masked_error, safe_filter};
 use crate::ast::error::{Error, Kind};
 use crate::ast::names::ours::{self, NEW, ROWID};
 use crate::ast::{Visit, names, visit_expressions};
-use crate::catalog::tables::Column;
+use crate::catalog::table::Column;
 use crate::functions::types::Type;
 use crate::govern::filter::is_alias;
 use crate::scan::marker::{self, Made, Marked};

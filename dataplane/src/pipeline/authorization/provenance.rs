@@ -113,7 +113,7 @@ pub(in crate::pipeline) fn marks(
         let new: Vec<_> = others.filter(|source| !all.contains(source)).cloned().collect();
         all.extend(new);
         if all.len() > before {
-            marks.push(Mark { table, sql: sql::catalog::comment::keeping(target, &written(&all)?) });
+            marks.push(Mark { table, sql: sql::catalog::table::keeping(target, &written(&all)?) });
         }
     }
     Ok(marks)
@@ -131,7 +131,7 @@ pub(in crate::pipeline) fn mark_of_renamed(role: Role, table: &sql::Table, new: 
         all.push(own);
     }
     let renamed = table.renamed(table_ref(new).name);
-    Ok(Mark { table: new.to_owned(), sql: sql::catalog::comment::keeping(&renamed, &written(&all)?) })
+    Ok(Mark { table: new.to_owned(), sql: sql::catalog::table::keeping(&renamed, &written(&all)?) })
 }
 
 /// What this role is exempt from in these tables, and what they have down.

@@ -8,7 +8,8 @@ use crate::ast::error::Error;
 use crate::ast::names;
 use crate::ast::names::ours::LISTING;
 use crate::catalog::definition;
-use crate::catalog::tables::{Catalog, Column, Names};
+use crate::catalog::table::Column;
+use crate::catalog::tables::{Catalog, Names};
 use crate::functions::types::Type;
 
 /// What a cell holds; nothing is NULL.

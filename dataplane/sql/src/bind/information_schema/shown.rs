@@ -11,7 +11,8 @@ use crate::ast::construct::construct;
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
 use crate::catalog::definition;
-use crate::catalog::tables::{Catalog, Column, Names};
+use crate::catalog::table::Column;
+use crate::catalog::tables::{Catalog, Names};
 
 pub(super) fn show(tree: &Statement, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
     let (listing, options) = match tree {

@@ -8,7 +8,7 @@ use super::{Binder, located};
 use crate::ast::error::{Error, Kind};
 use crate::ast::names;
 use crate::catalog::comment::Comment;
-use crate::catalog::tables::Table;
+use crate::catalog::table::Table;
 
 impl Binder<'_> {
     /// Of a view, what the engine keeps goes with its name, which is all that can be altered.

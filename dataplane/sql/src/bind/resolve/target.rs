@@ -9,7 +9,7 @@ use crate::ast::error::{Error, Kind as ErrorKind};
 use crate::ast::names::{self, TableName};
 use crate::bind::udf;
 use crate::catalog::definition;
-use crate::catalog::tables::Table;
+use crate::catalog::table::Table;
 
 impl Binder<'_> {
     /// Binds what the statement writes to; a new table's name gets its home.

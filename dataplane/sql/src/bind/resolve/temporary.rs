@@ -9,7 +9,7 @@ use sqlparser::ast::{ColumnOption, CreateTable, Statement};
 
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName, ours};
-use crate::catalog::tables::Table;
+use crate::catalog::table::Table;
 
 /// Gives a new one its place.
 pub(super) fn bound(create: &mut CreateTable) -> Result<(), Error> {

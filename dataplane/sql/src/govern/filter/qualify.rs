@@ -11,7 +11,8 @@ use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::ast::names::ours::{self, FILTER};
 use crate::ast::names::{self, TableName};
-use crate::catalog::tables::{Catalog, Table};
+use crate::catalog::table::Table;
+use crate::catalog::tables::Catalog;
 use crate::functions::catalogue::{self, Kind};
 
 /// Whether it is what a filter calls one of its tables.

@@ -13,7 +13,7 @@ use super::super::{lineage, scan};
 use crate::ast::call::call;
 use crate::ast::error::Error;
 use crate::ast::{VisitMut, quote, visit_expressions};
-use crate::catalog::tables::{Column, Table};
+use crate::catalog::table::{Column, Table};
 use crate::functions::types::Type;
 use crate::govern::leaks::indistinct_values;
 use crate::scan::marker::{self, Marked};

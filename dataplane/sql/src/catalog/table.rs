@@ -1,0 +1,174 @@
+//! A table: its columns, its keys, and where the engine finds it.
+
+use sqlparser::ast::ObjectName;
+
+use crate::ast::names::{self, MAIN_SCHEMA};
+use crate::ast::quote;
+use crate::catalog::comment::Comment;
+use crate::functions::types::Type;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    /// As the engine prints it: `DECIMAL(15,2)`.
+    pub type_name: String,
+    pub nullable: bool,
+    /// `COMMENT ON COLUMN`.
+    pub comment: Option<String>,
+}
+
+impl Column {
+    pub fn new(name: impl Into<String>, type_name: impl Into<String>) -> Self {
+        Self { name: name.into(), type_name: type_name.into(), nullable: true, comment: None }
+    }
+
+    pub fn family(&self) -> Type {
+        Type::of_name(&self.type_name)
+    }
+}
+
+/// A column that counts by a sequence of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counter {
+    pub column: String,
+    pub schema: String,
+    pub sequence: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    pub schema: String,
+    pub name: String,
+    pub columns: Vec<Column>,
+    /// Names of its columns, in the key's order; none has no key.
+    pub primary_key: Vec<String>,
+    /// The columns of each UNIQUE of it.
+    pub unique: Vec<Vec<String>>,
+    /// The columns of each CHECK of it.
+    pub checks: Vec<Vec<String>>,
+    /// It ends with the transaction that made it.
+    pub temporary: bool,
+    /// What was written down of where its rows are from, when it was made.
+    pub origin: Option<String>,
+    /// `COMMENT ON TABLE`.
+    pub comment: Option<String>,
+    /// Sequences of its columns, which nothing else counts by.
+    pub counters: Vec<Counter>,
+    /// The schema its rows are in, where that is not the one it is known by: a branch's own copy.
+    stored_in: Option<String>,
+}
+
+impl Table {
+    pub fn new(schema: impl Into<String>, name: impl Into<String>, columns: Vec<Column>) -> Self {
+        Self {
+            schema: schema.into(),
+            name: name.into(),
+            columns,
+            primary_key: Vec::new(),
+            unique: Vec::new(),
+            checks: Vec::new(),
+            temporary: false,
+            origin: None,
+            comment: None,
+            counters: Vec::new(),
+            stored_in: None,
+        }
+    }
+
+    /// The same table with a primary key.
+    #[must_use]
+    pub fn with_primary_key(self, primary_key: &[String]) -> Self {
+        Self { primary_key: primary_key.to_vec(), ..self }
+    }
+
+    /// The same table, of whose rows no two have the same values in each of these.
+    #[must_use]
+    pub fn with_unique(self, unique: &[Vec<String>]) -> Self {
+        Self { unique: unique.to_vec(), ..self }
+    }
+
+    /// The same table, of this origin.
+    #[must_use]
+    pub fn with_origin(self, origin: Option<String>) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// The same table, with what is kept as its comment.
+    #[must_use]
+    pub fn with_comment(self, comment: Comment) -> Self {
+        Self { origin: comment.ours, comment: comment.words, ..self }
+    }
+
+    /// The same table, with columns that count.
+    #[must_use]
+    pub fn with_counters(self, counters: Vec<Counter>) -> Self {
+        Self { counters, ..self }
+    }
+
+    /// One of the transaction that asks, known by [`names::TEMPORARY_SCHEMA`].
+    #[must_use]
+    pub fn temporary(self) -> Self {
+        let schema = names::TEMPORARY_SCHEMA.to_owned();
+        Self { schema, temporary: true, stored_in: Some(names::KEPT_SCHEMA.to_owned()), ..self }
+    }
+
+    /// The same table for names and policies, with other rows.
+    #[must_use]
+    pub fn stored_in(self, schema: impl Into<String>) -> Self {
+        Self { stored_in: Some(schema.into()), ..self }
+    }
+
+    /// The name that the engine finds it by, whatever its search path is.
+    pub(crate) fn place(&self) -> ObjectName {
+        if self.temporary { names::temporary(&self.name) } else { names::qualified(self.shelf(), &self.name) }
+    }
+
+    /// The schema that the engine finds it in.
+    pub(crate) fn shelf(&self) -> &str {
+        self.stored_in.as_deref().unwrap_or(&self.schema)
+    }
+
+    /// The same table, of whose rows each passes a condition on each of these.
+    #[must_use]
+    pub fn with_checks(self, checks: &[Vec<String>]) -> Self {
+        Self { checks: checks.to_vec(), ..self }
+    }
+
+    /// The columns of all its keys, the primary one among them.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[String]> {
+        std::iter::once(self.primary_key.as_slice()).chain(self.unique.iter().map(Vec::as_slice))
+    }
+
+    pub(crate) fn is_key(&self, column: &str) -> bool {
+        self.primary_key.iter().any(|key| key.eq_ignore_ascii_case(column))
+    }
+
+    /// The same under another name.
+    pub fn renamed(&self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self.clone() }
+    }
+
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Is this its `schema.name`?
+    pub fn is_at(&self, path: &str) -> bool {
+        let (schema, name) = path.split_once('.').unwrap_or((MAIN_SCHEMA, path));
+        self.schema.eq_ignore_ascii_case(schema) && self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// `schema.name`, for people.
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+}
+
+/// What the engine is told, to keep this with a table as ours: what people said of the table stays.
+pub fn keeping(table: &Table, ours: &str) -> String {
+    let kept = Comment { words: table.comment.clone(), ..Comment::ours(ours.to_owned()) }.kept();
+    let place = table.place();
+    let parts = names::parts(&place).unwrap_or_default().into_iter().map(|part| quote::name(&part.value));
+    let kept = kept.map_or_else(|| "NULL".to_owned(), |kept| quote::text(&kept));
+    format!("COMMENT ON TABLE {} IS {kept}", parts.collect::<Vec<_>>().join("."))
+}
