@@ -2,5 +2,6 @@
 
 pub mod comment;
 pub mod definition;
+pub(crate) mod information_schema;
 pub mod table;
 pub mod tables;

@@ -23,7 +23,6 @@ pub(crate) use self::lineage::join_constraint;
 use crate::ast::call::called;
 use crate::ast::error::{Error, Kind};
 use crate::ast::visit_expressions;
-use crate::bind::information_schema::Listing;
 use crate::bind::resolve::Resolved;
 use crate::bind::sequence;
 use crate::catalog::comment::Comment;
@@ -31,6 +30,7 @@ use crate::catalog::table::Table;
 use crate::functions::types::Known;
 pub use crate::govern::filter::Filter;
 use crate::scan::{Mask, Scan, ScanColumn};
+use crate::syntax::listing::Listing;
 use crate::syntax::statement;
 
 /// What rules one table for one caller.

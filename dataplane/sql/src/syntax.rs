@@ -2,6 +2,7 @@
 
 pub(crate) mod layout;
 pub(crate) mod lex;
+pub(crate) mod listing;
 pub(crate) mod parse;
 pub(crate) mod refusals;
 pub mod script;

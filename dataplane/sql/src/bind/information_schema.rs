@@ -13,22 +13,11 @@ use sqlparser::ast::{self, Expr, Query, Statement, Value};
 use crate::ast::construct::construct;
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
+use crate::catalog::information_schema::SIZES;
 use crate::catalog::tables::{Catalog, Names};
 use crate::functions::settings;
+use crate::syntax::listing::Listing;
 use crate::syntax::statement::{Kind, SessionCommand};
-
-pub(crate) use listing::Listing;
-
-/// The schema of the catalogue.
-pub(crate) const SCHEMA: &str = "information_schema";
-
-/// The tables with their sizes, as the engine's own function of this name lists them.
-pub(crate) const SIZES: &str = "duckdb_tables";
-
-/// Whether the name is one of the catalogue's tables.
-pub(crate) fn is_relation(name: &TableName) -> bool {
-    name.schema.as_ref().is_some_and(|schema| schema.eq_ignore_ascii_case(SCHEMA))
-}
 
 /// A table of `information_schema`.
 pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &Names) -> Result<Query, Error> {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use sqlparser::ast::{Ident, ObjectName};
 
-use super::listing::{Listing, cell};
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
 use crate::catalog::table::Table;
 use crate::catalog::tables::{Catalog, Names};
+use crate::syntax::listing::{Listing, cell};
 
 /// The columns of primary keys, in order; the parser crate leaves out the points between the parts of a name.
 pub(super) fn primary(within: &[Ident], catalog: &Catalog, session: &Names) -> Result<Listing, Error> {

@@ -6,13 +6,14 @@ use sqlparser::ast::{
 };
 
 use super::keys;
-use super::listing::{self, Listing, Relation, cell};
+use super::listing::{self, Relation};
 use crate::ast::construct::construct;
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
 use crate::catalog::definition;
 use crate::catalog::table::Column;
 use crate::catalog::tables::{Catalog, Names};
+use crate::syntax::listing::{Listing, cell};
 
 pub(super) fn show(tree: &Statement, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
     let (listing, options) = match tree {

@@ -10,6 +10,7 @@ use crate::ast::names::TableName;
 use crate::ast::scope;
 use crate::bind::{information_schema, label};
 use crate::catalog::definition::{self, Definition};
+use crate::catalog::information_schema::is_relation;
 use crate::catalog::tables::Names;
 use crate::scan::marker::{self, Marked};
 
@@ -50,7 +51,7 @@ impl Binder<'_> {
             return Ok(());
         };
         let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
-        let (subquery, columns) = if information_schema::is_relation(&written) {
+        let (subquery, columns) = if is_relation(&written) {
             // what there is to see is narrowed for a statement that asks itself
             if self.is_in_view() {
                 return Err(located(Error::unsupported("the catalogue in a view"), name));

@@ -15,8 +15,7 @@ use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
 use crate::ast::scope::{self, Relations};
 use crate::ast::sequence::replaces;
-use crate::bind::information_schema;
-use crate::catalog::comment;
+use crate::catalog::{comment, information_schema};
 use crate::functions::catalogue::{self, Class};
 
 #[derive(Debug, Clone, Default)]

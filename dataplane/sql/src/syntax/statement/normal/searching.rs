@@ -16,7 +16,7 @@ use super::named;
 use crate::ast::error::{Error, Kind};
 use crate::ast::names;
 use crate::ast::names::ours::{ROWS, SCORE, TEXT};
-use crate::bind::information_schema;
+use crate::catalog::information_schema;
 use crate::syntax::script::{self, is_unspaced};
 
 const BY_WORDS: &str = "_context";
