@@ -1,4 +1,4 @@
-//! Names of a statement against a catalog: tables, columns, functions, sequences and variables.
+//! Names of a statement against a catalog: tables, columns, functions and sequences.
 
 mod definition;
 pub(crate) mod information_schema;
@@ -6,4 +6,3 @@ mod label;
 pub(crate) mod resolve;
 pub(crate) mod sequence;
 mod udf;
-pub(crate) mod variables;

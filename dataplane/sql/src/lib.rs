@@ -22,7 +22,6 @@ pub mod syntax;
 pub use ast::depth::STACK_BYTES;
 pub use ast::error::{Error, Position};
 pub use bind::resolve::{Resolved, is_kept, resolve};
-pub use bind::variables::{Variable, Variables};
 pub use catalog::comment::Comment;
 pub use catalog::definition::Definition;
 pub use catalog::table::{Column, Counter, Table};
@@ -36,6 +35,7 @@ pub use syntax::layout::{LAYOUT_BYTES_MAX, layout};
 pub use syntax::lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use syntax::parse::{parse, parse_with, request, split};
 pub use syntax::statement::{CYCLE, Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest};
+pub use syntax::variables::{Variable, Variables};
 
 #[cfg(test)]
 mod page;

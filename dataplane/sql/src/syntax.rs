@@ -7,3 +7,4 @@ pub(crate) mod parse;
 pub(crate) mod refusals;
 pub mod script;
 pub mod statement;
+pub(crate) mod variables;

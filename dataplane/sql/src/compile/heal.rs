@@ -11,9 +11,9 @@ use sqlparser::tokenizer::{Location, Span, Token};
 
 use crate::ast::error::Kind;
 use crate::ast::quote;
-use crate::bind::variables::Variables;
 use crate::syntax::lex;
 use crate::syntax::parse::parse_with;
+use crate::syntax::variables::Variables;
 
 /// The longest text that is corrected: each try is parsed.
 const TEXT_BYTES_MAX: usize = 16 << 10;

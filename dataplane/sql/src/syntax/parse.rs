@@ -18,9 +18,9 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use crate::ast::error::{Error, Kind, Position};
 use crate::ast::names::ours;
 use crate::ast::sequence::replacing;
-use crate::bind::variables::Variables;
 use crate::compile::meaning;
 use crate::syntax::statement::Statement;
+use crate::syntax::variables::Variables;
 use crate::syntax::{lex, refusals};
 
 pub use request::request;

@@ -8,9 +8,9 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::{grouped, is};
 use crate::ast::error::Position;
-use crate::bind::variables::{Variable, Variables};
 use crate::functions::settings;
 use crate::syntax::lex;
+use crate::syntax::variables::{Variable, Variables};
 
 /// Variables of one request.
 const VARIABLES_MAX: usize = 256;

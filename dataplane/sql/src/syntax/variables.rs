@@ -9,7 +9,7 @@ use sqlparser::ast::Query;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::ast::error::Error;
-use crate::bind::information_schema::Listing;
+use crate::syntax::listing::Listing;
 
 /// A literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
