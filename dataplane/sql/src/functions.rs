@@ -1,6 +1,7 @@
 //! The engine's functions, settings and types, and what is known of each.
 
 pub mod catalogue;
+pub(crate) mod semantic;
 pub mod settings;
 pub mod types;
 pub(crate) mod widths;

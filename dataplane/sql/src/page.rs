@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use crate::compile::meaning;
 use crate::dialect;
+use crate::functions::semantic;
 use crate::syntax::refusals;
 
 fn page() -> String {
@@ -31,7 +31,7 @@ fn page() -> String {
     for line in MEANING {
         let _ = writeln!(page, "- {line}");
     }
-    assert!(meaning::CALLS.iter().all(|call| page.contains(&format!("`{}(", call.to_ascii_uppercase()))));
+    assert!(semantic::CALLS.iter().all(|call| page.contains(&format!("`{}(", call.to_ascii_uppercase()))));
     page.push_str("\n## Parts of a date\n\n| Part | Words |\n|---|---|\n");
     for (part, words) in dialect::parts() {
         let _ = writeln!(page, "| {part} | {} |", words.join(", "));

@@ -5,6 +5,7 @@
 
 mod alteration;
 mod from_last;
+mod join_vector;
 mod request;
 mod sequence;
 mod structured;
@@ -18,7 +19,6 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use crate::ast::error::{Error, Kind, Position};
 use crate::ast::names::ours;
 use crate::ast::sequence::replacing;
-use crate::compile::meaning;
 use crate::syntax::statement::Statement;
 use crate::syntax::variables::Variables;
 use crate::syntax::{lex, refusals};
@@ -89,7 +89,7 @@ fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error>
     if let Some(error) = refusals::of(&tokens) {
         return Err(error.within(text));
     }
-    meaning::joined(tokens)
+    join_vector::joined(tokens)
         .and_then(|tokens| tree(tables_selected(spelled(from_last::named(tokens)))))
         .and_then(|tree| Statement::new(source, tree))
         .map_err(|e| e.within(text))

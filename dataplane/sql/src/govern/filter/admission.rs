@@ -9,8 +9,8 @@ use super::{FilterFacts, placeholder};
 use crate::ast::Visit;
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
-use crate::compile::meaning;
 use crate::functions::catalogue::{self, Class};
+use crate::functions::semantic;
 use crate::functions::types::{self, Known, Type};
 
 pub(super) fn check(expr: &Expr) -> Result<FilterFacts, Error> {
@@ -128,7 +128,7 @@ fn call(name: &ObjectName, depth: usize) -> Result<(), Error> {
         return Err(Error::invalid_filter("functions have no path in a filter"));
     };
     let shown = ident.value.to_ascii_lowercase();
-    if meaning::class(&shown).is_some() {
+    if semantic::class(&shown).is_some() {
         return Err(Error::invalid_filter(format!("{shown} compares by meaning; a filter compares values")));
     }
     match catalogue::class(&shown) {
