@@ -38,7 +38,7 @@ mod templates;
 mod text;
 mod types;
 mod variants;
-pub(crate) mod windows;
+mod windows;
 mod writes;
 
 use std::mem;
@@ -52,8 +52,9 @@ use sqlparser::ast::{
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::ast::names::ours;
-use crate::functions::catalogue::Class;
+use crate::functions::catalogue::{self, Class};
 use crate::functions::types::{Columns, Type};
+use crate::functions::{semantic, warehouse};
 
 /// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.
 type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<Done, Error>;
@@ -81,8 +82,7 @@ const EXPRESSIONS: [(&str, Rewrite); 11] = [
     ("arithmetic", arithmetic::rewrite),
 ];
 
-/// The function of the engine's process that stands for a LIKE which would take it long.
-pub use patterns::LIKE;
+pub(crate) use similar::matched;
 
 /// What the engine says when a divisor is zero: SQLSTATE 22012.
 pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
@@ -101,24 +101,29 @@ pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec
     }
 }
 
-/// What a function of the warehouse can do; `None` for a name it does not add.
+/// What a call of this name can do; `None` for a name nobody knows, which is refused.
 pub fn class(name: &str) -> Option<Class> {
+    let of_engine = catalogue::find(name).map(|function| function.class);
+    of_engine.or_else(|| added(name)).or_else(|| semantic::class(name))
+}
+
+/// Whether a statement may name it at all, denied or not.
+pub(crate) fn is_known(name: &str) -> bool {
+    class(name).is_some()
+}
+
+/// What a function of the warehouse can do; `None` for a name it does not add.
+fn added(name: &str) -> Option<Class> {
     let name = name.to_ascii_lowercase();
-    match name.as_str() {
-        "getdate" | "normal" | "sysdate" | "systimestamp" | "uniform" | "uuid_string" => Some(Class::Volatile),
-        _ if call::is_known(&name) || is_table_function(&name) => Some(Class::Throwing),
-        _ => None,
+    if warehouse::is_volatile(&name) {
+        return Some(Class::Volatile);
     }
+    (call::is_known(&name) || warehouse::is_table_function(&name)).then_some(Class::Throwing)
 }
 
 /// Whether a function takes text as text, so that a literal of it need not be read as anything else.
 pub fn is_of_text(name: &str) -> bool {
     coerced::is_of_text(name)
-}
-
-/// Whether a function of the warehouse makes one value of many rows.
-pub fn is_aggregate(name: &str) -> bool {
-    aggregates::NAMES.contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// Whether a statement names a column SEQ anywhere.
@@ -136,16 +141,6 @@ pub(crate) fn size(expr: &Expr) -> usize {
     templates::size(expr)
 }
 
-/// Whether a function of the warehouse may stand in FROM.
-pub fn is_table_function(name: &str) -> bool {
-    flatten::NAMES.contains(&name.to_ascii_lowercase().as_str())
-}
-
-/// The columns of what a table function of the warehouse answers; `None` for a name that is none.
-pub(crate) fn answered(name: &str) -> Option<&'static [(&'static str, Type)]> {
-    flatten::answered(name)
-}
-
 /// Whether this argument of this function is a word (`DATEADD(day, …)`), not a column.
 pub fn is_word(function: &str, argument: usize) -> bool {
     dates::is_unit(&function.to_ascii_lowercase(), argument)
@@ -154,7 +149,8 @@ pub fn is_word(function: &str, argument: usize) -> bool {
 /// Names of functions that the dialect adds or gives another meaning, sorted.
 #[cfg(test)]
 pub(crate) fn names() -> Vec<&'static str> {
-    let mut names: Vec<_> = call::names().chain(flatten::NAMES).filter(|name| *name != windows::FROM_LAST).collect();
+    use crate::syntax::parse::from_last::FROM_LAST;
+    let mut names: Vec<_> = call::names().chain(warehouse::TABLE_FUNCTIONS).filter(|name| *name != FROM_LAST).collect();
     names.sort_unstable();
     names.dedup();
     names

@@ -189,8 +189,7 @@ fn verify(parsed: &Parsed) -> Result<(), Error> {
     let is_listed = |name: &String| {
         content::defines(name)
             || PERMITTED.contains(&name.as_str())
-            || sql::functions::catalogue::class(name)
-                .is_some_and(|class| class != sql::functions::catalogue::Class::Denied)
+            || sql::dialect::class(name).is_some_and(|class| class != sql::functions::catalogue::Class::Denied)
     };
     match functions.iter().find(|name| !is_listed(name)) {
         Some(name) => Err(Error::Unsupported { what: format!("function {name}") }),

@@ -16,7 +16,8 @@ use crate::catalog::comment::Comment;
 use crate::catalog::definition;
 use crate::catalog::table::Table;
 use crate::catalog::tables::{Catalog, Names};
-use crate::functions::catalogue::{self, Class};
+use crate::dialect;
+use crate::functions::catalogue::Class;
 use crate::scan::marker::{self, Marked};
 use crate::syntax::refusals;
 use crate::syntax::statement::{Kind, Operation, Statement, many, targets};
@@ -242,7 +243,7 @@ impl<'a> Binder<'a> {
     /// table alone, and of any other it must be known which one it is.
     fn asks_a_sequence(&mut self, function: &ast::Function) -> Result<Option<Expr>, Error> {
         let Some(asked) =
-            names::single(&function.name).filter(|name| catalogue::class(&name.value) == Some(Class::Write))
+            names::single(&function.name).filter(|name| dialect::class(&name.value) == Some(Class::Write))
         else {
             return Ok(None);
         };

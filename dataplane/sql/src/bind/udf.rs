@@ -135,7 +135,7 @@ fn read(create: &CreateFunction) -> Result<Read, Error> {
         return Err(Error::unsupported("a function of a language other than SQL"));
     }
     // in the place of one of ours it would fail for whoever asks that
-    let is_taken = |name: &str| catalogue::known(name) || starts_with_ours(name);
+    let is_taken = |name: &str| dialect::is_known(name) || starts_with_ours(name);
     if names::last(name).is_none_or(|name| is_taken(&name.value)) {
         return Err(Error::unsupported("a function with the name of a built-in one"));
     }
@@ -181,7 +181,7 @@ fn calls_outside(body: &Expr) -> bool {
                 return ControlFlow::Continue(());
             };
             let name = names::last(&function.name).map_or("", |name| name.value.as_str());
-            match catalogue::class(name) {
+            match dialect::class(name) {
                 Some(catalogue::Class::Denied | catalogue::Class::Write) => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             }

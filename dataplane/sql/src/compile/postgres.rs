@@ -19,11 +19,11 @@ use sqlparser::ast::{
 };
 
 pub use relations::{Kind, Relation, Sort, relations};
-pub(crate) use rewrite::matched;
 
 use crate::ast::error::Error;
 use crate::ast::{Visit, VisitMut, names, visit_expressions};
 use crate::bind::resolve::callable;
+use crate::dialect;
 use crate::functions::{catalogue, widths};
 use crate::syntax::{lex, parse};
 
@@ -228,7 +228,7 @@ fn is_postgres_function(name: &ObjectName) -> bool {
         [schema, _] => schema == CATALOG || schema == INFORMATION,
         [name] => {
             let told = name.starts_with("pg_") || FUNCTIONS.contains(&name.as_str());
-            told && catalogue::class(name).is_none_or(|class| class == catalogue::Class::Denied)
+            told && dialect::class(name).is_none_or(|class| class == catalogue::Class::Denied)
         }
         _ => false,
     }

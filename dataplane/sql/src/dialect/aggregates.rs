@@ -12,35 +12,6 @@ use super::call::{Handler, positional, wrong_count};
 use super::{Context, compose};
 use crate::ast::error::Error;
 
-/// Names of the warehouse that make one value of many rows.
-pub(super) const NAMES: &[&str] = &[
-    "approx_percentile",
-    "array_agg",
-    "array_union_agg",
-    "array_unique_agg",
-    "bit_and_agg",
-    "bit_andagg",
-    "bit_or_agg",
-    "bit_oragg",
-    "bit_xor_agg",
-    "bit_xoragg",
-    "bitand_agg",
-    "bitandagg",
-    "bitor_agg",
-    "bitoragg",
-    "bitxor_agg",
-    "bitxoragg",
-    "booland_agg",
-    "boolor_agg",
-    "boolxor_agg",
-    "hll",
-    "listagg",
-    "object_agg",
-    "skew",
-    "variance_pop",
-    "variance_samp",
-];
-
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("approx_percentile", renamed),
     ("approx_top_k", approx_top_k),

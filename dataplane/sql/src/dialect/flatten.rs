@@ -20,10 +20,9 @@ use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::functions::catalogue::GENERATED_MAX;
 use crate::functions::types::Type;
+use crate::functions::warehouse::{TABLE_FUNCTIONS, answered};
 
 pub(super) use seq::{number, sees_seq};
-
-pub(super) const NAMES: [&str; 4] = ["flatten", "generator", "split_to_table", "strtok_split_to_table"];
 
 /// The names within are ours (`names::ours`). `items` is the list of what the value holds, `shown` its path as it is shown.
 const EACH: &str = "SELECT _sluice_item.seq AS seq, _sluice_item.key AS key, shown AS path, _sluice_item.index AS index, \
@@ -65,7 +64,7 @@ pub(super) fn gather(factor: &mut TableFactor) -> Result<(), Error> {
         },
         TableFactor::TableFunction { .. } => return Err(Error::unsupported("TABLE(…) of this")),
         TableFactor::Table { name, args: Some(args), alias, .. }
-            if compose::bare_name(name).is_some_and(|name| NAMES.contains(&name.as_str())) =>
+            if compose::bare_name(name).is_some_and(|name| TABLE_FUNCTIONS.contains(&name.as_str())) =>
         {
             (name, std::mem::take(&mut args.args), alias)
         }
@@ -81,7 +80,7 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
     let TableFactor::Function { name, args, alias, .. } = factor else {
         return Ok(());
     };
-    let Some(name) = compose::bare_name(name).filter(|name| NAMES.contains(&name.as_str())) else {
+    let Some(name) = compose::bare_name(name).filter(|name| TABLE_FUNCTIONS.contains(&name.as_str())) else {
         return Ok(());
     };
     let mut given = Arguments::read(&name, std::mem::take(args))?;
@@ -103,25 +102,6 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
     }
     *factor = TableFactor::Derived { lateral: true, subquery: Box::new(query), alias: Some(alias), sample: None };
     Ok(())
-}
-
-/// What the columns of each are, for the expressions that name them.
-pub(super) fn answered(name: &str) -> Option<&'static [(&'static str, Type)]> {
-    match name {
-        "flatten" => Some(&[
-            ("seq", Type::Integer),
-            ("key", Type::Text),
-            ("path", Type::Text),
-            ("index", Type::Integer),
-            ("value", Type::Json),
-            ("this", Type::Json),
-        ]),
-        "split_to_table" | "strtok_split_to_table" => {
-            Some(&[("seq", Type::Integer), ("index", Type::Integer), ("value", Type::Text)])
-        }
-        "generator" => Some(&[("_sluice_number", Type::Integer)]),
-        _ => None,
-    }
 }
 
 fn flatten(given: &mut Arguments, context: &mut Context<'_>) -> Result<Query, Error> {

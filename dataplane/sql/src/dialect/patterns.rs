@@ -9,9 +9,7 @@ use sqlparser::ast::Expr;
 use super::call::take_expr;
 use super::compose;
 use crate::ast::error::Error;
-
-/// The function of the engine's process.
-pub const LIKE: &str = "sluice_like";
+use crate::functions::host::LIKE;
 
 /// The engine's names of the same, and of GLOB.
 const NAMES: [&str; 9] =

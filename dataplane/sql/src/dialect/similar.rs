@@ -7,13 +7,12 @@ use super::call::take_expr;
 use super::text::not;
 use super::{Context, Done, compose, patterns};
 use crate::ast::error::Error;
-use crate::compile::postgres;
 
 pub(super) fn rewrite(expr: &mut Expr, _: &mut Context<'_>) -> Result<Done, Error> {
     let (mut matched, is_negated) = match expr {
         Expr::BinaryOp { left, op, right } => {
             let sign = op.to_string();
-            let Some(matched) = postgres::matched(left, sign.trim_start_matches('!'), right) else {
+            let Some(matched) = matched(left, sign.trim_start_matches('!'), right) else {
                 return Ok(Done::No);
             };
             (matched, sign.starts_with('!'))
@@ -29,6 +28,27 @@ pub(super) fn rewrite(expr: &mut Expr, _: &mut Context<'_>) -> Result<Done, Erro
     patterns::bound(&mut matched);
     *expr = if is_negated { not(matched) } else { matched };
     Ok(Done::Yes)
+}
+
+/// What an operator on patterns asks, by its sign without the negation. A regular expression is found anywhere.
+pub(crate) fn matched(left: &Expr, sign: &str, right: &Expr) -> Option<Expr> {
+    let sides = || (left.clone(), right.clone());
+    Some(match sign {
+        "~" => compose::call("regexp_matches", <[Expr; 2]>::from(sides())),
+        "~*" => compose::call("regexp_matches", <[Expr; 2]>::from(sides()).into_iter().chain([compose::text("i")])),
+        "~~" => like(sides(), false),
+        "~~*" => like(sides(), true),
+        _ => return None,
+    })
+}
+
+fn like((expr, pattern): (Expr, Expr), any_case: bool) -> Expr {
+    let (expr, pattern, escape_char) = (Box::new(expr), Box::new(pattern), Some(Box::new(compose::text("\\"))));
+    if any_case {
+        Expr::ILike { negated: false, any: false, expr, pattern, escape_char }
+    } else {
+        Expr::Like { negated: false, any: false, expr, pattern, escape_char }
+    }
 }
 
 /// The regular expression of a pattern of SIMILAR TO: `%` and `_` are of it, `.`, `^` and `$` are themselves, a

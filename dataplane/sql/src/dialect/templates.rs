@@ -17,7 +17,7 @@ use crate::ast::call::arguments;
 use crate::ast::error::Error;
 use crate::ast::names::ours::WITHIN;
 use crate::ast::{Visit, VisitMut};
-use crate::functions::catalogue::{self, Class};
+use crate::functions::catalogue;
 use crate::functions::types::Type;
 
 /// One line.
@@ -205,7 +205,7 @@ pub(super) fn is_volatile(expr: &Expr) -> bool {
                 return ControlFlow::Continue(());
             };
             let name = compose::bare_name(&function.name).unwrap_or_default();
-            let moves = matches!(catalogue::class(&name), Some(Class::Volatile | Class::Write));
+            let moves = catalogue::is_volatile(&name);
             // one answer in a statement: repeating it is harmless
             let steady =
                 name.starts_with("current_") || matches!(name.as_str(), "now" | "today" | "getdate" | "sysdate");

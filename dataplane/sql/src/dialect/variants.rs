@@ -11,6 +11,7 @@ use super::call::{expressions, take_expr};
 use super::{Context, Done, aggregates, coerced, compose, infer, lost_types, moments, numerals, templates};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
+use crate::syntax::parse::from_last::FROM_LAST;
 
 /// Functions that take a variant as it is.
 const READ_JSON: &[&str] = &[
@@ -85,7 +86,7 @@ const READ_JSON: &[&str] = &[
     "min_by",
     "mode",
     "nth_value",
-    super::windows::FROM_LAST,
+    FROM_LAST,
     "nvl2",
     "object_agg",
     "object_construct",

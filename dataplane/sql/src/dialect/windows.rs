@@ -9,6 +9,7 @@ use super::aggregates::{arguments, put, rename};
 use super::call::Handler;
 use super::{Context, compose, templates};
 use crate::ast::error::Error;
+use crate::syntax::parse::from_last::FROM_LAST;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("conditional_true_event", conditional_true_event),
@@ -22,9 +23,6 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("seq4", sequence),
     ("seq8", sequence),
 ];
-
-/// What `NTH_VALUE(x, n) FROM LAST` is called: the parser crate reads a name and its arguments alone.
-pub(crate) const FROM_LAST: &str = "nth_value_from_last";
 
 fn windowed(function: &Function) -> Result<(), Error> {
     if function.over.is_some() {

@@ -5,15 +5,13 @@
 //! that makes the engine convert one type to another can raise whatever the function's class says. That
 //! a safe one fails on no extreme of the types it takes, a test of the engine asks (`engine/tests/safe.rs`).
 //!
-//! What the warehouse adds (NVL, IFF …) is known here too, by way of [`crate::dialect`], and what compares by
-//! meaning, by way of [`crate::compile::meaning`].
+//! What the warehouse adds (NVL, IFF …) and what compares by meaning has its class by [`crate::dialect::class`].
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::compile::meaning;
-use crate::dialect;
 use crate::functions::types::Type;
+use crate::functions::warehouse;
 
 /// What a call can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,25 +98,21 @@ pub fn find(name: &str) -> Option<&'static Function> {
     LIST.get(name.to_ascii_lowercase().as_str())
 }
 
-/// What a call of this name can do; `None` for a name nobody knows, which is refused.
-pub fn class(name: &str) -> Option<Class> {
-    find(name).map(|function| function.class).or_else(|| dialect::class(name)).or_else(|| meaning::class(name))
-}
-
-/// Whether a statement may name it at all, denied or not.
-pub fn known(name: &str) -> bool {
-    class(name).is_some()
+/// Whether another call of it may answer something else, or change something.
+pub(crate) fn is_volatile(name: &str) -> bool {
+    let changes = |function: &Function| matches!(function.class, Class::Volatile | Class::Write);
+    find(name).map_or_else(|| warehouse::is_volatile(name), changes)
 }
 
 /// Whether it makes one value of many rows.
 pub fn is_aggregate(name: &str) -> bool {
-    find(name).map_or_else(|| dialect::is_aggregate(name), |function| function.kinds.contains(&Kind::Aggregate))
+    find(name).map_or_else(|| warehouse::is_aggregate(name), |function| function.kinds.contains(&Kind::Aggregate))
 }
 
 /// Whether it may stand in FROM.
 pub fn is_table_function(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    TABLE_FUNCTIONS.contains(&name.as_str()) || dialect::is_table_function(&name)
+    TABLE_FUNCTIONS.contains(&name.as_str()) || warehouse::is_table_function(&name)
 }
 
 /// The columns of what a function in FROM answers.
@@ -132,7 +126,7 @@ pub(crate) struct Answered {
 /// What is known of it; `None` where the columns follow the arguments.
 pub(crate) fn answered(name: &str) -> Option<Answered> {
     let name = name.to_ascii_lowercase();
-    if let Some(columns) = dialect::answered(&name) {
+    if let Some(columns) = warehouse::answered(&name) {
         return Some(Answered { shown: columns.to_vec(), hidden: &[] });
     }
     let (_, shown, columns) = ANSWERED.iter().find(|(known, ..)| *known == name)?;
@@ -181,6 +175,7 @@ fn kind(word: &str) -> Option<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::class;
 
     #[test]
     fn every_line_of_the_list_is_read_and_sorted_without_repeats() {

@@ -367,7 +367,7 @@ fn type_of_function(name: &str) -> Type {
         | "regexp_matches"
         | "regexp_like"
         | "is_null_value"
-        | crate::dialect::LIKE => Type::Boolean,
+        | crate::functions::host::LIKE => Type::Boolean,
         "count" | "length" | "datediff" | "date_diff" | "year" | "month" | "day" => Type::Integer,
         _ => Type::Unknown,
     }

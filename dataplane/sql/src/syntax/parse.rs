@@ -4,7 +4,7 @@
 //! neither reads is a syntax error; nothing is ever passed on as text.
 
 mod alteration;
-mod from_last;
+pub(crate) mod from_last;
 mod join_vector;
 mod request;
 mod sequence;

@@ -222,7 +222,7 @@ fn unparsed(query: &Query, error: engine::Error) -> Error {
 const OURS: [&str; 5] = [
     "sluice_mask_hash",
     "error",
-    sql::dialect::LIKE,
+    sql::functions::host::LIKE,
     sql::compile::meaning::LIKENESS,
     sql::compile::meaning::VECTOR_LIKENESS,
 ];
@@ -244,7 +244,7 @@ pub(in crate::pipeline) fn compare(parsed: &engine::Parsed, emitted: &[String], 
         return Err(Error::Unverified { why: format!("tables found {found:?}, emitted {emitted:?}") });
     }
     let unlisted = |name: &&String| {
-        sql::functions::catalogue::class(name).is_none_or(|class| class == sql::functions::catalogue::Class::Denied)
+        sql::dialect::class(name).is_none_or(|class| class == sql::functions::catalogue::Class::Denied)
     };
     let callers = |name: &&String| !OURS.contains(&name.as_str());
     match parsed.functions.iter().flatten().filter(callers).find(unlisted) {

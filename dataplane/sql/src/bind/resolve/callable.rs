@@ -5,6 +5,7 @@ use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, ObjectName, U
 use super::located;
 use crate::ast::error::{Error, Kind as ErrorKind};
 use crate::ast::names;
+use crate::dialect;
 use crate::functions::catalogue::{self, Class};
 
 /// The dialect bounds calls in expressions; in FROM it is done here.
@@ -52,7 +53,7 @@ pub(super) fn called(function: &Function) -> Result<(), Error> {
     let Some(ident) = names::single(&function.name) else {
         return Err(uncallable(&function.name, Error::unsupported_function));
     };
-    match catalogue::class(&ident.value) {
+    match dialect::class(&ident.value) {
         None => return Err(uncallable(&function.name, Error::unsupported_function)),
         Some(Class::Denied) => return Err(uncallable(&function.name, Error::denied_function)),
         Some(Class::Safe | Class::Throwing | Class::Volatile | Class::Write) => {}

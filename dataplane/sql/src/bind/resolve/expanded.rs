@@ -13,7 +13,7 @@ use crate::ast::error::{Error, Kind};
 use crate::ast::names::TableName;
 use crate::bind::udf;
 use crate::catalog::definition::{self, Definition};
-use crate::functions::catalogue;
+use crate::dialect;
 use crate::syntax::lex;
 
 /// How deep views may stand in views.
@@ -103,7 +103,7 @@ impl Binder<'_> {
         let Some(name) = TableName::of(&function.name) else {
             return Ok(None);
         };
-        if name.schema.is_none() && catalogue::known(&name.name) {
+        if name.schema.is_none() && dialect::is_known(&name.name) {
             return Ok(None);
         }
         let Some(definition) = self.catalog.defined(definition::Kind::Function, &name, self.session) else {

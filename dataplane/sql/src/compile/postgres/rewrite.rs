@@ -13,6 +13,7 @@ use super::hidden::{self, Scope};
 use super::relations::stored;
 use super::{CATALOG, INFORMATION, lower};
 use crate::ast::call::call;
+use crate::dialect::matched;
 
 /// Functions that make rows of one column.
 const SETS: [&str; 3] = ["generate_series", "generate_subscripts", "unnest"];
@@ -337,27 +338,6 @@ fn operator(expr: &mut Expr) {
     } else {
         plain
     };
-}
-
-/// What an operator on patterns asks, by its sign without the negation. A regular expression is found anywhere.
-pub(crate) fn matched(left: &Expr, sign: &str, right: &Expr) -> Option<Expr> {
-    let sides = || (left.clone(), right.clone());
-    Some(match sign {
-        "~" => call("regexp_matches", <[Expr; 2]>::from(sides())),
-        "~*" => call("regexp_matches", <[Expr; 2]>::from(sides()).into_iter().chain([text("i")])),
-        "~~" => like(sides(), false),
-        "~~*" => like(sides(), true),
-        _ => return None,
-    })
-}
-
-fn like((expr, pattern): (Expr, Expr), any_case: bool) -> Expr {
-    let (expr, pattern, escape_char) = (Box::new(expr), Box::new(pattern), Some(Box::new(text("\\"))));
-    if any_case {
-        Expr::ILike { negated: false, any: false, expr, pattern, escape_char }
-    } else {
-        Expr::Like { negated: false, any: false, expr, pattern, escape_char }
-    }
 }
 
 fn text(text: &str) -> Expr {

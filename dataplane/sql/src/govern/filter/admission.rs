@@ -9,6 +9,7 @@ use super::{FilterFacts, placeholder};
 use crate::ast::Visit;
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
+use crate::dialect;
 use crate::functions::catalogue::{self, Class};
 use crate::functions::semantic;
 use crate::functions::types::{self, Known, Type};
@@ -131,7 +132,7 @@ fn call(name: &ObjectName, depth: usize) -> Result<(), Error> {
     if semantic::class(&shown).is_some() {
         return Err(Error::invalid_filter(format!("{shown} compares by meaning; a filter compares values")));
     }
-    match catalogue::class(&shown) {
+    match dialect::class(&shown) {
         Some(Class::Safe | Class::Throwing) => {}
         Some(Class::Volatile) => {
             return Err(Error::invalid_filter(format!("{shown} answers differently each time")));

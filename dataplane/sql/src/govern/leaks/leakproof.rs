@@ -9,7 +9,7 @@ use super::error_channel::Way;
 use super::numeric_range::{self, Shape};
 use crate::ast::names;
 use crate::dialect;
-use crate::functions::catalogue::{self, Class};
+use crate::functions::catalogue::Class;
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{self, Columns, Type, sole_argument};
 
@@ -109,7 +109,7 @@ fn calls_what_throws(function: &Function, columns: &dyn Columns) -> bool {
     // max(x, n): the n largest, of which there must be one at least
     let counts =
         ["min", "max"].iter().any(|known| name.eq_ignore_ascii_case(known)) && sole_argument(function).is_none();
-    let is_certain = averages || catalogue::class(name) == Some(Class::Safe);
+    let is_certain = averages || dialect::class(name) == Some(Class::Safe);
     let is_framed = matches!(&function.over, Some(WindowType::WindowSpec(over)) if is_framed_by_value(over));
     is_filtered || reads_text || reads_literal || counts || is_framed || !is_certain
 }

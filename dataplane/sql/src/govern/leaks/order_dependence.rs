@@ -11,6 +11,7 @@ use sqlparser::ast::{
 
 use super::{indistinct_values, leakproof, limit_ties, single_scan};
 use crate::ast::names;
+use crate::dialect;
 use crate::functions::catalogue::{self, Class};
 use crate::govern::lineage::{Output, Walk, table_functions};
 
@@ -123,7 +124,7 @@ impl Walk<'_> {
         };
         let is_of_a_set = OF_A_SET.contains(&name.as_str()) || OF_EXACT.contains(&name.as_str()) && is_exact();
         match &function.over {
-            None if NUMBERS.contains(&name.as_str()) || catalogue::class(&name) == Some(Class::Write) => true,
+            None if NUMBERS.contains(&name.as_str()) || dialect::class(&name) == Some(Class::Write) => true,
             // ARRAY(SELECT …): the rows as they come
             None if matches!(function.args, FunctionArguments::Subquery(_)) => true,
             None => catalogue::is_aggregate(&name) && !is_of_a_set,

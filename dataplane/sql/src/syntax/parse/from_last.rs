@@ -4,7 +4,9 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::is;
-use crate::dialect::windows::FROM_LAST;
+
+/// What `NTH_VALUE(x, n) FROM LAST` is called: the parser crate reads a name and its arguments alone.
+pub(crate) const FROM_LAST: &str = "nth_value_from_last";
 
 pub(super) fn named(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut at = 0;

@@ -43,7 +43,8 @@ pub(super) fn of(tree: &mut Statement) -> Result<Facts, Error> {
     let _: ControlFlow<()> = tree.visit(&mut statements);
     facts.operations.extend(statements.operations);
     scope::walk_statement(tree, &mut facts)?;
-    facts.calls_write = facts.functions.iter().any(|name| catalogue::class(name) == Some(Class::Write));
+    let writes = |function: &catalogue::Function| function.class == Class::Write;
+    facts.calls_write = facts.functions.iter().any(|name| catalogue::find(name).is_some_and(writes));
     Ok(facts)
 }
 
