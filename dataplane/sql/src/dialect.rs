@@ -16,6 +16,7 @@ mod coerced;
 mod compose;
 mod conversions;
 mod dates;
+mod dispatch;
 mod flatten;
 mod formats;
 mod infer;
@@ -71,7 +72,7 @@ enum Done {
 const EXPRESSIONS: [(&str, Rewrite); 11] = [
     ("paths", paths::rewrite),
     ("types", types::rewrite),
-    ("calls", call::rewrite),
+    ("calls", dispatch::rewrite),
     ("coerced", coerced::rewrite),
     ("text", text::rewrite),
     ("similar", similar::rewrite),
@@ -118,7 +119,7 @@ fn added(name: &str) -> Option<Class> {
     if warehouse::is_volatile(&name) {
         return Some(Class::Volatile);
     }
-    (call::is_known(&name) || warehouse::is_table_function(&name)).then_some(Class::Throwing)
+    (dispatch::is_known(&name) || warehouse::is_table_function(&name)).then_some(Class::Throwing)
 }
 
 /// Whether a function takes text as text, so that a literal of it need not be read as anything else.
@@ -150,7 +151,8 @@ pub fn is_word(function: &str, argument: usize) -> bool {
 #[cfg(test)]
 pub(crate) fn names() -> Vec<&'static str> {
     use crate::syntax::parse::from_last::FROM_LAST;
-    let mut names: Vec<_> = call::names().chain(warehouse::TABLE_FUNCTIONS).filter(|name| *name != FROM_LAST).collect();
+    let mut names: Vec<_> =
+        dispatch::names().chain(warehouse::TABLE_FUNCTIONS).filter(|name| *name != FROM_LAST).collect();
     names.sort_unstable();
     names.dedup();
     names

@@ -41,7 +41,7 @@ pub const CRATES: &[Layers] = &[
     Layers {
         name: "sql",
         folder: "dataplane/sql/src",
-        largest_circle: 18,
+        largest_circle: 8,
         layers: &[
             &["", "compile"],
             &["govern"],

@@ -249,7 +249,7 @@ mod tests {
     fn the_table_is_sorted_and_names_functions_that_there_are() {
         assert!(OF_TEXT.is_sorted_by_key(|(name, _)| name));
         for name in OF_TEXT.iter().map(|(name, _)| name).chain(OF_NUMBERS) {
-            assert!(catalogue::find(name).is_some() || super::super::call::is_known(name), "{name}");
+            assert!(catalogue::find(name).is_some() || super::super::dispatch::is_known(name), "{name}");
         }
         // an error about a text that is no number must not tell of rows that a filter hides
         assert!(OF_NUMBERS.iter().all(|name| class(name) == Some(Class::Throwing)));
