@@ -43,8 +43,6 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::agents::branches::Branches;
-use crate::agents::memory;
 use crate::agents::triggers::Triggers;
 use crate::governance::registry::Registry;
 use crate::governance::sessions::Snapshots;
@@ -53,9 +51,9 @@ use crate::model::Healer;
 use crate::request::answer::Description;
 use crate::request::detached::to_its_end;
 use crate::request::trail::{Stage, Trail};
+use crate::storage::branches::OpenBranches;
 use crate::storage::catalogue::Catalogue;
 use crate::storage::runtime_tables::RuntimeTables;
-use crate::storage::system_tables::Place;
 use crate::{Answer, Ask, Error};
 
 use once::Turn;
@@ -92,7 +90,7 @@ pub struct Pipeline {
     pub catalogue: Catalogue,
     /// The runtime's tables, for statements that read them.
     pub runtime: RuntimeTables,
-    pub branches: Branches,
+    pub branches: OpenBranches,
     pub triggers: Triggers,
     pub registry: Registry,
     /// The model that is asked where the rules heal nothing, and the environment permits it.
@@ -361,17 +359,6 @@ impl Pipeline {
         self.snapshots.borrow().clone().ok_or(Error::NoGovernance)
     }
 
-    /// The tables of an open branch.
-    pub(crate) async fn tables_of(&self, branch_id: &str) -> Result<Vec<String>> {
-        const WITHIN: Duration = Duration::from_secs(30);
-        let place = Place { engine: &self.engine()?, deadline: Instant::now() + WITHIN };
-        let mut tables = self.branches.open(place, branch_id, self.clock.now()).await?.branch.paths();
-        if self.branches.remember(place, branch_id).await? {
-            tables.push(memory::TABLE.to_owned());
-        }
-        Ok(tables)
-    }
-
     /// What a room has written to these tables: answers that were kept from them are stale.
     pub(crate) fn wrote(&self, tables: &[String]) {
         self.remembered.answers.wrote(tables);
@@ -382,7 +369,7 @@ impl Pipeline {
         Ok(self.engine()?.catalog().await?)
     }
 
-    fn engine(&self) -> Result<engine::Engine> {
+    pub(crate) fn engine(&self) -> Result<engine::Engine> {
         self.engine.borrow().clone().ok_or(Error::NotReady)
     }
 }

@@ -8,7 +8,6 @@ use contract::policy::abac::Origin;
 use contract::report::{Body, Entry, Finished, Started};
 use contract::wire::{Numbers, Who};
 use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
-use dataplane::agents::branches::Branches;
 use dataplane::agents::memory::{Embedder, Memories};
 use dataplane::agents::triggers::Triggers;
 use dataplane::encode::json;
@@ -16,6 +15,7 @@ use dataplane::governance::registry::Registry;
 use dataplane::governance::report::{Cursor, Log};
 use dataplane::model::{Measured, ModelSettings, Models};
 use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Storage, Tally, Threshold};
+use dataplane::storage::branches::OpenBranches;
 use dataplane::storage::catalogue::Catalogue;
 use dataplane::storage::runtime_tables::RuntimeTables;
 use dataplane::{Answer, Ask, Bounds, Declared, Error, Names, Pipeline, testing};
@@ -85,7 +85,7 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         remembered: Remembered::default(),
         catalogue: Catalogue::new(config.clone()),
         runtime: RuntimeTables::new(config, None),
-        branches: Branches::beside(memories.clone()),
+        branches: OpenBranches::default(),
         triggers: Triggers::default(),
         registry: Registry::default(),
         healer: models.healing,

@@ -43,6 +43,7 @@ use tokio_util::sync::CancellationToken;
 use self::arguments::{read, schema_of, strict_schema_of};
 use self::budget::size;
 use self::telling::Telling;
+use crate::agents::branches::Branches;
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
 use crate::agents::tool_caller::Guest;
@@ -171,6 +172,11 @@ pub struct Call {
 }
 
 impl Call {
+    /// The branches, with what is remembered on them.
+    fn branches(&self) -> Branches {
+        Branches::beside(self.pipeline.branches.clone(), self.memories.clone())
+    }
+
     /// One statement of this call.
     fn ask(&self, sql: impl Into<String>, timeout_ms: Option<u64>) -> Result<Ask, Error> {
         if timeout_ms.is_some_and(|timeout_ms| !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms)) {

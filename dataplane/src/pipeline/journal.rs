@@ -17,7 +17,7 @@ use super::stages::execute::Rows;
 use super::stages::transpile::bound;
 use super::{Query, Result};
 use crate::Error;
-use crate::agents::branches::Open;
+use crate::storage::branches::Open;
 use crate::storage::system_tables::{in_batches, read};
 
 const STATEMENTS_MAX: usize = 1_000;

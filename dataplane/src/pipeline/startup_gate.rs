@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use super::authorization::transaction_recheck::Statement;
 use super::stages::semaphore::Queue;
 use super::{Pipeline, Purse, Query, Result, Storage, Tally};
-use crate::agents::branches;
 use crate::governance::report::Log;
+use crate::storage::branches;
 use crate::{Ask, Error, Names};
 
 const WAITING_MAX: usize = 1_000;

@@ -22,7 +22,7 @@ use super::stages::tables::About;
 use super::stages::transpile::Native;
 use super::swap::{Away, Swaps};
 use super::{Pipeline, Query, Result, startup_gate};
-use crate::agents::branches::Writing;
+use crate::storage::branches::Writing;
 use crate::{Ask, Error};
 
 /// Held by a door between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.

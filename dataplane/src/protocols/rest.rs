@@ -32,12 +32,12 @@ use tokio::sync::watch;
 
 use super::http::{self, BODY_BYTES_MAX, Peer, Security};
 use super::{credential, keyed};
-use crate::agents::branches::schema_on;
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
 use crate::governance::sessions::{announced, is_known};
 use crate::pipeline::Once;
 use crate::shutdown::Ending;
+use crate::storage::branches::schema_on;
 use crate::{Ask, Bounds, Declared, Error, Names, Pipeline, Sessions};
 
 /// The door's own state.

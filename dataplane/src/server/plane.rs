@@ -40,6 +40,7 @@ use crate::server::certificates::{self, Shown};
 use crate::server::config::{Listeners, Settings};
 use crate::server::folder_lock::Claim;
 use crate::shutdown::Ending;
+use crate::storage::branches::OpenBranches;
 use crate::{Pipeline, Sessions};
 
 use engines::Engines;
@@ -212,7 +213,7 @@ impl Parts {
             remembered: Remembered::default(),
             catalogue: engines::catalogue(settings),
             runtime: engines::runtime(settings, link.clone()),
-            branches: Branches::beside(memories.clone()),
+            branches: OpenBranches::default(),
             triggers: Triggers::default(),
             registry: Registry::new(link.clone()),
             healer: models.healing,
@@ -268,7 +269,8 @@ impl Parts {
             log: settings.telemetry.log.clone(),
         };
         background.spawn(probes::serve(doors.probes, probed, closing.clone()));
-        background.spawn(sweeping::rounds(Arc::clone(&self.pipeline)));
+        let branches = Branches::beside(self.pipeline.branches.clone(), self.memories.clone());
+        background.spawn(sweeping::rounds(Arc::clone(&self.pipeline), branches));
         background.spawn(embedding::catch_up(Arc::clone(&self.pipeline), self.memories.clone()));
         background.spawn(triggers::attend(Arc::clone(&self.pipeline)));
         let (memories, thoughts) = (self.memories.clone(), Thoughts::default());

@@ -27,7 +27,7 @@ pub const CRATES: &[Layers] = &[
     Layers {
         name: "dataplane",
         folder: "dataplane/src",
-        largest_circle: 46,
+        largest_circle: 41,
         layers: &[
             &["", "server"],
             &["protocols"],

@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sql::ast::quote;
 
+use super::Branches;
 use super::key::tells_apart;
 use super::merging::{is_as_it_was, masked, sees_all};
-use super::store::{self, path};
-use super::{Branch, Branches, Copied};
+use super::store::path;
 use crate::Error;
 use crate::limits::invalid;
 use crate::pipeline::Standing;
+use crate::storage::branches::{Branch, Copied, base_schema, own_schema};
 use crate::storage::system_tables::{Transaction, broken};
 
 /// Rows of a table that are shown.
@@ -132,8 +133,8 @@ impl<'a> Comparison<'a> {
             return Err(Error::Reshaped { table: table.path() });
         }
         let masked = masked(standing, table);
-        let own = path(&store::own_schema(&branch.branch_id), &table.name);
-        let base = path(&store::base_schema(&branch.branch_id), &table.name);
+        let own = path(&own_schema(&branch.branch_id), &table.name);
+        let base = path(&base_schema(&branch.branch_id), &table.name);
         let is_broken = table.is_by_given_key(&masked) && !tells_apart(transaction, &own, &table.given_key).await?;
         let key: &[String] = if is_broken { &[] } else { table.key(&masked) };
         Ok(Self { table, base, own, key, masked })

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sql::ast::quote;
 
-use super::Branch;
+use crate::storage::branches::Branch;
 
 /// Who is right where both have changed the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

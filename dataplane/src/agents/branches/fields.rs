@@ -6,10 +6,11 @@ use chrono::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Fresh;
 use super::conflict::{Granularity, Side, Strategy};
-use super::{Fresh, Status};
 use crate::Error;
 use crate::limits::{counted, invalid, named, sized};
+use crate::storage::branches::Status;
 
 const TABLES_MAX: usize = 100;
 const KEY_COLUMNS_MAX: usize = 32;

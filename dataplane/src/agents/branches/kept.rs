@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Branches;
 use super::merging::sees_all;
-use super::store::{self, path};
+use super::store::path;
 use crate::Error;
 use crate::pipeline::Standing;
+use crate::storage::branches::{base_schema, own_schema};
 use crate::storage::system_tables::{Transaction, broken};
 
 /// Rows that a branch keeps of one table.
@@ -33,8 +34,8 @@ impl Branches {
         let mut found = Vec::new();
         for table in &open.branch.tables {
             sees_all(standing, table)?;
-            let own = path(&store::own_schema(branch_id), &table.name);
-            let base = path(&store::base_schema(branch_id), &table.name);
+            let own = path(&own_schema(branch_id), &table.name);
+            let base = path(&base_schema(branch_id), &table.name);
             let sql = format!(
                 "select to_json({{rows: (select count(*) from {own}), base_rows: (select count(*) from {base})}})::varchar"
             );

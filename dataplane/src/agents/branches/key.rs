@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use sql::ast::quote;
 
 use super::merging::{masked, sees_all};
-use super::store::{self, path};
-use super::{Branch, Copied};
+use super::store::path;
 use crate::Error;
 use crate::limits::invalid;
 use crate::pipeline::Standing;
+use crate::storage::branches::{Branch, Copied, own_schema};
 use crate::storage::system_tables::{Transaction, broken};
 
 impl Copied {
@@ -73,7 +73,7 @@ pub async fn holds(transaction: &mut Transaction, table: &Copied) -> Result<(), 
 
 /// Does a given key still hold on both sides of a merge? The base is as it was copied.
 pub async fn still_holds(transaction: &mut Transaction, branch: &Branch, table: &Copied) -> Result<(), Error> {
-    let own = path(&store::own_schema(&branch.branch_id), &table.name);
+    let own = path(&own_schema(&branch.branch_id), &table.name);
     for (side, stored) in [("branch", own), ("mainline", path(&table.schema, &table.name))] {
         if !tells_apart(transaction, &stored, &table.given_key).await? {
             return Err(Error::KeyBroken { table: table.path(), side, key: table.given_key.join(", ") });

@@ -19,7 +19,7 @@ use sql::ast::quote;
 
 use super::conflict::{Granularity, Rules, conflict_id, take, take_of_table};
 use super::store::path;
-use super::{Branch, Copied, store};
+use crate::storage::branches::{Branch, Copied, base_schema, own_schema};
 
 /// The merge of one table.
 pub struct Plan<'a> {
@@ -211,11 +211,11 @@ impl<'a> Plan<'a> {
     // Words.
 
     fn base(&self) -> String {
-        path(&store::base_schema(&self.branch.branch_id), &self.table.name)
+        path(&base_schema(&self.branch.branch_id), &self.table.name)
     }
 
     fn theirs(&self) -> String {
-        path(&store::own_schema(&self.branch.branch_id), &self.table.name)
+        path(&own_schema(&self.branch.branch_id), &self.table.name)
     }
 
     fn ours(&self) -> String {

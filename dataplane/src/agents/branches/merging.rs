@@ -17,10 +17,11 @@ use super::changed::Changes;
 use super::conflict::{Conflict, Rules, Strategy};
 use super::merge::Plan;
 use super::store::{self, path};
-use super::{Branch, Branches, Copied, Merging, Open, Status, TABLE, alone, key, remembered};
+use super::{Branches, Merging, TABLE, key, remembered};
 use crate::Error;
 use crate::agents::memory;
 use crate::pipeline::Standing;
+use crate::storage::branches::{Branch, Copied, Open, Status, base_schema, origin, own_schema};
 use crate::storage::system_tables::{Transaction, broken};
 
 /// Conflicts that are told of at a time.
@@ -77,9 +78,9 @@ impl Branches {
         if !merging.dry_run {
             open.branch.made().may_change(standing)?;
         }
-        let _alone = alone(&open)?;
+        let _alone = open.alone()?;
         // nobody else remembers anything meanwhile
-        let memories = if merging.dry_run { None } else { Some(self.0.memories.alone().await) };
+        let memories = if merging.dry_run { None } else { Some(self.memories.alone().await) };
         let mut transaction = Transaction::begin(standing.into()).await?;
         let (mut merged, plans) = decided(standing, &mut transaction, &open, &rules, told).await?;
         let about = (&open.branch, &rules);
@@ -236,8 +237,8 @@ async fn reshaped(
 
 /// How many rows of a table the branch has added and deleted, whatever tells them apart.
 async fn changed(transaction: &mut Transaction, branch: &Branch, table: &Copied) -> Result<u64, Error> {
-    let own = path(&store::own_schema(&branch.branch_id), &table.name);
-    let base = path(&store::base_schema(&branch.branch_id), &table.name);
+    let own = path(&own_schema(&branch.branch_id), &table.name);
+    let base = path(&base_schema(&branch.branch_id), &table.name);
     let sql = format!(
         "select to_json((select count(*) from ((from {own} except all from {base}) union all \
          (from {base} except all from {own}))))::varchar"
@@ -251,7 +252,7 @@ pub(super) fn is_as_it_was(catalog: &engine::Catalog, table: &Copied) -> bool {
     now.is_some_and(|now| {
         now.columns == table.columns
             && now.primary_key == table.primary_key
-            && store::origin(now.comment.as_deref()) == table.origin
+            && origin(now.comment.as_deref()) == table.origin
     })
 }
 

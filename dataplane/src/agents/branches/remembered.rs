@@ -10,12 +10,12 @@ use engine::Value;
 use serde::Deserialize;
 use sql::ast::quote;
 
-use super::Branch;
 use super::conflict::{Conflict, Rules, conflict_id, take};
 use crate::Error;
 use crate::agents::memory;
 use crate::limits::invalid;
 use crate::pipeline::Standing;
+use crate::storage::branches::Branch;
 use crate::storage::system_tables::{Place, Step, Transaction, at, broken, records, text};
 
 const DECIDED: &str = "temp.main._merge_memories";

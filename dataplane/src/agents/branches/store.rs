@@ -6,20 +6,17 @@ use engine::Value;
 use serde::Deserialize;
 use sql::ast::quote;
 
-use super::{Branch, Copied, Fresh, KEPT_DAYS, Status, TABLE, Wanted, key, merging, remembered};
+use super::{Fresh, KEPT_DAYS, TABLE, Wanted, key, merging, remembered};
 use crate::Error;
 use crate::agents::ownership::maker;
 use crate::limits::invalid;
 use crate::pipeline::Standing;
-use crate::storage::system_tables::{Place, Step, Transaction, at, broken, moment, optional, records, text};
+use crate::storage::branches::{Branch, Copied, Status, base_schema, found, origin, own_schema};
+use crate::storage::system_tables::{Place, Transaction, at, broken, optional, text};
 
 /// Rows of all tables of a branch together.
 const ROWS_MAX: u64 = 5_000_000;
 const LISTED_MAX: usize = 200;
-const COLUMNS: &str = "to_json({branch_id: branch_id, name: name, description: description, agent_id: agent_id, made_by: made_by, \
-    tables: tables, base_snapshot: base_snapshot, status: status, salt: salt, \
-    created_at: epoch_us(created_at), expires_at: epoch_us(expires_at)})::varchar";
-
 /// Where a branch stands in the list: when it was made in microseconds, and its id.
 pub type Listed = (i64, String);
 
@@ -29,62 +26,9 @@ impl Branch {
     }
 }
 
-#[derive(Deserialize)]
-struct Raw {
-    branch_id: String,
-    name: String,
-    description: Option<String>,
-    agent_id: String,
-    made_by: Option<String>,
-    tables: String,
-    base_snapshot: String,
-    status: Status,
-    salt: String,
-    created_at: i64,
-    expires_at: i64,
-}
-
-impl Raw {
-    fn branch(self) -> Result<Branch, Error> {
-        Ok(Branch {
-            branch_id: self.branch_id,
-            name: self.name,
-            description: self.description,
-            agent_id: self.agent_id,
-            made_by: self.made_by,
-            tables: serde_json::from_str(&self.tables).map_err(broken)?,
-            base_snapshot: self.base_snapshot,
-            status: self.status,
-            salt: self.salt,
-            created_at: moment(self.created_at)?,
-            expires_at: moment(self.expires_at)?,
-        })
-    }
-}
-
-/// Where the branch's own rows are.
-pub fn own_schema(branch_id: &str) -> String {
-    format!("_svc_branch_{branch_id}")
-}
-
-/// Where the rows are as they were.
-pub fn base_schema(branch_id: &str) -> String {
-    format!("_svc_base_{branch_id}")
-}
-
 /// A table as the engine finds it.
 pub fn path(schema: &str, name: &str) -> String {
     format!("raw.{}.{}", quote::name(schema), quote::name(name))
-}
-
-pub async fn active(place: Place<'_>) -> Result<Vec<Branch>, Error> {
-    let sql = format!("select {COLUMNS} from raw._svc_branches.branches where status = 'active'");
-    found(place, (sql, Vec::new())).await
-}
-
-pub async fn record(place: Place<'_>, branch_id: &str) -> Result<Option<Branch>, Error> {
-    let sql = format!("select {COLUMNS} from raw._svc_branches.branches where branch_id = $1");
-    Ok(found(place, (sql, vec![text(branch_id)])).await?.pop())
 }
 
 /// The newest first, behind a place of the list; and whether there are more.
@@ -95,23 +39,18 @@ pub async fn page(
     behind: Option<&Listed>,
 ) -> Result<(Vec<Branch>, bool), Error> {
     let (micros, id) = behind.map(|(micros, id)| (*micros, id.as_str())).unzip();
-    let sql = format!(
-        "select {COLUMNS} from raw._svc_branches.branches \
-         where ($1::varchar is null or status = $1) and ($2::varchar is null or agent_id = $2) \
+    let condition = format!(
+        "where ($1::varchar is null or status = $1) and ($2::varchar is null or agent_id = $2) \
          and ($3::timestamptz is null or (created_at, branch_id) < ($3::timestamptz, $4::varchar)) \
          order by created_at desc, branch_id desc limit {}",
         LISTED_MAX + 1
     );
     let (status, agent) = (optional(status.map(Status::as_str)), optional(agent));
     let params = vec![status, agent, micros.map_or(Value::Null, Value::TimestampTz), optional(id)];
-    let mut found = found(standing.into(), (sql, params)).await?;
+    let mut found = found(standing.into(), &condition, params).await?;
     let more = found.len() > LISTED_MAX;
     found.truncate(LISTED_MAX);
     Ok((found, more))
-}
-
-async fn found(place: Place<'_>, step: Step) -> Result<Vec<Branch>, Error> {
-    records::<Raw>(place, step).await?.into_iter().map(Raw::branch).collect()
 }
 
 /// Copies the tables, and writes down what there is now.
@@ -188,11 +127,6 @@ fn described(standing: &Standing, catalog: &engine::Catalog, new: &Wanted) -> Re
         Ok(copied)
     });
     each.collect()
-}
-
-/// Where a table's rows are from, of what is kept as its comment.
-pub fn origin(kept: Option<&str>) -> Option<String> {
-    kept.and_then(|kept| sql::Comment::read(kept).ours)
 }
 
 /// Are they few enough, also for what the agent was granted? Held against its grant, hidden rows would be counted: so

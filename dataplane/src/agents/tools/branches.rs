@@ -2,6 +2,7 @@
 //! surface alone what a branch has changed, as numbers and row by row.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use contract::policy::abac::Operation;
 use contract::{Heal, Timestamp};
@@ -14,8 +15,10 @@ use super::seal::Seal;
 use super::sql::{Statement, Table};
 use super::{Call, Telling};
 use crate::Error;
-use crate::agents::branches::{Branch, Changed, Changes, Fresh, Kept, Listed, Listing, NewBranch, Status, schema_name};
+use crate::agents::branches::{Changed, Changes, Fresh, Kept, Listed, Listing, NewBranch};
 use crate::pipeline::Deed;
+use crate::storage::branches::{Branch, Status, schema_name};
+use crate::storage::system_tables::Place;
 
 /// A branch as it is shown.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -189,7 +192,7 @@ impl Telling for BranchTable {
 /// What failed may have been given up halfway.
 pub(super) async fn sure<T>(call: &Call, done: Result<T, Error>) -> Result<T, Error> {
     if done.is_err() {
-        call.pipeline.branches.doubt().await;
+        call.branches().doubt().await;
     }
     done
 }
@@ -211,7 +214,7 @@ pub async fn create(call: Call, new: NewBranch) -> Result<Warned, Error> {
     let deed = deed(&call, "create_branch", new.tables.clone(), Operation::Create)?;
     // as of CREATE TABLE AS: the copies are made, and what they are made of is read
     let deed = Deed { reads: new.tables.clone(), ..deed };
-    let branches = call.pipeline.branches.clone();
+    let branches = call.branches();
     let created = |standing| async move { Ok((branches.create(&standing, &new, fresh).await?, 1)) };
     let created = call.pipeline.act(deed, created).await;
     Ok(sure(&call, if was_named { created } else { unnamed(created) }).await?.into())
@@ -235,7 +238,7 @@ pub async fn list(call: Call, listing: Listing) -> Result<BranchList, Error> {
     let deed = deed(&call, "branch_list", Vec::new(), Operation::Select)?;
     let seal = Seal::of(&call, "status", &("branch_list", &listing.status));
     let from: Option<Listed> = seal.open_at(listing.cursor.as_deref())?;
-    let branches = call.pipeline.branches.clone();
+    let branches = call.branches();
     let listed = |standing| async move {
         let (found, next) = branches.list(&standing, &listing, from.as_ref(), now).await?;
         let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
@@ -249,7 +252,9 @@ pub async fn list(call: Call, listing: Listing) -> Result<BranchList, Error> {
 /// The tables of a branch: what is done to it is judged as done to them. That there is no such
 /// branch is told to nobody who may not ask.
 pub(super) async fn tables(call: &Call, branch_id: &str) -> Result<Vec<String>, Error> {
-    match call.pipeline.tables_of(branch_id).await {
+    const WITHIN: Duration = Duration::from_secs(30);
+    let place = Place { engine: &call.pipeline.engine()?, deadline: Instant::now() + WITHIN };
+    match call.branches().tables(place, branch_id, call.pipeline.clock.now()).await {
         Err(Error::BranchNotFound | Error::BranchClosed { .. }) => Ok(Vec::new()),
         other => other,
     }
@@ -263,7 +268,7 @@ pub(super) fn unnamed<T>(done: Result<T, Error>) -> Result<T, Error> {
 pub async fn discard(call: Call, Named { branch_id }: Named) -> Result<Discarded, Error> {
     let now = call.pipeline.clock.now();
     let deed = deed(&call, "discard_branch", Vec::new(), Operation::Delete)?;
-    let branches = call.pipeline.branches.clone();
+    let branches = call.branches();
     let id = branch_id.clone();
     let gone = |standing| async move { Ok((branches.discard(&standing, &id, now).await?, 1)) };
     let gone = call.pipeline.act(deed, gone).await;
@@ -274,7 +279,7 @@ pub async fn discard(call: Call, Named { branch_id }: Named) -> Result<Discarded
 /// One branch, whatever became of it.
 pub async fn get(call: Call, Named { branch_id }: Named) -> Result<Warned, Error> {
     let deed = deed(&call, "branch_get", Vec::new(), Operation::Select)?;
-    let branches = call.pipeline.branches.clone();
+    let branches = call.branches();
     let found = |standing| async move { Ok((branches.recorded(&standing, &branch_id).await?, 1)) };
     Ok(call.pipeline.act(deed, found).await?.into())
 }
@@ -284,7 +289,7 @@ pub async fn diff(call: Call, Named { branch_id }: Named) -> Result<Diff, Error>
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
     let deed = deed(&call, "branch_diff", tables, Operation::Select)?;
-    let branches = call.pipeline.branches.clone();
+    let branches = call.branches();
     let id = branch_id.clone();
     let compared = |standing| async move { Ok((branches.diff(&standing, &id, now).await?, 1)) };
     let found = unnamed(call.pipeline.act(deed, compared).await)?;
@@ -296,7 +301,7 @@ pub async fn cost(call: Call, Named { branch_id }: Named) -> Result<Cost, Error>
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
     let deed = deed(&call, "branch_cost", tables, Operation::Select)?;
-    let branches = call.pipeline.branches.clone();
+    let branches = call.branches();
     let id = branch_id.clone();
     let counted = |standing| async move { Ok((branches.kept(&standing, &id, now).await?, 1)) };
     let found = unnamed(call.pipeline.act(deed, counted).await)?;
@@ -308,7 +313,7 @@ pub async fn changes(call: Call, NamedTable { branch_id, table }: NamedTable) ->
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
     let deed = deed(&call, "branch_changes", tables, Operation::Select)?;
-    let branches = call.pipeline.branches.clone();
+    let branches = call.branches();
     let id = branch_id.clone();
     let compared = |standing| async move {
         let (rows, truncated) = branches.changes(&standing, (&id, &table), now).await?;

@@ -11,12 +11,12 @@ use super::onward::Onward;
 use super::seal::Seal;
 use super::{Call, Telling};
 use crate::Error;
-use crate::agents::branches::Writing;
 use crate::agents::last_shown::Behind;
 use crate::agents::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Reach, Recall, Search, Stats, Stored};
 use crate::agents::triggers::{self, Happening, Source};
 use crate::limits::invalid;
 use crate::pipeline::{Deed, Standing};
+use crate::storage::branches::Writing;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StoredMemory {
@@ -230,7 +230,7 @@ async fn on_branch(
     now: Timestamp,
 ) -> Result<Option<Writing>, Error> {
     let Some(branch_id) = branch_id.filter(|_| Reach::of(standing).bound) else { return Ok(None) };
-    let open = call.pipeline.branches.reached(standing, branch_id, now).await?;
+    let open = call.branches().reached(standing, branch_id, now).await?;
     Ok(Some(open.writing().await?))
 }
 

@@ -56,7 +56,7 @@ pub async fn merge(call: Call, mut merging: Merging) -> Result<MergeReport, Erro
     let tables = tables(&call, &merging.branch_id).await?;
     let (dry_run, operation) = (merging.dry_run, if merging.dry_run { Operation::Select } else { Operation::Merge });
     let deed = deed(&call, "merge_branch", tables.clone(), operation)?;
-    let (branches, strategy) = (call.pipeline.branches.clone(), merging.strategy);
+    let (branches, strategy) = (call.branches(), merging.strategy);
     let merged = |standing: Standing| async move {
         let told = behind.shown.saturating_add(CONFLICTS_TOLD);
         let mut merged = branches.merge(&standing, &merging, told, now).await?;

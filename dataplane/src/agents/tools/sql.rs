@@ -16,9 +16,9 @@ use super::cursor::{Mark, Page, ROWS_MAX};
 use super::seal::Seal;
 use super::truth::Truth;
 use super::{Call, Telling};
-use crate::agents::branches::schema_on;
 use crate::encode::{cell, json};
 use crate::limits::invalid;
+use crate::storage::branches::schema_on;
 use crate::{Answer, Error};
 
 const ROWS_DEFAULT: u64 = 1_000;

@@ -7,7 +7,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::{QueryId, Timestamp};
 use serde_json::Map;
 use tokio::sync::mpsc;
 
@@ -19,6 +18,7 @@ use crate::storage::system_tables::{Author, Place};
 const WAITING_MAX: usize = 1_024;
 const WITHIN: Duration = Duration::from_secs(30);
 
+/// Statements that wait to be judged.
 /// A statement of an agent that has ended.
 #[derive(Debug)]
 pub struct Asked {
@@ -29,7 +29,6 @@ pub struct Asked {
     pub at: Timestamp,
 }
 
-/// Statements that wait to be judged.
 #[derive(Debug, Clone)]
 pub struct Queue {
     enter: mpsc::Sender<Asked>,

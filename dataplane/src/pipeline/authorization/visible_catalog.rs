@@ -11,10 +11,10 @@ use sql::catalog::definition::Kind;
 use super::capability::Own;
 use super::policy_request::{Asked, table_ref};
 use crate::Ask;
-use crate::agents::branches::origin;
 use crate::governance::sessions::standing_in;
 use crate::pipeline::stages::policy;
 use crate::pipeline::{Pipeline, Result, runtime};
+use crate::storage::branches::origin;
 
 /// Schema, table and column, in lower case.
 type Columns = BTreeSet<(String, String, String)>;

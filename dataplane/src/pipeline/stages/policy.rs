@@ -15,7 +15,6 @@ use contract::{Caller, Governance};
 
 use super::row_filter;
 use super::tables::{self, About, Extracted};
-use crate::agents::branches::Open;
 use crate::governance::sessions::standing_in;
 use crate::pipeline::authorization::capability::Confinement;
 use crate::pipeline::authorization::policy_request::{Asked, table_ref};
@@ -23,6 +22,7 @@ use crate::pipeline::authorization::{provenance, visible_catalog};
 use crate::pipeline::swap::Renaming;
 use crate::pipeline::{Pipeline, Query, Result, runtime};
 use crate::request::trail::Trail;
+use crate::storage::branches::Open;
 use crate::storage::system_tables::Place;
 use crate::{AgentName, Declared, Error};
 

@@ -15,7 +15,6 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::transpile::Native;
 use crate::Error;
-use crate::agents::branches::Writing;
 use crate::pipeline::catalog_snapshot::paths;
 use crate::pipeline::journal::Done;
 use crate::pipeline::result_cache::Answers;
@@ -24,6 +23,7 @@ use crate::pipeline::swap::Away;
 use crate::pipeline::transaction::ClientTransaction;
 use crate::pipeline::{Pipeline, Query, Result};
 use crate::request::trail::Trail;
+use crate::storage::branches::Writing;
 
 /// A statement with the transaction it will run in.
 pub(in crate::pipeline) struct Pinned {

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use contract::policy::abac::Operation;
 
-use crate::agents::branches::Open;
 use crate::pipeline::Result;
 use crate::pipeline::authorization::provenance::Mark;
 use crate::pipeline::catalog_snapshot::Seen;
 use crate::pipeline::swap::Away;
 use crate::request::trail::Trail;
+use crate::storage::branches::Open;
 use crate::{Command, Error};
 
 /// A statement and what it touches, by the caller's own words.

@@ -6,19 +6,20 @@ use std::time::{Duration, Instant};
 use tokio::time::MissedTickBehavior;
 
 use crate::Pipeline;
+use crate::agents::branches::Branches;
 use crate::storage::system_tables::Place;
 
 const EVERY: Duration = Duration::from_mins(1);
 const WITHIN: Duration = Duration::from_secs(30);
 
 /// Ends branches and forgets keys whose time is over, until nothing begins any more.
-pub(super) async fn rounds(pipeline: Arc<Pipeline>) {
+pub(super) async fn rounds(pipeline: Arc<Pipeline>, branches: Branches) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while pipeline.closed.run_until_cancelled(ticks.tick()).await.is_some() {
         let Some(engine) = pipeline.engine.borrow().clone() else { continue };
         let place = Place { engine: &engine, deadline: Instant::now() + WITHIN };
-        if let Err(error) = pipeline.branches.sweep(place, pipeline.clock.now()).await {
+        if let Err(error) = branches.sweep(place, pipeline.clock.now()).await {
             tracing::warn!(%error, "branches whose time is over could not be ended");
         }
         if let Err(error) = pipeline.forget_keys(place).await {
