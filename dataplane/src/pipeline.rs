@@ -16,6 +16,7 @@ mod delivery;
 mod explain;
 mod fault;
 mod journal;
+mod observer;
 mod once;
 mod pivot;
 mod policy_dry_run;
@@ -43,7 +44,6 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::agents::triggers::Triggers;
 use crate::governance::registry::Registry;
 use crate::governance::sessions::Snapshots;
 use crate::metrics::Metrics;
@@ -64,6 +64,7 @@ pub use authorization::authorization_state::Stance;
 pub use authorization::time_rules::Moment;
 pub(crate) use authorization::visible_catalog::row_estimate;
 pub use delivery::UNREAD_FOR;
+pub use observer::{AgentStatement, StatementObserver};
 pub use once::Once;
 pub use policy_dry_run::{Judged, Supposed};
 pub use stages::quota::Purse;
@@ -91,7 +92,8 @@ pub struct Pipeline {
     /// The runtime's tables, for statements that read them.
     pub runtime: RuntimeTables,
     pub branches: OpenBranches,
-    pub triggers: Triggers,
+    /// Told of what agents have asked.
+    pub observer: Arc<dyn StatementObserver>,
     pub registry: Registry,
     /// The model that is asked where the rules heal nothing, and the environment permits it.
     pub healer: Option<Healer>,

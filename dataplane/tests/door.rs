@@ -39,6 +39,7 @@ pub fn served(world: &World, ending: Ending) -> Door {
         sessions,
         memories: Memories::embedded_by(world.memories.embedder().clone()),
         thoughts: Thoughts::default(),
+        triggers: world.triggers.clone(),
         ending,
         limits: connections::Patience::DEFAULT.limits(),
         budget: Budget::of(dataplane::server::config::TOOL_RESULT_BYTES),

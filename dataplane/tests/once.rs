@@ -25,6 +25,7 @@ async fn sent(world: &World, path: &str, who: &str, key: &str, body: Value) -> R
         pipeline: world.pipeline.clone(),
         memories: world.memories.clone(),
         thoughts: Thoughts::default(),
+        triggers: world.triggers.clone(),
         ending: Ending::default(),
         limits: connections::Patience::DEFAULT.limits(),
     };

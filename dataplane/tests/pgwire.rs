@@ -55,6 +55,7 @@ pub async fn wired_in(world: World, tls: Option<Arc<rustls::ServerConfig>>, loca
         pipeline: Arc::clone(&pipeline),
         memories: Memories::default(),
         thoughts: Thoughts::default(),
+        triggers: world.triggers.clone(),
         ending: ending.clone(),
         limits,
     };

@@ -32,6 +32,7 @@ pub async fn post_as(world: &World, caller: &Forwarded, path: &str, body: Value)
         pipeline: world.pipeline.clone(),
         memories: world.memories.clone(),
         thoughts: Thoughts::default(),
+        triggers: world.triggers.clone(),
         ending: Ending::default(),
         limits: connections::Patience::DEFAULT.limits(),
     };

@@ -294,7 +294,7 @@ async fn what_an_agent_has_asked_is_noticed_behind_its_answer_without_its_litera
     let door = door(&world);
     register(&door, json!({"concept": "balances of customers", "sources": ["query"], "cooldown_secs": 0})).await;
     let mut attending = tokio::task::JoinSet::new();
-    attending.spawn(dataplane::agents::triggers::attend(world.pipeline.clone()));
+    attending.spawn(dataplane::agents::triggers::attend(world.pipeline.clone(), world.triggers.clone()));
     let asked = "select balance from customer where name = 'balances of customers'";
     let agent = Declared::told(("agent_id", Some("clerk".to_owned())), ("framework", None)).unwrap();
     let ask = |sql: &str| Ask { agent: agent.clone(), ..world.ask(owner_id(), sql) };

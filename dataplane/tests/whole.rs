@@ -92,6 +92,7 @@ async fn asked_over_http(
             pipeline: world.pipeline.clone(),
             memories: world.memories.clone(),
             thoughts: Thoughts::default(),
+            triggers: world.triggers.clone(),
             ending: ending.clone(),
             limits: connections::Patience::DEFAULT.limits(),
         })

@@ -30,6 +30,7 @@ pub struct World {
     pub books: Arc<Books>,
     pub house: watch::Sender<House>,
     pub memories: Memories,
+    pub triggers: Triggers,
     engine: engine::Engine,
     /// Reads the log on, so that nobody reads it from its beginning each time.
     tail: Mutex<Cursor>,
@@ -77,6 +78,7 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
     let house = watch::Sender::new(House::Open(books.clone()));
     let models = Models::new(model, &clock, Measured::default()).unwrap();
     let memories = Memories::embedded_by(Embedder::of(models.embedding));
+    let triggers = Triggers::default();
     let pipeline = Arc::new(Pipeline {
         snapshots,
         engine: watch::channel(Some(engine.clone())).1,
@@ -86,7 +88,7 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         catalogue: Catalogue::new(config.clone()),
         runtime: RuntimeTables::new(config, None),
         branches: OpenBranches::default(),
-        triggers: Triggers::default(),
+        observer: Arc::new(triggers.asked.clone()),
         registry: Registry::default(),
         healer: models.healing,
         metrics: dataplane::metrics::Metrics::default(),
@@ -98,7 +100,7 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         closed: CancellationToken::new(),
     });
     let tail = Mutex::new(books.log.after(0));
-    let world = World { pipeline, rules, books, house, memories, engine, tail, folder };
+    let world = World { pipeline, rules, books, house, memories, triggers, engine, tail, folder };
     for sql in [
         "create table customer (id integer, name varchar, region varchar, ssn varchar, balance decimal(12,2))",
         "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50), (2, 'Bob', 'US', '219-09-9999', 20.25), \

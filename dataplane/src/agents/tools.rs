@@ -47,6 +47,7 @@ use crate::agents::branches::Branches;
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
 use crate::agents::tool_caller::Guest;
+use crate::agents::triggers::Triggers;
 use crate::limits::invalid;
 use crate::request::detached::to_its_end;
 use crate::{Ask, Bounds, Error, Pipeline};
@@ -165,6 +166,7 @@ pub struct Call {
     pub pipeline: Arc<Pipeline>,
     pub memories: Memories,
     pub thoughts: Thoughts,
+    pub triggers: Triggers,
     pub guest: Guest,
     pub scope: Scope,
     pub budget: Budget,

@@ -38,7 +38,7 @@ use crate::storage::system_tables::{self, Author};
 
 pub use action::{Action, Config};
 pub use fields::{Listing, NewTrigger, Question};
-pub use queries::{Asked, Queue, attend};
+pub use queries::{Queue, attend};
 pub use sight::Sight;
 pub use telling::notice;
 

@@ -30,6 +30,7 @@ use super::probes;
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
 use crate::agents::tools::Budget;
+use crate::agents::triggers::Triggers;
 use crate::shutdown::Ending;
 use crate::{Error, Pipeline, Sessions};
 
@@ -40,6 +41,7 @@ pub struct Door {
     pub sessions: Sessions,
     pub memories: Memories,
     pub thoughts: Thoughts,
+    pub triggers: Triggers,
     pub ending: Ending,
     pub limits: Limits,
     /// What a result of a tool may hold.

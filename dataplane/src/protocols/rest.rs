@@ -34,6 +34,7 @@ use super::http::{self, BODY_BYTES_MAX, Peer, Security};
 use super::{credential, keyed};
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
+use crate::agents::triggers::Triggers;
 use crate::governance::sessions::{announced, is_known};
 use crate::pipeline::Once;
 use crate::shutdown::Ending;
@@ -47,6 +48,7 @@ pub struct Door {
     pub pipeline: Arc<Pipeline>,
     pub memories: Memories,
     pub thoughts: Thoughts,
+    pub triggers: Triggers,
     pub ending: Ending,
     pub limits: Limits,
 }

@@ -150,6 +150,22 @@ fn sessions(settings: &Settings, snapshots: &Snapshots, link: &Link) -> Sessions
     Sessions::asking(snapshots.clone(), Arc::clone(&settings.clock), &settings.entropy, vouching)
 }
 
+/// What the probes look at.
+fn vitals(
+    engine: &watch::Sender<Option<engine::Engine>>,
+    house: &watch::Sender<House>,
+    follower: &Follower,
+    ending: &Ending,
+) -> probes::Vitals {
+    probes::Vitals {
+        began: Instant::now(),
+        engine: engine.subscribe(),
+        house: house.subscribe(),
+        source: follower.source(),
+        leaving: ending.leaving.clone(),
+    }
+}
+
 struct Doors {
     pgwire: TcpListener,
     tools: TcpListener,
@@ -175,6 +191,7 @@ struct Parts {
     link: Link,
     pipeline: Arc<Pipeline>,
     memories: Memories,
+    triggers: Triggers,
     sessions: Sessions,
     vitals: probes::Vitals,
     ending: Ending,
@@ -190,6 +207,7 @@ impl Parts {
         let metrics = Metrics::default();
         let models = Models::new(&settings.model, &settings.clock, metrics.model.clone())?;
         let memories = Memories::embedded_by(Embedder::of(models.embedding));
+        let triggers = Triggers::default();
         let claim = Arc::new(Claim::new(&settings.state)?);
         let link = Link::new(&settings.control_plane, &settings.identity)?;
         let follower = Arc::new(Follower::new(settings.env_id.clone()));
@@ -214,7 +232,7 @@ impl Parts {
             catalogue: engines::catalogue(settings),
             runtime: engines::runtime(settings, link.clone()),
             branches: OpenBranches::default(),
-            triggers: Triggers::default(),
+            observer: Arc::new(triggers.asked.clone()),
             registry: Registry::new(link.clone()),
             healer: models.healing,
             metrics,
@@ -228,17 +246,12 @@ impl Parts {
         let parts = Self {
             claim: Arc::clone(&claim),
             sessions: sessions(settings, &snapshots, &link),
-            vitals: probes::Vitals {
-                began: Instant::now(),
-                engine: engine.subscribe(),
-                house: house.subscribe(),
-                source: follower.source(),
-                leaving: ending.leaving.clone(),
-            },
+            vitals: vitals(&engine, &house, &follower, &ending),
             follower,
             link,
             pipeline,
             memories,
+            triggers,
             ending: ending.clone(),
             keeping: TaskTracker::new(),
             background: TaskTracker::new(),
@@ -272,7 +285,7 @@ impl Parts {
         let branches = Branches::beside(self.pipeline.branches.clone(), self.memories.clone());
         background.spawn(sweeping::rounds(Arc::clone(&self.pipeline), branches));
         background.spawn(embedding::catch_up(Arc::clone(&self.pipeline), self.memories.clone()));
-        background.spawn(triggers::attend(Arc::clone(&self.pipeline)));
+        background.spawn(triggers::attend(Arc::clone(&self.pipeline), self.triggers.clone()));
         let (memories, thoughts) = (self.memories.clone(), Thoughts::default());
         let limits = settings.patience.limits();
         let door = rest::Door {
@@ -280,6 +293,7 @@ impl Parts {
             pipeline: Arc::clone(&self.pipeline),
             memories: memories.clone(),
             thoughts: thoughts.clone(),
+            triggers: self.triggers.clone(),
             ending: self.ending.clone(),
             limits,
         };
@@ -290,6 +304,7 @@ impl Parts {
             sessions: self.sessions.clone(),
             memories,
             thoughts,
+            triggers: self.triggers.clone(),
             ending: self.ending.clone(),
             limits,
             budget: Budget::of(settings.tool_result_bytes),

@@ -95,8 +95,9 @@ impl Side {
     async fn rest(&self, path: &str, asked: Value, format: &str) -> String {
         let pipeline = self.wired.world.pipeline.clone();
         let (memories, thoughts) = (Memories::default(), Thoughts::default());
-        let limits = connections::Patience::DEFAULT.limits();
-        let door = Door { env_id: "env-1".into(), pipeline, memories, thoughts, ending: Ending::default(), limits };
+        let (triggers, limits) = (self.wired.world.triggers.clone(), connections::Patience::DEFAULT.limits());
+        let ending = Ending::default();
+        let door = Door { env_id: "env-1".into(), pipeline, memories, thoughts, triggers, ending, limits };
         let caller = Forwarded::of(Who::Key { key_id: analyst_id() }, None);
         let request = Request::post(format!("/v1/environments/env-1/{path}"))
             .header(header::CALLER, serde_json::to_string(&caller).unwrap())

@@ -27,7 +27,7 @@ pub const CRATES: &[Layers] = &[
     Layers {
         name: "dataplane",
         folder: "dataplane/src",
-        largest_circle: 41,
+        largest_circle: 33,
         layers: &[
             &["", "server"],
             &["protocols"],

@@ -192,7 +192,7 @@ pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
         }
         let (content_id, agent_id) = (Some(stored.memory_id.clone()), stored.agent_id.clone());
         let happening = Happening { source: Source::Memory, content, content_id, agent_id, metadata };
-        let fired = triggers::notice(&own.pipeline, &standing, &happening, now).await;
+        let fired = triggers::notice((&own.pipeline, &own.triggers), &standing, &happening, now).await;
         Ok(((stored, fired), 1))
     };
     let (stored, triggers_fired) = call.pipeline.act(deed, stored).await?;

@@ -165,7 +165,7 @@ pub async fn log(call: Call, new: NewStep) -> Result<Logged, Error> {
     let own = &call;
     let logged = |standing: Standing| async move {
         let thought = own.thoughts.append(standing.clone(), new, trace_id, now).await?;
-        let fired = triggers::notice(&own.pipeline, &standing, &happening(&thought), now).await;
+        let fired = triggers::notice((&own.pipeline, &own.triggers), &standing, &happening(&thought), now).await;
         Ok(((thought, fired), 1))
     };
     let (thought, triggers_fired) = call.pipeline.act(deed, logged).await?;
@@ -192,7 +192,7 @@ pub async fn log_together(call: Call, new: NewSteps) -> Result<LoggedTogether, E
         let thoughts = own.thoughts.append_all(standing.clone(), new, now).await?;
         let mut fired = Vec::new();
         for thought in &thoughts {
-            fired.extend(triggers::notice(&own.pipeline, &standing, &happening(thought), now).await);
+            fired.extend(triggers::notice((&own.pipeline, &own.triggers), &standing, &happening(thought), now).await);
         }
         let count = u64::try_from(thoughts.len()).unwrap_or(u64::MAX);
         Ok(((count, fired), count))

@@ -150,7 +150,7 @@ pub async fn register(call: Call, new: NewTrigger) -> Result<Registered, Error> 
     // whoever registers it hears by it what lies there
     let deed = Deed { reads: new.tables(), ..deed(&call, "register_trigger", Operation::Insert)? };
     let id = contract::ids::fresh(now, &call.pipeline.entropy);
-    let triggers = call.pipeline.triggers.clone();
+    let triggers = call.triggers.clone();
     let registered = |standing| async move { Ok((triggers.register(&standing, new, id, now).await?, 1)) };
     let (trigger, created) = call.pipeline.act(deed, registered).await?;
     Ok(Registered { trigger: trigger.into(), created })
@@ -160,7 +160,7 @@ pub async fn list(call: Call, listing: Listing) -> Result<TriggerList, Error> {
     let deed = deed(&call, "list_triggers", Operation::Select)?;
     let seal = Seal::of(&call, "status", &("list_triggers", &listing.status));
     let from: Option<Place> = seal.open_at(listing.cursor.as_deref())?;
-    let triggers = call.pipeline.triggers.clone();
+    let triggers = call.triggers.clone();
     let listed = |standing| async move {
         let mut found = triggers.list(&standing, &listing).await?;
         found.retain(|trigger| is_behind(from.as_ref(), trigger));
@@ -196,10 +196,14 @@ pub async fn evaluate(call: Call, question: Question) -> Result<Evaluation, Erro
             agent_id: reach.agent_id,
             metadata: question.metadata,
         };
-        let triggers = &own.pipeline.triggers;
+        let triggers = &own.triggers;
         let mut judged = triggers.judge(&standing, &happening, &question.trigger_ids, now).await?;
         judged.retain(|judged| is_behind(from.as_ref(), &judged.trigger));
-        let fired = if question.dry_run { Vec::new() } else { notice(&own.pipeline, &standing, &happening, now).await };
+        let fired = if question.dry_run {
+            Vec::new()
+        } else {
+            notice((&own.pipeline, &own.triggers), &standing, &happening, now).await
+        };
         let count = u64::try_from(judged.len()).unwrap_or(u64::MAX);
         Ok(((judged, fired), count))
     };
@@ -228,7 +232,7 @@ fn verdict(judged: Judged) -> Verdict {
 pub async fn delete(call: Call, Named { trigger_id }: Named) -> Result<Deleted, Error> {
     let now = call.pipeline.clock.now();
     let deed = deed(&call, "delete_trigger", Operation::Delete)?;
-    let triggers = call.pipeline.triggers.clone();
+    let triggers = call.triggers.clone();
     let id = trigger_id.clone();
     let gone = |standing| async move { Ok((triggers.disable(&standing, &id, now).await?, 1)) };
     call.pipeline.act(deed, gone).await?;

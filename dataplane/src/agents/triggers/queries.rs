@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use serde_json::Map;
 use tokio::sync::mpsc;
 
-use super::{Happening, Source, telling};
+use super::{Happening, Source, Triggers, telling};
 use crate::Pipeline;
+use crate::pipeline::{AgentStatement, StatementObserver};
 use crate::storage::system_tables::{Author, Place};
 
 /// Statements that may wait.
@@ -19,21 +20,11 @@ const WAITING_MAX: usize = 1_024;
 const WITHIN: Duration = Duration::from_secs(30);
 
 /// Statements that wait to be judged.
-/// A statement of an agent that has ended.
-#[derive(Debug)]
-pub struct Asked {
-    pub query_id: QueryId,
-    pub agent_id: String,
-    /// Without literals.
-    pub sql: String,
-    pub at: Timestamp,
-}
-
 #[derive(Debug, Clone)]
 pub struct Queue {
-    enter: mpsc::Sender<Asked>,
+    enter: mpsc::Sender<AgentStatement>,
     /// Until somebody attends to it.
-    leave: Arc<Mutex<Option<mpsc::Receiver<Asked>>>>,
+    leave: Arc<Mutex<Option<mpsc::Receiver<AgentStatement>>>>,
 }
 
 impl Default for Queue {
@@ -43,9 +34,9 @@ impl Default for Queue {
     }
 }
 
-impl Queue {
+impl StatementObserver for Queue {
     /// Waits for nothing.
-    pub fn put(&self, asked: Asked) {
+    fn ended(&self, asked: AgentStatement) {
         if let Err(mpsc::error::TrySendError::Full(asked)) = self.enter.try_send(asked) {
             tracing::warn!(query_id = %asked.query_id, "too many queries wait for the triggers: this one is not judged");
         }
@@ -53,12 +44,12 @@ impl Queue {
 }
 
 /// Judges what waits, one by one, until nothing begins any more.
-pub async fn attend(pipeline: Arc<Pipeline>) {
-    let leave = pipeline.triggers.asked.leave.lock().unwrap_or_else(PoisonError::into_inner).take();
+pub async fn attend(pipeline: Arc<Pipeline>, triggers: Triggers) {
+    let leave = triggers.asked.leave.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut leave) = leave else { return };
     while let Some(Some(asked)) = pipeline.closed.run_until_cancelled(leave.recv()).await {
         let Some(engine) = pipeline.engine.borrow().clone() else { continue };
-        let Asked { query_id, agent_id, sql, at } = asked;
+        let AgentStatement { query_id, agent_id, sql, at } = asked;
         let happening = Happening {
             source: Source::Query,
             content: sql,
@@ -67,6 +58,6 @@ pub async fn attend(pipeline: Arc<Pipeline>) {
             metadata: Map::new(),
         };
         let place = Place { engine: &engine, deadline: Instant::now() + WITHIN };
-        telling::told(&pipeline, Author { place, query_id: &query_id }, &happening, at).await;
+        telling::told((&pipeline, &triggers), Author { place, query_id: &query_id }, &happening, at).await;
     }
 }

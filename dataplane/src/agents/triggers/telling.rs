@@ -4,7 +4,7 @@ use contract::Timestamp;
 use contract::report::{Body, TriggerError, TriggerFired};
 use serde_json::{Value, json};
 
-use super::{Config, Happening, Judged, Sight, Trigger};
+use super::{Config, Happening, Judged, Sight, Trigger, Triggers};
 use crate::Pipeline;
 use crate::pipeline::Standing;
 use crate::storage::system_tables::Author;
@@ -14,8 +14,13 @@ const CONTENT_CHARS_MAX: usize = 1_000;
 
 /// Tells the triggers of what a caller has done; the ids of those that have fired, as far as the caller may know of
 /// them. What goes wrong here is told, and undoes nothing.
-pub async fn notice(pipeline: &Pipeline, standing: &Standing, happening: &Happening, now: Timestamp) -> Vec<String> {
-    let fired = told(pipeline, standing.into(), happening, now).await;
+pub async fn notice(
+    (pipeline, triggers): (&Pipeline, &Triggers),
+    standing: &Standing,
+    happening: &Happening,
+    now: Timestamp,
+) -> Vec<String> {
+    let fired = told((pipeline, triggers), standing.into(), happening, now).await;
     if fired.is_empty() {
         return Vec::new();
     }
@@ -24,8 +29,13 @@ pub async fn notice(pipeline: &Pipeline, standing: &Standing, happening: &Happen
 }
 
 /// The same, of what nobody waits for: those that have fired.
-pub async fn told(pipeline: &Pipeline, author: Author<'_>, happening: &Happening, now: Timestamp) -> Vec<Trigger> {
-    let noticed = match pipeline.triggers.notice(author, happening, now).await {
+pub async fn told(
+    (pipeline, triggers): (&Pipeline, &Triggers),
+    author: Author<'_>,
+    happening: &Happening,
+    now: Timestamp,
+) -> Vec<Trigger> {
+    let noticed = match triggers.notice(author, happening, now).await {
         Ok(noticed) => noticed,
         Err(error) => {
             tracing::warn!(%error, "the triggers could not be asked");
@@ -41,11 +51,11 @@ pub async fn told(pipeline: &Pipeline, author: Author<'_>, happening: &Happening
         };
         tell(pipeline, Body::TriggerError(Box::new(told)));
     }
-    let triggers = noticed.fired.iter().map(|judged| judged.trigger.clone()).collect();
+    let those_fired = noticed.fired.iter().map(|judged| judged.trigger.clone()).collect();
     for judged in noticed.fired {
         tell(pipeline, Body::TriggerFired(Box::new(fired(judged, happening, now))));
     }
-    triggers
+    those_fired
 }
 
 fn fired(judged: Judged, happening: &Happening, fired_at: Timestamp) -> TriggerFired {

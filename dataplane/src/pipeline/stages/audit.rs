@@ -16,9 +16,9 @@ use telemetry::{Kind, Place, Span};
 use super::mask::Masked;
 use super::meter;
 use super::quota::Reservation;
-use crate::agents::triggers::Asked;
 use crate::governance::sessions::standing_in;
 use crate::pipeline::delivery::Delivery;
+use crate::pipeline::observer::AgentStatement;
 use crate::pipeline::{Pipeline, Query, Result, spans};
 use crate::request::trail::{Stage, Trail, millis};
 use crate::{Answer, Error, Rows, metrics};
@@ -108,13 +108,14 @@ impl Closing {
         self.close(Outcome::Completed, None, rows, charged, took);
     }
 
-    /// What an agent has asked is there for the triggers to judge.
+    /// What an agent has asked is told to the observer.
     pub fn noticed(&self) {
         let facts = self.trail.facts();
         let agent_id = facts.agent.as_ref().and_then(|agent| agent.agent_id.clone());
         let (Some(agent_id), Some(sql)) = (agent_id, facts.redacted.as_deref()) else { return };
         let (query_id, at) = (self.query.ask.query_id.clone(), self.pipeline.clock.now());
-        self.pipeline.triggers.asked.put(Asked { query_id, agent_id, sql: capped(sql, SQL_KEPT_BYTES_MAX), at });
+        let sql = capped(sql, SQL_KEPT_BYTES_MAX);
+        self.pipeline.observer.ended(AgentStatement { query_id, agent_id, sql, at });
     }
 
     /// Writes down that it was refused or failed before anything was sent.

@@ -261,6 +261,7 @@ impl ServerHandler for Server {
             pipeline: Arc::clone(&self.door.pipeline),
             memories: self.door.memories.clone(),
             thoughts: self.door.thoughts.clone(),
+            triggers: self.door.triggers.clone(),
             guest,
             scope: row.scope,
             budget: self.door.budget,

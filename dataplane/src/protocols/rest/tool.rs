@@ -71,6 +71,7 @@ async fn called(
         pipeline: door.pipeline.clone(),
         memories: door.memories.clone(),
         thoughts: door.thoughts.clone(),
+        triggers: door.triggers.clone(),
         guest: Guest {
             who: forwarded.who,
             peer: forwarded.peer,
