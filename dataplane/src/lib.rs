@@ -26,8 +26,9 @@ pub mod testing;
 
 pub use error::Error;
 pub use governance::sessions::{Admitted, Sessions};
-pub use pipeline::{AsOf, Pipeline};
+pub use pipeline::Pipeline;
 pub use request::answer::{Answer, Column, Command, Description, Rows, Totals};
+pub use request::as_of::AsOf;
 pub use request::ask::{AgentName, Ask, Bounds, Declared, Names};
 pub use server::plane::{DataPlane, Running, StartError};
 pub use shutdown::Ending;

@@ -59,7 +59,6 @@ use crate::{Answer, Ask, Error};
 use once::Turn;
 use stages::audit::Closing;
 
-pub use as_of::AsOf;
 pub use authorization::authorization_state::Stance;
 pub use authorization::time_rules::Moment;
 pub(crate) use authorization::visible_catalog::row_estimate;

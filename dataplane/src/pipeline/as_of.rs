@@ -1,27 +1,9 @@
-//! What decides the rows of an answer, so that a later statement can give the rest of it, or say that it cannot.
-
-use std::collections::BTreeMap;
+//! Whether an answer that is given a part at a time can go on.
 
 use contract::Redacted;
-use sha2::{Digest, Sha256};
 
 use super::Pipeline;
-
-/// The generated statement with its values, the definitions, and the commits to its tables, at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AsOf {
-    /// Digest of the generated statement, its values and the role.
-    pub(super) statement: [u8; 32],
-    pub(super) definitions: u64,
-    /// By table.
-    pub(super) commits: BTreeMap<String, u64>,
-}
-
-impl AsOf {
-    pub(crate) fn digest(&self) -> [u8; 32] {
-        Sha256::digest(format!("{self:?}")).into()
-    }
-}
+use crate::request::as_of::AsOf;
 
 impl Pipeline {
     /// Whether the same would decide now.

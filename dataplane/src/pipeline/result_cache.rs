@@ -20,10 +20,10 @@ use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 
-use super::as_of::AsOf;
 use super::catalog_snapshot::paths;
 use super::stages::transpile::{Native, bound};
 use super::{Query, runtime};
+use crate::request::as_of::AsOf;
 
 /// One answer, and all of them.
 const ANSWER_BYTES_MAX: usize = 1 << 20;

@@ -14,7 +14,7 @@ use futures::Stream;
 use futures::stream::BoxStream;
 
 use crate::Error;
-use crate::pipeline::AsOf;
+use crate::request::as_of::AsOf;
 
 /// The answer to one [`crate::Ask`]. Dropping `rows` early ends the statement; either way the
 /// query is metered and audited with what was really delivered.

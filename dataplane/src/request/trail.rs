@@ -8,8 +8,8 @@ use contract::policy::abac::Operation;
 use contract::report::{AbacEvaluation, Agent, MicroCredits, Verdict};
 use contract::{Caller, GrantId};
 
-use crate::pipeline::AsOf;
 use crate::request::answer::Healed;
+use crate::request::as_of::AsOf;
 
 /// The stages of the specification, in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
