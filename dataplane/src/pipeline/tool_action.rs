@@ -21,6 +21,7 @@ use super::stages::tables::About;
 use super::stages::{cost, semaphore};
 use super::{Pipeline, Query, Result, startup_gate};
 use crate::request::trail::{Stage, Trail};
+use crate::storage::system_tables::{Author, Place};
 use crate::{Ask, Command, Error};
 
 /// What is to be done, on whose table.
@@ -75,6 +76,18 @@ impl Standing {
     fn asked(&self) -> Asked<'_> {
         let Self { rules, caller, agent, whence, now, .. } = self;
         Asked { rules, caller, agent, whence: *whence, writes: false, when: (*now).into() }
+    }
+}
+
+impl<'a> From<&'a Standing> for Author<'a> {
+    fn from(standing: &'a Standing) -> Self {
+        Self { place: standing.into(), query_id: &standing.query_id }
+    }
+}
+
+impl<'a> From<&'a Standing> for Place<'a> {
+    fn from(standing: &'a Standing) -> Self {
+        Self { engine: &standing.engine, deadline: standing.deadline }
     }
 }
 

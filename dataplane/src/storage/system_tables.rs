@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::encode::cell::{self, Cell};
-use crate::pipeline::Standing;
 
 /// One statement and its parameters.
 pub type Step = (String, Vec<Value>);
@@ -41,18 +40,6 @@ pub struct Place<'a> {
 pub struct Author<'a> {
     pub place: Place<'a>,
     pub query_id: &'a QueryId,
-}
-
-impl<'a> From<&'a Standing> for Author<'a> {
-    fn from(standing: &'a Standing) -> Self {
-        Self { place: standing.into(), query_id: &standing.query_id }
-    }
-}
-
-impl<'a> From<&'a Standing> for Place<'a> {
-    fn from(standing: &'a Standing) -> Self {
-        Self { engine: &standing.engine, deadline: standing.deadline }
-    }
 }
 
 /// What a query answers, whole.
