@@ -2,6 +2,7 @@
 
 pub mod arrow_ipc;
 pub mod cell;
+pub(crate) mod column;
 pub mod csv;
 pub mod json;
 pub mod pg_rows;

@@ -24,10 +24,11 @@ pub mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+pub use encode::column::Column;
 pub use error::Error;
 pub use governance::sessions::{Admitted, Sessions};
 pub use pipeline::Pipeline;
-pub use request::answer::{Answer, Column, Command, Description, Rows, Totals};
+pub use request::answer::{Answer, Command, Description, Rows, Totals};
 pub use request::as_of::AsOf;
 pub use request::ask::{AgentName, Ask, Bounds, Declared, Names};
 pub use server::plane::{DataPlane, Running, StartError};

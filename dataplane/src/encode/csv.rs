@@ -3,8 +3,8 @@
 use arrow::array::RecordBatch;
 
 use super::cell::{self, Cell};
+use super::column::Column;
 use super::json;
-use crate::Column;
 
 pub const CONTENT_TYPE: &str = "text/csv; charset=utf-8; header=present";
 

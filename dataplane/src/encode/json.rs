@@ -13,7 +13,7 @@ use base64::prelude::BASE64_STANDARD;
 use contract::wire::Numbers;
 
 use super::cell::{self, Cell};
-use crate::Column;
+use super::column::Column;
 
 /// Digits of a decimal that every double keeps.
 const DIGITS: u32 = 15;

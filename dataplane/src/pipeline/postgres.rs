@@ -10,7 +10,8 @@ use super::authorization::policy_request::Asked;
 use super::authorization::visible_catalog;
 use super::stages::policy;
 use super::{Pipeline, Query, Result};
-use crate::request::answer::{Answer, Column, Command, Description, Rows};
+use crate::encode::column::Column;
+use crate::request::answer::{Answer, Command, Description, Rows};
 use crate::request::trail::Trail;
 use crate::storage::catalogue::{Listed, Question, Seen, Sort};
 

@@ -14,6 +14,7 @@ use futures::Stream;
 use futures::stream::BoxStream;
 
 use crate::Error;
+use crate::encode::column::Column;
 use crate::request::as_of::AsOf;
 
 /// The answer to one [`crate::Ask`]. Dropping `rows` early ends the statement; either way the
@@ -82,15 +83,6 @@ impl Healed {
         }
         out
     }
-}
-
-/// A column as the caller sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
-    pub name: String,
-    /// The engine's name of the type: `BIGINT`, `DECIMAL(12,2)`; `VARCHAR` when masked.
-    pub type_name: String,
-    pub masked: bool,
 }
 
 /// What is known of a statement before it runs.
