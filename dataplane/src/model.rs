@@ -16,6 +16,7 @@ mod pause;
 mod settings;
 #[cfg(test)]
 mod tests;
+pub(crate) mod vector;
 
 use std::sync::Arc;
 

@@ -45,7 +45,6 @@ use search::Meant;
 
 pub use comparing::{TOO_MANY, comparing};
 pub use embedder::Embedder;
-pub use embedding::{DIMENSIONS, Vector};
 pub use fields::{Listing, NewMemory, Recall, Search};
 pub use reembedding::Progress;
 pub use said::{Likeness, Said};

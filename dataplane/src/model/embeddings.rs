@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Failure;
 use super::endpoint::{Endpoint, Kind};
-use crate::agents::memory::{DIMENSIONS, Vector};
+use super::vector::{DIMENSIONS, Vector};
 
 const EMBEDDING: Kind = Kind {
     purpose: "embedding",

@@ -1,6 +1,6 @@
 //! A vector in a byte a dimension: a quarter of its size, and enough to tell which are worth an exact look.
 
-use super::embedding::{DIMENSIONS, Vector};
+use crate::model::vector::{DIMENSIONS, Vector};
 
 /// Of the sums of a likeness. It divides the dimensions.
 const LANES: usize = 16;

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use engine::{Compared, Comparing, Comparison};
 
-use super::{Said, embedding, score};
+use super::{Said, score};
+use crate::model::vector::DIMENSIONS;
 
-const _: () = assert!(sql::compile::meaning::DIMENSIONS as usize == embedding::DIMENSIONS);
+const _: () = assert!(sql::compile::meaning::DIMENSIONS as usize == DIMENSIONS);
 
 const TEXTS_MAX: usize = 10_000;
 /// As of a memory's content.
@@ -59,6 +60,7 @@ impl Comparison for Call {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agents::memory::embedding;
 
     #[test]
     fn a_text_is_compared_as_a_search_would_and_a_vector_by_its_direction() {

@@ -8,8 +8,9 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::embedding::{self, Vector};
+use super::embedding;
 use super::score::{self, Calibration};
+use crate::model::vector::Vector;
 use crate::model::{Embeddings, Failure, WITHIN};
 
 /// Kept with a memory that has no vector yet.

@@ -5,21 +5,18 @@
 //! do not. The same text gives the same vector everywhere and always: nothing is downloaded or trained.
 
 use super::words::terms;
+use crate::model::vector::{DIMENSIONS, Vector};
 
 /// Stored with every vector: vectors of different embedders are never compared.
 ///
 /// Another number than `hash-v1`, which knew neither short words nor scripts without blanks: its vectors are made anew.
 pub const ID: &str = "hash-v2";
-pub const DIMENSIONS: usize = 256;
 
 /// Of the sums of a cosine. It divides the dimensions.
 const LANES: usize = 16;
 
 const WHOLE: f32 = 1.0;
 const PART: f32 = 0.35;
-
-/// A vector of length one; zeros for a text without a word in it.
-pub type Vector = Box<[f32; DIMENSIONS]>;
 
 pub fn embed(text: &str) -> Vector {
     embed_terms(&terms(text))

@@ -12,8 +12,9 @@ use serde_json::{Map, Value};
 use super::Memory;
 use super::code::Code;
 use super::embedder::Embedded;
-use super::embedding::{Vector, likeness};
+use super::embedding::likeness;
 use super::words::found_by;
+use crate::model::vector::Vector;
 
 /// BM25, as everybody sets it.
 const K1: f64 = 1.2;

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use super::{embedding, score, words};
+use crate::model::vector::Vector;
 
 /// A text, as it is held against others: by the built-in embedder always, which needs nobody and waits for nobody.
 pub struct Said {
-    vector: embedding::Vector,
+    vector: Vector,
     /// What it asks for as a concept, each once.
     terms: HashSet<String>,
     /// What a concept finds it by.

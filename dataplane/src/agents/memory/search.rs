@@ -8,13 +8,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use contract::Timestamp;
 
 use super::code::Code;
-use super::embedding::Vector;
 use super::index::{Entry, Index};
 use super::score::Calibration;
 use super::words::terms;
 use super::{Memory, Search, Visibility, score, store};
 use crate::Error;
 use crate::agents::last_shown::Behind;
+use crate::model::vector::Vector;
 use crate::pipeline::Standing;
 
 /// How many of each order are looked at: more than one page has, so that none with a better score is left out.

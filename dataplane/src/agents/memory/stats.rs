@@ -5,8 +5,9 @@ use contract::Timestamp;
 use super::embedder::Embedded;
 use super::index::Entry;
 use super::score::Calibration;
-use super::{DIMENSIONS, Memories, Reach};
+use super::{Memories, Reach};
 use crate::Error;
+use crate::model::vector::DIMENSIONS;
 use crate::pipeline::Standing;
 
 /// The counts are of what the caller could find.
