@@ -16,6 +16,7 @@ use contract::{Code, Lack, Timestamp};
 use class::{engine_code, engine_message};
 use statement::{sql_code, sql_details};
 
+pub(crate) use class::TOO_MANY_TEXTS;
 pub use hint::Hint;
 
 /// Why a statement did not run, or did not run to its end.

@@ -43,7 +43,7 @@ use embedder::Provenance;
 use index::Index;
 use search::Meant;
 
-pub use comparing::{TOO_MANY, comparing};
+pub use comparing::comparing;
 pub use embedder::Embedder;
 pub use fields::{Listing, NewMemory, Recall, Search};
 pub use reembedding::Progress;

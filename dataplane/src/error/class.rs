@@ -2,7 +2,9 @@
 
 use contract::Code;
 
-use crate::agents::memory::TOO_MANY;
+/// How a comparison by meaning of too many texts is known among the engine's errors, and what the caller reads.
+pub(crate) const TOO_MANY_TEXTS: &str =
+    "a comparison by meaning takes at most 10000 different texts of up to 64 KiB, 16 MiB in all";
 
 pub(super) fn engine_code(error: &engine::Error) -> Code {
     use engine::Kind;
@@ -21,7 +23,7 @@ pub(super) fn engine_code(error: &engine::Error) -> Code {
         Kind::DivideByZero => Code::DivisionByZero,
         // The rewrite raises it where the engine would answer infinity or NULL.
         Kind::InvalidInput if error.message.contains(sql::dialect::DIVISION_BY_ZERO) => Code::DivisionByZero,
-        Kind::InvalidInput if error.message.contains(TOO_MANY) => Code::InvalidParams,
+        Kind::InvalidInput if error.message.contains(TOO_MANY_TEXTS) => Code::InvalidParams,
         Kind::InvalidInput => Code::InvalidArgument,
         Kind::Constraint => constraint_code(&error.message),
         Kind::WriteConflict => Code::WriteConflict,
@@ -51,7 +53,7 @@ fn constraint_code(message: &str) -> Code {
 pub(super) fn engine_message(error: &engine::Error) -> String {
     match error.kind {
         _ if engine_code(error) == Code::DivisionByZero => "division by zero".to_owned(),
-        _ if engine_code(error) == Code::InvalidParams => TOO_MANY.to_owned(),
+        _ if engine_code(error) == Code::InvalidParams => TOO_MANY_TEXTS.to_owned(),
         engine::Kind::Conversion if error.message.contains(sql::CYCLE) => {
             format!("{}: CONNECT BY NOCYCLE ends before it", sql::CYCLE)
         }

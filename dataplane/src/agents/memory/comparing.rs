@@ -10,6 +10,7 @@ use std::sync::Arc;
 use engine::{Compared, Comparing, Comparison};
 
 use super::{Said, score};
+use crate::error::TOO_MANY_TEXTS;
 use crate::model::vector::DIMENSIONS;
 
 const _: () = assert!(sql::compile::meaning::DIMENSIONS as usize == DIMENSIONS);
@@ -18,8 +19,6 @@ const TEXTS_MAX: usize = 10_000;
 /// As of a memory's content.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 const BYTES_MAX: usize = 16 * 1024 * 1024;
-/// How an error of it is known among the engine's, and what the caller reads.
-pub const TOO_MANY: &str = "a comparison by meaning takes at most 10000 different texts of up to 64 KiB, 16 MiB in all";
 
 pub fn comparing() -> Comparing {
     Comparing { dimensions: sql::compile::meaning::DIMENSIONS, make: || Box::new(Call::default()) }
@@ -39,7 +38,7 @@ impl Call {
         }
         self.bytes = self.bytes.saturating_add(text.len());
         if self.said.len() >= TEXTS_MAX || text.len() > TEXT_BYTES_MAX || self.bytes > BYTES_MAX {
-            return Err(TOO_MANY.to_owned());
+            return Err(TOO_MANY_TEXTS.to_owned());
         }
         let said = Arc::new(Said::of(text));
         self.said.insert(text.into(), Arc::clone(&said));
@@ -80,11 +79,11 @@ mod tests {
             call.compare(Compared::Text(&text), "late").unwrap();
             call.compare(Compared::Text(&text), "late").unwrap();
         }
-        assert_eq!(call.compare(Compared::Text("one more"), "late"), Err(TOO_MANY.to_owned()));
+        assert_eq!(call.compare(Compared::Text("one more"), "late"), Err(TOO_MANY_TEXTS.to_owned()));
         assert!(call.compare(Compared::Text("1"), "late").is_ok(), "it is known");
         let long = "x".repeat(TEXT_BYTES_MAX + 1);
-        assert_eq!(Call::default().compare(Compared::Text(&long), "late"), Err(TOO_MANY.to_owned()));
+        assert_eq!(Call::default().compare(Compared::Text(&long), "late"), Err(TOO_MANY_TEXTS.to_owned()));
         let mut call = Call { bytes: BYTES_MAX - 5, ..Call::default() };
-        assert_eq!(call.compare(Compared::Text("early"), "late"), Err(TOO_MANY.to_owned()), "in all");
+        assert_eq!(call.compare(Compared::Text("early"), "late"), Err(TOO_MANY_TEXTS.to_owned()), "in all");
     }
 }
