@@ -8,19 +8,19 @@ use std::{fs, io};
 use tokio_util::sync::CancellationToken;
 
 use super::link::Link;
-use crate::pipeline::Storage;
 
 const EVERY: Duration = Duration::from_mins(1);
 /// A folder of the engine is nowhere near as deep.
 const DEPTH_MAX: usize = 16;
 
-/// Measures until told to stop. What could not be measured or told is left for the next time.
-pub async fn run(data: PathBuf, link: Link, storage: Storage, shutdown: CancellationToken) {
+/// Measures until told to stop, and hands on what the organization stores. What could not be measured or told is left
+/// for the next time.
+pub async fn run(data: PathBuf, link: Link, told: impl Fn(u64) + Send, shutdown: CancellationToken) {
     loop {
         let folder = data.clone();
         match tokio::task::spawn_blocking(move || bytes_in(&folder, DEPTH_MAX)).await {
             Ok(Ok(bytes)) => match shutdown.run_until_cancelled(link.stored(bytes)).await {
-                Some(Ok(organization_bytes)) => storage.told(organization_bytes),
+                Some(Ok(organization_bytes)) => told(organization_bytes),
                 Some(Err(status)) => tracing::debug!(code = ?status.code(), "the size of the data could not be told"),
                 None => return,
             },

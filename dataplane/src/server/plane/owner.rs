@@ -106,10 +106,11 @@ impl Owner {
             let (log, closing) = (Arc::clone(&books.log), self.closing.clone());
             async move { log.flush(closing).await }
         });
+        let storage = books.storage.clone();
         let measuring = stored::run(
             self.folder.data.clone(),
             self.folder.link.clone(),
-            books.storage.clone(),
+            move |bytes| storage.told(bytes),
             self.closing.clone(),
         );
         self.keeping.spawn(measuring);
