@@ -33,9 +33,9 @@ pub const CRATES: &[Layers] = &[
             &["protocols"],
             &["agents"],
             &["pipeline"],
-            &["request"],
+            &["request", "metrics"],
             &["storage", "governance", "encode", "model"],
-            &["error", "limits", "metrics", "shutdown"],
+            &["error", "limits", "shutdown"],
         ],
     },
     Layers {
