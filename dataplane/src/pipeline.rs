@@ -49,15 +49,17 @@ use crate::governance::sessions::Snapshots;
 use crate::metrics::Metrics;
 use crate::model::Healer;
 use crate::request::answer::Description;
+use crate::request::ask::StatementRequest;
 use crate::request::detached::to_its_end;
 use crate::request::trail::{Stage, Trail};
 use crate::storage::branches::OpenBranches;
 use crate::storage::catalogue::Catalogue;
 use crate::storage::runtime_tables::RuntimeTables;
-use crate::{Answer, Ask, Error};
+use crate::{Answer, Error};
 
 use once::Turn;
 use stages::audit::Closing;
+use transaction::ClientTransaction;
 
 pub use authorization::authorization_state::Stance;
 pub use authorization::time_rules::Moment;
@@ -74,6 +76,9 @@ pub use tally::Tally;
 pub use tool_action::{Deed, Standing};
 
 type Result<T> = std::result::Result<T, Error>;
+
+/// A statement that somebody asks to have run, in the transaction that its client holds open if there is one.
+pub type Ask = StatementRequest<Arc<Mutex<ClientTransaction>>>;
 
 /// The running engine; `None` while it starts.
 pub type EngineSlot = watch::Receiver<Option<engine::Engine>>;

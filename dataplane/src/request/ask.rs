@@ -10,17 +10,16 @@ use contract::policy::abac::Origin;
 use contract::wire::Who;
 use contract::{Caller, Heal, QueryId, RequestId, Scope};
 use telemetry::Place;
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::limits::named;
-use crate::pipeline::transaction::ClientTransaction;
 
 /// One statement with all that decides about it. The door has checked the credential; the
-/// pipeline looks the caller up again in the snapshot that the whole query lives by.
+/// pipeline looks the caller up again in the snapshot that the whole query lives by, and says what holds the client's
+/// transaction.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct StatementRequest<T> {
     pub query_id: QueryId,
     pub request_id: RequestId,
     pub sql: String,
@@ -36,21 +35,19 @@ pub struct Ask {
     pub timeout: Option<Duration>,
     pub cancel: CancellationToken,
     /// Set between BEGIN and COMMIT of a client that keeps a session.
-    pub transaction: Option<Arc<Mutex<ClientTransaction>>>,
+    pub transaction: Option<T>,
     pub names: Names,
     pub bounds: Bounds,
     /// Where in a trace the door was told that it is asked; a comment of the statement may tell it else.
     pub place: Place,
 }
 
-impl Ask {
+impl<T> StatementRequest<T> {
     /// Where in a trace it is asked.
     pub(crate) fn asked_at(&self) -> Place {
         self.place.clone().or_else(|| Place::of_sql(&self.sql))
     }
-}
 
-impl Ask {
     /// At a door that keeps no session each request is one: the SETs that its text begins with are its variables.
     #[must_use]
     pub fn as_session(mut self) -> Self {

@@ -27,7 +27,7 @@ pub const CRATES: &[Layers] = &[
     Layers {
         name: "dataplane",
         folder: "dataplane/src",
-        largest_circle: 29,
+        largest_circle: 12,
         layers: &[
             &["", "server"],
             &["protocols"],
