@@ -124,9 +124,9 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
     ));
     let watched = platform::metrics::router(&app).merge(telemetry::log::routes(app.log().cloned()));
     app.tasks().spawn(platform::http::serve::serve(scraped, watched, limits, app.shutdown().clone()));
-    platform::jobs::queue::schedule(&app).await?;
-    for lane in server::jobs::Lane::ALL {
-        app.tasks().spawn(platform::jobs::worker::work(app.clone(), lane));
+    server::jobs::schedule(&app).await?;
+    for lane in platform::jobs::lane::Lane::ALL {
+        app.tasks().spawn(platform::jobs::worker::work(app.clone(), server::jobs::KINDS, lane));
     }
     app.tasks().spawn(domain::webhooks::work(app.clone()));
     app.tasks().spawn(platform::events::stream::work(app.clone()));

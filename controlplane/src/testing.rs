@@ -30,11 +30,11 @@ use tower::ServiceExt;
 
 use crate::domain::runtime;
 use crate::platform::identity::Authority;
-use crate::platform::jobs::worker;
 use crate::platform::mails::receiver::MailServer;
 use crate::platform::provisioner::{Provisioner, Unattended};
 use crate::platform::{events, mails};
 use crate::server::dashboard::Files;
+use crate::server::jobs;
 use crate::server::router;
 use crate::{App, Config, MIGRATIONS, Parts};
 
@@ -104,7 +104,7 @@ impl TestApp {
     /// All that waits to be done for a mail, and its leaving.
     pub async fn post_mail(&self) {
         self.settled().await;
-        worker::run_due(&self.app).await.unwrap();
+        jobs::run_due(&self.app).await.unwrap();
         mails::run_due(&self.app).await.unwrap();
     }
 

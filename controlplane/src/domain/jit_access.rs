@@ -20,7 +20,7 @@ mod store;
 
 use contract::Access;
 
-pub use expiry::say;
+pub use expiry::EndElevation;
 pub use standing::{governed, raised};
 
 use crate::platform::http::routes::Routes;

@@ -24,7 +24,7 @@ use contract::{Access, Scope};
 
 pub use replaying::{run_due, work};
 pub use sampling::sample;
-pub use sessions::end;
+pub use sessions::EndShadowSession;
 pub use store::sweep;
 
 use crate::platform::http::routes::Routes;

@@ -252,10 +252,10 @@ mod tests {
     #[tokio::test]
     async fn what_waits_in_the_database_is_told_with_its_age() {
         let world = World::start().await;
-        crate::platform::jobs::queue::schedule(&world.app.app).await.unwrap();
+        jobs::schedule(&world.app.app).await.unwrap();
         world.app.advance(Duration::days(1));
         let text = scrape(&world).await;
-        let due = jobs::Job::PERIODIC.len();
+        let due = jobs::KINDS.iter().filter(|kind| kind.period.is_some()).count();
         assert!(text.contains(&format!("sluice_controlplane_jobs{{state=\"due\"}} {due}")), "{text}");
         assert!(text.contains("sluice_controlplane_jobs_oldest_seconds 86400.0"), "{text}");
         assert!(text.contains("sluice_controlplane_database_up 1"), "{text}");

@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::domain::accounts::account;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::text::Email;
+use crate::platform::jobs::kind::BackgroundJob;
 use crate::platform::jobs::queue;
-use crate::server::jobs::Job;
 use crate::{App, Result};
 
 /// What was wrong.
@@ -37,11 +37,25 @@ pub struct FailedLogin {
 pub async fn remember(app: &App, email: &Email, source_ip: IpAddr, reason: Reason) -> Result<()> {
     let failed = FailedLogin { email: email.clone(), source_ip, reason, attempted_at: app.now() };
     let mut conn = app.pool().acquire().await?;
-    queue::enqueue(app, &mut conn, Job::RecordFailedLogin { failed }, app.now()).await
+    queue::enqueue(app, &mut conn, &RecordFailedLogin { failed }, app.now()).await
+}
+
+/// The job that records that somebody failed to sign in.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RecordFailedLogin {
+    failed: FailedLogin,
+}
+
+impl BackgroundJob for RecordFailedLogin {
+    const KIND: &'static str = "record_failed_login";
+
+    async fn run(&self, app: &App) -> Result<()> {
+        self.failed.record(app).await
+    }
 }
 
 impl FailedLogin {
-    pub async fn record(&self, app: &App) -> Result<()> {
+    async fn record(&self, app: &App) -> Result<()> {
         let mut tx = app.pool().begin().await?;
         let Some(account) = account::find(&mut tx, &self.email).await? else {
             return Ok(());

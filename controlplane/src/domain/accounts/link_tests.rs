@@ -311,7 +311,7 @@ async fn an_installation_without_mail_says_so_to_everybody() {
 async fn neither_tokens_nor_mails_can_be_read_in_the_database() {
     let (app, mut server, _) = ada().await;
     ask(&app, "magic-link", "ada@example.com").await;
-    crate::platform::jobs::worker::run_due(&app.app).await.unwrap();
+    crate::server::jobs::run_due(&app.app).await.unwrap();
     let rows: Vec<String> =
         sqlx::query_scalar("select account_links::text from account_links union all select mails::text from mails")
             .fetch_all(app.app.pool())
@@ -328,7 +328,7 @@ async fn a_failed_login_is_recorded_where_the_account_belongs() {
     assert_eq!(login(&app, "a wrong password").await.code().0, 401);
     app.post("/v1/auth/login", "", json!({"email": "bob@example.com", "password": "guess"})).await;
     app.settled().await;
-    crate::platform::jobs::worker::run_due(&app.app).await.unwrap();
+    crate::server::jobs::run_due(&app.app).await.unwrap();
     let failed: Vec<_> = app.events(&opened).await.into_iter().filter(|(kind, _)| kind == "auth.failed").collect();
     assert_eq!(failed.len(), 1);
     let after = &failed[0].1["after"];

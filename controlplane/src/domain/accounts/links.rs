@@ -17,9 +17,9 @@ use crate::domain::accounts::sessions::sha256;
 use crate::platform::http::call::Visit;
 use crate::platform::http::json::Accepted;
 use crate::platform::http::text::Email;
+use crate::platform::jobs::kind::BackgroundJob;
 use crate::platform::jobs::queue;
 use crate::platform::mails::{self, Cause, Kind, Letter, Queued};
-use crate::server::jobs::Job;
 use crate::{App, Error, Result};
 
 pub use store::{Link, verified};
@@ -95,12 +95,27 @@ pub async fn promise(app: &App, tx: &mut PgConnection, purpose: Purpose, email: 
     if app.postman().is_none() {
         return Ok(());
     }
-    queue::enqueue(app, tx, Job::MailLink { purpose, email }, app.now()).await
+    queue::enqueue(app, tx, &MailLink { purpose, email }, app.now()).await
 }
 
-/// The job: a link for the account of this address, if there is one that the link is of use to. One
+/// The job that mails a link to whoever has an account of this address.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct MailLink {
+    purpose: Purpose,
+    email: Email,
+}
+
+impl BackgroundJob for MailLink {
+    const KIND: &'static str = "mail_link";
+
+    async fn run(&self, app: &App) -> Result<()> {
+        write(app, self.purpose, &self.email).await
+    }
+}
+
+/// Mails a link for the account of this address, if there is one that the link is of use to. One
 /// that enters no organization but by single sign-on is sent no way around it.
-pub async fn write(app: &App, purpose: Purpose, email: &Email) -> Result<()> {
+async fn write(app: &App, purpose: Purpose, email: &Email) -> Result<()> {
     let mut tx = app.pool().begin().await?;
     let Some(account) = store::account(&mut tx, email).await? else {
         return Ok(());

@@ -2,21 +2,37 @@
 
 use chrono::Duration;
 use contract::{KeyId, Timestamp};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
 use super::store;
 use crate::platform::events::{self, Event, EventType, Origin};
+use crate::platform::jobs::kind::BackgroundJob;
 use crate::platform::jobs::queue;
-use crate::server::jobs::Job;
 use crate::{App, Result};
 
 const NOTICE: Duration = Duration::hours(24);
 
+/// The job that says that a key, or old secrets of it, are about to end.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KeyExpiring {
+    key_id: KeyId,
+    ends: Timestamp,
+}
+
+impl BackgroundJob for KeyExpiring {
+    const KIND: &'static str = "key_expiring";
+
+    async fn run(&self, app: &App) -> Result<()> {
+        say(app, &self.key_id, self.ends).await
+    }
+}
+
 /// Plans the notice for old secrets of a key that end at `ends`.
 pub async fn announce(tx: &mut PgConnection, app: &App, key_id: &KeyId, ends: Timestamp) -> Result<()> {
     let due = (ends - NOTICE).max(app.now());
-    queue::enqueue_once(app, tx, Job::KeyExpiring { key_id: key_id.clone(), ends }, due).await
+    queue::enqueue_once(app, tx, &KeyExpiring { key_id: key_id.clone(), ends }, due).await
 }
 
 /// Plans the notice for a key that ends by itself. Whoever makes one for a day knows that it ends.
@@ -28,7 +44,7 @@ pub async fn announce_own(tx: &mut PgConnection, app: &App, key_id: &KeyId, ends
 }
 
 /// Says it, unless the key was revoked or ends at another time by now, and its old secrets too.
-pub async fn say(app: &App, key_id: &KeyId, ends: Timestamp) -> Result<()> {
+async fn say(app: &App, key_id: &KeyId, ends: Timestamp) -> Result<()> {
     let mut tx = app.pool().begin().await?;
     let Some(expiring) = store::expiring(&mut tx, key_id, ends).await? else {
         return Ok(());
@@ -69,10 +85,10 @@ mod tests {
         world.app.advance(Duration::days(29) - Duration::seconds(1));
         // its old text ends with the key itself, which is one thing to say
         world.app.post(&path(&made, "/rotate"), &world.owner, json!({"grace_period_hours": 168})).await.expect(200);
-        crate::platform::jobs::worker::run_due(&world.app.app).await.unwrap();
+        crate::server::jobs::run_due(&world.app.app).await.unwrap();
         assert_eq!(said_to_expire(&world).await, Vec::<Value>::new());
         world.app.advance(Duration::seconds(1));
-        crate::platform::jobs::worker::run_due(&world.app.app).await.unwrap();
+        crate::server::jobs::run_due(&world.app.app).await.unwrap();
         let ends = &made["expires_at"];
         let both = json!({"name": "ci", "old_key_expires_at": ends, "expires_at": ends});
         assert_eq!(said_to_expire(&world).await, [both]);

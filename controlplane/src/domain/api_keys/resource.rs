@@ -12,6 +12,7 @@ use contract::caller::Scopes;
 use contract::key::Minted;
 use contract::network::range;
 use contract::{EnvId, KeyId, OrgId, Redacted, Role, UserId};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
@@ -24,9 +25,9 @@ use super::store::{self, Resource, Row};
 use crate::domain::environments;
 use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType, Origin};
+use crate::platform::jobs::kind::BackgroundJob;
 use crate::platform::jobs::queue;
 use crate::platform::resources;
-use crate::server::jobs::Job;
 use crate::{App, Error, Result};
 
 /// Who a key made of a resource says made it; whoever wrote the resource is known to the cluster.
@@ -310,11 +311,25 @@ pub async fn tell(app: &App, tx: &mut PgConnection, key_id: &KeyId) -> Result<()
     if app.resources().is_none() {
         return Ok(());
     }
-    queue::enqueue(app, tx, Job::WriteKey { key_id: key_id.clone() }, app.now()).await
+    queue::enqueue(app, tx, &WriteKey { key_id: key_id.clone() }, app.now()).await
+}
+
+/// The job that writes the resource of a key that REST has made, rotated or revoked.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct WriteKey {
+    key_id: KeyId,
+}
+
+impl BackgroundJob for WriteKey {
+    const KIND: &'static str = "write_key";
+
+    async fn run(&self, app: &App) -> Result<()> {
+        write(app, &self.key_id).await
+    }
 }
 
 /// Writes the resource as the key stands now.
-pub async fn write(app: &App, key_id: &KeyId) -> Result<()> {
+async fn write(app: &App, key_id: &KeyId) -> Result<()> {
     let Some(resources) = app.resources() else {
         return Ok(());
     };

@@ -3,7 +3,7 @@ use contract::Role;
 use serde_json::{Value, json};
 
 use crate::domain::environments;
-use crate::platform::jobs::worker;
+use crate::server::jobs;
 use crate::testing::{self, Answer, TestApp};
 use crate::worlds::World;
 
@@ -82,9 +82,9 @@ async fn an_old_key_works_until_its_grace_ends() {
     assert_eq!(rotated["grace_period_hours"], 48);
     let works = async |key: &Value| world.app.get(&world.env("api-keys"), &bearer(key)).await.status.as_u16();
     assert_eq!((works(&made["key"]).await, works(&rotated["new_key"]).await), (200, 200));
-    assert_eq!(worker::run_due(&world.app.app).await.unwrap(), 0);
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 0);
     world.app.advance(Duration::hours(24));
-    assert_eq!(worker::run_due(&world.app.app).await.unwrap(), 1);
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 1);
     let trail = world.app.get(&world.env("audit/admin?limit=1"), &world.owner).await.expect(200);
     assert_eq!(trail["data"][0]["event_type"], "key.expiring");
     world.app.advance(Duration::hours(24));

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use writing::write;
+pub use writing::ExportAudit;
 
 use self::lines::Format;
 use self::store::{Export, Part};
@@ -30,7 +30,6 @@ use crate::platform::http::call::Call;
 use crate::platform::http::dates::{self, End};
 use crate::platform::http::json::{Accepted, Json};
 use crate::platform::jobs::queue;
-use crate::server::jobs::Job;
 use crate::{Error, Result};
 
 /// Exports of one environment that may be under way at once.
@@ -212,7 +211,7 @@ pub async fn export(cx: Call, Json(wanted): Json<Wanted>) -> Result<([(HeaderNam
         env_id,
     };
     store::insert(&mut tx, &export).await?;
-    queue::enqueue(&cx.app, &mut tx, Job::ExportAudit { export_id: export_id.clone() }, cx.now()).await?;
+    queue::enqueue(&cx.app, &mut tx, &ExportAudit { export_id: export_id.clone() }, cx.now()).await?;
     tx.commit().await?;
     let location = format!("/v1/environments/{}/audit/export/{export_id}", export.env_id);
     Ok(([(LOCATION, location)], Accepted(View::of(archive, export, Vec::new()))))

@@ -8,7 +8,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::changes;
-use super::placement::{self, Doors};
+use super::placement::{self, Doors, ProvisionEnvironment};
 use super::store::{self, Row};
 use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType, Origin};
@@ -17,7 +17,6 @@ use crate::platform::http::json::{Created, Json};
 use crate::platform::http::page::{Page, Paged};
 use crate::platform::jobs::queue;
 use crate::platform::resources::{EnvironmentChange, NewEnvironment, Resources};
-use crate::server::jobs::Job;
 use crate::server::kubernetes::environments;
 use crate::{Error, Result};
 
@@ -142,7 +141,7 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Env
         row = made(resources, &mut tx, row).await?;
     } else {
         store::insert(&mut tx, &row).await?;
-        queue::enqueue(&cx.app, &mut tx, Job::ProvisionEnvironment { env_id: row.env_id.clone() }, now).await?;
+        queue::enqueue(&cx.app, &mut tx, &ProvisionEnvironment { env_id: row.env_id.clone() }, now).await?;
     }
     let after = json!({"name": row.name, "slug": row.slug});
     let event = Event::new(EventType::EnvironmentCreated, row.env_id.clone()).after(after);

@@ -2,12 +2,41 @@
 //! ways; the control plane only asks (`provisioner`) and remembers ([`place`]).
 
 use contract::{EnvId, Timestamp};
+use serde::{Deserialize, Serialize};
 use sqlx::{PgConnection, PgPool};
 
+use crate::platform::jobs::kind::BackgroundJob;
 use crate::platform::jobs::queue;
 use crate::platform::provisioner::{Placement, Provision};
-use crate::server::jobs::Job;
 use crate::{App, Error, Result};
+
+/// The job that places the data plane of an environment.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ProvisionEnvironment {
+    pub env_id: EnvId,
+}
+
+impl BackgroundJob for ProvisionEnvironment {
+    const KIND: &'static str = "provision_environment";
+
+    async fn run(&self, app: &App) -> Result<()> {
+        provision(app, &self.env_id).await
+    }
+}
+
+/// The job that ends the data plane of an environment that is suspended or removed.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RetireEnvironment {
+    pub env_id: EnvId,
+}
+
+impl BackgroundJob for RetireEnvironment {
+    const KIND: &'static str = "retire_environment";
+
+    async fn run(&self, app: &App) -> Result<()> {
+        retire(app, &self.env_id).await
+    }
+}
 
 /// Places the data plane of an environment and makes it `active`. May be repeated.
 pub async fn provision(app: &App, env_id: &EnvId) -> Result<()> {
@@ -27,14 +56,14 @@ pub async fn provision(app: &App, env_id: &EnvId) -> Result<()> {
 
 /// Ends the data plane of an environment that is suspended or removed; of one that was resumed meanwhile, has it placed
 /// again. May be repeated.
-pub async fn retire(app: &App, env_id: &EnvId) -> Result<()> {
+async fn retire(app: &App, env_id: &EnvId) -> Result<()> {
     let mut conn = app.pool().acquire().await?;
     if is_on(&mut conn, env_id).await? {
         return Ok(());
     }
     app.provisioner().retire(env_id).await;
     if is_on(&mut conn, env_id).await? {
-        queue::enqueue(app, &mut conn, Job::ProvisionEnvironment { env_id: env_id.clone() }, app.now()).await?;
+        queue::enqueue(app, &mut conn, &ProvisionEnvironment { env_id: env_id.clone() }, app.now()).await?;
     }
     Ok(())
 }
@@ -62,7 +91,7 @@ pub async fn provision_all(app: &App) -> Result<()> {
         if let Err(error) = provision(app, &env_id).await {
             tracing::warn!(env.id = %env_id, error = %error, "an environment could not be placed: it is tried again");
             let mut conn = app.pool().acquire().await?;
-            queue::enqueue(app, &mut conn, Job::ProvisionEnvironment { env_id }, app.now()).await?;
+            queue::enqueue(app, &mut conn, &ProvisionEnvironment { env_id }, app.now()).await?;
         }
     }
     Ok(())

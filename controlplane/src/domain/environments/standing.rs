@@ -12,13 +12,13 @@ use sqlx::PgConnection;
 
 use super::changes;
 use super::http::Environment;
+use super::placement::{ProvisionEnvironment, RetireEnvironment};
 use super::store::{self, Row};
 use crate::platform::events::{EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
 use crate::platform::jobs::queue;
 use crate::platform::resources::EnvironmentChange;
-use crate::server::jobs::Job;
 use crate::server::kubernetes::environments;
 use crate::{App, Error, Result};
 
@@ -64,14 +64,15 @@ async fn switched(cx: &Call, tx: &mut PgConnection, before: &Row, suspended: boo
         store::project(tx, &said, now).await?;
     } else if suspended != (before.status == EnvironmentStatus::Suspended.as_str()) {
         // its data plane is placed anew: it may have ended
-        let (status, job) = if suspended {
-            (EnvironmentStatus::Suspended, Job::RetireEnvironment { env_id: env_id.clone() })
-        } else {
-            (EnvironmentStatus::Provisioning, Job::ProvisionEnvironment { env_id: env_id.clone() })
-        };
         store::lock(tx, env_id).await?;
-        store::set_status(tx, env_id, status, now).await?;
-        queue::enqueue(&cx.app, tx, job, now).await?;
+        let env_id = env_id.clone();
+        if suspended {
+            store::set_status(tx, &env_id, EnvironmentStatus::Suspended, now).await?;
+            queue::enqueue(&cx.app, tx, &RetireEnvironment { env_id }, now).await?;
+        } else {
+            store::set_status(tx, &env_id, EnvironmentStatus::Provisioning, now).await?;
+            queue::enqueue(&cx.app, tx, &ProvisionEnvironment { env_id }, now).await?;
+        }
     }
     store::find(tx, cx.org_id(), env_id).await?.ok_or(Error::EnvironmentNotFound)
 }
@@ -92,7 +93,7 @@ pub async fn remove(cx: Call, Query(given): Query<Removal>) -> Result<Json<Envir
     store::lock(&mut tx, env_id).await?;
     environments::remove(&cx.app, &mut tx, env_id, &origin).await?;
     if before.namespace.is_none() {
-        queue::enqueue(&cx.app, &mut tx, Job::RetireEnvironment { env_id: env_id.clone() }, cx.now()).await?;
+        queue::enqueue(&cx.app, &mut tx, &RetireEnvironment { env_id: env_id.clone() }, cx.now()).await?;
     }
     let row = store::find(&mut tx, cx.org_id(), env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     tx.commit().await?;

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::placement;
-use crate::platform::jobs::worker;
 use crate::platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
+use crate::server::jobs;
 use crate::testing::{TestApp, bearer};
 use crate::worlds::World;
 
@@ -42,7 +42,7 @@ async fn a_new_environment_is_provisioning_until_its_data_plane_is_placed() {
     assert_eq!(made["settings"]["query_timeout_ms"], 5000);
     assert_eq!(made["settings"]["max_concurrent_queries"], 100);
     assert_eq!(made["id"], made["env_id"]);
-    assert_eq!(worker::run_due(&world.app.app).await.unwrap(), 1);
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 1);
     let listed = world.app.get(&world.org("environments"), &world.owner).await.expect(200);
     assert_eq!(listed["data"][0]["status"], "active");
     assert_eq!(listed["data"][0]["connection"]["database"], "sales");
@@ -160,9 +160,9 @@ async fn an_environment_is_suspended_and_resumed_and_each_is_told_once() {
     world.app.expect_5xx(1);
     let refused = world.app.post(&world.env("query"), &world.owner, asked).await;
     assert_eq!(refused.status, 503, "{:?}", refused.body);
-    worker::run_due(&world.app.app).await.unwrap();
+    jobs::run_due(&world.app.app).await.unwrap();
     assert_eq!(act("resume").await["status"], "provisioning");
-    worker::run_due(&world.app.app).await.unwrap();
+    jobs::run_due(&world.app.app).await.unwrap();
     assert_eq!(act("resume").await["status"], "active");
     for (kind, count) in [("suspended", 1), ("resumed", 1)] {
         let told = format!("select count(*) from iam_events where event_type = 'environment.{kind}'");

@@ -1,22 +1,37 @@
 //! The end of an elevation: it ends by every clock that rules on it; here that is said.
 
 use contract::{JitRequestId, Timestamp};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
 use super::store;
 use crate::platform::events::{self, Event, EventType, Origin};
+use crate::platform::jobs::kind::BackgroundJob;
 use crate::platform::jobs::queue;
-use crate::server::jobs::Job;
 use crate::{App, Result};
 
 /// Plans to say that an elevation is over at `ends`.
 pub async fn announce(app: &App, tx: &mut PgConnection, request_id: &JitRequestId, ends: Timestamp) -> Result<()> {
-    queue::enqueue(app, tx, Job::EndElevation { request_id: request_id.clone() }, ends).await
+    queue::enqueue(app, tx, &EndElevation { request_id: request_id.clone() }, ends).await
+}
+
+/// The job that says that an elevation is over.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct EndElevation {
+    request_id: JitRequestId,
+}
+
+impl BackgroundJob for EndElevation {
+    const KIND: &'static str = "end_elevation";
+
+    async fn run(&self, app: &App) -> Result<()> {
+        say(app, &self.request_id).await
+    }
 }
 
 /// `jit.expired`, unless it was revoked.
-pub async fn say(app: &App, request_id: &JitRequestId) -> Result<()> {
+async fn say(app: &App, request_id: &JitRequestId) -> Result<()> {
     let mut tx = app.pool().begin().await?;
     let Some(expired) = store::expire(&mut tx, request_id, app.now()).await? else {
         return Ok(());

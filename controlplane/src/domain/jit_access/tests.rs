@@ -2,7 +2,7 @@ use chrono::Duration;
 use contract::{Role, UserId};
 use serde_json::{Value, json};
 
-use crate::platform::jobs::worker;
+use crate::server::jobs;
 use crate::server::snapshots::load;
 use crate::testing::Answer;
 use crate::worlds::World;
@@ -90,14 +90,14 @@ async fn an_approved_request_raises_the_role_until_its_end() {
     assert_eq!(role_at_the_proxy(&world, &user_id).await, Role::Developer);
     world.app.advance(Duration::minutes(30) - Duration::microseconds(1));
     assert_eq!(
-        (worker::run_due(&world.app.app).await.unwrap(), role_at_the_proxy(&world, &user_id).await),
+        (jobs::run_due(&world.app.app).await.unwrap(), role_at_the_proxy(&world, &user_id).await),
         (0, Role::Developer)
     );
     world.app.advance(Duration::microseconds(1));
     // The clock alone ends it, before anybody has said so.
     assert_eq!(role_at_the_proxy(&world, &user_id).await, Role::Analyst);
     let before = world.version().await;
-    assert_eq!(worker::run_due(&world.app.app).await.unwrap(), 1);
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 1);
     assert!(world.version().await > before);
     let trail = world.app.get(&world.env("audit/admin?limit=1"), &world.owner).await.expect(200);
     assert_eq!(
@@ -115,7 +115,7 @@ async fn a_revoked_elevation_ends_before_its_time_and_is_not_said_to_expire() {
     assert_eq!((revoked["status"].as_str(), &revoked["original_expiry"]), (Some("revoked"), &approved["expires_at"]));
     assert_eq!(role_at_the_proxy(&world, &user_id).await, Role::Analyst);
     world.app.advance(Duration::minutes(30));
-    assert_eq!(worker::run_due(&world.app.app).await.unwrap(), 1);
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 1);
     assert_eq!(world.count("select count(*) from iam_events where event_type = 'jit.expired'").await, 0);
 }
 

@@ -11,8 +11,8 @@ use super::store::{self, NewReplay, Session, Statistics};
 use crate::domain::environments;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
+use crate::platform::jobs::kind::BackgroundJob;
 use crate::platform::jobs::queue;
-use crate::server::jobs::Job;
 use crate::{App, Error, Result};
 
 /// The longest session: thirty days.
@@ -103,8 +103,8 @@ pub async fn start(cx: Call, Json(wanted): Json<Wanted>) -> Result<Created<View>
             NewReplay { replay_id: &replay_id, session: &session, upload_id: None, env_id, concurrency: CONCURRENCY };
         store::insert_replay(&mut tx, &replay, now).await?;
     }
-    queue::enqueue(app, &mut tx, Job::EndShadowSession { session_id: session.session_id.clone() }, session.ends_at)
-        .await?;
+    let end = EndShadowSession { session_id: session.session_id.clone() };
+    queue::enqueue(app, &mut tx, &end, session.ends_at).await?;
     tx.commit().await?;
     Ok(Created(View::of(session, Statistics::default(), now)))
 }
@@ -175,8 +175,22 @@ pub async fn stop(cx: Call) -> Result<Json<Stopped>> {
     }))
 }
 
+/// The job that stops a session whose hours are over.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct EndShadowSession {
+    session_id: ShadowSessionId,
+}
+
+impl BackgroundJob for EndShadowSession {
+    const KIND: &'static str = "end_shadow_session";
+
+    async fn run(&self, app: &App) -> Result<()> {
+        end(app, &self.session_id).await
+    }
+}
+
 /// The session's hours are over.
-pub async fn end(app: &App, session_id: &ShadowSessionId) -> Result<()> {
+async fn end(app: &App, session_id: &ShadowSessionId) -> Result<()> {
     const RUNS: SessionStatus = SessionStatus::Running;
     let Some(to) = RUNS.after(SessionTrigger::End) else {
         return Ok(());

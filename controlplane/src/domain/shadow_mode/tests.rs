@@ -10,8 +10,8 @@ use super::comparing::result_hash;
 use super::{run_due, sweep};
 use crate::domain::environments;
 use crate::domain::query::tests::own_data_plane;
-use crate::platform::jobs::worker;
 use crate::server::intake;
+use crate::server::jobs;
 use crate::testing::Answer;
 use crate::worlds::World;
 
@@ -101,10 +101,10 @@ async fn a_session_ends_with_its_hours() {
     start(&world, "live", 1.0).await;
     world.app.settled().await;
     world.app.advance(Duration::hours(23));
-    worker::run_due(&world.app.app).await.unwrap();
+    jobs::run_due(&world.app.app).await.unwrap();
     assert_eq!(get(&world, "status").await["status"], "running");
     world.app.advance(Duration::hours(1));
-    worker::run_due(&world.app.app).await.unwrap();
+    jobs::run_due(&world.app.app).await.unwrap();
     let status = get(&world, "status").await;
     assert_eq!((&status["status"], &status["elapsed_hours"]), (&json!("stopped"), &json!(24.0)));
 }

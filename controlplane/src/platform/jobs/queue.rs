@@ -3,10 +3,12 @@
 use chrono::Duration;
 use contract::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use crate::server::jobs::{Job, Lane};
+use super::kind::{BackgroundJob, JobKind};
+use super::lane::Lane;
 use crate::{App, Error, Result};
 
 /// Waits after the first, second, … failure; after the last one the job has failed.
@@ -18,29 +20,60 @@ const VERSION: u8 = 1;
 #[derive(Debug, Serialize, Deserialize)]
 struct Stored {
     v: u8,
+    kind: String,
     #[serde(flatten)]
-    job: Job,
+    payload: Value,
+}
+
+impl Stored {
+    fn of<J: BackgroundJob>(job: &J) -> Result<Self> {
+        let payload = serde_json::to_value(job).map_err(Error::internal)?;
+        Ok(Self { v: VERSION, kind: J::KIND.to_owned(), payload })
+    }
 }
 
 /// Queues the job in the transaction of whatever asks for it.
-pub async fn enqueue(app: &App, tx: &mut PgConnection, job: Job, run_at: Timestamp) -> Result<()> {
-    insert(app, tx, job, None, run_at).await
+pub async fn enqueue<J: BackgroundJob>(app: &App, tx: &mut PgConnection, job: &J, run_at: Timestamp) -> Result<()> {
+    insert(app, tx, Stored::of(job)?, Lane::Common, None, run_at).await
 }
 
-/// The same of a job that is asked for again and again: while it waits, it is there once.
-pub async fn enqueue_once(app: &App, tx: &mut PgConnection, job: Job, run_at: Timestamp) -> Result<()> {
-    let name = serde_json::to_string(&job).map_err(Error::internal)?;
-    insert(app, tx, job, Some(&name), run_at).await
+/// Queues a job that is asked for again and again: while it waits, it is there once.
+pub async fn enqueue_once<J: BackgroundJob>(
+    app: &App,
+    tx: &mut PgConnection,
+    job: &J,
+    run_at: Timestamp,
+) -> Result<()> {
+    let name = unique_name(J::KIND, job)?;
+    insert(app, tx, Stored::of(job)?, Lane::Common, Some(&name), run_at).await
 }
 
-async fn insert(app: &App, tx: &mut PgConnection, job: Job, unique: Option<&str>, run_at: Timestamp) -> Result<()> {
-    let (now, lane) = (app.now(), job.lane());
+/// The JSON of kind and payload, the members in their order: two jobs of one name are one.
+fn unique_name(kind: &str, payload: &impl Serialize) -> Result<String> {
+    #[derive(Serialize)]
+    struct Unique<'a, P> {
+        kind: &'a str,
+        #[serde(flatten)]
+        payload: &'a P,
+    }
+    serde_json::to_string(&Unique { kind, payload }).map_err(Error::internal)
+}
+
+async fn insert(
+    app: &App,
+    tx: &mut PgConnection,
+    job: Stored,
+    lane: Lane,
+    unique: Option<&str>,
+    run_at: Timestamp,
+) -> Result<()> {
+    let now = app.now();
     sqlx::query!(
         "insert into jobs (job_id, job, unique_name, run_at, created_at, lane)
          values ($1, $2, $3, $4, $5, $6)
          on conflict (unique_name) do nothing",
         contract::ids::fresh(now, app.entropy()),
-        Json(Stored { v: VERSION, job }) as _,
+        Json(job) as _,
         unique,
         run_at,
         now,
@@ -52,10 +85,12 @@ async fn insert(app: &App, tx: &mut PgConnection, job: Job, unique: Option<&str>
 }
 
 /// Puts the periodic jobs into the queue where they are missing.
-pub async fn schedule(app: &App) -> Result<()> {
+pub async fn schedule(app: &App, kinds: &'static [JobKind]) -> Result<()> {
     let mut conn = app.pool().acquire().await?;
-    for (job, _) in Job::PERIODIC {
-        enqueue_once(app, &mut conn, job, app.now()).await?;
+    for kind in kinds.iter().filter(|kind| kind.period.is_some()) {
+        let name = unique_name(kind.name, &Map::new())?;
+        let job = Stored { v: VERSION, kind: kind.name.to_owned(), payload: Value::Object(Map::new()) };
+        insert(app, &mut conn, job, kind.lane, Some(&name), app.now()).await?;
     }
     Ok(())
 }
@@ -64,12 +99,13 @@ pub async fn schedule(app: &App) -> Result<()> {
 #[derive(Debug)]
 pub(crate) struct Picked {
     pub id: String,
-    pub job: Job,
+    pub kind: &'static JobKind,
+    pub payload: Value,
     pub attempts: i32,
 }
 
 /// The one that is due longest, locked for its lane.
-pub(crate) async fn pick(app: &App, lane: Lane) -> Result<Option<Picked>> {
+pub(crate) async fn pick(app: &App, kinds: &'static [JobKind], lane: Lane) -> Result<Option<Picked>> {
     let now = app.now();
     let row = sqlx::query!(
         r#"
@@ -93,12 +129,18 @@ pub(crate) async fn pick(app: &App, lane: Lane) -> Result<Option<Picked>> {
     )
     .fetch_optional(app.pool())
     .await?;
-    Ok(row.map(|row| Picked { id: row.job_id, job: row.job.0.job, attempts: row.attempts }))
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let Stored { v: _, kind, payload } = row.job.0;
+    let known = kinds.iter().find(|known| known.name == kind);
+    let kind = known.ok_or_else(|| Error::internal(format!("no job is of the kind `{kind}`")))?;
+    Ok(Some(Picked { id: row.job_id, kind, payload, attempts: row.attempts }))
 }
 
 /// Gone, or due again after its period.
 pub(super) async fn finish(app: &App, picked: &Picked) -> Result<()> {
-    let Some(period) = picked.job.period() else {
+    let Some(period) = picked.kind.period else {
         sqlx::query!("delete from jobs where job_id = $1", picked.id).execute(app.pool()).await?;
         return Ok(());
     };
@@ -115,10 +157,10 @@ pub(super) async fn finish(app: &App, picked: &Picked) -> Result<()> {
 /// Later, or never again and kept for people to see.
 pub(super) async fn retry(app: &App, picked: &Picked, error: &Error) -> Result<()> {
     let attempt = usize::try_from(picked.attempts).unwrap_or_default();
-    let (wait, period) = (RETRIES.get(attempt.saturating_sub(1)).copied(), picked.job.period());
+    let (wait, period) = (RETRIES.get(attempt.saturating_sub(1)).copied(), picked.kind.period);
     // What runs again anyway does not wait longer than that.
     let wait = wait.map_or(period, |wait| Some(period.map_or(wait, |period| wait.min(period))));
-    let wait = wait.map(|wait| wait.min(picked.job.lane().longest_wait()));
+    let wait = wait.map(|wait| wait.min(picked.kind.lane.longest_wait()));
     tracing::warn!(job.id = picked.id, job.attempts = picked.attempts, error = error.with_sources(), "a job failed");
     sqlx::query!(
         "update jobs

@@ -6,18 +6,19 @@ use std::time::Duration as Wait;
 use futures::FutureExt;
 use sqlx::postgres::PgListener;
 
-use super::queue::{finish, pick, retry};
-use crate::server::jobs::{Job, Lane};
+use super::kind::JobKind;
+use super::lane::Lane;
+use super::queue::{Picked, finish, pick, retry};
 use crate::{App, Error, Result};
 
 /// How long a job may take; less than the lock, so that it never runs twice at once.
 const PATIENCE: Wait = Wait::from_mins(4);
 
 /// Works in a lane until shutdown.
-pub async fn work(app: App, lane: Lane) {
+pub async fn work(app: App, kinds: &'static [JobKind], lane: Lane) {
     let mut listener = None;
     while !app.shutdown().is_cancelled() {
-        match run_lane(&app, lane).await {
+        match run_lane(&app, kinds, lane).await {
             Ok(_) => {}
             Err(error) => tracing::warn!(error = %error, "the job queue cannot be read"),
         }
@@ -47,22 +48,12 @@ pub(crate) async fn hear(listener: Option<&mut PgListener>) -> Result<(), sqlx::
     }
 }
 
-/// Runs every job that is due now, lane after lane, and says how many there were.
-#[cfg(test)]
-pub async fn run_due(app: &App) -> Result<usize> {
-    let mut count = 0;
-    for lane in Lane::ALL {
-        count += run_lane(app, lane).await?;
-    }
-    Ok(count)
-}
-
 /// Runs every job of a lane that is due now, one after another, and says how many there were.
-pub(crate) async fn run_lane(app: &App, lane: Lane) -> Result<usize> {
+pub(crate) async fn run_lane(app: &App, kinds: &'static [JobKind], lane: Lane) -> Result<usize> {
     let mut count = 0;
-    while let Some(picked) = pick(app, lane).await? {
+    while let Some(picked) = pick(app, kinds, lane).await? {
         count += 1;
-        match run(app, &picked.job).await {
+        match run(app, &picked).await {
             Ok(()) => finish(app, &picked).await?,
             Err(error) => retry(app, &picked, &error).await?,
         }
@@ -74,8 +65,8 @@ pub(crate) async fn run_lane(app: &App, lane: Lane) -> Result<usize> {
 }
 
 /// A job that takes too long or panics has failed; the worker goes on.
-async fn run(app: &App, job: &Job) -> Result<()> {
-    let bounded = tokio::time::timeout(PATIENCE, job.run(app));
+async fn run(app: &App, picked: &Picked) -> Result<()> {
+    let bounded = tokio::time::timeout(PATIENCE, (picked.kind.run)(app, &picked.payload));
     match AssertUnwindSafe(bounded).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_)) => Err(Error::Unavailable("the job took too long")),

@@ -417,10 +417,10 @@ async fn a_key_of_rest_is_written_as_a_resource_after_it_is_committed() {
     let keys = "/v1/environments/dev-uid/api-keys";
     let made = app.post(keys, &bearer(&ada), json!({"name": "ci", "scopes": ["query:read"]})).await.expect(201);
     let path = format!("{keys}/{}", made["key_id"].as_str().unwrap());
-    crate::platform::jobs::worker::run_due(&app.app).await.unwrap();
+    crate::server::jobs::run_due(&app.app).await.unwrap();
     app.post(&format!("{path}/rotate"), &bearer(&ada), Value::Null).await.expect(200);
     app.delete(&path, &bearer(&ada)).await.expect(200);
-    crate::platform::jobs::worker::run_due(&app.app).await.unwrap();
+    crate::server::jobs::run_due(&app.app).await.unwrap();
     let written = kept.written.lock().unwrap().clone();
     let prefix = made["prefix"].as_str().unwrap();
     assert_eq!(written[2], format!("key of acme-dev {prefix}"));

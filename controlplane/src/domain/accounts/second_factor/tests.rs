@@ -118,7 +118,7 @@ async fn a_wrong_code_is_recorded_as_a_failed_sign_in() {
     let ada = Ada::enrolled(TestApp::start().await).await;
     ada.login(json!({"totp": "000000"})).await;
     ada.app.settled().await;
-    crate::platform::jobs::worker::run_due(&ada.app.app).await.unwrap();
+    crate::server::jobs::run_due(&ada.app.app).await.unwrap();
     let events = ada.app.events(&ada.opened).await;
     let failed: Vec<_> = events.iter().filter(|(kind, _)| kind == "auth.failed").collect();
     assert_eq!((failed.len(), &failed[0].1["after"]["reason"]), (1, &json!("second_factor")));

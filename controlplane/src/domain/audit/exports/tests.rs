@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use super::lines::columns;
 use super::{Kind, Status, Trigger};
-use crate::platform::jobs::worker;
 use crate::platform::provisioner::Unattended;
+use crate::server::jobs;
 use crate::testing::{Answer, TestApp};
 use crate::worlds::World;
 
@@ -34,7 +34,7 @@ async fn exported(world: &World, body: Value) -> (Value, Vec<Vec<u8>>) {
     let begun = answer.expect(202);
     assert_eq!((&begun["status"], &begun["files"]), (&json!("processing"), &json!([])));
     world.app.settled().await;
-    worker::run_due(&world.app.app).await.unwrap();
+    jobs::run_due(&world.app.app).await.unwrap();
     let record = world.app.get(&location, &world.owner).await.expect(200);
     let files = record["files"].as_array().unwrap().iter();
     let bytes = files.map(|file| std::fs::read(path(&file["path"])).unwrap()).collect();
@@ -148,7 +148,7 @@ async fn what_cannot_be_written_for_an_hour_has_failed() {
     std::fs::write(folder.path().join("exports"), "a file where a folder is wanted").unwrap();
     for wait in [0, 10, 60, 600, 3_600] {
         world.app.advance(Duration::seconds(wait));
-        worker::run_due(&world.app.app).await.unwrap();
+        jobs::run_due(&world.app.app).await.unwrap();
     }
     let path = world.env(&format!("audit/export/{}", record["export_id"].as_str().unwrap()));
     assert_eq!(world.app.get(&path, &world.owner).await.expect(200)["status"], "failed");

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use chrono::Duration;
 use contract::{ExportId, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -13,8 +13,8 @@ use super::{Kind, Status, Trigger};
 use crate::domain::audit::view::Entry;
 use crate::platform::archive::Archive;
 use crate::platform::events;
+use crate::platform::jobs::kind::BackgroundJob;
 use crate::platform::jobs::queue;
-use crate::server::jobs::Job;
 use crate::{App, Error, Result};
 
 pub const MANIFEST: &str = "manifest.json";
@@ -25,8 +25,22 @@ const TURN: usize = 5;
 /// How long a failing archive is tried.
 const TRIED_FOR: Duration = Duration::hours(1);
 
+/// The job that writes an export of an audit trail to the archive.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ExportAudit {
+    pub(super) export_id: ExportId,
+}
+
+impl BackgroundJob for ExportAudit {
+    const KIND: &'static str = "export_audit";
+
+    async fn run(&self, app: &App) -> Result<()> {
+        write(app, &self.export_id).await
+    }
+}
+
 /// Writes what is left of the export, or its next parts.
-pub async fn write(app: &App, export_id: &ExportId) -> Result<()> {
+async fn write(app: &App, export_id: &ExportId) -> Result<()> {
     let found = store::find(&mut *app.pool().acquire().await?, export_id).await?;
     let Some(export) = found.filter(|export| export.status == Status::Processing) else {
         return Ok(());
@@ -50,8 +64,8 @@ async fn turn(app: &App, export: &Export) -> Result<()> {
         };
         export.after = Some(last);
     }
-    let next = Job::ExportAudit { export_id: export.export_id };
-    queue::enqueue(app, &mut *app.pool().acquire().await?, next, app.now()).await
+    let next = ExportAudit { export_id: export.export_id };
+    queue::enqueue(app, &mut *app.pool().acquire().await?, &next, app.now()).await
 }
 
 async fn end(app: &App, export: &Export, trigger: Trigger, sha256: Option<&str>) -> Result<()> {

@@ -427,9 +427,9 @@ async fn attempts_that_never_came_back_are_forgotten() {
     let acme = Acme::start().await;
     acme.begin().await;
     acme.app.advance(Duration::hours(1));
-    crate::platform::jobs::worker::run_due(&acme.app.app).await.unwrap();
-    crate::platform::jobs::queue::schedule(&acme.app.app).await.unwrap();
-    crate::platform::jobs::worker::run_due(&acme.app.app).await.unwrap();
+    crate::server::jobs::run_due(&acme.app.app).await.unwrap();
+    crate::server::jobs::schedule(&acme.app.app).await.unwrap();
+    crate::server::jobs::run_due(&acme.app.app).await.unwrap();
     let left: i64 =
         sqlx::query_scalar("select count(*) from sso_attempts").fetch_one(acme.app.app.pool()).await.unwrap();
     assert_eq!(left, 0);

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::domain::query::tests::{Answer, own_data_plane};
-use crate::platform::jobs::queue::schedule;
-use crate::platform::jobs::worker::run_due;
+use crate::server::jobs::{run_due, schedule};
 use crate::worlds::World;
 
 fn told(rules: &Value) -> Response<Body> {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::AttemptStatus;
 use crate::domain::runtime::tests::{Runtime, field, id, reason};
-use crate::platform::jobs::{queue, worker};
+use crate::server::jobs;
 
 #[tokio::test]
 async fn an_attempt_is_claimed_kept_and_completed_by_its_token() {
@@ -204,8 +204,8 @@ async fn the_sweeper_is_a_job_and_leaves_what_is_kept_alone() {
     runtime.pass(170).await;
     runtime.say(&keeper, "heartbeat", json!({})).await.expect(200);
     runtime.pass(10).await;
-    queue::schedule(&runtime.app.app).await.unwrap();
-    worker::run_due(&runtime.app.app).await.unwrap();
+    jobs::schedule(&runtime.app.app).await.unwrap();
+    jobs::run_due(&runtime.app.app).await.unwrap();
     assert_eq!(runtime.read_task(&kept).await["status"], "active");
     assert_eq!(runtime.read_task(&lost).await["status"], "pending");
 }
