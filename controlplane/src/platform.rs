@@ -19,3 +19,4 @@ pub mod oidc;
 pub mod provisioner;
 pub mod resources;
 mod slug;
+pub(crate) mod snapshot_size;

@@ -31,7 +31,7 @@ use crate::domain::billing::credits;
 use crate::domain::runtime::sql::{self, Page, Refused};
 use crate::domain::{agents, authentication, billing};
 use crate::platform::identity::Current;
-use crate::server::snapshots::load::SNAPSHOT_BYTES_MAX;
+use crate::platform::snapshot_size::SNAPSHOT_BYTES_MAX;
 use crate::{App, Error};
 
 /// The messages and the service, made from the one proto.

@@ -18,7 +18,7 @@ use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
 use crate::platform::http::page::{Page, Paged};
-use crate::server::snapshots::load::within_share;
+use crate::platform::snapshot_size::within_share;
 use crate::{Error, Result};
 
 /// ABAC policies of one environment: every statement walks them.

@@ -9,7 +9,7 @@ use super::store;
 use crate::domain::promotion::{Action, Change, Promotion};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
-use crate::server::snapshots::load::within_share;
+use crate::platform::snapshot_size::within_share;
 use crate::{Error, Result};
 
 /// Brings the target to what the source has; what is the same is no change.

@@ -18,7 +18,7 @@ use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json, Query};
 use crate::platform::http::page::{Page, Paged};
 use crate::platform::http::text;
-use crate::server::snapshots::load::within_share;
+use crate::platform::snapshot_size::within_share;
 use crate::{Error, Result};
 
 /// Grants of one environment that are not revoked: a snapshot holds them all.

@@ -15,7 +15,7 @@ use super::{expiry, resource};
 use crate::domain::{agents, environments};
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
-use crate::server::snapshots::load::within_share;
+use crate::platform::snapshot_size::within_share;
 use crate::{App, Error, Result};
 
 /// Texts that open one key at once.

@@ -18,7 +18,7 @@ use super::store;
 use crate::domain::environments;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
-use crate::server::snapshots::load::within_share;
+use crate::platform::snapshot_size::within_share;
 use crate::{Error, Result};
 
 /// What a file holds.

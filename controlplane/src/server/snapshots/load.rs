@@ -2,31 +2,14 @@
 //!
 //! Not here: what a snapshot is (`contract::governance`), when it is sent (`publisher`), and how
 //! its version grows (the triggers of `0010_governance.sql`, and of each later room beside its tables).
-//!
-//! A data plane that is sent more than it takes keeps the rules of before, with every key that is revoked
-//! from then on: so no room adds more than its share ([`within_share`]).
 
 use contract::governance::HexKey;
 use contract::{EnvId, Governance, Keyring};
 use sqlx::PgPool;
 
+use crate::Result;
 use crate::domain::tenancy::{organizations, users};
 use crate::domain::{abac_policies, agent_capabilities, api_keys, environments, jit_access, policies, runtime};
-use crate::{Error, Result};
-
-/// What a data plane takes (`MESSAGE_BYTES_MAX` of its `governance/link.rs`).
-pub const SNAPSHOT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// What each room may add to it: five do.
-pub const SHARE_BYTES_MAX: i64 = 8 * 1024 * 1024;
-
-/// Refuses what leaves `what` above its share, unless it has made it less.
-pub fn within_share(what: &str, before: i64, after: i64) -> Result<()> {
-    if after <= SHARE_BYTES_MAX || after <= before {
-        return Ok(());
-    }
-    let most = SHARE_BYTES_MAX >> 20;
-    Err(Error::conflict("too_large", format!("{what} are at most {most} MiB together: take something away first")))
-}
 
 /// `None` when there is no such environment.
 pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Option<Governance>> {

@@ -7,7 +7,7 @@ use crate::domain::tenancy::users::store::{self, Attributes, User};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
-use crate::server::snapshots::load::within_share;
+use crate::platform::snapshot_size::within_share;
 use crate::{Error, Result};
 
 const COUNT_MAX: usize = 32;
