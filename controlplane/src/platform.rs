@@ -17,6 +17,7 @@ pub mod mails;
 pub mod metrics;
 pub mod oidc;
 pub mod provisioner;
+pub(crate) mod redaction;
 pub mod resources;
 mod slug;
 pub(crate) mod snapshot_size;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use contract::report::{Finished, Started};
 use contract::{EnvId, QueryId, Timestamp};
+use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::platform::http::page::Page;
-use crate::server::intake::json;
 use crate::{Error, Result};
 
 /// The last stored entry of a log, which stays locked: one report at a time.
@@ -38,6 +38,11 @@ pub async fn advance(conn: &mut PgConnection, env_id: &EnvId, log: &str, sequenc
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// An entry as JSON, for its column.
+fn json<T: serde::Serialize>(entry: &T) -> Result<Value> {
+    serde_json::to_value(entry).map_err(Error::internal)
 }
 
 pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[Started]) -> Result<()> {

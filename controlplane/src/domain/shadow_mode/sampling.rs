@@ -16,7 +16,7 @@ use sqlx::PgConnection;
 use super::replaying::REQUEST_ID;
 use super::store::{self, Sampled};
 use crate::domain::audit;
-use crate::server::intake::REDACTED;
+use crate::platform::redaction::REDACTED;
 use crate::{App, Result};
 
 /// Takes its share of the queries that have just been stored as ended, in the same transaction.
