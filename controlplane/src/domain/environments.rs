@@ -13,6 +13,7 @@
 pub(crate) mod changes;
 pub(super) mod http;
 pub mod placement;
+pub(crate) mod removal;
 mod seed;
 mod standing;
 pub(crate) mod store;

@@ -17,7 +17,6 @@ use crate::platform::http::json::{Created, Json};
 use crate::platform::http::page::{Page, Paged};
 use crate::platform::jobs::queue;
 use crate::platform::resources::{EnvironmentChange, NewEnvironment, Resources};
-use crate::server::kubernetes::environments;
 use crate::{Error, Result};
 
 const CONCURRENT_QUERIES_MAX: i32 = 10_000;
@@ -227,7 +226,7 @@ pub(in crate::domain) async fn changed(
         let change = beyond(before, &wished);
         if change != EnvironmentChange::default() {
             let said = resources.change_environment(&place, &change).await?;
-            environments::same(&said, &wished)?;
+            wished.ensure_same(&said)?;
             store::lock(tx, &before.env_id).await?;
             store::project(tx, &said, cx.now()).await?;
         }

@@ -10,16 +10,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use sqlx::PgConnection;
 
-use super::changes;
 use super::http::Environment;
 use super::placement::{ProvisionEnvironment, RetireEnvironment};
 use super::store::{self, Row};
+use super::{changes, removal};
 use crate::platform::events::{EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
 use crate::platform::jobs::queue;
 use crate::platform::resources::EnvironmentChange;
-use crate::server::kubernetes::environments;
 use crate::{App, Error, Result};
 
 /// Which environment is meant to go.
@@ -59,7 +58,7 @@ async fn switched(cx: &Call, tx: &mut PgConnection, before: &Row, suspended: boo
     if let Some((resources, (_, place))) = cx.app.resources().zip(place) {
         let change = EnvironmentChange { suspended: Some(suspended), ..EnvironmentChange::default() };
         let said = resources.change_environment(&place, &change).await?;
-        environments::same(&said, before)?;
+        before.ensure_same(&said)?;
         store::lock(tx, env_id).await?;
         store::project(tx, &said, now).await?;
     } else if suspended != (before.status == EnvironmentStatus::Suspended.as_str()) {
@@ -91,7 +90,7 @@ pub async fn remove(cx: Call, Query(given): Query<Removal>) -> Result<Json<Envir
         resources.delete_environment(&place, env_id).await?;
     }
     store::lock(&mut tx, env_id).await?;
-    environments::remove(&cx.app, &mut tx, env_id, &origin).await?;
+    removal::remove(&cx.app, &mut tx, env_id, &origin).await?;
     if before.namespace.is_none() {
         queue::enqueue(&cx.app, &mut tx, &RetireEnvironment { env_id: env_id.clone() }, cx.now()).await?;
     }

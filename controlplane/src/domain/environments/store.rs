@@ -68,6 +68,11 @@ impl Row {
             ..Self::fresh(said.env_id.clone(), org_id, &said.name, &said.slug, now)
         }
     }
+
+    /// Refuses a resource of this name that is not this environment's: it was deleted and made anew.
+    pub fn ensure_same(&self, said: &resources::Environment) -> Result<()> {
+        if said.env_id == self.env_id { Ok(()) } else { Err(Error::EnvironmentNotFound) }
+    }
 }
 
 pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Result<(Vec<Row>, i64)> {

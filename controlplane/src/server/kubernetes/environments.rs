@@ -10,13 +10,14 @@ use sqlx::PgConnection;
 
 use crate::domain::api_keys;
 use crate::domain::environments::changes;
+use crate::domain::environments::removal::remove;
 use crate::domain::environments::store::{self, Row};
 use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::resources::{Environment, Place};
 use crate::server::kubernetes;
 use crate::server::kubernetes::organizations::Projected;
-use crate::{App, Error, Result};
+use crate::{App, Result};
 
 /// Brings the row to what the resource says. `None`: its organization is not known, or not yet.
 pub async fn project(app: &App, said: &Environment) -> Result<Option<Projected>> {
@@ -102,26 +103,7 @@ fn system(app: &App, org_id: &OrgId, env_id: &EnvId) -> impl Fn() -> Origin + Se
     move || Origin { env_id: Some(env_id.clone()), ..Origin::system(app, org_id.clone()) }
 }
 
-/// Its keys open nothing any more, and its slug is free.
-pub(crate) async fn remove(
-    app: &App,
-    tx: &mut PgConnection,
-    env_id: &EnvId,
-    origin: &(dyn Fn() -> Origin + Send + Sync),
-) -> Result<()> {
-    if !store::remove(tx, env_id, app.now()).await? {
-        return Ok(());
-    }
-    api_keys::revoke_all_in(app, tx, env_id, origin).await?;
-    events::record(app, tx, origin(), Event::new(EventType::EnvironmentRemoved, env_id.clone())).await
-}
-
 /// Every environment that a resource is believed to stand behind.
 pub async fn known(app: &App) -> Result<Vec<(EnvId, Place)>> {
     store::resources(&mut *app.pool().acquire().await?).await
-}
-
-/// A resource of this name that is not this environment's: it was deleted and made anew.
-pub fn same(said: &Environment, row: &Row) -> Result<()> {
-    if said.env_id == row.env_id { Ok(()) } else { Err(Error::EnvironmentNotFound) }
 }

@@ -12,7 +12,7 @@ use crate::domain::tenancy::users;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::text::Email;
 use crate::platform::resources::{Organization, Place};
-use crate::{App, Error, Result};
+use crate::{App, Result};
 
 /// What a projection found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,9 +92,4 @@ async fn remove(app: &App, tx: &mut PgConnection, org_id: &OrgId) -> Result<()> 
 /// Every organization that a resource is believed to stand behind.
 pub async fn known(app: &App) -> Result<Vec<(OrgId, Place)>> {
     store::resources(&mut *app.pool().acquire().await?).await
-}
-
-/// A resource of this name that is not this organization's: it was deleted and made anew.
-pub fn same(said: &Organization, row: &store::Organization) -> Result<()> {
-    if said.org_id == row.org_id { Ok(()) } else { Err(Error::NotFound { kind: "organization" }) }
 }

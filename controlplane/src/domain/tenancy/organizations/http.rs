@@ -19,7 +19,6 @@ use crate::platform::http::json::{Created, Json};
 use crate::platform::http::routes::Routes;
 use crate::platform::http::text::{self, Email, NAME_MAX};
 use crate::platform::resources::{NewOrganization, OrganizationChange};
-use crate::server::kubernetes::organizations;
 use crate::{App, Error, Result};
 
 /// `/v1/auth/sso/callback` is a path of its own: nobody of this slug could begin to sign on.
@@ -287,7 +286,7 @@ async fn follow(
         return Ok(before.clone());
     }
     let said = resources.change_organization(&place, &change).await?;
-    organizations::same(&said, before)?;
+    before.ensure_same(&said)?;
     store::lock(tx, &before.org_id).await?;
     Ok(store::project(tx, &said, call.now()).await?.unwrap_or_else(|| before.clone()))
 }

@@ -44,6 +44,11 @@ impl Organization {
     pub fn place(&self) -> Option<Place> {
         self.namespace.clone().map(|namespace| Place { namespace, name: self.slug.clone() })
     }
+
+    /// Refuses a resource of this name that is not this organization's: it was deleted and made anew.
+    pub fn ensure_same(&self, said: &resources::Organization) -> Result<()> {
+        if said.org_id == self.org_id { Ok(()) } else { Err(Error::NotFound { kind: "organization" }) }
+    }
 }
 
 pub async fn find(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<Organization>> {

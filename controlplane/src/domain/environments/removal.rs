@@ -1,0 +1,23 @@
+//! What the removal of an environment takes with it.
+
+use contract::EnvId;
+use sqlx::PgConnection;
+
+use super::store;
+use crate::domain::api_keys;
+use crate::platform::events::{self, Event, EventType, Origin};
+use crate::{App, Result};
+
+/// Removes an environment: its keys are revoked, and its slug is free.
+pub(crate) async fn remove(
+    app: &App,
+    tx: &mut PgConnection,
+    env_id: &EnvId,
+    origin: &(dyn Fn() -> Origin + Send + Sync),
+) -> Result<()> {
+    if !store::remove(tx, env_id, app.now()).await? {
+        return Ok(());
+    }
+    api_keys::revoke_all_in(app, tx, env_id, origin).await?;
+    events::record(app, tx, origin(), Event::new(EventType::EnvironmentRemoved, env_id.clone())).await
+}
