@@ -6,6 +6,8 @@
 //! pages of one browser do, is answered the same successor, and nothing more is stored. A later use
 //! means that two parties hold it: the session ends for both.
 
+pub(crate) mod ending;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -25,6 +27,7 @@ use sqlx::types::Json;
 use crate::domain::accounts::elsewhere;
 use crate::domain::accounts::second_factor::Standing;
 use crate::domain::authentication::Known;
+use crate::domain::tenancy::users::store::signed_in;
 use crate::{App, Error, Result};
 
 /// "refresh 7 d, session 30 d at most".
@@ -188,9 +191,7 @@ pub async fn begin(
     )
     .execute(&mut *tx)
     .await?;
-    sqlx::query!("update users set last_login = $2 where user_id = $1", user_id.as_str(), now)
-        .execute(&mut *tx)
-        .await?;
+    signed_in(tx, user_id, now).await?;
     Ok(session_id)
 }
 
@@ -262,7 +263,7 @@ pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str, wanted: Optio
     let session_id = SessionId::from(row.session_id);
     if row.used_at.is_some_and(|used_at| now - used_at >= AGAIN) {
         tracing::warn!(session.id = %session_id, "a refresh token was used again: its session ends");
-        end(tx, &session_id, now).await?;
+        ending::end(tx, &session_id, now).await?;
         return Ok(Refreshed::Reused);
     }
     if row.ended_at.is_some() || row.status != "active" {
@@ -369,67 +370,6 @@ pub async fn of_user(
     .fetch_all(tx)
     .await?;
     Ok(sessions)
-}
-
-/// Ends one session of a user; false when it has none of that id that is open.
-pub async fn end_of_user(
-    tx: &mut PgConnection,
-    user_id: &UserId,
-    session_id: &SessionId,
-    now: Timestamp,
-) -> Result<bool> {
-    let ended = sqlx::query!(
-        "update sessions set ended_at = $3
-         where session_id = $1 and user_id = $2 and ended_at is null and expires_at > $3",
-        session_id.as_str(),
-        user_id.as_str(),
-        now,
-    )
-    .execute(tx)
-    .await?;
-    Ok(ended.rows_affected() == 1)
-}
-
-/// Ends every session of a user and says how many were open.
-pub async fn end_all(tx: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<u64> {
-    let ended = sqlx::query!(
-        "update sessions set ended_at = $2 where user_id = $1 and ended_at is null and expires_at > $2",
-        user_id.as_str(),
-        now,
-    )
-    .execute(tx)
-    .await?;
-    Ok(ended.rows_affected())
-}
-
-/// Ends every session of an account but one, wherever it is signed in, and says how many were open.
-pub async fn end_all_of_account(
-    tx: &mut PgConnection,
-    account_id: &str,
-    but: Option<&SessionId>,
-    now: Timestamp,
-) -> Result<u64> {
-    let ended = sqlx::query!(
-        "update sessions set ended_at = $3
-         where user_id in (select user_id from users where account_id = $1)
-           and ($2::text is null or session_id <> $2)
-           and ended_at is null and expires_at > $3",
-        account_id,
-        but.map(SessionId::as_str),
-        now,
-    );
-    Ok(ended.execute(tx).await?.rows_affected())
-}
-
-async fn end(tx: &mut PgConnection, session_id: &SessionId, now: Timestamp) -> Result<()> {
-    sqlx::query!(
-        "update sessions set ended_at = coalesce(ended_at, $2) where session_id = $1",
-        session_id.as_str(),
-        now
-    )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// How one-time tokens are stored.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::accounts::links::{self, Purpose};
 use crate::domain::accounts::second_factor::{Codes, Subject, passed};
+use crate::domain::accounts::sessions::ending;
 use crate::domain::accounts::sessions::{self, Holder, Method, Proof, Refreshed, Session};
 use crate::domain::accounts::{account, page};
 use crate::domain::authentication::browser::{Browser, Kept};
@@ -277,7 +278,7 @@ async fn end_session(call: Call) -> Result<Json<Ended>> {
 
 async fn ended(call: &Call, user_id: &UserId, session_id: SessionId) -> Result<Json<Ended>> {
     let mut tx = call.begin().await?;
-    if !sessions::end_of_user(&mut tx, user_id, &session_id, call.now()).await? {
+    if !ending::end_of_user(&mut tx, user_id, &session_id, call.now()).await? {
         return Err(Error::NotFound { kind: "session" });
     }
     tx.commit().await?;

@@ -10,7 +10,8 @@ use sqlx::PgConnection;
 use super::browser::{Browser, Kept};
 use super::opening;
 use crate::domain::accounts::links::{self, Asked, Link, Purpose};
-use crate::domain::accounts::{account, page, sessions};
+use crate::domain::accounts::sessions::ending;
+use crate::domain::accounts::{account, page};
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Visit;
 use crate::platform::http::json::{Accepted, Json, JsonOrForm, Query};
@@ -74,7 +75,7 @@ pub async fn reset(
     account::enters(&mut tx, &link.account_id).await?;
     links::followed(&mut tx, &link, now).await?;
     account::set_password(&mut tx, &link.account_id, &hash, now).await?;
-    let sessions_terminated = sessions::end_all_of_account(&mut tx, &link.account_id, None, now).await?;
+    let sessions_terminated = ending::end_all_of_account(&mut tx, &link.account_id, None, now).await?;
     record(&visit, &mut tx, &link).await?;
     tx.commit().await?;
     let done = Reset { email: link.email, reset: true, reset_at: now, sessions_terminated };

@@ -8,6 +8,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::{Codes, Subject, passed, recovery, store, totp};
+use crate::domain::accounts::sessions::ending;
 use crate::domain::accounts::{account, sessions};
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
@@ -86,7 +87,7 @@ pub async fn confirm(call: Call, Json(body): Json<ConfirmBody>) -> Result<Json<C
     store::confirm(&mut tx, &holder.account_id, step, &digests, now).await?;
     store::shown(&mut tx, &holder.session_id, now).await?;
     let own = Some(&holder.session_id);
-    let sessions_terminated = sessions::end_all_of_account(&mut tx, &holder.account_id, own, now).await?;
+    let sessions_terminated = ending::end_all_of_account(&mut tx, &holder.account_id, own, now).await?;
     record(&call, &mut tx, &holder, EventType::AuthMfaEnrolled).await?;
     tx.commit().await?;
     Ok(Json(Confirmed { mfa_enabled: true, recovery_codes, sessions_terminated }))

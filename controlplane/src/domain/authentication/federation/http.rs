@@ -8,6 +8,7 @@ use sqlx::PgConnection;
 
 use super::Config;
 use super::store::{self, Provider};
+use crate::domain::accounts::sessions::ending;
 use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
@@ -103,7 +104,7 @@ pub async fn put(call: Call, Json(config): Json<Config>) -> Result<Json<View>> {
     }
     if before.config != config {
         store::update(&mut tx, &before.provider_id, &config, call.now()).await?;
-        store::end_sessions(&mut tx, &before.provider_id, call.now()).await?;
+        ending::end_all_of_provider(&mut tx, &before.provider_id, call.now()).await?;
         let event = Event::new(EventType::FederationProviderUpdated, &before.provider_id);
         let event = event.before(told(&before.config)?).after(told(&config)?);
         events::record(&call.app, &mut tx, &call, event).await?;
@@ -126,7 +127,7 @@ pub struct Removed {
 pub async fn remove(call: Call) -> Result<Json<Removed>> {
     let mut tx = call.begin().await?;
     let provider = own(&call, &mut tx).await?;
-    let sessions_terminated = store::end_sessions(&mut tx, &provider.provider_id, call.now()).await?;
+    let sessions_terminated = ending::end_all_of_provider(&mut tx, &provider.provider_id, call.now()).await?;
     store::remove(&mut tx, &provider.provider_id).await?;
     let event = Event::new(EventType::FederationProviderDeleted, &provider.provider_id);
     events::record(&call.app, &mut tx, &call, event.before(told(&provider.config)?)).await?;

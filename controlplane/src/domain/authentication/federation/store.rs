@@ -154,18 +154,6 @@ pub async fn link(conn: &mut PgConnection, provider_id: &str, subject: &str, use
     Ok(())
 }
 
-/// Ends what the provider's tokens have opened.
-pub async fn end_sessions(conn: &mut PgConnection, provider_id: &str, now: Timestamp) -> Result<u64> {
-    let ended = sqlx::query!(
-        "update sessions set ended_at = $2
-         where ended_at is null and expires_at > $2
-           and session_id in (select session_id from federated_tokens where provider_id = $1)",
-        provider_id,
-        now,
-    );
-    Ok(ended.execute(conn).await?.rows_affected())
-}
-
 pub async fn remove(conn: &mut PgConnection, provider_id: &str) -> Result<()> {
     sqlx::query!("delete from federation_providers where provider_id = $1", provider_id).execute(conn).await?;
     Ok(())

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::sign_on;
 use super::store::{self, Connection};
+use crate::domain::accounts::sessions::ending;
 use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
@@ -165,7 +166,7 @@ pub async fn remove(call: Call) -> Result<Json<Removed>> {
         return Err(Error::conflict("sso_enforced", "nobody could sign in: turn `settings.enforce_sso` off first"));
     }
     store::remove(&mut tx, call.org_id(), call.now()).await?;
-    let sessions_terminated = store::end_sessions(&mut tx, call.org_id(), call.now()).await?;
+    let sessions_terminated = ending::end_all_by_sso(&mut tx, call.org_id(), call.now()).await?;
     let event = Event::new(EventType::SsoDisabled, call.org_id().as_str()).before(told(&before));
     events::record(&call.app, &mut tx, &call, event).await?;
     tx.commit().await?;

@@ -70,18 +70,6 @@ pub async fn remove(tx: &mut PgConnection, org_id: &OrgId, now: Timestamp) -> Re
     organizations::store::set_sso_provider(tx, org_id, None, now).await
 }
 
-/// Ends the sessions of an organization that its provider opened.
-pub async fn end_sessions(tx: &mut PgConnection, org_id: &OrgId, now: Timestamp) -> Result<u64> {
-    let ended = sqlx::query!(
-        "update sessions set ended_at = $2
-         where method = 'sso' and ended_at is null and expires_at > $2
-           and user_id in (select user_id from users where org_id = $1)",
-        org_id.as_str(),
-        now,
-    );
-    Ok(ended.execute(tx).await?.rows_affected())
-}
-
 /// A sign-on between its two halves.
 #[derive(Debug)]
 pub struct Attempt {

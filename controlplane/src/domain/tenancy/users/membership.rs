@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
 
-use crate::domain::accounts::sessions;
+use crate::domain::accounts::sessions::ending;
 use crate::domain::api_keys;
 use crate::domain::tenancy::organizations;
 use crate::domain::tenancy::users::invitations::{Assignable, is_self, may_make_admin};
@@ -110,7 +110,7 @@ pub async fn remove(call: Call) -> Result<Json<Removal>> {
     leaves_an_admin(&call, &mut tx, &user).await?;
     let removed_by = call.caller.actor_id().to_owned();
     let api_keys_revoked = api_keys::revoke_all_of(&call.app, &mut tx, &user.user_id, &removed_by).await?;
-    let sessions_terminated = sessions::end_all(&mut tx, &user.user_id, call.now()).await?;
+    let sessions_terminated = ending::end_all(&mut tx, &user.user_id, call.now()).await?;
     store::remove(&mut tx, &user.user_id).await?;
     let before = json!({"email": user.email, "role": user.role, "status": user.status});
     let after = json!({"api_keys_revoked": api_keys_revoked, "sessions_terminated": sessions_terminated});
@@ -141,7 +141,7 @@ pub async fn suspend(call: Call) -> Result<Json<User>> {
         return Err(Error::conflict("suspended", "the user is suspended already"));
     }
     store::suspend(&mut tx, &user.user_id, call.now()).await?;
-    sessions::end_all(&mut tx, &user.user_id, call.now()).await?;
+    ending::end_all(&mut tx, &user.user_id, call.now()).await?;
     restatus(&call, tx, user, EventType::UserSuspended).await
 }
 

@@ -234,6 +234,12 @@ pub async fn set_attributes(
     Ok(())
 }
 
+/// Notes when the user has opened a session.
+pub async fn signed_in(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
+    sqlx::query!("update users set last_login = $2 where user_id = $1", user_id.as_str(), now).execute(conn).await?;
+    Ok(())
+}
+
 pub async fn remove(conn: &mut PgConnection, user_id: &UserId) -> Result<()> {
     sqlx::query!("delete from users where user_id = $1", user_id.as_str()).execute(conn).await?;
     Ok(())
