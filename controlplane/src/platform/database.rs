@@ -4,6 +4,7 @@
 //! restarted. New connections are opened with it once it has let somebody in; open ones stay. A file that names another
 //! server or database moves nobody: of several replicas some would write there and some here.
 
+pub(crate) mod notifications;
 #[cfg(test)]
 mod tests;
 

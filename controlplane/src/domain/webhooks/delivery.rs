@@ -13,8 +13,8 @@ use tokio::sync::{Notify, Semaphore};
 use super::queue::{self, Claimed, Ended};
 use super::store::{self, Secrets};
 use super::surface::{DeliveryStatus, DeliveryTrigger, Surface, WebhookStatus, WebhookTrigger};
+use crate::platform::database::notifications::{hear, listen};
 use crate::platform::egress::client::{Parcel, Receipt};
-use crate::platform::jobs::worker::{hear, listen};
 use crate::{App, Error, Result};
 
 /// Deliveries of this process at once.
@@ -49,7 +49,7 @@ pub async fn work(app: App) {
             continue;
         }
         if listener.is_none() {
-            listener = listen(&app, "webhook_deliveries").await;
+            listener = listen(app.pool(), "webhook_deliveries").await;
         }
         tokio::select! {
             () = app.shutdown().cancelled() => break,

@@ -17,11 +17,11 @@ use tokio::sync::watch;
 use super::EventType;
 use super::following::{self, Followed, Following, HEARTBEAT, LastEventId, Places, Reader, strange};
 use super::trail::{self, Recorded};
+use crate::platform::database::notifications::{hear, listen};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Query;
 use crate::platform::http::routes::Routes;
 use crate::platform::http::suggestion::meant;
-use crate::platform::jobs::worker::{hear, listen};
 use crate::{App, Error, Result};
 
 /// A listener that was lost is made anew.
@@ -56,7 +56,7 @@ pub async fn work(app: App) {
     let mut listener = None;
     while !app.shutdown().is_cancelled() {
         if listener.is_none() {
-            listener = listen(&app, "iam_events").await;
+            listener = listen(app.pool(), "iam_events").await;
             // What was told while nobody listened.
             app.streams().grown.send_modify(|count| *count = count.wrapping_add(1));
         }

@@ -4,11 +4,11 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration as Wait;
 
 use futures::FutureExt;
-use sqlx::postgres::PgListener;
 
 use super::kind::JobKind;
 use super::lane::Lane;
 use super::queue::{Picked, finish, pick, retry};
+use crate::platform::database::notifications::{hear, listen};
 use crate::{App, Error, Result};
 
 /// How long a job may take; less than the lock, so that it never runs twice at once.
@@ -23,28 +23,13 @@ pub async fn work(app: App, kinds: &'static [JobKind], lane: Lane) {
             Err(error) => tracing::warn!(error = %error, "the job queue cannot be read"),
         }
         if listener.is_none() {
-            listener = listen(&app, "jobs").await;
+            listener = listen(app.pool(), "jobs").await;
         }
         tokio::select! {
             () = app.shutdown().cancelled() => break,
             () = tokio::time::sleep(lane.poll()) => {}
             heard = hear(listener.as_mut()) => if heard.is_err() { listener = None },
         }
-    }
-}
-
-/// Hears what is said on a channel; none where there is no connection for it.
-pub(crate) async fn listen(app: &App, channel: &str) -> Option<PgListener> {
-    let mut listener = PgListener::connect_with(app.pool()).await.ok()?;
-    listener.listen(channel).await.ok()?;
-    Some(listener)
-}
-
-/// Waits for the next word, for ever if nobody listens.
-pub(crate) async fn hear(listener: Option<&mut PgListener>) -> Result<(), sqlx::Error> {
-    match listener {
-        Some(listener) => listener.recv().await.map(|_| ()),
-        None => std::future::pending().await,
     }
 }
 

@@ -7,8 +7,8 @@ use chrono::Duration;
 
 use super::Letter;
 use super::outbox::{self, Claimed};
+use crate::platform::database::notifications::{hear, listen};
 use crate::platform::http::text::Email;
-use crate::platform::jobs::worker;
 use crate::{App, Error, Result};
 
 /// Waits after the first, second, … failure; after the last one the mail is given up.
@@ -33,12 +33,12 @@ pub async fn work(app: App) {
             tracing::warn!(%error, "the mails cannot be read");
         }
         if listener.is_none() {
-            listener = worker::listen(&app, "mails").await;
+            listener = listen(app.pool(), "mails").await;
         }
         tokio::select! {
             () = app.shutdown().cancelled() => break,
             () = tokio::time::sleep(POLL) => {}
-            heard = worker::hear(listener.as_mut()) => if heard.is_err() { listener = None },
+            heard = hear(listener.as_mut()) => if heard.is_err() { listener = None },
         }
     }
 }
