@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::platform::http::json::Json;
-use crate::platform::http::page::{Page, Paged, Span};
-use crate::platform::http::signature::{Answers, Signature, Takes};
+use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::signature::{Answers, Signature, Span, Takes};
 use crate::{App, Error, Result};
 
 /// Rows that may be skipped: further on a cursor leads.

@@ -12,6 +12,7 @@ use contract::{Caller, EnvId, OrgId, RequestId, Tier, Timestamp};
 use sqlx::{Postgres, Transaction};
 
 use crate::platform::http::conditional::Expected;
+use crate::platform::http::signature::{Signature, Takes};
 use crate::{App, Error, Result};
 
 /// The ids in a path, decoded. Which names occur is the route's path.
@@ -94,6 +95,11 @@ impl FromRequestParts<App> for Call {
     }
 }
 
+// What the guard has read from path and credential.
+impl Takes for Call {
+    fn takes(_: &mut Signature<'_>) {}
+}
+
 /// A request on a public route: nobody is known.
 #[derive(Debug, Clone)]
 pub struct Visit {
@@ -119,4 +125,8 @@ impl FromRequestParts<App> for Visit {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
         parts.extensions.get::<Self>().cloned().ok_or(Error::Unguarded)
     }
+}
+
+impl Takes for Visit {
+    fn takes(_: &mut Signature<'_>) {}
 }

@@ -6,9 +6,11 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::platform::http::signature::{Answer, Answers, Signature, Takes};
 use crate::platform::http::suggestion::meant;
 use crate::platform::http::{body, members};
 use crate::{App, Error, Result};
@@ -193,6 +195,56 @@ impl<T: Serialize> IntoResponse for Accepted<T> {
 impl<T: Serialize> IntoResponse for OrNothing<T> {
     fn into_response(self) -> Response {
         self.0.map_or_else(|| StatusCode::NO_CONTENT.into_response(), |value| render(StatusCode::OK, &value))
+    }
+}
+
+impl<T: JsonSchema> Takes for Json<T> {
+    fn takes(said: &mut Signature<'_>) {
+        said.reads::<T>(true);
+    }
+}
+
+/// The form is one of our own pages': a program sends JSON.
+impl<T: JsonSchema> Takes for JsonOrForm<T> {
+    fn takes(said: &mut Signature<'_>) {
+        said.reads::<T>(true);
+    }
+}
+
+impl<T: JsonSchema> Takes for MaybeJson<T> {
+    fn takes(said: &mut Signature<'_>) {
+        said.reads::<T>(false);
+    }
+}
+
+impl<T: JsonSchema> Takes for Query<T> {
+    fn takes(said: &mut Signature<'_>) {
+        said.asks::<T>();
+    }
+}
+
+impl<T: JsonSchema> Answers for Json<T> {
+    fn answers(said: &mut Signature<'_>) {
+        said.answers::<T>(StatusCode::OK);
+    }
+}
+
+impl<T: JsonSchema> Answers for Created<T> {
+    fn answers(said: &mut Signature<'_>) {
+        said.answers::<T>(StatusCode::CREATED);
+    }
+}
+
+impl<T: JsonSchema> Answers for Accepted<T> {
+    fn answers(said: &mut Signature<'_>) {
+        said.answers::<T>(StatusCode::ACCEPTED);
+    }
+}
+
+impl<T: JsonSchema> Answers for OrNothing<T> {
+    fn answers(said: &mut Signature<'_>) {
+        said.answers::<T>(StatusCode::OK);
+        said.says(Answer { status: StatusCode::NO_CONTENT, content: Vec::new(), headers: &[] });
     }
 }
 

@@ -6,8 +6,8 @@
 //! cursor of another list, of other filters, or of somebody's making is refused with 400.
 
 use axum::extract::FromRequestParts;
-use axum::http::Uri;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,22 +18,12 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use crate::platform::http::json::Json;
+use crate::platform::http::signature::{Answers, Signature, Span, Takes};
 use crate::{App, Error, Result};
 
 const MAC_BYTES: usize = 16;
 
-/// How long a page may be.
-#[derive(Debug, Clone, Copy)]
-pub struct Span {
-    pub default: i64,
-    pub max: i64,
-    /// More than `max` is taken for `max`, not refused.
-    pub capped: bool,
-}
-
-pub(super) const SPAN: Span = Span { default: 50, max: 200, capped: false };
-/// What says which page.
-pub const PARAMETERS: [&str; 2] = ["limit", "cursor"];
+const SPAN: Span = Span { default: 50, max: 200, capped: false };
 /// What does not tell one list from another.
 const NOT_FILTERS: [&str; 4] = ["limit", "cursor", "offset", "envelope"];
 
@@ -140,6 +130,12 @@ impl FromRequestParts<App> for Page {
     }
 }
 
+impl Takes for Page {
+    fn takes(said: &mut Signature<'_>) {
+        said.page = Some(SPAN);
+    }
+}
+
 /// A list as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "{T}Page")]
@@ -158,6 +154,12 @@ pub struct Pagination {
 impl<T: Serialize> IntoResponse for Paged<T> {
     fn into_response(self) -> Response {
         Json(self).into_response()
+    }
+}
+
+impl<T: JsonSchema> Answers for Paged<T> {
+    fn answers(said: &mut Signature<'_>) {
+        said.answers::<Self>(StatusCode::OK);
     }
 }
 

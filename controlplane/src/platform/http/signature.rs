@@ -13,9 +13,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 use crate::Result;
-use crate::platform::http::call::{Call, Visit};
-use crate::platform::http::json::{Accepted, Created, Json, JsonOrForm, MaybeJson, OrNothing, Query};
-use crate::platform::http::page::{self, Page, Paged, SPAN, Span};
+
+/// The parameters of the query that say which page.
+const PAGE_PARAMETERS: [&str; 2] = ["limit", "cursor"];
 
 /// The shapes that several endpoints share. What is taken and what is answered are told apart: serde
 /// lets a member be left out that it never leaves out itself.
@@ -64,6 +64,15 @@ pub struct Answer {
     pub headers: &'static [&'static str],
 }
 
+/// How long a page may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    pub default: i64,
+    pub max: i64,
+    /// More than `max` is taken for `max`, not refused.
+    pub capped: bool,
+}
+
 /// What a handler's signature says.
 pub struct Signature<'a> {
     shapes: &'a mut Shapes,
@@ -88,7 +97,7 @@ impl<'a> Signature<'a> {
     pub fn parameters(&self) -> Vec<String> {
         let members = |object: &Schema| object.get("properties").and_then(Value::as_object).cloned();
         let named = self.query.iter().filter_map(members).flat_map(|members| members.into_iter().map(|(name, _)| name));
-        let paged = self.page.iter().flat_map(|_| page::PARAMETERS.map(str::to_owned));
+        let paged = self.page.iter().flat_map(|_| PAGE_PARAMETERS.map(str::to_owned));
         named.chain(paged).collect()
     }
 
@@ -101,7 +110,8 @@ impl<'a> Signature<'a> {
         self.headers.push((name, about));
     }
 
-    fn reads<T: JsonSchema>(&mut self, is_required: bool) {
+    /// A body in JSON.
+    pub fn reads<T: JsonSchema>(&mut self, is_required: bool) {
         let schema = self.shapes.taken.subschema_for::<T>();
         self.body = Some(Body { kinds: &["application/json"], schema: Some(schema), is_required });
     }
@@ -171,46 +181,9 @@ told!(A B C);
 told!(A B C D);
 told!(A B C D E);
 
-macro_rules! takes_nothing {
-    ($($taken:ty),+) => {$(
-        impl Takes for $taken {
-            fn takes(_: &mut Signature<'_>) {}
-        }
-    )+};
-}
-
-// What the guard has read from path and credential, and headers of every request.
-takes_nothing!(Call, Visit, HeaderMap);
-
-impl<T: JsonSchema> Takes for Json<T> {
-    fn takes(said: &mut Signature<'_>) {
-        said.reads::<T>(true);
-    }
-}
-
-/// The form is one of our own pages': a program sends JSON.
-impl<T: JsonSchema> Takes for JsonOrForm<T> {
-    fn takes(said: &mut Signature<'_>) {
-        said.reads::<T>(true);
-    }
-}
-
-impl<T: JsonSchema> Takes for MaybeJson<T> {
-    fn takes(said: &mut Signature<'_>) {
-        said.reads::<T>(false);
-    }
-}
-
-impl<T: JsonSchema> Takes for Query<T> {
-    fn takes(said: &mut Signature<'_>) {
-        said.asks::<T>();
-    }
-}
-
-impl Takes for Page {
-    fn takes(said: &mut Signature<'_>) {
-        said.page = Some(SPAN);
-    }
+// Headers of every request.
+impl Takes for HeaderMap {
+    fn takes(_: &mut Signature<'_>) {}
 }
 
 impl<T: Answers> Answers for Result<T> {
@@ -223,36 +196,5 @@ impl<T: Answers> Answers for Result<T> {
 impl<T: Answers, const N: usize> Answers for ([(HeaderName, String); N], T) {
     fn answers(said: &mut Signature<'_>) {
         T::answers(said);
-    }
-}
-
-impl<T: JsonSchema> Answers for Json<T> {
-    fn answers(said: &mut Signature<'_>) {
-        said.answers::<T>(StatusCode::OK);
-    }
-}
-
-impl<T: JsonSchema> Answers for Created<T> {
-    fn answers(said: &mut Signature<'_>) {
-        said.answers::<T>(StatusCode::CREATED);
-    }
-}
-
-impl<T: JsonSchema> Answers for Accepted<T> {
-    fn answers(said: &mut Signature<'_>) {
-        said.answers::<T>(StatusCode::ACCEPTED);
-    }
-}
-
-impl<T: JsonSchema> Answers for OrNothing<T> {
-    fn answers(said: &mut Signature<'_>) {
-        said.answers::<T>(StatusCode::OK);
-        said.says(Answer { status: StatusCode::NO_CONTENT, content: Vec::new(), headers: &[] });
-    }
-}
-
-impl<T: JsonSchema> Answers for Paged<T> {
-    fn answers(said: &mut Signature<'_>) {
-        said.answers::<Self>(StatusCode::OK);
     }
 }
