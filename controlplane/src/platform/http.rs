@@ -16,6 +16,7 @@ pub(crate) mod peer;
 pub mod rate_limit;
 #[cfg(test)]
 mod refusals;
+pub mod route;
 pub mod routes;
 pub mod serve;
 pub mod signature;

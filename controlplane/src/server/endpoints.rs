@@ -1,8 +1,9 @@
 //! The rooms, in the order of the specification's Endpoints part.
 
-use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
 
+use axum::http::Method;
 use contract::{Caller, Scope};
 
 use crate::domain::agents::{agent_memory, branches, reasoning, triggers};
@@ -13,7 +14,9 @@ use crate::domain::{
     policies, query, runtime, shadow_mode, webhooks,
 };
 use crate::platform::events;
-use crate::platform::http::routes::{Route, Routes};
+use crate::platform::http::route::Route;
+use crate::platform::http::routes::Routes;
+use crate::platform::http::signature::{Shapes, Signature};
 use crate::server::{dashboard, health, reference};
 
 pub fn routes() -> Routes {
@@ -50,6 +53,16 @@ pub fn routes() -> Routes {
 pub fn rows() -> &'static [Route] {
     static ROWS: OnceLock<Vec<Route>> = OnceLock::new();
     ROWS.get_or_init(|| routes().rows().to_vec())
+}
+
+/// The names of parameters of the query that the signature of the row's handler says, read once.
+pub fn parameters(row: &Route) -> Arc<[String]> {
+    type Known = HashMap<(Method, &'static str), Arc<[String]>>;
+    static KNOWN: OnceLock<Known> = OnceLock::new();
+    let read = |row: &Route| Signature::read(&mut Shapes::default(), row.tell).parameters().into();
+    let all = || rows().iter().map(|row| ((row.method.clone(), row.path), read(row))).collect();
+    let known = KNOWN.get_or_init(all).get(&(row.method.clone(), row.path));
+    known.map_or_else(|| read(row), Arc::clone)
 }
 
 /// The scopes whose routes this caller may use: what a user interface shows or hides.

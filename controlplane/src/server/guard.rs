@@ -24,7 +24,7 @@ use crate::platform::http::call::{Call, PathIds, Visit};
 use crate::platform::http::conditional::{self, Expected};
 use crate::platform::http::parameters::Parameters;
 use crate::platform::http::rate_limit::Standing;
-use crate::platform::http::routes::Route;
+use crate::platform::http::route::Route;
 use crate::platform::http::{deprecation, idempotency};
 use crate::{App, Error, Result};
 

@@ -27,21 +27,34 @@ use tracing::Instrument;
 
 use crate::domain::runtime;
 use crate::platform::http::body::BYTES_MAX;
+use crate::platform::http::parameters::Parameters;
+use crate::platform::http::route::Route;
+use crate::platform::http::routes::Routes;
 use crate::server::endpoints;
-use crate::server::guard::Arrival;
+use crate::server::guard::{Arrival, Gate, guard};
 use crate::{App, Error};
 
 /// The whole HTTP surface of the control plane.
 pub fn router(app: &App) -> Router {
     let has_runtime = app.config().v2_runtime_enabled;
-    endpoints::routes()
-        .into_router(app, |row| has_runtime || !row.path.starts_with(runtime::PREFIX))
+    guarded(app, endpoints::routes(), |row| has_runtime || !row.path.starts_with(runtime::PREFIX))
         .fallback(async || Error::NotFound { kind: "path" })
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(DefaultBodyLimit::max(BYTES_MAX))
         .layer(from_fn_with_state(app.clone(), hallway))
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(is_worth_compressing()))
         .with_state(app.clone())
+}
+
+/// The router of the rows that are served, with the guard of its row around each handler.
+fn guarded(app: &App, table: Routes, served: impl Fn(&Route) -> bool) -> Router<App> {
+    let mut router = Router::new();
+    for (row, handler) in table.into_rows().filter(|(row, _)| served(row)) {
+        let path = row.path;
+        let gate = Gate { app: app.clone(), parameters: Parameters::of(&row, endpoints::parameters(&row)), route: row };
+        router = router.route(path, handler.route_layer(from_fn_with_state(gate, guard)));
+    }
+    router
 }
 
 /// Text of more than a packet; events are told at once, and Arrow has a compression of its own.

@@ -19,7 +19,7 @@ use http_body_util::BodyExt;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::platform::http::routes::Route;
+use crate::platform::http::route::Route;
 use crate::{Error, Result};
 
 /// A larger answer has no tag.

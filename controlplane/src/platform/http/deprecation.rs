@@ -3,7 +3,7 @@
 
 use axum::http::{HeaderMap, HeaderValue};
 
-use crate::platform::http::routes::Route;
+use crate::platform::http::route::Route;
 
 /// When version 2 was announced, which deprecates these endpoints: 2026-01-01.
 const SINCE: HeaderValue = HeaderValue::from_static("@1767225600");

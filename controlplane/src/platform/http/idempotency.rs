@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::platform::http::body;
 use crate::platform::http::call::Call;
-use crate::platform::http::routes::{Route, Secret};
+use crate::platform::http::route::{Route, Secret};
 use crate::{App, Error, Result};
 
 const HEADER: &str = header::IDEMPOTENCY_KEY;

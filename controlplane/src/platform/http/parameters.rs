@@ -4,18 +4,15 @@
 //! not ask for. The names are what the signature of the route's handler says, so they are those of
 //! the document of the API.
 
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use axum::extract::Query;
 use axum::http::uri::PathAndQuery;
-use axum::http::{Method, Uri};
+use axum::http::Uri;
 use reqwest::Url;
 
-use crate::platform::http::routes::Route;
-use crate::platform::http::signature::{Shapes, Signature};
+use crate::platform::http::route::Route;
 use crate::platform::http::suggestion::meant;
-use crate::server::endpoints;
 use crate::{Error, Result};
 
 /// A longer name is shown as its beginning.
@@ -38,8 +35,8 @@ enum Others {
 }
 
 impl Parameters {
-    pub fn of(route: &Route) -> Self {
-        let known = known(route);
+    /// `known`: what the signature of the route's handler names.
+    pub fn of(route: &Route, known: Arc<[String]>) -> Self {
         let others = if !is_versioned(route.path) {
             Others::Ignored
         } else if route.linked {
@@ -83,16 +80,6 @@ impl Parameters {
     }
 }
 
-/// The names that the signature of the route's handler says, read once.
-fn known(route: &Route) -> Arc<[String]> {
-    type Known = HashMap<(Method, &'static str), Arc<[String]>>;
-    static KNOWN: OnceLock<Known> = OnceLock::new();
-    let read = |row: &Route| Signature::read(&mut Shapes::default(), row.tell).parameters().into();
-    let all = || endpoints::rows().iter().map(|row| ((row.method.clone(), row.path), read(row))).collect();
-    let known = KNOWN.get_or_init(all).get(&(route.method.clone(), route.path));
-    known.map_or_else(|| read(route), Arc::clone)
-}
-
 fn is_versioned(path: &str) -> bool {
     path.starts_with("/v1/") || path.starts_with("/v2/")
 }
@@ -112,9 +99,11 @@ fn with_query<'a>(uri: &Uri, pairs: impl Iterator<Item = &'a (String, String)>) 
 
 #[cfg(test)]
 mod tests {
+    use axum::http::Method;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::server::endpoints;
     use crate::testing::{TestApp, bearer};
 
     fn parameters(known: &[&str], others: Others) -> Parameters {

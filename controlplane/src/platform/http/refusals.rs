@@ -8,7 +8,7 @@ use contract::{Access, OrgId, Role, Scope};
 use serde_json::{Value, json};
 
 use crate::domain::environments;
-use crate::platform::http::routes::Route;
+use crate::platform::http::route::Route;
 use crate::server::endpoints;
 use crate::testing::{TestApp, bearer};
 use crate::worlds::World;

@@ -3,64 +3,14 @@
 //! The rows are kept beside the router that is built from them, so the guard, the refusal tests
 //! and the printed API read the same list that serves. A handler cannot be mounted without a row.
 
-use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
-use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, post, put};
 use contract::{Access, Code, Scope};
 
 use crate::App;
-use crate::platform::http::parameters::Parameters;
-use crate::platform::http::signature::{Signature, Told};
-use crate::server::guard::{Gate, guard};
-
-/// One endpoint: a row of the specification's Endpoints part.
-#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own on a row")]
-#[derive(Debug, Clone)]
-pub struct Route {
-    pub method: Method,
-    pub path: &'static str,
-    pub access: Access,
-    /// What a key needs. `None`: the resource has no scope family; keys that act for nobody have no
-    /// business there, and keys that are limited manage nothing there.
-    pub scope: Option<Scope>,
-    pub deprecated: bool,
-    /// What to use instead, where that is one path.
-    pub successor: Option<&'static str>,
-    /// Not in the specification.
-    pub ours: bool,
-    /// A role that was lent for a while does not suffice.
-    pub own_role: bool,
-    /// What of its answer no record keeps.
-    pub secret: Option<Secret>,
-    /// What it does, in a sentence.
-    pub says: &'static str,
-    /// It compares the version that `If-Match` names, under its lock (`http::conditional`).
-    pub versioned: bool,
-    /// Errors beyond those that the hallway makes for a row like this.
-    pub refuses: &'static [Code],
-    /// The path of the handler in this crate.
-    pub handler: &'static str,
-    /// What the handler takes and answers.
-    pub tell: fn(&mut Signature<'_>),
-    /// Whoever has a second factor shows it again, unless they did in the last minutes.
-    pub step_up: bool,
-    /// It runs a statement, in whose transaction the data plane keeps the `Idempotency-Key`.
-    pub keyed: bool,
-    /// Mails and other sites lead here: what they add to the query is left out, not refused.
-    pub linked: bool,
-    /// The dashboard asks it for its own pages: by the session of a browser it costs nothing, and lists leave it out.
-    pub of_pages: bool,
-}
-
-/// A member of an answer that is told once.
-#[derive(Debug, Clone, Copy)]
-pub struct Secret {
-    pub member: &'static str,
-    /// What whoever has lost it does.
-    pub instead: &'static str,
-}
+use crate::platform::http::route::{Route, Secret};
+use crate::platform::http::signature::Told;
 
 /// The rows of a room, or of all rooms.
 #[derive(Default)]
@@ -232,15 +182,9 @@ impl Routes {
         &self.rows
     }
 
-    /// The router of the rows that are served, with the guard of its row around each handler.
-    pub fn into_router(self, app: &App, served: impl Fn(&Route) -> bool) -> Router<App> {
-        let mut router = Router::new();
-        for (row, handler) in self.rows.into_iter().zip(self.handlers).filter(|(row, _)| served(row)) {
-            let path = row.path;
-            let gate = Gate { app: app.clone(), parameters: Parameters::of(&row), route: row };
-            router = router.route(path, handler.route_layer(from_fn_with_state(gate, guard)));
-        }
-        router
+    /// Each row with its handler.
+    pub fn into_rows(self) -> impl Iterator<Item = (Route, MethodRouter<App>)> {
+        self.rows.into_iter().zip(self.handlers)
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{answers, naming, operation};
 use crate::platform::http::idempotency;
-use crate::platform::http::routes::Route;
+use crate::platform::http::route::Route;
 use crate::platform::http::signature::Shapes;
 
 const ABOUT: &str = "\

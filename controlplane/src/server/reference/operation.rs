@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::answers::{self, headed, refusal};
 use crate::domain::runtime;
 use crate::platform::http::parameters::Parameters;
-use crate::platform::http::routes::Route;
+use crate::platform::http::route::Route;
 use crate::platform::http::signature::{Answer, Shapes, Signature};
 use crate::platform::http::{conditional, idempotency};
 
