@@ -11,10 +11,10 @@ use telemetry::{Kind, Place};
 use tokio::sync::{Notify, Semaphore};
 
 use super::queue::{self, Claimed, Ended};
-use super::store::{self, Secrets};
+use super::store;
 use super::surface::{DeliveryStatus, DeliveryTrigger, Surface, WebhookStatus, WebhookTrigger};
 use crate::platform::database::notifications::{hear, listen};
-use crate::platform::egress::client::{Parcel, Receipt};
+use crate::platform::egress::client::{Parcel, Receipt, Secrets};
 use crate::{App, Error, Result};
 
 /// Deliveries of this process at once.

@@ -4,6 +4,7 @@ use contract::{OrgId, Redacted, Timestamp, WebhookId};
 use sqlx::PgConnection;
 
 use super::surface::{Surface, WebhookStatus};
+use crate::platform::egress::client::Secrets;
 use crate::platform::http::page::Page;
 use crate::{App, Error, Result};
 
@@ -167,14 +168,7 @@ pub async fn subscribed(
     Ok(ids.fetch_all(tx).await?.into_iter().map(WebhookId::from).collect())
 }
 
-/// The secrets in the clear, for signatures.
-#[derive(Debug)]
-pub struct Secrets {
-    pub current: Redacted<String>,
-    /// The one of before a rotation whose grace has not ended.
-    pub previous: Option<Redacted<String>>,
-}
-
+/// The signing secrets of a webhook, in the clear.
 pub async fn secrets(app: &App, conn: &mut PgConnection, id: &WebhookId) -> Result<Option<Secrets>> {
     let sealed = sqlx::query!(
         "select secret, case when previous_until > $2 then previous_secret end as previous

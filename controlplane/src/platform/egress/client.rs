@@ -20,7 +20,6 @@ use rustls::{ClientConfig, RootCertStore};
 use telemetry::Place;
 
 use super::address;
-use crate::domain::webhooks::store::Secrets;
 use crate::{Error, Result};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
@@ -28,6 +27,14 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 const REPLY_WITHIN: Duration = Duration::from_secs(10);
 /// A signing secret of ours: this, and base64 of 32 bytes.
 pub const SECRET_PREFIX: &str = "whsec_";
+
+/// The secrets of a receiver in the clear, for signatures.
+#[derive(Debug)]
+pub struct Secrets {
+    pub current: Redacted<String>,
+    /// The one of before a rotation whose grace has not ended.
+    pub previous: Option<Redacted<String>>,
+}
 
 /// What is sent. The body is signed as it is.
 #[derive(Debug)]
