@@ -122,7 +122,7 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
         limits,
         app.shutdown().clone(),
     ));
-    let watched = platform::metrics::router(&app).merge(telemetry::log::routes(app.log().cloned()));
+    let watched = server::metrics::router(&app).merge(telemetry::log::routes(app.log().cloned()));
     app.tasks().spawn(platform::http::serve::serve(scraped, watched, limits, app.shutdown().clone()));
     server::jobs::schedule(&app).await?;
     for lane in platform::jobs::lane::Lane::ALL {

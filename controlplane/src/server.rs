@@ -8,6 +8,7 @@ mod health;
 pub(crate) mod intake;
 pub mod jobs;
 pub mod kubernetes;
+pub mod metrics;
 pub mod process;
 pub mod reference;
 pub mod router;

@@ -151,7 +151,7 @@ fn saying(world: &World, sequence: u64, query: &str, sql: &str) -> Entry {
 
 async fn set_aside(world: &World) -> String {
     let request = axum::http::Request::get("/metrics").body(axum::body::Body::empty()).unwrap();
-    let answer = crate::platform::metrics::router(&world.app.app).oneshot(request).await.unwrap();
+    let answer = crate::server::metrics::router(&world.app.app).oneshot(request).await.unwrap();
     let text = String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().into()).unwrap();
     let name = "sluice_controlplane_reports_set_aside_total ";
     text.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned()
