@@ -5,6 +5,7 @@ pub(crate) mod clouds;
 pub(crate) mod config;
 pub(crate) mod context;
 pub mod crypto;
+pub mod dashboard;
 pub(crate) mod database;
 pub mod dataplane_client;
 pub mod egress;

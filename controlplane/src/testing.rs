@@ -29,11 +29,11 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::domain::runtime;
+use crate::platform::dashboard::Files;
 use crate::platform::identity::Authority;
 use crate::platform::mails::receiver::MailServer;
 use crate::platform::provisioner::{Provisioner, Unattended};
 use crate::platform::{events, mails};
-use crate::server::dashboard::Files;
 use crate::server::jobs;
 use crate::server::router;
 use crate::{App, Config, MIGRATIONS, Parts};

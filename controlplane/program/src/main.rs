@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use controlplane::server::dashboard::Files;
+use controlplane::platform::dashboard::Files;
 
 /// The dashboard that this program was built with.
 #[cfg(feature = "dashboard")]

@@ -17,6 +17,7 @@ use crate::domain::runtime;
 use crate::platform::archive::Archive;
 use crate::platform::crypto::slow_hash::SlowHash;
 use crate::platform::crypto::tokens::Tokens;
+use crate::platform::dashboard;
 use crate::platform::egress::client::Courier;
 use crate::platform::events::heads::HeadKey;
 use crate::platform::events::stream::Streams;
@@ -28,7 +29,6 @@ use crate::platform::oidc::issuers::Issuers;
 use crate::platform::provisioner::Provisioner;
 use crate::platform::resources::Resources;
 use crate::platform::slug::Slugs;
-use crate::server::dashboard;
 use crate::server::snapshots::publisher::Publisher;
 use crate::{Config, Error, Result};
 

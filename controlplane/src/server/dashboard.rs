@@ -1,25 +1,18 @@
 //! The dashboard: "a client of the same endpoints". Here are only its files, which the binary was
-//! built with; a binary without them says how to get them.
+//! built with ([`crate::platform::dashboard`]); a binary without them says how to get them.
 
-use axum::http::{HeaderName, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use contract::{Access, Code};
 
+use crate::platform::dashboard::{INDEX, found, safe};
 use crate::platform::http::call::Visit;
 use crate::platform::http::routes::Routes;
 use crate::platform::http::signature::{Answer, Answers, Signature};
-use crate::{App, Error, Result};
+use crate::{Error, Result};
 
-/// Path below the root, and content.
-pub type Files = &'static [(&'static str, &'static [u8])];
-
-const INDEX: &str = "index.html";
 /// What the build names after its content.
 const ASSETS: &str = "assets/";
-
-/// Nothing from elsewhere, nothing written into the page, and no page around it.
-const POLICY: &str =
-    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'";
 
 const ABSENT: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Sluice</title>\
 <meta name=\"viewport\" content=\"width=device-width\"></head><body><main><h1>Sluice</h1>\
@@ -40,12 +33,6 @@ pub fn routes() -> Routes {
 
 /// The page around everything.
 pub struct Page(&'static [u8]);
-
-/// The page in answer to a link of a mail, which has a token in its address; `None`: there is no dashboard.
-pub fn for_a_link(app: &App) -> Option<Response> {
-    let index = app.dashboard().and_then(|files| found(files, INDEX))?;
-    Some((safe("no-store"), Html(index)).into_response())
-}
 
 /// A script, a style or an image.
 pub struct Asset {
@@ -69,19 +56,6 @@ async fn asset(visit: Visit) -> Result<Asset> {
     };
     let content = visit.app.dashboard().and_then(|files| found(files, &format!("{ASSETS}{name}")));
     content.map(|content| Asset { kind, content }).ok_or(absent)
-}
-
-fn found(files: Files, path: &str) -> Option<&'static [u8]> {
-    files.iter().find(|(own, _)| *own == path).map(|(_, content)| *content)
-}
-
-const fn safe(cache: &'static str) -> [(HeaderName, &'static str); 4] {
-    [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, cache),
-    ]
 }
 
 impl IntoResponse for Page {
@@ -113,7 +87,7 @@ impl Answers for Asset {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::platform::dashboard::Files;
     use crate::testing::TestApp;
 
     const BUILT: Files =

@@ -9,8 +9,8 @@ use telemetry::{Log, Telemetry, Tracer};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
+use crate::platform::dashboard::Files;
 use crate::platform::provisioner::{Provisioner, Unattended};
-use crate::server::dashboard::Files;
 use crate::server::kubernetes::Cluster;
 use crate::{Config, Parts};
 

@@ -10,8 +10,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 
 use super::links;
+use crate::platform::dashboard;
 use crate::platform::http::signature::{Answer, Answers, Signature};
-use crate::server::dashboard;
 use crate::{App, Error, Result};
 
 const HEADERS: [(&str, &str); 4] = [
@@ -99,7 +99,7 @@ impl Answers for Shown {
 
 /// The page for a link, whether or not the link is still good: only its button tells.
 pub fn of(app: &App, page: &Page, token: &str) -> Result<Shown> {
-    if let Some(dashboard) = dashboard::for_a_link(app) {
+    if let Some(dashboard) = dashboard::for_a_link(app.dashboard()) {
         return Ok(Shown(dashboard));
     }
     let Page { path, title, button, fields } = page;

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use axum::extract::Query;
-use axum::http::uri::PathAndQuery;
 use axum::http::Uri;
+use axum::http::uri::PathAndQuery;
 use reqwest::Url;
 
 use crate::platform::http::route::Route;
