@@ -18,9 +18,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use explain::test;
-pub use forward::{Asked, DataPlanes, caller, send, told_of, told_to_us};
-
-pub(crate) use layout::LAYOUTS_MAX;
+pub use forward::{Asked, caller, send, told_of, told_to_us};
 
 use answer::{ArrowRows, Rows};
 

@@ -11,13 +11,12 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::authentication::api_key::KeyMemory;
-use crate::domain::query::{self, DataPlanes};
-use crate::domain::runtime;
 use crate::platform::archive::Archive;
+use crate::platform::crypto::key_memory::KeyMemory;
 use crate::platform::crypto::slow_hash::SlowHash;
 use crate::platform::crypto::tokens::Tokens;
 use crate::platform::dashboard;
+use crate::platform::dataplane_client::connections::DataPlanes;
 use crate::platform::egress::client::Courier;
 use crate::platform::events::heads::HeadKey;
 use crate::platform::events::stream::Streams;
@@ -31,6 +30,11 @@ use crate::platform::resources::Resources;
 use crate::platform::slug::Slugs;
 use crate::server::snapshots::publisher::Publisher;
 use crate::{Config, Error, Result};
+
+/// Readings of the runtime's tables at one time; the next ones wait, and leave connections to everybody else.
+const READINGS_MAX: usize = 3;
+/// Texts that are laid out at one time: each takes a core.
+const LAYOUTS_MAX: usize = 2;
 
 /// What a control plane is given besides its settings.
 #[derive(Debug, Clone)]
@@ -90,8 +94,8 @@ impl App {
             streams: Streams::default(),
             courier: Courier::new(config.webhook_loopback)?,
             work_waits: Notify::new(),
-            runtime_readings: Semaphore::new(runtime::sql::READINGS_MAX),
-            layouts: Arc::new(Semaphore::new(query::LAYOUTS_MAX)),
+            runtime_readings: Semaphore::new(READINGS_MAX),
+            layouts: Arc::new(Semaphore::new(LAYOUTS_MAX)),
             archive: config.audit_store.as_deref().map(Archive::open).transpose().map_err(Error::internal)?,
             head_key: HeadKey::new(&config).map_err(Error::internal)?,
             issuers: Issuers::new(config.webhook_loopback)?,

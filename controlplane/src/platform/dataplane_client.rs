@@ -2,3 +2,4 @@
 
 pub(crate) mod breaker;
 pub(crate) mod connect;
+pub(crate) mod connections;

@@ -1,6 +1,5 @@
 //! One query to one data plane and its answer back, as a stream. Where that breaks, ours breaks.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -15,24 +14,17 @@ use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER};
 use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls_pki_types::ServerName;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::environments::placement;
-use crate::platform::dataplane_client::breaker::Breaker;
 use crate::platform::dataplane_client::connect::Connector;
 use crate::platform::http::call::Call;
-use crate::platform::identity::Current;
 use crate::{App, Error, Result};
 
 /// Beyond the longest time a query may take.
 const PATIENCE: Duration = Duration::from_millis(TIMEOUT_MS_MAX + 15_000);
-const IDLE: Duration = Duration::from_mins(1);
-/// Data planes that connections are kept to.
-const LINES_MAX: u64 = 10_000;
 /// The longest error body that is read.
 const PROBLEM_BYTES_MAX: usize = 64 * 1024;
 /// More than a data plane gives in one record.
@@ -51,44 +43,6 @@ const PASSED_ON: [HeaderName; 11] = [
     HeaderName::from_static(header::ROWS_WITHHELD),
     HeaderName::from_static("x-execution-time-ms"),
 ];
-
-/// The connections to all data planes, under the control plane's certificate.
-pub struct DataPlanes {
-    identity: Arc<Current>,
-    lines: moka::sync::Cache<EnvId, Arc<Line>>,
-}
-
-/// The way to one data plane.
-struct Line {
-    address: Arc<str>,
-    client: Client<Connector, Full<Bytes>>,
-    breaker: Breaker,
-}
-
-impl DataPlanes {
-    /// `identity` holds the control plane's certificate and believes the platform's authority alone.
-    pub fn new(identity: Arc<Current>) -> Self {
-        let lines = moka::sync::Cache::builder().max_capacity(LINES_MAX).time_to_idle(Duration::from_hours(1)).build();
-        Self { identity, lines }
-    }
-
-    /// The line to an environment; a new one when its data plane has moved.
-    fn line(&self, env_id: &EnvId, address: &str) -> Result<Arc<Line>> {
-        if let Some(line) = self.lines.get(env_id).filter(|line| *line.address == *address) {
-            return Ok(line);
-        }
-        let address: Arc<str> = address.into();
-        let name = ServerName::try_from(wire::environment_name(env_id)).map_err(Error::internal)?;
-        let connector = Connector { address: Arc::clone(&address), name, identity: Arc::clone(&self.identity) };
-        let client = Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(IDLE)
-            .pool_timer(TokioTimer::new())
-            .build(connector);
-        let line = Arc::new(Line { address, client, breaker: Breaker::default() });
-        self.lines.insert(env_id.clone(), Arc::clone(&line));
-        Ok(line)
-    }
-}
 
 /// A question to a data plane.
 #[derive(Debug)]

@@ -9,9 +9,6 @@ use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
 use crate::{Error, Result};
 
-/// How many texts are laid out at once: it takes a core.
-pub(crate) const LAYOUTS_MAX: usize = 2;
-
 /// Body of `POST /v1/environments/{env_id}/format`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Formatting")]

@@ -20,8 +20,6 @@ use tokio::sync::mpsc;
 use crate::domain::environments;
 use crate::{App, Error, Result};
 
-/// Readings at one time; the next ones wait, and leave connections to everybody else.
-pub const READINGS_MAX: usize = 3;
 /// What the database may take for one reading, whatever a data plane asks for.
 const TIMEOUT_MAX: Duration = Duration::from_secs(30);
 /// Rows travel in pages of about this size.
