@@ -25,6 +25,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::platform::identity::{Current, Followed};
+use crate::server::snapshots::publisher::Publisher;
 
 pub use crate::platform::config::Config;
 pub use crate::platform::context::{App, Parts};
@@ -99,9 +100,10 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
         let followed = platform::database::Followed::new(file, url, app.pool().clone());
         app.tasks().spawn(followed.run(app.shutdown().clone()));
     }
+    let publisher = Publisher::of(&app);
     app.tasks().spawn({
-        let app = app.clone();
-        async move { app.publisher().run(app.shutdown().clone()).await }
+        let (publisher, shutdown) = (Arc::clone(&publisher), app.shutdown().clone());
+        async move { publisher.run(shutdown).await }
     });
     app.tasks().spawn({
         let app = app.clone();
@@ -112,7 +114,7 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
         }
     });
     let grpc = match app.identity() {
-        Some(identity) => Some(serve_data_planes(&app, grpc_listen, Arc::clone(identity)).await?),
+        Some(identity) => Some(serve_data_planes(&app, publisher, grpc_listen, Arc::clone(identity)).await?),
         None => None,
     };
     let limits = app.config().patience.limits();
@@ -136,12 +138,17 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
     Ok(Running { app, http, metrics, grpc })
 }
 
-async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Arc<Current>) -> Result<SocketAddr, StartError> {
+async fn serve_data_planes(
+    app: &App,
+    publisher: Arc<Publisher>,
+    listen: SocketAddr,
+    identity: Arc<Current>,
+) -> Result<SocketAddr, StartError> {
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;
     let (serving, served) = (app.clone(), Arc::clone(&identity));
     app.tasks().spawn(async move {
-        if let Err(error) = server::grpc::serve(serving, listener, served).await {
+        if let Err(error) = server::grpc::serve(serving, publisher, listener, served).await {
             tracing::error!(error = %error, "data planes are no longer served");
         }
     });

@@ -189,7 +189,7 @@ async fn admitted(cx: &Call, promotion: &Promotion) -> Result<()> {
 /// The guard waits for the source alone.
 async fn in_force(cx: &Call, target: &EnvId) -> Result<()> {
     for (env_id, version) in store::versions(cx.app.pool(), std::slice::from_ref(target)).await? {
-        cx.app.publisher().in_force(&env_id, version).await;
+        cx.app.attached().in_force(&env_id, version).await;
     }
     Ok(())
 }

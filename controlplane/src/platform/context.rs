@@ -16,6 +16,7 @@ use crate::platform::crypto::key_memory::KeyMemory;
 use crate::platform::crypto::slow_hash::SlowHash;
 use crate::platform::crypto::tokens::Tokens;
 use crate::platform::dashboard;
+use crate::platform::dataplane_client::attached::Attached;
 use crate::platform::dataplane_client::connections::DataPlanes;
 use crate::platform::egress::client::Courier;
 use crate::platform::events::heads::HeadKey;
@@ -28,7 +29,6 @@ use crate::platform::oidc::issuers::Issuers;
 use crate::platform::provisioner::Provisioner;
 use crate::platform::resources::Resources;
 use crate::platform::slug::Slugs;
-use crate::server::snapshots::publisher::Publisher;
 use crate::{Config, Error, Result};
 
 /// Readings of the runtime's tables at one time; the next ones wait, and leave connections to everybody else.
@@ -65,7 +65,7 @@ struct Inner {
     tokens: Tokens,
     limits: RateLimits,
     key_memory: KeyMemory,
-    publisher: Arc<Publisher>,
+    attached: Arc<Attached>,
     courier: Courier,
     work_waits: Notify,
     runtime_readings: Semaphore,
@@ -100,7 +100,7 @@ impl App {
             head_key: HeadKey::new(&config).map_err(Error::internal)?,
             issuers: Issuers::new(config.webhook_loopback)?,
             postman: Postman::of(&config).map_err(Error::internal)?,
-            publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone(), parts.entropy.base62(16))),
+            attached: Arc::default(),
             data_planes: identity.clone().map(DataPlanes::new),
             identity,
             started_at: parts.clock.now(),
@@ -192,8 +192,9 @@ impl App {
         &self.0.key_memory
     }
 
-    pub fn publisher(&self) -> &Arc<Publisher> {
-        &self.0.publisher
+    /// The data planes that follow snapshots, here and at other replicas.
+    pub fn attached(&self) -> &Arc<Attached> {
+        &self.0.attached
     }
 
     /// Whoever brings webhook deliveries to their receivers.

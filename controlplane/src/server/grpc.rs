@@ -32,6 +32,7 @@ use crate::domain::runtime::sql::{self, Page, Refused};
 use crate::domain::{agents, authentication, billing};
 use crate::platform::identity::Current;
 use crate::platform::snapshot_size::SNAPSHOT_BYTES_MAX;
+use crate::server::snapshots::publisher::Publisher;
 use crate::{App, Error};
 
 /// The messages and the service, made from the one proto.
@@ -56,13 +57,18 @@ const REGISTRATION_BYTES_MAX: usize = 64 * 1024;
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// Serves until the application shuts down.
-pub async fn serve(app: App, listener: TcpListener, identity: Arc<Current>) -> Result<(), tonic::transport::Error> {
+pub async fn serve(
+    app: App,
+    publisher: Arc<Publisher>,
+    listener: TcpListener,
+    identity: Arc<Current>,
+) -> Result<(), tonic::transport::Error> {
     let shutdown = app.shutdown().clone();
     let links = incoming::incoming(&app, listener, identity);
     let keys = keys::service(app.clone());
     let owners = owners::service(app.clone());
     let governance =
-        GovernanceServer::new(DataPlanes { app: app.clone() }).max_decoding_message_size(MESSAGE_BYTES_MAX);
+        GovernanceServer::new(DataPlanes { app: app.clone(), publisher }).max_decoding_message_size(MESSAGE_BYTES_MAX);
     let services = Routes::new(governance).add_service(keys).add_service(owners);
     let traced = services.into_axum_router().layer(from_fn_with_state(app, traced::call));
     Server::builder()
@@ -74,6 +80,7 @@ pub async fn serve(app: App, listener: TcpListener, identity: Arc<Current>) -> R
 
 struct DataPlanes {
     app: App,
+    publisher: Arc<Publisher>,
 }
 
 type Reply<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -87,9 +94,9 @@ impl Service for DataPlanes {
     async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
         let (env_id, peer) = (environment(&request)?, peer(&request)?);
         let have = request.into_inner().have_version;
-        let followed = self.app.publisher().follow(&env_id).await.map_err(|error| refused(&error))?;
+        let followed = self.publisher.follow(&env_id).await.map_err(|error| refused(&error))?;
         let receiver = followed.ok_or_else(|| Status::not_found("no such environment"))?;
-        let attached = self.app.publisher().attach(&env_id, peer, have);
+        let attached = self.publisher.attach(&env_id, peer, have);
         let news = WatchStream::new(receiver)
             .filter(move |governance| futures::future::ready(governance.version > have))
             .map(move |governance| {
@@ -102,7 +109,7 @@ impl Service for DataPlanes {
 
     async fn applied(&self, request: Request<AppliedRequest>) -> Result<Response<AppliedReply>, Status> {
         let (env_id, peer) = (environment(&request)?, peer(&request)?);
-        self.app.publisher().applied(&env_id, peer, request.into_inner().version);
+        self.publisher.applied(&env_id, peer, request.into_inner().version);
         Ok(Response::new(AppliedReply {}))
     }
 

@@ -104,7 +104,7 @@ async fn in_force(app: &App, path: &PathIds) {
     };
     match versions {
         Ok(versions) => {
-            let waiting = versions.iter().map(|(env_id, version)| app.publisher().in_force(env_id, *version));
+            let waiting = versions.iter().map(|(env_id, version)| app.attached().in_force(env_id, *version));
             futures::future::join_all(waiting).await;
         }
         // The change itself has been made; the data planes learn of it all the same.

@@ -13,6 +13,7 @@ use super::proto::{
     Entries, RegisterAgentRequest, ReserveRequest, RuntimeRowsRequest, Snapshot, StoredRequest, WatchRequest,
 };
 use crate::platform::identity::{Authority, Current, Pems};
+use crate::server::snapshots::publisher::Publisher;
 use crate::testing::authority;
 use crate::worlds::World;
 
@@ -31,11 +32,12 @@ impl Served {
         let identity = Arc::new(Current::new(&authority().issue(CONTROL_PLANE_NAME).unwrap()).unwrap());
         let served = Arc::clone(&identity);
         let app = world.app.app.clone();
+        let publisher = Publisher::of(&app);
         app.tasks().spawn({
-            let app = app.clone();
-            async move { app.publisher().run(app.shutdown().clone()).await }
+            let (publisher, shutdown) = (Arc::clone(&publisher), app.shutdown().clone());
+            async move { publisher.run(shutdown).await }
         });
-        app.clone().tasks().spawn(async move { super::serve(app, listener, served).await.unwrap() });
+        app.clone().tasks().spawn(async move { super::serve(app, publisher, listener, served).await.unwrap() });
         Self { world, address, identity }
     }
 

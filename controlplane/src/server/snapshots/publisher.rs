@@ -7,7 +7,6 @@
 //!
 //! The answer to a change waits for the data planes that follow here and at other replicas.
 
-mod attached;
 mod replicas;
 #[cfg(test)]
 mod tests;
@@ -24,12 +23,12 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use attached::Attached;
 use replicas::{Replica, Word};
 
-use crate::Result;
 use crate::domain::environments;
+use crate::platform::dataplane_client::attached::Attached;
 use crate::server::snapshots::load;
+use crate::{App, Result};
 
 /// The channel on which the database says which environment has changed.
 const GOVERNANCE: &str = "governance";
@@ -44,7 +43,7 @@ pub struct Publisher {
     pool: PgPool,
     keyring: Keyring,
     channels: Mutex<HashMap<EnvId, Channel>>,
-    attached: Attached,
+    attached: Arc<Attached>,
     replica: Replica,
 }
 
@@ -62,10 +61,16 @@ impl Drop for Stream {
 }
 
 impl Publisher {
+    /// Of this process: what it learns of the data planes that follow is seen by whoever waits for a change.
+    pub fn of(app: &App) -> Arc<Self> {
+        let (pool, keyring, attached) = (app.pool().clone(), app.keyring().clone(), Arc::clone(app.attached()));
+        Arc::new(Self::new(pool, keyring, attached, app.entropy().base62(16)))
+    }
+
     /// `name` is this replica's among the others: no two are the same.
-    pub fn new(pool: PgPool, keyring: Keyring, name: String) -> Self {
+    fn new(pool: PgPool, keyring: Keyring, attached: Arc<Attached>, name: String) -> Self {
         let replica = Replica::new(pool.clone(), name);
-        Self { pool, keyring, channels: Mutex::default(), attached: Attached::default(), replica }
+        Self { pool, keyring, channels: Mutex::default(), attached, replica }
     }
 
     /// The environment's snapshots from now on, the present one first. Absent environment: `None`.
@@ -93,12 +98,6 @@ impl Publisher {
     /// The data plane that follows from `peer` rules by this version.
     pub fn applied(&self, env_id: &EnvId, peer: SocketAddr, version: u64) {
         self.attached.applied(env_id, peer, version);
-    }
-
-    /// Waits until every data plane that follows here or at another replica rules by `version`, a
-    /// moment at most: one that is away or slow learns of the change when it can, and is not waited for.
-    pub async fn in_force(&self, env_id: &EnvId, version: u64) {
-        self.attached.in_force(env_id, version).await;
     }
 
     /// Publishes until `shutdown`.

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use contract::caller::Scopes;
 use contract::{EnvId, Governance, Role};
 use serde_json::json;
@@ -5,6 +7,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::load;
+use crate::server::snapshots::publisher::Publisher;
 use crate::worlds::{World, organization};
 
 async fn snapshot(world: &World) -> Governance {
@@ -106,24 +109,23 @@ async fn what_governs_nothing_moves_nothing() {
 }
 
 /// Publishes until the token is cancelled.
-fn publish(world: &World) -> (CancellationToken, JoinHandle<()>) {
-    let (app, stop) = (world.app.app.clone(), CancellationToken::new());
-    let stopped = stop.clone();
-    let publishing = app.clone().tasks().spawn(async move { app.publisher().run(stopped).await });
-    (stop, publishing)
+fn publish(world: &World) -> (Arc<Publisher>, CancellationToken, JoinHandle<()>) {
+    let (publisher, stop) = (Publisher::of(&world.app.app), CancellationToken::new());
+    let (running, stopped) = (Arc::clone(&publisher), stop.clone());
+    let publishing = world.app.app.tasks().spawn(async move { running.run(stopped).await });
+    (publisher, stop, publishing)
 }
 
 #[tokio::test]
 async fn whoever_follows_gets_the_news_and_only_newer_ones() {
     let world = World::start().await;
-    let app = world.app.app.clone();
-    let (stop, publishing) = publish(&world);
-    let mut receiver = app.publisher().follow(&world.env_id).await.unwrap().unwrap();
+    let (publisher, stop, publishing) = publish(&world);
+    let mut receiver = publisher.follow(&world.env_id).await.unwrap().unwrap();
     let first = receiver.borrow_and_update().version;
     world.mask("ssn").await;
     let news = receiver.wait_for(|governance| !governance.policies.is_empty()).await.unwrap().clone();
     assert!(news.version > first);
-    assert!(app.publisher().follow(&EnvId::from("nowhere")).await.unwrap().is_none());
+    assert!(publisher.follow(&EnvId::from("nowhere")).await.unwrap().is_none());
     stop.cancel();
     publishing.await.unwrap();
 }
@@ -131,8 +133,8 @@ async fn whoever_follows_gets_the_news_and_only_newer_ones() {
 #[tokio::test]
 async fn a_listening_connection_that_breaks_loses_no_news() {
     let world = World::start().await;
-    let (stop, publishing) = publish(&world);
-    let mut receiver = world.app.app.publisher().follow(&world.env_id).await.unwrap().unwrap();
+    let (publisher, stop, publishing) = publish(&world);
+    let mut receiver = publisher.follow(&world.env_id).await.unwrap().unwrap();
     world.mask("before").await;
     receiver.wait_for(|governance| governance.policies.len() == 1).await.unwrap();
     let broken = "select count(*) filter (where pg_terminate_backend(pid)) from pg_stat_activity

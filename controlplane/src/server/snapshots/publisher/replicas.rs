@@ -7,8 +7,8 @@ use contract::EnvId;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 
-use super::attached::Attached;
 use crate::Result;
+use crate::platform::dataplane_client::attached::Attached;
 
 /// The channel of PostgreSQL that they talk on.
 pub(super) const CHANNEL: &str = "in_force";

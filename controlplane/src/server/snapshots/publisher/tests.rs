@@ -1,13 +1,12 @@
 use futures::FutureExt;
 
 use super::*;
-use crate::App;
 use crate::testing::TestApp;
 
 /// One that hears of others what a test lets it hear.
 fn alone() -> Arc<Publisher> {
     let pool = PgPool::connect_lazy("postgresql://nobody@localhost/none").unwrap();
-    Arc::new(Publisher::new(pool, Keyring::new([7; 32]), "this".to_owned()))
+    Arc::new(Publisher::new(pool, Keyring::new([7; 32]), Arc::default(), "this".to_owned()))
 }
 
 fn peers() -> [SocketAddr; 2] {
@@ -15,7 +14,7 @@ fn peers() -> [SocketAddr; 2] {
 }
 
 fn waits(publisher: &Publisher, env_id: &EnvId, version: u64) -> bool {
-    publisher.in_force(env_id, version).now_or_never().is_none()
+    publisher.attached.in_force(env_id, version).now_or_never().is_none()
 }
 
 #[tokio::test]
@@ -46,7 +45,7 @@ async fn a_replica_that_falls_silent_is_waited_for_once() {
     let hear = |text: &str| publisher.replica.hear(&publisher.attached, text);
     hear(r#"{"replica": "other", "word": "followed", "env_id": "e", "least": 4}"#);
     assert!(waits(&publisher, &env_id, 5));
-    publisher.in_force(&env_id, 5).await;
+    publisher.attached.in_force(&env_id, 5).await;
     assert!(!waits(&publisher, &env_id, 6), "it is forgotten, those who follow here are not");
     assert!(waits(&publisher, &env_id, 10));
     hear(r#"{"replica": "other", "word": "followed", "env_id": "e", "least": 5}"#);
@@ -73,9 +72,10 @@ fn replica(app: &TestApp) -> (Arc<Publisher>, CancellationToken) {
 }
 
 fn run(app: &App) -> Arc<Publisher> {
-    let running = app.clone();
-    app.tasks().spawn(async move { running.publisher().run(running.shutdown().clone()).await });
-    Arc::clone(app.publisher())
+    let (publisher, shutdown) = (Publisher::of(app), app.shutdown().clone());
+    let running = Arc::clone(&publisher);
+    app.tasks().spawn(async move { running.run(shutdown).await });
+    publisher
 }
 
 #[tokio::test]

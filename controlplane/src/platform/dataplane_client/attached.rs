@@ -15,7 +15,7 @@ const IN_FORCE_WITHIN: Duration = Duration::from_millis(250);
 
 /// All of them, by environment.
 #[derive(Default)]
-pub(super) struct Attached {
+pub struct Attached {
     environments: Mutex<HashMap<EnvId, Followers>>,
     streams: AtomicU64,
     /// Environments of which other replicas have not been told how they stand here.
@@ -97,8 +97,10 @@ impl Attached {
         });
     }
 
-    /// Waits until all who follow rule by `version`, a moment at most. A replica whose data planes
-    /// were too slow may have died: it is not waited for again until it says something.
+    /// Waits until every data plane that follows here or at another replica rules by `version`, a
+    /// moment at most: one that is away or slow learns of the change when it can, and is not waited for.
+    /// A replica whose data planes were too slow may have died: it is not waited for again until it says
+    /// something.
     pub async fn in_force(&self, env_id: &EnvId, version: u64) {
         let applied = self.locked().get(env_id).map(|followers| followers.applied.subscribe());
         let Some(mut applied) = applied else { return };
