@@ -25,6 +25,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::platform::identity::{Current, Followed};
+use crate::server::callbacks::CALLBACKS;
 use crate::server::snapshots::publisher::Publisher;
 
 pub use crate::platform::config::Config;
@@ -74,7 +75,7 @@ pub async fn open(config: Config, parts: Parts) -> Result<App, StartError> {
         .acquire_timeout(config.acquire_timeout())
         .connect(platform::database::url(&config).await.map_err(StartError::Url)?.expose())
         .await?;
-    Ok(App::new(config, parts, pool)?)
+    Ok(App::new(config, parts, CALLBACKS, pool)?)
 }
 
 /// Connects, migrates, and serves until `parts.shutdown` is cancelled.
@@ -94,7 +95,7 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
     let scraped = TcpListener::bind(config.metrics_listen).await?;
     let metrics = scraped.local_addr()?;
     let grpc_listen = config.grpc_listen;
-    let app = App::new(config, parts, pool)?;
+    let app = App::new(config, parts, CALLBACKS, pool)?;
     domain::runtime::sql::switch(&app).await?;
     if let Some(file) = app.config().database_url_file.clone() {
         let followed = platform::database::Followed::new(file, url, app.pool().clone());

@@ -1,5 +1,6 @@
 //! The process: its router, its routes, its jobs, and what it serves beside HTTP.
 
+pub(crate) mod callbacks;
 pub mod dashboard;
 pub mod endpoints;
 pub mod grpc;

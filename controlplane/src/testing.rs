@@ -34,6 +34,7 @@ use crate::platform::identity::Authority;
 use crate::platform::mails::receiver::MailServer;
 use crate::platform::provisioner::{Provisioner, Unattended};
 use crate::platform::{events, mails};
+use crate::server::callbacks::CALLBACKS;
 use crate::server::jobs;
 use crate::server::router;
 use crate::{App, Config, MIGRATIONS, Parts};
@@ -146,7 +147,7 @@ impl TestApp {
             sql: Arc::new(sql::Analyzer),
             shutdown: CancellationToken::new(),
         };
-        let app = App::new(config, parts, pool).unwrap();
+        let app = App::new(config, parts, CALLBACKS, pool).unwrap();
         runtime::sql::switch(&app).await.unwrap();
         let router = router::router(&app);
         Self {

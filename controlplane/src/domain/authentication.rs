@@ -15,6 +15,7 @@ mod http;
 mod magic_link;
 mod opening;
 mod password_reset;
+mod permissions;
 pub mod sso;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use contract::{Entropy, Keyring, SharedClock, SqlAnalyzer, Timestamp};
-use sqlx::PgPool;
+use futures::future::BoxFuture;
+use sqlx::{PgConnection, PgPool};
 use telemetry::log::Log;
 use telemetry::{Telemetry, Tracer};
 use tokio::sync::{Notify, Semaphore};
@@ -19,9 +20,11 @@ use crate::platform::dashboard;
 use crate::platform::dataplane_client::attached::Attached;
 use crate::platform::dataplane_client::connections::DataPlanes;
 use crate::platform::egress::client::Courier;
+use crate::platform::events::{Entry, EventType};
 use crate::platform::events::heads::HeadKey;
 use crate::platform::events::stream::Streams;
 use crate::platform::http::rate_limit::RateLimits;
+use crate::platform::http::route::Route;
 use crate::platform::identity::{Current, Pems};
 use crate::platform::mails::Postman;
 use crate::platform::metrics::Metrics;
@@ -52,6 +55,17 @@ pub struct Parts {
     pub shutdown: CancellationToken,
 }
 
+/// Queues what an event tells its organization's webhooks, in the transaction that recorded the event.
+pub type Tell = for<'a> fn(&'a App, &'a mut PgConnection, EventType, &'a Entry) -> BoxFuture<'a, Result<()>>;
+
+/// Functions of the layers above that the platform calls.
+#[derive(Debug, Clone, Copy)]
+pub struct Callbacks {
+    pub tell: Tell,
+    /// The rows of the route table.
+    pub routes: fn() -> &'static [Route],
+}
+
 /// Everything a room may use.
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
@@ -59,6 +73,7 @@ pub struct App(Arc<Inner>);
 struct Inner {
     config: Config,
     parts: Parts,
+    callbacks: Callbacks,
     pool: PgPool,
     tasks: TaskTracker,
     slow_hash: SlowHash,
@@ -83,7 +98,7 @@ struct Inner {
 
 impl App {
     /// Over a database that is migrated.
-    pub fn new(config: Config, parts: Parts, pool: PgPool) -> Result<Self> {
+    pub fn new(config: Config, parts: Parts, callbacks: Callbacks, pool: PgPool) -> Result<Self> {
         let tasks = TaskTracker::new();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let tokens = Tokens::new(&config).map_err(Error::internal)?;
@@ -112,6 +127,7 @@ impl App {
             pool,
             config,
             parts,
+            callbacks,
         })))
     }
 
@@ -141,6 +157,10 @@ impl App {
 
     pub fn provisioner(&self) -> &dyn Provisioner {
         self.0.parts.provisioner.as_ref()
+    }
+
+    pub(crate) fn callbacks(&self) -> &Callbacks {
+        &self.0.callbacks
     }
 
     /// Whoever writes resources, where there are any.

@@ -1,10 +1,9 @@
 //! The rooms, in the order of the specification's Endpoints part.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use axum::http::Method;
-use contract::{Caller, Scope};
 
 use crate::domain::agents::{agent_memory, branches, reasoning, triggers};
 use crate::domain::authentication::federation;
@@ -63,18 +62,4 @@ pub fn parameters(row: &Route) -> Arc<[String]> {
     let all = || rows().iter().map(|row| ((row.method.clone(), row.path), read(row))).collect();
     let known = KNOWN.get_or_init(all).get(&(row.method.clone(), row.path));
     known.map_or_else(|| read(row), Arc::clone)
-}
-
-/// The scopes whose routes this caller may use: what a user interface shows or hides.
-pub fn permissions(caller: &Caller) -> Vec<&'static str> {
-    let admitted = rows().iter().filter(|row| caller.may(row.access, row.scope).is_ok()).filter_map(|row| row.scope);
-    let queries = [(Scope::QueryRead, false), (Scope::QueryWrite, true)];
-    let (may, may_not): (Vec<_>, Vec<_>) =
-        queries.into_iter().partition(|(_, writes)| caller.may_query(*writes).is_ok());
-    let mut scopes: BTreeSet<Scope> = admitted.collect();
-    scopes.extend(may.into_iter().map(|(scope, _)| scope));
-    for (scope, _) in may_not {
-        scopes.remove(&scope);
-    }
-    scopes.into_iter().map(Scope::as_str).collect()
 }

@@ -14,13 +14,13 @@ use crate::domain::accounts::sessions::{self, Holder, Method, Proof, Refreshed, 
 use crate::domain::accounts::{account, page};
 use crate::domain::authentication::browser::{Browser, Kept};
 use crate::domain::authentication::opening::{self, Opened, UserAgent};
+use crate::domain::authentication::permissions::permissions;
 use crate::domain::tenancy::users::store::Owner;
 use crate::domain::tenancy::{organizations, users};
 use crate::platform::events::Origin;
 use crate::platform::http::call::{Call, Visit};
 use crate::platform::http::json::{Created, Json, JsonOrForm, Query};
 use crate::platform::http::text::{self, Email, NAME_MAX};
-use crate::server::endpoints;
 use crate::{Error, Result};
 
 pub use routes::routes;
@@ -219,7 +219,7 @@ struct Me {
 }
 
 async fn me(call: Call) -> Result<Json<Me>> {
-    let permissions = endpoints::permissions(&call.caller);
+    let permissions = permissions((call.app.callbacks().routes)(), &call.caller);
     let (name, email_verified, mfa_enabled) = match &call.caller.user_id {
         Some(user_id) => {
             let mut conn = call.app.pool().acquire().await?;

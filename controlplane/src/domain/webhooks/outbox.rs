@@ -2,6 +2,7 @@
 //! transaction that recorded the event.
 
 use contract::{DeliveryId, EventId, OrgId, Timestamp};
+use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
 
@@ -25,7 +26,16 @@ pub struct Notice {
 }
 
 /// Queues what the event tells for every active webhook that names its type.
-pub async fn tell(app: &App, tx: &mut PgConnection, kind: EventType, entry: &Entry) -> Result<()> {
+pub fn tell<'a>(
+    app: &'a App,
+    tx: &'a mut PgConnection,
+    kind: EventType,
+    entry: &'a Entry,
+) -> BoxFuture<'a, Result<()>> {
+    Box::pin(queue_notices(app, tx, kind, entry))
+}
+
+async fn queue_notices(app: &App, tx: &mut PgConnection, kind: EventType, entry: &Entry) -> Result<()> {
     for notice in notices(kind, entry) {
         let names = notice.surface.subscriptions(notice.event_type);
         let sought = Sought { names: &names, url: notice.only.as_deref() };

@@ -2,6 +2,7 @@ use contract::Tier;
 use serde_json::{Value, json};
 
 use crate::domain::tenancy::organizations::{Change, Seed, Status, change, seed};
+use crate::server::callbacks::CALLBACKS;
 use crate::testing::{TestApp, bearer};
 use crate::worlds::World;
 
@@ -238,7 +239,7 @@ async fn another_installations_secrets_change_nothing() {
     let world = World::start().await;
     let mut config = crate::Config::new(world.app.database_url(), contract::Keyring::new([8; 32]));
     config.database_max_connections = 2;
-    let stranger = crate::App::new(config, world.app.parts(), world.app.app.pool().clone()).unwrap();
+    let stranger = crate::App::new(config, world.app.parts(), CALLBACKS, world.app.app.pool().clone()).unwrap();
     let refused = change(&stranger, "acme", Change::Suspend).await.unwrap_err();
     assert_eq!(refused.code(), contract::Code::Conflict);
     assert_eq!(world.count("select count(*) from organizations where status = 'suspended'").await, 0);

@@ -1,6 +1,7 @@
 use futures::FutureExt;
 
 use super::*;
+use crate::server::callbacks::CALLBACKS;
 use crate::testing::TestApp;
 
 /// One that hears of others what a test lets it hear.
@@ -67,7 +68,7 @@ async fn until(is_so: impl Fn() -> bool) {
 
 /// Another control plane over the same database; it ends with the token.
 fn replica(app: &TestApp) -> (Arc<Publisher>, CancellationToken) {
-    let other = App::new(app.app.config().clone(), app.parts(), app.app.pool().clone()).unwrap();
+    let other = App::new(app.app.config().clone(), app.parts(), CALLBACKS, app.app.pool().clone()).unwrap();
     (run(&other), other.shutdown().clone())
 }
 
