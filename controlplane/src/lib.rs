@@ -132,7 +132,7 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
         app.tasks().spawn(platform::jobs::worker::work(app.clone(), server::jobs::KINDS, lane));
     }
     app.tasks().spawn(domain::webhooks::work(app.clone()));
-    app.tasks().spawn(platform::events::stream::work(app.clone()));
+    app.tasks().spawn(domain::audit::stream::work(app.clone()));
     app.tasks().spawn(domain::shadow_mode::work(app.clone()));
     app.tasks().spawn(platform::mails::work(app.clone()));
     tracing::info!(http.listen = %http, metrics.listen = %metrics, "serving");

@@ -8,6 +8,7 @@ mod activity;
 pub mod exports;
 mod http;
 pub(crate) mod store;
+pub(crate) mod stream;
 mod view;
 
 use contract::{Access, Code, Scope};

@@ -16,6 +16,7 @@ mod magic_link;
 mod opening;
 mod password_reset;
 mod permissions;
+pub mod reader;
 pub mod sso;
 #[cfg(test)]
 mod tests;

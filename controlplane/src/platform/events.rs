@@ -15,10 +15,10 @@ mod difference;
 mod event_type;
 pub mod following;
 pub mod heads;
-pub mod stream;
+pub mod streams;
 #[cfg(test)]
 mod tests;
-mod trail;
+pub mod trail;
 
 use std::net::IpAddr;
 

@@ -12,7 +12,6 @@ use crate::domain::{
     abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, jit_access,
     policies, query, runtime, shadow_mode, webhooks,
 };
-use crate::platform::events;
 use crate::platform::http::route::Route;
 use crate::platform::http::routes::Routes;
 use crate::platform::http::signature::{Shapes, Signature};
@@ -32,7 +31,7 @@ pub fn routes() -> Routes {
         .and(policies::routes())
         .and(abac_policies::routes())
         .and(audit::routes())
-        .and(events::stream::routes())
+        .and(audit::stream::routes())
         .and(billing::routes())
         .and(environments::routes())
         .and(webhooks::routes())

@@ -1,104 +1,58 @@
-//! Following events as they happen, whatever they are events of: one of the places that an organization has, a
-//! credential that is looked at again before each reading, and frames of server-sent events.
+//! Following events as they happen, whatever they are events of: one of the places that an organization has, and
+//! frames of server-sent events.
 //!
-//! Whoever may not read any more is told no further event.
+//! Who follows is looked at again before each reading ([`crate::domain::authentication::reader`]).
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::future::{Future, ready};
-use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use contract::{Access, OrgId, Scope};
+use contract::OrgId;
 use futures::{StreamExt, stream};
 use serde::Serialize;
-use sqlx::Postgres;
-use sqlx::pool::PoolConnection;
 
-use crate::domain::authentication::{self, Known};
-use crate::platform::http::call::Call;
 use crate::platform::http::signature::{self, Answers, Signature, Takes};
 use crate::{App, Error, Result};
 
 /// A silent connection is kept open by a comment.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Streams of one organization at once, in this process.
-pub const STREAMS_MAX: usize = 20;
 const RESUME: &str = "last-event-id";
 
-/// Who follows: looked at again before each reading. Their place is given back when they go.
-pub struct Reader {
-    headers: HeaderMap,
-    peer: IpAddr,
-    access: Access,
-    scope: Scope,
-    place: Place,
-}
-
-impl Reader {
-    /// Whom the guard has let in by these; refused where the organization has no place left.
-    pub fn of(call: &Call, headers: HeaderMap, access: Access, scope: Scope) -> Result<Self> {
-        let place = Place::take(&call.app, call.org_id())?;
-        Ok(Self { headers, peer: call.peer, access, scope, place })
-    }
-
-    pub fn app(&self) -> &App {
-        &self.place.app
-    }
-
-    pub fn org_id(&self) -> &OrgId {
-        &self.place.org_id
-    }
-
-    /// Who reads, and what by, if they may still read.
-    pub async fn admitted(&self) -> Result<(Known, PoolConnection<Postgres>)> {
-        let known = authentication::known(self.app(), &self.headers, self.peer).await?;
-        known.caller.may(self.access, Some(self.scope)).map_err(Error::Lacks)?;
-        if known.caller.org_id != *self.org_id() {
-            return Err(Error::NotFound { kind: "organization" });
-        }
-        Ok((known, self.app().pool().acquire().await?))
-    }
-}
-
-/// The places that are taken, by organization.
-#[derive(Debug, Default)]
-pub struct Places(Mutex<HashMap<OrgId, usize>>);
-
-/// A place that is taken.
-struct Place {
+/// A place that is taken: one of those that an organization has.
+pub struct Place {
     app: App,
     org_id: OrgId,
 }
 
 impl Place {
-    fn take(app: &App, org_id: &OrgId) -> Result<Self> {
-        let mut taken = app.streams().places.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = taken.entry(org_id.clone()).or_default();
-        if *count >= STREAMS_MAX {
+    /// Refused where the organization has no place left.
+    pub fn take(app: &App, org_id: &OrgId) -> Result<Self> {
+        if !app.streams().take_place(org_id) {
             return Err(Error::RateLimited { retry_after_s: HEARTBEAT.as_secs() });
         }
-        *count = count.saturating_add(1);
         Ok(Self { app: app.clone(), org_id: org_id.clone() })
+    }
+
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    pub fn org_id(&self) -> &OrgId {
+        &self.org_id
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut taken = self.app.streams().places.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = taken.get_mut(&self.org_id) {
-            *count = count.saturating_sub(1);
-        }
-        taken.retain(|_, count| *count > 0);
+        self.app.streams().free_place(&self.org_id);
     }
 }
 

@@ -21,6 +21,7 @@ const PLACES: &[(&str, &str)] = &[
     ("domain::agents::branches::", "branches::"),
     ("domain::agents::reasoning::", "reasoning::"),
     ("domain::agents::triggers::", "triggers::"),
+    ("domain::audit::stream::", "events::stream::"),
     ("domain::authentication::federation::", "federation::"),
     ("domain::billing::credits::", "credits::"),
     ("domain::promotion::", "environments::promotion::"),

@@ -20,9 +20,10 @@ use serde::Deserialize;
 
 use super::{WorkflowEvent, store};
 use crate::domain::authentication::Known;
+use crate::domain::authentication::reader::Reader;
 use crate::domain::runtime::hidden::{self, Seeker};
 use crate::domain::runtime::{fields, tasks};
-use crate::platform::events::following::{self, Followed, Following, LastEventId, Reader, strange};
+use crate::platform::events::following::{self, Followed, Following, LastEventId, strange};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Query;
 use crate::{Error, Result};

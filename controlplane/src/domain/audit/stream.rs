@@ -2,7 +2,7 @@
 //!
 //! The `id` of an event is its sequence in the chain, which has no gaps: a client that comes back
 //! with `Last-Event-ID`, to whatever replica, misses nothing and sees nothing twice. Who follows, and for
-//! how long, is [`super::following`]'s.
+//! how long, is [`crate::platform::events::following`]'s.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -14,10 +14,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::EventType;
-use super::following::{self, Followed, Following, HEARTBEAT, LastEventId, Places, Reader, strange};
-use super::trail::{self, Recorded};
+use crate::domain::authentication::reader::Reader;
 use crate::platform::database::notifications::{hear, listen};
+use crate::platform::events::EventType;
+use crate::platform::events::following::{self, Followed, Following, HEARTBEAT, LastEventId, strange};
+use crate::platform::events::trail::{self, Recorded};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Query;
 use crate::platform::http::routes::Routes;
@@ -38,19 +39,6 @@ pub fn routes() -> Routes {
         .ours()
 }
 
-/// Wakes the streams of this process, and counts those of either kind.
-#[derive(Debug)]
-pub struct Streams {
-    grown: watch::Sender<u64>,
-    pub(super) places: Places,
-}
-
-impl Default for Streams {
-    fn default() -> Self {
-        Self { grown: watch::Sender::new(0), places: Places::default() }
-    }
-}
-
 /// Wakes the streams whenever some chain has grown, until shutdown.
 pub async fn work(app: App) {
     let mut listener = None;
@@ -58,7 +46,7 @@ pub async fn work(app: App) {
         if listener.is_none() {
             listener = listen(app.pool(), "iam_events").await;
             // What was told while nobody listened.
-            app.streams().grown.send_modify(|count| *count = count.wrapping_add(1));
+            app.streams().wake();
         }
         let heard = tokio::select! {
             () = app.shutdown().cancelled() => break,
@@ -66,7 +54,7 @@ pub async fn work(app: App) {
             () = tokio::time::sleep(PAUSE), if listener.is_none() => false,
         };
         if heard {
-            app.streams().grown.send_modify(|count| *count = count.wrapping_add(1));
+            app.streams().wake();
         } else {
             listener = None;
         }
@@ -90,7 +78,7 @@ async fn follow(
     let after = after.map(number).transpose()?;
     let reader = Reader::of(&call, headers, ACCESS, SCOPE)?;
     // Before the end of the chain is read: what is added from here on wakes us.
-    let grown = call.app.streams().grown.subscribe();
+    let grown = call.app.streams().grown();
     let mut conn = call.app.pool().acquire().await?;
     let end = trail::end(&mut conn, call.org_id()).await?;
     drop(conn);

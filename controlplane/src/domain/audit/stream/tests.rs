@@ -3,7 +3,7 @@ use axum::http::Request;
 use serde_json::json;
 
 use super::work;
-use crate::platform::events::following::STREAMS_MAX;
+use crate::platform::events::streams::STREAMS_MAX;
 use crate::testing::stream::Stream;
 use crate::worlds::World;
 
