@@ -8,21 +8,25 @@
 //! A key is bound to one environment, whoever it acts for, and a role that was lent holds in one: neither
 //! reaches the target. Else a key of an environment for trying things out could set aside the masks of the real one.
 
+mod change;
+
 use std::time::Duration;
 
 use contract::caller::Credential;
 use contract::governance::EnvironmentStatus;
 use contract::policy::Rules;
-use contract::{EnvId, PolicyId, Timestamp, ids};
+use contract::{EnvId, Timestamp, ids};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
+pub use change::{Action, Change, Promotion};
+
 use super::environments::http;
 use super::environments::store::{self, Row};
 use crate::domain::{abac_policies, policies};
-use crate::platform::events::{self, Event, EventType, Origin};
+use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
 use crate::{Error, Result};
@@ -51,41 +55,6 @@ pub struct Wish {
     include: Option<Vec<Part>>,
     #[serde(default)]
     dry_run: bool,
-}
-
-/// From where, to where, and whether for real.
-#[derive(Debug)]
-pub struct Promotion {
-    pub from: EnvId,
-    pub to: EnvId,
-    pub dry_run: bool,
-}
-
-impl Promotion {
-    /// Whoever promotes does it in the target.
-    pub fn origin(&self, cx: &Call) -> Origin {
-        Origin { env_id: Some(self.to.clone()), ..Origin::from(cx) }
-    }
-}
-
-/// One policy or setting that is, or would be, made or changed in the target.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "PromotedChange")]
-pub struct Change {
-    /// `masking_rules`, `rls_filters`, `abac_policies` or `settings`.
-    pub kind: &'static str,
-    pub name: String,
-    pub action: Action,
-    /// Of the target's policy; null where it would be made, and of a setting.
-    pub policy_id: Option<PolicyId>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "PromotedAction")]
-pub enum Action {
-    Create,
-    Update,
 }
 
 /// `{promotion_id, source_env, target_env, status, changes, promoted_by, promoted_at}`.

@@ -1,0 +1,43 @@
+//! A promotion from one environment to another, and what it changes there.
+
+use contract::{EnvId, PolicyId};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::platform::events::Origin;
+use crate::platform::http::call::Call;
+
+/// From where, to where, and whether for real.
+#[derive(Debug)]
+pub struct Promotion {
+    pub from: EnvId,
+    pub to: EnvId,
+    pub dry_run: bool,
+}
+
+impl Promotion {
+    /// Whoever promotes does it in the target.
+    pub fn origin(&self, cx: &Call) -> Origin {
+        Origin { env_id: Some(self.to.clone()), ..Origin::from(cx) }
+    }
+}
+
+/// One policy or setting that is, or would be, made or changed in the target.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "PromotedChange")]
+pub struct Change {
+    /// `masking_rules`, `rls_filters`, `abac_policies` or `settings`.
+    pub kind: &'static str,
+    pub name: String,
+    pub action: Action,
+    /// Of the target's policy; null where it would be made, and of a setting.
+    pub policy_id: Option<PolicyId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "PromotedAction")]
+pub enum Action {
+    Create,
+    Update,
+}
