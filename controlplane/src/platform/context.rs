@@ -1,4 +1,4 @@
-//! What a control plane is while it runs: everything a room may use.
+//! What a control plane is while it runs: everything a handler or a job may use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub struct Callbacks {
     pub routes: fn() -> &'static [Route],
 }
 
-/// Everything a room may use.
+/// Everything a handler or a job may use.
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
 
@@ -173,7 +173,7 @@ impl App {
         if self.resources().is_some() { Slugs::OfResources } else { Slugs::OfRows }
     }
 
-    /// The files of the dashboard, if this program has it.
+    /// The compiler of the data planes.
     pub fn sql(&self) -> &dyn SqlAnalyzer {
         self.shared_sql().as_ref()
     }
@@ -183,6 +183,7 @@ impl App {
         &self.0.parts.sql
     }
 
+    /// The files of the dashboard, if this program has it.
     pub fn dashboard(&self) -> Option<dashboard::Files> {
         self.0.parts.dashboard
     }
@@ -213,7 +214,7 @@ impl App {
     }
 
     /// The data planes that follow snapshots, here and at other replicas.
-    pub fn attached(&self) -> &Arc<Attached> {
+    pub(crate) fn attached(&self) -> &Arc<Attached> {
         &self.0.attached
     }
 
