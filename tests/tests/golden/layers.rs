@@ -21,7 +21,7 @@ pub const CRATES: &[Layers] = &[
     Layers {
         name: "controlplane",
         folder: "controlplane/src",
-        largest_circle: 116,
+        largest_circle: 6,
         layers: &[&["", "server"], &["domain"], &["platform"]],
     },
     Layers {
