@@ -23,9 +23,10 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use operator::cluster::queue::{Priority, Queue};
 use operator::objects::child::{Child, Kind};
 use operator::objects::observed::{Observed, SecretFacts};
+use operator::objects::place::Place;
 use operator::stores::read::SeenChild;
 use operator::stores::secret::SecretOf;
-use operator::stores::{Entry, Item, KnownEnvironment, Place, Stores, Trimmed, organization_of};
+use operator::stores::{Entry, Item, KnownEnvironment, Stores, Trimmed, organization_of};
 use serde_json::{Value, json};
 use settled::{settled, uid};
 

@@ -23,7 +23,8 @@ use crate::controllers::environment::fleet::Rollout;
 use crate::metrics::Metrics;
 use crate::objects::child::Kind;
 use crate::objects::observed::Release;
-use crate::stores::{Item, KnownEnvironment, Place, Stores};
+use crate::objects::place::Place;
+use crate::stores::{Item, KnownEnvironment, Stores};
 use crate::time::timestamp;
 
 pub struct Context {

@@ -4,6 +4,7 @@ pub mod child;
 pub mod dns;
 pub mod names;
 pub mod observed;
+pub mod place;
 pub mod pods;
 pub(crate) mod quantity;
 pub mod source;

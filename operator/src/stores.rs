@@ -11,7 +11,6 @@ mod guard;
 mod index;
 mod misfit;
 mod packed;
-mod place;
 pub mod read;
 pub mod secret;
 mod synced;
@@ -30,7 +29,6 @@ pub use guard::Guarded;
 pub use index::{Entry, Index};
 pub use misfit::{Misfit, Misfits};
 pub use packed::{ChildText, Dictionaries, Packed, PackedChild, Shape, Unreadable};
-pub use place::Place;
 pub use read::{KEY_TEXT, label};
 pub use secret::{KnownSecret, SecretOf};
 pub use synced::Synced;
@@ -40,6 +38,7 @@ pub use watch::{LISTS, Watches};
 use crate::cluster::queue::Priority;
 use crate::objects::child::Kind;
 use crate::objects::observed::PodFacts;
+use crate::objects::place::Place;
 
 /// What can be looked at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

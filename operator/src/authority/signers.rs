@@ -18,8 +18,9 @@ use super::{AUTHORITY_LIFE, AuthorityError, Keys, Pair, Signer, Step, Trust, iss
 use crate::Error;
 use crate::cluster::write;
 use crate::context::{Context, Written};
+use crate::objects::place::Place;
+use crate::stores::Item;
 use crate::stores::read::label;
-use crate::stores::{Item, Place};
 
 /// Authorities that are kept in memory; beyond, they are read again.
 const KEPT_MAX: usize = 4_096;

@@ -22,7 +22,8 @@ use crate::cluster::control_plane::proto::{DeliveredRequest, Key, PutRequest, Re
 use crate::cluster::write;
 use crate::context::{Context, Written};
 use crate::error::Class;
-use crate::stores::{Item, Place, environment_of};
+use crate::objects::place::Place;
+use crate::stores::{Item, environment_of};
 
 /// What the control plane's annotation of a change by REST is called.
 pub const REVISION: &str = "sluice.dev/key-revision";

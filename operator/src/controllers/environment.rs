@@ -36,7 +36,8 @@ use std::time::Duration;
 use crate::Error;
 use crate::context::Context;
 use crate::objects::observed::Observed;
-use crate::stores::{Item, Place};
+use crate::objects::place::Place;
+use crate::stores::Item;
 
 /// Returns how soon to look again; absent: it is gone.
 pub(crate) async fn reconcile(context: &Context, place: &Place) -> Result<Option<Duration>, Error> {

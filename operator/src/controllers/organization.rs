@@ -21,8 +21,9 @@ use crate::conditions::Conditions;
 use crate::context::{Context, Written};
 use crate::controllers::environment::plan::Finalizer;
 use crate::error::Class;
+use crate::objects::place::Place;
+use crate::stores::Item;
 use crate::stores::read::label;
-use crate::stores::{Item, Place};
 
 /// The round that finds what a watch may have lost.
 const ROUND: Duration = Duration::from_hours(1);

@@ -17,8 +17,9 @@ use crate::authority::{CERTIFICATE_LIFE, Keys, renewal, secret, signers};
 use crate::cluster::write;
 use crate::context::Context;
 use crate::objects::observed::CertificateFacts;
+use crate::objects::place::Place;
+use crate::stores::Item;
 use crate::stores::read::label;
-use crate::stores::{Item, Place};
 
 /// Names of the Secrets.
 pub const AUTHORITY: &str = "sluice-authority";

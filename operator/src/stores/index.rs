@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::Place;
+use crate::objects::place::Place;
 
 /// An object as it is put into a store and comes out of it.
 #[derive(Debug, Clone)]

@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 
-use super::{Guarded, Place};
+use super::Guarded;
+use crate::objects::place::Place;
 
 /// What is known of one.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,9 +12,10 @@ use kube::core::DynamicObject;
 
 use super::secret::{SeenSecret, secret};
 use super::trimmed::Trim;
-use super::{ChildText, Entry, Place};
+use super::{ChildText, Entry};
 use crate::objects::child::{Child, Kind};
 use crate::objects::observed::PodFacts;
+use crate::objects::place::Place;
 
 /// Labels and annotations that say whose an object is.
 pub mod label {

@@ -7,9 +7,10 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::read::{KEY_TEXT, label, labelled, version};
-use super::{Dictionaries, Entry, Packed, Place, Shape};
+use super::{Dictionaries, Entry, Packed, Shape};
 use crate::authority::{self, secret};
 use crate::objects::observed::{AuthorityFacts, SecretFacts};
+use crate::objects::place::Place;
 
 /// Whose a Secret is.
 #[derive(Debug, Clone, PartialEq, Eq)]

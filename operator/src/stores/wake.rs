@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crds::{ApiKey, ConditionStatus, ConditionType, Organization};
 use kube::ResourceExt;
 
-use super::{Entry, Item, KnownEnvironment, KnownSecret, Place, SecretOf, Stores, environment_of, priority};
+use super::{Entry, Item, KnownEnvironment, KnownSecret, SecretOf, Stores, environment_of, priority};
 use crate::cluster::queue::Priority;
 use crate::controllers::environment::conditions::find;
+use crate::objects::place::Place;
 
 /// What stood in a store, and what stands there now.
 pub struct Change<'a, K, V> {

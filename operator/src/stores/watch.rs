@@ -23,13 +23,14 @@ use super::follow::{Follow, Sight};
 use super::read::{self, Owned, SeenChild, label};
 use super::secret::SeenSecret;
 use super::{
-    Entry, Guarded, Index, Item, KnownEnvironment, PackedChild, Place, Stores, Synced, Trimmed, environment_of,
+    Entry, Guarded, Index, Item, KnownEnvironment, PackedChild, Stores, Synced, Trimmed, environment_of,
     organization_of, wake,
 };
 use crate::cluster::events::Events;
 use crate::cluster::queue::Queue;
 use crate::metrics::Metrics;
 use crate::objects::child::Kind;
+use crate::objects::place::Place;
 
 /// What every watch needs.
 #[derive(Clone)]

@@ -12,8 +12,9 @@ use crate::Error;
 use crate::authority::signers;
 use crate::cluster::control_plane::proto::Key;
 use crate::context::Context;
+use crate::objects::place::Place;
 use crate::stores::read::label;
-use crate::stores::{Item, KEY_TEXT, Place, SecretOf};
+use crate::stores::{Item, KEY_TEXT, SecretOf};
 
 fn place(key: &ApiKey) -> Option<Place> {
     let name = &key.spec.secret_ref.as_ref()?.name;

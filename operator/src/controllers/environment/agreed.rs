@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::validate::Desired;
 use crate::objects::child::{Child, Key};
 use crate::objects::observed::ClusterFacts;
-use crate::stores::Place;
+use crate::objects::place::Place;
 
 /// Half a SHA-256.
 type Digest = [u8; 16];

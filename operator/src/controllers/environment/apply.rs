@@ -18,7 +18,8 @@ use crate::context::{Context, Written};
 use crate::controllers::release;
 use crate::objects::child::{Key, Kind};
 use crate::objects::observed::Observed;
-use crate::stores::{Item, Place};
+use crate::objects::place::Place;
+use crate::stores::Item;
 
 /// Where a plan came to a halt.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use self::owner::name;
 use crate::objects::child::Key;
-use crate::stores::Place;
+use crate::objects::place::Place;
 
 /// Repairs in a row that are made at once.
 const AT_ONCE: u32 = 5;

@@ -9,7 +9,8 @@ use crate::context::Context;
 use crate::controllers::release;
 use crate::objects::child::{Child, Kind};
 use crate::objects::observed::{Authorities, ClusterFacts, Given, Observed, Sibling};
-use crate::stores::{KnownEnvironment, PackedChild, Place, SecretOf, organization_of};
+use crate::objects::place::Place;
+use crate::stores::{KnownEnvironment, PackedChild, SecretOf, organization_of};
 
 /// Nothing: the environment is gone.
 pub fn gather(context: &Context, place: &Place) -> Option<Observed> {

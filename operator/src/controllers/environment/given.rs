@@ -10,7 +10,7 @@ use crds::{Environment, TlsMode};
 use crate::authority::{secret, signers};
 use crate::context::Context;
 use crate::objects::observed::{Given, Observed};
-use crate::stores::Place;
+use crate::objects::place::Place;
 
 /// As it is now.
 pub async fn read(context: &Context, environment: &Environment, place: &Place) -> Given {

@@ -10,7 +10,8 @@ use crate::cluster::write;
 use crate::context::{Context, Written};
 use crate::error::Class;
 use crate::objects::observed::Observed;
-use crate::stores::{Item, Place};
+use crate::objects::place::Place;
+use crate::stores::Item;
 
 /// Gives back the error that the apply ended with, once it is written down.
 pub async fn publish(

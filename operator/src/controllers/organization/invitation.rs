@@ -22,8 +22,9 @@ use crate::cluster::control_plane::proto::invitation::Status;
 use crate::cluster::control_plane::proto::{Invitation, InvitationDeliveredRequest, InviteRequest};
 use crate::cluster::write;
 use crate::context::Context;
+use crate::objects::place::Place;
+use crate::stores::Item;
 use crate::stores::read::label;
-use crate::stores::{Item, Place};
 
 /// Annotation: the end of the token in the Secret.
 const EXPIRES_AT: &str = "sluice.dev/expires-at";
