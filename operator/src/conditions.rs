@@ -18,6 +18,11 @@ pub fn rfc3339(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// The condition of this type, if there is one.
+pub fn find(conditions: &[Condition], type_: ConditionType) -> Option<&Condition> {
+    conditions.iter().find(|it| it.type_ == type_)
+}
+
 /// The longest message that the schema permits.
 const MESSAGE_MAX: usize = 1024;
 

@@ -12,7 +12,7 @@ pub mod apply;
 pub mod build;
 mod certificates;
 mod changes;
-pub(crate) mod conditions;
+mod conditions;
 pub mod contest;
 mod events;
 mod findings;

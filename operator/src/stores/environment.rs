@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{Dictionaries, Packed, Shape, Unreadable};
-use crate::controllers::environment::conditions::find;
+use crate::conditions::find;
 use crate::controllers::environment::plan::Hold;
 use crate::objects::source::Source;
 

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 
 use super::{Entry, Item, KnownEnvironment, KnownSecret, SecretOf, Stores, environment_of, priority};
 use crate::cluster::queue::Priority;
-use crate::controllers::environment::conditions::find;
+use crate::conditions::find;
 use crate::objects::place::Place;
 
 /// What stood in a store, and what stands there now.

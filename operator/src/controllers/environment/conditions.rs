@@ -5,7 +5,6 @@
 //! been seen. So `Ready` is `True` only when the running pods are those of this generation.
 
 use crds::{Condition, ConditionStatus, ConditionType, Reason, TlsMode};
-use jiff::Timestamp;
 
 use super::findings::Findings;
 use super::plan::Hold;
@@ -13,6 +12,7 @@ use super::validate::{Desired, Invalid, Off};
 use super::volume::{self, Growth};
 use super::workload::{State, Trouble};
 use super::{certificates, workload};
+use crate::conditions::rfc3339;
 use crate::objects::names;
 use crate::objects::observed::{CertificateFacts, Given, Observed};
 
@@ -86,7 +86,7 @@ pub fn stamped(draft: &Draft, observed: &Observed) -> Condition {
         type_: draft.type_,
         status: draft.status,
         observed_generation: environment.metadata.generation.unwrap_or(0),
-        last_transition_time: before.map_or_else(|| text(observed.now), |it| it.last_transition_time.clone()),
+        last_transition_time: before.map_or_else(|| rfc3339(observed.now), |it| it.last_transition_time.clone()),
         reason: draft.reason,
         message: draft.message.chars().take(LONGEST).collect(),
     }
@@ -96,15 +96,6 @@ pub fn stamped(draft: &Draft, observed: &Observed) -> Condition {
 pub fn replaced(conditions: &[Condition], draft: &Draft, observed: &Observed) -> Vec<Condition> {
     let others = conditions.iter().filter(|it| it.type_ != draft.type_).cloned();
     [stamped(draft, observed)].into_iter().chain(others).collect()
-}
-
-/// As Kubernetes writes a moment.
-pub fn text(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-pub fn find(conditions: &[Condition], type_: ConditionType) -> Option<&Condition> {
-    conditions.iter().find(|it| it.type_ == type_)
 }
 
 fn spec_valid(it: &Findings<'_>) -> Draft {

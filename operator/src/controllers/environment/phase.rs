@@ -6,7 +6,7 @@
 
 use crds::{Condition, ConditionStatus, ConditionType, EnvironmentPhase};
 
-use super::conditions::find;
+use crate::conditions::find;
 
 /// From the conditions, and from whether it was ever in use.
 pub fn phase(deleting: bool, activated: bool, conditions: &[Condition]) -> EnvironmentPhase {

@@ -3,12 +3,12 @@
 use contract::wire::port;
 use crds::{Condition, ConditionStatus, ConditionType, Connection, EnvironmentStatus, GivenSecrets, Quantity};
 
-use super::conditions::{find, text};
 use super::findings::Findings;
 use super::phase::phase;
 use super::plan::Hold;
 use super::volume::{self, Growth};
 use super::workload::{self, State};
+use crate::conditions::{find, rfc3339};
 use crate::objects::names::selector_text;
 use crate::objects::observed::Observed;
 use crate::objects::source::Told;
@@ -17,7 +17,7 @@ pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus 
     let before = it.environment().status.clone().unwrap_or_default();
     let answers =
         find(conditions, ConditionType::WorkloadAvailable).is_some_and(|it| it.status == ConditionStatus::True);
-    let activated_at = before.activated_at.or_else(|| answers.then(|| text(it.observed.now)));
+    let activated_at = before.activated_at.or_else(|| answers.then(|| rfc3339(it.observed.now)));
     let settled = matches!(it.workload, State::Settled | State::Off);
     let runs = workload::deployment(it.observed).filter(|_| settled);
     let (image, secrets, pods) = match runs.and_then(Told::of).map(|told| told.source) {
