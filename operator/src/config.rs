@@ -11,11 +11,11 @@ use telemetry::Destination;
 
 use crate::cluster::lease::Timing;
 use crate::cluster::limits::{AT_ONCE, Budget, Rate};
-use crate::controllers::environment::fleet::Rollout;
 use crate::model::Model;
 use crate::objects::dns::Dns;
 use crate::objects::observed::Release;
 use crate::objects::pods::{Account, Pods};
+use crate::objects::rollout::Rollout;
 use crate::objects::source::Source;
 
 #[derive(Debug, Clone, Parser)]

@@ -19,11 +19,11 @@ use crate::cluster::events::Events;
 use crate::cluster::queue::Queue;
 use crate::controllers::environment::agreed::Agreements;
 use crate::controllers::environment::contest::Contested;
-use crate::controllers::environment::fleet::Rollout;
 use crate::metrics::Metrics;
 use crate::objects::child::Kind;
 use crate::objects::observed::Release;
 use crate::objects::place::Place;
+use crate::objects::rollout::Rollout;
 use crate::stores::{Item, KnownEnvironment, Stores};
 use crate::time::timestamp;
 

@@ -7,4 +7,5 @@ pub mod observed;
 pub mod place;
 pub mod pods;
 pub(crate) mod quantity;
+pub mod rollout;
 pub mod source;

@@ -8,23 +8,9 @@
 use std::collections::BTreeSet;
 
 use crate::objects::observed::Release;
+use crate::objects::rollout::Rollout;
 use crate::objects::source::Told;
 use crate::stores::KnownEnvironment;
-
-/// How fast a fleet moves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rollout {
-    /// Environments that are being moved at the same time.
-    pub max_in_flight: usize,
-    /// Rising percentages; a wave opens when the one before is done. 100 follows by itself.
-    pub waves: Vec<u8>,
-}
-
-impl Default for Rollout {
-    fn default() -> Self {
-        Self { max_in_flight: 10, waves: vec![1, 10, 100] }
-    }
-}
 
 /// An environment on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]

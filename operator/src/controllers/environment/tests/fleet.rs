@@ -6,9 +6,10 @@ use crds::{CollectorSecret, Environment, SecretKey};
 use serde_json::{Value, json};
 
 use super::fixtures::release;
-use crate::controllers::environment::fleet::{Member, Movement, Rollout, may_move};
+use crate::controllers::environment::fleet::{Member, Movement, may_move};
 use crate::objects::observed::Release;
 use crate::objects::pods::Pods;
+use crate::objects::rollout::Rollout;
 use crate::objects::source::Told;
 use crate::stores::{Dictionaries, KnownEnvironment};
 
