@@ -1,6 +1,7 @@
 //! The objects of an environment as data: their names, children, quantities, and what was observed.
 
 pub mod child;
+pub mod contest;
 pub mod dns;
 pub mod names;
 pub mod observed;

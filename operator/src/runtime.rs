@@ -28,10 +28,10 @@ use crate::cluster::queue::{Priority, Queue};
 use crate::config::Config;
 use crate::context::{Context, Expected, Failures};
 use crate::controllers::environment::agreed::Agreements;
-use crate::controllers::environment::contest::Contested;
 use crate::controllers::{api_key, environment, organization, release};
 use crate::error::{Class, WAITING};
 use crate::metrics::Metrics;
+use crate::objects::contest::Contested;
 use crate::probes::{self, Heartbeat};
 use crate::stores::{Item, LISTS, Stores, Synced, Watches};
 

@@ -13,8 +13,8 @@ pub mod build;
 mod certificates;
 mod changes;
 mod conditions;
-pub mod contest;
 mod events;
+mod field_manager;
 mod findings;
 pub mod fleet;
 pub mod gather;
@@ -35,6 +35,7 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::context::Context;
+use crate::objects::contest::Contests;
 use crate::objects::observed::Observed;
 use crate::objects::place::Place;
 use crate::stores::Item;
@@ -45,12 +46,12 @@ pub(crate) async fn reconcile(context: &Context, place: &Place) -> Result<Option
     context.seen_own_writes(&item)?;
     let Some(mut observed) = gather::gather(context, place) else {
         context.agreed.set(place, None);
-        context.contested.set(place, contest::Contests::default());
+        context.contested.set(place, Contests::default());
         return Ok(None);
     };
     observed.given_certificate = given::read(context, &observed.environment, place).await;
     let mut plan = planned(context, &observed);
-    if let Some(named) = contest::name(context, &observed, &plan.contests).await {
+    if let Some(named) = field_manager::name(context, &observed, &plan.contests).await {
         observed.contests = Arc::new(named);
         plan = planned(context, &observed);
     }

@@ -7,12 +7,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::agreed::Agreed;
-use super::contest::{Contests, Turn};
 use super::plan::{Delete, Write};
 use super::validate::{Desired, Off, Tls};
 use super::volume::{self, Growth};
 use super::{additions, agreement, build, certificates, workload};
 use crate::objects::child::{APPLIED_HASH, Child, Key, Kind};
+use crate::objects::contest::{Contests, Turn};
 use crate::objects::names::label;
 use crate::objects::observed::Observed;
 

@@ -15,11 +15,11 @@ use serde_json::Value;
 use super::agreed::Agreed;
 use super::changes::{self, Changes};
 use super::conditions::{self, Draft};
-use super::contest::Contests;
 use super::findings::Findings;
 use super::validate::validate;
 use super::{certificates, events, given, status, teardown};
 use crate::objects::child::{Child, Key, Kind};
+use crate::objects::contest::Contests;
 use crate::objects::names::{FINALIZER, annotation};
 use crate::objects::observed::Observed;
 

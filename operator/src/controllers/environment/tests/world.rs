@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 
 use super::fixtures;
 use crate::controllers::environment::agreed::Agreed;
-use crate::controllers::environment::contest::Contests;
 use crate::controllers::environment::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write, plan};
 use crate::objects::child::{Child, Key, Kind};
+use crate::objects::contest::Contests;
 use crate::objects::names::FINALIZER;
 use crate::objects::observed::{Authorities, CertificateFacts, Observed, PodFacts, SecretFacts};
 

@@ -5,17 +5,14 @@
 //! workload that is rolled by each of them. Counted are writes to one child while the same is wanted of it. It is kept
 //! in memory alone: an operator that begins anew repairs a few times at once, and then knows.
 
-mod owner;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-pub use self::owner::name;
-use crate::objects::child::Key;
-use crate::objects::place::Place;
+use super::child::Key;
+use super::place::Place;
 
 /// Repairs in a row that are made at once.
 const AT_ONCE: u32 = 5;
@@ -124,12 +121,12 @@ impl Contests {
     }
 
     /// Those among them of which nobody knows whose doing it is, and a look can tell: it stands there now.
-    fn unnamed(&self) -> impl Iterator<Item = (&Key, &Contest)> {
+    pub(crate) fn unnamed(&self) -> impl Iterator<Item = (&Key, &Contest)> {
         self.contested().filter(|(_, contest)| contest.by.is_none() && contest.differs)
     }
 
-    /// It is this one's doing.
-    fn told(&mut self, key: &Key, field: &str, by: String) {
+    /// Notes the manager of a contested field.
+    pub(crate) fn named(&mut self, key: &Key, field: &str, by: String) {
         if let Some(contest) = self.children.get_mut(key) {
             (contest.field, contest.by) = (field.to_owned(), Some(by));
         }
@@ -258,7 +255,7 @@ mod tests {
         let (_, mut contests) = undone_for(6, |_| "same".to_owned());
         assert!(contests.message().unwrap().contains("spec.x of Deployment/acme-prod, by somebody"));
         assert_eq!(contests.unnamed().count(), 1);
-        contests.told(&key(), "spec.x", "meddler".to_owned());
+        contests.named(&key(), "spec.x", "meddler".to_owned());
         assert!(contests.message().unwrap().contains("spec.x of Deployment/acme-prod, by meddler"));
         assert_eq!(contests.unnamed().count(), 0);
         let now = start() + SignedDuration::from_secs(30);

@@ -1,4 +1,4 @@
-//! Whose doing a contested field is: who has it, as the API server keeps the book of it.
+//! The field manager that sets a contested field, from the managed fields that the API server keeps.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::api::ListParams;
@@ -6,10 +6,10 @@ use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
 use serde_json::Value;
 
-use super::Contests;
 use crate::cluster::write::MANAGER;
 use crate::context::Context;
 use crate::objects::child::Key;
+use crate::objects::contest::Contests;
 use crate::objects::observed::Observed;
 
 /// A webhook writes in the name of whoever is on the way in.
@@ -23,7 +23,7 @@ pub async fn name(context: &Context, observed: &Observed, planned: &Contests) ->
     for (key, contest) in planned.unnamed() {
         match of(context, &observed.environment.namespace().unwrap_or_default(), key, &contest.field).await {
             Ok(by) => {
-                known.told(key, &contest.field, by);
+                known.named(key, &contest.field, by);
                 named = true;
             }
             Err(error) => tracing::warn!(%error, child = %key, "nobody knows whose doing it is"),
