@@ -1,5 +1,6 @@
 //! The objects of an environment as data: their names, children, quantities, and what was observed.
 
+pub mod agreed;
 pub mod child;
 pub mod contest;
 pub mod dns;

@@ -6,7 +6,6 @@
 //! [`apply`] and [`publish`] write.
 
 mod additions;
-pub mod agreed;
 pub mod agreement;
 pub mod apply;
 pub mod build;
@@ -35,6 +34,7 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::context::Context;
+use crate::objects::agreed::Agreed;
 use crate::objects::contest::Contests;
 use crate::objects::observed::Observed;
 use crate::objects::place::Place;
@@ -75,7 +75,7 @@ fn planned(context: &Context, observed: &Observed) -> plan::Plan {
     plan::plan(observed)
 }
 
-fn same(a: Option<&Arc<agreed::Agreed>>, b: Option<&Arc<agreed::Agreed>>) -> bool {
+fn same(a: Option<&Arc<Agreed>>, b: Option<&Arc<Agreed>>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => Arc::ptr_eq(a, b),
         (None, None) => true,

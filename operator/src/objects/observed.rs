@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use telemetry::Destination;
 
+use super::agreed::Agreed;
 use super::child::{Child, Key};
 use super::contest::Contests;
 use super::dns::Dns;
 use super::pods::Account;
 use super::source::Source;
-use crate::controllers::environment::agreed::Agreed;
 use crate::model::Model;
 
 /// One environment and its surroundings. Gathered from caches; asking the API server for any of it

@@ -12,12 +12,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use serde_json::Value;
 
-use super::agreed::Agreed;
 use super::changes::{self, Changes};
 use super::conditions::{self, Draft};
 use super::findings::Findings;
 use super::validate::validate;
 use super::{certificates, events, given, status, teardown};
+use crate::objects::agreed::Agreed;
 use crate::objects::child::{Child, Key, Kind};
 use crate::objects::contest::Contests;
 use crate::objects::names::{FINALIZER, annotation};

@@ -16,8 +16,8 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::fixtures;
-use crate::controllers::environment::agreed::Agreed;
 use crate::controllers::environment::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write, plan};
+use crate::objects::agreed::Agreed;
 use crate::objects::child::{Child, Key, Kind};
 use crate::objects::contest::Contests;
 use crate::objects::names::FINALIZER;

@@ -12,10 +12,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use sha2::{Digest as _, Sha256};
 
-use super::validate::Desired;
-use crate::objects::child::{Child, Key};
-use crate::objects::observed::ClusterFacts;
-use crate::objects::place::Place;
+use super::child::{Child, Key};
+use super::place::Place;
 
 /// Half a SHA-256.
 type Digest = [u8; 16];
@@ -35,22 +33,21 @@ pub struct Agreed {
 }
 
 impl Agreed {
-    /// The size of a volume depends on the cluster.
-    pub(crate) fn new(desired: &Desired, cluster: ClusterFacts) -> Self {
-        // nothing in it is secret: all of it is in what `Debug` writes
-        Self { wanted: digest(format_args!("{desired:?} {cluster:?}")), versions: Vec::new() }
+    /// Of no child yet; `wanted` is all that children are made of, as text.
+    pub(crate) fn new(wanted: Arguments<'_>) -> Self {
+        Self { wanted: digest(wanted), versions: Vec::new() }
     }
 
     /// The same is wanted.
-    pub(super) fn is_as(&self, other: &Self) -> bool {
+    pub(crate) fn is_as(&self, other: &Self) -> bool {
         self.wanted.is_some() && self.wanted == other.wanted
     }
 
-    pub(super) fn holds(&self, key: &Key, live: &Child) -> bool {
+    pub(crate) fn holds(&self, key: &Key, live: &Child) -> bool {
         pair(key, live).is_some_and(|pair| self.versions.contains(&pair))
     }
 
-    pub(super) fn note(&mut self, key: &Key, live: &Child) {
+    pub(crate) fn note(&mut self, key: &Key, live: &Child) {
         if let Some(pair) = pair(key, live) {
             self.versions.retain(|(known, _)| *known != pair.0);
             self.versions.push(pair);
