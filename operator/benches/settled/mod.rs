@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crds::{Environment, GivenSecrets, ImageSource, Organization};
 use jiff::{SignedDuration, Timestamp};
-use operator::controllers::environment::plan::{Authority, CertificateOrder, Finalizer, Write, plan};
+use operator::controllers::environment::plan::plan;
 use operator::objects::child::Child;
 use operator::objects::dns::Dns;
 use operator::objects::observed::{
     Authorities, AuthorityFacts, CertificateFacts, ClusterFacts, Given, Observed, Release, SecretFacts,
 };
+use operator::objects::plan::{Authority, CertificateOrder, Finalizer, Write};
 use operator::objects::pods::{Account, Pods};
 use operator::objects::source::Source;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! The Environment controller: gather → validate → plan → apply → publish.
 //!
-//! The middle is pure: [`crate::objects::observed::Observed`] goes in, a [`plan::Plan`] comes out. It reads no clock,
+//! The middle is pure: [`crate::objects::observed::Observed`] goes in, a [`Plan`] comes out. It reads no clock,
 //! asks no server, and the same input gives the same plan; so a dry run, a test over ten thousand
 //! histories and the running operator execute the same code. Around it, [`gather`] reads the stores,
 //! [`apply`] and [`publish`] write.
@@ -38,6 +38,7 @@ use crate::objects::agreed::Agreed;
 use crate::objects::contest::Contests;
 use crate::objects::observed::Observed;
 use crate::objects::place::Place;
+use crate::objects::plan::{Finalizer, Plan};
 use crate::stores::Item;
 
 /// Returns how soon to look again; absent: it is gone.
@@ -63,14 +64,14 @@ pub(crate) async fn reconcile(context: &Context, place: &Place) -> Result<Option
         context.contested.set(place, plan.contests.clone());
     }
     publish::publish(context, &observed, &plan, applied).await?;
-    if plan.finalizer == plan::Finalizer::Remove {
+    if plan.finalizer == Finalizer::Remove {
         apply::finalizer(context, &observed, &item, false).await?;
         return Ok(None);
     }
     Ok(Some(plan.requeue))
 }
 
-fn planned(context: &Context, observed: &Observed) -> plan::Plan {
+fn planned(context: &Context, observed: &Observed) -> Plan {
     let _step = context.step("Environment", "plan");
     plan::plan(observed)
 }

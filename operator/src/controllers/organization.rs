@@ -19,9 +19,9 @@ use crate::authority::signers;
 use crate::cluster::write;
 use crate::conditions::Conditions;
 use crate::context::{Context, Written};
-use crate::controllers::environment::plan::Finalizer;
 use crate::error::Class;
 use crate::objects::place::Place;
+use crate::objects::plan::Finalizer;
 use crate::stores::Item;
 use crate::stores::read::label;
 

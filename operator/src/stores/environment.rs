@@ -8,7 +8,7 @@ use kube::ResourceExt;
 
 use super::{Dictionaries, Packed, Shape, Unreadable};
 use crate::conditions::find;
-use crate::controllers::environment::plan::Hold;
+use crate::objects::hold::Hold;
 use crate::objects::source::Source;
 
 #[derive(Debug)]

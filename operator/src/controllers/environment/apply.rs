@@ -9,7 +9,6 @@ use kube::ResourceExt;
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
-use super::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write};
 use super::{build, certificates};
 use crate::Error;
 use crate::authority::{Pair, secret, signers};
@@ -19,6 +18,7 @@ use crate::controllers::release;
 use crate::objects::child::{Key, Kind};
 use crate::objects::observed::Observed;
 use crate::objects::place::Place;
+use crate::objects::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write};
 use crate::stores::Item;
 
 /// Where a plan came to a halt.

@@ -24,10 +24,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use config_map::{SETTINGS, Setting, TakesEffect};
 pub use volume_snapshot::volume_snapshot;
 
-use super::plan::Write;
 use super::validate::{Desired, Storage, Tls};
 use crate::objects::child::Child;
 use crate::objects::names::{label, selector};
+use crate::objects::plan::Write;
 
 /// Every child there should be, in the order in which they are applied: the workload last, so that
 /// it does not start before what it mounts.

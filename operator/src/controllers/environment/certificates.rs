@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::plan::{Authority, CertificateOrder};
 use crate::objects::observed::{Authorities, AuthorityFacts, CertificateFacts, Observed, SecretFacts};
+use crate::objects::plan::{Authority, CertificateOrder};
 
 /// The order to carry out now, if any.
 pub fn due(order: CertificateOrder, observed: &Observed) -> Option<CertificateOrder> {

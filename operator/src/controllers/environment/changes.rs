@@ -6,7 +6,6 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use super::plan::{Delete, Write};
 use super::validate::{Desired, Off, Tls};
 use super::volume::{self, Growth};
 use super::{additions, agreement, build, certificates, workload};
@@ -15,6 +14,7 @@ use crate::objects::child::{APPLIED_HASH, Child, Key, Kind};
 use crate::objects::contest::{Contests, Turn};
 use crate::objects::names::label;
 use crate::objects::observed::Observed;
+use crate::objects::plan::{Delete, Write};
 
 /// Everything between what is and what should be.
 #[derive(Debug, Clone)]

@@ -7,12 +7,12 @@
 use crds::{Condition, ConditionStatus, ConditionType, Reason, TlsMode};
 
 use super::findings::Findings;
-use super::plan::Hold;
 use super::validate::{Desired, Invalid, Off};
 use super::volume::{self, Growth};
 use super::workload::{State, Trouble};
 use super::{certificates, workload};
 use crate::conditions::rfc3339;
+use crate::objects::hold::Hold;
 use crate::objects::names;
 use crate::objects::observed::{CertificateFacts, Given, Observed};
 

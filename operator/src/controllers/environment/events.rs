@@ -2,8 +2,8 @@
 
 use crds::{Condition, ConditionStatus, ConditionType, EnvironmentStatus, Reason};
 
-use super::plan::Event;
 use crate::conditions::find;
+use crate::objects::plan::Event;
 
 /// Between the status that stands and the one that will.
 pub fn between(before: Option<&EnvironmentStatus>, after: &EnvironmentStatus) -> Vec<Event> {

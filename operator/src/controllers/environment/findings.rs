@@ -3,10 +3,10 @@
 use crds::{ConditionStatus, ConditionType, Environment, Reason};
 
 use super::changes::Changes;
-use super::plan::Hold;
 use super::validate::{self, Desired, Invalid, Off};
 use super::workload::{self, State};
 use crate::conditions::find;
+use crate::objects::hold::Hold;
 use crate::objects::names::label;
 use crate::objects::observed::Observed;
 

@@ -4,13 +4,14 @@ use crds::{Condition, ConditionStatus, ConditionType, EnvironmentStatus, Reason}
 use kube::Resource;
 
 use super::apply::Halt;
-use super::plan::{Plan, interrupted};
+use super::plan::interrupted;
 use crate::Error;
 use crate::cluster::write;
 use crate::context::{Context, Written};
 use crate::error::Class;
 use crate::objects::observed::Observed;
 use crate::objects::place::Place;
+use crate::objects::plan::Plan;
 use crate::stores::Item;
 
 /// Gives back the error that the apply ended with, once it is written down.

@@ -5,10 +5,10 @@ use crds::{Condition, ConditionStatus, ConditionType, Connection, EnvironmentSta
 
 use super::findings::Findings;
 use super::phase::phase;
-use super::plan::Hold;
 use super::volume::{self, Growth};
 use super::workload::{self, State};
 use crate::conditions::{find, rfc3339};
+use crate::objects::hold::Hold;
 use crate::objects::names::selector_text;
 use crate::objects::observed::Observed;
 use crate::objects::source::Told;

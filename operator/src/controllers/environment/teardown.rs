@@ -16,11 +16,13 @@ use kube::core::DynamicObject;
 use super::changes::Changes;
 use super::conditions::{self, Draft};
 use super::findings::Findings;
-use super::plan::{Finalizer, Hold, Plan, Write, finish, has_finalizer};
+use super::plan::{finish, has_finalizer};
 use super::{build, status, workload};
 use crate::objects::child::{Child, Key, Kind};
+use crate::objects::hold::Hold;
 use crate::objects::names::{annotation, label};
 use crate::objects::observed::Observed;
+use crate::objects::plan::{Finalizer, Plan, Write};
 
 const DELETED: &str = "the environment is being deleted";
 

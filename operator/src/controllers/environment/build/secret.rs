@@ -5,8 +5,8 @@ use std::time::Duration;
 use contract::wire;
 
 use super::owned;
-use crate::controllers::environment::plan::{Authority, CertificateOrder};
 use crate::controllers::environment::validate::Desired;
+use crate::objects::plan::{Authority, CertificateOrder};
 
 /// Renewed at two thirds of it.
 const LIFETIME: Duration = Duration::from_hours(90 * 24);

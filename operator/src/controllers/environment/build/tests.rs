@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::{SETTINGS, TakesEffect, children};
 use crate::config::Config;
-use crate::controllers::environment::plan::{CertificateOrder, Write};
 use crate::controllers::environment::tests::{environment, observed};
 use crate::controllers::environment::validate::{Desired, validate};
+use crate::objects::plan::{CertificateOrder, Write};
 
 fn specifications() -> [(&'static str, Value); 3] {
     let everything = json!({

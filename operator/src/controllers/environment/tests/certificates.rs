@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::fixtures::environment;
 use super::world::World;
-use crate::controllers::environment::plan::{CertificateOrder, Write};
 use crate::objects::observed::{AuthorityFacts, CertificateFacts, Given};
+use crate::objects::plan::{CertificateOrder, Write};
 
 fn running() -> World {
     let mut world = World::with(environment(&json!({})));

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::fixtures::environment;
 use super::world::World;
-use crate::controllers::environment::plan::Finalizer;
 use crate::objects::child::Kind;
+use crate::objects::plan::Finalizer;
 
 fn running(policy: DeletionPolicy) -> World {
     let mut world = World::with(environment(&json!({})));

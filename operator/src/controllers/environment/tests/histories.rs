@@ -8,8 +8,9 @@ use serde_json::json;
 
 use super::fixtures::environment;
 use super::world::World;
-use crate::controllers::environment::plan::{Hold, Plan};
 use crate::objects::child::Kind;
+use crate::objects::hold::Hold;
+use crate::objects::plan::Plan;
 
 #[derive(Debug, Clone)]
 enum Act {

@@ -10,11 +10,12 @@ use serde_json::json;
 
 use super::fixtures::environment;
 use super::world::World;
-use crate::controllers::environment::plan::{Plan, interrupted, plan};
+use crate::controllers::environment::plan::{interrupted, plan};
 use crate::controllers::environment::volume;
 use crate::objects::child::Kind;
 use crate::objects::contest::Contests;
 use crate::objects::observed::Release;
+use crate::objects::plan::Plan;
 use crate::objects::pods::Pods;
 use crate::objects::source::Source;
 

@@ -6,8 +6,9 @@ use crds::{ConditionStatus, ConditionType, OrganizationPhase, Reason};
 use serde_json::{Value, json};
 
 use super::fixtures::{environment, observed};
-use crate::controllers::environment::plan::{Finalizer, plan};
+use crate::controllers::environment::plan::plan;
 use crate::objects::observed::{Observed, Sibling};
+use crate::objects::plan::Finalizer;
 
 type Situation = (&'static str, Value, fn(&mut Observed), Reason, &'static str);
 

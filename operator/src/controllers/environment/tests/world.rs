@@ -16,12 +16,13 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::fixtures;
-use crate::controllers::environment::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write, plan};
+use crate::controllers::environment::plan::plan;
 use crate::objects::agreed::Agreed;
 use crate::objects::child::{Child, Key, Kind};
 use crate::objects::contest::Contests;
 use crate::objects::names::FINALIZER;
 use crate::objects::observed::{Authorities, CertificateFacts, Observed, PodFacts, SecretFacts};
+use crate::objects::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write};
 
 #[derive(Debug, Clone, PartialEq)]
 struct Pod {
