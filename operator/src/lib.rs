@@ -14,7 +14,6 @@ pub mod config;
 mod context;
 pub mod controllers;
 mod error;
-mod json;
 pub mod metrics;
 pub mod model;
 pub mod objects;

@@ -1,10 +1,12 @@
 //! The objects of an environment as data: their names, children, quantities, and what was observed.
 
 pub mod agreed;
+pub(crate) mod agreement;
 pub mod child;
 pub mod contest;
 pub mod dns;
 pub mod hold;
+mod json;
 pub mod names;
 pub mod observed;
 pub mod place;

@@ -6,7 +6,6 @@
 //! [`apply`] and [`publish`] write.
 
 mod additions;
-pub mod agreement;
 pub mod apply;
 pub mod build;
 mod certificates;

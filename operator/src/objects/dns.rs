@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::json;
 use super::pods::Texts;
-use crate::json;
 
 /// The way to it, which data planes have whatever else they may reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

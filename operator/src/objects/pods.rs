@@ -11,9 +11,9 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Capabilities, EnvVar, PodSecurityContext, SeccompProfile, SecurityContext};
 use serde::{Deserialize, Serialize};
 
+use super::json;
 use super::names::{annotation, label};
 use crate::controllers::environment::build::SETTINGS;
-use crate::json;
 
 /// Labels or annotations.
 pub type Texts = BTreeMap<String, String>;
@@ -148,7 +148,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::json::LONGEST;
+    use crate::objects::json::LONGEST;
 
     #[test]
     fn what_is_as_it_is_anyway_is_nothing() {

@@ -66,7 +66,7 @@ pub const CRATES: &[Layers] = &[
             &["stores", "authority"],
             &["cluster", "rbac"],
             &["objects"],
-            &["model", "conditions", "json", "time", "metrics", "error"],
+            &["model", "conditions", "time", "metrics", "error"],
         ],
     },
 ];

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::validate::{Desired, Off, Tls};
 use super::volume::{self, Growth};
-use super::{additions, agreement, build, certificates, workload};
+use super::{additions, build, certificates, workload};
 use crate::objects::agreed::Agreed;
+use crate::objects::agreement;
 use crate::objects::child::{APPLIED_HASH, Child, Key, Kind};
 use crate::objects::contest::{Contests, Turn};
 use crate::objects::names::label;

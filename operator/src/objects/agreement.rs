@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use crate::objects::quantity::Quantity;
+use super::quantity::Quantity;
 
 /// Fields whose texts are quantities, or maps of them.
 const AMOUNTS: [&str; 5] = ["requests", "limits", "capacity", "storage", "sizeLimit"];

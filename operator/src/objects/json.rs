@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::controllers::environment::agreement;
+use super::agreement;
 
 /// Longest text that is taken.
 pub const LONGEST: usize = 8 * 1024;
