@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use super::json;
 use super::names::{annotation, label};
-use crate::controllers::environment::build::SETTINGS;
 
 /// Labels or annotations.
 pub type Texts = BTreeMap<String, String>;
@@ -130,10 +129,11 @@ fn values(labels: &Texts) -> Result<(), String> {
 
 /// A variable of the container is stronger than a setting, so none may have a setting's name.
 fn variables(env: &[EnvVar]) -> Result<(), String> {
-    let secret = [setting::OTLP_HEADERS, setting::MODEL_KEY];
+    // what not every data plane reads, and so is not of `ALL`
+    let others = [setting::OTLP_HEADERS, setting::OBJECT_STORE];
     for (place, variable) in env.iter().enumerate() {
         let name = variable.name.as_str();
-        if secret.contains(&name) || SETTINGS.iter().any(|setting| setting.name == name) {
+        if others.contains(&name) || setting::ALL.contains(&name) {
             return Err(format!("{name} is set by the operator itself"));
         }
         if name.is_empty() || env.iter().take(place).any(|other| other.name == name) {
@@ -148,6 +148,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::controllers::environment::build::SETTINGS;
     use crate::objects::json::LONGEST;
 
     #[test]
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn every_setting_of_the_contract_is_the_operators_own() {
-        for name in setting::ALL {
+        for name in setting::ALL.into_iter().chain(SETTINGS.iter().map(|it| it.name)) {
             assert!(variables(&[EnvVar { name: name.to_owned(), ..EnvVar::default() }]).is_err(), "{name}");
         }
     }

@@ -58,7 +58,7 @@ pub const CRATES: &[Layers] = &[
     Layers {
         name: "operator",
         folder: "operator/src",
-        largest_circle: 7,
+        largest_circle: 4,
         layers: &[
             &["", "runtime", "probes", "check"],
             &["controllers"],
