@@ -38,16 +38,6 @@ pub struct Pair {
     pub key: Redacted<String>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum AuthorityError {
-    #[error("no certificate could be made: {0}")]
-    Make(#[from] rcgen::Error),
-    #[error("not a certificate: {0}")]
-    Parse(String),
-    #[error("the Secret {0} lacks {1}")]
-    Incomplete(String, &'static str),
-}
-
 /// Two thirds of the way from `from` to `to`.
 pub fn renewal(from: jiff::Timestamp, to: jiff::Timestamp) -> jiff::Timestamp {
     let life = to.duration_since(from);

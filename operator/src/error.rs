@@ -7,9 +7,6 @@ use std::time::Duration;
 
 use crds::Reason;
 
-use crate::authority::AuthorityError;
-use crate::cluster::limits::Refused;
-
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the API server: {0}")]
@@ -32,6 +29,28 @@ pub enum Error {
     Panicked(String),
     #[error("{0}")]
     Waiting(&'static str),
+}
+
+/// Why a certificate could not be made or read.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorityError {
+    #[error("no certificate could be made: {0}")]
+    Make(#[from] rcgen::Error),
+    #[error("not a certificate: {0}")]
+    Parse(String),
+    #[error("the Secret {0} lacks {1}")]
+    Incomplete(String, &'static str),
+}
+
+/// A request that the limits refuse, without asking the API server.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    #[error("this operator does not lead: nothing may be changed")]
+    NotLeading,
+    #[error("the API server did not answer in time")]
+    Timeout,
+    #[error("the client is being closed")]
+    Closed,
 }
 
 /// What follows from an error.

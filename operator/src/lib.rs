@@ -23,4 +23,4 @@ pub mod runtime;
 pub mod stores;
 mod time;
 
-pub use error::{Class, Error};
+pub use error::{AuthorityError, Class, Error, Refused};

@@ -8,7 +8,8 @@ use rcgen::{
     SerialNumber,
 };
 
-use super::{AuthorityError, Pair};
+use super::Pair;
+use crate::error::AuthorityError;
 
 /// Clocks differ: what is signed is valid from this long ago.
 const BACKDATED: Duration = Duration::from_mins(5);

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::{AuthorityError, OVERLAP, Pair, facts, renewal};
+use super::{OVERLAP, Pair, facts, renewal};
+use crate::error::AuthorityError;
 
 /// All that a Secret of an authority holds.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use k8s_openapi::ByteString;
 use sha2::{Digest, Sha256};
 use x509_parser::prelude::{FromDer, GeneralName, ParsedExtension, X509Certificate};
 
-use super::{AuthorityError, Keys, Pair, Trust};
+use super::{Keys, Pair, Trust};
+use crate::error::AuthorityError;
 use crate::objects::observed::{AuthorityFacts, CertificateFacts};
 
 /// Keys of a Secret's data.

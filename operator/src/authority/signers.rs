@@ -14,10 +14,11 @@ use rcgen::KeyPair;
 use serde_json::{Value, json};
 
 use super::secret::{self, Data};
-use super::{AUTHORITY_LIFE, AuthorityError, Keys, Pair, Signer, Step, Trust, issue, make};
+use super::{AUTHORITY_LIFE, Keys, Pair, Signer, Step, Trust, issue, make};
 use crate::Error;
 use crate::cluster::write;
 use crate::context::{Context, Written};
+use crate::error::AuthorityError;
 use crate::objects::place::Place;
 use crate::stores::Item;
 use crate::stores::read::label;

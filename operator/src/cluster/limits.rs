@@ -23,6 +23,7 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
+use crate::error::Refused;
 use crate::metrics::Metrics;
 
 /// Enough for the rate at 80 ms an answer. More only wait in the server: it gives Services their
@@ -50,17 +51,6 @@ impl Default for Budget {
             change: Duration::from_secs(5),
         }
     }
-}
-
-/// Refused here, without asking the API server.
-#[derive(Debug, thiserror::Error)]
-pub enum Refused {
-    #[error("this operator does not lead: nothing may be changed")]
-    NotLeading,
-    #[error("the API server did not answer in time")]
-    Timeout,
-    #[error("the client is being closed")]
-    Closed,
 }
 
 /// What a fence knows: until when this process may change anything.

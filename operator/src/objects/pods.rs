@@ -129,7 +129,7 @@ fn values(labels: &Texts) -> Result<(), String> {
 
 /// A variable of the container is stronger than a setting, so none may have a setting's name.
 fn variables(env: &[EnvVar]) -> Result<(), String> {
-    // what not every data plane reads, and so is not of `ALL`
+    // the contract leaves them out of its list
     let others = [setting::OTLP_HEADERS, setting::OBJECT_STORE];
     for (place, variable) in env.iter().enumerate() {
         let name = variable.name.as_str();
