@@ -12,8 +12,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::cluster::limits::Asked;
-
 /// From a millisecond to a minute.
 const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
 
@@ -118,11 +116,12 @@ impl Metrics {
         Ok(out)
     }
 
-    pub fn asked(&self, asked: &Asked, code: Option<http::StatusCode>) {
+    /// A request to the API server, and the status of its answer, if there was one.
+    pub fn requested(&self, verb: &str, group: &str, resource: &str, code: Option<http::StatusCode>) {
         let label = Request {
-            verb: asked.verb.to_owned(),
-            group: asked.group.clone(),
-            resource: asked.resource.clone(),
+            verb: verb.to_owned(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
             code: code.map_or_else(|| "none".to_owned(), |code| code.as_str().to_owned()),
         };
         self.requests.get_or_create(&label).inc();
@@ -174,8 +173,7 @@ mod tests {
     #[test]
     fn what_was_measured_is_in_the_text() {
         let metrics = Metrics::new();
-        let asked = Asked::of(&http::Method::PATCH, &http::Uri::from_static("/api/v1/namespaces/a/secrets/b"));
-        metrics.asked(&asked, Some(http::StatusCode::CREATED));
+        metrics.requested("patch", "", "secrets", Some(http::StatusCode::CREATED));
         metrics.took("Environment", "apply", Duration::from_millis(20));
         metrics.environments(&[("active", 3)], Duration::from_secs(2));
         let text = metrics.text().unwrap();
@@ -193,7 +191,7 @@ mod tests {
     #[test]
     fn every_row_of_the_table_is_measured_and_nothing_else() {
         let metrics = Metrics::new();
-        metrics.asked(&Asked::of(&http::Method::GET, &http::Uri::from_static("/api/v1/pods")), None);
+        metrics.requested("list", "", "pods", None);
         metrics.reconciled("Environment", "settled");
         metrics.took("Environment", "plan", Duration::from_millis(1));
         metrics.queue("Environment", 1, Duration::from_secs(1));

@@ -205,7 +205,7 @@ async fn announce(context: Arc<Context>, synced: Arc<Synced>, mut fence: Fence, 
             }
             // a standby may say nothing: what it found is said now
             for misfit in context.stores.misfits.all() {
-                context.events.misfit(misfit);
+                context.events.misfit(misfit.about, &misfit.error);
             }
             for item in context.stores.everything() {
                 context.queue.wake(item, Priority::Normal);

@@ -10,7 +10,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
-use crate::stores::Misfit;
 
 const WAITING_MAX: usize = 256;
 /// A recorder keeps whole what it has written, to count what is repeated, and for a thousand environments
@@ -53,8 +52,7 @@ impl Events {
     }
 
     /// An object that cannot be read is left alone, and whoever wrote it should know.
-    pub fn misfit(&self, misfit: Misfit) {
-        let Misfit { about, error } = misfit;
+    pub fn misfit(&self, about: ObjectReference, error: &str) {
         tracing::error!(kind = ?about.kind, name = ?about.name, %error, "an object does not fit its type: left alone");
         self.say(about, true, "Unreadable", "Read", &format!("left alone, for it does not fit its type: {error}"));
     }

@@ -140,7 +140,7 @@ where
             let asked = Asked::of(request.method(), request.uri());
             let answer = send(&shared, inner, &asked, request).await;
             let code = answer.as_ref().ok().map(Response::status);
-            shared.metrics.asked(&asked, code);
+            shared.metrics.requested(asked.verb, &asked.group, &asked.resource, code);
             answer
         })
     }

@@ -157,7 +157,7 @@ impl Watches {
             let object = match sight {
                 Sight::There(object) => {
                     if let Some(misfit) = stores.misfits.saw(&object) {
-                        events.misfit(misfit);
+                        events.misfit(misfit.about, &misfit.error);
                     }
                     object
                 }
