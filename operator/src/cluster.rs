@@ -1,7 +1,6 @@
 //! How the operator speaks to the cluster: election, limits, writes, events, and the queue of what waits.
 
 pub(crate) mod backoff;
-pub(crate) mod control_plane;
 pub(crate) mod events;
 pub mod lease;
 pub mod limits;

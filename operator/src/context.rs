@@ -14,17 +14,16 @@ use tokio::time::Instant;
 use crate::Error;
 use crate::authority::Signers;
 use crate::cluster::backoff;
-use crate::cluster::control_plane::ControlPlane;
 use crate::cluster::events::Events;
 use crate::cluster::queue::Queue;
+use crate::control_plane::ControlPlane;
 use crate::metrics::Metrics;
 use crate::objects::agreed::Agreements;
-use crate::objects::child::Kind;
 use crate::objects::contest::Contested;
 use crate::objects::observed::Release;
 use crate::objects::place::Place;
 use crate::objects::rollout::Rollout;
-use crate::stores::{Item, KnownEnvironment, Stores};
+use crate::stores::{Expected, Item, KnownEnvironment, SecretClient, Stores};
 use crate::time::timestamp;
 
 pub struct Context {
@@ -37,9 +36,10 @@ pub struct Context {
     pub events: Events,
     pub clock: SharedClock,
     pub entropy: Entropy,
-    pub signers: Signers,
+    pub secrets: SecretClient,
+    pub signers: Arc<Signers>,
     pub control_plane: ControlPlane,
-    pub expected: Expected,
+    pub expected: Arc<Expected>,
     pub failures: Failures,
     /// Of environments, what the last plan found as it should be.
     pub agreed: Agreements,
@@ -117,69 +117,6 @@ impl Drop for Step<'_> {
     }
 }
 
-/// What was written and must be seen before the next decision: a store that is older than our own
-/// last write would have it written twice.
-#[derive(Debug, Default)]
-pub struct Expected(Mutex<HashMap<Item, Vec<Awaited>>>);
-
-/// An object by the store that it is in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
-    /// The item itself.
-    Itself,
-    Child(Kind, Place),
-    Secret(Place),
-}
-
-#[derive(Debug, Clone)]
-struct Awaited {
-    written: Written,
-    version: u64,
-    until: Instant,
-}
-
-/// A watch that is slower than this is believed to have nothing to say.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-impl Expected {
-    /// This version was answered to a write of ours.
-    pub fn note(&self, item: &Item, written: Written, resource_version: Option<&str>) {
-        let Some(version) = resource_version.and_then(number) else { return };
-        let mut all = locked(&self.0);
-        let awaited = all.entry(item.clone()).or_default();
-        awaited.retain(|other| other.written != written);
-        awaited.push(Awaited { written, version, until: Instant::now() + PATIENCE });
-    }
-
-    /// Not all of it has been seen yet.
-    pub fn awaits(&self, item: &Item, stores: &Stores, now: Instant) -> bool {
-        let mut all = locked(&self.0);
-        let Some(awaited) = all.get_mut(item) else { return false };
-        awaited.retain(|it| now < it.until && seen(item, &it.written, stores).is_none_or(|seen| seen < it.version));
-        let waits = !awaited.is_empty();
-        if !waits {
-            all.remove(item);
-        }
-        waits
-    }
-}
-
-fn number(resource_version: &str) -> Option<u64> {
-    resource_version.parse().ok()
-}
-
-fn seen(item: &Item, written: &Written, stores: &Stores) -> Option<u64> {
-    let version = match (written, item) {
-        (Written::Child(kind, place), _) => stores.children.resource_version(&(*kind, place.clone())),
-        (Written::Secret(place), _) => stores.secrets.resource_version(place),
-        (Written::Itself, Item::Organization(place)) => stores.organizations.resource_version(place),
-        (Written::Itself, Item::Environment(place)) => stores.environments.resource_version(place),
-        (Written::Itself, Item::ApiKey(place)) => stores.api_keys.resource_version(place),
-        (Written::Itself, Item::Release) => None,
-    };
-    version.as_deref().and_then(number)
-}
-
 /// How often each object has failed in a row.
 #[derive(Debug, Default)]
 pub struct Failures(Mutex<HashMap<Item, u32>>);
@@ -201,34 +138,7 @@ impl Failures {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::Secret;
-
     use super::*;
-
-    fn stored(stores: &Stores, version: &str) {
-        let mut object = Secret::default();
-        object.metadata.name = Some("a".to_owned());
-        object.metadata.namespace = Some("n".to_owned());
-        object.metadata.resource_version = Some(version.to_owned());
-        let entry = crate::stores::secret::secret(object);
-        stores.secrets.put(entry.and_then(|seen| seen.known(&stores.dictionaries).ok()).unwrap());
-    }
-
-    #[test]
-    fn nothing_is_decided_on_a_store_that_is_older_than_our_own_write() {
-        let (expected, stores) = (Expected::default(), Stores::default());
-        let now = Instant::now();
-        let (item, place) = (Item::Release, Place::new("n", "a"));
-        stored(&stores, "6");
-        expected.note(&item, Written::Secret(place.clone()), Some("7"));
-        assert!(expected.awaits(&item, &stores, now));
-        assert!(!expected.awaits(&Item::Environment(place.clone()), &stores, now), "another object");
-        stored(&stores, "10");
-        assert!(!expected.awaits(&item, &stores, now), "numbers, not texts");
-        expected.note(&item, Written::Secret(place), Some("11"));
-        let later = Instant::now() + PATIENCE;
-        assert!(!expected.awaits(&item, &stores, later), "it was deleted before anybody saw it");
-    }
 
     #[test]
     fn waits_grow_with_each_failure_until_one_success() {

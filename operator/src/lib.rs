@@ -12,6 +12,7 @@ pub mod cluster;
 mod conditions;
 pub mod config;
 mod context;
+mod control_plane;
 pub mod controllers;
 mod error;
 pub mod metrics;

@@ -20,20 +20,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Error;
-use crate::cluster::control_plane::ControlPlane;
+use crate::authority::Signers;
 use crate::cluster::events::Events;
 use crate::cluster::lease::Election;
 use crate::cluster::limits::{Fence, Limits};
 use crate::cluster::queue::{Priority, Queue};
 use crate::config::Config;
-use crate::context::{Context, Expected, Failures};
+use crate::context::{Context, Failures};
+use crate::control_plane::ControlPlane;
 use crate::controllers::{api_key, environment, organization, release};
 use crate::error::{Class, WAITING};
 use crate::metrics::Metrics;
 use crate::objects::agreed::Agreements;
 use crate::objects::contest::Contested;
 use crate::probes::{self, Heartbeat};
-use crate::stores::{Item, LISTS, Stores, Synced, Watches};
+use crate::stores::{Expected, Item, LISTS, SecretClient, Stores, Synced, Watches};
 
 /// A stop does not wait longer than this for what is being written.
 const STOP: Duration = Duration::from_secs(20);
@@ -149,19 +150,25 @@ fn context(
     fence: Fence,
 ) -> Context {
     let release = Arc::new(config.release());
+    let (stores, expected) = (Arc::new(Stores::default()), Arc::new(Expected::default()));
+    let secrets = SecretClient::new(client.clone(), Arc::clone(&expected));
+    let signers = Signers::new(secrets.clone(), Arc::clone(&stores), Arc::clone(&clock), entropy.clone());
+    let signers = Arc::new(signers);
+    let authority = release::authority(&release);
     Context {
-        control_plane: ControlPlane::new(release.control_plane.clone(), fence),
+        control_plane: ControlPlane::new(release.control_plane.clone(), fence, authority, Arc::clone(&signers)),
         client,
         release,
         rollout: config.rollout(),
-        stores: Arc::new(Stores::default()),
+        stores,
         queue: Arc::new(Queue::new()),
         metrics,
         events,
         clock,
         entropy,
-        signers: crate::authority::Signers::default(),
-        expected: Expected::default(),
+        secrets,
+        signers,
+        expected,
         failures: Failures::default(),
         agreed: Agreements::default(),
         contested: Contested::default(),

@@ -6,6 +6,7 @@
 //! nothing.
 
 mod environment;
+mod expected;
 mod follow;
 mod guard;
 mod index;
@@ -13,6 +14,7 @@ mod misfit;
 mod packed;
 pub mod read;
 pub mod secret;
+mod secret_client;
 mod synced;
 mod trimmed;
 mod wake;
@@ -25,12 +27,14 @@ use crds::{ApiKey, Environment, Organization};
 use kube::ResourceExt;
 
 pub use environment::KnownEnvironment;
+pub use expected::{Expected, WrittenObject};
 pub use guard::Guarded;
 pub use index::{Entry, Index};
 pub use misfit::{Misfit, Misfits};
 pub use packed::{ChildText, Dictionaries, Packed, PackedChild, Shape, Unreadable};
 pub use read::{KEY_TEXT, label};
 pub use secret::{KnownSecret, SecretOf};
+pub use secret_client::SecretClient;
 pub use synced::Synced;
 pub use trimmed::Trimmed;
 pub use watch::{LISTS, Watches};

@@ -18,12 +18,12 @@ use serde_json::json;
 
 use self::plan::{Ask, Observed, Outcome, SecretState};
 use crate::Error;
-use crate::cluster::control_plane::proto::{DeliveredRequest, Key, PutRequest, RevokeRequest};
 use crate::cluster::write;
-use crate::context::{Context, Written};
+use crate::context::Context;
+use crate::control_plane::proto::{DeliveredRequest, Key, PutRequest, RevokeRequest};
 use crate::error::Class;
 use crate::objects::place::Place;
-use crate::stores::{Item, environment_of};
+use crate::stores::{Item, WrittenObject, environment_of};
 
 /// What the control plane's annotation of a change by REST is called.
 pub const REVISION: &str = "sluice.dev/key-revision";
@@ -63,7 +63,7 @@ async fn adopt(context: &Context, item: &Item, observed: &Observed) -> Result<()
         "ownerReferences": plan::owners(observed),
     });
     let written = write::metadata(&context.client, key, fields).await?;
-    context.expected.note(item, Written::Itself, written.resource_version());
+    context.expected.note(item, WrittenObject::Itself, written.resource_version());
     Ok(())
 }
 
@@ -79,7 +79,7 @@ async fn revoke(context: &Context, observed: &Observed) -> Result<Option<Duratio
     };
     {
         let _step = context.step("ApiKey", "revoke");
-        match context.control_plane.revoke(context, request).await {
+        match context.control_plane.revoke(request).await {
             // never made: nothing to revoke
             Err(Error::ControlPlane(status)) if status.code() == tonic::Code::NotFound => {}
             other => drop(other?),
@@ -112,7 +112,7 @@ async fn carry(context: &Context, item: &Item, observed: &Observed, text_wanted:
     }
     let answer = {
         let _step = context.step("ApiKey", "put");
-        context.control_plane.put(context, request(observed, text_wanted)).await?
+        context.control_plane.put(request(observed, text_wanted)).await?
     };
     let Some(text) = &answer.text else {
         let lost = text_wanted && !answer.key_id.is_empty();
@@ -135,7 +135,7 @@ async fn finish(context: &Context, observed: &Observed, answer: Key) -> Result<O
         rotation_id: plan::rotation(&observed.key),
     };
     let _step = context.step("ApiKey", "delivered");
-    Ok(Outcome::Answered(context.control_plane.delivered(context, request).await?))
+    Ok(Outcome::Answered(context.control_plane.delivered(request).await?))
 }
 
 fn request(observed: &Observed, text_wanted: bool) -> PutRequest {
@@ -164,7 +164,7 @@ async fn publish(context: &Context, item: &Item, observed: &Observed, outcome: O
     if !silent && key.status.as_ref() != Some(&status) {
         announce(context, key, &status);
         let written = write::status(&context.client, key, &status).await?;
-        context.expected.note(item, Written::Itself, written.resource_version());
+        context.expected.note(item, WrittenObject::Itself, written.resource_version());
     }
     match outcome {
         Outcome::Failed(error) if error.class() != Class::Invalid => Err(error),

@@ -15,15 +15,14 @@ use serde_json::json;
 
 use self::invitation::Outcome;
 use crate::Error;
-use crate::authority::signers;
 use crate::cluster::write;
 use crate::conditions::Conditions;
-use crate::context::{Context, Written};
+use crate::context::Context;
 use crate::error::Class;
 use crate::objects::place::Place;
 use crate::objects::plan::Finalizer;
-use crate::stores::Item;
 use crate::stores::read::label;
+use crate::stores::{Item, WrittenObject};
 
 /// The round that finds what a watch may have lost.
 const ROUND: Duration = Duration::from_hours(1);
@@ -153,7 +152,7 @@ pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Durati
     let Some(organization) = context.stores.organizations.get(place) else { return Ok(None) };
     let authority = match organization.meta().deletion_timestamp {
         Some(_) => Ok(None),
-        None => signers::ensure(context, &item, &authority(&organization), &organization.spec.slug).await.map(Some),
+        None => context.signers.ensure(&item, &authority(&organization), &organization.spec.slug).await.map(Some),
     };
     if let Err(error) = &authority
         && !matches!(error.class(), Class::Invalid | Class::Transient)
@@ -222,7 +221,7 @@ async fn carry_out(context: &Context, item: &Item, observed: &Observed, plan: Pl
     if plan.finalizer == Finalizer::Add {
         let fields = json!({ "finalizers": write::finalizers(organization, true) });
         let written = write::metadata(&context.client, organization, fields).await?;
-        context.expected.note(item, Written::Itself, written.resource_version());
+        context.expected.note(item, WrittenObject::Itself, written.resource_version());
     }
     if organization.status.as_ref() != Some(&plan.status) {
         publish(context, item, organization, &plan.status).await?;
@@ -240,7 +239,7 @@ async fn publish(
     status: &OrganizationStatus,
 ) -> Result<(), Error> {
     let written = write::status(&context.client, organization, status).await?;
-    context.expected.note(item, Written::Itself, written.resource_version());
+    context.expected.note(item, WrittenObject::Itself, written.resource_version());
     Ok(())
 }
 

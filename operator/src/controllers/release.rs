@@ -16,7 +16,7 @@ use crate::Error;
 use crate::authority::{CERTIFICATE_LIFE, Keys, renewal, secret, signers};
 use crate::cluster::write;
 use crate::context::Context;
-use crate::objects::observed::CertificateFacts;
+use crate::objects::observed::{AuthorityFacts, CertificateFacts, Release};
 use crate::objects::place::Place;
 use crate::stores::Item;
 use crate::stores::read::label;
@@ -28,8 +28,8 @@ pub const CONTROL_PLANE_SECRET: &str = "sluice-controlplane-secret";
 const SECRET_KEY: &str = "secret-key";
 
 /// The Secret of the internal authority.
-pub fn authority(context: &Context) -> Place {
-    Place::new(&context.release.namespace, AUTHORITY)
+pub fn authority(release: &Release) -> Place {
+    Place::new(&release.namespace, AUTHORITY)
 }
 
 fn metadata(context: &Context, name: &str) -> ObjectMeta {
@@ -46,10 +46,10 @@ fn metadata(context: &Context, name: &str) -> ObjectMeta {
 pub async fn reconcile(context: &Context) -> Result<Duration, Error> {
     context.seen_own_writes(&Item::Release)?;
     secret_key(context).await?;
-    let rotation = signers::ensure(context, &Item::Release, &metadata(context, AUTHORITY), "sluice internal").await?;
+    let rotation = context.signers.ensure(&Item::Release, &metadata(context, AUTHORITY), "sluice internal").await?;
     // one made just now signs as soon as it is seen
     context.seen_own_writes(&Item::Release)?;
-    let keys = signers::load(context, &authority(context)).await?;
+    let keys = context.signers.load(&authority(&context.release)).await?;
     let renewed = identity(context, &keys).await?;
     let next = rotation.min(renewed).duration_since(context.now());
     Ok(Duration::try_from(next).unwrap_or_default().clamp(Duration::from_mins(1), Duration::from_hours(1)))
@@ -64,11 +64,7 @@ enum Due {
     Certificate,
 }
 
-fn due(
-    present: Option<&CertificateFacts>,
-    authority: &crate::objects::observed::AuthorityFacts,
-    now: Timestamp,
-) -> Due {
+fn due(present: Option<&CertificateFacts>, authority: &AuthorityFacts, now: Timestamp) -> Due {
     match present {
         Some(facts) if facts.issuer == authority.id && facts.dns_names == [CONTROL_PLANE_NAME] => {
             let at = renewal(facts.not_before, facts.not_after);
@@ -90,14 +86,14 @@ async fn identity(context: &Context, keys: &Keys) -> Result<Timestamp, Error> {
     let now = context.now();
     let pair = match due(present.as_ref(), &secret::authority_of(keys)?, now) {
         Due::Nothing(at) => return Ok(at),
-        Due::Certificate => signers::sign(context, keys, &[CONTROL_PLANE_NAME.to_owned()], CERTIFICATE_LIFE)?,
+        Due::Certificate => context.signers.sign(keys, &[CONTROL_PLANE_NAME.to_owned()], CERTIFICATE_LIFE)?,
         Due::Bundle => {
-            let secret = signers::read(&context.client, &place).await?;
+            let secret = context.secrets.read(&place).await?;
             secret::leaf(&secret.and_then(|secret| secret.data).unwrap_or_default())?
         }
     };
     let data = secret::leaf_data(&pair, &keys.bundle());
-    signers::store(context, &Item::Release, &metadata(context, CONTROL_PLANE_TLS), signers::TLS, &data).await?;
+    context.secrets.store(&Item::Release, &metadata(context, CONTROL_PLANE_TLS), signers::TLS, &data).await?;
     let written = secret::facts(&pair.certificate)?;
     Ok(renewal(written.not_before, written.not_after))
 }
@@ -105,7 +101,7 @@ async fn identity(context: &Context, keys: &Keys) -> Result<Timestamp, Error> {
 /// Made once, and never written again: everything that the control plane has encrypted hangs on it.
 async fn secret_key(context: &Context) -> Result<(), Error> {
     let place = Place::new(&context.release.namespace, CONTROL_PLANE_SECRET);
-    if context.stores.secrets.get(&place).is_some() || signers::read(&context.client, &place).await?.is_some() {
+    if context.stores.secrets.get(&place).is_some() || context.secrets.read(&place).await?.is_some() {
         return Ok(());
     }
     let text = hex::encode(context.entropy.bytes::<32>());

@@ -58,12 +58,12 @@ pub const CRATES: &[Layers] = &[
     Layers {
         name: "operator",
         folder: "operator/src",
-        largest_circle: 4,
+        largest_circle: 2,
         layers: &[
             &["", "runtime", "probes", "check"],
             &["controllers"],
             &["config", "context"],
-            &["stores", "authority"],
+            &["stores", "authority", "control_plane"],
             &["cluster", "rbac"],
             &["objects"],
             &["model", "conditions", "time", "metrics", "error"],

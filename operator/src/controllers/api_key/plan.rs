@@ -10,9 +10,9 @@ use kube::{Resource, ResourceExt};
 
 use super::REVISION;
 use crate::Error;
-use crate::cluster::control_plane::proto::{Key, key};
 use crate::cluster::write;
 use crate::conditions::Conditions;
+use crate::control_plane::proto::{Key, key};
 use crate::error::{Class, WAITING};
 
 /// The round that finds what a watch may have lost.

@@ -9,9 +9,8 @@ use kube::{Resource, ResourceExt};
 
 use super::plan::{self, SecretState};
 use crate::Error;
-use crate::authority::signers;
-use crate::cluster::control_plane::proto::Key;
 use crate::context::Context;
+use crate::control_plane::proto::Key;
 use crate::objects::place::Place;
 use crate::stores::read::label;
 use crate::stores::{Item, KEY_TEXT, SecretOf};
@@ -40,7 +39,7 @@ pub fn state(context: &Context, key: &ApiKey) -> SecretState {
 /// A Secret that is not ours stands there: what somebody keeps in it is not overwritten.
 pub async fn is_taken(context: &Context, key: &ApiKey) -> Result<bool, Error> {
     let Some(place) = place(key) else { return Ok(false) };
-    let found = signers::read(&context.client, &place).await?;
+    let found = context.secrets.read(&place).await?;
     Ok(found.is_some_and(|secret| secret.labels().get(label::API_KEY).map(String::as_str) != key.uid().as_deref()))
 }
 
@@ -73,5 +72,5 @@ pub async fn store(context: &Context, item: &Item, key: &ApiKey, answer: &Key, t
         ..ObjectMeta::default()
     };
     let data = BTreeMap::from([(KEY_TEXT.to_owned(), ByteString(text.as_bytes().to_vec()))]);
-    signers::store(context, item, &metadata, "Opaque", &data).await.map(|_| ())
+    context.secrets.store(item, &metadata, "Opaque", &data).await.map(|_| ())
 }

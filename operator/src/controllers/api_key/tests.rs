@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::plan::{Ask, Observed, Outcome, SecretState, ask, delivery_is_due, status};
 use crate::Error;
-use crate::cluster::control_plane::proto::{Key, key};
 use crate::cluster::write::FINALIZER;
+use crate::control_plane::proto::{Key, key};
 
 fn environment() -> Environment {
     serde_json::from_value(json!({

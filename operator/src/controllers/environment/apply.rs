@@ -13,13 +13,13 @@ use super::{build, certificates};
 use crate::Error;
 use crate::authority::{Pair, secret, signers};
 use crate::cluster::write;
-use crate::context::{Context, Written};
+use crate::context::Context;
 use crate::controllers::release;
 use crate::objects::child::{Key, Kind};
 use crate::objects::observed::Observed;
 use crate::objects::place::Place;
 use crate::objects::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write};
-use crate::stores::Item;
+use crate::stores::{Item, WrittenObject};
 
 /// Where a plan came to a halt.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ pub async fn finalizer(context: &Context, observed: &Observed, item: &Item, ours
     match write::metadata(&context.client, environment, fields).await {
         Err(kube::Error::Api(status)) if status.code == 404 && !ours => Ok(()),
         written => {
-            context.expected.note(item, Written::Itself, written?.resource_version());
+            context.expected.note(item, WrittenObject::Itself, written?.resource_version());
             Ok(())
         }
     }
@@ -105,7 +105,7 @@ async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &
             let resource = key.kind.resource();
             let written = set(context, &namespace, &resource, &key.name, &child.json()?).await?;
             let place = Place::new(&namespace, &key.name);
-            context.expected.note(item, Written::Child(key.kind, place), written.resource_version());
+            context.expected.note(item, WrittenObject::Child(key.kind, place), written.resource_version());
         }
         Write::Issue(order) => issue(context, item, observed, order).await?,
         Write::Strip { key, version, patch } => {
@@ -113,7 +113,7 @@ async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &
             let written =
                 write::strip(&context.client, &namespace, &key.kind.resource(), &key.name, version, patch).await?;
             let place = Place::new(&namespace, &key.name);
-            context.expected.note(item, Written::Child(key.kind, place), written.resource_version());
+            context.expected.note(item, WrittenObject::Child(key.kind, place), written.resource_version());
         }
         Write::Disown { key, uid } => {
             let labels: serde_json::Map<_, _> =
@@ -127,7 +127,7 @@ async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &
             let namespace = observed.environment.namespace().unwrap_or_default();
             let written = write::merge(&context.client, &namespace, &key.kind.resource(), &key.name, &fields).await?;
             let place = Place::new(&namespace, &key.name);
-            context.expected.note(item, Written::Child(key.kind, place), written.resource_version());
+            context.expected.note(item, WrittenObject::Child(key.kind, place), written.resource_version());
         }
     }
     Ok(())
@@ -156,20 +156,20 @@ async fn set(
 async fn issue(context: &Context, item: &Item, observed: &Observed, order: &CertificateOrder) -> Result<(), Error> {
     let namespace = order.metadata.namespace.clone().unwrap_or_default();
     let authority = match &order.authority {
-        Authority::Internal => release::authority(context),
+        Authority::Internal => release::authority(&context.release),
         Authority::Organization(name) => Place::new(&namespace, &format!("{name}-ca")),
     };
-    let keys = signers::load(context, &authority).await?;
+    let keys = context.signers.load(&authority).await?;
     let pair = match present(context, order).await? {
         Some(pair) => pair,
-        None => signers::sign(context, &keys, &order.dns_names, order.lifetime)?,
+        None => context.signers.sign(&keys, &order.dns_names, order.lifetime)?,
     };
     let data = secret::leaf_data(&pair, &keys.bundle());
     let name = order.metadata.name.as_deref().unwrap_or_default();
     if certificates::secret(observed, name).is_none() {
-        return signers::store_new(context, item, &order.metadata, signers::TLS, &data).await;
+        return context.secrets.store_new(item, &order.metadata, signers::TLS, &data).await;
     }
-    signers::store(context, item, &order.metadata, signers::TLS, &data).await.map(|_| ())
+    context.secrets.store(item, &order.metadata, signers::TLS, &data).await.map(|_| ())
 }
 
 /// The certificate that is good and stays.
@@ -177,7 +177,7 @@ async fn present(context: &Context, order: &CertificateOrder) -> Result<Option<P
     if !order.keep_certificate {
         return Ok(None);
     }
-    let found = signers::read(&context.client, &Place::of_metadata(&order.metadata)).await?;
+    let found = context.secrets.read(&Place::of_metadata(&order.metadata)).await?;
     // gone or damaged meanwhile: a new one then
     Ok(found.and_then(|found| secret::leaf(&found.data.unwrap_or_default()).ok()))
 }

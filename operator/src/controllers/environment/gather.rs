@@ -38,7 +38,7 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
         pods: stores.pods.group(place),
         keys: stores.api_keys.group(place),
         authorities: Authorities {
-            internal: authority(&release::authority(context)),
+            internal: authority(&release::authority(&context.release)),
             organization: authority(&signer),
         },
         cluster: ClusterFacts {

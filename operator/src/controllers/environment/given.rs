@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crds::{Environment, TlsMode};
 
-use crate::authority::{secret, signers};
+use crate::authority::secret;
 use crate::context::Context;
 use crate::objects::observed::{Given, Observed};
 use crate::objects::place::Place;
@@ -17,7 +17,7 @@ pub async fn read(context: &Context, environment: &Environment, place: &Place) -
     let tls = &environment.spec.tls;
     let Some(name) = tls.secret_ref.as_ref().filter(|_| tls.mode == TlsMode::Secret) else { return Given::Unseen };
     let place = Place::new(place.namespace(), &name.name);
-    match signers::read(&context.client, &place).await {
+    match context.secrets.read(&place).await {
         Ok(None) => Given::Missing,
         Ok(Some(found)) => of_data(&found.data.unwrap_or_default()),
         Err(error) => {

@@ -7,12 +7,12 @@ use super::apply::Halt;
 use super::plan::interrupted;
 use crate::Error;
 use crate::cluster::write;
-use crate::context::{Context, Written};
+use crate::context::Context;
 use crate::error::Class;
 use crate::objects::observed::Observed;
 use crate::objects::place::Place;
 use crate::objects::plan::Plan;
-use crate::stores::Item;
+use crate::stores::{Item, WrittenObject};
 
 /// Gives back the error that the apply ended with, once it is written down.
 pub async fn publish(
@@ -35,7 +35,7 @@ pub async fn publish(
     if environment.status.as_ref() != Some(&status) {
         let written = write::status(&context.client, environment, &status).await?;
         let item = Item::Environment(Place::of(environment));
-        context.expected.note(&item, Written::Itself, written.resource_version());
+        context.expected.note(&item, WrittenObject::Itself, written.resource_version());
     }
     applied.map_err(|halt| halt.error)
 }

@@ -17,11 +17,10 @@ use kube::core::ApiResource;
 use kube::{Resource, ResourceExt};
 
 use crate::Error;
-use crate::authority::signers;
-use crate::cluster::control_plane::proto::invitation::Status;
-use crate::cluster::control_plane::proto::{Invitation, InvitationDeliveredRequest, InviteRequest};
 use crate::cluster::write;
 use crate::context::Context;
+use crate::control_plane::proto::invitation::Status;
+use crate::control_plane::proto::{Invitation, InvitationDeliveredRequest, InviteRequest};
 use crate::objects::place::Place;
 use crate::stores::Item;
 use crate::stores::read::label;
@@ -74,7 +73,7 @@ fn state(context: &Context, organization: &Organization) -> State {
 
 /// A Secret that no store knows, because it lacks our label.
 async fn is_taken(context: &Context, organization: &Organization) -> Result<bool, Error> {
-    let found = signers::read(&context.client, &place(organization)).await?;
+    let found = context.secrets.read(&place(organization)).await?;
     let foreign = |secret: &Secret| secret.labels().get(label::MANAGED_BY).map(String::as_str) != Some(label::OPERATOR);
     Ok(found.as_ref().is_some_and(foreign))
 }
@@ -106,7 +105,7 @@ pub async fn settle(
     let org_id = organization.uid().unwrap_or_default();
     let answer = {
         let _step = context.step("Organization", "invite");
-        context.control_plane.invite(context, InviteRequest { org_id: org_id.clone(), token_wanted }).await?
+        context.control_plane.invite(InviteRequest { org_id: org_id.clone(), token_wanted }).await?
     };
     match (answer.status(), &answer.token, state) {
         (Status::Open, None, State::Absent) => Ok(Outcome::Settled(None)),
@@ -117,7 +116,7 @@ pub async fn settle(
                 store(context, item, organization, &answer, token).await?;
             }
             let _step = context.step("Organization", "delivered");
-            context.control_plane.invitation_delivered(context, InvitationDeliveredRequest { org_id }).await?;
+            context.control_plane.invitation_delivered(InvitationDeliveredRequest { org_id }).await?;
             Ok(Outcome::Settled(answer.expires_at.parse().ok()))
         }
         (_, _, State::Holds { uid, .. }) => {
@@ -158,7 +157,7 @@ async fn store(
     };
     let entries = [("email", answer.email.as_str()), ("token", token), ("url", answer.url.as_str())];
     let data = entries.map(|(name, value)| (name.to_owned(), ByteString(value.as_bytes().to_vec()))).into();
-    signers::store(context, item, &metadata, "Opaque", &data).await.map(|_| ())
+    context.secrets.store(item, &metadata, "Opaque", &data).await.map(|_| ())
 }
 
 #[cfg(test)]

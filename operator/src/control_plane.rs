@@ -2,7 +2,7 @@
 //! operator signs for itself. Every call changes something, so that who does not lead makes none.
 
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use contract::wire::{CONTROL_PLANE_NAME, OPERATOR_NAME};
@@ -12,10 +12,9 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 use tonic::{Response, Status};
 
 use crate::Error;
-use crate::authority::{CERTIFICATE_LIFE, Keys, Pair, renewal, secret, signers};
+use crate::authority::{CERTIFICATE_LIFE, Keys, Pair, Signers, renewal, secret};
 use crate::cluster::limits::{Fence, before};
-use crate::context::Context;
-use crate::controllers::release;
+use crate::objects::place::Place;
 
 pub mod proto {
     #![expect(clippy::pedantic, reason = "generated")]
@@ -31,10 +30,12 @@ const CALL: Duration = Duration::from_secs(10);
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// The connection, opened when it is first needed and again when its certificate must change.
-#[derive(Debug)]
 pub struct ControlPlane {
     address: String,
     fence: Fence,
+    /// The Secret of the authority that signs the operator's certificate.
+    authority: Place,
+    signers: Arc<Signers>,
     link: Mutex<Option<Link>>,
 }
 
@@ -47,71 +48,67 @@ struct Link {
 
 impl ControlPlane {
     /// `address` is `host:port`.
-    pub fn new(address: String, fence: Fence) -> Self {
-        Self { address, fence, link: Mutex::new(None) }
+    pub fn new(address: String, fence: Fence, authority: Place, signers: Arc<Signers>) -> Self {
+        Self { address, fence, authority, signers, link: Mutex::new(None) }
     }
 
-    pub async fn put(&self, context: &Context, request: PutRequest) -> Result<Key, Error> {
-        let mut keys = self.keys(context).await?;
-        self.led(keys.put(request)).await
+    pub async fn put(&self, request: PutRequest) -> Result<Key, Error> {
+        let mut keys = self.keys().await?;
+        led(&self.fence, keys.put(request)).await
     }
 
-    pub async fn delivered(&self, context: &Context, request: DeliveredRequest) -> Result<Key, Error> {
-        let mut keys = self.keys(context).await?;
-        self.led(keys.delivered(request)).await
+    pub async fn delivered(&self, request: DeliveredRequest) -> Result<Key, Error> {
+        let mut keys = self.keys().await?;
+        led(&self.fence, keys.delivered(request)).await
     }
 
-    pub async fn revoke(&self, context: &Context, request: RevokeRequest) -> Result<Key, Error> {
-        let mut keys = self.keys(context).await?;
-        self.led(keys.revoke(request)).await
+    pub async fn revoke(&self, request: RevokeRequest) -> Result<Key, Error> {
+        let mut keys = self.keys().await?;
+        led(&self.fence, keys.revoke(request)).await
     }
 
-    pub async fn invite(&self, context: &Context, request: InviteRequest) -> Result<Invitation, Error> {
-        let mut owners = OwnersClient::new(self.channel(context).await?);
-        self.led(owners.invite(request)).await
+    pub async fn invite(&self, request: InviteRequest) -> Result<Invitation, Error> {
+        let mut owners = OwnersClient::new(self.channel().await?);
+        led(&self.fence, owners.invite(request)).await
     }
 
-    pub async fn invitation_delivered(
-        &self,
-        context: &Context,
-        request: InvitationDeliveredRequest,
-    ) -> Result<Invitation, Error> {
-        let mut owners = OwnersClient::new(self.channel(context).await?);
-        self.led(owners.invitation_delivered(request)).await
+    pub async fn invitation_delivered(&self, request: InvitationDeliveredRequest) -> Result<Invitation, Error> {
+        let mut owners = OwnersClient::new(self.channel().await?);
+        led(&self.fence, owners.invitation_delivered(request)).await
     }
 
-    /// Makes the call while this process leads, and gives it up when it may not any more.
-    async fn led<T>(&self, call: impl Future<Output = Result<Response<T>, Status>>) -> Result<T, Error> {
-        let now = Instant::now();
-        let until = *self.fence.borrow();
-        let until = until.filter(|until| now < *until).ok_or(Error::NotLeading)?;
-        let answer = before(until.min(now + CALL), call).await;
-        Ok(answer.ok_or_else(|| Status::deadline_exceeded("no answer in time"))??.into_inner())
+    async fn keys(&self) -> Result<KeysClient<Channel>, Error> {
+        Ok(KeysClient::new(self.channel().await?))
     }
 
-    async fn keys(&self, context: &Context) -> Result<KeysClient<Channel>, Error> {
-        Ok(KeysClient::new(self.channel(context).await?))
-    }
-
-    async fn channel(&self, context: &Context) -> Result<Channel, Error> {
-        let keys = signers::load(context, &release::authority(context)).await?;
-        let (bundle, now) = (keys.bundle(), context.now());
+    async fn channel(&self) -> Result<Channel, Error> {
+        let keys = self.signers.load(&self.authority).await?;
+        let (bundle, now) = (keys.bundle(), self.signers.now());
         let known = self.link.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let link = match known.filter(|link| link.bundle == bundle && now < link.renew_at) {
             Some(link) => link,
-            None => self.open(context, &keys, bundle)?,
+            None => self.open(&keys, bundle)?,
         };
         Ok(link.channel)
     }
 
-    fn open(&self, context: &Context, keys: &Keys, bundle: String) -> Result<Link, Error> {
-        let pair = signers::sign(context, keys, &[OPERATOR_NAME.to_owned()], CERTIFICATE_LIFE)?;
+    fn open(&self, keys: &Keys, bundle: String) -> Result<Link, Error> {
+        let pair = self.signers.sign(keys, &[OPERATOR_NAME.to_owned()], CERTIFICATE_LIFE)?;
         let facts = secret::facts(&pair.certificate)?;
         let channel = channel(&self.address, &bundle, &pair)?;
         let link = Link { channel, bundle, renew_at: renewal(facts.not_before, facts.not_after) };
         *self.link.lock().unwrap_or_else(PoisonError::into_inner) = Some(link.clone());
         Ok(link)
     }
+}
+
+/// Makes the call while this process leads, and gives it up when it may not any more.
+async fn led<T>(fence: &Fence, call: impl Future<Output = Result<Response<T>, Status>>) -> Result<T, Error> {
+    let now = Instant::now();
+    let until = *fence.borrow();
+    let until = until.filter(|until| now < *until).ok_or(Error::NotLeading)?;
+    let answer = before(until.min(now + CALL), call).await;
+    Ok(answer.ok_or_else(|| Status::deadline_exceeded("no answer in time"))??.into_inner())
 }
 
 fn channel(address: &str, bundle: &str, pair: &Pair) -> Result<Channel, tonic::transport::Error> {
@@ -146,7 +143,7 @@ mod tests {
             made.store(true, Ordering::Relaxed);
             std::future::pending::<Result<Response<()>, Status>>().await
         };
-        let answer = ControlPlane::new("nobody:1".to_owned(), fence).led(call).await;
+        let answer = led(&fence, call).await;
         (answer.unwrap_err(), made.into_inner())
     }
 
