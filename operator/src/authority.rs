@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use contract::Redacted;
 pub use issue::{Signer, issue, make};
-pub use rotation::{Keys, Step, Trust};
+pub use rotation::{Keys, RotationStep, Trust};
 pub use secret::{Facts, facts};
 pub use signers::Signers;
 

@@ -56,10 +56,10 @@ impl Check {
     }
 }
 
-type Plain = Client<HttpConnector, Empty<Bytes>>;
+type HttpClient = Client<HttpConnector, Empty<Bytes>>;
 
 /// Tries until the deadline; what the last try met.
-async fn well(client: &Plain, url: &Uri, deadline: Instant) -> Result<(), String> {
+async fn well(client: &HttpClient, url: &Uri, deadline: Instant) -> Result<(), String> {
     let mut last = "no answer".to_owned();
     let mut tries = interval(PAUSE);
     let outcome = timeout_at(deadline, async {

@@ -63,8 +63,8 @@ impl Context {
     }
 
     /// Measures from here to the end of the scope.
-    pub fn step(&self, kind: &'static str, name: &'static str) -> Step<'_> {
-        Step { metrics: &self.metrics, kind, name, start: Instant::now() }
+    pub fn step(&self, kind: &'static str, name: &'static str) -> StepTimer<'_> {
+        StepTimer { metrics: &self.metrics, kind, name, start: Instant::now() }
     }
 
     /// Brings up to date what is measured only when somebody asks.
@@ -104,14 +104,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A step of a reconcile, measured until it is dropped.
-pub struct Step<'a> {
+pub struct StepTimer<'a> {
     metrics: &'a Metrics,
     kind: &'static str,
     name: &'static str,
     start: Instant,
 }
 
-impl Drop for Step<'_> {
+impl Drop for StepTimer<'_> {
     fn drop(&mut self) {
         self.metrics.took(self.kind, self.name, self.start.elapsed());
     }

@@ -38,13 +38,13 @@ pub struct Model {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the model endpoint {0} is asked without TLS: SLUICE_MODEL_PLAIN=true permits it")]
-pub struct Plain(String);
+pub struct PlaintextEndpoint(String);
 
 impl Model {
     /// No data plane starts with what it would refuse.
-    pub fn check(&self) -> Result<(), Plain> {
+    pub fn check(&self) -> Result<(), PlaintextEndpoint> {
         match &self.url {
-            Some(url) if !self.plain && !url.is_private() => Err(Plain(url.to_string())),
+            Some(url) if !self.plain && !url.is_private() => Err(PlaintextEndpoint(url.to_string())),
             _ => Ok(()),
         }
     }

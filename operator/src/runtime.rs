@@ -48,7 +48,7 @@ pub enum StartError {
     #[error("no client of the API server: {0}")]
     Client(#[from] kube::Error),
     #[error(transparent)]
-    Model(#[from] crate::model::Plain),
+    Model(#[from] crate::model::PlaintextEndpoint),
     #[error("the probes cannot listen: {0}")]
     Listen(#[from] std::io::Error),
 }

@@ -26,7 +26,7 @@ pub enum Trust {
 
 /// What is to be done with an authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum RotationStep {
     /// Nothing before then.
     Wait(Timestamp),
     /// Make a successor, and have it trusted.
@@ -49,30 +49,30 @@ impl Keys {
         bundle
     }
 
-    pub fn step(&self, now: Timestamp) -> Result<Step, AuthorityError> {
+    pub fn step(&self, now: Timestamp) -> Result<RotationStep, AuthorityError> {
         let after = |since: Timestamp| since.checked_add(OVERLAP).unwrap_or(Timestamp::MAX);
         let (at, step) = match &self.trust {
             Trust::Alone => {
                 let own = facts(&self.current.certificate)?;
-                (renewal(own.not_before, own.not_after), Step::TrustNext)
+                (renewal(own.not_before, own.not_after), RotationStep::TrustNext)
             }
-            Trust::Next { since, .. } => (after(*since), Step::IssueNext),
-            Trust::Old { since, .. } => (after(*since), Step::DropOld),
+            Trust::Next { since, .. } => (after(*since), RotationStep::IssueNext),
+            Trust::Old { since, .. } => (after(*since), RotationStep::DropOld),
         };
-        Ok(if now < at { Step::Wait(at) } else { step })
+        Ok(if now < at { RotationStep::Wait(at) } else { step })
     }
 
     /// The step done. `next` is used by `TrustNext` alone.
     #[must_use]
-    pub fn stepped(self, step: Step, next: Pair, now: Timestamp) -> Self {
+    pub fn stepped(self, step: RotationStep, next: Pair, now: Timestamp) -> Self {
         match (step, self.trust) {
-            (Step::TrustNext, Trust::Alone) => {
+            (RotationStep::TrustNext, Trust::Alone) => {
                 Self { current: self.current, trust: Trust::Next { pair: next, since: now } }
             }
-            (Step::IssueNext, Trust::Next { pair, .. }) => {
+            (RotationStep::IssueNext, Trust::Next { pair, .. }) => {
                 Self { current: pair, trust: Trust::Old { certificate: self.current.certificate, since: now } }
             }
-            (Step::DropOld, Trust::Old { .. }) => Self { current: self.current, trust: Trust::Alone },
+            (RotationStep::DropOld, Trust::Old { .. }) => Self { current: self.current, trust: Trust::Alone },
             (_, trust) => Self { current: self.current, trust },
         }
     }

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use rcgen::KeyPair;
 
-use super::{AUTHORITY_LIFE, Keys, Pair, Signer, Step, Trust, issue, make, secret};
+use super::{AUTHORITY_LIFE, Keys, Pair, RotationStep, Signer, Trust, issue, make, secret};
 use crate::Error;
 use crate::error::AuthorityError;
 use crate::objects::place::Place;
@@ -97,7 +97,7 @@ impl Signers {
         };
         let step = keys.step(now)?;
         let (keys, changed) = match step {
-            Step::Wait(_) => (keys, false),
+            RotationStep::Wait(_) => (keys, false),
             step => {
                 tracing::info!(?place, ?step, "an authority is being replaced");
                 (keys.stepped(step, self.fresh(name, now)?, now), true)
@@ -108,7 +108,7 @@ impl Signers {
             self.keep(&place, version, Arc::new(keys.clone()));
         }
         match keys.step(now)? {
-            Step::Wait(at) => Ok(at),
+            RotationStep::Wait(at) => Ok(at),
             _ => Ok(now),
         }
     }

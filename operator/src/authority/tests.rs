@@ -80,7 +80,7 @@ fn through_a_rotation_every_certificate_in_use_is_believed_by_every_bundle_in_us
             break;
         }
         match state.step(time).unwrap() {
-            Step::Wait(at) => {
+            RotationStep::Wait(at) => {
                 assert!(at > time);
                 time = at;
             }
@@ -94,25 +94,25 @@ fn through_a_rotation_every_certificate_in_use_is_believed_by_every_bundle_in_us
         assert!(before.bundle().contains(&state.current.certificate), "a new certificate before the new bundle");
         assert!(state.bundle().contains(&state.current.certificate));
     }
-    assert_eq!(steps, [Step::TrustNext, Step::IssueNext, Step::DropOld]);
+    assert_eq!(steps, [RotationStep::TrustNext, RotationStep::IssueNext, RotationStep::DropOld]);
     assert_eq!(state.trust, Trust::Alone);
 }
 
-fn step_dropped(steps: &[Step]) -> bool {
-    steps.last() == Some(&Step::DropOld)
+fn step_dropped(steps: &[RotationStep]) -> bool {
+    steps.last() == Some(&RotationStep::DropOld)
 }
 
 #[test]
 fn a_step_is_not_taken_before_its_time_nor_out_of_turn() {
     let state = Keys { current: authority("o", 1), trust: Trust::Alone };
-    assert!(matches!(state.step(now()).unwrap(), Step::Wait(_)));
-    assert_eq!(state.clone().stepped(Step::DropOld, authority("o", 2), now()), state);
-    let trusting = state.stepped(Step::TrustNext, authority("o", 2), now());
-    assert!(matches!(trusting.step(now() + SignedDuration::from_hours(23)).unwrap(), Step::Wait(_)));
-    assert_eq!(trusting.step(now() + SignedDuration::from_hours(24)).unwrap(), Step::IssueNext);
+    assert!(matches!(state.step(now()).unwrap(), RotationStep::Wait(_)));
+    assert_eq!(state.clone().stepped(RotationStep::DropOld, authority("o", 2), now()), state);
+    let trusting = state.stepped(RotationStep::TrustNext, authority("o", 2), now());
+    assert!(matches!(trusting.step(now() + SignedDuration::from_hours(23)).unwrap(), RotationStep::Wait(_)));
+    assert_eq!(trusting.step(now() + SignedDuration::from_hours(24)).unwrap(), RotationStep::IssueNext);
     let ids = [
         authority_of(&trusting).unwrap(),
-        authority_of(&trusting.clone().stepped(Step::IssueNext, authority("o", 3), now())).unwrap(),
+        authority_of(&trusting.clone().stepped(RotationStep::IssueNext, authority("o", 3), now())).unwrap(),
     ];
     assert_ne!(ids[0].id, ids[1].id, "leaves are signed anew");
     assert_ne!(ids[0].bundle, ids[1].bundle);

@@ -57,7 +57,7 @@ impl Seen {
 
 /// What to do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum ElectionStep {
     /// Create the Lease with us as its holder.
     Create,
     /// Replace it, if its resourceVersion is still this one.
@@ -122,17 +122,17 @@ impl Candidate {
         })
     }
 
-    pub fn step(&self, now: Instant) -> Step {
+    pub fn step(&self, now: Instant) -> ElectionStep {
         if now < self.retry_at {
-            return Step::Wait(self.retry_at);
+            return ElectionStep::Wait(self.retry_at);
         }
         match &self.seen {
-            None => Step::Create,
-            Some(lease) if self.is_free(now) => Step::Replace {
+            None => ElectionStep::Create,
+            Some(lease) if self.is_free(now) => ElectionStep::Replace {
                 resource_version: lease.resource_version.clone(),
                 transitions: lease.transitions + i32::from(lease.holder != self.identity),
             },
-            Some(_) => Step::Wait((self.changed_at + self.timing.lease).max(now + self.timing.retry)),
+            Some(_) => ElectionStep::Wait((self.changed_at + self.timing.lease).max(now + self.timing.retry)),
         }
     }
 

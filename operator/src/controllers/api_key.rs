@@ -16,7 +16,7 @@ use crds::{ApiKey, ApiKeyStatus};
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use self::plan::{Ask, Observed, Outcome, SecretState};
+use self::plan::{KeyAction, KeyOutcome, ObservedKey, SecretState};
 use crate::Error;
 use crate::cluster::write;
 use crate::context::Context;
@@ -33,30 +33,30 @@ pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Durati
     let item = Item::ApiKey(place.clone());
     context.seen_own_writes(&item)?;
     let Some(observed) = gather(context, place) else { return Ok(None) };
-    let outcome = match plan::ask(&observed) {
-        Ask::Adopt => {
+    let outcome = match plan::action(&observed) {
+        KeyAction::Adopt => {
             adopt(context, &item, &observed).await?;
             return Ok(Some(Duration::ZERO));
         }
-        Ask::Revoke => return revoke(context, &observed).await,
-        Ask::Wait => Outcome::Waits,
-        Ask::Nothing => Outcome::Known,
-        Ask::Put { text_wanted } => put(context, &item, &observed, text_wanted).await,
+        KeyAction::Revoke => return revoke(context, &observed).await,
+        KeyAction::Wait => KeyOutcome::Waits,
+        KeyAction::Nothing => KeyOutcome::Known,
+        KeyAction::Put { text_wanted } => put(context, &item, &observed, text_wanted).await,
     };
     publish(context, &item, &observed, outcome).await.map(Some)
 }
 
-fn gather(context: &Context, place: &Place) -> Option<Observed> {
+fn gather(context: &Context, place: &Place) -> Option<ObservedKey> {
     let key = context.stores.api_keys.get(place)?;
     let environment = context.stores.environments.get(&environment_of(&key));
     // to read what a watch brought a moment ago does not fail
     let environment = environment.and_then(|known| known.whole().ok());
     let secret = secret::state(context, &key);
-    Some(Observed { environment, secret, now: context.now(), key })
+    Some(ObservedKey { environment, secret, now: context.now(), key })
 }
 
 /// The finalizer, because a deletion revokes; the environment as owner, so that it goes with it.
-async fn adopt(context: &Context, item: &Item, observed: &Observed) -> Result<(), Error> {
+async fn adopt(context: &Context, item: &Item, observed: &ObservedKey) -> Result<(), Error> {
     let key = observed.key.as_ref();
     let fields = json!({
         "finalizers": write::finalizers(key, true),
@@ -68,7 +68,7 @@ async fn adopt(context: &Context, item: &Item, observed: &Observed) -> Result<()
 }
 
 /// Revoked first, then gone. A control plane that is away keeps the resource there.
-async fn revoke(context: &Context, observed: &Observed) -> Result<Option<Duration>, Error> {
+async fn revoke(context: &Context, observed: &ObservedKey) -> Result<Option<Duration>, Error> {
     let key = observed.key.as_ref();
     if !write::has_finalizer(key) {
         return Ok(None);
@@ -93,14 +93,14 @@ async fn revoke(context: &Context, observed: &Observed) -> Result<Option<Duratio
 }
 
 /// What the control plane says, and the text on its way, if there is one.
-async fn put(context: &Context, item: &Item, observed: &Observed, text_wanted: bool) -> Outcome {
+async fn put(context: &Context, item: &Item, observed: &ObservedKey, text_wanted: bool) -> KeyOutcome {
     match carry(context, item, observed, text_wanted).await {
         Ok(outcome) => outcome,
-        Err(error) => Outcome::Failed(error),
+        Err(error) => KeyOutcome::Failed(error),
     }
 }
 
-async fn carry(context: &Context, item: &Item, observed: &Observed, text_wanted: bool) -> Result<Outcome, Error> {
+async fn carry(context: &Context, item: &Item, observed: &ObservedKey, text_wanted: bool) -> Result<KeyOutcome, Error> {
     let key = observed.key.as_ref();
     let taken = match observed.secret {
         SecretState::Taken => true,
@@ -108,7 +108,7 @@ async fn carry(context: &Context, item: &Item, observed: &Observed, text_wanted:
         _ => false,
     };
     if text_wanted && taken {
-        return Ok(Outcome::SecretTaken);
+        return Ok(KeyOutcome::SecretTaken);
     }
     let answer = {
         let _step = context.step("ApiKey", "put");
@@ -116,7 +116,7 @@ async fn carry(context: &Context, item: &Item, observed: &Observed, text_wanted:
     };
     let Some(text) = &answer.text else {
         let lost = text_wanted && !answer.key_id.is_empty();
-        return Ok(if lost { Outcome::TextLost(answer) } else { finish(context, observed, answer).await? });
+        return Ok(if lost { KeyOutcome::TextLost(answer) } else { finish(context, observed, answer).await? });
     };
     {
         let _step = context.step("ApiKey", "secret");
@@ -126,19 +126,19 @@ async fn carry(context: &Context, item: &Item, observed: &Observed, text_wanted:
 }
 
 /// Says that the text arrived, unless it was said before.
-async fn finish(context: &Context, observed: &Observed, answer: Key) -> Result<Outcome, Error> {
+async fn finish(context: &Context, observed: &ObservedKey, answer: Key) -> Result<KeyOutcome, Error> {
     if !plan::delivery_is_due(observed, &answer) {
-        return Ok(Outcome::Answered(answer));
+        return Ok(KeyOutcome::Answered(answer));
     }
     let request = DeliveredRequest {
         resource_uid: observed.key.uid().unwrap_or_default(),
         rotation_id: plan::rotation(&observed.key),
     };
     let _step = context.step("ApiKey", "delivered");
-    Ok(Outcome::Answered(context.control_plane.delivered(request).await?))
+    Ok(KeyOutcome::Answered(context.control_plane.delivered(request).await?))
 }
 
-fn request(observed: &Observed, text_wanted: bool) -> PutRequest {
+fn request(observed: &ObservedKey, text_wanted: bool) -> PutRequest {
     let spec = &observed.key.spec;
     PutRequest {
         resource_uid: observed.key.uid().unwrap_or_default(),
@@ -155,11 +155,16 @@ fn request(observed: &Observed, text_wanted: bool) -> PutRequest {
     }
 }
 
-async fn publish(context: &Context, item: &Item, observed: &Observed, outcome: Outcome) -> Result<Duration, Error> {
+async fn publish(
+    context: &Context,
+    item: &Item,
+    observed: &ObservedKey,
+    outcome: KeyOutcome,
+) -> Result<Duration, Error> {
     let key = observed.key.as_ref();
     // what says nothing about the key is not written down
     let silent =
-        matches!(&outcome, Outcome::Failed(error) if matches!(error.class(), Class::Standby | Class::Conflict));
+        matches!(&outcome, KeyOutcome::Failed(error) if matches!(error.class(), Class::Standby | Class::Conflict));
     let (status, again) = plan::status(observed, &outcome);
     if !silent && key.status.as_ref() != Some(&status) {
         announce(context, key, &status);
@@ -167,7 +172,7 @@ async fn publish(context: &Context, item: &Item, observed: &Observed, outcome: O
         context.expected.note(item, WrittenObject::Itself, written.resource_version());
     }
     match outcome {
-        Outcome::Failed(error) if error.class() != Class::Invalid => Err(error),
+        KeyOutcome::Failed(error) if error.class() != Class::Invalid => Err(error),
         _ => Ok(again),
     }
 }

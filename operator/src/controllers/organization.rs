@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use self::invitation::Outcome;
+use self::invitation::InvitationOutcome;
 use crate::Error;
 use crate::cluster::write;
 use crate::conditions::Conditions;
@@ -27,7 +27,7 @@ use crate::stores::{Item, WrittenObject};
 /// The round that finds what a watch may have lost.
 const ROUND: Duration = Duration::from_hours(1);
 
-struct Observed {
+struct ObservedOrganization {
     organization: Arc<Organization>,
     environments: usize,
     has_authority: bool,
@@ -38,12 +38,12 @@ struct Observed {
     now: Timestamp,
 }
 
-struct Plan {
+struct OrganizationPlan {
     finalizer: Finalizer,
     status: OrganizationStatus,
 }
 
-fn plan(observed: &Observed) -> Plan {
+fn plan(observed: &ObservedOrganization) -> OrganizationPlan {
     let organization = observed.organization.as_ref();
     let deleting = organization.meta().deletion_timestamp.is_some();
     let finalizer = match (deleting, write::has_finalizer(organization)) {
@@ -98,7 +98,7 @@ fn plan(observed: &Observed) -> Plan {
         phase: Some(phase),
         conditions: conditions.done(),
     };
-    Plan { finalizer, status }
+    OrganizationPlan { finalizer, status }
 }
 
 /// "Never back to provisioning after the first active": a Secret that cannot be read for a while must not close what
@@ -160,7 +160,7 @@ pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Durati
         return authority.map(|_| None);
     }
     let now = context.now();
-    let mut observed = Observed {
+    let mut observed = ObservedOrganization {
         environments: context.stores.environments.members(place).len(),
         has_authority: authority.is_ok(),
         uninvited: uninvited(&organization),
@@ -188,7 +188,11 @@ fn uninvited(organization: &Organization) -> Option<(Reason, String)> {
 }
 
 /// Settles the invitation of the owner, and says so. Returns when to look again.
-async fn invite(context: &Context, item: &Item, observed: &mut Observed) -> Result<Option<Timestamp>, Error> {
+async fn invite(
+    context: &Context,
+    item: &Item,
+    observed: &mut ObservedOrganization,
+) -> Result<Option<Timestamp>, Error> {
     let organization = Arc::clone(&observed.organization);
     if organization.meta().deletion_timestamp.is_some() {
         return Ok(None);
@@ -196,8 +200,8 @@ async fn invite(context: &Context, item: &Item, observed: &mut Observed) -> Resu
     let before = observed.uninvited.clone();
     let invited = invitation::settle(context, item, &organization, before.is_none()).await;
     observed.uninvited = match &invited {
-        Ok(Outcome::Settled(_)) => None,
-        Ok(Outcome::Taken) => {
+        Ok(InvitationOutcome::Settled(_)) => None,
+        Ok(InvitationOutcome::Taken) => {
             Some((Reason::Invalid, "the Secret of the owner's invitation is somebody else's".to_owned()))
         }
         Err(error) if matches!(error.class(), Class::Standby | Class::Conflict) => return until(invited),
@@ -209,14 +213,19 @@ async fn invite(context: &Context, item: &Item, observed: &mut Observed) -> Resu
     until(invited)
 }
 
-fn until(invited: Result<Outcome, Error>) -> Result<Option<Timestamp>, Error> {
+fn until(invited: Result<InvitationOutcome, Error>) -> Result<Option<Timestamp>, Error> {
     invited.map(|outcome| match outcome {
-        Outcome::Settled(at) => at,
-        Outcome::Taken => None,
+        InvitationOutcome::Settled(at) => at,
+        InvitationOutcome::Taken => None,
     })
 }
 
-async fn carry_out(context: &Context, item: &Item, observed: &Observed, plan: Plan) -> Result<(), Error> {
+async fn carry_out(
+    context: &Context,
+    item: &Item,
+    observed: &ObservedOrganization,
+    plan: OrganizationPlan,
+) -> Result<(), Error> {
     let organization = observed.organization.as_ref();
     if plan.finalizer == Finalizer::Add {
         let fields = json!({ "finalizers": write::finalizers(organization, true) });
@@ -256,7 +265,7 @@ async fn remove(context: &Context, organization: &Organization) -> Result<(), Er
 mod tests {
     use super::*;
 
-    fn observed(change: impl FnOnce(&mut Organization), environments: usize) -> Observed {
+    fn observed(change: impl FnOnce(&mut Organization), environments: usize) -> ObservedOrganization {
         let mut organization: Organization = serde_json::from_value(json!({
             "apiVersion": "sluice.dev/v1alpha1", "kind": "Organization",
             "metadata": { "name": "acme", "namespace": "n", "uid": "u", "generation": 3, "finalizers": [write::FINALIZER] },
@@ -265,7 +274,7 @@ mod tests {
         .unwrap();
         change(&mut organization);
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        Observed {
+        ObservedOrganization {
             organization: Arc::new(organization),
             environments,
             has_authority: true,
@@ -285,8 +294,8 @@ mod tests {
         for (it, phase) in [
             (observed(|_| {}, 0), OrganizationPhase::Active),
             (observed(|it| it.spec.suspended = true, 2), OrganizationPhase::Suspended),
-            (Observed { has_authority: false, ..observed(|_| {}, 0) }, OrganizationPhase::Provisioning),
-            (Observed { slug_taken: true, ..observed(|_| {}, 0) }, OrganizationPhase::Provisioning),
+            (ObservedOrganization { has_authority: false, ..observed(|_| {}, 0) }, OrganizationPhase::Provisioning),
+            (ObservedOrganization { slug_taken: true, ..observed(|_| {}, 0) }, OrganizationPhase::Provisioning),
             (observed(deleted, 1), OrganizationPhase::Cancelled),
         ] {
             let status = plan(&it).status;
@@ -300,11 +309,11 @@ mod tests {
         let was = |phase| observed(|it| it.status = Some(OrganizationStatus { phase, ..Default::default() }), 0);
         let (active, suspended) = (Some(OrganizationPhase::Active), Some(OrganizationPhase::Suspended));
         for (it, phase) in [
-            (Observed { has_authority: false, ..was(active) }, OrganizationPhase::Active),
-            (Observed { has_authority: false, ..was(suspended) }, OrganizationPhase::Active),
-            (Observed { slug_taken: true, ..was(active) }, OrganizationPhase::Active),
-            (Observed { slug_taken: true, ..was(suspended) }, OrganizationPhase::Provisioning),
-            (Observed { has_authority: false, ..was(None) }, OrganizationPhase::Provisioning),
+            (ObservedOrganization { has_authority: false, ..was(active) }, OrganizationPhase::Active),
+            (ObservedOrganization { has_authority: false, ..was(suspended) }, OrganizationPhase::Active),
+            (ObservedOrganization { slug_taken: true, ..was(active) }, OrganizationPhase::Active),
+            (ObservedOrganization { slug_taken: true, ..was(suspended) }, OrganizationPhase::Provisioning),
+            (ObservedOrganization { has_authority: false, ..was(None) }, OrganizationPhase::Provisioning),
         ] {
             let status = plan(&it).status;
             assert_eq!(status.phase, Some(phase));
@@ -315,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_second_of_a_slug_is_told_so() {
-        let status = plan(&Observed { slug_taken: true, ..observed(|_| {}, 0) }).status;
+        let status = plan(&ObservedOrganization { slug_taken: true, ..observed(|_| {}, 0) }).status;
         for type_ in [ConditionType::SpecValid, ConditionType::Ready] {
             let said = status.conditions.iter().find(|it| it.type_ == type_).unwrap();
             assert_eq!((said.status, said.reason), (crds::ConditionStatus::False, Reason::Invalid));
@@ -333,7 +342,7 @@ mod tests {
     #[test]
     fn an_owner_who_cannot_be_invited_yet_keeps_no_environment_waiting() {
         let away = Some((Reason::ControlPlaneUnreachable, "away".to_owned()));
-        let status = plan(&Observed { uninvited: away.clone(), ..observed(|_| {}, 0) }).status;
+        let status = plan(&ObservedOrganization { uninvited: away.clone(), ..observed(|_| {}, 0) }).status;
         assert_eq!(status.phase, Some(OrganizationPhase::Active));
         assert_eq!(uninvited(&observed(|it| it.status = Some(status), 0).organization), away);
         let status = plan(&observed(|_| {}, 0)).status;

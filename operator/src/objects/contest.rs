@@ -67,7 +67,7 @@ fn after(moment: Timestamp, wait: Duration) -> Timestamp {
 
 /// Whether a repair is made now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum RepairTiming {
     Now,
     Later,
 }
@@ -89,7 +89,7 @@ impl Contests {
     }
 
     /// A child is not what is wanted. Counts the repair, if it is made now.
-    pub fn repair(&mut self, key: &Key, wanted: &str, field: &str, now: Timestamp) -> Turn {
+    pub fn repair(&mut self, key: &Key, wanted: &str, field: &str, now: Timestamp) -> RepairTiming {
         let known = self.children.remove(key).filter(|it| it.wanted == wanted);
         let mut contest = known.unwrap_or_else(|| Contest::new(wanted, field, now));
         contest.differs = true;
@@ -97,11 +97,11 @@ impl Contests {
             (contest.field, contest.by) = (field.to_owned(), None);
         }
         let due = after(contest.last, contest.wait());
-        let turn = if now < due { Turn::Later } else { Turn::Now };
-        if turn == Turn::Now {
+        let turn = if now < due { RepairTiming::Later } else { RepairTiming::Now };
+        if turn == RepairTiming::Now {
             (contest.repairs, contest.last) = (contest.repairs.saturating_add(1), now);
         }
-        self.soon(if turn == Turn::Now { after(now, LOOK_AGAIN) } else { due });
+        self.soon(if turn == RepairTiming::Now { after(now, LOOK_AGAIN) } else { due });
         self.children.insert(key.clone(), contest);
         turn
     }
@@ -199,7 +199,7 @@ mod tests {
         for second in 0..seconds {
             let now = start() + SignedDuration::from_secs(second);
             contests = later(&contests, now);
-            if contests.repair(&key(), &wanted(second), "spec.x", now) == Turn::Now {
+            if contests.repair(&key(), &wanted(second), "spec.x", now) == RepairTiming::Now {
                 repairs.push(second);
             }
             let again = contests.look_again.unwrap();
@@ -231,7 +231,7 @@ mod tests {
         for minute in 0..60 {
             let now = start() + SignedDuration::from_secs(minute * 61);
             contests = later(&contests, now);
-            assert_eq!(contests.repair(&key(), "same", "spec.x", now), Turn::Now);
+            assert_eq!(contests.repair(&key(), "same", "spec.x", now), RepairTiming::Now);
             assert!(!contests.is_contested(&key()));
         }
     }

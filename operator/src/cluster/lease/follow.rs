@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Candidate, Seen, Step, Timing};
+use super::{Candidate, ElectionStep, Seen, Timing};
 use crate::time::timestamp;
 
 /// The Lease that operators of one release compete for.
@@ -62,7 +62,7 @@ impl Election {
         let mut changes = pin!(watcher::watcher(self.api.clone(), config).default_backoff());
         while !stop.is_cancelled() {
             let wake = match self.candidate.step(Instant::now()) {
-                Step::Wait(at) => at,
+                ElectionStep::Wait(at) => at,
                 write => {
                     self.attempt(write).await;
                     continue;
@@ -107,7 +107,7 @@ impl Election {
         self.publish();
     }
 
-    async fn attempt(&mut self, step: Step) {
+    async fn attempt(&mut self, step: ElectionStep) {
         let sent = Instant::now();
         match self.write(step).await {
             Ok(lease) => {
@@ -124,14 +124,14 @@ impl Election {
         self.publish();
     }
 
-    async fn write(&self, step: Step) -> Result<Seen, LeaseError> {
+    async fn write(&self, step: ElectionStep) -> Result<Seen, LeaseError> {
         let written = match step {
-            Step::Wait(_) => return Err(LeaseError::Timeout),
-            Step::Create => {
+            ElectionStep::Wait(_) => return Err(LeaseError::Timeout),
+            ElectionStep::Create => {
                 let lease = self.lease(None, self.candidate.identity(), 0);
                 self.bounded(self.api.create(&PostParams::default(), &lease)).await?
             }
-            Step::Replace { resource_version, transitions } => {
+            ElectionStep::Replace { resource_version, transitions } => {
                 let lease = self.lease(Some(resource_version), self.candidate.identity(), transitions);
                 self.bounded(self.api.replace(LEASE_NAME, &PostParams::default(), &lease)).await?
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use contract::Entropy;
 use tokio::time::Instant;
 
-use super::{Candidate, Seen, Step, Timing};
+use super::{Candidate, ElectionStep, Seen, Timing};
 
 const CANDIDATES: usize = 3;
 const TICK: Duration = Duration::from_millis(500);
@@ -156,9 +156,9 @@ impl World {
         }
         let holder = self.candidates[index].identity().to_owned();
         let write = match self.candidates[index].step(now) {
-            Step::Wait(_) => return,
-            Step::Create => Message::Write { from: index, sent: now, holder, version: None, transitions: 0 },
-            Step::Replace { resource_version, transitions } => {
+            ElectionStep::Wait(_) => return,
+            ElectionStep::Create => Message::Write { from: index, sent: now, holder, version: None, transitions: 0 },
+            ElectionStep::Replace { resource_version, transitions } => {
                 Message::Write { from: index, sent: now, holder, version: resource_version.parse().ok(), transitions }
             }
         };

@@ -22,7 +22,7 @@ const ROUND: Duration = Duration::from_hours(1);
 const REFUSED: Duration = Duration::from_mins(5);
 
 /// One key and its surroundings.
-pub struct Observed {
+pub struct ObservedKey {
     pub key: Arc<ApiKey>,
     pub environment: Option<Arc<Environment>>,
     pub secret: SecretState,
@@ -45,7 +45,7 @@ pub enum SecretState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
+pub enum KeyAction {
     /// Finalizer and owner come first.
     Adopt,
     Put {
@@ -60,7 +60,7 @@ pub enum Ask {
 
 /// What came of it.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum KeyOutcome {
     Waits,
     /// Nothing was asked: the status is as true as it was, or time has made it another.
     Known,
@@ -82,13 +82,13 @@ fn is_described(key: &ApiKey) -> bool {
     key.spec.key_id.is_some()
 }
 
-fn holds_text(observed: &Observed) -> bool {
+fn holds_text(observed: &ObservedKey) -> bool {
     let wanted = rotation(&observed.key).unwrap_or_default();
     matches!(&observed.secret, SecretState::Holds { rotation } if *rotation == wanted)
 }
 
 /// Owners that are there, with the environment among them.
-pub fn owners(observed: &Observed) -> Vec<OwnerReference> {
+pub fn owners(observed: &ObservedKey) -> Vec<OwnerReference> {
     let mut owners = observed.key.owner_references().to_vec();
     if let Some(owner) = observed.environment.as_ref().and_then(|it| it.owner_ref(&()))
         && !owners.iter().any(|other| other.uid == owner.uid)
@@ -98,22 +98,22 @@ pub fn owners(observed: &Observed) -> Vec<OwnerReference> {
     owners
 }
 
-pub fn ask(observed: &Observed) -> Ask {
+pub fn action(observed: &ObservedKey) -> KeyAction {
     let key = observed.key.as_ref();
     if key.meta().deletion_timestamp.is_some() {
-        return Ask::Revoke;
+        return KeyAction::Revoke;
     }
     if observed.environment.is_none() {
-        return Ask::Wait;
+        return KeyAction::Wait;
     }
     if !write::has_finalizer(key) || owners(observed).len() != key.owner_references().len() {
-        return Ask::Adopt;
+        return KeyAction::Adopt;
     }
     let text_wanted = !is_described(key) && !holds_text(observed);
     if text_wanted || !is_current(key) {
-        return Ask::Put { text_wanted };
+        return KeyAction::Put { text_wanted };
     }
-    Ask::Nothing
+    KeyAction::Nothing
 }
 
 /// The status speaks of this generation, this rotation, and the last change by REST.
@@ -136,7 +136,7 @@ fn revision(key: &ApiKey) -> Option<&str> {
 }
 
 /// The status names the key only after its text was delivered; until then it is said again.
-pub fn delivery_is_due(observed: &Observed, answer: &Key) -> bool {
+pub fn delivery_is_due(observed: &ObservedKey, answer: &Key) -> bool {
     let key = observed.key.as_ref();
     if is_described(key) || answer.key_id.is_empty() {
         return false;
@@ -149,11 +149,11 @@ pub fn delivery_is_due(observed: &Observed, answer: &Key) -> bool {
 }
 
 /// The status, and how soon to look again.
-pub fn status(observed: &Observed, outcome: &Outcome) -> (ApiKeyStatus, Duration) {
+pub fn status(observed: &ObservedKey, outcome: &KeyOutcome) -> (ApiKeyStatus, Duration) {
     let key = observed.key.as_ref();
     let old = key.status.clone().unwrap_or_default();
     let mut new = ApiKeyStatus { observed_generation: key.metadata.generation, ..old.clone() };
-    if let Outcome::Answered(answer) | Outcome::TextLost(answer) = outcome {
+    if let KeyOutcome::Answered(answer) | KeyOutcome::TextLost(answer) = outcome {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         new.key_id = some(&answer.key_id);
         new.prefix = some(&answer.prefix);
@@ -172,7 +172,7 @@ pub fn status(observed: &Observed, outcome: &Outcome) -> (ApiKeyStatus, Duration
     let (synced, reason, message) = synced(outcome);
     let conditions = Conditions::new(&old.conditions, key.metadata.generation.unwrap_or_default(), observed.now);
     let conditions = match outcome {
-        Outcome::Known => conditions.flag(ConditionType::CredentialsSynced, true, Reason::AsSpecified, ""),
+        KeyOutcome::Known => conditions.flag(ConditionType::CredentialsSynced, true, Reason::AsSpecified, ""),
         _ => conditions.flag(ConditionType::CredentialsSynced, synced, reason, &message),
     };
     let (ready, reason, message) = match new.phase {
@@ -198,34 +198,34 @@ fn expiry(status: &ApiKeyStatus) -> Option<Timestamp> {
     status.expires_at.as_deref()?.parse().ok()
 }
 
-fn synced(outcome: &Outcome) -> (bool, Reason, String) {
+fn synced(outcome: &KeyOutcome) -> (bool, Reason, String) {
     match outcome {
-        Outcome::Answered(answer) if answer.key_id.is_empty() => {
+        KeyOutcome::Answered(answer) if answer.key_id.is_empty() => {
             (false, Reason::ReferenceNotFound, "the control plane knows no such key".to_owned())
         }
-        Outcome::Known | Outcome::Answered(_) => (true, Reason::AsSpecified, String::new()),
-        Outcome::Waits => (false, Reason::ReferenceNotFound, "its environment is not there".to_owned()),
-        Outcome::TextLost(_) => (
+        KeyOutcome::Known | KeyOutcome::Answered(_) => (true, Reason::AsSpecified, String::new()),
+        KeyOutcome::Waits => (false, Reason::ReferenceNotFound, "its environment is not there".to_owned()),
+        KeyOutcome::TextLost(_) => (
             false,
             Reason::Invalid,
             "the Secret has lost the key, which is shown once: set a new spec.rotation.id".to_owned(),
         ),
-        Outcome::SecretTaken => (
+        KeyOutcome::SecretTaken => (
             false,
             Reason::Invalid,
             "the Secret of spec.secretRef is there already and holds something else: name another".to_owned(),
         ),
-        Outcome::Failed(error) => (false, error.reason(), error.message()),
+        KeyOutcome::Failed(error) => (false, error.reason(), error.message()),
     }
 }
 
 /// Only for what time alone will change.
-fn again(observed: &Observed, outcome: &Outcome, status: &ApiKeyStatus) -> Duration {
+fn again(observed: &ObservedKey, outcome: &KeyOutcome, status: &ApiKeyStatus) -> Duration {
     match outcome {
-        Outcome::Failed(error) if error.class() == Class::Waiting => return WAITING,
+        KeyOutcome::Failed(error) if error.class() == Class::Waiting => return WAITING,
         // what stands in the way may go without a word to us
-        Outcome::SecretTaken | Outcome::TextLost(_) => return REFUSED,
-        Outcome::Failed(error) if error.class() == Class::Invalid => return REFUSED,
+        KeyOutcome::SecretTaken | KeyOutcome::TextLost(_) => return REFUSED,
+        KeyOutcome::Failed(error) if error.class() == Class::Invalid => return REFUSED,
         _ => {}
     }
     let until = expiry(status).map(|at| at.duration_since(observed.now)).filter(|until| !until.is_negative());

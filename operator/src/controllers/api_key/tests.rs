@@ -6,7 +6,7 @@ use crds::{ApiKey, ApiKeyPhase, ConditionStatus, ConditionType, Environment, Rea
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
-use super::plan::{Ask, Observed, Outcome, SecretState, ask, delivery_is_due, status};
+use super::plan::{KeyAction, KeyOutcome, ObservedKey, SecretState, action, delivery_is_due, status};
 use crate::Error;
 use crate::cluster::write::FINALIZER;
 use crate::control_plane::proto::{Key, key};
@@ -19,7 +19,7 @@ fn environment() -> Environment {
     .unwrap()
 }
 
-fn observed() -> Observed {
+fn observed() -> ObservedKey {
     let key: ApiKey = serde_json::from_value(json!({
         "metadata": {
             "name": "loader", "namespace": "n", "uid": "key-uid", "generation": 2, "finalizers": [FINALIZER],
@@ -33,7 +33,7 @@ fn observed() -> Observed {
         },
     }))
     .unwrap();
-    Observed {
+    ObservedKey {
         key: Arc::new(key),
         environment: Some(Arc::new(environment())),
         secret: SecretState::Unseen,
@@ -41,7 +41,7 @@ fn observed() -> Observed {
     }
 }
 
-fn with(change: impl FnOnce(&mut ApiKey)) -> Observed {
+fn with(change: impl FnOnce(&mut ApiKey)) -> ObservedKey {
     let mut it = observed();
     let mut key = it.key.as_ref().clone();
     change(&mut key);
@@ -61,20 +61,20 @@ fn answer() -> Key {
 }
 
 /// As it is after everything went well.
-fn settled(rotation: Option<&str>) -> Observed {
+fn settled(rotation: Option<&str>) -> ObservedKey {
     let mut it = with(|key| {
         key.spec.rotation = rotation.map(|id| crds::Rotation { id: id.to_owned(), grace_period_hours: 1 });
     });
     it.secret = SecretState::Holds { rotation: rotation.unwrap_or_default().to_owned() };
     let answer = Key { rotation_id: rotation.unwrap_or_default().to_owned(), ..answer() };
-    let (status, _) = status(&it, &Outcome::Answered(answer));
+    let (status, _) = status(&it, &KeyOutcome::Answered(answer));
     let mut key = it.key.as_ref().clone();
     key.status = Some(status);
     it.key = Arc::new(key);
     it
 }
 
-fn changed(mut it: Observed, change: impl FnOnce(&mut ApiKey)) -> Observed {
+fn changed(mut it: ObservedKey, change: impl FnOnce(&mut ApiKey)) -> ObservedKey {
     let mut key = it.key.as_ref().clone();
     change(&mut key);
     it.key = Arc::new(key);
@@ -83,24 +83,24 @@ fn changed(mut it: Observed, change: impl FnOnce(&mut ApiKey)) -> Observed {
 
 #[test]
 fn what_is_asked_follows_from_what_is_there() {
-    let (put, want) = (Ask::Put { text_wanted: false }, Ask::Put { text_wanted: true });
+    let (put, want) = (KeyAction::Put { text_wanted: false }, KeyAction::Put { text_wanted: true });
     let rotated = |key: &mut ApiKey| {
         key.spec.rotation = Some(crds::Rotation { id: "r2".to_owned(), grace_period_hours: 1 });
     };
     for (case, it, expected) in [
         ("new", observed(), want),
-        ("settled", settled(None), Ask::Nothing),
-        ("settled after a rotation", settled(Some("r1")), Ask::Nothing),
+        ("settled", settled(None), KeyAction::Nothing),
+        ("settled after a rotation", settled(Some("r1")), KeyAction::Nothing),
         ("a new rotation", changed(settled(Some("r1")), rotated), want),
-        ("the Secret was deleted", Observed { secret: SecretState::Unseen, ..settled(None) }, want),
-        ("the Secret was emptied", Observed { secret: SecretState::Empty, ..settled(None) }, want),
+        ("the Secret was deleted", ObservedKey { secret: SecretState::Unseen, ..settled(None) }, want),
+        ("the Secret was emptied", ObservedKey { secret: SecretState::Empty, ..settled(None) }, want),
         ("other scopes", changed(settled(None), |key| key.metadata.generation = Some(3)), put),
-        ("no finalizer yet", changed(settled(None), |key| key.metadata.finalizers = None), Ask::Adopt),
-        ("no owner yet", changed(settled(None), |key| key.metadata.owner_references = None), Ask::Adopt),
-        ("no environment", Observed { environment: None, ..observed() }, Ask::Wait),
+        ("no finalizer yet", changed(settled(None), |key| key.metadata.finalizers = None), KeyAction::Adopt),
+        ("no owner yet", changed(settled(None), |key| key.metadata.owner_references = None), KeyAction::Adopt),
+        ("no environment", ObservedKey { environment: None, ..observed() }, KeyAction::Wait),
         (
             "stored, but not delivered",
-            Observed { secret: SecretState::Holds { rotation: String::new() }, ..observed() },
+            ObservedKey { secret: SecretState::Holds { rotation: String::new() }, ..observed() },
             put,
         ),
         (
@@ -113,20 +113,20 @@ fn what_is_asked_follows_from_what_is_there() {
         ("made by REST", with(|key| (key.spec.key_id, key.spec.secret_ref) = (Some("k1".to_owned()), None)), put),
         (
             "deleted, with its environment",
-            Observed {
+            ObservedKey {
                 environment: None,
                 ..changed(settled(None), |key| key.metadata.deletion_timestamp = Some(Time(observed().now)))
             },
-            Ask::Revoke,
+            KeyAction::Revoke,
         ),
     ] {
-        assert_eq!(ask(&it), expected, "{case}");
+        assert_eq!(action(&it), expected, "{case}");
     }
 }
 
 #[test]
 fn a_text_is_said_to_be_delivered_until_the_status_names_its_key() {
-    let stored = Observed { secret: SecretState::Holds { rotation: String::new() }, ..observed() };
+    let stored = ObservedKey { secret: SecretState::Holds { rotation: String::new() }, ..observed() };
     assert!(delivery_is_due(&stored, &answer()), "a crash between the Secret and the call");
     assert!(delivery_is_due(&observed(), &Key { text: Some("t".to_owned()), ..answer() }));
     assert!(!delivery_is_due(&settled(None), &answer()));
@@ -137,18 +137,23 @@ fn a_text_is_said_to_be_delivered_until_the_status_names_its_key() {
 fn the_status_says_what_came_of_it_and_never_the_text() {
     let unreachable = || Error::ControlPlane(tonic::Status::unavailable("connection refused"));
     let refused = || Error::ControlPlane(tonic::Status::invalid_argument("no such scope"));
-    let with_status = |status: key::Status| Outcome::Answered(Key { status: status.into(), ..answer() });
+    let with_status = |status: key::Status| KeyOutcome::Answered(Key { status: status.into(), ..answer() });
     let texted = Key { text: Some("svc_live_plaintext".to_owned()), ..answer() };
     for (outcome, phase, ready, reason) in [
-        (Outcome::Answered(texted), ApiKeyPhase::Active, ConditionStatus::True, Reason::AsSpecified),
+        (KeyOutcome::Answered(texted), ApiKeyPhase::Active, ConditionStatus::True, Reason::AsSpecified),
         (with_status(key::Status::Revoked), ApiKeyPhase::Revoked, ConditionStatus::False, Reason::Revoked),
         (with_status(key::Status::Expired), ApiKeyPhase::Expired, ConditionStatus::False, Reason::Expired),
-        (Outcome::Waits, ApiKeyPhase::Pending, ConditionStatus::False, Reason::ReferenceNotFound),
-        (Outcome::TextLost(answer()), ApiKeyPhase::Active, ConditionStatus::False, Reason::Invalid),
-        (Outcome::SecretTaken, ApiKeyPhase::Pending, ConditionStatus::False, Reason::Invalid),
-        (Outcome::Failed(unreachable()), ApiKeyPhase::Pending, ConditionStatus::False, Reason::ControlPlaneUnreachable),
-        (Outcome::Failed(refused()), ApiKeyPhase::Pending, ConditionStatus::False, Reason::Invalid),
-        (Outcome::Answered(Key::default()), ApiKeyPhase::Pending, ConditionStatus::False, Reason::ReferenceNotFound),
+        (KeyOutcome::Waits, ApiKeyPhase::Pending, ConditionStatus::False, Reason::ReferenceNotFound),
+        (KeyOutcome::TextLost(answer()), ApiKeyPhase::Active, ConditionStatus::False, Reason::Invalid),
+        (KeyOutcome::SecretTaken, ApiKeyPhase::Pending, ConditionStatus::False, Reason::Invalid),
+        (
+            KeyOutcome::Failed(unreachable()),
+            ApiKeyPhase::Pending,
+            ConditionStatus::False,
+            Reason::ControlPlaneUnreachable,
+        ),
+        (KeyOutcome::Failed(refused()), ApiKeyPhase::Pending, ConditionStatus::False, Reason::Invalid),
+        (KeyOutcome::Answered(Key::default()), ApiKeyPhase::Pending, ConditionStatus::False, Reason::ReferenceNotFound),
     ] {
         let (status, _) = status(&observed(), &outcome);
         let condition = status.conditions.iter().find(|it| it.type_ == ConditionType::Ready).unwrap();
@@ -161,18 +166,18 @@ fn the_status_says_what_came_of_it_and_never_the_text() {
 #[test]
 fn a_key_turns_expired_at_its_time_without_anybody_being_asked() {
     let mut it = settled(None);
-    let (before, again) = status(&it, &Outcome::Known);
+    let (before, again) = status(&it, &KeyOutcome::Known);
     assert_eq!((before.phase, again.as_secs()), (Some(ApiKeyPhase::Active), 3_600));
     it.now = "2026-01-31T23:59:30Z".parse().unwrap();
-    assert_eq!(status(&it, &Outcome::Known).1.as_secs(), 30);
+    assert_eq!(status(&it, &KeyOutcome::Known).1.as_secs(), 30);
     it.now = "2026-02-01T00:00:00Z".parse().unwrap();
-    assert_eq!(status(&it, &Outcome::Known).0.phase, Some(ApiKeyPhase::Expired));
+    assert_eq!(status(&it, &KeyOutcome::Known).0.phase, Some(ApiKeyPhase::Expired));
 }
 
 #[test]
 fn what_was_refused_is_asked_for_again_within_minutes() {
-    let taken = || Outcome::Failed(Error::ControlPlane(tonic::Status::already_exists("name_taken")));
-    for outcome in [taken(), Outcome::SecretTaken] {
+    let taken = || KeyOutcome::Failed(Error::ControlPlane(tonic::Status::already_exists("name_taken")));
+    for outcome in [taken(), KeyOutcome::SecretTaken] {
         assert_eq!(status(&observed(), &outcome).1.as_secs(), 300, "{outcome:?}");
     }
 }
@@ -181,5 +186,5 @@ fn what_was_refused_is_asked_for_again_within_minutes() {
 fn what_is_settled_is_not_written_again() {
     let mut it = settled(Some("r1"));
     it.now = "2026-01-02T00:00:00Z".parse().unwrap();
-    assert_eq!(Some(status(&it, &Outcome::Known).0), it.key.status);
+    assert_eq!(Some(status(&it, &KeyOutcome::Known).0), it.key.status);
 }

@@ -37,23 +37,23 @@ pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Resul
     if plan.finalizer == Finalizer::Add {
         finalizer(context, observed, &item, true).await.map_err(|error| Halt { at: None, error })?;
     }
-    let of = |turn: Turn| plan.writes.iter().filter(move |write| Turn::of(write, observed) == turn);
+    let of = |turn: ApplyStage| plan.writes.iter().filter(move |write| ApplyStage::of(write, observed) == turn);
     // side by side: there are a dozen at most, and the client has its limits
     let mut running = FuturesUnordered::new();
-    for write in of(Turn::First) {
+    for write in of(ApplyStage::First) {
         running.push(one(context, observed, &item, write));
     }
     while let Some(done) = running.next().await {
         done?;
     }
-    for write in of(Turn::Workload) {
+    for write in of(ApplyStage::Workload) {
         one(context, observed, &item, write).await?;
     }
     for order in &plan.deletes {
         let halt = |error| Halt { at: Some(order.key.clone()), error };
         delete(context, observed, order).await.map_err(halt)?;
     }
-    for write in of(Turn::Growth) {
+    for write in of(ApplyStage::Growth) {
         one(context, observed, &item, write).await?;
     }
     Ok(())
@@ -61,14 +61,14 @@ pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Resul
 
 /// When a write has its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum ApplyStage {
     First,
     Workload,
     /// Of a volume that is there: nothing waits for it, and a cluster may refuse it again and again.
     Growth,
 }
 
-impl Turn {
+impl ApplyStage {
     fn of(write: &Write, observed: &Observed) -> Self {
         let key = write.key();
         match key.kind {
@@ -200,13 +200,13 @@ mod tests {
         let plan = crate::controllers::environment::plan::plan(&observed);
         let turn = |kind, observed: &Observed| {
             let write = plan.writes.iter().find(|write| write.key().kind == kind).unwrap();
-            Turn::of(write, observed)
+            ApplyStage::of(write, observed)
         };
-        assert_eq!(turn(Kind::PersistentVolumeClaim, &observed), Turn::First);
+        assert_eq!(turn(Kind::PersistentVolumeClaim, &observed), ApplyStage::First);
         let child = |write: &Write| if let Write::Apply(child) = write { Some(child.clone()) } else { None };
         observed.children = plan.writes.iter().filter_map(child).collect();
-        assert_eq!(turn(Kind::PersistentVolumeClaim, &observed), Turn::Growth);
-        assert_eq!(turn(Kind::ConfigMap, &observed), Turn::First);
-        assert_eq!(turn(Kind::Deployment, &observed), Turn::Workload);
+        assert_eq!(turn(Kind::PersistentVolumeClaim, &observed), ApplyStage::Growth);
+        assert_eq!(turn(Kind::ConfigMap, &observed), ApplyStage::First);
+        assert_eq!(turn(Kind::Deployment, &observed), ApplyStage::Workload);
     }
 }

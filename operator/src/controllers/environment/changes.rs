@@ -12,7 +12,7 @@ use super::{additions, build, certificates, workload};
 use crate::objects::agreed::Agreed;
 use crate::objects::agreement;
 use crate::objects::child::{APPLIED_HASH, Child, Key, Kind};
-use crate::objects::contest::{Contests, Turn};
+use crate::objects::contest::{Contests, RepairTiming};
 use crate::objects::names::label;
 use crate::objects::observed::Observed;
 use crate::objects::plan::{Delete, Write};
@@ -70,8 +70,8 @@ impl Changes {
             return self.write(write, line);
         }
         match self.contests.repair(&write.key(), wanted, field, observed.now) {
-            Turn::Now => self.write(write, line),
-            Turn::Later => self.lines.push(line),
+            RepairTiming::Now => self.write(write, line),
+            RepairTiming::Later => self.lines.push(line),
         }
     }
 

@@ -9,7 +9,7 @@ use crds::{Condition, ConditionStatus, ConditionType, Reason, TlsMode};
 use super::findings::Findings;
 use super::validate::{Desired, Invalid, Off};
 use super::volume::{self, Growth};
-use super::workload::{State, Trouble};
+use super::workload::{Trouble, WorkloadState};
 use super::{certificates, workload};
 use crate::conditions::rfc3339;
 use crate::objects::hold::Hold;
@@ -128,13 +128,13 @@ fn organization_active(it: &Findings<'_>) -> Draft {
 fn workload_available(it: &Findings<'_>) -> Draft {
     let type_ = T::WorkloadAvailable;
     match (&it.workload, it.verdict) {
-        (State::Settled | State::Rolling(_), _) => Draft::fine(type_, True),
-        (State::Off | State::Draining, _) => switched_off(it, False).of(type_),
-        (State::Absent, Err(invalid)) => Draft::not(type_, invalid.reason, &invalid.message),
-        (State::Absent, Ok(_)) => Draft::not(type_, Reason::Starting, "there is no workload yet"),
-        (State::Starting(trouble), _) => Draft::not(type_, trouble.reason, &trouble.message),
-        (State::TimedOut(_), _) if enough_answer(it) => Draft::fine(type_, True),
-        (State::TimedOut(trouble), _) => Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
+        (WorkloadState::Settled | WorkloadState::Rolling(_), _) => Draft::fine(type_, True),
+        (WorkloadState::Off | WorkloadState::Draining, _) => switched_off(it, False).of(type_),
+        (WorkloadState::Absent, Err(invalid)) => Draft::not(type_, invalid.reason, &invalid.message),
+        (WorkloadState::Absent, Ok(_)) => Draft::not(type_, Reason::Starting, "there is no workload yet"),
+        (WorkloadState::Starting(trouble), _) => Draft::not(type_, trouble.reason, &trouble.message),
+        (WorkloadState::TimedOut(_), _) if enough_answer(it) => Draft::fine(type_, True),
+        (WorkloadState::TimedOut(trouble), _) => Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
     }
 }
 
@@ -199,7 +199,7 @@ fn certificate_ready(it: &Findings<'_>) -> Draft {
                 }
                 Given::Missing => Draft::not(type_, Reason::ReferenceNotFound, format!("there is no Secret {name}")),
                 // pods do not start without it
-                Given::Unseen if matches!(it.workload, State::Settled) => Draft::fine(type_, True),
+                Given::Unseen if matches!(it.workload, WorkloadState::Settled) => Draft::fine(type_, True),
                 Given::Unseen => Draft::unknown(
                     type_,
                     Reason::CertificatePending,
@@ -229,14 +229,14 @@ fn credentials_synced(it: &Findings<'_>) -> Draft {
 
 fn suspended(it: &Findings<'_>) -> Draft {
     match (&it.workload, it.off) {
-        (State::Off | State::Absent, Some(_)) => switched_off(it, True),
+        (WorkloadState::Off | WorkloadState::Absent, Some(_)) => switched_off(it, True),
         (_, Some(_)) => Draft::not(T::Suspended, Reason::WaitingForQueries, "replicas are ending"),
         (_, None) => Draft::fine(T::Suspended, False),
     }
 }
 
 fn draining(it: &Findings<'_>) -> Draft {
-    if it.workload == State::Draining {
+    if it.workload == WorkloadState::Draining {
         return Draft::is(T::Draining, Reason::WaitingForQueries, "running statements are being let finish");
     }
     Draft::fine(T::Draining, False)
@@ -292,8 +292,8 @@ fn ready(it: &Findings<'_>, parts: &[Draft; 9]) -> Draft {
         return Draft::not(type_, Reason::DriftContested, message);
     }
     match &it.workload {
-        State::TimedOut(trouble) => return Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
-        State::Rolling(trouble) => {
+        WorkloadState::TimedOut(trouble) => return Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
+        WorkloadState::Rolling(trouble) => {
             let reason = if trouble.is_known() { trouble.reason } else { Reason::NewGeneration };
             return Draft::unknown(type_, reason, replacing(it, trouble));
         }
@@ -313,14 +313,15 @@ fn progressing(it: &Findings<'_>, ready: &Draft) -> Draft {
     let type_ = T::Progressing;
     let settled = it.verdict.is_err() || ready.status == True;
     match (&it.workload, ready.reason) {
-        (State::Draining, _) => draining(it).of(type_),
-        (State::TimedOut(trouble), _) => Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
+        (WorkloadState::Draining, _) => draining(it).of(type_),
+        (WorkloadState::TimedOut(trouble), _) => Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
         (_, reason) if it.held_back() => Draft::not(type_, reason, ready.message.clone()),
-        (State::Off, _) | (State::Absent | State::Settled, Reason::ExpansionNotAllowed | Reason::DriftContested) => {
+        (WorkloadState::Off, _)
+        | (WorkloadState::Absent | WorkloadState::Settled, Reason::ExpansionNotAllowed | Reason::DriftContested) => {
             Draft::fine(type_, False)
         }
         (_, reason) if settled => Draft::not(type_, reason, ready.message.clone()),
-        (State::Rolling(trouble), _) => Draft::is(type_, Reason::RollingOut, replacing(it, trouble)),
+        (WorkloadState::Rolling(trouble), _) => Draft::is(type_, Reason::RollingOut, replacing(it, trouble)),
         (_, reason) => Draft::is(type_, reason, ready.message.clone()),
     }
 }
@@ -328,14 +329,18 @@ fn progressing(it: &Findings<'_>, ready: &Draft) -> Draft {
 /// It works, and something about it does not.
 fn degraded(it: &Findings<'_>) -> Draft {
     let type_ = T::Degraded;
-    let works = matches!(it.workload, State::Settled | State::Rolling(_) | State::TimedOut(_));
+    let works = matches!(it.workload, WorkloadState::Settled | WorkloadState::Rolling(_) | WorkloadState::TimedOut(_));
     match (it.verdict, &it.workload) {
         (Err(invalid), _) if works => Draft::is(type_, invalid.reason, &invalid.message),
-        (_, State::TimedOut(trouble)) => Draft::is(type_, Reason::RolloutTimedOut, timed_out(trouble)),
+        (_, WorkloadState::TimedOut(trouble)) => Draft::is(type_, Reason::RolloutTimedOut, timed_out(trouble)),
         // before what `Ready` tells of pods, which the contest may be the cause of
         _ if let Some(message) = it.changes.contests.message() => Draft::is(type_, Reason::DriftContested, message),
-        (_, State::Starting(trouble)) if trouble.is_known() => Draft::is(type_, trouble.reason, &trouble.message),
-        (_, State::Rolling(trouble)) if trouble.is_known() => Draft::is(type_, trouble.reason, replacing(it, trouble)),
+        (_, WorkloadState::Starting(trouble)) if trouble.is_known() => {
+            Draft::is(type_, trouble.reason, &trouble.message)
+        }
+        (_, WorkloadState::Rolling(trouble)) if trouble.is_known() => {
+            Draft::is(type_, trouble.reason, replacing(it, trouble))
+        }
         _ if it.changes.growth == Growth::Refused => Draft { status: True, ..storage_resizing(it).of(type_) },
         _ if !it.unsynced_keys().is_empty() => Draft { status: True, ..credentials_synced(it).of(type_) },
         _ => Draft::fine(type_, False),

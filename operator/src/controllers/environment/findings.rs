@@ -4,7 +4,7 @@ use crds::{ConditionStatus, ConditionType, Environment, Reason};
 
 use super::changes::Changes;
 use super::validate::{self, Desired, Invalid, Off};
-use super::workload::{self, State};
+use super::workload::{self, WorkloadState};
 use crate::conditions::find;
 use crate::objects::hold::Hold;
 use crate::objects::names::label;
@@ -17,7 +17,7 @@ pub struct Findings<'a> {
     pub changes: &'a Changes,
     pub hold: Hold,
     pub off: Option<Off>,
-    pub workload: State,
+    pub workload: WorkloadState,
 }
 
 impl<'a> Findings<'a> {
@@ -36,7 +36,7 @@ impl<'a> Findings<'a> {
         };
         let absent = verdict.is_err() && workload::deployment(observed).is_none();
         let workload = match workload::state(observed, wanted, changes.touches_workload()) {
-            State::Off | State::Draining if absent && observed.pods.is_empty() => State::Absent,
+            WorkloadState::Off | WorkloadState::Draining if absent && observed.pods.is_empty() => WorkloadState::Absent,
             state => state,
         };
         Self { observed, verdict, changes, hold, off, workload }

@@ -6,7 +6,7 @@ use crds::{Condition, ConditionStatus, ConditionType, Connection, EnvironmentSta
 use super::findings::Findings;
 use super::phase::phase;
 use super::volume::{self, Growth};
-use super::workload::{self, State};
+use super::workload::{self, WorkloadState};
 use crate::conditions::{find, rfc3339};
 use crate::objects::hold::Hold;
 use crate::objects::names::selector_text;
@@ -18,7 +18,7 @@ pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus 
     let answers =
         find(conditions, ConditionType::WorkloadAvailable).is_some_and(|it| it.status == ConditionStatus::True);
     let activated_at = before.activated_at.or_else(|| answers.then(|| rfc3339(it.observed.now)));
-    let settled = matches!(it.workload, State::Settled | State::Off);
+    let settled = matches!(it.workload, WorkloadState::Settled | WorkloadState::Off);
     let runs = workload::deployment(it.observed).filter(|_| settled);
     let (image, secrets, pods) = match runs.and_then(Told::of).map(|told| told.source) {
         Some(it) => (Some(it.image), Some(it.secrets).filter(|it| *it != GivenSecrets::default()), it.pods.text()),
@@ -43,7 +43,8 @@ pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus 
 /// Written with what is written anyway; of a volume that is to grow, before.
 fn volume_size(it: &Findings<'_>) -> Option<Quantity> {
     let before = || it.environment().status.as_ref().and_then(|status| status.volume_size.clone());
-    let is_due = matches!(it.workload, State::Settled | State::Off) || it.changes.growth != Growth::None;
+    let is_due =
+        matches!(it.workload, WorkloadState::Settled | WorkloadState::Off) || it.changes.growth != Growth::None;
     if is_due { volume::held(it.observed).map(Quantity) } else { before() }
 }
 
@@ -73,10 +74,10 @@ fn step(it: &Findings<'_>) -> &'static str {
         (_, Hold::DryRun) => "dryRun",
         _ if it.verdict.is_err() => "refused",
         _ if it.changes.waits_for.is_some() => "waitForRemoval",
-        (State::Draining, _) => "drain",
-        (State::Off, _) => "suspended",
-        (State::Starting(_) | State::Rolling(_) | State::Absent, _) => "waitForReplicas",
-        (State::TimedOut(_), _) => "rolloutTimedOut",
-        (State::Settled, _) => "settled",
+        (WorkloadState::Draining, _) => "drain",
+        (WorkloadState::Off, _) => "suspended",
+        (WorkloadState::Starting(_) | WorkloadState::Rolling(_) | WorkloadState::Absent, _) => "waitForReplicas",
+        (WorkloadState::TimedOut(_), _) => "rolloutTimedOut",
+        (WorkloadState::Settled, _) => "settled",
     }
 }

@@ -10,7 +10,7 @@ use crate::objects::observed::{Observed, PodFacts};
 
 /// What can be said of the workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum WorkloadState {
     /// There is none.
     Absent,
     /// None should run, and none does.
@@ -70,13 +70,13 @@ pub fn available(observed: &Observed) -> i32 {
 
 /// The state with `wanted` replicas; `pending`: the Deployment is about to be written, so what is
 /// there is not what is wanted.
-pub fn state(observed: &Observed, wanted: i32, pending: bool) -> State {
+pub fn state(observed: &Observed, wanted: i32, pending: bool) -> WorkloadState {
     let Some(deployment) = deployment(observed) else {
         return match (wanted, observed.pods.is_empty()) {
-            (0, true) if pending => State::Off,
-            (0, false) => State::Draining,
-            _ if pending => State::Starting(trouble(None, &observed.pods)),
-            _ => State::Absent,
+            (0, true) if pending => WorkloadState::Off,
+            (0, false) => WorkloadState::Draining,
+            _ if pending => WorkloadState::Starting(trouble(None, &observed.pods)),
+            _ => WorkloadState::Absent,
         };
     };
     let status = deployment.status.clone().unwrap_or_default();
@@ -84,18 +84,18 @@ pub fn state(observed: &Observed, wanted: i32, pending: bool) -> State {
     let of = |count: Option<i32>| count.unwrap_or(0);
     if wanted == 0 {
         let drained = replicas(deployment) == 0 && seen && of(status.replicas) == 0 && observed.pods.is_empty();
-        return if drained { State::Off } else { State::Draining };
+        return if drained { WorkloadState::Off } else { WorkloadState::Draining };
     }
     let enough = of(status.available_replicas) >= wanted;
     let complete = seen && [status.replicas, status.updated_replicas].into_iter().all(|count| of(count) == wanted);
     if enough && complete && !pending {
-        return State::Settled;
+        return WorkloadState::Settled;
     }
     let trouble = trouble(Some(deployment), &observed.pods);
     if seen && !pending && gave_up(deployment) {
-        return State::TimedOut(trouble);
+        return WorkloadState::TimedOut(trouble);
     }
-    if enough { State::Rolling(trouble) } else { State::Starting(trouble) }
+    if enough { WorkloadState::Rolling(trouble) } else { WorkloadState::Starting(trouble) }
 }
 
 /// The Deployment has made no progress within its deadline.

@@ -30,7 +30,7 @@ const EXPIRES_AT: &str = "sluice.dev/expires-at";
 
 /// The Secret of the invitation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum State {
+enum InvitationSecret {
     Absent,
     /// It is another's.
     Taken,
@@ -41,19 +41,21 @@ enum State {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ask {
+enum InvitationAction {
     Nothing,
     Invite { token_wanted: bool },
 }
 
-fn ask(state: &State, settled: bool, now: Timestamp) -> Ask {
+fn action(state: &InvitationSecret, settled: bool, now: Timestamp) -> InvitationAction {
     match state {
-        State::Holds { expires_at: Some(at), .. } if *at <= now => Ask::Invite { token_wanted: true },
-        _ if settled => Ask::Nothing,
-        State::Holds { .. } => Ask::Invite { token_wanted: false },
-        State::Absent => Ask::Invite { token_wanted: true },
+        InvitationSecret::Holds { expires_at: Some(at), .. } if *at <= now => {
+            InvitationAction::Invite { token_wanted: true }
+        }
+        _ if settled => InvitationAction::Nothing,
+        InvitationSecret::Holds { .. } => InvitationAction::Invite { token_wanted: false },
+        InvitationSecret::Absent => InvitationAction::Invite { token_wanted: true },
         // whatever somebody keeps there is not overwritten
-        State::Taken => Ask::Nothing,
+        InvitationSecret::Taken => InvitationAction::Nothing,
     }
 }
 
@@ -62,13 +64,13 @@ fn place(organization: &Organization) -> Place {
     Place::new(&organization.namespace().unwrap_or_default(), &name)
 }
 
-fn state(context: &Context, organization: &Organization) -> State {
-    let Some(known) = context.stores.secrets.get(&place(organization)) else { return State::Absent };
+fn state(context: &Context, organization: &Organization) -> InvitationSecret {
+    let Some(known) = context.stores.secrets.get(&place(organization)) else { return InvitationSecret::Absent };
     let facts =
         known.facts().filter(|facts| facts.owners.iter().any(|owner| Some(owner) == organization.uid().as_ref()));
-    let Some(facts) = facts else { return State::Taken };
+    let Some(facts) = facts else { return InvitationSecret::Taken };
     let expires_at = known.annotations.get(EXPIRES_AT).and_then(|at| at.parse().ok());
-    State::Holds { uid: facts.uid, expires_at }
+    InvitationSecret::Holds { uid: facts.uid, expires_at }
 }
 
 /// A Secret that no store knows, because it lacks our label.
@@ -80,7 +82,7 @@ async fn is_taken(context: &Context, organization: &Organization) -> Result<bool
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum InvitationOutcome {
     /// Until then, if it ends.
     Settled(Option<Timestamp>),
     /// The Secret is somebody else's.
@@ -93,13 +95,13 @@ pub async fn settle(
     item: &Item,
     organization: &Organization,
     settled: bool,
-) -> Result<Outcome, Error> {
+) -> Result<InvitationOutcome, Error> {
     let state = state(context, organization);
-    let Ask::Invite { token_wanted } = ask(&state, settled, context.now()) else {
+    let InvitationAction::Invite { token_wanted } = action(&state, settled, context.now()) else {
         return Ok(match state {
-            State::Taken if !settled => Outcome::Taken,
-            State::Holds { expires_at, .. } => Outcome::Settled(expires_at),
-            _ => Outcome::Settled(None),
+            InvitationSecret::Taken if !settled => InvitationOutcome::Taken,
+            InvitationSecret::Holds { expires_at, .. } => InvitationOutcome::Settled(expires_at),
+            _ => InvitationOutcome::Settled(None),
         });
     };
     let org_id = organization.uid().unwrap_or_default();
@@ -108,8 +110,10 @@ pub async fn settle(
         context.control_plane.invite(InviteRequest { org_id: org_id.clone(), token_wanted }).await?
     };
     match (answer.status(), &answer.token, state) {
-        (Status::Open, None, State::Absent) => Ok(Outcome::Settled(None)),
-        (Status::Open, Some(_), State::Absent) if is_taken(context, organization).await? => Ok(Outcome::Taken),
+        (Status::Open, None, InvitationSecret::Absent) => Ok(InvitationOutcome::Settled(None)),
+        (Status::Open, Some(_), InvitationSecret::Absent) if is_taken(context, organization).await? => {
+            Ok(InvitationOutcome::Taken)
+        }
         (Status::Open, token, _) => {
             if let Some(token) = token {
                 let _step = context.step("Organization", "secret");
@@ -117,15 +121,15 @@ pub async fn settle(
             }
             let _step = context.step("Organization", "delivered");
             context.control_plane.invitation_delivered(InvitationDeliveredRequest { org_id }).await?;
-            Ok(Outcome::Settled(answer.expires_at.parse().ok()))
+            Ok(InvitationOutcome::Settled(answer.expires_at.parse().ok()))
         }
-        (_, _, State::Holds { uid, .. }) => {
+        (_, _, InvitationSecret::Holds { uid, .. }) => {
             let place = place(organization);
             let resource = ApiResource::erase::<Secret>(&());
             write::delete(&context.client, place.namespace(), &resource, place.name(), &uid).await?;
-            Ok(Outcome::Settled(None))
+            Ok(InvitationOutcome::Settled(None))
         }
-        _ => Ok(Outcome::Settled(None)),
+        _ => Ok(InvitationOutcome::Settled(None)),
     }
 }
 
@@ -167,18 +171,18 @@ mod tests {
     #[test]
     fn a_token_is_asked_for_once_and_again_when_it_has_ended() {
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        let holds = |at: &str| State::Holds { uid: "u".to_owned(), expires_at: at.parse().ok() };
+        let holds = |at: &str| InvitationSecret::Holds { uid: "u".to_owned(), expires_at: at.parse().ok() };
         let [good, ended] = [holds("2026-01-02T00:00:00Z"), holds("2026-01-01T00:00:00Z")];
         for (state, settled, expected) in [
-            (&State::Absent, false, Ask::Invite { token_wanted: true }),
-            (&State::Absent, true, Ask::Nothing),
-            (&good, false, Ask::Invite { token_wanted: false }),
-            (&good, true, Ask::Nothing),
-            (&ended, true, Ask::Invite { token_wanted: true }),
-            (&ended, false, Ask::Invite { token_wanted: true }),
-            (&State::Taken, false, Ask::Nothing),
+            (&InvitationSecret::Absent, false, InvitationAction::Invite { token_wanted: true }),
+            (&InvitationSecret::Absent, true, InvitationAction::Nothing),
+            (&good, false, InvitationAction::Invite { token_wanted: false }),
+            (&good, true, InvitationAction::Nothing),
+            (&ended, true, InvitationAction::Invite { token_wanted: true }),
+            (&ended, false, InvitationAction::Invite { token_wanted: true }),
+            (&InvitationSecret::Taken, false, InvitationAction::Nothing),
         ] {
-            assert_eq!(ask(state, settled, now), expected, "{state:?} {settled}");
+            assert_eq!(action(state, settled, now), expected, "{state:?} {settled}");
         }
     }
 }
