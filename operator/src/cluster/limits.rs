@@ -6,7 +6,7 @@
 //! the role table is checked against.
 
 mod bucket;
-mod request;
+mod resource_attributes;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 pub use bucket::{Bucket, Rate};
 use http::{Request, Response};
-pub use request::Asked;
+pub use resource_attributes::ResourceAttributes;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, ServiceExt};
@@ -88,9 +88,9 @@ impl Shared {
     }
 
     /// When the answer must be there. A change is given up when leadership ends.
-    fn deadline(&self, asked: &Asked) -> Result<Instant, Refused> {
+    fn deadline(&self, attributes: &ResourceAttributes) -> Result<Instant, Refused> {
         let now = Instant::now();
-        if !asked.changes() {
+        if !attributes.changes() {
             return Ok(now + self.budget.read);
         }
         let limit = now + self.budget.change;
@@ -137,10 +137,10 @@ where
     fn call(&mut self, request: Request<A>) -> Self::Future {
         let (shared, inner) = (Arc::clone(&self.shared), Arc::clone(&self.inner));
         Box::pin(async move {
-            let asked = Asked::of(request.method(), request.uri());
-            let answer = send(&shared, inner, &asked, request).await;
+            let attributes = ResourceAttributes::of(request.method(), request.uri());
+            let answer = send(&shared, inner, &attributes, request).await;
             let code = answer.as_ref().ok().map(Response::status);
-            shared.metrics.requested(asked.verb, &asked.group, &asked.resource, code);
+            shared.metrics.requested(attributes.verb, &attributes.group, &attributes.resource, code);
             answer
         })
     }
@@ -149,18 +149,18 @@ where
 async fn send<S, A, B>(
     shared: &Shared,
     inner: Arc<Mutex<S>>,
-    asked: &Asked,
+    attributes: &ResourceAttributes,
     request: Request<A>,
 ) -> Result<Response<B>, BoxError>
 where
     S: Service<Request<A>, Response = Response<B>>,
     S::Error: Into<BoxError>,
 {
-    shared.deadline(asked)?;
+    shared.deadline(attributes)?;
     let _place = Arc::clone(&shared.places).acquire_owned().await.map_err(|_| Refused::Closed)?;
     tokio::time::sleep(shared.wait()).await;
     // asked again: it may have waited for long
-    let deadline = shared.deadline(asked)?;
+    let deadline = shared.deadline(attributes)?;
     let call = async {
         let answer = inner.lock().await.ready().await.map_err(Into::into)?.call(request);
         answer.await.map_err(Into::into)

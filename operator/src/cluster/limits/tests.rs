@@ -11,8 +11,8 @@ use tower::service_fn;
 use super::*;
 
 fn asked(method: &str, uri: &str) -> (String, String, String) {
-    let asked = Asked::of(&method.parse::<Method>().unwrap(), &uri.parse::<Uri>().unwrap());
-    (asked.verb.to_owned(), asked.group, asked.resource)
+    let attributes = ResourceAttributes::of(&method.parse::<Method>().unwrap(), &uri.parse::<Uri>().unwrap());
+    (attributes.verb.to_owned(), attributes.group, attributes.resource)
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! What a request asks of the API server, read from its method and path: verb, group, resource.
+//! The resource attributes of a request to the API server: verb, group and resource, read from its method and path.
 
 use http::{Method, Uri};
 
-/// As the roles of the API server name it.
+/// Verb, group and resource of a request, as roles name them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Asked {
+pub struct ResourceAttributes {
     pub verb: &'static str,
     /// Empty: the core group.
     pub group: String,
@@ -13,7 +13,7 @@ pub struct Asked {
     pub namespace: Option<String>,
 }
 
-impl Asked {
+impl ResourceAttributes {
     pub fn of(method: &Method, uri: &Uri) -> Self {
         let parts: Vec<&str> = uri.path().split('/').filter(|part| !part.is_empty()).collect();
         let (group, rest) = match parts.as_slice() {
