@@ -46,14 +46,14 @@ impl Source {
     }
 }
 
-/// What the pods of a Deployment are to be started from.
+/// What the pods of a Deployment are started from, read off its pod template.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct DeployedSource {
     pub source: Source,
     pub tag: String,
 }
 
-impl Told {
+impl DeployedSource {
     pub fn of(deployment: &Deployment) -> Option<Self> {
         let pod = deployment.spec.as_ref()?.template.spec.as_ref()?;
         let container = pod.containers.first()?;
@@ -96,9 +96,9 @@ mod tests {
 
     use super::*;
 
-    fn told(pod: &serde_json::Value) -> Told {
+    fn deployed(pod: &serde_json::Value) -> DeployedSource {
         let deployment = json!({"metadata": {}, "spec": {"selector": {}, "template": {"spec": pod}}});
-        Told::of(&from_value(deployment).unwrap()).unwrap()
+        DeployedSource::of(&from_value(deployment).unwrap()).unwrap()
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
         let container = json!({"name": "dataplane", "image": "registry:5000/sluice/dataplane:0.1.0",
                                "imagePullPolicy": "Always"});
         let pod = json!({"containers": [container], "imagePullSecrets": [{"name": "a"}, {"name": "b"}]});
-        let Told { source: Source { image, secrets, pods }, tag } = told(&pod);
+        let DeployedSource { source: Source { image, secrets, pods }, tag } = deployed(&pod);
         assert_eq!((&*image.name, &*tag), ("registry:5000/sluice/dataplane", "0.1.0"));
         assert_eq!((&*image.pull_policy, image.pull_secrets.len()), ("Always", 2));
         assert_eq!((secrets, pods), (GivenSecrets::default(), Pods::default()));
@@ -114,14 +114,14 @@ mod tests {
 
     #[test]
     fn what_is_added_is_read_off_the_workload_and_nothing_where_it_is_damaged() {
-        let told = |annotation: &str| {
+        let deployed = |annotation: &str| {
             let deployment = json!({"metadata": {"annotations": {"sluice.dev/pods": annotation}}, "spec": {
                 "selector": {}, "template": {"spec": {"containers": [{"name": "dataplane", "image": "i:1"}]}}}});
-            Told::of(&from_value(deployment).unwrap())
+            DeployedSource::of(&from_value(deployment).unwrap())
         };
         let added = Pods::parse(r#"{"labels": {"team": "data"}}"#).unwrap();
-        assert_eq!(told(&added.text().unwrap()).map(|told| told.source.pods), Some(added));
-        assert_eq!(told("{\"labels\": 7}"), None);
+        assert_eq!(deployed(&added.text().unwrap()).map(|deployed| deployed.source.pods), Some(added));
+        assert_eq!(deployed("{\"labels\": 7}"), None);
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         let volume = json!({"name": "collector", "secret": {"secretName": "c", "items": [{"key": "a", "path": "x"}]}});
         let secrets = |env: &[&serde_json::Value], volumes: &[&serde_json::Value]| {
             let container = json!({"name": "dataplane", "image": "i:1", "env": env});
-            told(&json!({"containers": [container], "volumes": volumes})).source.secrets
+            deployed(&json!({"containers": [container], "volumes": volumes})).source.secrets
         };
         let collector = |headers: Option<&str>, ca: Option<&str>| {
             let key = |it: Option<&str>| it.map(str::to_owned);

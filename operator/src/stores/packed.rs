@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::objects::child::{Child, Kind};
-use crate::objects::source::Told;
+use crate::objects::source::DeployedSource;
 
 /// What comes out of a store is not what went in.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +90,7 @@ pub struct PackedChild {
     kind: Kind,
     text: Packed,
     /// Of a Deployment. The whole fleet is asked for it.
-    pub told: Option<Arc<Told>>,
+    pub deployed: Option<Arc<DeployedSource>>,
 }
 
 impl PackedChild {
@@ -108,21 +108,21 @@ impl PackedChild {
 pub struct ChildText {
     kind: Kind,
     text: Vec<u8>,
-    told: Option<Arc<Told>>,
+    deployed: Option<Arc<DeployedSource>>,
 }
 
 impl ChildText {
     pub fn new(child: &Child) -> Result<Self, serde_json::Error> {
-        let told = match child {
-            Child::Deployment(deployment) => Told::of(deployment).map(Arc::new),
+        let deployed = match child {
+            Child::Deployment(deployment) => DeployedSource::of(deployment).map(Arc::new),
             _ => None,
         };
-        Ok(Self { kind: child.kind(), text: child.text()?, told })
+        Ok(Self { kind: child.kind(), text: child.text()?, deployed })
     }
 
     pub fn packed(self, dictionaries: &Dictionaries) -> PackedChild {
         let text = dictionaries.pack_text(Shape::Child(self.kind), &self.text);
-        PackedChild { kind: self.kind, text, told: self.told }
+        PackedChild { kind: self.kind, text, deployed: self.deployed }
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::objects::observed::Release;
 use crate::objects::rollout::Rollout;
-use crate::objects::source::Told;
+use crate::objects::source::DeployedSource;
 use crate::stores::KnownEnvironment;
 
 /// An environment on its way.
@@ -63,10 +63,10 @@ fn open_wave(fleet: &[&Member], rollout: &Rollout) -> usize {
 }
 
 impl Movement {
-    /// Where an environment stands on its way to what the release says; `told`: what its pods are to be started
+    /// Where an environment stands on its way to what the release says; `deployed`: what its pods are to be started
     /// from. Nothing of one that does not take part, for nobody waits for it: it never ran, is switched off or going,
     /// cannot be told, or is on its way to a version that it chose itself.
-    pub fn of(environment: &KnownEnvironment, told: Option<&Told>, release: &Release) -> Option<Self> {
+    pub fn of(environment: &KnownEnvironment, deployed: Option<&DeployedSource>, release: &Release) -> Option<Self> {
         let runs = environment.version.as_deref()?;
         let own_way = environment.pinned.as_deref().is_some_and(|pinned| pinned != runs);
         if environment.suspended || environment.deleting || own_way {
@@ -76,8 +76,8 @@ impl Movement {
         if runs == target && environment.source.as_deref() == Some(&release.source) {
             return Some(Self::Arrived);
         }
-        let is_told = told.is_some_and(|told| told.tag == target && told.source == release.source);
-        match (is_told, environment.is_late) {
+        let is_deployed = deployed.is_some_and(|deployed| deployed.tag == target && deployed.source == release.source);
+        match (is_deployed, environment.is_late) {
             (true, true) => Some(Self::Failed),
             (true, false) => Some(Self::Moving),
             (false, _) => environment.follows.then_some(Self::Waiting),

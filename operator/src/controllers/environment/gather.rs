@@ -104,6 +104,6 @@ fn may_move(context: &Context, place: &Place, environment: &KnownEnvironment) ->
 /// Where it stands on its way to what the release says; nothing: it is not of the fleet.
 fn movement(context: &Context, place: &Place, environment: &KnownEnvironment) -> Option<Movement> {
     let deployment = context.stores.children.get(&(Kind::Deployment, place.clone()));
-    let told = deployment.and_then(|it| it.told);
-    Movement::of(environment, told.as_deref(), &context.release)
+    let deployed = deployment.and_then(|it| it.deployed);
+    Movement::of(environment, deployed.as_deref(), &context.release)
 }

@@ -11,7 +11,7 @@ use crate::conditions::{find, rfc3339};
 use crate::objects::hold::Hold;
 use crate::objects::names::selector_text;
 use crate::objects::observed::Observed;
-use crate::objects::source::Told;
+use crate::objects::source::DeployedSource;
 
 pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus {
     let before = it.environment().status.clone().unwrap_or_default();
@@ -20,7 +20,7 @@ pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus 
     let activated_at = before.activated_at.or_else(|| answers.then(|| rfc3339(it.observed.now)));
     let settled = matches!(it.workload, WorkloadState::Settled | WorkloadState::Off);
     let runs = workload::deployment(it.observed).filter(|_| settled);
-    let (image, secrets, pods) = match runs.and_then(Told::of).map(|told| told.source) {
+    let (image, secrets, pods) = match runs.and_then(DeployedSource::of).map(|it| it.source) {
         Some(it) => (Some(it.image), Some(it.secrets).filter(|it| *it != GivenSecrets::default()), it.pods.text()),
         None => (before.image, before.secrets, before.pods),
     };

@@ -20,7 +20,7 @@ use crate::objects::child::Child;
 use crate::objects::names::{Name, label};
 use crate::objects::observed::{Observed, Release, Sibling};
 use crate::objects::quantity::Quantity;
-use crate::objects::source::{Source, Told};
+use crate::objects::source::{DeployedSource, Source};
 
 /// An environment that can be carried out. Everything in it has been checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -336,7 +336,7 @@ fn tls(observed: &Observed) -> Result<Tls, Invalid> {
 /// What runs now, until the fleet's rollout comes to it.
 fn source(observed: &Observed) -> Source {
     let running = || {
-        let live = workload::deployment(observed).and_then(Told::of).map(|told| told.source);
+        let live = workload::deployment(observed).and_then(DeployedSource::of).map(|it| it.source);
         live.or_else(|| Source::of_status(observed.environment.status.as_ref()?)).filter(|_| !observed.may_move)
     };
     running().unwrap_or_else(|| observed.release.source.clone())

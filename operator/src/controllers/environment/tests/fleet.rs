@@ -10,7 +10,7 @@ use crate::controllers::environment::fleet::{Member, Movement, may_move};
 use crate::objects::observed::Release;
 use crate::objects::pods::Pods;
 use crate::objects::rollout::Rollout;
-use crate::objects::source::Told;
+use crate::objects::source::DeployedSource;
 use crate::stores::{Dictionaries, KnownEnvironment};
 
 fn fleet(size: usize) -> Vec<Member> {
@@ -96,10 +96,10 @@ fn stands_after(target: &Release, told: bool, change: impl FnOnce(&mut Value)) -
     change(&mut object);
     let environment: Environment = serde_json::from_value(object).unwrap();
     let known = KnownEnvironment::new(&environment, &Dictionaries::default()).unwrap();
-    let ran = Told { source: release().source, tag: "1.0.0".to_owned() };
+    let ran = DeployedSource { source: release().source, tag: "1.0.0".to_owned() };
     let tag = environment.spec.data_plane.version.unwrap_or_else(|| target.version.clone());
-    let told = if told { Told { source: target.source.clone(), tag } } else { ran };
-    Movement::of(&known, Some(&told), target)
+    let deployed = if told { DeployedSource { source: target.source.clone(), tag } } else { ran };
+    Movement::of(&known, Some(&deployed), target)
 }
 
 #[test]
