@@ -36,16 +36,16 @@ impl Timing {
         Self { lease: Duration::from_secs(15), renew: Duration::from_secs(10), retry: Duration::from_secs(2) };
 }
 
-/// The Lease as it was read.
+/// The record of an election in a Lease, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct LeaseRecord {
     pub resource_version: String,
     /// Empty: given back.
     pub holder: String,
     pub transitions: i32,
 }
 
-impl Seen {
+impl LeaseRecord {
     fn version(&self) -> &str {
         &self.resource_version
     }
@@ -71,7 +71,7 @@ pub enum ElectionStep {
 pub struct Candidate {
     identity: String,
     timing: Timing,
-    seen: Option<Seen>,
+    seen: Option<LeaseRecord>,
     /// When `seen` became what it is.
     changed_at: Instant,
     until: Option<Instant>,
@@ -87,8 +87,8 @@ impl Candidate {
     }
 
     /// The Lease is this, as a list or a deletion said; absent: there is none.
-    pub fn saw(&mut self, seen: Option<Seen>, now: Instant) {
-        if self.seen.as_ref().map(Seen::version) == seen.as_ref().map(Seen::version) {
+    pub fn saw(&mut self, seen: Option<LeaseRecord>, now: Instant) {
+        if self.seen.as_ref().map(LeaseRecord::version) == seen.as_ref().map(LeaseRecord::version) {
             return;
         }
         self.changed_at = now;
@@ -104,8 +104,9 @@ impl Candidate {
 
     /// The Lease changed to this. News that is older than what is known, such as the echo of an
     /// earlier renewal of ours, is no news.
-    pub fn changed(&mut self, seen: Seen, now: Instant) {
-        let older = |known: &Seen| matches!((seen.number(), known.number()), (Some(new), Some(old)) if new < old);
+    pub fn changed(&mut self, seen: LeaseRecord, now: Instant) {
+        let older =
+            |known: &LeaseRecord| matches!((seen.number(), known.number()), (Some(new), Some(old)) if new < old);
         if !self.seen.as_ref().is_some_and(older) {
             self.saw(Some(seen), now);
         }
@@ -138,9 +139,10 @@ impl Candidate {
 
     /// The write that was sent at `sent` succeeded: the Lease is ours, as `lease`. Not if it was
     /// given back since, or is known to have changed again: the answer is only late.
-    pub fn won(&mut self, lease: Seen, sent: Instant, now: Instant) {
+    pub fn won(&mut self, lease: LeaseRecord, sent: Instant, now: Instant) {
         let given_back = self.given_back_at.is_some_and(|at| sent <= at);
-        let newer = |known: &Seen| matches!((known.number(), lease.number()), (Some(known), Some(won)) if known > won);
+        let newer =
+            |known: &LeaseRecord| matches!((known.number(), lease.number()), (Some(known), Some(won)) if known > won);
         if given_back || self.seen.as_ref().is_some_and(newer) {
             self.lost(now);
             return;
@@ -157,11 +159,11 @@ impl Candidate {
     }
 
     /// Stops leading at once; what to write so that another need not wait, if it was ours.
-    pub fn give_back(&mut self, now: Instant) -> Option<Seen> {
+    pub fn give_back(&mut self, now: Instant) -> Option<LeaseRecord> {
         self.leads_until(now)?;
         self.until = None;
         self.given_back_at = Some(now);
-        self.seen.clone().map(|lease| Seen { holder: String::new(), ..lease })
+        self.seen.clone().map(|lease| LeaseRecord { holder: String::new(), ..lease })
     }
 
     pub fn identity(&self) -> &str {

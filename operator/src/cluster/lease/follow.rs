@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Candidate, ElectionStep, Seen, Timing};
+use super::{Candidate, ElectionStep, LeaseRecord, Timing};
 use crate::time::timestamp;
 
 /// The Lease that operators of one release compete for.
@@ -124,7 +124,7 @@ impl Election {
         self.publish();
     }
 
-    async fn write(&self, step: ElectionStep) -> Result<Seen, LeaseError> {
+    async fn write(&self, step: ElectionStep) -> Result<LeaseRecord, LeaseError> {
         let written = match step {
             ElectionStep::Wait(_) => return Err(LeaseError::Timeout),
             ElectionStep::Create => {
@@ -173,9 +173,9 @@ impl Election {
     }
 }
 
-fn seen(lease: &Lease) -> Option<Seen> {
+fn seen(lease: &Lease) -> Option<LeaseRecord> {
     let spec = lease.spec.clone().unwrap_or_default();
-    Some(Seen {
+    Some(LeaseRecord {
         resource_version: lease.metadata.resource_version.clone()?,
         holder: spec.holder_identity.unwrap_or_default(),
         transitions: spec.lease_transitions.unwrap_or_default(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use contract::Entropy;
 use tokio::time::Instant;
 
-use super::{Candidate, ElectionStep, Seen, Timing};
+use super::{Candidate, ElectionStep, LeaseRecord, Timing};
 
 const CANDIDATES: usize = 3;
 const TICK: Duration = Duration::from_millis(500);
@@ -27,11 +27,11 @@ enum Message {
     Answer {
         to: usize,
         sent: Instant,
-        stored: Option<Seen>,
+        stored: Option<LeaseRecord>,
     },
     Change {
         to: usize,
-        seen: Seen,
+        seen: LeaseRecord,
     },
 }
 
@@ -109,13 +109,13 @@ impl World {
         }
     }
 
-    fn store(&mut self, version: Option<u64>, holder: String, transitions: i32) -> Option<Seen> {
+    fn store(&mut self, version: Option<u64>, holder: String, transitions: i32) -> Option<LeaseRecord> {
         if self.server.as_ref().map(|(current, ..)| *current) != version {
             return None;
         }
         let stored = (self.next_version, holder, transitions);
         self.next_version += 1;
-        let seen = Seen { resource_version: stored.0.to_string(), holder: stored.1.clone(), transitions };
+        let seen = LeaseRecord { resource_version: stored.0.to_string(), holder: stored.1.clone(), transitions };
         self.server = Some(stored);
         for to in 0..CANDIDATES {
             self.send(Message::Change { to, seen: seen.clone() });
@@ -151,7 +151,7 @@ impl World {
             && self.dice(4) == 0
             && let Some((version, holder, transitions)) = self.server.clone()
         {
-            let seen = Seen { resource_version: version.to_string(), holder, transitions };
+            let seen = LeaseRecord { resource_version: version.to_string(), holder, transitions };
             self.candidates[index].saw(Some(seen), now);
         }
         let holder = self.candidates[index].identity().to_owned();
