@@ -9,7 +9,7 @@ use operator::controllers::environment::plan::plan;
 use operator::objects::child::Child;
 use operator::objects::dns::Dns;
 use operator::objects::observed::{
-    Authorities, AuthorityFacts, CertificateFacts, ClusterFacts, Given, Observed, Release, SecretFacts,
+    Authorities, AuthorityFacts, CertificateFacts, ClusterFacts, GivenCertificate, Observed, Release, SecretFacts,
 };
 use operator::objects::plan::{Authority, CertificateOrder, Finalizer, Write};
 use operator::objects::pods::{Account, Pods};
@@ -49,7 +49,7 @@ pub fn new(organization: &str, slug: &str) -> Observed {
         siblings: Vec::new(),
         children: Vec::new(),
         secrets: Vec::new(),
-        given_certificate: Given::Unseen,
+        given_certificate: GivenCertificate::Unseen,
         pods: Vec::new(),
         keys: Vec::new(),
         authorities: Authorities { internal: authority("internal"), organization: authority("organization") },

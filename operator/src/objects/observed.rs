@@ -32,7 +32,7 @@ pub struct Observed {
     /// The same for Secrets, of which only what a plan needs is known.
     pub secrets: Vec<SecretFacts>,
     /// The Secret of `spec.tls.secretRef`.
-    pub given_certificate: Given,
+    pub given_certificate: GivenCertificate,
     /// The pods of the workload, those that are ending included.
     pub pods: Vec<PodFacts>,
     /// Keys whose `spec.environmentRef` is this environment.
@@ -93,7 +93,7 @@ pub struct CertificateFacts {
 
 /// A Secret that is the user's own, and so carries none of our labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Given {
+pub enum GivenCertificate {
     /// None is given, or it could not be read; the pods that mount it know.
     Unseen,
     Missing,

@@ -14,7 +14,7 @@ use super::{certificates, workload};
 use crate::conditions::rfc3339;
 use crate::objects::hold::Hold;
 use crate::objects::names;
-use crate::objects::observed::{CertificateFacts, Given, Observed};
+use crate::objects::observed::{CertificateFacts, GivenCertificate, Observed};
 
 /// A condition without its times.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,15 +192,17 @@ fn certificate_ready(it: &Findings<'_>) -> Draft {
         (Ok(_), TlsMode::Secret) => {
             let name = tls.secret_ref.as_ref().map_or("", |secret| secret.name.as_str());
             match &it.observed.given_certificate {
-                Given::There(facts) => judged(Some(facts), name),
-                Given::Unusable => {
+                GivenCertificate::There(facts) => judged(Some(facts), name),
+                GivenCertificate::Unusable => {
                     let message = format!("Secret {name} holds no certificate in tls.crt with its key in tls.key");
                     Draft::not(type_, Reason::Invalid, message)
                 }
-                Given::Missing => Draft::not(type_, Reason::ReferenceNotFound, format!("there is no Secret {name}")),
+                GivenCertificate::Missing => {
+                    Draft::not(type_, Reason::ReferenceNotFound, format!("there is no Secret {name}"))
+                }
                 // pods do not start without it
-                Given::Unseen if matches!(it.workload, WorkloadState::Settled) => Draft::fine(type_, True),
-                Given::Unseen => Draft::unknown(
+                GivenCertificate::Unseen if matches!(it.workload, WorkloadState::Settled) => Draft::fine(type_, True),
+                GivenCertificate::Unseen => Draft::unknown(
                     type_,
                     Reason::CertificatePending,
                     format!("pods have not mounted Secret {name} yet"),

@@ -8,7 +8,7 @@ use super::fleet::{self, Member, Movement};
 use crate::context::Context;
 use crate::controllers::release;
 use crate::objects::child::{Child, Kind};
-use crate::objects::observed::{Authorities, ClusterFacts, Given, Observed, Sibling};
+use crate::objects::observed::{Authorities, ClusterFacts, GivenCertificate, Observed, Sibling};
 use crate::objects::place::Place;
 use crate::stores::{KnownEnvironment, PackedChild, SecretOf, organization_of};
 
@@ -34,7 +34,7 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
             .filter_map(|known| known.facts())
             .collect(),
         // not in any store; see `super::given`
-        given_certificate: Given::Unseen,
+        given_certificate: GivenCertificate::Unseen,
         pods: stores.pods.group(place),
         keys: stores.api_keys.group(place),
         authorities: Authorities {

@@ -9,37 +9,39 @@ use crds::{Environment, TlsMode};
 
 use crate::authority::secret;
 use crate::context::Context;
-use crate::objects::observed::{Given, Observed};
+use crate::objects::observed::{GivenCertificate, Observed};
 use crate::objects::place::Place;
 
 /// As it is now.
-pub async fn read(context: &Context, environment: &Environment, place: &Place) -> Given {
+pub async fn read(context: &Context, environment: &Environment, place: &Place) -> GivenCertificate {
     let tls = &environment.spec.tls;
-    let Some(name) = tls.secret_ref.as_ref().filter(|_| tls.mode == TlsMode::Secret) else { return Given::Unseen };
+    let Some(name) = tls.secret_ref.as_ref().filter(|_| tls.mode == TlsMode::Secret) else {
+        return GivenCertificate::Unseen;
+    };
     let place = Place::new(place.namespace(), &name.name);
     match context.secrets.read(&place).await {
-        Ok(None) => Given::Missing,
+        Ok(None) => GivenCertificate::Missing,
         Ok(Some(found)) => of_data(&found.data.unwrap_or_default()),
         Err(error) => {
             tracing::warn!(%error, ?place, "the Secret of spec.tls.secretRef cannot be read");
-            Given::Unseen
+            GivenCertificate::Unseen
         }
     }
 }
 
-fn of_data(data: &secret::Data) -> Given {
-    secret::certificate(data).map_or(Given::Unusable, Given::There)
+fn of_data(data: &secret::Data) -> GivenCertificate {
+    secret::certificate(data).map_or(GivenCertificate::Unusable, GivenCertificate::There)
 }
 
 /// When it has to be looked at again: when it ends, or soon.
 pub fn again(observed: &Observed) -> Option<Duration> {
     const SOON: Duration = Duration::from_mins(1);
     match &observed.given_certificate {
-        Given::Unseen => None,
-        Given::There(facts) if facts.not_after > observed.now => {
+        GivenCertificate::Unseen => None,
+        GivenCertificate::There(facts) if facts.not_after > observed.now => {
             Duration::try_from(facts.not_after.duration_since(observed.now)).ok()
         }
-        Given::There(_) | Given::Missing | Given::Unusable => Some(SOON),
+        GivenCertificate::There(_) | GivenCertificate::Missing | GivenCertificate::Unusable => Some(SOON),
     }
 }
 
@@ -58,14 +60,14 @@ mod tests {
             secret::Data::from([("tls.crt".to_owned(), bytes(certificate)), ("tls.key".to_owned(), bytes(key))])
         };
         let good = of_data(&data(one.cert.pem(), one.signing_key.serialize_pem()));
-        let Given::There(facts) = good else { panic!("{good:?}") };
+        let GivenCertificate::There(facts) = good else { panic!("{good:?}") };
         assert_eq!(facts.dns_names, ["sales.example.com"]);
         for bad in [
             secret::Data::new(),
             data("no certificate".to_owned(), one.signing_key.serialize_pem()),
             data(one.cert.pem(), other.signing_key.serialize_pem()),
         ] {
-            assert_eq!(of_data(&bad), Given::Unusable);
+            assert_eq!(of_data(&bad), GivenCertificate::Unusable);
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::fixtures::environment;
 use super::world::World;
-use crate::objects::observed::{AuthorityFacts, CertificateFacts, Given};
+use crate::objects::observed::{AuthorityFacts, CertificateFacts, GivenCertificate};
 use crate::objects::plan::{CertificateOrder, Write};
 
 fn running() -> World {
@@ -115,7 +115,7 @@ fn a_given_certificate_that_is_missing_unusable_or_expired_is_told() {
     };
     let until = |hours: i64| {
         let now = super::fixtures::now();
-        Given::There(CertificateFacts {
+        GivenCertificate::There(CertificateFacts {
             not_before: now - SignedDuration::from_hours(48),
             not_after: now + SignedDuration::from_mins(hours * 60 - 30),
             dns_names: Vec::new(),
@@ -126,8 +126,8 @@ fn a_given_certificate_that_is_missing_unusable_or_expired_is_told() {
     let (fine, again) = ready(until(1));
     assert_eq!((fine.reason, again), (Reason::AsSpecified, 30 * 60), "it is looked at when it ends");
     for (given, reason, says) in [
-        (Given::Missing, Reason::ReferenceNotFound, "there is no Secret mine"),
-        (Given::Unusable, Reason::Invalid, "Secret mine holds no certificate"),
+        (GivenCertificate::Missing, Reason::ReferenceNotFound, "there is no Secret mine"),
+        (GivenCertificate::Unusable, Reason::Invalid, "Secret mine holds no certificate"),
         (until(0), Reason::CertificatePending, "Secret mine has expired"),
     ] {
         let (condition, again) = ready(given);

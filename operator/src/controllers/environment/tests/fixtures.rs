@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::objects::dns::Dns;
-use crate::objects::observed::{Authorities, AuthorityFacts, ClusterFacts, Given, Observed, Release};
+use crate::objects::observed::{Authorities, AuthorityFacts, ClusterFacts, GivenCertificate, Observed, Release};
 use crate::objects::pods::{Account, Pods};
 use crate::objects::source::Source;
 
@@ -79,7 +79,7 @@ pub fn observed(environment: Environment) -> Observed {
         siblings: Vec::new(),
         children: Vec::new(),
         secrets: Vec::new(),
-        given_certificate: Given::Unseen,
+        given_certificate: GivenCertificate::Unseen,
         pods: Vec::new(),
         keys: Vec::new(),
         authorities: Authorities { internal: authority("internal"), organization: authority("organization") },
