@@ -32,7 +32,7 @@ pub struct Check {
 /// A URL did not answer with success in its time.
 #[derive(Debug, thiserror::Error)]
 #[error("{url}: {last}")]
-pub struct NotWell {
+pub struct Unhealthy {
     pub url: Uri,
     /// What the last try met.
     pub last: String,
@@ -45,11 +45,11 @@ impl Check {
         arguments.peek().is_some_and(|first| first == "check").then(|| Self::parse_from(arguments))
     }
 
-    pub async fn run(self) -> Result<(), NotWell> {
+    pub async fn run(self) -> Result<(), Unhealthy> {
         let deadline = Instant::now() + Duration::from_secs(self.seconds);
         let client = Client::builder(TokioExecutor::new()).build_http();
         for url in self.urls {
-            well(&client, &url, deadline).await.map_err(|last| NotWell { url: url.clone(), last })?;
+            well(&client, &url, deadline).await.map_err(|last| Unhealthy { url: url.clone(), last })?;
             tracing::info!(%url, "well");
         }
         Ok(())
