@@ -72,7 +72,7 @@ impl Context {
         let (waiting, oldest) = self.queue.overdue();
         self.metrics.queue("all", waiting, oldest);
         for kind in ["Organization", "Environment", "ApiKey"] {
-            self.metrics.unreadable(kind, self.stores.misfits.count(kind));
+            self.metrics.unreadable(kind, self.stores.invalid_objects.count(kind));
         }
         let environments = self.stores.environments.all();
         let count = |phase| environments.iter().filter(|(_, it)| it.phase == Some(phase)).count();

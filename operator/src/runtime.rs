@@ -211,8 +211,8 @@ async fn announce(context: Arc<Context>, synced: Arc<Synced>, mut fence: Fence, 
                 () = synced.wait() => {}
             }
             // a standby may say nothing: what it found is said now
-            for misfit in context.stores.misfits.all() {
-                context.events.misfit(misfit.about, &misfit.error);
+            for invalid in context.stores.invalid_objects.all() {
+                context.events.invalid(invalid.about, &invalid.error);
             }
             for item in context.stores.everything() {
                 context.queue.wake(item, Priority::Normal);

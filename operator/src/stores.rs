@@ -10,7 +10,7 @@ mod expected;
 mod follow;
 mod guard;
 mod index;
-mod misfit;
+mod invalid_object;
 mod packed;
 pub mod read;
 pub mod secret;
@@ -30,7 +30,7 @@ pub use environment::KnownEnvironment;
 pub use expected::{Expected, WrittenObject};
 pub use guard::Guarded;
 pub use index::{Entry, Index};
-pub use misfit::{Misfit, Misfits};
+pub use invalid_object::{InvalidObject, InvalidObjects};
 pub use packed::{ChildText, Dictionaries, Packed, PackedChild, Shape, Unreadable};
 pub use read::{KEY_TEXT, label};
 pub use secret::{KnownSecret, SecretOf};
@@ -84,7 +84,7 @@ pub struct Stores {
     pub storage_classes: Index<String, bool>,
     /// Of the kinds that a cluster may lack, those that it serves.
     pub served: Mutex<BTreeSet<Kind>>,
-    pub misfits: Misfits,
+    pub invalid_objects: InvalidObjects,
     pub dictionaries: Dictionaries,
 }
 

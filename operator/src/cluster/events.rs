@@ -52,7 +52,7 @@ impl Events {
     }
 
     /// An object that cannot be read is left alone, and whoever wrote it should know.
-    pub fn misfit(&self, about: ObjectReference, error: &str) {
+    pub fn invalid(&self, about: ObjectReference, error: &str) {
         tracing::error!(kind = ?about.kind, name = ?about.name, %error, "an object does not fit its type: left alone");
         self.say(about, true, "Unreadable", "Read", &format!("left alone, for it does not fit its type: {error}"));
     }

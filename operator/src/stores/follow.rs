@@ -20,17 +20,17 @@ use crate::cluster::queue::Priority;
 /// A kind that the cluster may lack is looked for again this often.
 const ABSENT: Duration = Duration::from_mins(10);
 
-/// What a watch says of an object.
-pub enum Sight<O> {
-    There(O),
+/// An object as a watch brings it.
+pub enum WatchedObject<O> {
+    Applied(O),
     /// As it was last.
-    Gone(O),
+    Deleted(O),
 }
 
-impl<O> Sight<O> {
+impl<O> WatchedObject<O> {
     pub fn object(self) -> O {
         match self {
-            Self::There(object) | Self::Gone(object) => object,
+            Self::Applied(object) | Self::Deleted(object) => object,
         }
     }
 }
@@ -57,7 +57,7 @@ impl<K: Clone + Ord, V: Clone> Follow<K, V> {
         mut self,
         api: Api<O>,
         config: watcher::Config,
-        read: impl Fn(Sight<O>) -> Option<Entry<K, V>>,
+        read: impl Fn(WatchedObject<O>) -> Option<Entry<K, V>>,
         holds: impl Fn(&Scope, &K) -> bool,
     ) where
         O: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -68,7 +68,7 @@ impl<K: Clone + Ord, V: Clone> Follow<K, V> {
             match event {
                 Ok(watcher::Event::Init) => self.list_begins().await,
                 Ok(watcher::Event::InitApply(object)) => {
-                    if let Some(entry) = read(Sight::There(object)) {
+                    if let Some(entry) = read(WatchedObject::Applied(object)) {
                         self.listed.insert(entry.key.clone());
                         self.put(&entry);
                     }
@@ -79,12 +79,12 @@ impl<K: Clone + Ord, V: Clone> Follow<K, V> {
                 }
                 Ok(watcher::Event::Apply(object)) => {
                     self.failures = 0;
-                    if let Some(entry) = read(Sight::There(object)) {
+                    if let Some(entry) = read(WatchedObject::Applied(object)) {
                         self.put(&entry);
                     }
                 }
                 Ok(watcher::Event::Delete(object)) => {
-                    if let Some(entry) = read(Sight::Gone(object)) {
+                    if let Some(entry) = read(WatchedObject::Deleted(object)) {
                         let old = self.index().remove(&entry.key);
                         self.woken(&wake::Change { old: old.as_ref(), new: None });
                     }

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::follow::{Follow, Sight};
+use super::follow::{Follow, WatchedObject};
 use super::read::{self, Owned, SeenChild, label};
 use super::secret::SeenSecret;
 use super::{
@@ -153,16 +153,16 @@ impl Watches {
         V: Clone + Send + Sync + 'static,
     {
         let (stores, events) = (Arc::clone(&self.stores), self.events.clone());
-        let read = move |sight: Sight<Guarded<O>>| {
-            let object = match sight {
-                Sight::There(object) => {
-                    if let Some(misfit) = stores.misfits.saw(&object) {
-                        events.misfit(misfit.about, &misfit.error);
+        let read = move |watched: WatchedObject<Guarded<O>>| {
+            let object = match watched {
+                WatchedObject::Applied(object) => {
+                    if let Some(invalid) = stores.invalid_objects.saw(&object) {
+                        events.invalid(invalid.about, &invalid.error);
                     }
                     object
                 }
-                Sight::Gone(object) => {
-                    stores.misfits.gone(&object);
+                WatchedObject::Deleted(object) => {
+                    stores.invalid_objects.gone(&object);
                     object
                 }
             };
@@ -184,7 +184,7 @@ impl Watches {
             let api = self.api::<Trimmed<O>>(&scope);
             let holds = |scope: &Scope, key: &(Kind, Place)| key.0 == O::KIND && scope.holds(&key.1);
             let stores = Arc::clone(&self.stores);
-            let read = move |sight: Sight<Trimmed<O>>| packed(&stores, sight.object().kept);
+            let read = move |watched: WatchedObject<Trimmed<O>>| packed(&stores, watched.object().kept);
             self.spawn(scope, api, ours(), |it| &it.children, holds, read, wake::belonging);
         }
     }
@@ -198,7 +198,8 @@ impl Watches {
             };
             let holds = move |scope: &Scope, key: &(Kind, Place)| key.0 == kind && scope.holds(&key.1);
             let stores = Arc::clone(&self.stores);
-            let read = move |sight: Sight<DynamicObject>| packed(&stores, read::foreign(kind, sight.object()));
+            let read =
+                move |watched: WatchedObject<DynamicObject>| packed(&stores, read::foreign(kind, watched.object()));
             self.spawn(scope, api, ours(), |it| &it.children, holds, read, wake::belonging);
         }
     }
@@ -217,9 +218,9 @@ impl Watches {
         for scope in scopes {
             let api = self.api::<Trimmed<Secret>>(&scope);
             let stores = Arc::clone(&self.stores);
-            let read = move |sight: Sight<Trimmed<Secret>>| {
+            let read = move |watched: WatchedObject<Trimmed<Secret>>| {
                 let known = |seen: SeenSecret| logged(seen.known(&stores.dictionaries));
-                sight.object().kept.and_then(known)
+                watched.object().kept.and_then(known)
             };
             self.spawn(scope, api, ours(), |it| &it.secrets, Scope::holds, read, wake::secret);
         }
@@ -228,7 +229,7 @@ impl Watches {
     fn pods(&self) {
         for scope in self.scopes("Pod", None) {
             let api = self.api::<Trimmed<Pod>>(&scope);
-            let read = |sight: Sight<Trimmed<Pod>>| Some(sight.object().kept);
+            let read = |watched: WatchedObject<Trimmed<Pod>>| Some(watched.object().kept);
             self.spawn(scope, api, ours(), |it| &it.pods, Scope::holds, read, wake::belonging);
         }
     }
@@ -236,7 +237,7 @@ impl Watches {
     fn storage_classes(&self) {
         let scope = Scope { name: "StorageClass".to_owned(), namespace: None, optional: true, kind: None };
         let api: Api<StorageClass> = Api::all(self.client.clone());
-        let read = |sight: Sight<StorageClass>| Some(read::storage_class(&sight.object()));
+        let read = |watched: WatchedObject<StorageClass>| Some(read::storage_class(&watched.object()));
         let config = watcher::Config::default();
         self.spawn(scope, api, config, |it| &it.storage_classes, |_, _: &String| true, read, wake::storage_class);
     }
@@ -249,7 +250,7 @@ impl Watches {
         config: watcher::Config,
         index: fn(&Stores) -> &Index<K, V>,
         holds: impl Fn(&Scope, &K) -> bool + Send + 'static,
-        read: impl Fn(Sight<O>) -> Option<Entry<K, V>> + Send + 'static,
+        read: impl Fn(WatchedObject<O>) -> Option<Entry<K, V>> + Send + 'static,
         wake: wake::Wake<K, V>,
     ) where
         O: Resource + Clone + DeserializeOwned + Debug + Send + 'static,

@@ -12,34 +12,34 @@ use crate::objects::place::Place;
 
 /// What is known of one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Misfit {
+pub struct InvalidObject {
     pub about: ObjectReference,
     pub error: String,
 }
 
 /// Those that there are, by kind and place.
 #[derive(Debug, Default)]
-pub struct Misfits(Mutex<BTreeMap<(String, Place), Misfit>>);
+pub struct InvalidObjects(Mutex<BTreeMap<(String, Place), InvalidObject>>);
 
 fn place(metadata: &ObjectMeta) -> Place {
     Place::new(metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
 }
 
-impl Misfits {
-    fn all_of(&self) -> MutexGuard<'_, BTreeMap<(String, Place), Misfit>> {
+impl InvalidObjects {
+    fn all_of(&self) -> MutexGuard<'_, BTreeMap<(String, Place), InvalidObject>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes an object as it is now. What should be said of it, if that is news.
-    pub fn saw<O: Resource<DynamicType = ()>>(&self, object: &Guarded<O>) -> Option<Misfit> {
+    pub fn saw<O: Resource<DynamicType = ()>>(&self, object: &Guarded<O>) -> Option<InvalidObject> {
         let key = (O::kind(&()).into_owned(), place(&object.metadata));
         let Err(error) = &object.read else {
             self.all_of().remove(&key);
             return None;
         };
-        let misfit = Misfit { about: object.object_ref(&()), error: error.clone() };
-        let before = self.all_of().insert(key, misfit.clone());
-        (before.as_ref().map(|it| &it.error) != Some(error)).then_some(misfit)
+        let invalid = InvalidObject { about: object.object_ref(&()), error: error.clone() };
+        let before = self.all_of().insert(key, invalid.clone());
+        (before.as_ref().map(|it| &it.error) != Some(error)).then_some(invalid)
     }
 
     /// It is deleted.
@@ -51,7 +51,7 @@ impl Misfits {
         self.all_of().keys().filter(|(of, _)| of == kind).count()
     }
 
-    pub fn all(&self) -> Vec<Misfit> {
+    pub fn all(&self) -> Vec<InvalidObject> {
         self.all_of().values().cloned().collect()
     }
 }
@@ -72,14 +72,14 @@ mod tests {
 
     #[test]
     fn it_is_news_once_until_it_fits_or_is_gone() {
-        let misfits = Misfits::default();
-        let said = misfits.saw(&object("7")).unwrap();
+        let invalid = InvalidObjects::default();
+        let said = invalid.saw(&object("7")).unwrap();
         assert_eq!((said.about.kind.as_deref(), said.about.uid.as_deref()), (Some("Organization"), Some("u")));
-        assert_eq!((misfits.saw(&object("7")), misfits.count("Organization")), (None, 1));
-        assert!(misfits.saw(&object("\"a\"")).is_none());
-        assert_eq!(misfits.count("Organization"), 0);
-        assert!(misfits.saw(&object("7")).is_some());
-        misfits.gone(&object("7"));
-        assert!(misfits.all().is_empty());
+        assert_eq!((invalid.saw(&object("7")), invalid.count("Organization")), (None, 1));
+        assert!(invalid.saw(&object("\"a\"")).is_none());
+        assert_eq!(invalid.count("Organization"), 0);
+        assert!(invalid.saw(&object("7")).is_some());
+        invalid.gone(&object("7"));
+        assert!(invalid.all().is_empty());
     }
 }
