@@ -22,8 +22,8 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use operator::cluster::queue::{Priority, Queue};
 use operator::objects::child::{Child, Kind};
+use operator::objects::namespaced_name::NamespacedName;
 use operator::objects::observed::{Observed, SecretFacts};
-use operator::objects::place::Place;
 use operator::stores::read::SeenChild;
 use operator::stores::secret::SecretOf;
 use operator::stores::{Entry, Item, KnownEnvironment, Stores, Trimmed, organization_of};
@@ -75,7 +75,7 @@ fn main() {
 
 fn put(stores: &Stores, queue: &Queue<Item>, observed: &Observed) {
     let environment = observed.environment.as_ref();
-    let place = Place::of(environment);
+    let place = NamespacedName::of(environment);
     let known = KnownEnvironment::new(environment, &stores.dictionaries).unwrap();
     let resource_version = "1000007".to_owned();
     let group = Some(organization_of(environment));
@@ -159,7 +159,7 @@ fn merge(into: &mut Value, more: &Value) {
 }
 
 /// With a certificate in it: what is known of a Secret is read from there.
-fn secret(facts: &SecretFacts, environment: &Place) -> Secret {
+fn secret(facts: &SecretFacts, environment: &NamespacedName) -> Secret {
     let names = facts.certificate.as_ref().unwrap().dns_names.clone();
     let signed = rcgen::generate_simple_self_signed(names).unwrap();
     let data = [

@@ -20,8 +20,8 @@ use crate::control_plane::ControlPlane;
 use crate::metrics::Metrics;
 use crate::objects::agreed::Agreements;
 use crate::objects::contest::Contested;
+use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::Release;
-use crate::objects::place::Place;
 use crate::objects::rollout::Rollout;
 use crate::stores::{Expected, Item, KnownEnvironment, SecretClient, Stores};
 use crate::time::timestamp;
@@ -46,7 +46,7 @@ pub struct Context {
     /// Of environments, repairs that may be undone again and again.
     pub contested: Contested,
     /// Environments whose last change nobody has acted upon, since it was first noticed.
-    pub behind: Mutex<HashMap<Place, (i64, Instant)>>,
+    pub behind: Mutex<HashMap<NamespacedName, (i64, Instant)>>,
 }
 
 impl Context {
@@ -85,7 +85,7 @@ impl Context {
         self.metrics.environments(&phases, self.lag(&environments));
     }
 
-    fn lag(&self, environments: &[(Place, Arc<KnownEnvironment>)]) -> Duration {
+    fn lag(&self, environments: &[(NamespacedName, Arc<KnownEnvironment>)]) -> Duration {
         let now = Instant::now();
         let mut behind = locked(&self.behind);
         let mut still = HashMap::new();

@@ -14,7 +14,7 @@ use tonic::{Response, Status};
 use crate::Error;
 use crate::authority::{CERTIFICATE_LIFE, Keys, Pair, Signers, renewal, secret};
 use crate::cluster::limits::{Fence, before};
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 
 pub mod proto {
     #![expect(clippy::pedantic, reason = "generated")]
@@ -34,7 +34,7 @@ pub struct ControlPlane {
     address: String,
     fence: Fence,
     /// The Secret of the authority that signs the operator's certificate.
-    authority: Place,
+    authority: NamespacedName,
     signers: Arc<Signers>,
     link: Mutex<Option<Link>>,
 }
@@ -48,7 +48,7 @@ struct Link {
 
 impl ControlPlane {
     /// `address` is `host:port`.
-    pub fn new(address: String, fence: Fence, authority: Place, signers: Arc<Signers>) -> Self {
+    pub fn new(address: String, fence: Fence, authority: NamespacedName, signers: Arc<Signers>) -> Self {
         Self { address, fence, authority, signers, link: Mutex::new(None) }
     }
 

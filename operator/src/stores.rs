@@ -41,17 +41,17 @@ pub use watch::{LISTS, Watches};
 
 use crate::cluster::queue::Priority;
 use crate::objects::child::Kind;
+use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::PodFacts;
-use crate::objects::place::Place;
 
 /// What can be looked at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Item {
     /// What the release itself needs: its authority, the control plane's identity.
     Release,
-    Organization(Place),
-    Environment(Place),
-    ApiKey(Place),
+    Organization(NamespacedName),
+    Environment(NamespacedName),
+    ApiKey(NamespacedName),
 }
 
 impl Item {
@@ -69,17 +69,17 @@ impl Item {
 /// All stores.
 #[derive(Debug, Default)]
 pub struct Stores {
-    pub organizations: Index<Place, Arc<Organization>>,
+    pub organizations: Index<NamespacedName, Arc<Organization>>,
     /// By organization.
-    pub environments: Index<Place, Arc<KnownEnvironment>>,
+    pub environments: Index<NamespacedName, Arc<KnownEnvironment>>,
     /// By environment.
-    pub api_keys: Index<Place, Arc<ApiKey>>,
+    pub api_keys: Index<NamespacedName, Arc<ApiKey>>,
     /// Those of an environment by environment; others by themselves.
-    pub secrets: Index<Place, Arc<KnownSecret>>,
+    pub secrets: Index<NamespacedName, Arc<KnownSecret>>,
     /// By environment.
-    pub children: Index<(Kind, Place), PackedChild>,
+    pub children: Index<(Kind, NamespacedName), PackedChild>,
     /// By environment.
-    pub pods: Index<Place, PodFacts>,
+    pub pods: Index<NamespacedName, PodFacts>,
     /// Whether volumes of the class may grow.
     pub storage_classes: Index<String, bool>,
     /// Of the kinds that a cluster may lack, those that it serves.
@@ -94,21 +94,21 @@ pub fn priority(deleting: bool, suspended: bool) -> Priority {
 }
 
 /// The organization that an environment belongs to.
-pub fn organization_of(environment: &Environment) -> Place {
-    Place::new(&environment.namespace().unwrap_or_default(), &environment.spec.organization_ref.name)
+pub fn organization_of(environment: &Environment) -> NamespacedName {
+    NamespacedName::new(&environment.namespace().unwrap_or_default(), &environment.spec.organization_ref.name)
 }
 
 /// The environment that a key opens.
-pub fn environment_of(key: &ApiKey) -> Place {
-    Place::new(&key.namespace().unwrap_or_default(), &key.spec.environment_ref.name)
+pub fn environment_of(key: &ApiKey) -> NamespacedName {
+    NamespacedName::new(&key.namespace().unwrap_or_default(), &key.spec.environment_ref.name)
 }
 
 impl Stores {
-    pub fn environments_of(&self, organization: &Place) -> Vec<Item> {
+    pub fn environments_of(&self, organization: &NamespacedName) -> Vec<Item> {
         self.environments.members(organization).into_iter().map(Item::Environment).collect()
     }
 
-    pub fn keys_of(&self, environment: &Place) -> Vec<Item> {
+    pub fn keys_of(&self, environment: &NamespacedName) -> Vec<Item> {
         self.api_keys.members(environment).into_iter().map(Item::ApiKey).collect()
     }
 

@@ -14,7 +14,7 @@ use rcgen::KeyPair;
 use super::{AUTHORITY_LIFE, Keys, Pair, RotationStep, Signer, Trust, issue, make, secret};
 use crate::Error;
 use crate::error::AuthorityError;
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 use crate::stores::{Item, SecretClient, Stores};
 use crate::time::timestamp;
 
@@ -31,7 +31,7 @@ pub struct Signers {
     clock: SharedClock,
     entropy: Entropy,
     /// What signs, by Secret; read once for each version of it.
-    kept: Mutex<HashMap<Place, (String, Arc<Keys>)>>,
+    kept: Mutex<HashMap<NamespacedName, (String, Arc<Keys>)>>,
 }
 
 impl Signers {
@@ -43,12 +43,12 @@ impl Signers {
         timestamp(self.clock.now())
     }
 
-    fn kept(&self, place: &Place, version: &str) -> Option<Arc<Keys>> {
+    fn kept(&self, place: &NamespacedName, version: &str) -> Option<Arc<Keys>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(place).filter(|(of, _)| of == version).map(|(_, keys)| Arc::clone(keys))
     }
 
-    fn keep(&self, place: &Place, version: String, keys: Arc<Keys>) {
+    fn keep(&self, place: &NamespacedName, version: String, keys: Arc<Keys>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= KEPT_MAX {
             kept.clear();
@@ -61,7 +61,7 @@ impl Signers {
     }
 
     /// The authority in a Secret, to sign with.
-    pub async fn load(&self, place: &Place) -> Result<Arc<Keys>, Error> {
+    pub async fn load(&self, place: &NamespacedName) -> Result<Arc<Keys>, Error> {
         let known = self.stores.secrets.resource_version(place);
         let version = known.ok_or(Error::Waiting("the authority has not been made yet"))?;
         if let Some(keys) = self.kept(place, &version) {
@@ -84,7 +84,7 @@ impl Signers {
     /// Makes the authority if there is none, and takes the next step of its rotation when it is due.
     /// Returns when to look again.
     pub async fn ensure(&self, item: &Item, metadata: &ObjectMeta, name: &str) -> Result<Timestamp, Error> {
-        let place = Place::of_metadata(metadata);
+        let place = NamespacedName::of_metadata(metadata);
         let known = self.stores.secrets.get(&place);
         let now = self.now();
         let keys = match &known {

@@ -22,14 +22,14 @@ use crate::cluster::write;
 use crate::context::Context;
 use crate::control_plane::proto::{DeliveredRequest, Key, PutRequest, RevokeRequest};
 use crate::error::Class;
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 use crate::stores::{Item, WrittenObject, environment_of};
 
 /// What the control plane's annotation of a change by REST is called.
 pub const REVISION: &str = "sluice.dev/key-revision";
 
 /// Returns how soon to look again; absent: it is gone.
-pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Duration>, Error> {
+pub async fn reconcile(context: &Context, place: &NamespacedName) -> Result<Option<Duration>, Error> {
     let item = Item::ApiKey(place.clone());
     context.seen_own_writes(&item)?;
     let Some(observed) = gather(context, place) else { return Ok(None) };
@@ -46,7 +46,7 @@ pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Durati
     publish(context, &item, &observed, outcome).await.map(Some)
 }
 
-fn gather(context: &Context, place: &Place) -> Option<ObservedKey> {
+fn gather(context: &Context, place: &NamespacedName) -> Option<ObservedKey> {
     let key = context.stores.api_keys.get(place)?;
     let environment = context.stores.environments.get(&environment_of(&key));
     // to read what a watch brought a moment ago does not fail

@@ -35,13 +35,13 @@ use crate::Error;
 use crate::context::Context;
 use crate::objects::agreed::Agreed;
 use crate::objects::contest::Contests;
+use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::Observed;
-use crate::objects::place::Place;
 use crate::objects::plan::{Finalizer, Plan};
 use crate::stores::Item;
 
 /// Returns how soon to look again; absent: it is gone.
-pub(crate) async fn reconcile(context: &Context, place: &Place) -> Result<Option<Duration>, Error> {
+pub(crate) async fn reconcile(context: &Context, place: &NamespacedName) -> Result<Option<Duration>, Error> {
     let item = Item::Environment(place.clone());
     context.seen_own_writes(&item)?;
     let Some(mut observed) = gather::gather(context, place) else {

@@ -19,7 +19,7 @@ use crate::cluster::write;
 use crate::conditions::Conditions;
 use crate::context::Context;
 use crate::error::Class;
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::plan::Finalizer;
 use crate::stores::read::label;
 use crate::stores::{Item, WrittenObject};
@@ -146,7 +146,7 @@ fn authority(organization: &Organization) -> ObjectMeta {
 }
 
 /// Returns how soon to look again; absent: it is gone.
-pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Duration>, Error> {
+pub async fn reconcile(context: &Context, place: &NamespacedName) -> Result<Option<Duration>, Error> {
     let item = Item::Organization(place.clone());
     context.seen_own_writes(&item)?;
     let Some(organization) = context.stores.organizations.get(place) else { return Ok(None) };

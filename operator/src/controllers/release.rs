@@ -16,8 +16,8 @@ use crate::Error;
 use crate::authority::{CERTIFICATE_LIFE, Keys, renewal, secret, signers};
 use crate::cluster::write;
 use crate::context::Context;
+use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::{AuthorityFacts, CertificateFacts, Release};
-use crate::objects::place::Place;
 use crate::stores::Item;
 use crate::stores::read::label;
 
@@ -28,8 +28,8 @@ pub const CONTROL_PLANE_SECRET: &str = "sluice-controlplane-secret";
 const SECRET_KEY: &str = "secret-key";
 
 /// The Secret of the internal authority.
-pub fn authority(release: &Release) -> Place {
-    Place::new(&release.namespace, AUTHORITY)
+pub fn authority(release: &Release) -> NamespacedName {
+    NamespacedName::new(&release.namespace, AUTHORITY)
 }
 
 fn metadata(context: &Context, name: &str) -> ObjectMeta {
@@ -81,7 +81,7 @@ fn due(present: Option<&CertificateFacts>, authority: &AuthorityFacts, now: Time
 }
 
 async fn identity(context: &Context, keys: &Keys) -> Result<Timestamp, Error> {
-    let place = Place::new(&context.release.namespace, CONTROL_PLANE_TLS);
+    let place = NamespacedName::new(&context.release.namespace, CONTROL_PLANE_TLS);
     let present = context.stores.secrets.get(&place).and_then(|known| known.facts()?.certificate);
     let now = context.now();
     let pair = match due(present.as_ref(), &secret::authority_of(keys)?, now) {
@@ -100,7 +100,7 @@ async fn identity(context: &Context, keys: &Keys) -> Result<Timestamp, Error> {
 
 /// Made once, and never written again: everything that the control plane has encrypted hangs on it.
 async fn secret_key(context: &Context) -> Result<(), Error> {
-    let place = Place::new(&context.release.namespace, CONTROL_PLANE_SECRET);
+    let place = NamespacedName::new(&context.release.namespace, CONTROL_PLANE_SECRET);
     if context.stores.secrets.get(&place).is_some() || context.secrets.read(&place).await?.is_some() {
         return Ok(());
     }

@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use sha2::{Digest as _, Sha256};
 
 use super::child::{Child, Key};
-use super::place::Place;
+use super::namespaced_name::NamespacedName;
 
 /// Half a SHA-256.
 type Digest = [u8; 16];
@@ -62,15 +62,15 @@ fn pair(key: &Key, live: &Child) -> Option<(Digest, Digest)> {
 
 /// Of every environment. Forgetting one costs a comparison, no more.
 #[derive(Debug, Default)]
-pub struct Agreements(RwLock<BTreeMap<Place, Arc<Agreed>>>);
+pub struct Agreements(RwLock<BTreeMap<NamespacedName, Arc<Agreed>>>);
 
 impl Agreements {
-    pub fn get(&self, place: &Place) -> Option<Arc<Agreed>> {
+    pub fn get(&self, place: &NamespacedName) -> Option<Arc<Agreed>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
     }
 
     /// Nothing: it is not to be carried out now.
-    pub fn set(&self, place: &Place, agreed: Option<Arc<Agreed>>) {
+    pub fn set(&self, place: &NamespacedName, agreed: Option<Arc<Agreed>>) {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         match agreed {
             Some(agreed) => all.insert(place.clone(), agreed),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::child::Key;
-use super::place::Place;
+use super::namespaced_name::NamespacedName;
 
 /// Repairs in a row that are made at once.
 const AT_ONCE: u32 = 5;
@@ -155,15 +155,15 @@ impl Contests {
 
 /// Of every environment.
 #[derive(Debug, Default)]
-pub struct Contested(RwLock<BTreeMap<Place, Arc<Contests>>>);
+pub struct Contested(RwLock<BTreeMap<NamespacedName, Arc<Contests>>>);
 
 impl Contested {
-    pub fn get(&self, place: &Place) -> Arc<Contests> {
+    pub fn get(&self, place: &NamespacedName) -> Arc<Contests> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(place).cloned().unwrap_or_default()
     }
 
     /// Nearly every environment has none, and then keeps none.
-    pub fn set(&self, place: &Place, contests: Contests) {
+    pub fn set(&self, place: &NamespacedName, contests: Contests) {
         if contests.children.is_empty() && self.get(place).children.is_empty() {
             return;
         }
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_those_that_nobody_contests() {
-        let (all, place) = (Contested::default(), Place::new("n", "a"));
+        let (all, place) = (Contested::default(), NamespacedName::new("n", "a"));
         all.set(&place, Contests::default());
         all.set(&place, undone_for(1, |_| String::new()).1);
         assert_eq!(all.get(&place).children.len(), 1);

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{Item, Stores};
 use crate::objects::child::Kind;
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 
 /// What was written and must be seen before the next decision: a store that is older than our own
 /// last write would have it written twice.
@@ -20,8 +20,8 @@ pub struct Expected(Mutex<HashMap<Item, Vec<Awaited>>>);
 pub enum WrittenObject {
     /// The item itself.
     Itself,
-    Child(Kind, Place),
-    Secret(Place),
+    Child(Kind, NamespacedName),
+    Secret(NamespacedName),
 }
 
 #[derive(Debug, Clone)]
@@ -96,7 +96,7 @@ mod tests {
     fn nothing_is_decided_on_a_store_that_is_older_than_our_own_write() {
         let (expected, stores) = (Expected::default(), Stores::default());
         let now = Instant::now();
-        let (item, place) = (Item::Release, Place::new("n", "a"));
+        let (item, place) = (Item::Release, NamespacedName::new("n", "a"));
         stored(&stores, "6");
         expected.note(&item, WrittenObject::Secret(place.clone()), Some("7"));
         assert!(expected.awaits(&item, &stores, now));

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 
 /// An object as it is put into a store and comes out of it.
 #[derive(Debug, Clone)]
 pub struct Entry<K, V> {
     pub key: K,
     /// Whom it belongs to.
-    pub group: Option<Place>,
+    pub group: Option<NamespacedName>,
     pub resource_version: String,
     pub value: V,
 }
@@ -25,7 +25,7 @@ impl<K, V> Entry<K, V> {
 
 #[derive(Debug)]
 struct Stored<V> {
-    group: Option<Place>,
+    group: Option<NamespacedName>,
     resource_version: Box<str>,
     value: V,
 }
@@ -34,7 +34,7 @@ struct Stored<V> {
 #[derive(Debug)]
 struct Inner<K, V> {
     entries: BTreeMap<K, Stored<V>>,
-    groups: BTreeMap<Place, Vec<K>>,
+    groups: BTreeMap<NamespacedName, Vec<K>>,
 }
 
 /// A store that a watch fills and reconciles read.
@@ -87,14 +87,14 @@ impl<K: Clone + Ord, V: Clone> Index<K, V> {
     }
 
     /// In the order of their keys.
-    pub fn group(&self, group: &Place) -> Vec<V> {
+    pub fn group(&self, group: &NamespacedName) -> Vec<V> {
         let inner = self.read();
         let keys = inner.groups.get(group).into_iter().flatten();
         keys.filter_map(|key| inner.entries.get(key)).map(|stored| stored.value.clone()).collect()
     }
 
     /// The keys of [`Self::group`].
-    pub fn members(&self, group: &Place) -> Vec<K> {
+    pub fn members(&self, group: &NamespacedName) -> Vec<K> {
         self.read().groups.get(group).cloned().unwrap_or_default()
     }
 
@@ -149,7 +149,12 @@ mod tests {
     use super::*;
 
     fn entry(name: &str, group: &str, value: u32) -> Entry<String, u32> {
-        Entry { key: name.to_owned(), group: Some(Place::new("n", group)), resource_version: value.to_string(), value }
+        Entry {
+            key: name.to_owned(),
+            group: Some(NamespacedName::new("n", group)),
+            resource_version: value.to_string(),
+            value,
+        }
     }
 
     #[test]
@@ -157,15 +162,15 @@ mod tests {
         let index = Index::default();
         index.put(entry("b", "one", 1));
         index.put(entry("a", "one", 2));
-        assert_eq!(index.group(&Place::new("n", "one")), [2, 1]);
-        assert_eq!(index.members(&Place::new("n", "one")), ["a", "b"]);
+        assert_eq!(index.group(&NamespacedName::new("n", "one")), [2, 1]);
+        assert_eq!(index.members(&NamespacedName::new("n", "one")), ["a", "b"]);
         index.put(entry("b", "one", 4));
-        assert_eq!(index.group(&Place::new("n", "one")), [2, 4]);
+        assert_eq!(index.group(&NamespacedName::new("n", "one")), [2, 4]);
         index.put(entry("b", "two", 3));
-        assert_eq!(index.group(&Place::new("n", "one")), [2]);
-        assert_eq!(index.group(&Place::new("n", "two")), [3]);
+        assert_eq!(index.group(&NamespacedName::new("n", "one")), [2]);
+        assert_eq!(index.group(&NamespacedName::new("n", "two")), [3]);
         index.remove(&"b".to_owned());
-        assert!(index.group(&Place::new("n", "two")).is_empty());
+        assert!(index.group(&NamespacedName::new("n", "two")).is_empty());
     }
 
     #[test]
@@ -176,6 +181,6 @@ mod tests {
         }
         let gone = index.retain(&["a1".to_owned()].into(), |key| key.starts_with('a'));
         assert_eq!(gone.iter().map(|entry| entry.key.as_str()).collect::<Vec<_>>(), ["a2"]);
-        assert_eq!(index.group(&Place::new("n", "one")).len(), 2);
+        assert_eq!(index.group(&NamespacedName::new("n", "one")).len(), 2);
     }
 }

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 
 use super::Guarded;
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 
 /// What is known of one.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,14 +19,14 @@ pub struct InvalidObject {
 
 /// Those that there are, by kind and place.
 #[derive(Debug, Default)]
-pub struct InvalidObjects(Mutex<BTreeMap<(String, Place), InvalidObject>>);
+pub struct InvalidObjects(Mutex<BTreeMap<(String, NamespacedName), InvalidObject>>);
 
-fn place(metadata: &ObjectMeta) -> Place {
-    Place::new(metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
+fn place(metadata: &ObjectMeta) -> NamespacedName {
+    NamespacedName::new(metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
 }
 
 impl InvalidObjects {
-    fn all_of(&self) -> MutexGuard<'_, BTreeMap<(String, Place), InvalidObject>> {
+    fn all_of(&self) -> MutexGuard<'_, BTreeMap<(String, NamespacedName), InvalidObject>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -14,8 +14,8 @@ use super::secret::{SeenSecret, secret};
 use super::trimmed::Trim;
 use super::{ChildText, Entry};
 use crate::objects::child::{Child, Kind};
+use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::PodFacts;
-use crate::objects::place::Place;
 
 /// Labels and annotations that say whose an object is.
 pub mod label {
@@ -36,9 +36,9 @@ pub mod label {
 /// The name under which the value of an `ApiKey` stands in its Secret.
 pub const KEY_TEXT: &str = "key";
 
-pub(super) fn labelled(metadata: &ObjectMeta, label: &str) -> Option<Place> {
+pub(super) fn labelled(metadata: &ObjectMeta, label: &str) -> Option<NamespacedName> {
     let name = metadata.labels.as_ref()?.get(label)?;
-    Some(Place::new(metadata.namespace.as_deref().unwrap_or_default(), name))
+    Some(NamespacedName::new(metadata.namespace.as_deref().unwrap_or_default(), name))
 }
 
 pub(super) fn version(metadata: &ObjectMeta) -> String {
@@ -47,13 +47,13 @@ pub(super) fn version(metadata: &ObjectMeta) -> String {
 
 /// A child of an environment, whole but for its managed fields. Nothing: it cannot be kept, and the log
 /// says so.
-pub type SeenChild = Option<Entry<(Kind, Place), ChildText>>;
+pub type SeenChild = Option<Entry<(Kind, NamespacedName), ChildText>>;
 
 fn child(value: &Child) -> SeenChild {
     let metadata = value.metadata();
     let text = ChildText::new(value);
     Some(Entry {
-        key: (value.kind(), Place::of_metadata(metadata)),
+        key: (value.kind(), NamespacedName::of_metadata(metadata)),
         group: labelled(metadata, label::INSTANCE),
         resource_version: version(metadata),
         value: text.inspect_err(|error| tracing::error!(%error, child = %value.key(), "it cannot be kept")).ok()?,
@@ -84,7 +84,7 @@ macro_rules! owned {
 owned!(ServiceAccount, PersistentVolumeClaim, ConfigMap, Service, NetworkPolicy, PodDisruptionBudget, Deployment);
 
 impl Trim for Secret {
-    type Kept = Entry<Place, SeenSecret>;
+    type Kept = Entry<NamespacedName, SeenSecret>;
 
     fn trim(self) -> Self::Kept {
         secret(self)
@@ -92,7 +92,7 @@ impl Trim for Secret {
 }
 
 impl Trim for Pod {
-    type Kept = Entry<Place, PodFacts>;
+    type Kept = Entry<NamespacedName, PodFacts>;
 
     fn trim(self) -> Self::Kept {
         pod(self)
@@ -110,7 +110,7 @@ pub fn foreign(kind: Kind, mut object: DynamicObject) -> SeenChild {
     child(&value)
 }
 
-pub fn pod(object: Pod) -> Entry<Place, PodFacts> {
+pub fn pod(object: Pod) -> Entry<NamespacedName, PodFacts> {
     let metadata = object.metadata;
     let status = object.status.unwrap_or_default();
     let condition = |kind: &str| status.conditions.iter().flatten().find(|condition| condition.type_ == kind);
@@ -129,7 +129,7 @@ pub fn pod(object: Pod) -> Entry<Place, PodFacts> {
         unschedulable: scheduled.map(|condition| condition.message.clone().unwrap_or_default()),
     };
     Entry {
-        key: Place::of_metadata(&metadata),
+        key: NamespacedName::of_metadata(&metadata),
         group: labelled(&metadata, label::INSTANCE),
         resource_version: version(&metadata),
         value: facts,

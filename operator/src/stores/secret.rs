@@ -9,15 +9,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::read::{KEY_TEXT, label, labelled, version};
 use super::{Dictionaries, Entry, Packed, Shape};
 use crate::authority::{self, secret};
+use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::{AuthorityFacts, SecretFacts};
-use crate::objects::place::Place;
 
 /// Whose a Secret is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretOf {
-    Environment(Place),
-    Organization(Place),
-    ApiKey(Place),
+    Environment(NamespacedName),
+    Organization(NamespacedName),
+    ApiKey(NamespacedName),
     /// The release's own, or nobody's.
     Release,
 }
@@ -67,15 +67,15 @@ fn secret_of(metadata: &ObjectMeta) -> SecretOf {
     } else if let Some(organization) = labelled(metadata, label::ORGANIZATION) {
         SecretOf::Organization(organization)
     } else if let (Some(_), Some(name)) = (labelled(metadata, label::API_KEY), annotated(label::API_KEY_NAME)) {
-        SecretOf::ApiKey(Place::new(Place::of_metadata(metadata).namespace(), name))
+        SecretOf::ApiKey(NamespacedName::new(NamespacedName::of_metadata(metadata).namespace(), name))
     } else {
         SecretOf::Release
     }
 }
 
-pub fn secret(object: Secret) -> Entry<Place, SeenSecret> {
+pub fn secret(object: Secret) -> Entry<NamespacedName, SeenSecret> {
     let metadata = object.metadata;
-    let (key, of) = (Place::of_metadata(&metadata), secret_of(&metadata));
+    let (key, of) = (NamespacedName::of_metadata(&metadata), secret_of(&metadata));
     let data = object.data.unwrap_or_default();
     let resource_version = version(&metadata);
     let group = match &of {
@@ -106,13 +106,13 @@ mod tests {
 
     use super::*;
 
-    fn seen(metadata: &Value) -> Entry<Place, SeenSecret> {
+    fn seen(metadata: &Value) -> Entry<NamespacedName, SeenSecret> {
         secret(from_value(json!({"metadata": metadata, "data": {"key": "c2VjcmV0"}})).unwrap())
     }
 
     #[test]
     fn a_secret_is_known_by_its_owner_and_without_its_values() {
-        let place = |name: &str| Place::new("n", name);
+        let place = |name: &str| NamespacedName::new("n", name);
         let annotations = json!({"sluice.dev/api-key-name": "reader"});
         for (labels, of) in [
             (json!({"app.kubernetes.io/instance": "acme-sales"}), SecretOf::Environment(place("acme-sales"))),

@@ -13,7 +13,7 @@ use super::{Expected, Item, WrittenObject};
 use crate::Error;
 use crate::authority::secret::Data;
 use crate::cluster::write;
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 
 /// Reads and writes Secrets, and notes which versions the stores must see before the next decision.
 #[derive(Clone)]
@@ -28,13 +28,13 @@ impl SecretClient {
     }
 
     /// A Secret as it is in the cluster.
-    pub async fn read(&self, place: &Place) -> Result<Option<Secret>, kube::Error> {
+    pub async fn read(&self, place: &NamespacedName) -> Result<Option<Secret>, kube::Error> {
         Api::<Secret>::namespaced(self.client.clone(), place.namespace()).get_opt(place.name()).await
     }
 
     /// Writes a Secret that no store knows. One that somebody else keeps something in is left as it is.
     pub async fn store_new(&self, item: &Item, metadata: &ObjectMeta, kind: &str, data: &Data) -> Result<(), Error> {
-        let place = Place::of_metadata(metadata);
+        let place = NamespacedName::of_metadata(metadata);
         let (resource, body) = (ApiResource::erase::<Secret>(&()), body(metadata, kind, data));
         match write::create(&self.client, place.namespace(), &resource, &body).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {
@@ -61,7 +61,7 @@ impl SecretClient {
         let resource = ApiResource::erase::<Secret>(&());
         let written = write::apply(&self.client, &namespace, &resource, &name, &body).await?;
         let version = written.resource_version().unwrap_or_default().to_owned();
-        self.expected.note(item, WrittenObject::Secret(Place::new(&namespace, &name)), Some(&version));
+        self.expected.note(item, WrittenObject::Secret(NamespacedName::new(&namespace, &name)), Some(&version));
         Ok(version)
     }
 }

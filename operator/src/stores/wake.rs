@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use super::{Entry, Item, KnownEnvironment, KnownSecret, SecretOf, Stores, environment_of, priority};
 use crate::cluster::queue::Priority;
 use crate::conditions::find;
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 
 /// What stood in a store, and what stands there now.
 pub struct Change<'a, K, V> {
@@ -36,12 +36,12 @@ fn all(items: Vec<Item>, priority: Priority) -> impl Iterator<Item = (Item, Prio
 }
 
 /// Its environments depend on its being there and active, its tier and whether it is suspended.
-pub fn organization(stores: &Stores, change: &Change<'_, Place, Arc<Organization>>) -> Woken {
+pub fn organization(stores: &Stores, change: &Change<'_, NamespacedName, Arc<Organization>>) -> Woken {
     let Some(entry) = change.any() else { return Vec::new() };
     let suspended = entry.value.spec.suspended;
     let own = priority(entry.value.meta_deleting(), false);
     let mut woken = vec![(Item::Organization(entry.key.clone()), own)];
-    let matters = |entry: &Entry<Place, Arc<Organization>>| {
+    let matters = |entry: &Entry<NamespacedName, Arc<Organization>>| {
         let it = &entry.value;
         (it.spec.clone(), it.status.as_ref().and_then(|status| status.phase), it.meta_deleting())
     };
@@ -51,14 +51,17 @@ pub fn organization(stores: &Stores, change: &Change<'_, Place, Arc<Organization
     if change.new.is_none() {
         // there may be another that has waited for its slug
         let others = stores.organizations.values().into_iter().filter(|it| it.spec.slug == entry.value.spec.slug);
-        woken.extend(all(others.map(|it| Item::Organization(Place::of(it.as_ref()))).collect(), Priority::Normal));
+        woken.extend(all(
+            others.map(|it| Item::Organization(NamespacedName::of(it.as_ref()))).collect(),
+            Priority::Normal,
+        ));
     }
     woken
 }
 
 /// Its keys depend on its being there; when it goes, there is room for another of its organization,
 /// and when it has moved with the fleet, or does not take part any more, for another to move.
-pub fn environment(stores: &Stores, change: &Change<'_, Place, Arc<KnownEnvironment>>) -> Woken {
+pub fn environment(stores: &Stores, change: &Change<'_, NamespacedName, Arc<KnownEnvironment>>) -> Woken {
     let Some(entry) = change.any() else { return Vec::new() };
     let urgency = priority(entry.value.deleting, entry.value.suspended);
     let mut woken = vec![(Item::Environment(entry.key.clone()), urgency)];
@@ -78,7 +81,7 @@ pub fn environment(stores: &Stores, change: &Change<'_, Place, Arc<KnownEnvironm
 }
 
 /// As it was where others may wait for it: it has moved on from there, or moves no more.
-fn left_behind<'a>(change: &Change<'a, Place, Arc<KnownEnvironment>>) -> Option<&'a KnownEnvironment> {
+fn left_behind<'a>(change: &Change<'a, NamespacedName, Arc<KnownEnvironment>>) -> Option<&'a KnownEnvironment> {
     let moves = |it: &&KnownEnvironment| it.follows && !it.suspended && !it.deleting;
     let known = |entry: Option<&'a Entry<_, Arc<KnownEnvironment>>>| entry.map(|it| &*it.value);
     let (old, new) = (known(change.old)?, known(change.new));
@@ -89,7 +92,7 @@ fn left_behind<'a>(change: &Change<'a, Place, Arc<KnownEnvironment>>) -> Option<
 
 /// A deletion of its environment waits for it; when it goes or takes another name, others may have waited for the
 /// name, or for room in the tier.
-pub fn api_key(stores: &Stores, change: &Change<'_, Place, Arc<ApiKey>>) -> Woken {
+pub fn api_key(stores: &Stores, change: &Change<'_, NamespacedName, Arc<ApiKey>>) -> Woken {
     let Some(entry) = change.any() else { return Vec::new() };
     let mut woken = vec![(Item::ApiKey(entry.key.clone()), priority(entry.value.meta_deleting(), false))];
     if change.new.is_none() {
@@ -98,7 +101,9 @@ pub fn api_key(stores: &Stores, change: &Change<'_, Place, Arc<ApiKey>>) -> Woke
     if let Some(old) = change.old
         && change.new.is_none_or(|new| new.value.spec.name != old.value.spec.name)
     {
-        let waits = |place: &Place| *place != entry.key && stores.api_keys.get(place).is_some_and(|it| is_refused(&it));
+        let waits = |place: &NamespacedName| {
+            *place != entry.key && stores.api_keys.get(place).is_some_and(|it| is_refused(&it))
+        };
         let others = stores.api_keys.members(&environment_of(&old.value)).into_iter().filter(waits);
         woken.extend(all(others.map(Item::ApiKey).collect(), Priority::Normal));
     }
@@ -119,7 +124,7 @@ pub fn storage_class(stores: &Stores, change: &Change<'_, String, bool>) -> Woke
 }
 
 /// A new authority signs anew for all that it has signed for.
-pub fn secret(stores: &Stores, change: &Change<'_, Place, Arc<KnownSecret>>) -> Woken {
+pub fn secret(stores: &Stores, change: &Change<'_, NamespacedName, Arc<KnownSecret>>) -> Woken {
     let Some(entry) = change.any() else { return Vec::new() };
     let resigned = change.old.map(|old| &old.value.authority) != change.new.map(|new| &new.value.authority);
     match &entry.value.of {
@@ -168,7 +173,11 @@ mod tests {
     use crate::objects::source::Source;
     use crate::stores::{Dictionaries, organization_of};
 
-    fn environment_entry(name: &str, version: Option<&str>, suspended: bool) -> Entry<Place, Arc<KnownEnvironment>> {
+    fn environment_entry(
+        name: &str,
+        version: Option<&str>,
+        suspended: bool,
+    ) -> Entry<NamespacedName, Arc<KnownEnvironment>> {
         let value: Environment = serde_json::from_value(json!({
             "metadata": { "name": name, "namespace": "n" },
             "spec": { "organizationRef": { "name": "acme" }, "slug": "x", "name": "x", "suspended": suspended },
@@ -177,7 +186,7 @@ mod tests {
         .unwrap();
         let group = Some(organization_of(&value));
         let value = Arc::new(KnownEnvironment::new(&value, &Dictionaries::default()).unwrap());
-        Entry { key: Place::new("n", name), group, resource_version: "1".to_owned(), value }
+        Entry { key: NamespacedName::new("n", name), group, resource_version: "1".to_owned(), value }
     }
 
     fn names(woken: &Woken) -> Vec<String> {
@@ -242,7 +251,7 @@ mod tests {
         assert_eq!(names(&environment(&stores, &Change { old: Some(&new), new: Some(&new) })), ["acme-a"]);
     }
 
-    fn key_entry(object: &str, name: &str, synced: &str) -> Entry<Place, Arc<ApiKey>> {
+    fn key_entry(object: &str, name: &str, synced: &str) -> Entry<NamespacedName, Arc<ApiKey>> {
         let condition = json!({"type": "CredentialsSynced", "status": synced, "reason": "Invalid", "message": "",
                                "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let value: ApiKey = serde_json::from_value(json!({
@@ -252,7 +261,7 @@ mod tests {
         }))
         .unwrap();
         let group = Some(environment_of(&value));
-        Entry { key: Place::new("n", object), group, resource_version: "1".to_owned(), value: Arc::new(value) }
+        Entry { key: NamespacedName::new("n", object), group, resource_version: "1".to_owned(), value: Arc::new(value) }
     }
 
     #[test]
@@ -283,7 +292,7 @@ mod tests {
         let stores = Stores::default();
         let of = |group: &str| Entry {
             key: "pod",
-            group: Some(Place::new("n", group)),
+            group: Some(NamespacedName::new("n", group)),
             resource_version: "1".to_owned(),
             value: (),
         };

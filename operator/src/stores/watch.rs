@@ -30,7 +30,7 @@ use crate::cluster::events::Events;
 use crate::cluster::queue::Queue;
 use crate::metrics::Metrics;
 use crate::objects::child::Kind;
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 
 /// What every watch needs.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    fn holds(&self, place: &Place) -> bool {
+    fn holds(&self, place: &NamespacedName) -> bool {
         self.namespace.as_ref().is_none_or(|namespace| namespace == place.namespace())
     }
 }
@@ -144,10 +144,10 @@ impl Watches {
         &self,
         scope: Scope,
         api: Api<Guarded<O>>,
-        index: fn(&Stores) -> &Index<Place, V>,
-        group: fn(&O) -> Option<Place>,
+        index: fn(&Stores) -> &Index<NamespacedName, V>,
+        group: fn(&O) -> Option<NamespacedName>,
         keep: fn(&Stores, O) -> Option<V>,
-        wake: wake::Wake<Place, V>,
+        wake: wake::Wake<NamespacedName, V>,
     ) where
         O: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
         V: Clone + Send + Sync + 'static,
@@ -168,7 +168,7 @@ impl Watches {
             };
             let object = object.read.ok()?;
             let resource_version = object.meta().resource_version.clone().unwrap_or_default();
-            let (key, group) = (Place::of(&object), group(&object));
+            let (key, group) = (NamespacedName::of(&object), group(&object));
             Some(Entry { key, group, resource_version, value: keep(&stores, object)? })
         };
         let config = watcher::Config::default().page_size(PAGE);
@@ -182,7 +182,7 @@ impl Watches {
     {
         for scope in self.scopes(&O::KIND.to_string(), None) {
             let api = self.api::<Trimmed<O>>(&scope);
-            let holds = |scope: &Scope, key: &(Kind, Place)| key.0 == O::KIND && scope.holds(&key.1);
+            let holds = |scope: &Scope, key: &(Kind, NamespacedName)| key.0 == O::KIND && scope.holds(&key.1);
             let stores = Arc::clone(&self.stores);
             let read = move |watched: WatchedObject<Trimmed<O>>| packed(&stores, watched.object().kept);
             self.spawn(scope, api, ours(), |it| &it.children, holds, read, wake::belonging);
@@ -196,7 +196,7 @@ impl Watches {
                 Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
                 None => Api::all_with(self.client.clone(), &resource),
             };
-            let holds = move |scope: &Scope, key: &(Kind, Place)| key.0 == kind && scope.holds(&key.1);
+            let holds = move |scope: &Scope, key: &(Kind, NamespacedName)| key.0 == kind && scope.holds(&key.1);
             let stores = Arc::clone(&self.stores);
             let read =
                 move |watched: WatchedObject<DynamicObject>| packed(&stores, read::foreign(kind, watched.object()));
@@ -206,7 +206,7 @@ impl Watches {
 
     fn secrets(&self) {
         let mut scopes = self.scopes("Secret", None);
-        if !scopes.iter().any(|scope| scope.holds(&Place::new(&self.release_namespace, ""))) {
+        if !scopes.iter().any(|scope| scope.holds(&NamespacedName::new(&self.release_namespace, ""))) {
             let namespace = self.release_namespace.clone();
             scopes.push(Scope {
                 name: format!("Secret {namespace}"),
@@ -275,7 +275,7 @@ fn known(stores: &Stores, environment: &Environment) -> Option<Arc<KnownEnvironm
     logged(KnownEnvironment::new(environment, &stores.dictionaries)).map(Arc::new)
 }
 
-fn packed(stores: &Stores, seen: SeenChild) -> Option<Entry<(Kind, Place), PackedChild>> {
+fn packed(stores: &Stores, seen: SeenChild) -> Option<Entry<(Kind, NamespacedName), PackedChild>> {
     seen?.and_then(|text| Some(text.packed(&stores.dictionaries)))
 }
 

@@ -11,13 +11,13 @@ use super::plan::{self, SecretState};
 use crate::Error;
 use crate::context::Context;
 use crate::control_plane::proto::Key;
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 use crate::stores::read::label;
 use crate::stores::{Item, KEY_TEXT, SecretOf};
 
-fn place(key: &ApiKey) -> Option<Place> {
+fn place(key: &ApiKey) -> Option<NamespacedName> {
     let name = &key.spec.secret_ref.as_ref()?.name;
-    Some(Place::new(&key.namespace().unwrap_or_default(), name))
+    Some(NamespacedName::new(&key.namespace().unwrap_or_default(), name))
 }
 
 /// What the store knows of it.

@@ -16,8 +16,8 @@ use crate::cluster::write;
 use crate::context::Context;
 use crate::controllers::release;
 use crate::objects::child::{Key, Kind};
+use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::Observed;
-use crate::objects::place::Place;
 use crate::objects::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write};
 use crate::stores::{Item, WrittenObject};
 
@@ -33,7 +33,7 @@ pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Resul
     // what has nothing to do takes no time, and would only hide what has
     let acts = plan.finalizer == Finalizer::Add || !plan.writes.is_empty() || !plan.deletes.is_empty();
     let _step = acts.then(|| context.step("Environment", "apply"));
-    let item = Item::Environment(Place::of(observed.environment.as_ref()));
+    let item = Item::Environment(NamespacedName::of(observed.environment.as_ref()));
     if plan.finalizer == Finalizer::Add {
         finalizer(context, observed, &item, true).await.map_err(|error| Halt { at: None, error })?;
     }
@@ -104,7 +104,7 @@ async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &
             let (key, namespace) = (child.key(), observed.environment.namespace().unwrap_or_default());
             let resource = key.kind.resource();
             let written = set(context, &namespace, &resource, &key.name, &child.json()?).await?;
-            let place = Place::new(&namespace, &key.name);
+            let place = NamespacedName::new(&namespace, &key.name);
             context.expected.note(item, WrittenObject::Child(key.kind, place), written.resource_version());
         }
         Write::Issue(order) => issue(context, item, observed, order).await?,
@@ -112,7 +112,7 @@ async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &
             let namespace = observed.environment.namespace().unwrap_or_default();
             let written =
                 write::strip(&context.client, &namespace, &key.kind.resource(), &key.name, version, patch).await?;
-            let place = Place::new(&namespace, &key.name);
+            let place = NamespacedName::new(&namespace, &key.name);
             context.expected.note(item, WrittenObject::Child(key.kind, place), written.resource_version());
         }
         Write::Disown { key, uid } => {
@@ -126,7 +126,7 @@ async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &
             let fields = json!({ "metadata": { "uid": uid }, "spec": { "replicas": replicas } });
             let namespace = observed.environment.namespace().unwrap_or_default();
             let written = write::merge(&context.client, &namespace, &key.kind.resource(), &key.name, &fields).await?;
-            let place = Place::new(&namespace, &key.name);
+            let place = NamespacedName::new(&namespace, &key.name);
             context.expected.note(item, WrittenObject::Child(key.kind, place), written.resource_version());
         }
     }
@@ -157,7 +157,7 @@ async fn issue(context: &Context, item: &Item, observed: &Observed, order: &Cert
     let namespace = order.metadata.namespace.clone().unwrap_or_default();
     let authority = match &order.authority {
         Authority::Internal => release::authority(&context.release),
-        Authority::Organization(name) => Place::new(&namespace, &format!("{name}-ca")),
+        Authority::Organization(name) => NamespacedName::new(&namespace, &format!("{name}-ca")),
     };
     let keys = context.signers.load(&authority).await?;
     let pair = match present(context, order).await? {
@@ -177,7 +177,7 @@ async fn present(context: &Context, order: &CertificateOrder) -> Result<Option<P
     if !order.keep_certificate {
         return Ok(None);
     }
-    let found = context.secrets.read(&Place::of_metadata(&order.metadata)).await?;
+    let found = context.secrets.read(&NamespacedName::of_metadata(&order.metadata)).await?;
     // gone or damaged meanwhile: a new one then
     Ok(found.and_then(|found| secret::leaf(&found.data.unwrap_or_default()).ok()))
 }

@@ -8,12 +8,12 @@ use super::fleet::{self, Member, Movement};
 use crate::context::Context;
 use crate::controllers::release;
 use crate::objects::child::{Child, Kind};
+use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::{Authorities, ClusterFacts, GivenCertificate, Observed, Sibling};
-use crate::objects::place::Place;
 use crate::stores::{KnownEnvironment, PackedChild, SecretOf, organization_of};
 
 /// Nothing: the environment is gone.
-pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
+pub fn gather(context: &Context, place: &NamespacedName) -> Option<Observed> {
     let _step = context.step("Environment", "gather");
     let stores = &context.stores;
     let known = stores.environments.get(place)?;
@@ -23,8 +23,8 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
     let organization = organization_of(&environment);
     let secrets = stores.secrets.group(place);
     let children = children(context, place);
-    let authority = |place: &Place| stores.secrets.get(place).and_then(|known| known.authority.clone());
-    let signer = Place::new(place.namespace(), &format!("{}-ca", organization.name()));
+    let authority = |place: &NamespacedName| stores.secrets.get(place).and_then(|known| known.authority.clone());
+    let signer = NamespacedName::new(place.namespace(), &format!("{}-ca", organization.name()));
     Some(Observed {
         organization: stores.organizations.get(&organization),
         siblings: siblings(context, &organization, &children),
@@ -58,13 +58,13 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
     })
 }
 
-fn children(context: &Context, place: &Place) -> Vec<Child> {
+fn children(context: &Context, place: &NamespacedName) -> Vec<Child> {
     let read = |it: PackedChild| it.child().inspect_err(|error| tracing::error!(%error, "a child cannot be read")).ok();
     context.stores.children.group(place).into_iter().filter_map(read).collect()
 }
 
 /// Nobody, where nobody asks: an environment that runs keeps its place, whatever the quota.
-fn siblings(context: &Context, organization: &Place, children: &[Child]) -> Vec<Sibling> {
+fn siblings(context: &Context, organization: &NamespacedName, children: &[Child]) -> Vec<Sibling> {
     if children.iter().any(|child| child.kind() == Kind::Deployment) {
         return Vec::new();
     }
@@ -88,11 +88,11 @@ fn class_of(claim: &PersistentVolumeClaim) -> Option<String> {
 
 /// Whether it is this one's turn. Decided for the whole fleet, and only for one that has a move to
 /// make: everybody else costs nothing.
-fn may_move(context: &Context, place: &Place, environment: &KnownEnvironment) -> bool {
+fn may_move(context: &Context, place: &NamespacedName, environment: &KnownEnvironment) -> bool {
     match movement(context, place, environment) {
         None | Some(Movement::Arrived) => true,
         Some(_) => {
-            let member = |(place, it): &(Place, Arc<KnownEnvironment>)| {
+            let member = |(place, it): &(NamespacedName, Arc<KnownEnvironment>)| {
                 movement(context, place, it).map(|state| Member { uid: it.uid.to_string(), state })
             };
             let fleet: Vec<Member> = context.stores.environments.all().iter().filter_map(member).collect();
@@ -102,7 +102,7 @@ fn may_move(context: &Context, place: &Place, environment: &KnownEnvironment) ->
 }
 
 /// Where it stands on its way to what the release says; nothing: it is not of the fleet.
-fn movement(context: &Context, place: &Place, environment: &KnownEnvironment) -> Option<Movement> {
+fn movement(context: &Context, place: &NamespacedName, environment: &KnownEnvironment) -> Option<Movement> {
     let deployment = context.stores.children.get(&(Kind::Deployment, place.clone()));
     let deployed = deployment.and_then(|it| it.deployed);
     Movement::of(environment, deployed.as_deref(), &context.release)

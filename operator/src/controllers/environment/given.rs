@@ -9,16 +9,16 @@ use crds::{Environment, TlsMode};
 
 use crate::authority::secret;
 use crate::context::Context;
+use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::{GivenCertificate, Observed};
-use crate::objects::place::Place;
 
 /// As it is now.
-pub async fn read(context: &Context, environment: &Environment, place: &Place) -> GivenCertificate {
+pub async fn read(context: &Context, environment: &Environment, place: &NamespacedName) -> GivenCertificate {
     let tls = &environment.spec.tls;
     let Some(name) = tls.secret_ref.as_ref().filter(|_| tls.mode == TlsMode::Secret) else {
         return GivenCertificate::Unseen;
     };
-    let place = Place::new(place.namespace(), &name.name);
+    let place = NamespacedName::new(place.namespace(), &name.name);
     match context.secrets.read(&place).await {
         Ok(None) => GivenCertificate::Missing,
         Ok(Some(found)) => of_data(&found.data.unwrap_or_default()),

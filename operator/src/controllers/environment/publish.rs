@@ -9,8 +9,8 @@ use crate::Error;
 use crate::cluster::write;
 use crate::context::Context;
 use crate::error::Class;
+use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::Observed;
-use crate::objects::place::Place;
 use crate::objects::plan::Plan;
 use crate::stores::{Item, WrittenObject};
 
@@ -34,7 +34,7 @@ pub async fn publish(
     announce(context, observed, plan, &status, &applied);
     if environment.status.as_ref() != Some(&status) {
         let written = write::status(&context.client, environment, &status).await?;
-        let item = Item::Environment(Place::of(environment));
+        let item = Item::Environment(NamespacedName::of(environment));
         context.expected.note(&item, WrittenObject::Itself, written.resource_version());
     }
     applied.map_err(|halt| halt.error)

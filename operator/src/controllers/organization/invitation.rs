@@ -21,7 +21,7 @@ use crate::cluster::write;
 use crate::context::Context;
 use crate::control_plane::proto::invitation::Status;
 use crate::control_plane::proto::{Invitation, InvitationDeliveredRequest, InviteRequest};
-use crate::objects::place::Place;
+use crate::objects::namespaced_name::NamespacedName;
 use crate::stores::Item;
 use crate::stores::read::label;
 
@@ -59,9 +59,9 @@ fn action(state: &InvitationSecret, settled: bool, now: Timestamp) -> Invitation
     }
 }
 
-fn place(organization: &Organization) -> Place {
+fn place(organization: &Organization) -> NamespacedName {
     let name = format!("{}-owner-invitation", organization.name_any());
-    Place::new(&organization.namespace().unwrap_or_default(), &name)
+    NamespacedName::new(&organization.namespace().unwrap_or_default(), &name)
 }
 
 fn state(context: &Context, organization: &Organization) -> InvitationSecret {

@@ -1,4 +1,4 @@
-//! Where an object is.
+//! The namespace and the name of an object.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 
-/// An object by name and namespace. One text: every store, queue and map that names an object holds
+/// The namespace and name of an object, as one text: every store, queue and map that names an object holds
 /// the same, and a copy of it costs nothing.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place(Arc<str>);
+pub struct NamespacedName(Arc<str>);
 
-impl Place {
+impl NamespacedName {
     pub fn new(namespace: &str, name: &str) -> Self {
         // no name of Kubernetes holds a slash
         Self(format!("{namespace}/{name}").into())
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for NamespacedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -51,13 +51,17 @@ mod tests {
 
     #[test]
     fn a_place_is_told_apart_by_both_its_parts() {
-        let place = Place::new("tenants", "acme-sales");
+        let place = NamespacedName::new("tenants", "acme-sales");
         assert_eq!((place.namespace(), place.name()), ("tenants", "acme-sales"));
         assert_eq!(format!("{place:?}"), "tenants/acme-sales");
-        for other in [Place::new("tenant", "acme-sales"), Place::new("tenants", "acme"), Place::new("", "acme-sales")] {
+        for other in [
+            NamespacedName::new("tenant", "acme-sales"),
+            NamespacedName::new("tenants", "acme"),
+            NamespacedName::new("", "acme-sales"),
+        ] {
             assert_ne!(place, other);
         }
-        let nowhere = Place::new("", "standard");
+        let nowhere = NamespacedName::new("", "standard");
         assert_eq!((nowhere.namespace(), nowhere.name()), ("", "standard"));
     }
 }
