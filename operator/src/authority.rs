@@ -1,4 +1,4 @@
-//! Certificates: two kinds of authority, what they sign, and how they are replaced.
+//! The certificate authorities of the operator: two kinds, the certificates they sign, and their rotation.
 //!
 //! The release's internal authority signs the identities of control plane, operator and data
 //! planes; each organization's authority signs what its environments show to PostgreSQL clients.

@@ -1,5 +1,5 @@
-//! Putting conditions together: every one with its generation, and a transition time that moves
-//! only when the status does.
+//! The conditions of a status: each has its generation, and a transition time that moves only when its
+//! status does.
 
 use crds::{Condition, ConditionStatus, ConditionType, Reason};
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! What every reconcile works with.
+//! The context of every reconcile: clients, stores, queue, clock and caches.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

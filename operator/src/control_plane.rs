@@ -1,5 +1,5 @@
-//! Talks to the control plane about keys and owners: gRPC over mutual TLS, under a certificate that the
-//! operator signs for itself. Every call changes something, so that who does not lead makes none.
+//! The client of the control plane for keys and owners: gRPC over mutual TLS, under a certificate that the
+//! operator signs for itself. Every call changes something, so an operator that does not lead makes none.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Why something could not be done, and what follows from it.
+//! The errors of the operator, and their classes.
 //!
 //! Three classes: what a user must change, what is only waited for, and what is tried again. A
 //! conflict is none of them: somebody else wrote, so everything is looked at anew at once.
@@ -31,7 +31,7 @@ pub enum Error {
     Waiting(&'static str),
 }
 
-/// Why a certificate could not be made or read.
+/// An error of making or reading a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     #[error("no certificate could be made: {0}")]
@@ -53,7 +53,7 @@ pub enum Refused {
     Closed,
 }
 
-/// What follows from an error.
+/// The class of an error, which decides about the retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// A user must change something; nothing is tried before.

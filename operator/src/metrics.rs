@@ -1,4 +1,4 @@
-//! What the operator measures, for Prometheus. No label is ever an object's name: the number of
+//! The metrics of the operator, for Prometheus. No label is ever an object's name: the number of
 //! series does not grow with the number of environments.
 
 use std::sync::Arc;
@@ -46,7 +46,7 @@ struct PhaseLabel {
     phase: &'static str,
 }
 
-/// Everything that is measured; clones share it.
+/// All metrics; clones share them.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Registry>,

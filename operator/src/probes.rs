@@ -27,7 +27,7 @@ const BEAT: Duration = Duration::from_secs(1);
 /// Silent for so long: it hangs.
 const SILENT: Duration = Duration::from_secs(30);
 
-/// That the event loop turns.
+/// The proof that the event loop turns.
 #[derive(Debug)]
 pub struct Heartbeat {
     start: Instant,
@@ -61,7 +61,7 @@ impl Heartbeat {
     }
 }
 
-/// What this port tells of.
+/// The state that the probes report.
 #[derive(Clone)]
 pub struct Probed {
     pub context: Arc<Context>,

@@ -226,7 +226,7 @@ async fn announce(context: Arc<Context>, synced: Arc<Synced>, mut fence: Fence, 
     }
 }
 
-/// One that takes from the queue.
+/// A worker, which takes objects from the queue.
 struct Worker {
     context: Arc<Context>,
     synced: Arc<Synced>,

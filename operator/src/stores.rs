@@ -1,4 +1,4 @@
-//! What the watches brought: every object that a reconcile looks at, found by the one it belongs to.
+//! The stores that watches fill: every object that a reconcile reads, found by the object it belongs to.
 //!
 //! One watch a kind (and namespace), shared by all controllers. Objects are kept without what
 //! nobody reads: managed fields, the values of Secrets, all of a pod but why it does not run; and
@@ -44,7 +44,7 @@ use crate::objects::child::Kind;
 use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::PodFacts;
 
-/// What can be looked at.
+/// An object that is reconciled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Item {
     /// What the release itself needs: its authority, the control plane's identity.

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{OVERLAP, Pair, facts, renewal};
 use crate::error::AuthorityError;
 
-/// All that a Secret of an authority holds.
+/// The keys in the Secret of an authority.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// What signs.
@@ -13,7 +13,7 @@ pub struct Keys {
     pub trust: Trust,
 }
 
-/// Who is believed besides `current`.
+/// The authority that is trusted besides `current`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
     /// Nobody.
@@ -24,7 +24,7 @@ pub enum Trust {
     Old { certificate: String, since: Timestamp },
 }
 
-/// What is to be done with an authority.
+/// The next step of the rotation of an authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RotationStep {
     /// Nothing before then.

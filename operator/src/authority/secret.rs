@@ -1,4 +1,4 @@
-//! What stands in a Secret that holds a certificate: read once, when a watch brings it, so that no
+//! The content of a Secret that holds a certificate: read once, when a watch brings it, so that no
 //! private key stays in memory.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ const SINCE: &str = "since";
 
 pub type Data = BTreeMap<String, ByteString>;
 
-/// What a certificate says of itself.
+/// The fields of a certificate that the operator reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub not_before: Timestamp,

@@ -24,7 +24,7 @@ pub const TLS: &str = "kubernetes.io/tls";
 /// Authorities that are kept in memory; beyond, they are read again.
 const KEPT_MAX: usize = 4_096;
 
-/// The authorities of this cluster.
+/// Loads, signs with and rotates the authorities of this cluster.
 pub struct Signers {
     secrets: SecretClient,
     stores: Arc<Stores>,

@@ -24,7 +24,7 @@ pub struct Events {
     metrics: Metrics,
 }
 
-/// The end that writes.
+/// Writes the Events that wait.
 pub struct Writer {
     waiting: mpsc::Receiver<(Event, ObjectReference)>,
     client: Client,

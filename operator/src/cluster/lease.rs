@@ -1,4 +1,4 @@
-//! Who of several operators acts: leader election on a Lease, and the fence that goes with it.
+//! The leader election of several operators on a Lease, and the fence that goes with it.
 //!
 //! A lease is believed by time on one's own monotonic clock, never by the times in the object:
 //! - a leader may write until `renew` after it **sent** the last renewal that succeeded;
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub use follow::{Election, LeaseError};
 use tokio::time::Instant;
 
-/// How patient everybody is. The same for all candidates of a Lease.
+/// The durations of an election, equal for all candidates of a Lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// A lease that was not seen to change for so long is free.
@@ -55,7 +55,7 @@ impl LeaseRecord {
     }
 }
 
-/// What to do now.
+/// The next step of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ElectionStep {
     /// Create the Lease with us as its holder.
@@ -66,7 +66,7 @@ pub enum ElectionStep {
     Wait(Instant),
 }
 
-/// One that would lead. It holds what it saw, and until when it leads.
+/// A candidate of the election, with the record that it saw, and the time until which it leads.
 #[derive(Debug)]
 pub struct Candidate {
     identity: String,

@@ -1,4 +1,4 @@
-//! What stands between the operator and the API server: every request passes here.
+//! The rate limits, timeouts and fence that every request to the API server passes.
 //!
 //! kube's client has no limit of its own. Here it gets all of them: so many requests at once, so
 //! many in a second, few while the server fails, none that hangs; the fence, which refuses every
@@ -30,7 +30,7 @@ use crate::metrics::Metrics;
 /// addresses one after the other, and 64 of them do not get an answer in time.
 pub const AT_ONCE: u16 = 16;
 
-/// How much the operator may ask for.
+/// The limits of requests to the API server.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     pub at_once: usize,
@@ -53,7 +53,7 @@ impl Default for Budget {
     }
 }
 
-/// What a fence knows: until when this process may change anything.
+/// The time until which this process may change anything, as the election publishes it.
 pub type Fence = watch::Receiver<Option<Instant>>;
 
 #[derive(Clone)]

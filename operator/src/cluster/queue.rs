@@ -1,4 +1,4 @@
-//! What waits to be looked at, and when.
+//! The work queue: which objects wait for a reconcile, and until when.
 //!
 //! Each item is in the queue once, however often it was woken, and is never worked on twice at the
 //! same time: woken meanwhile, it runs again afterwards. What is being deleted or suspended goes
@@ -30,7 +30,7 @@ struct Waiting {
     since: Instant,
 }
 
-/// The pure half: a clock is given to it.
+/// The state of the queue, without a clock of its own.
 #[derive(Debug)]
 struct Line<T> {
     waiting: HashMap<T, Waiting>,
@@ -110,7 +110,7 @@ impl<T: Clone + Eq + Hash> Line<T> {
     }
 }
 
-/// A queue that many wake and many work from.
+/// A work queue with many producers and many workers.
 #[derive(Debug)]
 pub struct Queue<T> {
     line: Mutex<Line<T>>,

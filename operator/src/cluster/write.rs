@@ -1,5 +1,5 @@
-//! The few ways in which the operator changes anything, all under its own name. Of what was written
-//! only the metadata is answered: a watch brings the rest.
+//! Requests that change objects of the cluster, all under the field manager of the operator. The API server
+//! answers them with metadata alone: a watch brings the rest.
 
 use http::HeaderValue;
 use http::header::ACCEPT;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Owner of the fields that are written here. REST and people have names of their own.
 pub const MANAGER: &str = "sluice-operator";
 
-/// What is read of the answer to a change.
+/// The answer to a change, of which only the version is read.
 #[derive(Debug, Deserialize)]
 pub struct Written {
     metadata: WrittenMetadata,

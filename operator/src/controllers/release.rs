@@ -1,4 +1,4 @@
-//! What the release itself needs, in its own namespace: the internal authority, the control plane's
+//! The Secrets of the release, in its own namespace: the internal authority, the control plane's
 //! identity, and its secret key. The control plane waits for them; they survive an uninstall.
 
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ pub async fn reconcile(context: &Context) -> Result<Duration, Error> {
     Ok(Duration::try_from(next).unwrap_or_default().clamp(Duration::from_mins(1), Duration::from_hours(1)))
 }
 
-/// What is to be done with the control plane's certificate.
+/// The renewal that the control plane's certificate needs.
 #[derive(Debug, PartialEq, Eq)]
 enum Due {
     Nothing(Timestamp),

@@ -1,5 +1,5 @@
-//! What was found as it should be, so that it is not compared again: writing down a wanted child and
-//! a live one as JSON is nearly all that a plan costs.
+//! The children that were found in agreement, so that they are not compared again: to serialize a wanted and a
+//! live child is nearly all that a plan costs.
 //!
 //! A resource version is given once in a cluster. A child that still has the one at which it agreed
 //! with what is wanted still agrees, as long as the same is wanted. Of both only a digest is kept: every
@@ -60,7 +60,7 @@ fn pair(key: &Key, live: &Child) -> Option<(Digest, Digest)> {
     Some((digest(format_args!("{key}"))?, digest(format_args!("{version}"))?))
 }
 
-/// Of every environment. Forgetting one costs a comparison, no more.
+/// The agreement of every environment. To forget one costs a comparison, no more.
 #[derive(Debug, Default)]
 pub struct Agreements(RwLock<BTreeMap<NamespacedName, Arc<Agreed>>>);
 

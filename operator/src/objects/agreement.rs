@@ -1,4 +1,4 @@
-//! Whether a live object already is what is wanted.
+//! The comparison of a live object with the wanted one.
 //!
 //! Server-side apply fills in defaults and others add what is theirs, so a live object is larger
 //! than the one that was applied. It agrees when everything wanted is in it. What is *no longer*

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 /// leaves no other trace in a live object.
 pub const APPLIED_HASH: &str = "sluice.dev/applied-hash";
 
-/// In the order in which they are applied: the workload last.
+/// The kinds of children, in the order in which they are applied: the workload last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     ServiceAccount,

@@ -1,4 +1,4 @@
-//! Somebody else decides a child too: a webhook or another controller undoes each repair.
+//! Contested children: a webhook or another controller undoes each repair of the operator.
 //!
 //! What is not as it should be is set right at once. What is undone again and again is set right with doubling waits,
 //! and the status says which field it is and whose: two who undo each other without end wear out the API server, and a
@@ -23,7 +23,7 @@ const WAIT_LONGEST: Duration = Duration::from_mins(5);
 /// A write that a webhook undoes on its way in changes nothing, and so no watch tells of it.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Repairs of one child.
+/// The repairs of one child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contest {
     /// A digest of what is wanted of it.
@@ -72,7 +72,7 @@ pub enum RepairTiming {
     Later,
 }
 
-/// Of one environment, by child.
+/// The repairs of one environment, by child.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contests {
     children: BTreeMap<Key, Contest>,
@@ -153,7 +153,7 @@ impl Contests {
     }
 }
 
-/// Of every environment.
+/// The repairs of every environment.
 #[derive(Debug, Default)]
 pub struct Contested(RwLock<BTreeMap<NamespacedName, Arc<Contests>>>);
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::json;
 use super::pods::Texts;
 
-/// The way to it, which data planes have whatever else they may reach.
+/// The ports and selectors of the cluster's DNS, which data planes may always reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Dns {

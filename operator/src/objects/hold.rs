@@ -5,7 +5,7 @@ use kube::ResourceExt as _;
 
 use super::names::annotation;
 
-/// Somebody asked that nothing be touched.
+/// Whether an annotation holds back changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     No,

@@ -1,4 +1,4 @@
-//! Settings that are JSON, of which nothing is dropped unsaid.
+//! Settings in JSON, of which no unknown field is dropped silently.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,4 +1,4 @@
-//! Everything that a plan depends on: what stores, settings and the clock said at one moment.
+//! The input of a plan: the content of stores, settings and clock at one time.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ pub struct CertificateFacts {
     pub bundle: String,
 }
 
-/// A Secret that is the user's own, and so carries none of our labels.
+/// The certificate in a Secret of the user's own, which carries none of our labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GivenCertificate {
     /// None is given, or it could not be read; the pods that mount it know.
@@ -102,7 +102,7 @@ pub enum GivenCertificate {
     There(CertificateFacts),
 }
 
-/// Who signs now.
+/// The authorities that sign now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authorities {
     /// Of the identities in the mesh of planes.
@@ -131,7 +131,7 @@ pub struct PodFacts {
     pub unschedulable: Option<String>,
 }
 
-/// What the cluster can do.
+/// The optional features of the cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClusterFacts {
     /// The storage class of the volume allows it to grow; absent: not known.
@@ -140,7 +140,7 @@ pub struct ClusterFacts {
     pub has_cert_manager: bool,
 }
 
-/// How this installation is set up.
+/// The settings of this installation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Release {
     /// Where operator and control plane live.

@@ -14,7 +14,7 @@ use super::agreed::Agreed;
 use super::child::{Child, Key, Kind};
 use super::contest::Contests;
 
-/// Everything to do now. All parts empty and the status as it is: settled.
+/// Everything to do about an environment now. It is settled if all parts are empty and the status stays.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// `Add` goes before everything else, `Remove` after everything else.
@@ -42,7 +42,7 @@ pub enum Finalizer {
     Remove,
 }
 
-/// A child that is not as it should be.
+/// A change of a child that is not as it should be.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "a plan holds a dozen of them, for a moment")]
 pub enum Write {
@@ -69,7 +69,7 @@ impl Write {
     }
 }
 
-/// A Secret with `tls.crt`, `tls.key` and `ca.crt`.
+/// The order of a Secret with `tls.crt`, `tls.key` and `ca.crt`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CertificateOrder {
     /// Name, namespace, labels and owner of the Secret.
@@ -92,7 +92,7 @@ pub enum Authority {
     Organization(String),
 }
 
-/// With the uid as a precondition: what was made anew under the same name is not meant.
+/// A deletion with the uid as a precondition: a new object of the same name is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delete {
     pub key: Key,

@@ -1,4 +1,4 @@
-//! What an installation adds to the pods of data planes: labels, annotations, security contexts, variables.
+//! The additions of an installation to the pods of data planes: labels, annotations, security contexts, variables.
 //!
 //! It comes as JSON in one variable of the operator, and is written down beside the image that runs: a change of it
 //! restarts a data plane, so it moves with the fleet's rollout as all of [`super::source`] does.
@@ -17,7 +17,7 @@ use super::names::{annotation, label};
 /// Labels or annotations.
 pub type Texts = BTreeMap<String, String>;
 
-/// What is as it is without it is left out, so that an installation that adds nothing writes nothing down.
+/// The additions to pods. A field with its default is left out, so an installation that adds nothing writes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Pods {
@@ -36,7 +36,7 @@ pub struct Pods {
     pub env: Vec<EnvVar>,
 }
 
-/// What the installation adds to the accounts of data planes. No pod is restarted for it.
+/// The additions to the service accounts of data planes. No pod is restarted for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Account {

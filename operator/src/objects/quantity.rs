@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-/// Exact, in billionths.
+/// An exact amount, in billionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity(i128);
 

@@ -1,6 +1,6 @@
 //! The limits under which the environments of a cluster move to another version of the data plane.
 
-/// How fast a fleet moves.
+/// The speed of a rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollout {
     /// Environments that are being moved at the same time.

@@ -1,5 +1,5 @@
-//! What an installation gives to the pods of data planes: where nodes get their image from, and how; Secrets of
-//! its own; and what it adds to them.
+//! The source of the pods of data planes, as an installation gives it: the image and its registry, Secrets of
+//! its own, and additions.
 //!
 //! A change of any of it restarts a data plane as another version does, so it moves with the fleet's
 //! rollout: until its turn has come, an environment keeps what its pods are started with.
@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{Container, PodSpec};
 
 use super::pods::Pods;
 
-/// One record, of which each environment has the one that it was rolled with.
+/// The source of the pods; each environment keeps the one that it was rolled out with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
     pub image: ImageSource,
@@ -46,7 +46,7 @@ impl Source {
     }
 }
 
-/// What the pods of a Deployment are started from, read off its pod template.
+/// The source and tag in the pod template of a Deployment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeployedSource {
     pub source: Source,

@@ -1,4 +1,4 @@
-//! An environment as its store keeps it: what is asked of the whole fleet, and the rest packed.
+//! An environment in its store: the fields that are read of the whole fleet, and the rest packed.
 
 use std::sync::Arc;
 

@@ -10,8 +10,8 @@ use super::{Item, Stores};
 use crate::objects::child::Kind;
 use crate::objects::namespaced_name::NamespacedName;
 
-/// What was written and must be seen before the next decision: a store that is older than our own
-/// last write would have it written twice.
+/// Own writes that must be seen before the next decision: a store that is older than the last write would
+/// have it made twice.
 #[derive(Debug, Default)]
 pub struct Expected(Mutex<HashMap<Item, Vec<Awaited>>>);
 

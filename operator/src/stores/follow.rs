@@ -1,4 +1,4 @@
-//! One watch that runs: what it says goes into its store, and wakes what it concerns.
+//! One watch that runs: its objects go into its store, and wake the objects they concern.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

@@ -9,7 +9,7 @@ use kube::Resource;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 
-/// What could be read, without its managed fields, or why it could not.
+/// An object without its managed fields, or the error of reading it.
 #[derive(Debug, Clone)]
 pub struct Guarded<K> {
     pub read: Result<K, String>,

@@ -1,4 +1,4 @@
-//! Objects that do not fit their type: left alone, but not in silence.
+//! Objects that do not fit their type: left alone, and told of by an Event.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,14 @@ use kube::Resource;
 use super::Guarded;
 use crate::objects::namespaced_name::NamespacedName;
 
-/// What is known of one.
+/// An object that does not fit its type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvalidObject {
     pub about: ObjectReference,
     pub error: String,
 }
 
-/// Those that there are, by kind and place.
+/// All invalid objects, by kind, namespace and name.
 #[derive(Debug, Default)]
 pub struct InvalidObjects(Mutex<BTreeMap<(String, NamespacedName), InvalidObject>>);
 

@@ -1,5 +1,5 @@
-//! Objects as a store keeps them: as the part of their JSON in which they differ from one of their
-//! kind that was seen before.
+//! Objects in their stores, compressed: the part of their JSON that differs from an earlier object of their
+//! kind.
 //!
 //! "≤ 30 MiB with 1,000 environments": their objects are nearly all that an operator holds, and all
 //! but the few that a reconcile looks at just lie there. A thousand Deployments of one operator are
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use crate::objects::child::{Child, Kind};
 use crate::objects::source::DeployedSource;
 
-/// What comes out of a store is not what went in.
+/// The error of unpacking: the text that comes out of a store is not the one that went in.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     #[error("an object cannot be unpacked: {0}")]
@@ -24,7 +24,7 @@ pub enum Unreadable {
     Json(#[from] serde_json::Error),
 }
 
-/// Whose texts are alike.
+/// A group of objects whose texts are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shape {
     Environment,
@@ -32,7 +32,7 @@ pub enum Shape {
     Child(Kind),
 }
 
-/// A text by what it has that its dictionary has not.
+/// A text, compressed against a dictionary.
 #[derive(Debug, Clone)]
 pub struct Packed {
     dictionary: Arc<[u8]>,
@@ -84,7 +84,7 @@ impl Dictionaries {
     }
 }
 
-/// A child of an environment.
+/// A child of an environment, packed.
 #[derive(Debug, Clone)]
 pub struct PackedChild {
     kind: Kind,

@@ -1,4 +1,4 @@
-//! What is kept of each kind of object, and whom it belongs to.
+//! The fields that are kept of each kind of object, and the owner of the object.
 
 use std::sync::Arc;
 

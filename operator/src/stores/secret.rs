@@ -1,4 +1,4 @@
-//! What is kept of a Secret, and whose it is: everything but its values.
+//! The fields that are kept of a Secret, all but its values, and the owner of the Secret.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::authority::{self, secret};
 use crate::objects::namespaced_name::NamespacedName;
 use crate::objects::observed::{AuthorityFacts, SecretFacts};
 
-/// Whose a Secret is.
+/// The object that a Secret belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretOf {
     Environment(NamespacedName),
@@ -32,7 +32,7 @@ pub struct SeenSecret {
     authority: Option<AuthorityFacts>,
 }
 
-/// The same, as its store keeps it.
+/// A Secret without its values, as its store keeps it.
 #[derive(Debug)]
 pub struct KnownSecret {
     pub of: SecretOf,

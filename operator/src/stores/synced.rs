@@ -1,9 +1,9 @@
-//! Whether the stores hold everything that there is.
+//! The watches whose first list is not complete yet.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Which stores are not complete yet.
+/// The watches whose first list is awaited.
 #[derive(Debug)]
 pub struct Synced {
     waiting: Mutex<BTreeSet<String>>,

@@ -1,5 +1,5 @@
-//! An object of which a store keeps a part: the rest goes as soon as it is read, before the next of
-//! its list is.
+//! An object of which a store keeps a part: the rest is dropped as soon as it is read, before the next object of
+//! its list.
 //!
 //! A page of a list is most of what an operator ever needs at once, and most of a page are managed
 //! fields.

@@ -1,4 +1,4 @@
-//! Which objects a change concerns.
+//! The objects that a change of another concerns.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::cluster::queue::Priority;
 use crate::conditions::find;
 use crate::objects::namespaced_name::NamespacedName;
 
-/// What stood in a store, and what stands there now.
+/// A change of a store: the entry before, and the entry now.
 pub struct Change<'a, K, V> {
     pub old: Option<&'a Entry<K, V>>,
     pub new: Option<&'a Entry<K, V>>,
@@ -26,9 +26,9 @@ impl<K, V> Change<'_, K, V> {
     }
 }
 
-/// What is looked at again, and how soon.
+/// The objects that are reconciled again, with their priorities.
 pub type Woken = Vec<(Item, Priority)>;
-/// Says so of a change.
+/// Decides which objects a change wakes.
 pub type Wake<K, V> = fn(&Stores, &Change<'_, K, V>) -> Woken;
 
 fn all(items: Vec<Item>, priority: Priority) -> impl Iterator<Item = (Item, Priority)> {

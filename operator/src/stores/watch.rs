@@ -32,7 +32,7 @@ use crate::metrics::Metrics;
 use crate::objects::child::Kind;
 use crate::objects::namespaced_name::NamespacedName;
 
-/// What every watch needs.
+/// The watches of all kinds, with their clients and stores.
 #[derive(Clone)]
 pub struct Watches {
     pub client: Client,

@@ -1,4 +1,4 @@
-//! So many requests in a second, and few while the server fails.
+//! The token bucket of requests to the API server, which is slower while the server fails.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What to ask of the control plane about a key, and what its status says then. Pure.
+//! The decision about a key: the next request to the control plane, and the status after its answer. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub enum KeyAction {
     Nothing,
 }
 
-/// What came of it.
+/// The result of a reconcile of a key.
 #[derive(Debug)]
 pub enum KeyOutcome {
     Waits,

@@ -1,4 +1,4 @@
-//! What others added where an addition reaches the data plane: its settings, its variables, its arguments.
+//! Settings, variables and arguments of a data plane that another field manager added.
 //!
 //! An apply takes away only what its own manager once set, so this is a patch of its own: it removes and sets
 //! nothing, and so makes no field ours that an apply would then keep.

@@ -21,7 +21,7 @@ use crate::objects::observed::Observed;
 use crate::objects::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write};
 use crate::stores::{Item, WrittenObject};
 
-/// Where a plan came to a halt.
+/// The error of a plan, and the child at which it stopped.
 #[derive(Debug)]
 pub struct Halt {
     /// Absent: before the first child.
@@ -59,7 +59,7 @@ pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Resul
     Ok(())
 }
 
-/// When a write has its turn.
+/// The stage of a plan in which a write is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ApplyStage {
     First,

@@ -1,4 +1,4 @@
-//! What an environment is made of: one file a kind of child, one pure function each.
+//! The children of an environment: one file for each kind, with one pure function.
 //!
 //! Only the fields that we decide are set. A field that the API server would fill in, or that is
 //! someone else's to change, is left out: server-side apply would fight over it.

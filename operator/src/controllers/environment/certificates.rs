@@ -1,5 +1,4 @@
-//! When a certificate is signed anew: at two thirds of its life, or when it no longer says what it
-//! should.
+//! The renewal of certificates: at two thirds of their life, or when names, authority or owner have changed.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

@@ -1,4 +1,4 @@
-//! What has to be written and deleted so that the children are what they should be.
+//! The difference between the wanted and the live children of an environment, as writes and deletes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::objects::names::label;
 use crate::objects::observed::Observed;
 use crate::objects::plan::{Delete, Write};
 
-/// Everything between what is and what should be.
+/// The writes and deletes that bring the children to what is wanted.
 #[derive(Debug, Clone)]
 pub struct Changes {
     pub writes: Vec<Write>,

@@ -1,4 +1,4 @@
-//! All that is said of an environment, each with the generation that it is said of.
+//! The conditions of an environment, each with the generation that it describes.
 //!
 //! A condition speaks of the moment after the plan has been carried out, as far as the operator's
 //! own writes go; what only others can bring about (pods, volumes, cert-manager) counts when it has

@@ -1,4 +1,4 @@
-//! What is worth an Event: a change, never a state.
+//! The Events of an environment: one for a change of its status, none for a state.
 
 use crds::{Condition, ConditionStatus, ConditionType, EnvironmentStatus, Reason};
 

@@ -1,4 +1,4 @@
-//! What a look at an environment has brought to light; conditions and status are read off it.
+//! The findings of a reconcile about an environment, from which conditions and status are made.
 
 use crds::{ConditionStatus, ConditionType, Environment, Reason};
 

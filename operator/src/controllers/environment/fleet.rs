@@ -12,7 +12,7 @@ use crate::objects::rollout::Rollout;
 use crate::objects::source::DeployedSource;
 use crate::stores::KnownEnvironment;
 
-/// An environment on its way.
+/// An environment that takes part in a rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// Its uid, which also gives its place: unrelated to who owns it.
@@ -24,9 +24,9 @@ pub struct Member {
 pub enum Movement {
     /// At another version, or started from elsewhere.
     Waiting,
-    /// Told to move, not there yet.
+    /// Its Deployment has the new version, its pods do not yet.
     Moving,
-    /// Told to move, and did not come up in time.
+    /// Its Deployment has the new version, and its pods did not come up in time.
     Failed,
     /// There.
     Arrived,

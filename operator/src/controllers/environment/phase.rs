@@ -1,4 +1,4 @@
-//! The four words of the product for where an environment stands.
+//! The phase of an environment, one of four.
 //!
 //! `provisioning → active ⇄ suspended`, any → `decommissioning`. What has been active once never
 //! goes back to `provisioning`: an update, a crash or a slow start does not make a live environment

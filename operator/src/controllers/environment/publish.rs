@@ -1,4 +1,4 @@
-//! Says what came of it: one status, only when it differs, and Events, only of transitions.
+//! The result of a reconcile: one status, written only when it differs, and Events, only for transitions.
 
 use crds::{Condition, ConditionStatus, ConditionType, EnvironmentStatus, Reason};
 use kube::Resource;

@@ -1,4 +1,4 @@
-//! The status, whole.
+//! The status of an environment.
 
 use contract::wire::port;
 use crds::{Condition, ConditionStatus, ConditionType, Connection, EnvironmentStatus, GivenSecrets, Quantity};

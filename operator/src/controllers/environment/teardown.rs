@@ -1,4 +1,4 @@
-//! The end of an environment, step by step.
+//! The deletion of an environment, step by step.
 //!
 //! Drained, keys revoked, exported, workload removed; then the volume, but only with the policy and
 //! with the confirmation, both read again each time. Each step is decided from what is there, so an
@@ -26,7 +26,7 @@ use crate::objects::plan::{Finalizer, Plan, Write};
 
 const DELETED: &str = "the environment is being deleted";
 
-/// Where the deletion is.
+/// The progress of a deletion.
 #[derive(Debug)]
 struct Teardown<'a> {
     observed: &'a Observed,

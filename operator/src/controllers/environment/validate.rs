@@ -1,4 +1,4 @@
-//! From what somebody wrote to what can be carried out, or why it cannot.
+//! The validation of a specification: the desired environment, or the reason of its refusal.
 //!
 //! The schema has refused most of what is wrong. Here is what needs more than one object (the
 //! organization, its quota, what the cluster offers), and once more whatever would do harm if the
@@ -22,7 +22,7 @@ use crate::objects::observed::{Observed, Release, Sibling};
 use crate::objects::quantity::Quantity;
 use crate::objects::source::{DeployedSource, Source};
 
-/// An environment that can be carried out. Everything in it has been checked.
+/// A valid environment: every field of it has been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Desired {
     pub name: Name,
@@ -67,7 +67,7 @@ impl Desired {
     }
 }
 
-/// Why nothing should run.
+/// The reason for which no replica should run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Off {
     Spec,
@@ -91,7 +91,7 @@ impl Storage {
     }
 }
 
-/// Of the one container, and what of it the engine's process may use.
+/// The resources of the container, and the part of them that the engine's process may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resources {
     pub requests: BTreeMap<String, String>,
@@ -107,7 +107,7 @@ pub enum Tls {
     Given { secret: String },
 }
 
-/// Why an environment cannot be carried out. Whoever wrote it must act.
+/// The reason for which a specification is refused. Whoever wrote it must act.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
     pub reason: Reason,

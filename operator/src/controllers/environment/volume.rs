@@ -8,7 +8,7 @@ use crate::objects::child::Child;
 use crate::objects::observed::Observed;
 use crate::objects::quantity::{Quantity, larger};
 
-/// What becomes of a change of size.
+/// The progress of an expansion of the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
     /// As large as specified, or larger.

@@ -1,4 +1,4 @@
-//! How the pods are doing, read from the Deployment and from the pods themselves.
+//! The state of the workload, read from the Deployment and its pods.
 
 use crds::Reason;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition};
@@ -8,7 +8,7 @@ use crate::objects::child::Child;
 use crate::objects::names::label;
 use crate::objects::observed::{Observed, PodFacts};
 
-/// What can be said of the workload.
+/// The state of the replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkloadState {
     /// There is none.
@@ -27,7 +27,7 @@ pub enum WorkloadState {
     Settled,
 }
 
-/// What keeps replicas from starting.
+/// The obstacle that keeps replicas from starting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     pub reason: Reason,

@@ -1,5 +1,5 @@
-//! Who is to own an organization that was written as a resource: the control plane invites whoever
-//! it bills, and the operator puts the token, once, into the Secret `<organization>-owner-invitation`.
+//! The invitation of the owner of an organization that was written as a resource: the control plane invites
+//! its billing address, and the operator puts the token, once, into the Secret `<organization>-owner-invitation`.
 //!
 //! As with keys: `Invite` → the Secret → `InvitationDelivered`; a crash between any two of them
 //! repeats from `Invite`. What was delivered is not asked about again before it ends: then the
@@ -80,7 +80,7 @@ async fn is_taken(context: &Context, organization: &Organization) -> Result<bool
     Ok(found.as_ref().is_some_and(foreign))
 }
 
-/// What came of it.
+/// The result of an invitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvitationOutcome {
     /// Until then, if it ends.

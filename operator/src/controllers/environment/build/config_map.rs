@@ -1,4 +1,4 @@
-//! What a data plane is started with, as environment variables.
+//! The `ConfigMap` with the environment variables of a data plane.
 //!
 //! Keys, policies, limits and certificates are not here: they reach a running data plane by the
 //! governance stream and by mounted files. Of what is here, only some values are worth a restart.
@@ -31,7 +31,7 @@ pub const ENDPOINT_GRACE_SECS: u64 = 10;
 /// snapshot, so that most changes of the setting need no restart.
 const SLOTS_MIN: u32 = 256;
 
-/// A variable, and what a change of it is worth.
+/// An environment variable, and whether a change of it restarts the pods.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     pub name: &'static str,

@@ -1,4 +1,4 @@
-//! The workload.
+//! The Deployment of an environment.
 //!
 //! A Deployment also for an environment that owns a file: the new pod starts beside the old one on
 //! the node that has the volume, waits there until the old one has let go of the file, and takes it

@@ -1,4 +1,4 @@
-//! Who may talk to a data plane, and whom it may talk to. Everything else is dropped.
+//! The `NetworkPolicy` of a data plane: its peers in both directions. All other traffic is dropped.
 
 use std::collections::BTreeMap;
 

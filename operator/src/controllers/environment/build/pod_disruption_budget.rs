@@ -1,5 +1,5 @@
-//! One replica at a time may be taken away by maintenance. Only where there are several: a budget
-//! over one replica would keep its node from ever being drained.
+//! The `PodDisruptionBudget` of several replicas: one at a time may be evicted. A budget over one replica
+//! would keep its node from ever being drained.
 
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;

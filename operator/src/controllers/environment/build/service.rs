@@ -1,4 +1,4 @@
-//! Where clients connect, and where the control plane does: one Service, for a second one's name could be that of
+//! The Service that clients and the control plane connect to: one, for a second one's name could be that of
 //! another environment's first. Who reaches which port is the network policy's and the handshake's affair.
 
 use contract::wire::port;

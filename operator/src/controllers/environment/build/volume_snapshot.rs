@@ -1,4 +1,4 @@
-//! The last state of a volume that is about to go. It has no owner: it is what remains.
+//! The `VolumeSnapshot` of a volume before its deletion. It has no owner, so that it outlives the environment.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DynamicObject;

@@ -1,5 +1,5 @@
-//! What the pod mounts: its data, its two certificates, the authority of a collector that has one of its
-//! own, and a place for temporary files. The root of the container is read-only.
+//! The volumes of the pod: its data, its two certificates, the authority of a collector that has one of its
+//! own, and an `emptyDir` for temporary files. The root of the container is read-only.
 
 use k8s_openapi::api::core::v1::{
     EmptyDirVolumeSource, KeyToPath, PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume, VolumeMount,
