@@ -81,7 +81,7 @@ pub struct Contests {
 }
 
 impl Contests {
-    /// As they are to be judged now: those that are over, and those of children that are not wanted, count no more.
+    /// The contests that count now, without those that are over or of a child that is not wanted.
     pub fn at(&self, now: Timestamp, wanted: &BTreeSet<Key>) -> Self {
         let stands = |(key, contest): &(&Key, &Contest)| wanted.contains(key) && !contest.is_over(now);
         let looked_at = |(key, contest): (&Key, &Contest)| (key.clone(), Contest { differs: false, ..contest.clone() });
@@ -141,14 +141,14 @@ impl Contests {
     }
 
     pub fn message(&self) -> Option<String> {
-        let told = |(key, contest): (&Key, &Contest)| {
+        let described = |(key, contest): (&Key, &Contest)| {
             let by = contest.by.as_deref().unwrap_or("somebody");
             format!("{} of {key}, by {by}", contest.field)
         };
-        let told: Vec<_> = self.contested().map(told).collect();
-        let told = (!told.is_empty()).then(|| told.join("; "))?;
+        let described: Vec<_> = self.contested().map(described).collect();
+        let described = (!described.is_empty()).then(|| described.join("; "))?;
         Some(format!(
-            "set right again and again, and undone each time: {told}; the operator goes on, at longer and longer intervals"
+            "set right again and again, and undone each time: {described}; the operator goes on, at longer and longer intervals"
         ))
     }
 }

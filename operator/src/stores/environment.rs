@@ -29,7 +29,7 @@ pub struct KnownEnvironment {
     pub source: Option<Box<Source>>,
     /// A move to another version did not come to its end in time.
     pub is_late: bool,
-    /// It can be told to move: its last change was found valid, and nobody holds it.
+    /// It can be moved: its last change was found valid, and nobody holds it.
     pub follows: bool,
     packed: Packed,
 }

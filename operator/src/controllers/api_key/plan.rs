@@ -141,11 +141,11 @@ pub fn delivery_is_due(observed: &ObservedKey, answer: &Key) -> bool {
     if is_described(key) || answer.key_id.is_empty() {
         return false;
     }
-    let told = key
+    let is_published = key
         .status
         .as_ref()
         .is_some_and(|status| status.key_id.as_deref() == Some(&answer.key_id) && status.rotation_id == rotation(key));
-    answer.text.is_some() || !told
+    answer.text.is_some() || !is_published
 }
 
 /// The status, and how soon to look again.

@@ -174,7 +174,7 @@ fn switched_off(it: &Findings<'_>, status: ConditionStatus) -> Draft {
 fn certificate_ready(it: &Findings<'_>) -> Draft {
     let type_ = T::CertificateReady;
     let tls = &it.environment().spec.tls;
-    let judged = |facts: Option<&CertificateFacts>, name: &str| match facts {
+    let draft = |facts: Option<&CertificateFacts>, name: &str| match facts {
         Some(facts) if facts.not_after > it.observed.now => Draft::fine(type_, True),
         Some(_) => {
             Draft::not(type_, Reason::CertificatePending, format!("the certificate in Secret {name} has expired"))
@@ -187,12 +187,12 @@ fn certificate_ready(it: &Findings<'_>) -> Draft {
         (Ok(_), TlsMode::SelfSigned) if !it.held_back() => Draft::fine(type_, True),
         (Ok(desired), TlsMode::SelfSigned | TlsMode::CertManager) => {
             let name = desired.name.tls();
-            judged(certificates::secret(it.observed, &name).and_then(|secret| secret.certificate.as_ref()), &name)
+            draft(certificates::secret(it.observed, &name).and_then(|secret| secret.certificate.as_ref()), &name)
         }
         (Ok(_), TlsMode::Secret) => {
             let name = tls.secret_ref.as_ref().map_or("", |secret| secret.name.as_str());
             match &it.observed.given_certificate {
-                GivenCertificate::There(facts) => judged(Some(facts), name),
+                GivenCertificate::There(facts) => draft(Some(facts), name),
                 GivenCertificate::Unusable => {
                     let message = format!("Secret {name} holds no certificate in tls.crt with its key in tls.key");
                     Draft::not(type_, Reason::Invalid, message)

@@ -16,7 +16,7 @@ use crate::objects::observed::Observed;
 const NOBODY_ELSE: &str = "a webhook, for no other manager has it";
 
 /// What is known of contests, with the names that this plan's lack; absent: it lacks none. One request for each of them,
-/// once: the stores keep nobody's book. What cannot be asked now is asked at the next look.
+/// once: the stores keep no managed fields. What cannot be asked now is asked at the next look.
 pub async fn name(context: &Context, observed: &Observed, planned: &Contests) -> Option<Contests> {
     let mut known = observed.contests.as_ref().clone();
     let mut named = false;

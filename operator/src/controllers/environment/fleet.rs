@@ -65,7 +65,7 @@ fn open_wave(fleet: &[&Member], rollout: &Rollout) -> usize {
 impl Movement {
     /// Where an environment stands on its way to what the release says; `deployed`: what its pods are to be started
     /// from. Nothing of one that does not take part, for nobody waits for it: it never ran, is switched off or going,
-    /// cannot be told, or is on its way to a version that it chose itself.
+    /// cannot be moved, or is on its way to a version that it chose itself.
     pub fn of(environment: &KnownEnvironment, deployed: Option<&DeployedSource>, release: &Release) -> Option<Self> {
         let runs = environment.version.as_deref()?;
         let own_way = environment.pinned.as_deref().is_some_and(|pinned| pinned != runs);

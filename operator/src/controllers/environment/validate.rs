@@ -2,7 +2,7 @@
 //!
 //! The schema has refused most of what is wrong. Here is what needs more than one object (the
 //! organization, its quota, what the cluster offers), and once more whatever would do harm if the
-//! schema were not installed: what cannot be told is refused.
+//! schema were not installed: what cannot be decided is refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
