@@ -18,7 +18,6 @@ mod fault;
 mod journal;
 mod observer;
 mod once;
-mod pivot;
 mod policy_dry_run;
 mod postgres;
 mod result_cache;
@@ -59,6 +58,7 @@ use crate::{Answer, Error};
 
 use once::Turn;
 use stages::audit::Closing;
+use stages::{Gates, Mode};
 use transaction::ClientTransaction;
 
 pub use authorization::authorization_state::Stance;
@@ -261,18 +261,8 @@ impl Pipeline {
         rules: &Arc<Governance>,
         t: &Trail,
     ) -> Result<stages::execute::Rows> {
-        let extracted =
-            t.now(Stage::TableExtraction, || stages::tables::extract(text, &query.ask.names.variables, t))?; // 2
-        let allowed =
-            t.at(Stage::PolicyCheck, Box::pin(stages::policy::check(self, query, rules, extracted, t))).await?; // 3
-        let costed = t.now(Stage::CostEstimate, || stages::cost::estimate(allowed, t)); //                 4
-        let afforded = t.at(Stage::QuotaCheck, Box::pin(stages::quota::check(self, query, rules, costed, t))).await?; //       5
-        let filtered = t.now(Stage::RowFilter, || {
-            stages::row_filter::apply(&self.remembered.filters, rules, afforded, (text, query.ask.bounds), t)
-        })?; // 6
-        let embedded = t.now(Stage::VectorEmbed, || stages::embed::vectors(filtered))?; //                 7
-        let pivoted = Box::pin(pivot::values(self, query, rules, embedded)).await?;
-        let native = t.now(Stage::Transpile, || stages::transpile::to_engine(query, pivoted, t))?; //      8
+        let gates = Gates { pipeline: self, query, rules, t };
+        let native = Box::pin(gates.govern(text, &Mode::Run)).await?.native; //                             2 to 8
         let (answers, definitions) = (&self.remembered.answers, self.engine()?.schema_version());
         if query.ask.bounds.rows.is_some() {
             let as_of = answers.as_of(rules, query, &native, definitions);
@@ -343,16 +333,9 @@ impl Pipeline {
     }
 
     async fn described_as(&self, query: &Query, text: &str, rules: &Governance, t: &Trail) -> Result<Description> {
-        let extracted =
-            t.now(Stage::TableExtraction, || stages::tables::extract(text, &query.ask.names.variables, t))?;
-        let allowed =
-            t.at(Stage::PolicyCheck, Box::pin(stages::policy::check(self, query, rules, extracted, t))).await?;
-        let unbilled = stages::quota::unbilled(t.now(Stage::CostEstimate, || stages::cost::estimate(allowed, t)));
-        let filtered = t.now(Stage::RowFilter, || {
-            stages::row_filter::apply(&self.remembered.filters, rules, unbilled, (text, query.ask.bounds), t)
-        })?;
-        let embedded = t.now(Stage::VectorEmbed, || stages::embed::vectors(filtered))?;
-        t.at(Stage::Transpile, Box::pin(stages::transpile::describe(self, query, rules, embedded))).await
+        let gates = Gates { pipeline: self, query, rules, t };
+        let native = Box::pin(gates.govern(text, &Mode::Describe)).await?.native;
+        t.further(Stage::Transpile, Box::pin(stages::transpile::describe(&gates, native))).await
     }
 
     /// The parameters of a statement that was described, in Arrow.

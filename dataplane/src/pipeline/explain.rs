@@ -14,11 +14,10 @@ use contract::policy::{filters_on, masks_on};
 use contract::{Access, Caller, Governance, Lack, Role};
 
 use super::authorization::policy_request::table_ref;
-use super::stages::embed::{self, Embedded};
-use super::stages::policy::{self, Agent, Asker};
-use super::stages::row_filter::{self, Filtered};
-use super::stages::{cost, quota, tables, transpile};
-use super::{Deed, Pipeline, Result, Standing, pivot, startup_gate};
+use super::stages::policy::{Agent, Asker};
+use super::stages::transpile::{self, Native, Passed};
+use super::stages::{Gates, Mode};
+use super::{Deed, Pipeline, Result, Standing, startup_gate};
 use crate::request::trail::Trail;
 use crate::{Ask, Bounds, Error};
 
@@ -86,19 +85,15 @@ impl Pipeline {
         self.act(deed, |standing| async move { Ok((told(standing, ask).await?, 0)) }).await
     }
 
-    /// The stages 2 to 8, without a reservation.
+    /// What the gates make of the statement for this caller.
     async fn explained(&self, ask: Ask, asker: Asker, rules: &Governance, t: &Trail) -> Result<Explained> {
         let original = ask.sql.clone();
         let query = startup_gate::cross(self, ask).await?;
-        let extracted = tables::extract(&original, &query.ask.names.variables, t)?;
-        let allowed = Box::pin(policy::check_as(self, &query, rules, extracted, asker, t)).await?;
-        let unbilled = quota::unbilled(cost::estimate(allowed, t));
-        let text = (original.as_str(), query.ask.bounds);
-        let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, rules, unbilled, text, t)?)?;
-        let (Embedded(Filtered { governed, ungoverned, about, .. }), assumed) = pivot::assumed(embedded)?;
-        let changed = ungoverned.is_some();
-        let made = transpile::generated(governed, ungoverned)?;
-        let mut warnings = made.sql.warnings.clone();
+        let gates = Gates { pipeline: self, query: &query, rules, t };
+        let passed = Box::pin(gates.govern(&original, &Mode::Explain(Box::new(asker)))).await?;
+        let Passed { native, plain, changed, assumed, .. } = passed;
+        let Native { sql, about, .. } = native;
+        let mut warnings = sql.warnings.clone();
         warnings.extend(assumed);
         warnings.extend(about.lacks.iter().map(ToString::to_string));
         let mut tables_hidden: Vec<_> = about.lacks.into_iter().map(|lack| lack.table).collect();
@@ -107,9 +102,9 @@ impl Pipeline {
             changed,
             statement: Transpiled {
                 original,
-                rewritten: Some(made.plain),
-                governed: Some(transpile::text(&made.sql)),
-                parameters: transpile::own_values(&made.sql),
+                rewritten: plain,
+                governed: Some(transpile::text(&sql)),
+                parameters: transpile::own_values(&sql),
                 tables: about.tables,
                 tables_hidden,
                 warnings,

@@ -143,10 +143,10 @@ pub(super) async fn turn(pipeline: &Pipeline, query: &Query, rules: &Governance,
         return Err(Error::KeyMismatch);
     }
     t.facts().governance_version = rules.version;
-    let (caller, _) = policy::caller(pipeline, query, rules)?;
+    let caller = policy::caller(pipeline, query, rules)?.caller;
     caller.may_query(true).map_err(Error::Lacks)?;
     t.facts().caller = Some(caller);
-    let about = tables::extract(&query.ask.sql, &query.ask.names.variables, t)?.about;
+    let about = tables::about(&query.ask.sql, &query.ask.names.variables, t)?;
     let rows_withheld = if earlier.returned { ", and the rows that it returned are not kept" } else { "" };
     Ok(Turn::Told(Box::new(Rows {
         schema: SchemaRef::new(Schema::empty()),

@@ -9,9 +9,9 @@ use contract::policy::abac::{Origin, When};
 use contract::{Caller, Role, report};
 
 use super::explain::denies;
-use super::stages::policy::{self, Agent, Asker};
+use super::stages::Gates;
+use super::stages::policy::{Agent, Asker};
 use super::stages::tables::Lack;
-use super::stages::{cost, quota, row_filter, tables};
 use super::{Pipeline, Result, Standing, startup_gate};
 use crate::request::trail::Trail;
 use crate::{Ask, Bounds, Error};
@@ -86,12 +86,8 @@ impl Pipeline {
     async fn gates(&self, ask: Ask, asker: Asker, standing: &Standing, t: &Trail) -> Result<Vec<Lack>> {
         let rules = &standing.rules;
         let query = startup_gate::cross(self, ask).await?;
-        let text = &query.ask.sql;
-        let extracted = tables::extract(text, &query.ask.names.variables, t)?;
-        let allowed = Box::pin(policy::check_as(self, &query, rules, extracted, asker, t)).await?;
-        let unbilled = quota::unbilled(cost::estimate(allowed, t));
-        let filtered = row_filter::apply(&self.remembered.filters, rules, unbilled, (text, query.ask.bounds), t)?;
-        Ok(filtered.about.lacks)
+        let gates = Gates { pipeline: self, query: &query, rules, t };
+        Box::pin(gates.judge(&query.ask.sql, asker)).await
     }
 }
 

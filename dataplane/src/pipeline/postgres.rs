@@ -6,7 +6,6 @@ use std::sync::Arc;
 use contract::policy::abac::Operation;
 use futures::stream;
 
-use super::authorization::policy_request::Asked;
 use super::authorization::visible_catalog;
 use super::stages::policy;
 use super::{Pipeline, Query, Result};
@@ -96,10 +95,10 @@ fn fault(query: &Query, error: crate::Error) -> crate::Error {
 /// What the caller may know to be there.
 async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     let rules = pipeline.rules()?;
-    let (caller, agent) = policy::caller(pipeline, query, &rules)?;
+    let who = policy::caller(pipeline, query, &rules)?;
+    let caller = &who.caller;
     caller.may_query(false).map_err(crate::Error::Lacks)?;
-    let (whence, when) = ((&query.ask).into(), pipeline.clock.now().into());
-    let asked = Asked { rules: &rules, caller: &caller, agent: &agent, whence, writes: false, when };
+    let asked = who.asks(&rules, (&query.ask).into(), false);
     // A policy about no table in particular shuts the catalogue too.
     asked.permitted(&[], &[Operation::Select], &Trail::new())?;
     let engine = pipeline.engine()?;

@@ -12,13 +12,14 @@ use contract::policy::abac::Operation;
 use contract::{Caller, Governance, QueryId, Timestamp};
 
 use super::authorization::policy_request::{Asked, Whence};
-use super::authorization::{capability, provenance};
+use super::authorization::provenance;
 use super::stages::audit::{self, Closing};
+use super::stages::govern::Granted;
 use super::stages::mask::RowsMax;
-use super::stages::policy::{self, Agent};
-use super::stages::quota::{self, Reservation};
+use super::stages::policy::{Agent, Asker};
+use super::stages::quota::Reservation;
 use super::stages::tables::About;
-use super::stages::{cost, semaphore};
+use super::stages::{Gates, semaphore};
 use super::{Pipeline, Query, Result, startup_gate};
 use crate::request::trail::{Stage, Trail};
 use crate::storage::system_tables::{Author, Place};
@@ -67,9 +68,7 @@ impl Standing {
     /// May the caller read this table of our own?
     pub fn may_read(&self, table: &str) -> bool {
         let (tables, operations) = ([table.to_owned()], [Operation::Select]);
-        let asked = self.asked();
-        asked.permitted(&tables, &operations, &Trail::new()).is_ok()
-            && asked.own().confine(&tables, &operations).is_ok()
+        self.asked().judge((&tables, &tables), &operations, &Trail::new()).is_ok()
     }
 
     /// Asks what they may read.
@@ -127,26 +126,12 @@ impl Pipeline {
         t.facts().tables.clone_from(&about.tables);
         let slot = t.at(Stage::Semaphore, semaphore::enter(self, query)).await?;
         let rules = self.rules()?;
-        let (caller, agent, confinement) =
-            t.now(Stage::PolicyCheck, || policy::check_deed(self, query, &rules, (about, operations), t))?;
-        let engine = self.engine()?;
-        if !about.tables.is_empty() {
-            let seen = self.remembered.tables.of(&engine, query, &rules).await?;
-            provenance::permitted(&rules, caller.role, &seen.known, &about.tables)?;
-        }
-        let estimate = t.now(Stage::CostEstimate, || cost::of(about.operation));
-        t.facts().estimate = estimate;
-        t.facts().base = estimate;
-        let mut granted = about.clone();
-        capability::spend(query, confinement.as_ref(), &mut granted, self.clock.now(), t)?;
-        query.books.storage.has_room(&rules, about.operation)?;
-        let purse = &query.books.purse;
-        let reservation = t.at(Stage::QuotaCheck, quota::reserve(purse, &rules, estimate, self.clock.now())).await?;
+        let gates = Gates { pipeline: self, query, rules: &rules, t };
+        let Granted { who, engine, denied_columns, rows_max, reservation } =
+            Box::pin(gates.admit(about, operations)).await?;
         audit::started(self, query, t)?;
-        let query_id = query.ask.query_id.clone();
-        let denied_columns = confinement.map(|confinement| confinement.denied_columns).unwrap_or_default();
-        let deadline = query.deadline;
-        let rows_max = granted.rows_max;
+        let (query_id, deadline) = (query.ask.query_id.clone(), query.deadline);
+        let Asker { caller, agent, .. } = who;
         let (whence, now) = ((&query.ask).into(), self.clock.now());
         let standing =
             Standing { caller, agent, rules, denied_columns, rows_max, engine, query_id, deadline, whence, now };

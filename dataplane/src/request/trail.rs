@@ -133,6 +133,16 @@ impl Trail {
         out
     }
 
+    /// Goes on with the stage that was walked last: its time ends with this work.
+    pub async fn further<T>(&self, stage: Stage, work: impl Future<Output = T>) -> T {
+        let out = work.await;
+        let mut walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, began, took)) = walked.last_mut().filter(|(last, ..)| *last == stage) {
+            *took = began.elapsed();
+        }
+        out
+    }
+
     fn ended(&self, stage: Stage, began: Instant) {
         self.walked.lock().unwrap_or_else(PoisonError::into_inner).push((stage, began, began.elapsed()));
     }

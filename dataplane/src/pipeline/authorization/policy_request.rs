@@ -10,7 +10,7 @@ use contract::policy::abac::{self, Context, Decision, Effect, Operation, Origin,
 use contract::report::{AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
 
-use super::capability::Own;
+use super::capability::{Confinement, Own};
 use super::{provenance, visible_catalog};
 use crate::pipeline::Result;
 use crate::pipeline::stages::policy::Agent;
@@ -44,6 +44,17 @@ impl<'a> Asked<'a> {
     /// The grants of the agent behind it.
     pub fn own(&self) -> Own<'a> {
         Own { rules: self.rules, agent: self.agent, now: self.when.now }
+    }
+
+    /// Has the policies judge these names, and the agent's grants those tables.
+    pub fn judge(
+        &self,
+        (names, tables): (&[String], &[String]),
+        operations: &[Operation],
+        t: &Trail,
+    ) -> Result<Option<Confinement>> {
+        self.permitted(names, operations, t)?;
+        self.own().confine(tables, operations)
     }
 
     pub fn permitted(&self, tables: &[String], operations: &[Operation], t: &Trail) -> Result<()> {

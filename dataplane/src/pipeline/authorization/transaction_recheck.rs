@@ -21,8 +21,8 @@ use crate::governance::sessions::standing_in;
 use crate::pipeline::catalog_snapshot::Seen;
 use crate::pipeline::stages::tables::About;
 use crate::pipeline::stages::transpile::Native;
-use crate::pipeline::stages::{cost, embed, policy, quota, row_filter, tables};
-use crate::pipeline::{Pipeline, Query, Result, Stance, pivot, startup_gate};
+use crate::pipeline::stages::{Gates, Mode};
+use crate::pipeline::{Pipeline, Query, Result, Stance, startup_gate};
 use crate::request::trail::Trail;
 use crate::{Ask, Error};
 
@@ -139,22 +139,13 @@ impl Statement {
     fn anew<'a>(&'a self, pipeline: &'a Pipeline, rules: &'a Governance) -> BoxFuture<'a, Result<Option<[u8; 32]>>> {
         Box::pin(async move {
             let (query, t) = (startup_gate::again(pipeline, self)?, Trail::new());
-            let text = &query.ask.sql;
-            let extracted = tables::extract(text, &query.ask.names.variables, &t)?;
-            let allowed = Box::pin(policy::check(pipeline, &query, rules, extracted, &t)).await?;
-            if !self.is_granted(allowed.confinement.as_ref()) {
+            let gates = Gates { pipeline, query: &query, rules, t: &t };
+            let passed = Box::pin(gates.govern(&query.ask.sql, &Mode::Recheck)).await?;
+            if passed.assumed.is_some() || !self.is_granted(passed.confinement.as_ref()) {
                 return Ok(None);
             }
-            let unbilled = quota::unbilled(cost::estimate(allowed, &t));
-            let filters = &pipeline.remembered.filters;
-            let filtered = row_filter::apply(filters, rules, unbilled, (text, query.ask.bounds), &t)?;
-            let (embedded, assumed) = pivot::assumed(embed::vectors(filtered)?)?;
-            if assumed.is_some() {
-                return Ok(None);
-            }
-            let (governed, about) = (embedded.0.governed, embedded.0.about);
-            let care = governed.care();
-            Ok(Some(digest(&sql::transpile(governed)?, &about, care, &query.ask)))
+            let Native { sql, about, care, .. } = passed.native;
+            Ok(Some(digest(&sql, &about, care, &query.ask)))
         })
     }
 

@@ -11,8 +11,7 @@ use sql::catalog::definition::Kind;
 use super::capability::Own;
 use super::policy_request::{Asked, table_ref};
 use crate::Ask;
-use crate::governance::sessions::standing_in;
-use crate::pipeline::stages::policy;
+use crate::pipeline::stages::policy::Asker;
 use crate::pipeline::{Pipeline, Result, runtime};
 use crate::storage::branches::origin;
 
@@ -26,18 +25,15 @@ impl Pipeline {
     /// The columns of a table that are denied to the agent behind an ask, in lower case.
     pub(crate) fn denied_columns(&self, ask: &Ask, path: &str) -> Result<Vec<String>> {
         let (rules, now) = (self.rules()?, self.clock.now());
-        let caller = standing_in(&rules, &ask.who, ask.peer, now)?;
-        let agent = policy::agent(&rules, &caller, &ask.agent)?;
-        Ok(Own { rules: &rules, agent: &agent, now }.denied_columns(path))
+        let who = Asker::of(&rules, ask, now)?;
+        Ok(Own { rules: &rules, agent: &who.agent, now }.denied_columns(path))
     }
 
     /// The tables that the caller of an ask may see, as `schema.table`.
     pub(crate) async fn visible_tables(&self, ask: &Ask) -> Result<Vec<String>> {
-        let (rules, now) = (self.rules()?, self.clock.now());
-        let caller = standing_in(&rules, &ask.who, ask.peer, now)?;
-        let agent = policy::agent(&rules, &caller, &ask.agent)?;
-        let (whence, when) = (ask.into(), now.into());
-        let asked = Asked { rules: &rules, caller: &caller, agent: &agent, whence, writes: false, when };
+        let rules = self.rules()?;
+        let who = Asker::of(&rules, ask, self.clock.now())?;
+        let asked = who.asks(&rules, ask.into(), false);
         let read = self.catalog().await?;
         let theirs = read.tables.iter().filter(|table| table.schema != sql::ast::names::TEMPORARY_SCHEMA);
         let theirs = theirs.filter(|table| !(rules.runtime && runtime::is_its_schema(&table.schema)));

@@ -12,18 +12,26 @@ use crate::request::trail::Trail;
 
 /// An allowed statement and what it will cost at least.
 #[derive(Debug)]
-pub(in crate::pipeline) struct Costed {
+pub(super) struct Costed {
     pub allowed: Allowed,
     pub estimate: MicroCredits,
 }
 
-pub(in crate::pipeline) fn estimate(allowed: Allowed, t: &Trail) -> Costed {
-    let estimate = base(&allowed.about);
+pub(super) fn estimate(allowed: Allowed, t: &Trail) -> Costed {
+    let estimate = told(base(&allowed.about), t);
+    Costed { allowed, estimate }
+}
+
+/// The estimate of a tool's action: however many tables it names, as of a statement on one.
+pub(super) fn estimate_action(about: &About, t: &Trail) -> MicroCredits {
+    told(of(about.operation), t)
+}
+
+fn told(estimate: MicroCredits, t: &Trail) -> MicroCredits {
     let mut facts = t.facts();
     facts.estimate = estimate;
     facts.base = estimate;
-    drop(facts);
-    Costed { allowed, estimate }
+    estimate
 }
 
 fn base(about: &About) -> MicroCredits {
@@ -32,7 +40,7 @@ fn base(about: &About) -> MicroCredits {
 }
 
 /// Of a statement on one table.
-pub(in crate::pipeline) const fn of(operation: Operation) -> MicroCredits {
+const fn of(operation: Operation) -> MicroCredits {
     match operation {
         Operation::Insert | Operation::Update | Operation::Delete | Operation::Merge => 2 * CREDIT,
         Operation::Select | Operation::Create | Operation::Alter | Operation::Drop => CREDIT,

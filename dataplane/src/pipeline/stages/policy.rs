@@ -11,28 +11,27 @@ use contract::governance::EnvironmentStatus;
 use contract::policy::abac::{Condition, Operation, When};
 use contract::policy::{self, Policies, filters_on};
 use contract::report;
-use contract::{Caller, Governance};
+use contract::{Caller, Governance, Timestamp};
 
-use super::row_filter;
 use super::tables::{self, About, Extracted};
+use super::{Gates, row_filter};
 use crate::governance::sessions::standing_in;
 use crate::pipeline::authorization::capability::Confinement;
-use crate::pipeline::authorization::policy_request::{Asked, table_ref};
+use crate::pipeline::authorization::policy_request::{Asked, Whence, table_ref};
 use crate::pipeline::authorization::{provenance, visible_catalog};
 use crate::pipeline::swap::Renaming;
 use crate::pipeline::{Pipeline, Query, Result, runtime};
 use crate::request::trail::Trail;
 use crate::storage::branches::Open;
 use crate::storage::system_tables::Place;
-use crate::{AgentName, Declared, Error};
+use crate::{AgentName, Ask, Declared, Error};
 
 /// A statement that this caller may run. Its rows and columns are not governed yet.
 #[derive(Debug)]
-pub(in crate::pipeline) struct Allowed {
+pub(super) struct Allowed {
     pub resolved: sql::Resolved,
     pub about: About,
-    pub caller: Caller,
-    pub agent: Agent,
+    pub who: Asker,
     /// The tables there are, as of now.
     pub known: Arc<sql::Catalog>,
     /// Set if the agent may do no more than it was granted.
@@ -40,11 +39,25 @@ pub(in crate::pipeline) struct Allowed {
 }
 
 /// For whom a statement is checked, and at which moment.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::pipeline) struct Asker {
     pub caller: Caller,
     pub agent: Agent,
     pub when: When,
+}
+
+impl Asker {
+    /// Who asks, as these rules know them.
+    pub fn of(rules: &Governance, ask: &Ask, now: Timestamp) -> Result<Self> {
+        let caller = standing_in(rules, &ask.who, ask.peer, now)?;
+        let agent = agent(rules, &caller, &ask.agent)?;
+        Ok(Self { caller, agent, when: now.into() })
+    }
+
+    /// What they ask of the policies.
+    pub fn asks<'a>(&'a self, rules: &'a Governance, whence: Whence, writes: bool) -> Asked<'a> {
+        Asked { rules, caller: &self.caller, agent: &self.agent, whence, writes, when: self.when }
+    }
 }
 
 /// The agent behind a query.
@@ -71,47 +84,30 @@ impl Agent {
     }
 }
 
-pub(in crate::pipeline) async fn check(
-    pipeline: &Pipeline,
-    query: &Query,
-    rules: &Governance,
-    extracted: Extracted,
-    t: &Trail,
-) -> Result<Allowed> {
-    t.facts().governance_version = rules.version;
-    let now = pipeline.clock.now();
-    let caller = standing_in(rules, &query.ask.who, query.ask.peer, now)?;
-    t.facts().caller = Some(caller.clone());
-    let agent = agent(rules, &caller, &query.ask.agent)?;
-    t.facts().agent = agent.told();
-    check_as(pipeline, query, rules, extracted, Asker { caller, agent, when: now.into() }, t).await
+/// Checks a statement for whoever asks it, or for the caller that is supposed to.
+pub(super) async fn check(gates: &Gates<'_>, extracted: Extracted, supposed: Option<Asker>) -> Result<Allowed> {
+    let who = match supposed {
+        Some(who) => who,
+        None => asker(gates)?,
+    };
+    Box::pin(check_as(gates, extracted, who)).await
 }
 
-/// The same for whoever it is said to be: the caller, or somebody an administrator imagines.
-pub(in crate::pipeline) async fn check_as(
-    pipeline: &Pipeline,
-    query: &Query,
-    rules: &Governance,
-    extracted: Extracted,
-    who: Asker,
-    t: &Trail,
-) -> Result<Allowed> {
+async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result<Allowed> {
+    let Gates { pipeline, query, rules, t } = *gates;
     let Extracted { statement, mut about } = extracted;
-    let Asker { caller, agent, when } = who;
-    stands(rules)?;
-    query.ask.bounds.permit(&caller, about.writes)?;
+    let caller = &who.caller;
+    lets_in(gates, caller, about.writes)?;
     caller.may_query(about.writes).map_err(Error::Lacks)?;
-    let whence = (&query.ask).into();
-    let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: about.writes, when };
+    let asked = who.asks(rules, (&query.ask).into(), about.writes);
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
     let own = asked.own();
     let meant = own.meant(query, &statement);
     // also where the session would find them: what is denied there is so whether or not there is such a table
-    asked.permitted(&either(&about.tables, &meant), &operations, t)?;
-    let mut confinement = own.confine(&meant, &operations)?;
+    let mut confinement = asked.judge((&either(&about.tables, &meant), &meant), &operations, t)?;
     let judged_by = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
     let known = Arc::clone(&judged_by.known);
-    let branch = branch(pipeline, query, &agent, &operations).await?;
+    let branch = branch(pipeline, query, &who.agent, &operations).await?;
     let there = match &branch {
         Some(branch) => Arc::new(known.with_tables(branch.tables())),
         None => Arc::clone(&known),
@@ -151,7 +147,7 @@ pub(in crate::pipeline) async fn check_as(
     }
     runtime::permitted(rules, &bound, about.writes)?;
     let templates = &pipeline.remembered.filters;
-    let renaming = Renaming { query, rules, caller: &caller, own: &own, templates, resolved: &resolved };
+    let renaming = Renaming { query, rules, caller, own: &own, templates, resolved: &resolved };
     if *resolved.kind() != sql::Kind::Comment {
         keeps_governed(&renaming, &about)?;
     }
@@ -164,7 +160,7 @@ pub(in crate::pipeline) async fn check_as(
         about.tables = bound;
     }
     t.facts().tables.clone_from(&about.tables);
-    Ok(Allowed { resolved, about, caller, agent, known, confinement })
+    Ok(Allowed { resolved, about, who, known, confinement })
 }
 
 /// What its names turned out to mean, and the one that it gives to something.
@@ -230,12 +226,10 @@ fn unresolved(
     (there, mainline): (&sql::Catalog, Option<&sql::Catalog>),
     t: &Trail,
 ) -> Error {
-    let own = asked.own();
-    let missing = own.missing(query, &error);
+    let missing = asked.own().missing(query, &error);
     if !missing.is_empty() {
         let wanted = either(&missing, meant);
-        let judged = asked.permitted(&wanted, operations, t).and_then(|()| own.confine(&wanted, operations));
-        if let Err(denied) = judged {
+        if let Err(denied) = asked.judge((&wanted, &wanted), operations, t) {
             return denied;
         }
     }
@@ -270,11 +264,10 @@ pub(super) async fn branch(
 }
 
 /// Who asks, in an environment that is open.
-pub(in crate::pipeline) fn caller(pipeline: &Pipeline, query: &Query, rules: &Governance) -> Result<(Caller, Agent)> {
-    let caller = standing_in(rules, &query.ask.who, query.ask.peer, pipeline.clock.now())?;
-    let agent = agent(rules, &caller, &query.ask.agent)?;
+pub(in crate::pipeline) fn caller(pipeline: &Pipeline, query: &Query, rules: &Governance) -> Result<Asker> {
+    let who = Asker::of(rules, &query.ask, pipeline.clock.now())?;
     stands(rules)?;
-    Ok((caller, agent))
+    Ok(who)
 }
 
 pub(in crate::pipeline) fn names(query: &Query, rules: &Governance) -> sql::Names {
@@ -284,30 +277,40 @@ pub(in crate::pipeline) fn names(query: &Query, rules: &Governance) -> sql::Name
     names
 }
 
-/// What is no statement passes the same check: who asks, what their key may, what the policies say.
-pub(in crate::pipeline) fn check_deed(
-    pipeline: &Pipeline,
-    query: &Query,
-    rules: &Governance,
-    (about, operations): (&About, &[Operation]),
-    t: &Trail,
-) -> Result<(Caller, Agent, Option<Confinement>)> {
+/// A tool's action passes the same check: who asks, what their key may, what the policies say.
+pub(super) fn check_action(
+    gates: &Gates<'_>,
+    about: &About,
+    operations: &[Operation],
+) -> Result<(Asker, Option<Confinement>)> {
+    let Gates { pipeline, query, rules, t } = *gates;
+    let who = asker(gates)?;
+    lets_in(gates, &who.caller, about.writes)?;
+    let asked = who.asks(rules, (&query.ask).into(), about.writes);
+    asked.permitted(&about.tables, operations, t)?;
+    // of all that is no statement, only the merge of a branch changes tables that are there
+    let merged = about.tables.iter().filter(|_| operations.contains(&Operation::Merge)).map(String::as_str);
+    row_filter::keeps_what_filters_read(&pipeline.remembered.filters, rules, who.caller.role, merged)?;
+    let confinement = asked.own().confine(&about.tables, operations)?;
+    Ok((who, confinement))
+}
+
+/// Who asks, by the rules of now. The audit entry names them from here on, where they are refused too.
+fn asker(gates: &Gates<'_>) -> Result<Asker> {
+    let Gates { pipeline, query, rules, t } = *gates;
     t.facts().governance_version = rules.version;
     let now = pipeline.clock.now();
     let caller = standing_in(rules, &query.ask.who, query.ask.peer, now)?;
     t.facts().caller = Some(caller.clone());
     let agent = agent(rules, &caller, &query.ask.agent)?;
     t.facts().agent = agent.told();
-    stands(rules)?;
-    query.ask.bounds.permit(&caller, about.writes)?;
-    let whence = (&query.ask).into();
-    let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: about.writes, when: now.into() };
-    asked.permitted(&about.tables, operations, t)?;
-    // of all that is no statement, only the merge of a branch changes tables that are there
-    let merged = about.tables.iter().filter(|_| operations.contains(&Operation::Merge)).map(String::as_str);
-    row_filter::keeps_what_filters_read(&pipeline.remembered.filters, rules, caller.role, merged)?;
-    let confinement = asked.own().confine(&about.tables, operations)?;
-    Ok((caller, agent, confinement))
+    Ok(Asker { caller, agent, when: now.into() })
+}
+
+/// Whether the environment is open, and the caller may ask this within its bounds.
+fn lets_in(gates: &Gates<'_>, caller: &Caller, writes: bool) -> Result<()> {
+    stands(gates.rules)?;
+    gates.query.ask.bounds.permit(caller, writes)
 }
 
 /// Is this environment open at all?

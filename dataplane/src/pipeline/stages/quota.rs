@@ -10,17 +10,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::{Datelike, Months, NaiveTime};
+use contract::Timestamp;
 use contract::report::{CREDIT, MicroCredits};
-use contract::{Governance, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use super::Gates;
 use super::cost::Costed;
 use super::policy::Allowed;
+use super::tables::About;
 use crate::Error;
 use crate::governance::link::Link;
-use crate::pipeline::authorization::capability;
-use crate::pipeline::{Pipeline, Query, Result};
-use crate::request::trail::Trail;
+use crate::pipeline::Result;
+use crate::pipeline::authorization::capability::{self, Confinement};
 
 /// What a data plane likes to hold beyond what it needs at once.
 const AHEAD: MicroCredits = 50 * CREDIT;
@@ -62,7 +63,7 @@ impl Held {
 
 /// A statement whose estimate is set aside.
 #[derive(Debug)]
-pub(in crate::pipeline) struct Afforded {
+pub(super) struct Afforded {
     pub allowed: Allowed,
     pub reservation: Reservation,
 }
@@ -74,31 +75,28 @@ pub(in crate::pipeline) struct Reservation {
     estimate: MicroCredits,
 }
 
-pub(in crate::pipeline) async fn check(
-    pipeline: &Pipeline,
-    query: &Query,
-    rules: &Governance,
-    costed: Costed,
-    t: &Trail,
-) -> Result<Afforded> {
+pub(super) async fn check(gates: &Gates<'_>, costed: Costed) -> Result<Afforded> {
     let Costed { mut allowed, estimate } = costed;
-    capability::spend(query, allowed.confinement.as_ref(), &mut allowed.about, pipeline.clock.now(), t)?;
-    query.books.storage.has_room(rules, allowed.about.operation)?;
-    let reservation = reserve(&query.books.purse, rules, estimate, pipeline.clock.now()).await?;
+    has_room(gates, allowed.confinement.as_ref(), &mut allowed.about)?;
+    let reservation = reserve(gates, estimate).await?;
     Ok(Afforded { allowed, reservation })
 }
 
+/// Counts it for the agent's grant, and refuses what adds where the organization's storage is full.
+pub(super) fn has_room(gates: &Gates<'_>, confinement: Option<&Confinement>, about: &mut About) -> Result<()> {
+    let Gates { pipeline, query, rules, t } = *gates;
+    capability::spend(query, confinement, about, pipeline.clock.now(), t)?;
+    query.books.storage.has_room(rules, about.operation)
+}
+
 /// Sets an estimate aside.
-pub(in crate::pipeline) async fn reserve(
-    purse: &Purse,
-    rules: &Governance,
-    estimate: MicroCredits,
-    now: Timestamp,
-) -> Result<Reservation> {
+pub(super) async fn reserve(gates: &Gates<'_>, estimate: MicroCredits) -> Result<Reservation> {
+    let Gates { pipeline, query, rules, .. } = *gates;
     if rules.organization.limits.monthly_credit_limit.is_none() {
         return Ok(Reservation { purse: None, estimate });
     }
-    purse.take(estimate).await.ok_or_else(|| Error::QuotaExceeded { until: next_month(now) })
+    let now = pipeline.clock.now();
+    query.books.purse.take(estimate).await.ok_or_else(|| Error::QuotaExceeded { until: next_month(now) })
 }
 
 /// The first moment of the month behind this one, in UTC: credits are of a month.
@@ -108,8 +106,8 @@ fn next_month(now: Timestamp) -> Timestamp {
     first.unwrap_or(today).and_time(NaiveTime::MIN).and_utc()
 }
 
-/// For a statement that is only described: nothing will be spent.
-pub(in crate::pipeline) fn unbilled(costed: Costed) -> Afforded {
+/// For a statement that is not run: nothing will be spent.
+pub(super) fn unbilled(costed: Costed) -> Afforded {
     Afforded { allowed: costed.allowed, reservation: nothing() }
 }
 

@@ -15,23 +15,40 @@ use contract::{Governance, Role};
 use moka::sync::Cache;
 use sql::govern::filter::Template;
 
+use super::Gates;
 use super::policy::Allowed;
 use super::quota::{Afforded, Reservation};
 use super::tables::{About, Lack};
+use crate::Error;
 use crate::pipeline::Result;
+use crate::pipeline::authorization::capability::Confinement;
 use crate::pipeline::authorization::policy_request::table_ref;
-use crate::request::trail::Trail;
-use crate::{Bounds, Error};
 
 /// A statement in which every table is governed.
 #[derive(Debug)]
-pub(in crate::pipeline) struct Filtered {
+pub(super) struct Filtered {
     pub governed: sql::Governed,
     /// The same statement as the caller wrote it, where governing changed it: for the audit entry.
     pub ungoverned: Option<sql::Resolved>,
     pub about: About,
     pub reservation: Reservation,
     pub role: Role,
+    /// Set if the agent may do no more than it was granted.
+    pub confinement: Option<Confinement>,
+}
+
+impl Filtered {
+    /// The statement with its calls that compare by meaning made those of the engine's function.
+    pub fn embedded(self) -> Result<Self> {
+        Ok(Self { governed: self.governed.embedded()?, ..self })
+    }
+
+    /// The statement with these values of its PIVOT written out.
+    pub fn pivoted(self, values: &[String]) -> Result<Self> {
+        let governed = self.governed.pivoted(values)?;
+        let ungoverned = self.ungoverned.map(|resolved| resolved.pivoted(values)).transpose()?;
+        Ok(Self { governed, ungoverned, ..self })
+    }
 }
 
 /// Filters that were read before, by their text.
@@ -58,22 +75,17 @@ impl Templates {
 }
 
 /// `text` is what the caller wrote.
-pub(in crate::pipeline) fn apply(
-    templates: &Templates,
-    rules: &Governance,
-    afforded: Afforded,
-    (text, bounds): (&str, Bounds),
-    t: &Trail,
-) -> Result<Filtered> {
+pub(super) fn apply(gates: &Gates<'_>, afforded: Afforded, text: &str) -> Result<Filtered> {
+    let Gates { pipeline, query, rules, t } = *gates;
     let Afforded { allowed, reservation } = afforded;
-    let Chosen { rules: mut chosen, verdicts, lacks } = choose(templates, rules, &allowed)?;
-    if bounds.tells_parts() {
+    let Chosen { rules: mut chosen, verdicts, lacks } = choose(&pipeline.remembered.filters, rules, &allowed)?;
+    if query.ask.bounds.tells_parts() {
         chosen.in_parts();
     }
     if allowed.about.branch.is_some() {
         fills_no_masked(rules, &allowed)?;
     }
-    let Allowed { resolved, mut about, caller, .. } = allowed;
+    let Allowed { resolved, mut about, who, confinement, .. } = allowed;
     about.lacks = lacks;
     let ungoverned = (!chosen.is_empty()).then(|| resolved.clone());
     let governed = sql::govern(resolved, &chosen).map_err(|error| unless_written(error, text))?;
@@ -83,7 +95,7 @@ pub(in crate::pipeline) fn apply(
     facts.columns_masked = masked;
     facts.verdicts.extend(verdicts.into_iter().filter(|verdict| concerns(verdict, &reached)));
     drop(facts);
-    Ok(Filtered { governed, ungoverned, about, reservation, role: caller.role })
+    Ok(Filtered { governed, ungoverned, about, reservation, role: who.caller.role, confinement })
 }
 
 /// A denied column is told of by name to who has named it: `*` tells of none.
@@ -127,7 +139,8 @@ fn fills_no_masked(rules: &Governance, allowed: &Allowed) -> Result<()> {
         let denied = allowed.confinement.iter().flat_map(|confinement| &confinement.denied_columns);
         let is_its =
             |(schema, name, _): &(String, String, String)| path.eq_ignore_ascii_case(&format!("{schema}.{name}"));
-        !masks_on(&rules.policies, table_ref(path), allowed.caller.role).is_empty() || denied.into_iter().any(is_its)
+        !masks_on(&rules.policies, table_ref(path), allowed.who.caller.role).is_empty()
+            || denied.into_iter().any(is_its)
     };
     let fills = |operation: &Operation| matches!(operation, Operation::Insert | Operation::Merge);
     match allowed.about.written.iter().find(|(path, operation)| fills(operation) && is_masked(path)) {
@@ -156,17 +169,18 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
     let mut chosen = sql::Rules::default();
     let (mut verdicts, mut lacks) = (Vec::new(), Vec::new());
     let used: BTreeSet<_> = allowed.about.tables.iter().map(|path| path.to_ascii_lowercase()).collect();
-    let values = placeholder_values(&allowed.caller, &rules.environment.env_id, allowed.agent.as_filters_know());
+    let values =
+        placeholder_values(&allowed.who.caller, &rules.environment.env_id, allowed.who.agent.as_filters_know());
     for (schema, name) in governed_tables(rules) {
         if !used.contains(&format!("{schema}.{name}")) {
             continue;
         }
         let table = TableRef { schema: &schema, name: &name };
-        for (column, mask) in masks_on(&rules.policies, table, allowed.caller.role) {
+        for (column, mask) in masks_on(&rules.policies, table, allowed.who.caller.role) {
             chosen.mask(&schema, &name, &column, as_put(mask.function, mask.visible_chars));
             verdicts.push(mask_verdict(mask, &name));
         }
-        for row_filter in filters_on(&rules.policies, table, allowed.caller.role) {
+        for row_filter in filters_on(&rules.policies, table, allowed.who.caller.role) {
             let template = templates.of(&row_filter.filter)?;
             for attribute in template.facts().placeholders.iter().filter(|asked| !values.contains_key(*asked)) {
                 let lack = Lack { table: format!("{schema}.{name}"), attribute: attribute.clone() };

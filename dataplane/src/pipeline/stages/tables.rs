@@ -18,7 +18,7 @@ use crate::{Command, Error};
 
 /// A statement and what it touches, by the caller's own words.
 #[derive(Debug)]
-pub(in crate::pipeline) struct Extracted {
+pub(super) struct Extracted {
     pub statement: sql::Statement,
     pub about: About,
 }
@@ -73,7 +73,7 @@ impl About {
     }
 }
 
-pub(in crate::pipeline) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Result<Extracted> {
+pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Result<Extracted> {
     let statement = match sql::parse_with(text, variables) {
         Ok(statement) => statement,
         Err(error) => {
@@ -85,7 +85,7 @@ pub(in crate::pipeline) fn extract(text: &str, variables: &sql::Variables, t: &T
         command: command(statement.kind()),
         operation: main_operation(&statement),
         writes: statement.is_write(),
-        tables: statement.tables().iter().map(path).collect(),
+        tables: named(&statement),
         written: Vec::new(),
         marks: Vec::new(),
         away: None,
@@ -100,6 +100,16 @@ pub(in crate::pipeline) fn extract(text: &str, variables: &sql::Variables, t: &T
     facts.tables.clone_from(&about.tables);
     drop(facts);
     Ok(Extracted { statement, about })
+}
+
+/// What is known of a statement that has run before, and is not run again.
+pub(in crate::pipeline) fn about(text: &str, variables: &sql::Variables, t: &Trail) -> Result<About> {
+    extract(text, variables, t).map(|extracted| extracted.about)
+}
+
+/// The tables that a statement names, by its own words.
+pub(super) fn named(statement: &sql::Statement) -> Vec<String> {
+    statement.tables().iter().map(path).collect()
 }
 
 fn path(table: &sql::TableUse) -> String {

@@ -6,18 +6,17 @@
 use std::time::{Duration, Instant};
 
 use arrow::datatypes::{Schema, SchemaRef};
-use contract::Governance;
 use tokio_util::sync::CancellationToken;
 
 use super::embed::Embedded;
 use super::quota::Reservation;
 use super::row_filter::Filtered;
-use super::semaphore;
 use super::tables::About;
+use super::{Gates, Mode, semaphore};
+use crate::pipeline::authorization::capability::Confinement;
 use crate::pipeline::runtime::{self, Rows};
 use crate::pipeline::{Pipeline, Query, Result};
 use crate::request::answer::Description;
-use crate::request::trail::Trail;
 use crate::{Column, Error};
 
 /// SQL of the engine's own dialect, all rules in it. Nothing else is ever executed.
@@ -25,7 +24,7 @@ use crate::{Column, Error};
 pub(in crate::pipeline) struct Native {
     pub sql: sql::EngineSql,
     pub about: About,
-    pub reservation: Reservation,
+    pub(super) reservation: Reservation,
     pub care: sql::Care,
     /// Whether its errors must not say by which expression it failed: rows are hidden, and chance decides it.
     pub fails_anyhow: bool,
@@ -34,33 +33,50 @@ pub(in crate::pipeline) struct Native {
     pub role: contract::Role,
 }
 
-pub(in crate::pipeline) fn to_engine(query: &Query, embedded: Embedded, t: &Trail) -> Result<Native> {
-    let Embedded(Filtered { governed, ungoverned, about, reservation, role }) = embedded;
+/// A statement that all gates have let through, with what is told of it where it is not run.
+pub(in crate::pipeline) struct Passed {
+    pub native: Native,
+    /// The same without policies, as text: of a statement that is explained.
+    pub plain: Option<String>,
+    /// A policy changes the statement.
+    pub changed: bool,
+    /// That a value stands for those that a PIVOT reads when the statement runs.
+    pub assumed: Option<String>,
+    /// Set if the agent may do no more than it was granted.
+    pub confinement: Option<Confinement>,
+}
+
+pub(super) fn to_engine(gates: &Gates<'_>, embedded: Embedded, mode: &Mode) -> Result<Passed> {
+    let Embedded { filtered, assumed } = embedded;
+    let Filtered { governed, ungoverned, about, reservation, role, confinement } = filtered;
     let care = governed.care();
     let fails_anyhow = care != sql::Care::None && governed.fails_in_several_ways();
     let masked_columns = governed.masked_columns().to_vec();
-    let Generated { sql, plain } = generated(governed, ungoverned)?;
-    let mut facts = t.facts();
-    facts.transpiled = Some(plain);
-    facts.with_rls = Some(text(&sql));
-    drop(facts);
-    bound(&sql.binds, &query.ask.params)?; // a missing value is told before anything is opened
-    Ok(Native { sql, about, reservation, care, fails_anyhow, masked_columns, role })
-}
-
-/// What the engine is to run, and the same without policies, as text.
-pub(in crate::pipeline) struct Generated {
-    pub sql: sql::EngineSql,
-    pub plain: String,
-}
-
-pub(in crate::pipeline) fn generated(governed: sql::Governed, ungoverned: Option<sql::Resolved>) -> Result<Generated> {
+    let changed = ungoverned.is_some();
     let sql = sql::transpile(governed)?;
-    let plain = match ungoverned {
-        Some(resolved) => text(&sql::transpile(sql::govern(resolved, &sql::Rules::default())?.embedded()?)?),
-        None => text(&sql),
+    let plain = match mode {
+        Mode::Run => {
+            let plain = without_policies(&sql, ungoverned)?;
+            let mut facts = gates.t.facts();
+            facts.transpiled = Some(plain);
+            facts.with_rls = Some(text(&sql));
+            drop(facts);
+            bound(&sql.binds, &gates.query.ask.params)?; // a missing value is told before anything is opened
+            None
+        }
+        Mode::Explain(_) => Some(without_policies(&sql, ungoverned)?),
+        Mode::Describe | Mode::Recheck => None,
     };
-    Ok(Generated { sql, plain })
+    let native = Native { sql, about, reservation, care, fails_anyhow, masked_columns, role };
+    Ok(Passed { native, plain, changed, assumed, confinement })
+}
+
+/// What the engine would run if there were no policies, as text.
+fn without_policies(sql: &sql::EngineSql, ungoverned: Option<sql::Resolved>) -> Result<String> {
+    match ungoverned {
+        Some(resolved) => Ok(text(&sql::transpile(sql::govern(resolved, &sql::Rules::default())?.embedded()?)?)),
+        None => Ok(text(sql)),
+    }
 }
 
 /// All that is run, step by step.
@@ -94,14 +110,9 @@ pub(in crate::pipeline) fn bound(binds: &[sql::Bind], params: &[engine::Value]) 
 
 /// What the engine says of the generated statement, without running it. The engine works for that: it has one of the
 /// slots of stage 1 meanwhile, and ends by the query's deadline.
-pub(in crate::pipeline) async fn describe(
-    pipeline: &Pipeline,
-    query: &Query,
-    rules: &Governance,
-    embedded: Embedded,
-) -> Result<Description> {
-    let Embedded(Filtered { governed, about, .. }) = embedded;
-    let sql = sql::transpile(governed)?;
+pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> Result<Description> {
+    let Gates { pipeline, query, rules, .. } = *gates;
+    let Native { sql, about, .. } = native;
     if !sql.before.is_empty() {
         // what it names is made by its own first steps; it answers with a count
         let parameters = parameters(&sql.binds, &[]);

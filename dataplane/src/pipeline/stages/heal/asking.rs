@@ -7,14 +7,12 @@
 use contract::Governance;
 
 use super::super::audit::capped;
-use super::super::tables::{self, Extracted};
 use super::sight::Sight;
 use super::wish;
 use crate::Error;
 use crate::model::{Healer, Question};
 use crate::pipeline::{Pipeline, Query};
 use crate::request::answer::Healed;
-use crate::request::trail::Trail;
 
 const WARNING_BYTES_MAX: usize = 1_000;
 
@@ -60,7 +58,7 @@ pub(super) async fn corrected(
     if sql == text.trim() {
         return None;
     }
-    let Extracted { statement, .. } = tables::extract(&sql, variables, &Trail::new()).ok()?;
+    let statement = sql::parse_with(&sql, variables).ok()?;
     let how = how(error, &sql);
     wish::is_query(&statement).then_some(Healed { sql, how })
 }

@@ -6,13 +6,11 @@
 use contract::Governance;
 use sql::ast::error::Kind;
 
-use super::super::tables::{self, Extracted};
 use super::sight::Sight;
 use super::wish;
 use crate::Error;
 use crate::pipeline::{Pipeline, Query};
 use crate::request::answer::Healed;
-use crate::request::trail::Trail;
 
 pub(super) fn concerns(error: &Error) -> bool {
     match error {
@@ -35,13 +33,13 @@ pub(super) async fn corrected(pipeline: &Pipeline, query: &Query, rules: &Govern
             recased(text, name, sight.tables_in(schema))?
         }
         Error::ColumnMissing { name } if !name.is_ascii() => {
-            let Extracted { statement, .. } = tables::extract(text, variables, &Trail::new()).ok()?;
+            let statement = sql::parse_with(text, variables).ok()?;
             let sight = Sight::of(pipeline, query, rules).await.ok()?;
             recased(text, name, sight.columns(statement.tables()))?
         }
         _ => return None,
     };
-    let Extracted { statement, .. } = tables::extract(&sql, variables, &Trail::new()).ok()?;
+    let statement = sql::parse_with(&sql, variables).ok()?;
     let how = format!("healed: {wrong} was read as {right}");
     wish::is_query(&statement).then_some(Healed { sql, how })
 }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use contract::Governance;
 
 use super::super::policy;
-use crate::pipeline::authorization::policy_request::Asked;
 use crate::pipeline::authorization::visible_catalog;
 use crate::pipeline::{Pipeline, Query, Result};
 
@@ -42,15 +41,14 @@ impl Relation {
 
 impl Sight {
     pub async fn of(pipeline: &Pipeline, query: &Query, rules: &Governance) -> Result<Self> {
-        let (caller, agent) = policy::caller(pipeline, query, rules)?;
+        let who = policy::caller(pipeline, query, rules)?;
         let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?.known;
-        let there = match policy::branch(pipeline, query, &agent, &[]).await? {
+        let there = match policy::branch(pipeline, query, &who.agent, &[]).await? {
             Some(branch) => Arc::new(known.with_tables(branch.tables())),
             None => known,
         };
         let mut names = policy::names(query, rules);
-        let (whence, when) = ((&query.ask).into(), pipeline.clock.now().into());
-        let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: false, when };
+        let asked = who.asks(rules, (&query.ask).into(), false);
         let seen = visible_catalog::seen(&asked, &there);
         visible_catalog::narrow(&mut names, &asked, &there);
         let relation = |schema: &str, name: &str, columns: &[sql::Column]| Relation {

@@ -10,7 +10,6 @@ use contract::Governance;
 use contract::body::TEXT_CHARACTERS_MAX;
 use sql::ast::error::Kind;
 
-use super::super::tables::{self, Extracted};
 use super::likeness::{function, nearest, ranked};
 use super::sight::Sight;
 use super::wish;
@@ -60,7 +59,7 @@ type Found = (Hint, Option<String>);
 /// Of the columns that the tables of the statement have for this caller.
 async fn of_column(pipeline: &Pipeline, query: &Query, rules: &Governance, name: &str) -> Option<Found> {
     let (text, variables) = (&query.ask.sql, &query.ask.names.variables);
-    let Extracted { statement, .. } = tables::extract(text, variables, &Trail::new()).ok()?;
+    let statement = sql::parse_with(text, variables).ok()?;
     let columns = Sight::of(pipeline, query, rules).await.ok()?.columns(statement.tables());
     let hint = among(name, columns);
     let corrected = hint.near.as_deref().and_then(|near| sql::compile::heal::renamed(text, name, near));
@@ -102,7 +101,7 @@ fn of_text(query: &Query) -> Option<String> {
 /// prepare.
 async fn passes(pipeline: &Pipeline, query: &Query, rules: &Governance, text: &str) -> bool {
     let t = Trail::new();
-    let reads = tables::extract(text, &query.ask.names.variables, &t).is_ok_and(|it| wish::is_query(&it.statement));
+    let reads = sql::parse_with(text, &query.ask.names.variables).is_ok_and(|statement| wish::is_query(&statement));
     // what an error holds of a text is cut; half a statement is none
     let is_told = text.chars().count() <= TEXT_CHARACTERS_MAX;
     let described = Box::pin(pipeline.described_as(query, text, rules, &t));

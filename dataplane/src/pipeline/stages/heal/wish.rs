@@ -1,8 +1,7 @@
 //! Whether a text wants to read: known of a statement; of a text that is none, guessed, and rather denied.
 
-use super::super::tables::{self, Extracted};
+use super::super::tables;
 use super::likeness::alike;
-use crate::request::trail::Trail;
 
 /// Words of statements that change something, or let something else do so.
 const CHANGES: [&str; 19] = [
@@ -12,8 +11,8 @@ const CHANGES: [&str; 19] = [
 
 /// What a text that reads names as its tables; none for any other text.
 pub(super) fn read_by(text: &str, variables: &sql::Variables) -> Option<Vec<String>> {
-    match tables::extract(text, variables, &Trail::new()) {
-        Ok(Extracted { statement, about }) => is_query(&statement).then_some(about.tables),
+    match sql::parse_with(text, variables) {
+        Ok(statement) => is_query(&statement).then(|| tables::named(&statement)),
         Err(_) => seems_to_read(text).then(Vec::new),
     }
 }

@@ -1,4 +1,4 @@
-//! Between the stages 7 and 8: the values of `PIVOT (… IN (ANY))`, read by a governed query of their own.
+//! The values of `PIVOT (… IN (ANY))`, read by a governed query of their own before the statement is transpiled.
 //!
 //! It sees what the caller may see and nothing else, inside the caller's transaction if there is one; else just
 //! before the statement's own snapshot.
@@ -6,28 +6,24 @@
 use arrow::array::AsArray;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use contract::Governance;
 use engine::Outcome;
 
-use super::catalog_snapshot::paths;
-use super::runtime::{self, Rows};
-use super::stages::embed::Embedded;
-use super::stages::execute::keep;
-use super::stages::row_filter::Filtered;
-use super::stages::snapshot::step_agrees;
-use super::stages::transpile::bound;
-use super::{Pipeline, Query, Result};
+use super::super::Gates;
+use super::super::execute::keep;
+use super::super::row_filter::Filtered;
+use super::super::snapshot::step_agrees;
+use super::super::transpile::bound;
+use super::Embedded;
 use crate::Error;
+use crate::pipeline::catalog_snapshot::paths;
+use crate::pipeline::runtime::{self, Rows};
+use crate::pipeline::{Query, Result};
 
-pub(super) async fn values(
-    pipeline: &Pipeline,
-    query: &Query,
-    rules: &Governance,
-    embedded: Embedded,
-) -> Result<Embedded> {
-    let Embedded(Filtered { governed, ungoverned, about, reservation, role }) = embedded;
-    let Some(asked) = governed.pivot()? else {
-        return Ok(Embedded(Filtered { governed, ungoverned, about, reservation, role }));
+pub(super) async fn values(gates: &Gates<'_>, filtered: Filtered) -> Result<Filtered> {
+    let Gates { pipeline, query, rules, .. } = *gates;
+    let about = &filtered.about;
+    let Some(asked) = filtered.governed.pivot()? else {
+        return Ok(filtered);
     };
     let has_hidden = !matches!(asked.care(), sql::Care::None | sql::Care::Certain);
     let sql = sql::transpile(asked)?;
@@ -40,27 +36,22 @@ pub(super) async fn values(
             read(query, session, &sql).await?
         }
         (None, None) => {
-            let (mut session, _) = about.judged_by()?.session(paths(&about, &sql)).await?;
+            let (mut session, _) = about.judged_by()?.session(paths(about, &sql)).await?;
             read(query, &mut session, &sql).await?
         }
     };
-    let governed = governed.pivoted(&values)?;
-    let ungoverned = ungoverned.map(|resolved| resolved.pivoted(&values)).transpose()?;
-    Ok(Embedded(Filtered { governed, ungoverned, about, reservation, role }))
+    filtered.pivoted(&values)
 }
 
-/// The same without reading: one made-up value stands for those that are read when it runs.
-pub(super) fn assumed(embedded: Embedded) -> Result<(Embedded, Option<String>)> {
+/// Reads nothing: one made-up value stands for those that are read when the statement runs.
+pub(super) fn assumed(filtered: Filtered) -> Result<Embedded> {
     const ASSUMED: &str = "0";
-    let Embedded(Filtered { governed, ungoverned, about, reservation, role }) = embedded;
-    if governed.pivot()?.is_none() {
-        return Ok((Embedded(Filtered { governed, ungoverned, about, reservation, role }), None));
+    if filtered.governed.pivot()?.is_none() {
+        return Ok(Embedded { filtered, assumed: None });
     }
-    let values = [ASSUMED.to_owned()];
-    let governed = governed.pivoted(&values)?;
-    let ungoverned = ungoverned.map(|resolved| resolved.pivoted(&values)).transpose()?;
+    let filtered = filtered.pivoted(&[ASSUMED.to_owned()])?;
     let warning = format!("the values of PIVOT … IN (ANY) are read when it runs: {ASSUMED} stands for them");
-    Ok((Embedded(Filtered { governed, ungoverned, about, reservation, role }), Some(warning)))
+    Ok(Embedded { filtered, assumed: Some(warning) })
 }
 
 async fn read(query: &Query, session: &mut engine::Session, sql: &sql::EngineSql) -> Result<Vec<String>> {

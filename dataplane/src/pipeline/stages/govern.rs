@@ -1,0 +1,77 @@
+//! The one sequence of gates: the stages 2 to 8 of every statement, whether it is run, described, explained or judged.
+//!
+//! A stage takes what only the stage before it makes, and none of them is called from anywhere else. What differs
+//! between those who ask is their mode. A tool's action has no text: of the same gates it walks 3 to 5.
+
+use contract::policy::abac::Operation;
+use engine::Engine;
+
+use super::policy::Asker;
+use super::quota::Reservation;
+use super::row_filter::Filtered;
+use super::tables::{About, Lack};
+use super::transpile::Passed;
+use super::{Gates, Mode, cost, embed, policy, quota, row_filter, tables, transpile};
+use crate::pipeline::Result;
+use crate::pipeline::authorization::provenance;
+use crate::request::trail::Stage;
+
+/// What a tool's action may work with, once stages 3 to 5 have let it through.
+pub(in crate::pipeline) struct Granted {
+    pub who: Asker,
+    pub engine: Engine,
+    /// Schema, table and column of what the agent's grants deny in its tables.
+    pub denied_columns: Vec<(String, String, String)>,
+    /// Rows that the agent's grant lets it read or change.
+    pub rows_max: Option<u64>,
+    pub reservation: Reservation,
+}
+
+impl Gates<'_> {
+    /// Walks a statement through the stages 2 to 6, which say who may ask it, and of which rows and columns.
+    async fn filtered(&self, text: &str, mode: &Mode) -> Result<Filtered> {
+        let Self { query, t, .. } = *self;
+        let extracted = t.now(Stage::TableExtraction, || tables::extract(text, &query.ask.names.variables, t))?; // 2
+        let supposed = match mode {
+            Mode::Explain(who) => Some(Asker::clone(who)),
+            Mode::Run | Mode::Describe | Mode::Recheck => None,
+        };
+        let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, extracted, supposed))).await?; // 3
+        let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                            4
+        let afforded = match mode {
+            Mode::Run => t.at(Stage::QuotaCheck, Box::pin(quota::check(self, costed))).await?, //             5
+            Mode::Describe | Mode::Recheck | Mode::Explain(_) => quota::unbilled(costed),
+        };
+        t.now(Stage::RowFilter, || row_filter::apply(self, afforded, text)) //                                6
+    }
+
+    /// Walks a statement through the stages 2 to 8, so that it can run.
+    pub async fn govern(&self, text: &str, mode: &Mode) -> Result<Passed> {
+        let filtered = Box::pin(self.filtered(text, mode)).await?; //                                2 to 6
+        let embedded = self.t.at(Stage::VectorEmbed, Box::pin(embed::vectors(self, filtered, mode))).await?; // 7
+        self.t.now(Stage::Transpile, || transpile::to_engine(self, embedded, mode)) //                        8
+    }
+
+    /// Walks a statement through the stages that a verdict is of, 2 to 6: says of which tables this caller sees no row.
+    pub async fn judge(&self, text: &str, who: Asker) -> Result<Vec<Lack>> {
+        let filtered = Box::pin(self.filtered(text, &Mode::Explain(Box::new(who)))).await?;
+        Ok(filtered.about.lacks)
+    }
+
+    /// Walks a tool's action through the stages 3 to 5.
+    pub async fn admit(&self, about: &About, operations: &[Operation]) -> Result<Granted> {
+        let Self { pipeline, query, rules, t } = *self;
+        let (who, confinement) = t.now(Stage::PolicyCheck, || policy::check_action(self, about, operations))?; // 3
+        let engine = pipeline.engine()?;
+        if !about.tables.is_empty() {
+            let seen = pipeline.remembered.tables.of(&engine, query, rules).await?;
+            provenance::permitted(rules, who.caller.role, &seen.known, &about.tables)?;
+        }
+        let estimate = t.now(Stage::CostEstimate, || cost::estimate_action(about, t)); //                     4
+        let mut granted = about.clone();
+        quota::has_room(self, confinement.as_ref(), &mut granted)?;
+        let reservation = t.at(Stage::QuotaCheck, quota::reserve(self, estimate)).await?; //                  5
+        let denied_columns = confinement.map(|confinement| confinement.denied_columns).unwrap_or_default();
+        Ok(Granted { who, engine, denied_columns, rows_max: granted.rows_max, reservation })
+    }
+}
