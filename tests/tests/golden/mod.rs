@@ -12,6 +12,7 @@ mod names;
 mod openapi;
 mod routes;
 mod sources;
+mod stages;
 mod tokens;
 mod writers;
 
