@@ -1,4 +1,4 @@
-//! Who may depend on whom (ARCHITECTURE.md, invariants).
+//! Who may depend on whom (ARCHITECTURE.md, crates).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The walks of ARCHITECTURE.md, end to end.
+//! Walks of ARCHITECTURE.md and docs/walks.md, end to end.
 
 mod dashboard;
 mod elevation;
