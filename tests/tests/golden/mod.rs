@@ -5,6 +5,7 @@ mod code;
 mod codes;
 mod commands;
 mod dependencies;
+mod documents;
 mod functions;
 mod layers;
 mod maturity;
