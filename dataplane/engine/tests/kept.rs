@@ -4,8 +4,8 @@
 //! another order: both decide whether an error is met.
 
 use engine::Session;
-use sql::govern::filter::Template;
-use sql::{Bind, Catalog, Column, Names, Rules, Table};
+use sql::govern::filter::FilterTemplate;
+use sql::{Bind, Catalog, Column, Rules, SessionNames, Table};
 
 use crate::world::{answer, never, soon, world};
 
@@ -18,11 +18,11 @@ fn keeping(table: &str) -> sql::EngineSql {
     let columns = [("id", "INTEGER"), ("name", "VARCHAR"), ("region", "VARCHAR")];
     let columns = columns.map(|(name, kind)| Column::new(name, kind)).to_vec();
     let catalog = Catalog::new([Table::new("main", table, columns)]);
-    let filter = Template::parse("region = '{region}'").unwrap();
+    let filter = FilterTemplate::parse("region = '{region}'").unwrap();
     let mut rules = Rules::default();
     rules.filter("main", table, filter.bind(&|_| Some("EU".to_owned()), &catalog).unwrap());
     let parsed = sql::parse(&format!("select id, name from {table}")).unwrap();
-    let resolved = sql::resolve(parsed, &catalog, &Names::new("demo")).unwrap();
+    let resolved = sql::resolve(parsed, &catalog, &SessionNames::new("demo")).unwrap();
     sql::transpile(sql::govern(resolved, &rules).unwrap()).unwrap().over_visible().unwrap()
 }
 

@@ -3,7 +3,7 @@
 //! The extremes of every type are put into every one of them. What fails where there is no row at all does not fit and
 //! is asked no further.
 
-use sql::functions::catalogue::{Class, Function, Kind, all};
+use sql::functions::catalogue::{Class, Function, FunctionKind, all};
 
 use crate::extremes::{columns, extremes, given, tables, widths};
 use crate::world::answer;
@@ -41,7 +41,7 @@ async fn no_extreme_fails_in_a_function_that_is_called_safe() {
 }
 
 fn is_asked(function: &Function) -> bool {
-    let is_called = function.kinds.iter().any(|kind| matches!(kind, Kind::Scalar | Kind::Aggregate));
+    let is_called = function.kinds.iter().any(|kind| matches!(kind, FunctionKind::Scalar | FunctionKind::Aggregate));
     function.class == Class::Safe && is_called && function.name.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
@@ -53,7 +53,10 @@ fn is_known(name: &str, arguments: &[String]) -> bool {
 
 fn call(function: &Function, arguments: &[String]) -> String {
     let call = format!("\"{}\"({})", function.name, arguments.join(", "));
-    let value =
-        if function.kinds.contains(&Kind::Aggregate) { format!("hash({call})") } else { format!("max(hash({call}))") };
+    let value = if function.kinds.contains(&FunctionKind::Aggregate) {
+        format!("hash({call})")
+    } else {
+        format!("max(hash({call}))")
+    };
     format!("select {value} from {}", tables(arguments))
 }

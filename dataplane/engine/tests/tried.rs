@@ -3,7 +3,7 @@
 //!
 //! The extremes of every type are put into every function that can fail.
 
-use sql::functions::catalogue::{Class, Function, Kind, all};
+use sql::functions::catalogue::{Class, Function, FunctionKind, all};
 
 use crate::extremes::{columns, extremes, given, tables, widths};
 use crate::world::answer;
@@ -76,7 +76,7 @@ async fn try_catches_what_a_filter_can_fail_by() {
 
 fn is_asked(function: &Function) -> bool {
     (function.class == Class::Throwing || REFUSED.contains(&function.name))
-        && function.kinds.contains(&Kind::Scalar)
+        && function.kinds.contains(&FunctionKind::Scalar)
         && function.name.starts_with(|first: char| first.is_ascii_alphabetic())
         && !BOUNDED.contains(&function.name)
 }

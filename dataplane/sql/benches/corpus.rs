@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sql::{Catalog, Column, EngineSql, Error, Names, Rules, Table};
+use sql::{Catalog, Column, EngineSql, Error, Rules, SessionNames, Table};
 
 const ROUNDS: usize = 50;
 
@@ -44,14 +44,14 @@ fn statements(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-fn rewrite(text: &str, catalog: &Catalog, session: &Names) -> Result<EngineSql, Error> {
+fn rewrite(text: &str, catalog: &Catalog, session: &SessionNames) -> Result<EngineSql, Error> {
     sql::transpile(sql::govern(sql::resolve(sql::parse(text)?, catalog, session)?, &Rules::default())?)
 }
 
 fn main() {
     let mut texts = Vec::new();
     statements(Path::new("corpus"), &mut texts);
-    let (catalog, session) = (catalog(), Names::new("demo"));
+    let (catalog, session) = (catalog(), SessionNames::new("demo"));
     let all = texts.len();
     texts.retain(|text| rewrite(text, &catalog, &session).is_ok());
     let mut took: Vec<Duration> = Vec::with_capacity(texts.len() * ROUNDS);

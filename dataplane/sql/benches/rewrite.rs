@@ -1,7 +1,7 @@
 //! From text to the engine's text: a point query, plain and governed, and a query of the benchmark.
 
-use sql::govern::filter::Template;
-use sql::{Catalog, Column, Mask, Names, Rules, Table};
+use sql::govern::filter::FilterTemplate;
+use sql::{Catalog, Column, Mask, Rules, SessionNames, Table};
 
 fn main() {
     divan::main();
@@ -18,15 +18,15 @@ fn catalog() -> Catalog {
 fn rules(catalog: &Catalog) -> Rules {
     let mut rules = Rules::default();
     rules.mask("main", "customers", "email", Mask::Partial { visible_chars: 4 });
-    let filter =
-        Template::parse("region = '{region}'").and_then(|filter| filter.bind(&|_| Some("EU".to_owned()), catalog));
+    let filter = FilterTemplate::parse("region = '{region}'")
+        .and_then(|filter| filter.bind(&|_| Some("EU".to_owned()), catalog));
     if let Ok(filter) = filter {
         rules.filter("main", "customers", filter);
     }
     rules
 }
 
-fn rewrite(text: &str, catalog: &Catalog, session: &Names, rules: &Rules) -> Result<sql::EngineSql, sql::Error> {
+fn rewrite(text: &str, catalog: &Catalog, session: &SessionNames, rules: &Rules) -> Result<sql::EngineSql, sql::Error> {
     sql::transpile(sql::govern(sql::resolve(sql::parse(text)?, catalog, session)?, rules)?)
 }
 
@@ -42,8 +42,8 @@ fn joined() -> (Catalog, String, Rules) {
     for number in 0..TABLES {
         let table = format!("t{number}");
         rules.mask("main", &table, "email", Mask::Partial { visible_chars: 4 });
-        let filter =
-            Template::parse("region = '{region}'").and_then(|filter| filter.bind(&|_| Some("EU".to_owned()), &catalog));
+        let filter = FilterTemplate::parse("region = '{region}'")
+            .and_then(|filter| filter.bind(&|_| Some("EU".to_owned()), &catalog));
         if let Ok(filter) = filter {
             rules.filter("main", &table, filter);
         }
@@ -53,13 +53,13 @@ fn joined() -> (Catalog, String, Rules) {
 
 #[divan::bench]
 fn ten_tables(bencher: divan::Bencher<'_, '_>) {
-    let ((catalog, text, _), session) = (joined(), Names::new("demo"));
+    let ((catalog, text, _), session) = (joined(), SessionNames::new("demo"));
     bencher.bench(|| rewrite(divan::black_box(&text), &catalog, &session, &Rules::default()));
 }
 
 #[divan::bench]
 fn ten_tables_governed(bencher: divan::Bencher<'_, '_>) {
-    let ((catalog, text, rules), session) = (joined(), Names::new("demo"));
+    let ((catalog, text, rules), session) = (joined(), SessionNames::new("demo"));
     bencher.bench(|| rewrite(divan::black_box(&text), &catalog, &session, &rules));
 }
 
@@ -70,13 +70,13 @@ fn parse_point(bencher: divan::Bencher<'_, '_>) {
 
 #[divan::bench]
 fn point(bencher: divan::Bencher<'_, '_>) {
-    let (catalog, session, rules) = (catalog(), Names::new("demo"), Rules::default());
+    let (catalog, session, rules) = (catalog(), SessionNames::new("demo"), Rules::default());
     bencher.bench(|| rewrite(divan::black_box(POINT), &catalog, &session, &rules));
 }
 
 #[divan::bench]
 fn point_governed(bencher: divan::Bencher<'_, '_>) {
-    let (catalog, session) = (catalog(), Names::new("demo"));
+    let (catalog, session) = (catalog(), SessionNames::new("demo"));
     let rules = rules(&catalog);
     bencher.bench(|| rewrite(divan::black_box(POINT), &catalog, &session, &rules));
 }

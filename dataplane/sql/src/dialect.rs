@@ -54,7 +54,7 @@ use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::ast::names::ours;
 use crate::functions::catalogue::{self, Class};
-use crate::functions::types::{Columns, Type};
+use crate::functions::types::{ColumnTypes, Type};
 use crate::functions::{semantic, warehouse};
 
 /// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.
@@ -89,13 +89,19 @@ pub(crate) use similar::matched;
 pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
 
 /// Rewrites what the warehouse writes into what the engine reads; answers warnings for the caller.
-pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec<String>, Error> {
+pub fn to_engine(statement: &mut Statement, columns: &dyn ColumnTypes) -> Result<Vec<String>, Error> {
     types::declared(statement)?;
     let mut context = Context::new(columns);
     references::leave_out(statement, &mut context);
     let sees_seq = flatten::sees_seq(statement);
-    let mut walk =
-        Walk { context, withs: Vec::new(), froms: Vec::new(), calls: Vec::new(), parameters: Vec::new(), sees_seq };
+    let mut walk = DialectWalk {
+        context,
+        withs: Vec::new(),
+        froms: Vec::new(),
+        calls: Vec::new(),
+        parameters: Vec::new(),
+        sees_seq,
+    };
     match statement.visit(&mut walk) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(walk.context.warnings),
@@ -186,7 +192,7 @@ pub(crate) fn is_unit_word(word: &str) -> bool {
 
 /// What a rewrite may know and say.
 struct Context<'a> {
-    names: infer::Names<'a>,
+    names: infer::InferredColumns<'a>,
     warnings: Vec<String>,
     /// Nodes that templates may still repeat in this statement.
     copies_left: usize,
@@ -204,8 +210,13 @@ const BACKSLASH: &str = "a backslash in a string is an ordinary character here, 
 const COPIES_MAX: usize = 20_000;
 
 impl<'a> Context<'a> {
-    fn new(columns: &'a dyn Columns) -> Self {
-        Self { names: infer::Names::new(columns), warnings: Vec::new(), copies_left: COPIES_MAX, parameters: 0 }
+    fn new(columns: &'a dyn ColumnTypes) -> Self {
+        Self {
+            names: infer::InferredColumns::new(columns),
+            warnings: Vec::new(),
+            copies_left: COPIES_MAX,
+            parameters: 0,
+        }
     }
 
     /// A name for a lambda's parameter that nothing else has.
@@ -235,7 +246,7 @@ impl<'a> Context<'a> {
     }
 }
 
-struct Walk<'a> {
+struct DialectWalk<'a> {
     context: Context<'a>,
     /// WITH clauses already rewritten, of the queries we are inside of.
     withs: Vec<Option<With>>,
@@ -249,7 +260,7 @@ struct Walk<'a> {
     sees_seq: bool,
 }
 
-impl Walk<'_> {
+impl DialectWalk<'_> {
     fn expression(&mut self, expr: &mut Expr) -> Result<(), Error> {
         limits::check_ours(expr, &mut self.context)?;
         for (_, rewrite) in EXPRESSIONS {
@@ -269,7 +280,7 @@ fn flow(result: Result<(), Error>) -> ControlFlow<Error> {
     }
 }
 
-impl VisitorMut for Walk<'_> {
+impl VisitorMut for DialectWalk<'_> {
     type Break = Error;
 
     /// FROM first, so that the types of its columns are known to the rest of the select.

@@ -21,7 +21,7 @@ use sqlparser::ast;
 
 pub(crate) use self::lineage::join_constraint;
 use crate::ast::call::called;
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::visit_expressions;
 use crate::bind::resolve::Resolved;
 use crate::bind::sequence;
@@ -112,7 +112,7 @@ fn stronger(one: Mask, other: Mask) -> Mask {
 /// A statement with its rules in it. Made by [`govern`] alone.
 #[derive(Debug, Clone)]
 pub struct Governed {
-    pub(crate) kind: statement::Kind,
+    pub(crate) kind: statement::StatementKind,
     pub(crate) tree: ast::Statement,
     pub(crate) scans: Vec<Scan>,
     pub(crate) known: Known,
@@ -123,25 +123,25 @@ pub struct Governed {
     masked_conditions: Vec<String>,
     masked_outputs: Vec<usize>,
     filtered_tables: BTreeSet<String>,
-    care: Care,
+    care: ExecutionMode,
     fails_in_several_ways: bool,
     warnings: Vec<String>,
 }
 
 /// What keeps an error from telling of rows that a filter hides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Care {
+pub enum ExecutionMode {
     /// No row is hidden.
-    None,
+    Direct,
     /// Rows are hidden, and no expression of the caller is known to raise an error about one. If one does before
     /// anything was sent, it counts over the visible rows alone.
-    Certain,
+    Leakproof,
     /// An expression could: rows wait until it is known that none did. When one did, it counts over the visible rows
     /// alone.
-    UntilSure,
+    Speculative,
     /// From the start over the visible rows alone: whether an expression, or a filter, fails, or which rows are taken,
     /// follows the engine's plan, and that the number of all rows.
-    Visible,
+    Materialized,
 }
 
 impl Governed {
@@ -164,7 +164,7 @@ impl Governed {
         }
         let query = Box::new(listing.query()?);
         Ok(Self {
-            kind: statement::Kind::Select,
+            kind: statement::StatementKind::Select,
             comment: Comment::default(),
             sequences: sequence::Changed::default(),
             tree: ast::Statement::Query(query),
@@ -174,7 +174,7 @@ impl Governed {
             masked_conditions: Vec::new(),
             masked_outputs: Vec::new(),
             filtered_tables,
-            care: Care::None,
+            care: ExecutionMode::Direct,
             fails_in_several_ways: false,
             warnings: Vec::new(),
         })
@@ -201,7 +201,7 @@ impl Governed {
     }
 
     /// How it must be run.
-    pub fn care(&self) -> Care {
+    pub fn care(&self) -> ExecutionMode {
         self.care
     }
 
@@ -210,7 +210,7 @@ impl Governed {
         self.fails_in_several_ways
     }
 
-    pub fn kind(&self) -> &statement::Kind {
+    pub fn kind(&self) -> &statement::StatementKind {
         &self.kind
     }
 
@@ -230,7 +230,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         resolved;
     let none = Rules::default();
     // what is defined is governed where it is read, for whoever reads it
-    let rules = if matches!(kind, statement::Kind::CreateView) { &none } else { rules };
+    let rules = if matches!(kind, statement::StatementKind::CreateView) { &none } else { rules };
     written_elsewhere(&tree, target.as_ref(), &also, rules)?;
     if let Some(view) = views.iter().find(|view| rules.names(view)) {
         return Err(Error::ungovernable("a policy on a view", view));
@@ -268,11 +268,11 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         references.iter().chain(target.as_ref()).any(|table| rules.of(table).is_some_and(|ruling| ruling.strict));
     let filter_can_fail = scans.iter().any(|scan| scan.filter_can_fail);
     let care = match found.failing {
-        _ if filtered_tables.is_empty() => Care::None,
-        _ if is_strict || filter_can_fail => Care::Visible,
-        failing if failing.follows_plan() => Care::Visible,
-        failing if !failing.can_throw => Care::Certain,
-        _ => Care::UntilSure,
+        _ if filtered_tables.is_empty() => ExecutionMode::Direct,
+        _ if is_strict || filter_can_fail => ExecutionMode::Materialized,
+        failing if failing.follows_plan() => ExecutionMode::Materialized,
+        failing if !failing.can_throw => ExecutionMode::Leakproof,
+        _ => ExecutionMode::Speculative,
     };
     let fails_in_several_ways = found.failing.in_several_ways;
     Ok(Governed {
@@ -310,13 +310,13 @@ fn scanned<'a>(
 
 /// A column does not say that it compares texts by rules of their own: of what it takes for equal either may stand for
 /// both, and nothing would look for that.
-fn kept_without_collation(kind: &statement::Kind, tree: &ast::Statement) -> Result<(), Error> {
+fn kept_without_collation(kind: &statement::StatementKind, tree: &ast::Statement) -> Result<(), Error> {
     let found = visit_expressions(tree, |expr| match expr {
         ast::Expr::Collate { .. } => ControlFlow::Break(()),
         ast::Expr::Function(function) if called(function).as_deref() == Some("collate") => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });
-    if matches!(kind, statement::Kind::CreateTableAs) && found.is_break() {
+    if matches!(kind, statement::StatementKind::CreateTableAs) && found.is_break() {
         return Err(Error::unsupported("COLLATE in CREATE TABLE AS, where the column would keep it"));
     }
     Ok(())
@@ -346,12 +346,12 @@ fn written_elsewhere(
 }
 
 pub(crate) fn masked_error(table: &Table, column: &str, what: &str) -> Error {
-    let kind = Kind::MaskedColumn { table: table.path(), column: column.to_owned() };
+    let kind = ErrorKind::MaskedColumn { table: table.path(), column: column.to_owned() };
     Error::new(kind, format!("column {column} of {} is masked for you: {what}", table.path()))
 }
 
 pub(crate) fn denied_error(table: &Table, column: &str) -> Error {
-    let kind = Kind::DeniedColumn { table: table.path(), column: column.to_owned() };
+    let kind = ErrorKind::DeniedColumn { table: table.path(), column: column.to_owned() };
     Error::new(kind, format!("column {column} of {} is denied to you", table.path()))
 }
 

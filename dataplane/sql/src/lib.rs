@@ -25,16 +25,18 @@ pub use bind::resolve::{Resolved, is_kept, resolve};
 pub use catalog::comment::Comment;
 pub use catalog::definition::Definition;
 pub use catalog::table::{Column, Counter, Table};
-pub use catalog::tables::{Catalog, Names};
+pub use catalog::tables::{Catalog, SessionNames};
 pub use compile::analyzer::Analyzer;
 pub use compile::transpile::{Before, EngineSql, transpile};
-pub use govern::{Care, Governed, Rules, govern};
+pub use govern::{ExecutionMode, Governed, Rules, govern};
 pub use print::{Bind, CHECK_FAILED};
 pub use scan::Mask;
 pub use syntax::layout::{LAYOUT_BYTES_MAX, layout};
 pub use syntax::lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use syntax::parse::{parse, parse_with, request, split};
-pub use syntax::statement::{CYCLE, Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest};
+pub use syntax::statement::{
+    CYCLE, Operation, SessionCommand, Statement, StatementKind, TableUse, TransactionCommand, digest,
+};
 pub use syntax::variables::{Variable, Variables};
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ impl<'a> Printer<'a> {
     fn name(&mut self, name: &ObjectName) -> Result<(), Error> {
         let ObjectName(parts) = name;
         if let Some([catalog, schema, table]) = names::parts(name).as_deref()
-            && (catalog.value == names::RAW_CATALOG || catalog.value == names::KEPT_CATALOG)
+            && (catalog.value == names::RAW_CATALOG || catalog.value == names::TEMP_CATALOG)
         {
             self.tables.push(format!("{}.{}.{}", catalog.value, schema.value, table.value));
         }

@@ -2,9 +2,9 @@
 
 use crate::ast::error::Error;
 use crate::catalog::table::{Column, Table};
-use crate::catalog::tables::{Catalog, Names};
+use crate::catalog::tables::{Catalog, SessionNames};
 use crate::govern::Rules;
-use crate::govern::filter::Template;
+use crate::govern::filter::FilterTemplate;
 use crate::scan::Mask;
 use crate::{EngineSql, Governed};
 
@@ -41,8 +41,8 @@ pub(crate) fn catalog() -> Catalog {
     ])
 }
 
-pub(crate) fn session() -> Names {
-    Names::new("demo")
+pub(crate) fn session() -> SessionNames {
+    SessionNames::new("demo")
 }
 
 /// An analyst of the EU: ssn full, email partial, salary null, rows of the region.
@@ -59,7 +59,7 @@ pub(crate) fn analyst() -> Rules {
 
 pub(crate) fn filter(text: &str) -> crate::govern::Filter {
     let value = |name: &str| (name == "region").then(|| "EU".to_owned());
-    Template::parse(text).expect("a filter").bind(&value, &catalog()).expect("a filter of this catalog")
+    FilterTemplate::parse(text).expect("a filter").bind(&value, &catalog()).expect("a filter of this catalog")
 }
 
 pub(crate) fn governed(sql: &str, rules: &Rules) -> Result<Governed, Error> {
@@ -72,12 +72,16 @@ pub(crate) fn engine(sql: &str, rules: &Rules) -> Result<EngineSql, Error> {
 
 /// The same with views `seen` and `seen_twice` over `customers`, and the functions `plus_one` and, which is strict, `or_none`.
 pub(crate) fn engine_with_definitions(sql: &str, rules: &Rules) -> Result<EngineSql, Error> {
-    use crate::catalog::definition::Kind;
+    use crate::catalog::definition::DefinitionKind;
     let definitions = [
-        (Kind::View, "seen", "CREATE VIEW seen AS SELECT id, ssn FROM customers"),
-        (Kind::View, "seen_twice", "CREATE VIEW seen_twice (one) AS SELECT ssn FROM seen"),
-        (Kind::Function, "plus_one", "CREATE FUNCTION plus_one(x NUMBER) RETURNS NUMBER AS 'x + 1'"),
-        (Kind::Function, "or_none", "CREATE FUNCTION or_none(x NUMBER, y NUMBER) RETURNS NUMBER STRICT AS 'x / y'"),
+        (DefinitionKind::View, "seen", "CREATE VIEW seen AS SELECT id, ssn FROM customers"),
+        (DefinitionKind::View, "seen_twice", "CREATE VIEW seen_twice (one) AS SELECT ssn FROM seen"),
+        (DefinitionKind::Function, "plus_one", "CREATE FUNCTION plus_one(x NUMBER) RETURNS NUMBER AS 'x + 1'"),
+        (
+            DefinitionKind::Function,
+            "or_none",
+            "CREATE FUNCTION or_none(x NUMBER, y NUMBER) RETURNS NUMBER STRICT AS 'x / y'",
+        ),
     ];
     let definitions = definitions.map(|(kind, name, text)| (kind, name.to_owned(), text.to_owned()));
     engine_defining(&definitions, sql, rules)
@@ -85,7 +89,7 @@ pub(crate) fn engine_with_definitions(sql: &str, rules: &Rules) -> Result<Engine
 
 /// The same with these.
 pub(crate) fn engine_defining(
-    definitions: &[(crate::catalog::definition::Kind, String, String)],
+    definitions: &[(crate::catalog::definition::DefinitionKind, String, String)],
     sql: &str,
     rules: &Rules,
 ) -> Result<EngineSql, Error> {

@@ -3,21 +3,24 @@
 use contract::Code;
 use contract::body::Problem;
 
-pub(super) fn sql_code(kind: &sql::ast::error::Kind) -> Code {
-    use sql::ast::error::Kind;
+pub(super) fn sql_code(kind: &sql::ast::error::ErrorKind) -> Code {
+    use sql::ast::error::ErrorKind;
     match kind {
-        Kind::Syntax | Kind::Empty | Kind::Several => Code::BadSql,
-        Kind::TooLarge => Code::QueryTooLarge,
-        Kind::InvalidName => Code::InvalidIdentifier,
-        Kind::TooDeep | Kind::Unsupported { .. } | Kind::UnsupportedFunction { .. } | Kind::Ungovernable { .. } => {
-            Code::UnsupportedSql
+        ErrorKind::Syntax | ErrorKind::Empty | ErrorKind::Several => Code::BadSql,
+        ErrorKind::TooLarge => Code::QueryTooLarge,
+        ErrorKind::InvalidName => Code::InvalidIdentifier,
+        ErrorKind::TooDeep
+        | ErrorKind::Unsupported { .. }
+        | ErrorKind::UnsupportedFunction { .. }
+        | ErrorKind::Ungovernable { .. } => Code::UnsupportedSql,
+        ErrorKind::UnsupportedType { .. } => Code::UnsupportedType,
+        ErrorKind::TableNotFound { .. } => Code::TableNotFound,
+        ErrorKind::ColumnNotFound { .. } => Code::UndefinedColumn,
+        ErrorKind::ColumnExists { .. } => Code::Conflict,
+        ErrorKind::DeniedFunction { .. } | ErrorKind::MaskedColumn { .. } | ErrorKind::DeniedColumn { .. } => {
+            Code::PolicyDenied
         }
-        Kind::UnsupportedType { .. } => Code::UnsupportedType,
-        Kind::TableNotFound { .. } => Code::TableNotFound,
-        Kind::ColumnNotFound { .. } => Code::UndefinedColumn,
-        Kind::ColumnExists { .. } => Code::Conflict,
-        Kind::DeniedFunction { .. } | Kind::MaskedColumn { .. } | Kind::DeniedColumn { .. } => Code::PolicyDenied,
-        Kind::InvalidFilter => Code::InvalidRule,
+        ErrorKind::InvalidFilter => Code::InvalidRule,
     }
 }
 
@@ -31,17 +34,16 @@ pub(super) fn sql_details(problem: Problem, error: &sql::Error) -> Problem {
         None => problem,
     };
     match &error.kind {
-        sql::ast::error::Kind::TableNotFound { schema, name, did_you_mean } => {
+        sql::ast::error::ErrorKind::TableNotFound { schema, name, did_you_mean } => {
             let schema = schema.as_deref().unwrap_or("main");
             hint(problem.detail("schema", schema).detail("table", name.as_str()), did_you_mean.as_deref())
         }
-        sql::ast::error::Kind::DeniedColumn { table, column } => {
+        sql::ast::error::ErrorKind::DeniedColumn { table, column } => {
             problem.detail("table", table.as_str()).detail("column", column.as_str())
         }
-        sql::ast::error::Kind::Unsupported { construct } => problem.detail("construct", construct.as_str()),
-        sql::ast::error::Kind::UnsupportedFunction { name } | sql::ast::error::Kind::DeniedFunction { name } => {
-            problem.detail("function", name.as_str())
-        }
+        sql::ast::error::ErrorKind::Unsupported { construct } => problem.detail("construct", construct.as_str()),
+        sql::ast::error::ErrorKind::UnsupportedFunction { name }
+        | sql::ast::error::ErrorKind::DeniedFunction { name } => problem.detail("function", name.as_str()),
         _ => problem,
     }
 }

@@ -137,7 +137,7 @@ impl Trial<'_> {
         };
         let (schema, name) = (sql::ast::quote::name(&table.schema), sql::ast::quote::name(&table.name));
         let statement = sql::parse(&format!("SELECT 1 FROM {schema}.{name} LIMIT 0"))?;
-        let resolved = sql::resolve(statement, &seen.known, &sql::Names::new(self.database))?;
+        let resolved = sql::resolve(statement, &seen.known, &sql::SessionNames::new(self.database))?;
         let mut rules = sql::Rules::default();
         rules.filter(&table.schema, &table.name, filter);
         let made = sql::transpile(sql::govern(resolved, &rules)?.embedded()?)?;
@@ -176,7 +176,7 @@ fn table_ref(rule: &str) -> TableRef<'_> {
 fn view<'s>(seen: &'s Seen, wanted: TableRef<'_>) -> Option<&'s Arc<sql::Definition>> {
     let named = |one: &&Arc<sql::Definition>| {
         let is_it = one.schema.eq_ignore_ascii_case(wanted.schema) && one.name.eq_ignore_ascii_case(wanted.name);
-        one.kind == definition::Kind::View && is_it
+        one.kind == definition::DefinitionKind::View && is_it
     };
     seen.known.definitions().into_iter().find(named)
 }

@@ -185,9 +185,9 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
     read.schemas.iter().for_each(|schema| known.add_schema(schema));
     for entry in &read.definitions {
         let kind = match entry.kind {
-            engine::DefinitionKind::View => sql::catalog::definition::Kind::View,
-            engine::DefinitionKind::Function => sql::catalog::definition::Kind::Function,
-            engine::DefinitionKind::Sequence => sql::catalog::definition::Kind::Sequence,
+            engine::DefinitionKind::View => sql::catalog::definition::DefinitionKind::View,
+            engine::DefinitionKind::Function => sql::catalog::definition::DefinitionKind::Function,
+            engine::DefinitionKind::Sequence => sql::catalog::definition::DefinitionKind::Sequence,
         };
         let columns = entry.columns.iter().map(column).collect();
         let comment = comment(entry.comment.as_deref());

@@ -150,14 +150,14 @@ fn imagined(run_as: RunAs, asks: &Caller, now: contract::Timestamp) -> Result<As
 
 /// Whether it is policies, or the role, that the statement fails of, and not its text.
 pub(super) fn denies(error: &Error) -> bool {
-    use sql::ast::error::Kind;
+    use sql::ast::error::ErrorKind;
     match error {
         Error::Sql(error) => matches!(
             error.kind,
-            Kind::DeniedFunction { .. }
-                | Kind::MaskedColumn { .. }
-                | Kind::DeniedColumn { .. }
-                | Kind::Ungovernable { .. }
+            ErrorKind::DeniedFunction { .. }
+                | ErrorKind::MaskedColumn { .. }
+                | ErrorKind::DeniedColumn { .. }
+                | ErrorKind::Ungovernable { .. }
         ),
         Error::PolicyDenied { .. }
         | Error::TableDenied { .. }

@@ -62,7 +62,7 @@ impl Pipeline {
             Ok(lacks) => (None, lacks),
             Err(error) if denies(&error) => (Some(error), Vec::new()),
             // nothing keeps them from a table but that it is not there
-            Err(Error::Sql(error)) if matches!(error.kind, sql::ast::error::Kind::TableNotFound { .. }) => {
+            Err(Error::Sql(error)) if matches!(error.kind, sql::ast::error::ErrorKind::TableNotFound { .. }) => {
                 (None, Vec::new())
             }
             Err(error) => return Err(error),

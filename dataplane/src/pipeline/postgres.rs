@@ -26,7 +26,7 @@ const SETTINGS: [(&str, &str); 7] = [
 ];
 
 /// The question that the query is, if it is one.
-pub(super) fn question(pipeline: &Pipeline, query: &Query) -> Option<sql::compile::postgres::Question> {
+pub(super) fn question(pipeline: &Pipeline, query: &Query) -> Option<sql::compile::postgres::PostgresQuery> {
     let rules = pipeline.rules().ok()?;
     sql::compile::postgres::question(&query.ask.sql, &policy::names(query, &rules).database)
 }
@@ -34,7 +34,7 @@ pub(super) fn question(pipeline: &Pipeline, query: &Query) -> Option<sql::compil
 pub(super) async fn answer(
     pipeline: &Pipeline,
     query: &Query,
-    asked: &sql::compile::postgres::Question,
+    asked: &sql::compile::postgres::PostgresQuery,
 ) -> Result<Answer> {
     let seen = seen(pipeline, query).await?;
     let question = Question {
@@ -66,7 +66,7 @@ pub(super) async fn answer(
 pub(super) async fn describe(
     pipeline: &Pipeline,
     query: &Query,
-    asked: &sql::compile::postgres::Question,
+    asked: &sql::compile::postgres::PostgresQuery,
 ) -> Result<Description> {
     let seen = seen(pipeline, query).await?;
     let question =
@@ -118,9 +118,9 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     });
     let defined = seen.definitions().into_iter().map(|one| Listed {
         sort: match one.kind {
-            sql::catalog::definition::Kind::View => Sort::View,
-            sql::catalog::definition::Kind::Sequence => Sort::Sequence,
-            sql::catalog::definition::Kind::Function => Sort::Function,
+            sql::catalog::definition::DefinitionKind::View => Sort::View,
+            sql::catalog::definition::DefinitionKind::Sequence => Sort::Sequence,
+            sql::catalog::definition::DefinitionKind::Function => Sort::Function,
         },
         schema: one.schema.clone(),
         name: one.name.clone(),

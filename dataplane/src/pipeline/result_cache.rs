@@ -177,7 +177,7 @@ fn key(rules: &Governance, query: &Query, native: &Native, definitions: u64) -> 
     let sql = &native.sql;
     let is_told_of = is_told_of(rules, native);
     // of an answer that follows the plan, the rows that come first are those of whoever asked first
-    let is_of_parts = native.care == sql::Care::Visible && query.ask.bounds.tells_parts();
+    let is_of_parts = native.care == sql::ExecutionMode::Materialized && query.ask.bounds.tells_parts();
     let is_plain =
         !is_of_parts && !native.about.writes && sql.before.is_empty() && query.ask.transaction.is_none() && is_told_of;
     if !rules.environment.cache_enabled || !is_plain || native.about.tables.is_empty() || !is_steady(&sql.sql) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sql::functions::catalogue::{self, Kind};
+use sql::functions::catalogue::{self, FunctionKind};
 
 #[test]
 fn the_classified_functions_are_those_of_the_engine() {
@@ -10,7 +10,7 @@ fn the_classified_functions_are_those_of_the_engine() {
     let mut names = engine.prepare("select distinct lower(function_name) from duckdb_functions()").unwrap();
     let names: BTreeSet<String> = names.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     let classified: BTreeSet<String> = catalogue::all()
-        .filter(|function| !function.kinds.contains(&Kind::Grammar))
+        .filter(|function| !function.kinds.contains(&FunctionKind::Grammar))
         .map(|function| function.name.to_owned())
         .collect();
     assert_eq!(names.difference(&classified).collect::<Vec<_>>(), Vec::<&String>::new(), "without a class");

@@ -9,7 +9,7 @@ pub const STACK_BYTES: usize = 64 << 20;
 #[cfg(test)]
 mod tests {
     use super::STACK_BYTES;
-    use crate::ast::error::Kind;
+    use crate::ast::error::ErrorKind;
     use crate::testing::{analyst, engine};
 
     /// The tree of `levels` of this shape: what opens, what is inside of all, what closes.
@@ -19,8 +19,9 @@ mod tests {
 
     /// How many levels of the shape are not too many.
     fn deepest(shape: (&str, &str, &str)) -> usize {
-        let fits =
-            |levels: usize| !engine(&nested(shape, levels), &analyst()).is_err_and(|error| error.kind == Kind::TooDeep);
+        let fits = |levels: usize| {
+            !engine(&nested(shape, levels), &analyst()).is_err_and(|error| error.kind == ErrorKind::TooDeep)
+        };
         let (mut fitting, mut too_many) = (0, 1_000);
         while too_many - fitting > 1 {
             let between = usize::midpoint(fitting, too_many);
@@ -82,7 +83,7 @@ mod tests {
                 hierarchies(30),
             ] {
                 let error = engine(&sql, &analyst()).expect_err(&sql[..60]);
-                assert!(matches!(error.kind, Kind::TooDeep | Kind::Unsupported { .. }), "{error}");
+                assert!(matches!(error.kind, ErrorKind::TooDeep | ErrorKind::Unsupported { .. }), "{error}");
             }
             engine(&hierarchies(2), &analyst()).expect("two of them");
         };

@@ -1,7 +1,7 @@
 //! What is wrong with a statement, and where.
 //!
 //! Messages name the thing and its kind, never what the caller may not see; the data plane maps
-//! [`Kind`] to a code.
+//! [`ErrorKind`] to a code.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use sqlparser::tokenizer::Location;
 
 /// Why a statement is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// The text is not a statement of the dialect.
     Syntax,
     /// There is no statement in the text.
@@ -94,7 +94,7 @@ fn widened(number: u32) -> usize {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    pub kind: Kind,
+    pub kind: ErrorKind,
     pub message: String,
     pub position: Option<Position>,
     /// Behind a pointer: an error is handed through many calls.
@@ -112,56 +112,56 @@ impl Snippet {
 }
 
 impl Error {
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), position: None, snippet: None }
     }
 
     pub fn syntax(message: impl Into<String>) -> Self {
-        Self::new(Kind::Syntax, message)
+        Self::new(ErrorKind::Syntax, message)
     }
 
     /// A construct of the language that is not let through.
     pub fn unsupported(construct: impl Into<String>) -> Self {
         let construct = construct.into();
         let message = format!("{construct} is not supported");
-        Self::new(Kind::Unsupported { construct }, message)
+        Self::new(ErrorKind::Unsupported { construct }, message)
     }
 
     pub fn unsupported_function(name: impl Into<String>) -> Self {
         let name = name.into();
         let message = format!("function {name} is not supported");
-        Self::new(Kind::UnsupportedFunction { name }, message)
+        Self::new(ErrorKind::UnsupportedFunction { name }, message)
     }
 
     pub fn denied_function(name: impl Into<String>) -> Self {
         let name = name.into();
         let message = format!("function {name} may not be called");
-        Self::new(Kind::DeniedFunction { name }, message)
+        Self::new(ErrorKind::DeniedFunction { name }, message)
     }
 
     pub fn unsupported_type(name: impl Into<String>) -> Self {
         let name = name.into();
         let message = format!("type {name} is not supported");
-        Self::new(Kind::UnsupportedType { name }, message)
+        Self::new(ErrorKind::UnsupportedType { name }, message)
     }
 
     pub(crate) fn no_column(table: &str, column: &str) -> Self {
-        let kind = Kind::ColumnNotFound { table: table.to_owned(), column: column.to_owned() };
+        let kind = ErrorKind::ColumnNotFound { table: table.to_owned(), column: column.to_owned() };
         Self::new(kind, format!("column {column} of {table} does not exist"))
     }
 
     pub(crate) fn ungovernable(construct: &str, table: &str) -> Self {
         let message = format!("{construct} on {table} is not supported while a policy governs the table for you");
-        Self::new(Kind::Ungovernable { construct: construct.to_owned() }, message)
+        Self::new(ErrorKind::Ungovernable { construct: construct.to_owned() }, message)
     }
 
     pub(crate) fn invalid_filter(message: impl Into<String>) -> Self {
-        Self::new(Kind::InvalidFilter, message)
+        Self::new(ErrorKind::InvalidFilter, message)
     }
 
     /// Of a name without a path that means no table: it meant one of this schema.
     pub(crate) fn meant_in(mut self, home: &str) -> Self {
-        if let Kind::TableNotFound { schema: schema @ None, .. } = &mut self.kind {
+        if let ErrorKind::TableNotFound { schema: schema @ None, .. } = &mut self.kind {
             *schema = Some(home.to_owned());
         }
         self

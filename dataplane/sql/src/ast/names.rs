@@ -4,14 +4,14 @@ pub(crate) mod ours;
 
 use sqlparser::ast::{AlterTable, AlterTableOperation, Ident, ObjectName, ObjectNamePart, RenameTableNameKind};
 
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 
 /// The engine's catalog that holds the raw tables.
 pub const RAW_CATALOG: &str = "raw";
 /// The engine's catalog of temporary tables, where a statement of several steps keeps its rows.
-pub const KEPT_CATALOG: &str = "temp";
+pub const TEMP_CATALOG: &str = "temp";
 /// The schema that the engine keeps temporary tables in, and the one that callers know them by.
-pub(crate) const KEPT_SCHEMA: &str = "main";
+pub(crate) const TEMP_SCHEMA: &str = "main";
 pub const TEMPORARY_SCHEMA: &str = "pg_temp";
 /// The schema a name without one means.
 pub const MAIN_SCHEMA: &str = "main";
@@ -85,7 +85,8 @@ pub(crate) fn admit_new(part: &Ident) -> Result<(), Error> {
     if fits_a_path(&part.value) {
         return Ok(());
     }
-    Err(Error::new(Kind::InvalidName, format!("{} has a dot in it: name it without", part.value)).at(part.span.start))
+    Err(Error::new(ErrorKind::InvalidName, format!("{} has a dot in it: name it without", part.value))
+        .at(part.span.start))
 }
 
 fn is_reserved(part: &str) -> bool {
@@ -129,7 +130,7 @@ pub(crate) fn is_session_word(ident: &Ident) -> bool {
 
 /// The name of a temporary table in the engine.
 pub(crate) fn temporary(name: &str) -> ObjectName {
-    ObjectName::from(vec![quoted(KEPT_CATALOG), quoted(KEPT_SCHEMA), quoted(name)])
+    ObjectName::from(vec![quoted(TEMP_CATALOG), quoted(TEMP_SCHEMA), quoted(name)])
 }
 
 /// The name of a table as the engine finds it whatever its search path is.

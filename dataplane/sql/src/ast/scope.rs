@@ -13,7 +13,7 @@ use crate::ast::error::Error;
 use crate::ast::{VisitMut, names};
 
 /// What to do at the places where a statement names a relation.
-pub(crate) trait Relations {
+pub(crate) trait RelationVisitor {
     /// A table factor with all it holds visited; `with` is the WITH query its name stands for, `numbers` counts them.
     fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>, numbers: &mut usize) -> Result<(), Error>;
     /// A WITH query after its body has been visited.
@@ -25,16 +25,20 @@ pub(crate) trait Relations {
 }
 
 /// Visits every relation in a part of a statement.
-pub(crate) fn walk<T: VisitMut>(part: &mut T, relations: &mut dyn Relations, numbers: &mut usize) -> Result<(), Error> {
-    let mut walk = Walk { relations, numbers, frames: Vec::new(), away: Vec::new() };
+pub(crate) fn walk<T: VisitMut>(
+    part: &mut T,
+    relations: &mut dyn RelationVisitor,
+    numbers: &mut usize,
+) -> Result<(), Error> {
+    let mut walk = ScopeWalk { relations, numbers, frames: Vec::new(), away: Vec::new() };
     match part.visit(&mut walk) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
-struct Walk<'a> {
-    relations: &'a mut dyn Relations,
+struct ScopeWalk<'a> {
+    relations: &'a mut dyn RelationVisitor,
     /// Counts the WITH queries of the whole statement.
     numbers: &'a mut usize,
     /// Names taken by the queries around the place, innermost last.
@@ -43,7 +47,7 @@ struct Walk<'a> {
     away: Vec<Query>,
 }
 
-impl Walk<'_> {
+impl ScopeWalk<'_> {
     #[recursive::recursive]
     fn query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.frames.push(Vec::new());
@@ -87,7 +91,7 @@ impl Walk<'_> {
     }
 }
 
-impl VisitorMut for Walk<'_> {
+impl VisitorMut for ScopeWalk<'_> {
     type Break = Error;
 
     /// Takes the query out, walks it by scope, and lets the visitor pass over an empty one.
@@ -142,7 +146,10 @@ fn empty() -> Query {
 }
 
 /// Visits every relation a statement reads; what it writes to is not among them.
-pub(crate) fn walk_statement(tree: &mut sqlparser::ast::Statement, relations: &mut dyn Relations) -> Result<(), Error> {
+pub(crate) fn walk_statement(
+    tree: &mut sqlparser::ast::Statement,
+    relations: &mut dyn RelationVisitor,
+) -> Result<(), Error> {
     use sqlparser::ast::Statement as S;
     let mut numbers = 0;
     let n = &mut numbers;

@@ -14,13 +14,13 @@ use crate::ast::construct::construct;
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
 use crate::catalog::information_schema::SIZES;
-use crate::catalog::tables::{Catalog, Names};
+use crate::catalog::tables::{Catalog, SessionNames};
 use crate::functions::settings;
 use crate::syntax::listing::Listing;
-use crate::syntax::statement::{Kind, SessionCommand};
+use crate::syntax::statement::{SessionCommand, StatementKind};
 
 /// A table of `information_schema`.
-pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
+pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &SessionNames) -> Result<Query, Error> {
     if name.database.as_ref().is_some_and(|database| !database.eq_ignore_ascii_case(&session.database)) {
         return Err(catalog.missing(name));
     }
@@ -40,25 +40,25 @@ pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &Names) -> 
 /// A statement that asks for the catalogue, or means nothing here, as the query that answers it.
 pub(crate) fn as_query(
     tree: &Statement,
-    kind: &Kind,
+    kind: &StatementKind,
     catalog: &Catalog,
-    session: &Names,
+    session: &SessionNames,
 ) -> Result<Option<Statement>, Error> {
     let query = match kind {
-        Kind::Show => shown::show(tree, catalog, session)?,
-        Kind::Describe { .. } => shown::describe(tree, catalog, session)?,
-        Kind::Session(SessionCommand::Show { .. }) => match tree {
+        StatementKind::Show => shown::show(tree, catalog, session)?,
+        StatementKind::Describe { .. } => shown::describe(tree, catalog, session)?,
+        StatementKind::Session(SessionCommand::Show { .. }) => match tree {
             Statement::ShowVariable { variable } => shown::listed(variable, catalog, session)?,
             other => return Err(Error::unsupported(construct(other))),
         },
-        Kind::Session(command) => done(command, catalog, session)?,
+        StatementKind::Session(command) => done(command, catalog, session)?,
         _ => return Ok(None),
     };
     Ok(Some(Statement::Query(Box::new(query))))
 }
 
 /// Commands that change nothing here: what they choose is chosen already.
-fn done(command: &SessionCommand, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
+fn done(command: &SessionCommand, catalog: &Catalog, session: &SessionNames) -> Result<Query, Error> {
     match command {
         SessionCommand::Use { what, name } => used(what, name, catalog, session)?,
         SessionCommand::Set { name, .. } if name.contains('.') || settings::is_one(&name.to_ascii_lowercase()) => {
@@ -80,12 +80,12 @@ fn done(command: &SessionCommand, catalog: &Catalog, session: &Names) -> Result<
 }
 
 /// A door that keeps a session answers these commands itself. Where they come to us, the session is one request.
-pub(crate) fn remark(kind: &Kind) -> Option<&'static str> {
+pub(crate) fn remark(kind: &StatementKind) -> Option<&'static str> {
     match kind {
-        Kind::Session(SessionCommand::Set { .. }) => {
+        StatementKind::Session(SessionCommand::Set { .. }) => {
             Some("it is set for this request alone: send SET and the statement that reads it in one text")
         }
-        Kind::Session(SessionCommand::Use { what, .. }) if what == "schema" => {
+        StatementKind::Session(SessionCommand::Use { what, .. }) if what == "schema" => {
             Some("it is chosen for this request alone: write the schema before the names of its tables")
         }
         _ => None,
@@ -93,7 +93,7 @@ pub(crate) fn remark(kind: &Kind) -> Option<&'static str> {
 }
 
 /// A database or schema must be there; warehouses and roles are not chosen by statements.
-fn used(what: &str, name: &str, catalog: &Catalog, session: &Names) -> Result<(), Error> {
+fn used(what: &str, name: &str, catalog: &Catalog, session: &SessionNames) -> Result<(), Error> {
     let is_known = match what {
         "database" => name.eq_ignore_ascii_case(&session.database),
         "schema" => catalog.has_schema(name.rsplit('.').next().unwrap_or(name)),
@@ -111,7 +111,7 @@ fn used(what: &str, name: &str, catalog: &Catalog, session: &Names) -> Result<()
 }
 
 /// What a word or a call says of the session; nothing for other names.
-pub(crate) fn of_session(expr: &Expr, session: &Names) -> Option<Expr> {
+pub(crate) fn of_session(expr: &Expr, session: &SessionNames) -> Option<Expr> {
     let name = match expr {
         Expr::Identifier(ident) if ident.quote_style.is_none() => ident,
         Expr::Function(ast::Function { name, args, over: None, .. }) => match args {

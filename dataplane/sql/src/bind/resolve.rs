@@ -10,24 +10,24 @@ use sqlparser::ast::{self, Expr, Ident, ObjectName, TableAlias, TableFactor};
 
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName, ours};
-use crate::ast::scope::{self, Relations};
+use crate::ast::scope::{self, RelationVisitor};
 use crate::bind::{information_schema, label, sequence};
 use crate::catalog::comment::Comment;
 use crate::catalog::definition;
 use crate::catalog::table::Table;
-use crate::catalog::tables::{Catalog, Names};
+use crate::catalog::tables::{Catalog, SessionNames};
 use crate::dialect;
 use crate::functions::catalogue::Class;
 use crate::scan::marker::{self, Marked};
 use crate::syntax::refusals;
-use crate::syntax::statement::{Kind, Operation, Statement, many, targets};
+use crate::syntax::statement::{Operation, Statement, StatementKind, many, targets};
 use callable::{called, table_function};
 use expanded::Expanded;
 
 /// A statement whose every name is known. Made by [`resolve`] alone.
 #[derive(Debug, Clone)]
 pub struct Resolved {
-    pub(crate) kind: Kind,
+    pub(crate) kind: StatementKind,
     pub(crate) tree: ast::Statement,
     /// Tables read, one for each reference, by the number its marker holds.
     pub(crate) references: Vec<Arc<Table>>,
@@ -60,7 +60,7 @@ impl Resolved {
         &self.written
     }
 
-    pub fn kind(&self) -> &Kind {
+    pub fn kind(&self) -> &StatementKind {
         &self.kind
     }
 
@@ -124,21 +124,26 @@ pub fn is_kept(schema: &str, name: &str) -> bool {
 }
 
 /// Binds a statement's names as this session sees them.
-pub fn resolve(statement: Statement, catalog: &Catalog, session: &Names) -> Result<Resolved, Error> {
+pub fn resolve(statement: Statement, catalog: &Catalog, session: &SessionNames) -> Result<Resolved, Error> {
     let kind = statement.kind().clone();
     let whole = statement.whole().to_owned();
     let bound = bind(statement, &kind, catalog, session);
     bound.map_err(|error| error.within(&whole))
 }
 
-fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -> Result<Resolved, Error> {
-    if let (false, Kind::Other(construct)) = (kind.runs(), kind) {
+fn bind(
+    statement: Statement,
+    kind: &StatementKind,
+    catalog: &Catalog,
+    session: &SessionNames,
+) -> Result<Resolved, Error> {
+    if let (false, StatementKind::Other(construct)) = (kind.runs(), kind) {
         return Err(refusals::unsupported(construct));
     }
     let home = session.search_path.first().map_or(names::MAIN_SCHEMA, String::as_str);
     let defined = definition::comment(home, statement.text());
     let mut tree = statement.into_admitted()?;
-    let explains = *kind == Kind::Explain;
+    let explains = *kind == StatementKind::Explain;
     if explains {
         tree = explained(tree)?;
     } else if let Some(query) = information_schema::as_query(&tree, kind, catalog, session)? {
@@ -151,7 +156,7 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     label::label(&mut tree)?;
     qualified::shorten(&mut tree, catalog, session);
     let mut binder = Binder::new(catalog, session);
-    binder.makes_view = *kind == Kind::CreateView;
+    binder.makes_view = *kind == StatementKind::CreateView;
     let (target, also) = (binder.target(&mut tree)?, binder.also(&mut tree)?);
     let comment = binder.comment(&mut tree, defined)?;
     let bound: Vec<_> = target.iter().chain(&also).collect();
@@ -161,7 +166,7 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     written.extend(once_each(asked.into_iter()).into_iter().map(|path| (path, Operation::Update)));
     temporary::check(&tree, &references)?;
     let sequences = sequence::changed(&mut tree, catalog);
-    let kind = if kind.runs() { kind.clone() } else { Kind::Select };
+    let kind = if kind.runs() { kind.clone() } else { StatementKind::Select };
     Ok(Resolved { kind, tree, references, target, also, written, views, comment, sequences, explains, remark })
 }
 
@@ -188,7 +193,7 @@ fn written(tree: &ast::Statement, bound: &[&Arc<Table>]) -> Vec<(String, Operati
     named
         .filter(|(_, operation)| *operation != Operation::Select)
         .map(|(name, operation)| {
-            let is_temporary = name.database.as_deref() == Some(names::KEPT_CATALOG);
+            let is_temporary = name.database.as_deref() == Some(names::TEMP_CATALOG);
             if is_temporary {
                 return (format!("{}.{}", names::TEMPORARY_SCHEMA, name.name), operation);
             }
@@ -213,7 +218,7 @@ fn explained(tree: ast::Statement) -> Result<ast::Statement, Error> {
 
 struct Binder<'a> {
     catalog: &'a Catalog,
-    session: &'a Names,
+    session: &'a SessionNames,
     references: Vec<Arc<Table>>,
     views: Vec<String>,
     /// Paths of sequences that are asked.
@@ -223,7 +228,7 @@ struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
-    fn new(catalog: &'a Catalog, session: &'a Names) -> Self {
+    fn new(catalog: &'a Catalog, session: &'a SessionNames) -> Self {
         Self {
             catalog,
             session,
@@ -255,7 +260,7 @@ impl<'a> Binder<'a> {
         }
         let name = sequence::named(function).ok_or_else(|| Error::unsupported("a sequence that no literal names"))?;
         let written = TableName::of(&name).ok_or_else(|| Error::unsupported("this form of name"))?;
-        let found = self.catalog.defined(definition::Kind::Sequence, &written, self.session);
+        let found = self.catalog.defined(definition::DefinitionKind::Sequence, &written, self.session);
         let found = found.ok_or_else(|| self.catalog.missing(&written))?;
         self.sequences.push(found.path());
         Ok(Some(sequence::asked(&asked.value, &found.schema, &found.name)))
@@ -268,7 +273,7 @@ impl<'a> Binder<'a> {
             return None;
         }
         let written = TableName::of(&ObjectName::from(sequence.to_vec()))?;
-        let found = self.catalog.defined(definition::Kind::Sequence, &written, self.session)?;
+        let found = self.catalog.defined(definition::DefinitionKind::Sequence, &written, self.session)?;
         self.sequences.push(found.path());
         Some(sequence::next(&found.schema, &found.name))
     }
@@ -282,7 +287,12 @@ impl<'a> Binder<'a> {
     }
 
     /// A view or sequence that is there, by its full name.
-    fn definition(&self, kind: definition::Kind, name: &mut ObjectName, if_exists: bool) -> Result<(), Error> {
+    fn definition(
+        &self,
+        kind: definition::DefinitionKind,
+        name: &mut ObjectName,
+        if_exists: bool,
+    ) -> Result<(), Error> {
         let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of name"))?;
         match self.catalog.defined(kind, &written, self.session) {
             Some(found) => {
@@ -306,7 +316,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-impl Relations for Binder<'_> {
+impl RelationVisitor for Binder<'_> {
     fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>, numbers: &mut usize) -> Result<(), Error> {
         match factor {
             TableFactor::Table { name, args: Some(called), .. } => table_function(name, &called.args),

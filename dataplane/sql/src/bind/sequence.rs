@@ -171,7 +171,7 @@ fn of_columns(create: &mut CreateTable, catalog: &Catalog) -> Vec<Statement> {
 #[cfg(test)]
 mod tests {
     use crate::testing::{engine, table};
-    use crate::{Catalog, Counter, Names, Rules};
+    use crate::{Catalog, Counter, Rules, SessionNames};
 
     /// What is run over a table `t` whose columns `a` and `b` count.
     fn steps(sql: &str) -> Vec<String> {
@@ -182,7 +182,7 @@ mod tests {
         };
         let known = table("t", &[("a", "INTEGER"), ("b", "INTEGER"), ("c", "INTEGER")]);
         let catalog = Catalog::new([known.with_counters(vec![counter("a"), counter("b")])]);
-        let resolved = crate::resolve(crate::parse(sql).expect(sql), &catalog, &Names::new("demo")).expect(sql);
+        let resolved = crate::resolve(crate::parse(sql).expect(sql), &catalog, &SessionNames::new("demo")).expect(sql);
         let made = crate::transpile(crate::govern(resolved, &Rules::default()).expect(sql)).expect(sql);
         made.before.into_iter().map(|step| step.sql).chain([made.sql]).collect()
     }
@@ -225,7 +225,8 @@ mod tests {
             };
             let counters = renamed.iter().map(|number| counter(*number)).collect();
             let catalog = Catalog::new([table("old", &[("a", "INTEGER")]).with_counters(counters)]);
-            let resolved = crate::resolve(crate::parse(sql).expect(sql), &catalog, &Names::new("demo")).expect(sql);
+            let resolved =
+                crate::resolve(crate::parse(sql).expect(sql), &catalog, &SessionNames::new("demo")).expect(sql);
             let made = crate::transpile(crate::govern(resolved, &Rules::default()).expect(sql)).expect(sql);
             let made = made.before.into_iter().map(|step| step.sql).find(|step| step.starts_with("CREATE SEQUENCE"));
             made.and_then(|made| made.rsplit('.').next().map(|name| name.trim_matches('"').to_owned()))

@@ -14,7 +14,7 @@ use sqlparser::ast::{
     Visitor, VisitorMut,
 };
 
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::{Visit, VisitMut, names, visit_expressions};
 use crate::catalog::definition::Definition;
 use crate::dialect;
@@ -27,7 +27,7 @@ pub(crate) fn check(create: &CreateFunction) -> Result<(), Error> {
 }
 
 /// What stands for a call.
-pub(crate) struct Called {
+pub(crate) struct FunctionBody {
     pub expr: Expr,
     /// How many levels deeper than the call it is, but for what the arguments hold.
     pub levels: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Called {
 const LEVELS_AROUND: usize = 6;
 
 /// The call with the function's text in its place. What that adds to the statement is taken off `left`, in expressions.
-pub(crate) fn called(definition: &Definition, function: &Function, left: &mut usize) -> Result<Called, Error> {
+pub(crate) fn called(definition: &Definition, function: &Function, left: &mut usize) -> Result<FunctionBody, Error> {
     let Statement::CreateFunction(create) = definition.statement()? else {
         return Err(Error::unsupported_function(&definition.name));
     };
@@ -49,18 +49,18 @@ pub(crate) fn called(definition: &Definition, function: &Function, left: &mut us
     }
     let grown = grown(&parameters, &args, &body) + if is_strict { args.iter().map(dialect::size).sum() } else { 0 };
     *left = left.checked_sub(grown).ok_or_else(|| {
-        Error::new(Kind::TooDeep, format!("calls of {} repeat their arguments too often", definition.name))
+        Error::new(ErrorKind::TooDeep, format!("calls of {} repeat their arguments too often", definition.name))
     })?;
     if is_strict && args.iter().any(dialect::is_volatile) {
         let message = format!("an argument of {}, which is strict, that has another value each time", definition.name);
         return Err(Error::unsupported(message));
     }
     let given = parameters.into_iter().zip(args).map(|((name, data_type), arg)| (name, cast(arg, data_type)));
-    let mut fill = Fill { given: given.collect(), wrong: None };
+    let mut fill = ParameterSubstitution { given: given.collect(), wrong: None };
     let _: ControlFlow<()> = VisitMut::visit(&mut body, &mut fill);
     let body = Expr::Nested(Box::new(body));
     let body = if is_strict { unless_null(fill.given, body) } else { body };
-    Ok(Called { expr: Expr::Nested(Box::new(cast(body, returns))), levels: levels + LEVELS_AROUND })
+    Ok(FunctionBody { expr: Expr::Nested(Box::new(cast(body, returns))), levels: levels + LEVELS_AROUND })
 }
 
 /// NULL where any argument is, and there the body is not evaluated.
@@ -162,7 +162,7 @@ fn read(create: &CreateFunction) -> Result<Read, Error> {
     };
     let mut body = parse::expression(text).map_err(|error| Error { position: None, snippet: None, ..error })?;
     let given = parameters.iter().map(|(name, _)| (name.clone(), Expr::Identifier(name.clone()))).collect();
-    let mut fill = Fill { given, wrong: None };
+    let mut fill = ParameterSubstitution { given, wrong: None };
     let _: ControlFlow<()> = VisitMut::visit(&mut body, &mut fill);
     match fill.wrong {
         Some(error) => Err(error),
@@ -191,19 +191,19 @@ fn calls_outside(body: &Expr) -> bool {
 }
 
 /// Puts arguments in for parameters; anything else that is named is no part of the body.
-struct Fill {
+struct ParameterSubstitution {
     given: Vec<(Ident, Expr)>,
     wrong: Option<Error>,
 }
 
-impl Fill {
+impl ParameterSubstitution {
     fn refuse(&mut self, error: Error) -> ControlFlow<()> {
         self.wrong = Some(error);
         ControlFlow::Break(())
     }
 }
 
-impl VisitorMut for Fill {
+impl VisitorMut for ParameterSubstitution {
     type Break = ();
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {

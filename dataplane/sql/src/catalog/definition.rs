@@ -10,7 +10,7 @@ use crate::catalog::comment::Comment;
 use crate::catalog::table::Column;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum DefinitionKind {
     View,
     Function,
     Sequence,
@@ -18,7 +18,7 @@ pub enum Kind {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    pub kind: Kind,
+    pub kind: DefinitionKind,
     pub schema: String,
     pub name: String,
     /// Of a view.
@@ -43,13 +43,19 @@ pub(crate) fn comment(home: &str, text: &str) -> Comment {
 
 impl Definition {
     /// What the engine's catalogue says; nothing for an entry that is not ours.
-    pub fn read(kind: Kind, schema: &str, name: &str, columns: Vec<Column>, comment: Comment) -> Option<Self> {
+    pub fn read(
+        kind: DefinitionKind,
+        schema: &str,
+        name: &str,
+        columns: Vec<Column>,
+        comment: Comment,
+    ) -> Option<Self> {
         let (schema, name) = (schema.to_owned(), name.to_owned());
         let Comment { words, ours } = comment;
-        if kind == Kind::Sequence && name.starts_with(OWNED) {
+        if kind == DefinitionKind::Sequence && name.starts_with(OWNED) {
             return None;
         }
-        if kind == Kind::Sequence {
+        if kind == DefinitionKind::Sequence {
             let home = schema.clone();
             return Some(Self { kind, home, schema, name, columns, text: String::new(), comment: words });
         }
@@ -68,4 +74,4 @@ impl Definition {
 }
 
 /// Found by name in a session.
-pub(crate) type Found = Option<Arc<Definition>>;
+pub(crate) type FoundDefinition = Option<Arc<Definition>>;

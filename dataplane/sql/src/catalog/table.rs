@@ -109,7 +109,7 @@ impl Table {
     #[must_use]
     pub fn temporary(self) -> Self {
         let schema = names::TEMPORARY_SCHEMA.to_owned();
-        Self { schema, temporary: true, stored_in: Some(names::KEPT_SCHEMA.to_owned()), ..self }
+        Self { schema, temporary: true, stored_in: Some(names::TEMP_SCHEMA.to_owned()), ..self }
     }
 
     /// The same table for names and policies, with other rows.

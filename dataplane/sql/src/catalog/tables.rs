@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::{self, MAIN_SCHEMA, TableName};
-use crate::catalog::definition::{self, Definition, Found};
+use crate::catalog::definition::{self, Definition, FoundDefinition};
 use crate::catalog::table::{Column, Table};
 
 /// All tables in reach of one caller.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     schemas: HashMap<String, HashMap<String, Arc<Table>>>,
-    definitions: HashMap<(definition::Kind, String, String), Arc<Definition>>,
+    definitions: HashMap<(definition::DefinitionKind, String, String), Arc<Definition>>,
 }
 
 impl Catalog {
@@ -50,7 +50,12 @@ impl Catalog {
     }
 
     /// The view, function or sequence a name means in this session.
-    pub(crate) fn defined(&self, kind: definition::Kind, name: &TableName, session: &Names) -> Found {
+    pub(crate) fn defined(
+        &self,
+        kind: definition::DefinitionKind,
+        name: &TableName,
+        session: &SessionNames,
+    ) -> FoundDefinition {
         let wanted = name.name.to_ascii_lowercase();
         let mut schemas = session.schemas_of(self, name)?;
         schemas.find_map(|schema| self.definitions.get(&(kind, schema.to_ascii_lowercase(), wanted.clone())).cloned())
@@ -110,7 +115,7 @@ impl Catalog {
     }
 
     /// The table a name means in this session.
-    pub(crate) fn find(&self, name: &TableName, session: &Names) -> Result<&Arc<Table>, Error> {
+    pub(crate) fn find(&self, name: &TableName, session: &SessionNames) -> Result<&Arc<Table>, Error> {
         if name.is_reserved() {
             return Err(self.missing(name));
         }
@@ -126,7 +131,8 @@ impl Catalog {
             None => name.name.clone(),
         };
         let hint = near.as_ref().map_or_else(String::new, |near| format!("; did you mean {near}?"));
-        let kind = Kind::TableNotFound { schema: name.schema.clone(), name: name.name.clone(), did_you_mean: near };
+        let kind =
+            ErrorKind::TableNotFound { schema: name.schema.clone(), name: name.name.clone(), did_you_mean: near };
         Error::new(kind, format!("table {path} does not exist{hint}"))
     }
 
@@ -149,7 +155,7 @@ impl Catalog {
 
 /// What names without a path mean in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Names {
+pub struct SessionNames {
     /// The one database the caller sees, named as the environment's slug.
     pub database: String,
     /// Schemas searched in order.
@@ -165,7 +171,7 @@ pub struct Names {
     pub rows: Arc<BTreeMap<(String, String), u64>>,
 }
 
-impl Names {
+impl SessionNames {
     pub fn new(database: impl Into<String>) -> Self {
         Self {
             database: database.into(),

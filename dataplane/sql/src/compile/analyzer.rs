@@ -6,7 +6,7 @@ use contract::SqlAnalyzer;
 use contract::analyzer::{FilterError, NamedTable, StatementUse};
 use contract::policy::abac;
 
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::govern::filter;
 use crate::{Operation, STACK_BYTES, TableUse, layout, parse};
 
@@ -56,7 +56,7 @@ fn operation(found: Operation) -> abac::Operation {
 
 fn refusal(error: Error) -> FilterError {
     match error.kind {
-        Kind::Syntax => FilterError::Syntax(error.message),
+        ErrorKind::Syntax => FilterError::Syntax(error.message),
         _ => FilterError::Refused(error.message),
     }
 }

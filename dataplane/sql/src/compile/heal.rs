@@ -9,7 +9,7 @@ use std::ops::Range;
 use sqlparser::keywords::ALL_KEYWORDS;
 use sqlparser::tokenizer::{Location, Span, Token};
 
-use crate::ast::error::Kind;
+use crate::ast::error::ErrorKind;
 use crate::ast::quote;
 use crate::syntax::lex;
 use crate::syntax::parse::parse_with;
@@ -107,7 +107,7 @@ pub fn respelt(text: &str, variables: &Variables) -> Option<Respelt> {
 
 /// Whether the grammar has such a text, let through or not.
 fn parses(text: &str, variables: &Variables) -> bool {
-    parse_with(text, variables).map_or_else(|error| error.kind != Kind::Syntax, |_| true)
+    parse_with(text, variables).map_or_else(|error| error.kind != ErrorKind::Syntax, |_| true)
 }
 
 /// Each word in place of which a keyword may have been meant, with each such keyword.

@@ -173,7 +173,11 @@ mod tests {
         let text = shown("select id from customers where semantic_match(ssn, '078-05-1120')", &analyst());
         assert!(text.contains("'***'") && !text.contains(r#"likeness("customers"."ssn""#), "{text}");
         let found = governed("select id from customers where semantic_match(name, 'x')", &analyst()).unwrap();
-        assert_eq!(found.care(), crate::Care::UntilSure, "it may end the statement: not before the filter has spoken");
+        assert_eq!(
+            found.care(),
+            crate::ExecutionMode::Speculative,
+            "it may end the statement: not before the filter has spoken"
+        );
     }
 
     #[test]
@@ -200,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_filter_compares_values() {
-        let filter = crate::govern::filter::Template::parse("semantic_match(note, 'late')");
+        let filter = crate::govern::filter::FilterTemplate::parse("semantic_match(note, 'late')");
         assert!(filter.is_err_and(|error| error.message.contains("semantic_match")));
     }
 }

@@ -29,13 +29,13 @@ impl Governed {
             return Ok(None);
         };
         // its values would be names of columns, which everybody sees
-        if matches!(self.kind, statement::Kind::CreateView) {
+        if matches!(self.kind, statement::StatementKind::CreateView) {
             return Err(Error::unsupported("PIVOT of values that are not written out, in a view"));
         }
         kind(&column, self)?;
         let mut query = match source {
-            Source::Table(table, order) => distinct(*table, column, order.map(|order| *order))?,
-            Source::Query(query) => whole(query)?,
+            PivotSource::Table(table, order) => distinct(*table, column, order.map(|order| *order))?,
+            PivotSource::Query(query) => whole(query)?,
         };
         query.with = match &self.tree {
             Statement::Query(outer) => outer.with.clone(),
@@ -75,11 +75,11 @@ fn kind(column: &Expr, governed: &Governed) -> Result<Type, Error> {
 /// A pivot of values that the statement does not name.
 struct Unwritten {
     column: Expr,
-    source: Source,
+    source: PivotSource,
 }
 
 /// Where they are.
-enum Source {
+enum PivotSource {
     /// In the table itself: ANY.
     Table(Box<TableFactor>, Option<Box<OrderByExpr>>),
     Query(Box<Query>),
@@ -138,10 +138,10 @@ fn find(tree: &Statement) -> Result<Option<Unwritten>, Error> {
 }
 
 fn read(table: &TableFactor, columns: &[Expr], values: &PivotValueSource) -> Result<Option<Unwritten>, Error> {
-    let any = |order| Source::Table(Box::new(table.clone()), order);
+    let any = |order| PivotSource::Table(Box::new(table.clone()), order);
     let source = match values {
         PivotValueSource::List(_) => return Ok(None),
-        PivotValueSource::Subquery(query) => Source::Query(query.clone()),
+        PivotValueSource::Subquery(query) => PivotSource::Query(query.clone()),
         PivotValueSource::Any(keys) => match keys.as_slice() {
             [] => any(None),
             [key] if columns == [key.expr.clone()] => any(Some(Box::new(key.clone()))),

@@ -18,7 +18,7 @@ use sqlparser::ast::{
     TableFactor, Value, Visitor,
 };
 
-pub use relations::{Kind, Relation, Sort, relations};
+pub use relations::{CatalogRelation, RelationKind, Sort, relations};
 
 use crate::ast::error::Error;
 use crate::ast::{Visit, VisitMut, names, visit_expressions};
@@ -71,25 +71,25 @@ const FUNCTIONS: [&str; 14] = [
 
 /// A question, ready for the database that answers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct PostgresQuery {
     pub sql: String,
 }
 
 /// The question that a statement asks about PostgreSQL's catalogue; nothing when it asks something else, or cannot
 /// be read: then it is the pipeline's, with its errors.
-pub fn question(text: &str, database: &str) -> Option<Question> {
+pub fn question(text: &str, database: &str) -> Option<PostgresQuery> {
     if !may_be_one(text) {
         return None;
     }
     let mut tree = read(text).ok()?;
-    let mut found = Found { database, ..Found::default() };
+    let mut found = CatalogUse { database, ..CatalogUse::default() };
     if Visit::visit(&tree, &mut found).is_break() || !found.is_question() || is_misprinted(&tree) || makes_much(&tree) {
         return None;
     }
     let mut rewriter = rewrite::Rewriter::new(&found.made);
     let _ = VisitMut::visit(&mut tree, &mut rewriter);
     label::label(&mut tree);
-    Some(Question { sql: tree.to_string() })
+    Some(PostgresQuery { sql: tree.to_string() })
 }
 
 /// The parser's printer takes a quote behind a backslash, and two beside one another, for ones that are doubled already.
@@ -143,7 +143,7 @@ fn read(text: &str) -> Result<Statement, Error> {
 
 /// What a statement reads and calls.
 #[derive(Default)]
-struct Found<'a> {
+struct CatalogUse<'a> {
     database: &'a str,
     /// Names that `WITH` makes, anywhere.
     made: BTreeSet<String>,
@@ -155,7 +155,7 @@ struct Found<'a> {
     names_column: bool,
 }
 
-impl Found<'_> {
+impl CatalogUse<'_> {
     fn is_question(&self) -> bool {
         let is_made = |name: &String| self.made.contains(name);
         let mut read = self.read.iter().filter(|(name, _)| !is_made(name)).peekable();
@@ -182,7 +182,7 @@ impl Found<'_> {
     }
 }
 
-impl Visitor for Found<'_> {
+impl Visitor for CatalogUse<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {

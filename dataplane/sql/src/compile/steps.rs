@@ -32,13 +32,13 @@ pub(crate) enum Step {
 
 /// A step, and whether the rows it changes are the caller's.
 #[derive(Debug, Clone)]
-pub(crate) struct Numbered {
+pub(crate) struct CountedStep {
     pub step: Step,
     pub counts: bool,
 }
 
-fn quiet(step: Step) -> Numbered {
-    Numbered { step, counts: false }
+fn quiet(step: Step) -> CountedStep {
+    CountedStep { step, counts: false }
 }
 
 fn tree(statement: Statement) -> Step {
@@ -50,7 +50,7 @@ pub(crate) fn of(
     statement: Statement,
     comment: &Comment,
     sequences: sequence::Changed,
-) -> Result<Vec<Numbered>, Error> {
+) -> Result<Vec<CountedStep>, Error> {
     let sequence::Changed { made, ending } = sequences;
     let mut steps = match statement {
         Statement::CreateTable(create) => table(create, comment, made),
@@ -61,7 +61,7 @@ pub(crate) fn of(
 }
 
 /// A table, behind the sequences that its columns count by.
-fn table(create: CreateTable, comment: &Comment, sequences: Vec<Statement>) -> Vec<Numbered> {
+fn table(create: CreateTable, comment: &Comment, sequences: Vec<Statement>) -> Vec<CountedStep> {
     let mut steps = Vec::new();
     if create.or_replace && !sequences.is_empty() {
         steps.push(quiet(Step::Text(format!("DROP TABLE IF EXISTS {}", path(&create.name)))));
@@ -77,16 +77,16 @@ fn table(create: CreateTable, comment: &Comment, sequences: Vec<Statement>) -> V
     let kept = comment.kept().map(|kept| on("TABLE", &path(&create.name), Some(&kept)));
     let columns = create.columns.iter().filter_map(|column| on_column(&create.name, column));
     let comments: Vec<_> = kept.into_iter().chain(columns).collect();
-    steps.push(Numbered { step: tree(Statement::CreateTable(create)), counts: true });
+    steps.push(CountedStep { step: tree(Statement::CreateTable(create)), counts: true });
     steps.extend(comments);
     steps
 }
 
-fn dropped(sequence: &ObjectName) -> Numbered {
+fn dropped(sequence: &ObjectName) -> CountedStep {
     quiet(Step::Text(format!("DROP SEQUENCE IF EXISTS {}", path(sequence))))
 }
 
-fn without_sequences(statement: Statement, comment: &Comment) -> Result<Vec<Numbered>, Error> {
+fn without_sequences(statement: Statement, comment: &Comment) -> Result<Vec<CountedStep>, Error> {
     match statement {
         Statement::Insert(insert) if insert.multi_table_insert_type.is_some() => many(insert),
         Statement::Insert(insert) if insert.overwrite => overwrite(insert),
@@ -116,12 +116,12 @@ fn without_sequences(statement: Statement, comment: &Comment) -> Result<Vec<Numb
             let kept = if object_type == CommentObject::Column { comment.words.clone() } else { comment.kept() };
             Ok(vec![on(&object_type.to_string(), &path(&object_name), kept.as_deref())])
         }
-        other => Ok(vec![Numbered { step: tree(other), counts: true }]),
+        other => Ok(vec![CountedStep { step: tree(other), counts: true }]),
     }
 }
 
 /// One change each, which is all that the engine takes.
-fn one_by_one(alter: &AlterTable) -> Vec<Numbered> {
+fn one_by_one(alter: &AlterTable) -> Vec<CountedStep> {
     let changes = alter.operations.iter().flat_map(|operation| match operation {
         AlterTableOperation::DropColumn { has_column_keyword, column_names, if_exists, drop_behavior } => {
             let one = |column: &Ident| AlterTableOperation::DropColumn {
@@ -144,7 +144,7 @@ fn one_by_one(alter: &AlterTable) -> Vec<Numbered> {
             _ => None,
         };
         let step = tree(Statement::AlterTable(AlterTable { operations: vec![change], ..alter.clone() }));
-        [Numbered { step, counts: true }].into_iter().chain(comment)
+        [CountedStep { step, counts: true }].into_iter().chain(comment)
     };
     changes.flat_map(one).collect()
 }
@@ -154,7 +154,7 @@ fn is_computed(option: &ColumnOption) -> bool {
 }
 
 /// The name that the engine keeps of a view, and the view's text with it.
-fn view_renamed(alter: &AlterTable, comment: &Comment) -> Result<Vec<Numbered>, Error> {
+fn view_renamed(alter: &AlterTable, comment: &Comment) -> Result<Vec<CountedStep>, Error> {
     let unsupported = || Error::unsupported("RENAME into another schema");
     let [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(new) }] = alter.operations.as_slice()
     else {
@@ -175,13 +175,13 @@ fn whole(comment: &Comment) -> Result<Option<String>, Error> {
     comment.ours.is_some().then(|| comment.kept()).ok_or_else(|| Error::unsupported("a definition without its text"))
 }
 
-fn on(what: &str, path: &str, kept: Option<&str>) -> Numbered {
+fn on(what: &str, path: &str, kept: Option<&str>) -> CountedStep {
     let kept = kept.map_or_else(|| "NULL".to_owned(), quote::text);
     quiet(Step::Text(format!("COMMENT ON {what} {path} IS {kept}")))
 }
 
 /// What a column's definition says of it.
-fn on_column(table: &ObjectName, column: &ColumnDef) -> Option<Numbered> {
+fn on_column(table: &ObjectName, column: &ColumnDef) -> Option<CountedStep> {
     let words = column.options.iter().find_map(|option| match &option.option {
         ColumnOption::Comment(words) => Some(words),
         _ => None,
@@ -196,7 +196,7 @@ fn path(name: &ObjectName) -> String {
 }
 
 /// All rows are replaced: those that the source reads are read first.
-fn overwrite(mut insert: Insert) -> Result<Vec<Numbered>, Error> {
+fn overwrite(mut insert: Insert) -> Result<Vec<CountedStep>, Error> {
     let TableObject::TableName(name) = insert.table.clone() else {
         return Err(Error::unsupported("INSERT into something other than a table"));
     };
@@ -206,7 +206,7 @@ fn overwrite(mut insert: Insert) -> Result<Vec<Numbered>, Error> {
     Ok(vec![
         quiet(Step::Keep(source)),
         quiet(tree(emptied(&name)?)),
-        Numbered { step: tree(Statement::Insert(insert)), counts: true },
+        CountedStep { step: tree(Statement::Insert(insert)), counts: true },
     ])
 }
 
@@ -238,7 +238,7 @@ pub(crate) fn keeping() -> String {
 }
 
 /// `INSERT ALL` and `INSERT FIRST`.
-fn many(insert: Insert) -> Result<Vec<Numbered>, Error> {
+fn many(insert: Insert) -> Result<Vec<CountedStep>, Error> {
     let is_first = insert.multi_table_insert_type == Some(MultiTableInsertType::First);
     let template = Insert {
         overwrite: false,
@@ -262,7 +262,7 @@ fn many(insert: Insert) -> Result<Vec<Numbered>, Error> {
         }
     }
     let mut add = |clause: MultiTableInsertIntoClause, condition: Option<Expr>| -> Result<(), Error> {
-        steps.push(Numbered { step: tree(into(&template, clause, condition)?), counts: true });
+        steps.push(CountedStep { step: tree(into(&template, clause, condition)?), counts: true });
         Ok(())
     };
     for clause in insert.multi_table_into_clauses {

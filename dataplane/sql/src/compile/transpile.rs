@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sqlparser::ast::Statement;
 
 use crate::ast::error::Error;
-use crate::compile::steps::{self, Numbered, Step};
+use crate::compile::steps::{self, CountedStep, Step};
 use crate::compile::visible;
 use crate::dialect;
 use crate::govern::Governed;
@@ -26,7 +26,7 @@ pub struct EngineSql {
     pub warnings: Vec<String>,
     /// Places of the columns that are a masked column: text in the answer.
     pub masked_outputs: Vec<usize>,
-    source: Arc<Source>,
+    source: Arc<GovernedSteps>,
 }
 
 /// A statement that prepares the last one.
@@ -43,17 +43,17 @@ pub struct Before {
 }
 
 #[derive(Debug)]
-struct Source {
-    steps: Vec<Numbered>,
+struct GovernedSteps {
+    steps: Vec<CountedStep>,
     scans: Vec<Scan>,
 }
 
-impl Source {
+impl GovernedSteps {
     /// The steps as text, and the last of them.
     fn printed(&self, reading: Reading) -> Result<(Vec<Before>, Printed), Error> {
         let mut steps = Vec::with_capacity(self.steps.len());
         let mut visible = BTreeSet::new();
-        for Numbered { step, counts } in &self.steps {
+        for CountedStep { step, counts } in &self.steps {
             let printed = match step {
                 Step::Tree(tree) => print::engine(tree, &self.scans, reading)?,
                 Step::Text(sql) => Printed { sql: sql.clone(), ..Printed::default() },
@@ -92,7 +92,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     let Governed { mut tree, scans, known, comment, sequences, .. } = governed;
     warnings.extend(dialect::to_engine(&mut tree, &known)?);
     let steps = steps::of(tree, &comment, sequences)?;
-    let source = Source { steps, scans };
+    let source = GovernedSteps { steps, scans };
     let (before, printed) = source.printed(Reading::InPlace)?;
     Ok(EngineSql {
         before,

@@ -14,17 +14,17 @@ use sqlparser::ast::{
 
 use crate::ast::error::Error;
 use crate::ast::{Visit, names};
-use crate::compile::steps::{Numbered, Step};
+use crate::compile::steps::{CountedStep, Step};
 use crate::govern::join_constraint;
 use crate::print::{self, Printed};
 use crate::scan::Scan;
 
 /// The statements that keep the rows of these scans, with the columns that `parts` may ask for.
-pub(super) fn keeping(numbers: &BTreeSet<usize>, scans: &[Scan], parts: &[Numbered]) -> Result<Vec<Printed>, Error> {
+pub(super) fn keeping(numbers: &BTreeSet<usize>, scans: &[Scan], parts: &[CountedStep]) -> Result<Vec<Printed>, Error> {
     if numbers.is_empty() {
         return Ok(Vec::new());
     }
-    let asked = Asked::of(parts);
+    let asked = RequestedColumns::of(parts);
     let keep = |number: &usize| {
         let scan = scans.get(*number).ok_or_else(|| Error::unsupported("this table"))?;
         print::keeping(scan, *number, &|column| asked.may_name(column))
@@ -34,7 +34,7 @@ pub(super) fn keeping(numbers: &BTreeSet<usize>, scans: &[Scan], parts: &[Number
 
 /// The columns that a statement may ask for: those that it names, or all of them where it need not name them.
 #[derive(Default)]
-struct Asked {
+struct RequestedColumns {
     names: HashSet<String>,
     /// What stands for all columns of it, alone in an expression.
     sources: HashSet<String>,
@@ -43,8 +43,8 @@ struct Asked {
     all: bool,
 }
 
-impl Asked {
-    fn of(parts: &[Numbered]) -> Self {
+impl RequestedColumns {
+    fn of(parts: &[CountedStep]) -> Self {
         let mut asked = Self::default();
         for part in parts {
             let _: ControlFlow<()> = match &part.step {
@@ -66,7 +66,7 @@ impl Asked {
     }
 }
 
-impl Visitor for Asked {
+impl Visitor for RequestedColumns {
     type Break = ();
 
     fn pre_visit_ident(&mut self, ident: &Ident) -> ControlFlow<()> {

@@ -11,7 +11,7 @@ use super::{Context, templates};
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::ast::outside::Outside;
-use crate::functions::types::Columns;
+use crate::functions::types::ColumnTypes;
 
 /// Puts the expressions of such names into the conditions. A name that any column of the statement has is that
 /// column's, and beside columns that nobody knows here every name is left to the engine, which knows them.

@@ -6,7 +6,7 @@ use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, Function, 
 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::dates::{instant, timestamp};
-use super::formats::{self, Way};
+use super::formats::{self, FormatDirection};
 use super::{Context, OFFSET, compose, moments, number_formats, templates, variants};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
@@ -89,7 +89,7 @@ fn to_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
                 return from_value(&name, value, is_try, context);
             }
             let (value, format) = if has_zone(&name) { (value, format) } else { on_the_wall(value, format)? };
-            let format = formats::compile(&format, Way::Read)?;
+            let format = formats::compile(&format, FormatDirection::Read)?;
             let is_of_century = format.contains("%y");
             let read = if is_try { "try_strptime" } else { "strptime" };
             let parsed = compose::call(read, [value, compose::text(format)]);
@@ -218,7 +218,7 @@ fn written(value: Expr, format: &str, context: &mut Context<'_>) -> Result<Expr,
         if format.is_empty() {
             return Ok(compose::text(""));
         }
-        Ok(compose::call("strftime", [value, compose::text(formats::compile(format, Way::Write)?)]))
+        Ok(compose::call("strftime", [value, compose::text(formats::compile(format, FormatDirection::Write)?)]))
     };
     let Some((before, digits, after)) = formats::fraction(format) else {
         return part(value, format);

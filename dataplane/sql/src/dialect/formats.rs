@@ -7,7 +7,7 @@ use crate::ast::error::Error;
 
 /// Which way the format is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum FormatDirection {
     /// Text to a date.
     Read,
     /// A date to text.
@@ -49,7 +49,7 @@ const ELEMENTS: [(&str, &str); 30] = [
 ];
 
 /// The engine's format; `AUTO` has none, the caller casts.
-pub(super) fn compile(format: &str, way: Way) -> Result<String, Error> {
+pub(super) fn compile(format: &str, way: FormatDirection) -> Result<String, Error> {
     let mut rest = format;
     let mut out = String::with_capacity(format.len() * 2);
     while let Some(first) = rest.chars().next() {
@@ -105,15 +105,15 @@ fn element(rest: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// Reading takes any number of fractional digits; writing has no directive for some counts.
-fn directed(element: &str, directive: &'static str, way: Way) -> Result<&'static str, Error> {
+fn directed(element: &str, directive: &'static str, way: FormatDirection) -> Result<&'static str, Error> {
     match (element, way) {
         // the engine's day begins at midnight UTC, and so does the text of what has an offset
-        ("TZH:TZM", Way::Write) => Ok("+00:00"),
-        ("TZHTZM", Way::Write) => Ok("+0000"),
-        ("TZH", Way::Write) => Ok("+00"),
-        ("FF9", Way::Read) | ("FF", Way::Write) => Ok("%n"),
-        (fraction, Way::Read) if fraction.starts_with("FF") => Ok("%f"),
-        ("TZM", Way::Read) => Err(Error::unsupported("the format element TZM without TZH")),
+        ("TZH:TZM", FormatDirection::Write) => Ok("+00:00"),
+        ("TZHTZM", FormatDirection::Write) => Ok("+0000"),
+        ("TZH", FormatDirection::Write) => Ok("+00"),
+        ("FF9", FormatDirection::Read) | ("FF", FormatDirection::Write) => Ok("%n"),
+        (fraction, FormatDirection::Read) if fraction.starts_with("FF") => Ok("%f"),
+        ("TZM", FormatDirection::Read) => Err(Error::unsupported("the format element TZM without TZH")),
         _ if directive == "?" => Err(Error::unsupported(format!("the format element {element}"))),
         _ => Ok(directive),
     }
@@ -162,20 +162,20 @@ mod tests {
             ("MMMM DD, YY", "%B %d, %y"),
         ];
         for (format, expected) in cases {
-            assert_eq!(compile(format, Way::Write).as_deref(), Ok(expected), "{format}");
+            assert_eq!(compile(format, FormatDirection::Write).as_deref(), Ok(expected), "{format}");
         }
     }
 
     #[test]
     fn reading_takes_any_number_of_fractional_digits() {
-        assert_eq!(compile("SS.FF3", Way::Read).as_deref(), Ok("%S.%f"));
-        assert_eq!(compile("SS.FF9", Way::Read).as_deref(), Ok("%S.%n"));
+        assert_eq!(compile("SS.FF3", FormatDirection::Read).as_deref(), Ok("%S.%f"));
+        assert_eq!(compile("SS.FF9", FormatDirection::Read).as_deref(), Ok("%S.%n"));
     }
 
     #[test]
     fn an_unknown_element_is_refused_by_its_name() {
         for (format, named) in [("YYYY Q", "Q"), ("WW", "WW"), ("\"open", "\"open")] {
-            let message = compile(format, Way::Write).map_err(|e| e.message).unwrap_err();
+            let message = compile(format, FormatDirection::Write).map_err(|e| e.message).unwrap_err();
             assert!(message.contains(named), "{message}");
         }
     }

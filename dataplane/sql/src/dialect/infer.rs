@@ -8,18 +8,18 @@ use sqlparser::ast::{BinaryOperator, Expr, Function, Query, SelectItem, SetExpr,
 use super::compose;
 use crate::ast::call::arguments;
 use crate::ast::error::Error;
-use crate::functions::types::{self, Columns, Type};
+use crate::functions::types::{self, ColumnTypes, Type};
 
 /// The catalog's columns, and the names the statement itself gives.
-pub(super) struct Names<'a> {
-    catalog: &'a dyn Columns,
+pub(super) struct InferredColumns<'a> {
+    catalog: &'a dyn ColumnTypes,
     given: HashMap<String, Type>,
     /// Names given to a variant in one place and to something else in another.
     mixed: HashSet<String>,
 }
 
-impl<'a> Names<'a> {
-    pub(super) fn new(catalog: &'a dyn Columns) -> Self {
+impl<'a> InferredColumns<'a> {
+    pub(super) fn new(catalog: &'a dyn ColumnTypes) -> Self {
         Self { catalog, given: HashMap::new(), mixed: HashSet::new() }
     }
 
@@ -76,7 +76,7 @@ impl<'a> Names<'a> {
 }
 
 /// The type of a query's column, when it is spelled out.
-pub(super) fn projected(query: &Query, place: usize, columns: &dyn Columns) -> Type {
+pub(super) fn projected(query: &Query, place: usize, columns: &dyn ColumnTypes) -> Type {
     match query.body.as_ref() {
         SetExpr::Select(select) if !select.projection.iter().any(is_star) => match select.projection.get(place) {
             Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => type_of(expr, columns),
@@ -94,7 +94,7 @@ fn is_star(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
-impl Columns for Names<'_> {
+impl ColumnTypes for InferredColumns<'_> {
     fn is_column(&self, name: &str) -> bool {
         self.catalog.is_column(name) || self.given.contains_key(&name.to_ascii_lowercase())
     }
@@ -119,7 +119,7 @@ impl Columns for Names<'_> {
 }
 
 /// The type of an expression in the engine's form.
-pub(super) fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
+pub(super) fn type_of(expr: &Expr, columns: &dyn ColumnTypes) -> Type {
     match expr {
         Expr::Nested(inner) => type_of(inner, columns),
         Expr::Function(function) => type_of_call(function, columns),
@@ -149,7 +149,7 @@ fn widest(one: Type, other: Type) -> Type {
     [Type::Double, Type::Decimal].into_iter().find(|wide| one == *wide || other == *wide).unwrap_or(Type::Integer)
 }
 
-fn common<'e>(exprs: impl Iterator<Item = &'e Expr>, columns: &dyn Columns) -> Type {
+fn common<'e>(exprs: impl Iterator<Item = &'e Expr>, columns: &dyn ColumnTypes) -> Type {
     let mut types = exprs.filter(|expr| !compose::is_null(expr) && !raises(expr)).map(|expr| type_of(expr, columns));
     let Some(first) = types.next() else {
         return Type::Unknown;
@@ -163,7 +163,7 @@ fn raises(expr: &Expr) -> bool {
 }
 
 /// What the engine's functions answer, as far as the rewrites care.
-fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
+fn type_of_call(function: &Function, columns: &dyn ColumnTypes) -> Type {
     let Some(name) = compose::bare_name(&function.name) else {
         return Type::Unknown;
     };

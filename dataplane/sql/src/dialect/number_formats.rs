@@ -16,7 +16,7 @@ const DIGITS_MAX: usize = 38;
 struct Format {
     before: String,
     /// What stands between the places of the whole digits: a place, or a comma.
-    whole: Vec<Part>,
+    whole: Vec<NumberPart>,
     zeros: usize,
     fraction: Option<usize>,
     after: String,
@@ -30,7 +30,7 @@ struct Format {
 const FORMAT_BYTES_MAX: usize = 200;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum NumberPart {
     Digit,
     Comma,
 }
@@ -96,7 +96,7 @@ fn read(text: &str) -> Result<Format, Error> {
                 1
             }
             (_, ',' | 'G') if format.fraction.is_none() && !format.whole.is_empty() => {
-                format.whole.push(Part::Comma);
+                format.whole.push(NumberPart::Comma);
                 1
             }
             (_, '.' | 'D') if format.fraction.is_none() => {
@@ -124,14 +124,14 @@ fn digit(format: &mut Format, is_zero: bool) {
     if let Some(places) = &mut format.fraction {
         *places += 1;
     } else {
-        format.whole.push(Part::Digit);
+        format.whole.push(NumberPart::Digit);
         format.zeros += usize::from(is_zero);
     }
 }
 
 impl Format {
     fn digits(&self) -> usize {
-        self.whole.iter().filter(|part| **part == Part::Digit).count()
+        self.whole.iter().filter(|part| **part == NumberPart::Digit).count()
     }
 
     fn width(&self) -> usize {
@@ -163,11 +163,11 @@ impl Format {
         let mut at = 0;
         for part in &self.whole {
             match part {
-                Part::Digit => {
+                NumberPart::Digit => {
                     at += 1;
                     let _ = write!(out, " || substr(p, {at}, 1)");
                 }
-                Part::Comma => {
+                NumberPart::Comma => {
                     let _ = write!(out, " || CASE WHEN substr(p, {at}, 1) = ' ' THEN ' ' ELSE ',' END");
                 }
             }
@@ -179,7 +179,7 @@ impl Format {
     }
 
     fn blanks(&self) -> String {
-        let whole = self.whole.iter().map(|part| if *part == Part::Digit { '#' } else { ',' });
+        let whole = self.whole.iter().map(|part| if *part == NumberPart::Digit { '#' } else { ',' });
         let fraction = self.fraction.map(|places| format!(".{}", "#".repeat(places))).unwrap_or_default();
         format!("{}{fraction}", whole.collect::<String>())
     }

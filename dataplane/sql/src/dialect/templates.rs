@@ -21,12 +21,12 @@ use crate::functions::catalogue;
 use crate::functions::types::Type;
 
 /// One line.
-struct Template {
+struct FunctionTemplate {
     parameters: Vec<String>,
     body: Expr,
 }
 
-static TEMPLATES: LazyLock<HashMap<&'static str, Vec<Template>>> = LazyLock::new(|| {
+static TEMPLATES: LazyLock<HashMap<&'static str, Vec<FunctionTemplate>>> = LazyLock::new(|| {
     let mut templates: HashMap<_, Vec<_>> = HashMap::new();
     for (name, template) in include_str!("templates.txt").lines().filter_map(read) {
         templates.entry(name).or_default().push(template);
@@ -57,7 +57,7 @@ pub(super) fn fill(name: &str, args: &[Expr], context: &mut Context<'_>) -> Resu
         .ok_or_else(|| Error::unsupported(format!("{name} with {} arguments", args.len())))?;
     let mut body = template.body.clone();
     let variants = args.iter().map(|arg| context.type_of(arg) == Type::Json).collect();
-    let mut hole = Fill { template, args, uses: vec![0; args.len()], variants };
+    let mut hole = ArgumentSubstitution { template, args, uses: vec![0; args.len()], variants };
     let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
     for (used, arg) in hole.uses.iter().zip(args) {
         if *used > 1 {
@@ -75,22 +75,22 @@ pub(super) fn around(text: &str, arg: Expr) -> Result<Expr, Error> {
     let unreadable = || Error::unsupported("this expression");
     let mut parser = Parser::new(&DuckDbDialect {}).try_with_sql(text).map_err(|_| unreadable())?;
     let mut body = parser.parse_expr().map_err(|_| unreadable())?;
-    let template = Template { parameters: vec!["x".to_owned()], body: body.clone() };
+    let template = FunctionTemplate { parameters: vec!["x".to_owned()], body: body.clone() };
     let args = [arg];
-    let mut hole = Fill { template: &template, args: &args, uses: vec![0], variants: Vec::new() };
+    let mut hole = ArgumentSubstitution { template: &template, args: &args, uses: vec![0], variants: Vec::new() };
     let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
     Ok(body)
 }
 
-struct Fill<'a> {
-    template: &'a Template,
+struct ArgumentSubstitution<'a> {
+    template: &'a FunctionTemplate,
     args: &'a [Expr],
     uses: Vec<usize>,
     /// Which arguments are variants, so need no `to_json`.
     variants: Vec<bool>,
 }
 
-impl Fill<'_> {
+impl ArgumentSubstitution<'_> {
     fn parameter(&self, expr: &Expr) -> Option<usize> {
         let Expr::Identifier(Ident { value, .. }) = expr else {
             return None;
@@ -112,7 +112,7 @@ impl Fill<'_> {
     }
 }
 
-impl VisitorMut for Fill<'_> {
+impl VisitorMut for ArgumentSubstitution<'_> {
     type Break = std::convert::Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
@@ -136,8 +136,8 @@ impl VisitorMut for Fill<'_> {
 }
 
 fn lambdas(body: &Expr) -> Vec<String> {
-    struct Search(Vec<String>);
-    impl Visitor for Search {
+    struct LambdaParameters(Vec<String>);
+    impl Visitor for LambdaParameters {
         type Break = std::convert::Infallible;
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
             if let Expr::Lambda(lambda) = expr {
@@ -146,7 +146,7 @@ fn lambdas(body: &Expr) -> Vec<String> {
             ControlFlow::Continue(())
         }
     }
-    let mut search = Search(Vec::new());
+    let mut search = LambdaParameters(Vec::new());
     let ControlFlow::Continue(()) = body.visit(&mut search);
     search.0
 }
@@ -182,23 +182,23 @@ impl VisitorMut for Apart<'_> {
 
 /// How many expressions stand in it.
 pub(super) fn size(expr: &Expr) -> usize {
-    struct Count(usize);
-    impl Visitor for Count {
+    struct ExpressionCount(usize);
+    impl Visitor for ExpressionCount {
         type Break = std::convert::Infallible;
         fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<Self::Break> {
             self.0 += 1;
             ControlFlow::Continue(())
         }
     }
-    let mut count = Count(0);
+    let mut count = ExpressionCount(0);
     let ControlFlow::Continue(()) = expr.visit(&mut count);
     count.0
 }
 
 /// Whether it may be something else when it is evaluated again.
 pub(super) fn is_volatile(expr: &Expr) -> bool {
-    struct Search;
-    impl Visitor for Search {
+    struct VolatileSearch;
+    impl Visitor for VolatileSearch {
         type Break = ();
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
             let Expr::Function(function) = expr else {
@@ -212,11 +212,11 @@ pub(super) fn is_volatile(expr: &Expr) -> bool {
             if moves && !steady { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    expr.visit(&mut Search).is_break()
+    expr.visit(&mut VolatileSearch).is_break()
 }
 
 /// `name(a, b) = expression`; comments and blank lines are none.
-fn read(line: &'static str) -> Option<(&'static str, Template)> {
+fn read(line: &'static str) -> Option<(&'static str, FunctionTemplate)> {
     let (head, body) = line.split_once(" = ")?;
     if line.starts_with('#') {
         return None;
@@ -226,7 +226,7 @@ fn read(line: &'static str) -> Option<(&'static str, Template)> {
     let mut body = Parser::new(&DuckDbDialect {}).try_with_sql(body).ok()?.parse_expr().ok()?;
     let lambdas = lambdas(&body);
     let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut Apart(&lambdas));
-    Some((name, Template { parameters, body }))
+    Some((name, FunctionTemplate { parameters, body }))
 }
 
 #[cfg(test)]
@@ -256,7 +256,8 @@ mod tests {
         {
             let args = vec![Expr::value(sqlparser::ast::Value::Null); template.parameters.len()];
             let mut body = template.body.clone();
-            let mut fill = Fill { template, args: &args, uses: vec![0; args.len()], variants: Vec::new() };
+            let mut fill =
+                ArgumentSubstitution { template, args: &args, uses: vec![0; args.len()], variants: Vec::new() };
             let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut fill);
             assert!(fill.uses.iter().all(|used| *used > 0), "{name}");
         }

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::catalog::definition::Kind;
+use crate::catalog::definition::DefinitionKind;
 use crate::functions::types::{Known, Type};
-use crate::{Catalog, Column, Definition, Names, Rules, Table};
+use crate::{Catalog, Column, Definition, Rules, SessionNames, Table};
 
 /// Written by hand and checked elsewhere: whole queries, not constructs.
 const OTHERS: [&str; 1] = ["tpch"];
@@ -53,10 +53,10 @@ fn catalog() -> Catalog {
 }
 
 /// Views, functions and sequences of the corpus.
-const DEFINITIONS: [(Kind, &str, &str); 3] = [
-    (Kind::View, "doubled", "CREATE SECURE VIEW doubled AS SELECT id, a * 2 AS twice FROM t"),
-    (Kind::Function, "plus_one", "CREATE FUNCTION plus_one(x NUMBER) RETURNS NUMBER AS 'x + 1'"),
-    (Kind::Sequence, "sq", ""),
+const DEFINITIONS: [(DefinitionKind, &str, &str); 3] = [
+    (DefinitionKind::View, "doubled", "CREATE SECURE VIEW doubled AS SELECT id, a * 2 AS twice FROM t"),
+    (DefinitionKind::Function, "plus_one", "CREATE FUNCTION plus_one(x NUMBER) RETURNS NUMBER AS 'x + 1'"),
+    (DefinitionKind::Sequence, "sq", ""),
 ];
 
 pub(crate) fn statements(text: &str) -> impl Iterator<Item = &str> {
@@ -78,7 +78,7 @@ fn one(sql: &str) -> String {
 
 /// The whole walk, for a caller without rules.
 pub(super) fn walked(sql: &str) -> Result<String, crate::Error> {
-    let resolved = crate::resolve(crate::parse(sql)?, &catalog(), &Names::new("demo"))?;
+    let resolved = crate::resolve(crate::parse(sql)?, &catalog(), &SessionNames::new("demo"))?;
     let made = crate::transpile(crate::govern(resolved, &Rules::default())?)?;
     let steps: Vec<&str> = made.before.iter().map(|step| step.sql.as_str()).chain([made.sql.as_str()]).collect();
     Ok(steps.join(";\n"))

@@ -4,7 +4,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Function, Ident, ObjectName};
 
 use super::call::{Handler, exactly, plain, take_expr, wrong_count};
 use super::{Context, Done, compose, patterns, templates};
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::functions::types::Type;
 
 /// Arguments of one CONCAT, which become a chain.
@@ -121,7 +121,7 @@ fn collate(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
 fn concat(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let args = plain(function)?;
     if args.len() > ARGUMENTS_MAX {
-        return Err(Error::new(Kind::TooDeep, format!("CONCAT may have {ARGUMENTS_MAX} arguments")));
+        return Err(Error::new(ErrorKind::TooDeep, format!("CONCAT may have {ARGUMENTS_MAX} arguments")));
     }
     let is_one = args.len() == 1;
     let joined = args.into_iter().reduce(|one, next| compose::binary(one, BinaryOperator::StringConcat, next));

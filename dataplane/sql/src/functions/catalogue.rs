@@ -30,7 +30,7 @@ pub enum Class {
 
 /// Where a call may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FunctionKind {
     Scalar,
     Aggregate,
     Window,
@@ -45,7 +45,7 @@ pub enum Kind {
 pub struct Function {
     pub name: &'static str,
     pub class: Class,
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<FunctionKind>,
 }
 
 /// The only functions that may stand in FROM, beside those of the warehouse that become one of them.
@@ -106,7 +106,8 @@ pub(crate) fn is_volatile(name: &str) -> bool {
 
 /// Whether it makes one value of many rows.
 pub fn is_aggregate(name: &str) -> bool {
-    find(name).map_or_else(|| warehouse::is_aggregate(name), |function| function.kinds.contains(&Kind::Aggregate))
+    find(name)
+        .map_or_else(|| warehouse::is_aggregate(name), |function| function.kinds.contains(&FunctionKind::Aggregate))
 }
 
 /// Whether it may stand in FROM.
@@ -160,14 +161,14 @@ fn read(line: &'static str) -> Option<Function> {
     Some(Function { name, class, kinds })
 }
 
-fn kind(word: &str) -> Option<Kind> {
+fn kind(word: &str) -> Option<FunctionKind> {
     match word {
-        "scalar" => Some(Kind::Scalar),
-        "aggregate" => Some(Kind::Aggregate),
-        "window" => Some(Kind::Window),
-        "table" => Some(Kind::Table),
-        "pragma" => Some(Kind::Pragma),
-        "grammar" => Some(Kind::Grammar),
+        "scalar" => Some(FunctionKind::Scalar),
+        "aggregate" => Some(FunctionKind::Aggregate),
+        "window" => Some(FunctionKind::Window),
+        "table" => Some(FunctionKind::Table),
+        "pragma" => Some(FunctionKind::Pragma),
+        "grammar" => Some(FunctionKind::Grammar),
         _ => None,
     }
 }
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_list_holds_as_many_names_as_the_engine() {
-        let engine = all().filter(|function| !function.kinds.contains(&Kind::Grammar)).count();
+        let engine = all().filter(|function| !function.kinds.contains(&FunctionKind::Grammar)).count();
         assert_eq!(engine, 947);
     }
 

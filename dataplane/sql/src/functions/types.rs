@@ -111,7 +111,7 @@ impl Type {
 }
 
 /// What is known about the columns a statement can name.
-pub trait Columns {
+pub trait ColumnTypes {
     /// The type of the column of this name, behind this qualifier (a table or its alias) if one is given.
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type;
 
@@ -178,7 +178,7 @@ fn agree(one: Type, other: Type) -> Type {
     if one == other { one } else { Type::Unknown }
 }
 
-impl Columns for Known {
+impl ColumnTypes for Known {
     fn is_column(&self, name: &str) -> bool {
         self.bare.contains_key(&name.to_ascii_lowercase())
     }
@@ -203,7 +203,7 @@ impl Columns for Known {
 
 /// The type of an expression, or [`Type::Unknown`].
 #[recursive::recursive]
-pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
+pub fn type_of(expr: &Expr, columns: &dyn ColumnTypes) -> Type {
     if columns.is_certain()
         && let Some(certain) = certain::type_of(expr, columns)
     {
@@ -259,7 +259,7 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
 }
 
 /// Of aggregates whose result is of the family of what they are given; in the engine an average is a `DOUBLE`.
-fn type_of_aggregate(function: &Function, columns: &dyn Columns) -> Type {
+fn type_of_aggregate(function: &Function, columns: &dyn ColumnTypes) -> Type {
     let Some(argument) = sole_argument(function) else { return Type::Unknown };
     match function.name.to_string().to_ascii_lowercase().as_str() {
         "min" | "max" | "any_value" => type_of(argument, columns),

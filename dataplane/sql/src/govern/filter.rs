@@ -19,12 +19,12 @@ use std::sync::Arc;
 use contract::policy::FILTER_BYTES_MAX;
 use sqlparser::ast::{self, Expr, Ident, SelectItem, SetExpr, Value, VisitorMut};
 
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::{VisitMut, names};
 use crate::catalog::table::Table;
 use crate::catalog::tables::Catalog;
-use crate::scan::marker::{self, Made};
-use placeholder::Part;
+use crate::scan::marker::{self, GeneratedExpr};
+use placeholder::LiteralPart;
 pub(crate) use qualify::is_alias;
 
 /// What a filter asks for.
@@ -40,7 +40,7 @@ pub struct FilterFacts {
 
 /// Whether a filter may become a policy; `known` says which names in braces there are.
 pub fn admit(text: &str, known: &dyn Fn(&str) -> bool) -> Result<FilterFacts, Error> {
-    let template = Template::parse(text)?;
+    let template = FilterTemplate::parse(text)?;
     if let Some(name) = template.facts.placeholders.iter().find(|name| !known(name)) {
         return Err(Error::invalid_filter(format!("nothing is known by the name {{{name}}}")));
     }
@@ -49,20 +49,20 @@ pub fn admit(text: &str, known: &dyn Fn(&str) -> bool) -> Result<FilterFacts, Er
 
 /// A filter that was read, for every caller.
 #[derive(Debug, Clone)]
-pub struct Template {
+pub struct FilterTemplate {
     expr: Arc<Expr>,
-    literals: Vec<Vec<Part>>,
+    literals: Vec<Vec<LiteralPart>>,
     facts: FilterFacts,
 }
 
-impl Template {
+impl FilterTemplate {
     /// Reads a filter; refuses what could not be one.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let read = Self::read(text);
         read.map_err(|error| {
             let error = error.within(text);
             // What is not even an expression stays a syntax error.
-            let kind = if error.kind == Kind::Syntax { Kind::Syntax } else { Kind::InvalidFilter };
+            let kind = if error.kind == ErrorKind::Syntax { ErrorKind::Syntax } else { ErrorKind::InvalidFilter };
             Error { kind, ..error }
         })
     }
@@ -78,7 +78,7 @@ impl Template {
         crate::print::admit(&statement)?;
         listed::as_in(sole(&mut statement)?)?;
         let mut facts = admission::check(sole(&mut statement)?)?;
-        let placeholders = literals.iter().flatten().filter_map(Part::name);
+        let placeholders = literals.iter().flatten().filter_map(LiteralPart::name);
         facts.placeholders = placeholders.map(str::to_owned).collect();
         crate::dialect::to_engine(&mut statement, &crate::functions::types::Known::default())?;
         let mut expr = sole(&mut statement)?.clone();
@@ -100,7 +100,7 @@ impl Template {
         };
         let mut expr = self.expr.as_ref().clone();
         let _: ControlFlow<()> = expr.visit(&mut Values(&values));
-        let qualify::Named { own, inner } = qualify::columns(&mut expr, catalog)?;
+        let qualify::FilterNames { own, inner } = qualify::columns(&mut expr, catalog)?;
         Ok(Filter { expr: Some(Arc::new(expr)), columns: own, inner })
     }
 }
@@ -182,7 +182,7 @@ impl VisitorMut for Values<'_> {
             && let Value::Placeholder(name) = &value.value
             && let Some(text) = placeholder::number(name).and_then(|number| self.0.get(number))
         {
-            *expr = marker::expr(Made::Bound(text));
+            *expr = marker::expr(GeneratedExpr::Bound(text));
         }
         ControlFlow::Continue(())
     }

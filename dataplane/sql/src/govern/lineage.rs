@@ -27,9 +27,9 @@ use sqlparser::ast::{
 };
 
 use self::budget::{Bases, Work};
-use super::leaks::error_channel::{Failing, names_an_alias};
+use super::leaks::error_channel::{ErrorChannel, names_an_alias};
 use super::output;
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 use crate::catalog::table::Table;
 use crate::dialect;
@@ -57,8 +57,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    fn shape(&self) -> super::leaks::numeric_range::Shape {
-        super::leaks::numeric_range::Shape { kind: self.kind, exact: self.exact.clone() }
+    fn shape(&self) -> super::leaks::numeric_range::ValueType {
+        super::leaks::numeric_range::ValueType { kind: self.kind, exact: self.exact.clone() }
     }
 
     fn unknown(name: &str) -> Self {
@@ -76,7 +76,7 @@ impl Output {
 
 /// What names in FROM offer.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub(super) struct FromItem {
     pub(super) alias: String,
     pub(super) outputs: Vec<Output>,
     /// Whether it may have more columns than these; what those would be made of.
@@ -87,7 +87,7 @@ pub(super) struct Source {
     hidden: Vec<String>,
 }
 
-impl Source {
+impl FromItem {
     pub(super) fn new(alias: String, outputs: Vec<Output>, open: Option<Vec<Base>>) -> Self {
         Self { alias, outputs, open, merged: Rc::default(), hidden: Vec::new() }
     }
@@ -108,7 +108,7 @@ impl Source {
 #[derive(Debug, Default)]
 pub(super) struct Lineage {
     pub known: Known,
-    pub failing: Failing,
+    pub failing: ErrorChannel,
     /// The answer's columns; none when `*` stands for columns nobody can count here.
     pub outputs: Option<Vec<Output>>,
     /// Why it was not followed to its end.
@@ -165,7 +165,7 @@ fn named(bases: &Bases, scans: &[Scan]) -> Vec<String> {
 
 /// What is found in a statement; `in_parts` where its answer is taken a part at a time.
 pub(super) fn of(tree: &Statement, scans: &[Scan], in_parts: bool) -> Lineage {
-    let mut walk = Walk::new(tree, scans);
+    let mut walk = LineageWalk::new(tree, scans);
     match tree {
         Statement::Query(query) => {
             walk.answer(query);
@@ -183,28 +183,28 @@ pub(super) fn of(tree: &Statement, scans: &[Scan], in_parts: bool) -> Lineage {
 
 fn too_much() -> Error {
     let what = "this statement nests too deep, or names too much, to be followed: ask for less of it at once";
-    Error::new(Kind::TooDeep, what)
+    Error::new(ErrorKind::TooDeep, what)
 }
 
-pub(super) struct Walk<'a> {
+pub(super) struct LineageWalk<'a> {
     scans: &'a [Scan],
     pub(super) found: Lineage,
     /// Columns of the WITH queries, by their number.
     pub(super) with: HashMap<usize, (Vec<Output>, bool)>,
-    pub(super) scopes: Vec<Vec<Source>>,
+    pub(super) scopes: Vec<Vec<FromItem>>,
     /// Whether it stands where the engine's plan decides for which rows something is evaluated.
     pub(super) early: bool,
     /// How much more of it may be walked.
     pub(super) work: Work,
     /// What the FROM of the query walked last has, where a column is denied: ORDER BY may name it.
-    below: Vec<Source>,
+    below: Vec<FromItem>,
     /// Whether the query walked last answers one row.
     has_one_row: bool,
     /// Whether the statement names a column SEQ, which numbers rows.
     pub(super) sees_seq: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> LineageWalk<'a> {
     pub(super) fn new(tree: &Statement, scans: &'a [Scan]) -> Self {
         Self {
             scans,
@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
             // What FROM has and the answer does not may sort it too.
             self.scopes.push(if is_select { below } else { Vec::new() });
             // Sorting by a column of the answer shows nothing more; names are those of the answer.
-            self.scopes.push(vec![Source::new(String::new(), columns.0.clone(), None)]);
+            self.scopes.push(vec![FromItem::new(String::new(), columns.0.clone(), None)]);
             let _ = self.visit(order_by);
             self.scopes.pop();
             self.scopes.pop();
@@ -325,7 +325,7 @@ impl<'a> Walk<'a> {
         };
         self.found.failing.by_plan |= select.from.iter().any(numbers) && !from::is_of_one_table(&select.from);
         // Conditions may name what the select list defines.
-        let defined = Source::new(String::new(), outputs.clone(), None);
+        let defined = FromItem::new(String::new(), outputs.clone(), None);
         self.scopes.insert(self.scopes.len() - 1, vec![defined]);
         self.found.failing.by_order |= self.stands_for_twins(select, &outputs);
         select.selection.iter().for_each(|expr| self.predicate(expr));

@@ -19,22 +19,22 @@ use crate::ast::error::Error;
 use crate::ast::{visit_expressions, visit_expressions_mut};
 use crate::catalog::table::Table;
 use crate::functions::types::exact::Exact;
-use crate::functions::types::{self, Columns, Type};
+use crate::functions::types::{self, ColumnTypes, Type};
 use crate::govern::filter::Filter;
 use crate::scan::asks;
 
 /// A filter with nothing in it that fails.
-pub(super) struct Hiding {
+pub(super) struct FailClosedFilter {
     pub filter: Expr,
     /// Whether a part of it that asks other tables can: nothing tries that. If it does, no row is told from another as long
     /// as every statement asks it of all.
     pub can_fail: bool,
 }
 
-pub(super) fn on_failure(filter: &Filter, table: &Arc<Table>) -> Result<Hiding, Error> {
+pub(super) fn on_failure(filter: &Filter, table: &Arc<Table>) -> Result<FailClosedFilter, Error> {
     let mut tried = Tried { table, inner: filter.inner(), can_fail: false };
     let filter = tried.part(filter.on(table)?)?;
-    Ok(Hiding { filter, can_fail: tried.can_fail })
+    Ok(FailClosedFilter { filter, can_fail: tried.can_fail })
 }
 
 /// The same with what a new row has in each column's place: one on which it fails does not pass.
@@ -147,7 +147,7 @@ impl Tried<'_> {
     }
 }
 
-impl Columns for Tried<'_> {
+impl ColumnTypes for Tried<'_> {
     fn is_certain(&self) -> bool {
         true
     }
@@ -168,7 +168,7 @@ mod tests {
     use expect_test::expect;
 
     use crate::testing::{filter, governed, shown};
-    use crate::{Care, Rules};
+    use crate::{ExecutionMode, Rules};
 
     #[test]
     fn what_fails_on_a_whole_kind_past_try_refuses_every_statement() {
@@ -257,7 +257,7 @@ mod tests {
             "region = {region} or id = (select max(customer_id) from orders o where o.note = customers.name)",
             "{region} in (select region from orders)",
         ] {
-            assert_eq!(care(text), Care::Certain, "{text}");
+            assert_eq!(care(text), ExecutionMode::Leakproof, "{text}");
         }
         for text in [
             "region = (select region from orders o where o.customer_id = customers.id)",
@@ -267,7 +267,7 @@ mod tests {
             "1 / (select count(*) from orders o where o.customer_id = customers.id) > 0",
             "region = {region} and (id = 3 or not exists (select 1 from orders o where o.id > customers.name))",
         ] {
-            assert_eq!(care(text), Care::Visible, "{text}");
+            assert_eq!(care(text), ExecutionMode::Materialized, "{text}");
         }
     }
 }

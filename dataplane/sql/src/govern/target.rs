@@ -16,13 +16,13 @@ use sqlparser::ast::{
 };
 
 use super::{Filter, denied_error, keys, masked_error, safe_filter};
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::ours::{self, NEW, ROWID};
 use crate::ast::{Visit, names, visit_expressions};
 use crate::catalog::table::Column;
 use crate::functions::types::Type;
 use crate::govern::filter::is_alias;
-use crate::scan::marker::{self, Made, Marked};
+use crate::scan::marker::{self, GeneratedExpr, Marked};
 use crate::scan::{Check, Mask, Scan, ScanColumn};
 
 pub(super) use once::is_governed;
@@ -131,7 +131,7 @@ fn insert(
     let type_name = target.table.column(first).map_or_else(String::new, |column| column.type_name.clone());
     let value = place(first)?;
     let list = columns.iter().enumerate().map(|(i, column)| {
-        let value = if i == 0 { Ok(marker::expr(Made::Check(number))) } else { place(column) };
+        let value = if i == 0 { Ok(marker::expr(GeneratedExpr::Check(number))) } else { place(column) };
         value.map(|expr| SelectItem::ExprWithAlias { expr, alias: names::quoted(column) })
     });
     let list = list.collect::<Result<Vec<_>, _>>()?;
@@ -145,7 +145,7 @@ fn insert(
 fn written_as(target: &Scan, number: usize, column: &str, place: &str) -> Result<Expr, Error> {
     let found = target.columns.iter().position(|known| known.name.eq_ignore_ascii_case(column));
     let found = found.ok_or_else(|| Error::unsupported("this column"))?;
-    Ok(marker::expr(Made::Written(number, found, place)))
+    Ok(marker::expr(GeneratedExpr::Written(number, found, place)))
 }
 
 fn not_denied(target: &Scan, column: &str) -> Result<(), Error> {
@@ -154,7 +154,7 @@ fn not_denied(target: &Scan, column: &str) -> Result<(), Error> {
 }
 
 fn unset(path: &str, column: &str) -> Error {
-    let kind = Kind::Ungovernable { construct: "INSERT".to_owned() };
+    let kind = ErrorKind::Ungovernable { construct: "INSERT".to_owned() };
     Error::new(kind, format!("a row filter of {path} asks for column {column}: set it"))
 }
 
@@ -286,7 +286,7 @@ fn check_new_row(
     };
     let type_name = target.table.column(written).map_or_else(String::new, |column| column.type_name.clone());
     target.check = Some(Check { filters, value: new.clone(), type_name });
-    first.value = marker::expr(Made::Check(number));
+    first.value = marker::expr(GeneratedExpr::Check(number));
     Ok(())
 }
 
@@ -362,7 +362,7 @@ fn column_of(expr: &Expr, alias: &Ident, target: &Scan, path: &str) -> Result<us
 fn returned(number: usize, i: usize, alias: Option<&Ident>, target: &Scan) -> SelectItem {
     let declared = target.columns.get(i).map_or_else(String::new, |column| column.name.clone());
     let alias = alias.cloned().unwrap_or_else(|| names::quoted(&declared));
-    SelectItem::ExprWithAlias { expr: marker::expr(Made::Returned(number, i)), alias }
+    SelectItem::ExprWithAlias { expr: marker::expr(GeneratedExpr::Returned(number, i)), alias }
 }
 
 fn is_default(expr: &Expr) -> bool {

@@ -5,7 +5,7 @@ mod written;
 use expect_test::{Expect, expect};
 
 use crate::testing::{analyst, engine, filter, governed, shown};
-use crate::{Bind, Care, Mask, Rules};
+use crate::{Bind, ExecutionMode, Mask, Rules};
 
 fn check(sql: &str, expect: &Expect) {
     expect.assert_eq(&shown(sql, &analyst()));
@@ -242,14 +242,21 @@ fn masked_columns_that_conditions_compare_are_found_wherever_they_stand() {
 #[test]
 fn an_answer_is_held_back_when_an_error_could_tell_of_hidden_rows() {
     let care = |sql: &str| governed(sql, &analyst()).expect("a statement").care();
-    assert_eq!(care("SELECT name::INT FROM customers"), Care::UntilSure);
-    assert_eq!(care("SELECT name FROM customers WHERE name = 5"), Care::UntilSure);
-    assert_eq!(care("SELECT 1 / id FROM customers"), Care::UntilSure);
-    assert_eq!(care("SELECT name FROM customers WHERE id = 5 AND name IN ('a', 'b') ORDER BY id"), Care::Certain);
-    assert_eq!(care("SELECT iban::INT FROM payroll"), Care::None, "no row of it is hidden");
-    assert_eq!(care("SELECT id FROM customers WHERE id IN (SELECT id FROM orders)"), Care::Certain);
-    assert_eq!(care("SELECT id FROM customers WHERE id = (SELECT max(id) FROM orders)"), Care::Certain);
-    assert_eq!(care("SELECT (SELECT id FROM orders) FROM customers"), Care::UntilSure, "it may have two rows");
+    assert_eq!(care("SELECT name::INT FROM customers"), ExecutionMode::Speculative);
+    assert_eq!(care("SELECT name FROM customers WHERE name = 5"), ExecutionMode::Speculative);
+    assert_eq!(care("SELECT 1 / id FROM customers"), ExecutionMode::Speculative);
+    assert_eq!(
+        care("SELECT name FROM customers WHERE id = 5 AND name IN ('a', 'b') ORDER BY id"),
+        ExecutionMode::Leakproof
+    );
+    assert_eq!(care("SELECT iban::INT FROM payroll"), ExecutionMode::Direct, "no row of it is hidden");
+    assert_eq!(care("SELECT id FROM customers WHERE id IN (SELECT id FROM orders)"), ExecutionMode::Leakproof);
+    assert_eq!(care("SELECT id FROM customers WHERE id = (SELECT max(id) FROM orders)"), ExecutionMode::Leakproof);
+    assert_eq!(
+        care("SELECT (SELECT id FROM orders) FROM customers"),
+        ExecutionMode::Speculative,
+        "it may have two rows"
+    );
 }
 
 #[test]
@@ -257,10 +264,13 @@ fn under_a_strict_filter_every_statement_is_asked_of_visible_rows_alone() {
     let mut rules = filtered("bonus > 1");
     rules.strictly("main", "payroll");
     let care = |sql: &str| governed(sql, &rules).expect("a statement").care();
-    assert_eq!(care("SELECT id FROM payroll"), Care::Visible);
-    assert_eq!(care("SELECT c.id FROM customers c WHERE c.id IN (SELECT p.id FROM payroll p)"), Care::Visible);
-    assert_eq!(care("UPDATE payroll SET bonus = 3 WHERE id = 1"), Care::Visible);
-    assert_eq!(care("SELECT id FROM customers"), Care::None, "no strict filter hides rows of it");
+    assert_eq!(care("SELECT id FROM payroll"), ExecutionMode::Materialized);
+    assert_eq!(
+        care("SELECT c.id FROM customers c WHERE c.id IN (SELECT p.id FROM payroll p)"),
+        ExecutionMode::Materialized
+    );
+    assert_eq!(care("UPDATE payroll SET bonus = 3 WHERE id = 1"), ExecutionMode::Materialized);
+    assert_eq!(care("SELECT id FROM customers"), ExecutionMode::Direct, "no strict filter hides rows of it");
 }
 
 #[test]
@@ -274,14 +284,14 @@ fn what_is_stored_in_another_order_than_its_tables_is_asked_of_visible_rows_alon
         "CREATE TABLE made AS SELECT * FROM (SELECT DISTINCT region FROM customers)",
         "INSERT INTO payroll (iban) SELECT DISTINCT region FROM customers",
     ] {
-        assert_eq!(care(sql), Care::Visible, "{sql}");
+        assert_eq!(care(sql), ExecutionMode::Materialized, "{sql}");
     }
-    assert_eq!(care("CREATE TABLE made AS SELECT id, region FROM customers WHERE id > 1"), Care::Certain);
+    assert_eq!(care("CREATE TABLE made AS SELECT id, region FROM customers WHERE id > 1"), ExecutionMode::Leakproof);
     for sql in [
         "INSERT INTO payroll (id, iban) SELECT id, region FROM customers",
         "INSERT INTO orders (id, region) VALUES (1, 'EU')",
     ] {
-        assert_eq!(care(sql), Care::UntilSure, "{sql}");
+        assert_eq!(care(sql), ExecutionMode::Speculative, "{sql}");
     }
 }
 
@@ -302,7 +312,7 @@ fn what_fails_by_the_engines_plan_is_asked_of_visible_rows_alone() {
         "SELECT name::INT FROM customers EXCEPT SELECT id FROM orders",
         "SELECT c.id FROM customers c JOIN orders o ON c.id = o.id GROUP BY c.id, c.name HAVING c.name::INT > 1",
     ] {
-        assert_eq!(care(sql), Care::Visible, "{sql}");
+        assert_eq!(care(sql), ExecutionMode::Materialized, "{sql}");
     }
     for sql in [
         "SELECT c.name::INT FROM customers c JOIN orders o ON c.id = o.id WHERE o.id > 1",
@@ -312,11 +322,11 @@ fn what_fails_by_the_engines_plan_is_asked_of_visible_rows_alone() {
         "WITH x AS (SELECT name::INT AS n FROM customers) SELECT * FROM x WHERE n > 1",
         "SELECT name::INT FROM customers UNION ALL SELECT id FROM orders",
     ] {
-        assert_eq!(care(sql), Care::UntilSure, "{sql}");
+        assert_eq!(care(sql), ExecutionMode::Speculative, "{sql}");
     }
     let days = "SELECT c.id FROM customers c JOIN orders o ON c.id = o.id \
                 WHERE DATE '1995-02-28' < DATE '1995-01-01' + INTERVAL '3' MONTH AND c.id > -1";
-    assert_eq!(care(days), Care::Certain, "such days there are");
+    assert_eq!(care(days), ExecutionMode::Leakproof, "such days there are");
 }
 
 #[test]
@@ -416,7 +426,7 @@ fn a_policy_on_a_view_refuses_rather_than_being_passed_over() {
     let mut rules = Rules::default();
     rules.mask("main", "seen", "ssn", Mask::Full);
     let error = crate::testing::engine_with_definitions("SELECT * FROM seen", &rules).map(|made| made.sql).unwrap_err();
-    assert!(matches!(error.kind, crate::ast::error::Kind::Ungovernable { .. }), "{error}");
+    assert!(matches!(error.kind, crate::ast::error::ErrorKind::Ungovernable { .. }), "{error}");
 }
 
 #[test]

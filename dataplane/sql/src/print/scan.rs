@@ -76,12 +76,12 @@ impl Printer<'_> {
         let number = self.scans.iter().position(same).unwrap_or(number);
         self.visible.insert(number);
         let name = ours::visible(number);
-        self.tables.push(format!("{}.{}.{name}", names::KEPT_CATALOG, names::KEPT_SCHEMA));
+        self.tables.push(format!("{}.{}.{name}", names::TEMP_CATALOG, names::TEMP_SCHEMA));
         self.kept_name(&name);
     }
 
     fn kept_name(&mut self, name: &str) {
-        for (part, dot) in [(names::KEPT_CATALOG, "."), (names::KEPT_SCHEMA, "."), (name, "")] {
+        for (part, dot) in [(names::TEMP_CATALOG, "."), (names::TEMP_SCHEMA, "."), (name, "")] {
             quote::name_into(&mut self.out, part);
             self.put(dot);
         }
@@ -121,7 +121,7 @@ impl Printer<'_> {
     }
 
     fn raw(&mut self, scan: &Scan) {
-        let catalog = if scan.table.temporary { names::KEPT_CATALOG } else { names::RAW_CATALOG };
+        let catalog = if scan.table.temporary { names::TEMP_CATALOG } else { names::RAW_CATALOG };
         self.tables.push(format!("{catalog}.{}.{}", scan.table.shelf(), scan.table.name));
         quote::name_into(&mut self.out, catalog);
         self.put(".");
@@ -158,13 +158,13 @@ impl Printer<'_> {
         quote::name_into(&mut self.out, &column.name);
     }
 
-    pub(super) fn made(&mut self, made: marker::Made<'_>) -> Result<(), Error> {
+    pub(super) fn made(&mut self, made: marker::GeneratedExpr<'_>) -> Result<(), Error> {
         match made {
-            marker::Made::Bound(text) => {
+            marker::GeneratedExpr::Bound(text) => {
                 self.bind(text);
                 Ok(())
             }
-            marker::Made::Returned(scan, column) => {
+            marker::GeneratedExpr::Returned(scan, column) => {
                 let column = self.scans.get(scan).and_then(|scan| scan.columns.get(column));
                 let Some(column) = column else {
                     return Err(Error::unsupported("this column"));
@@ -174,9 +174,9 @@ impl Printer<'_> {
                 self.put(&printed);
                 Ok(())
             }
-            marker::Made::Written(scan, column, place) => self.written(scan, column, place),
-            marker::Made::Check(scan) => self.check(scan),
-            marker::Made::Literal(number) => {
+            marker::GeneratedExpr::Written(scan, column, place) => self.written(scan, column, place),
+            marker::GeneratedExpr::Check(scan) => self.check(scan),
+            marker::GeneratedExpr::Literal(number) => {
                 self.warehouse_only("a value nobody has bound")?;
                 self.put(&format!("{{{number}}}"));
                 Ok(())

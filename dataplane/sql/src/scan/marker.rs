@@ -49,7 +49,7 @@ const LITERAL: &str = "\0literal";
 
 /// Expressions of ours; they travel as parameters with names that no text can spell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Made<'a> {
+pub(crate) enum GeneratedExpr<'a> {
     /// The first value written, if the new row passes the filters of the target, this scan.
     Check(usize),
     /// What the caller sees of this column of the target.
@@ -62,35 +62,35 @@ pub(crate) enum Made<'a> {
     Literal(usize),
 }
 
-pub(crate) fn expr(made: Made<'_>) -> Expr {
+pub(crate) fn expr(made: GeneratedExpr<'_>) -> Expr {
     Expr::Value(Value::Placeholder(name_of(made)).into())
 }
 
-pub(crate) fn name_of(made: Made<'_>) -> String {
+pub(crate) fn name_of(made: GeneratedExpr<'_>) -> String {
     match made {
-        Made::Check(scan) => format!("{CHECK}{scan}"),
-        Made::Returned(scan, column) => format!("{RETURNED}{scan}.{column}"),
-        Made::Written(scan, column, place) => format!("{WRITTEN}{scan}.{column}.{place}"),
-        Made::Bound(text) => format!("{BOUND}{text}"),
-        Made::Literal(number) => format!("{LITERAL}{number}"),
+        GeneratedExpr::Check(scan) => format!("{CHECK}{scan}"),
+        GeneratedExpr::Returned(scan, column) => format!("{RETURNED}{scan}.{column}"),
+        GeneratedExpr::Written(scan, column, place) => format!("{WRITTEN}{scan}.{column}.{place}"),
+        GeneratedExpr::Bound(text) => format!("{BOUND}{text}"),
+        GeneratedExpr::Literal(number) => format!("{LITERAL}{number}"),
     }
 }
 
-pub(crate) fn made(name: &str) -> Option<Made<'_>> {
+pub(crate) fn made(name: &str) -> Option<GeneratedExpr<'_>> {
     if let Some(text) = name.strip_prefix(BOUND) {
-        return Some(Made::Bound(text));
+        return Some(GeneratedExpr::Bound(text));
     }
     if let Some(scan) = name.strip_prefix(CHECK) {
-        return scan.parse().ok().map(Made::Check);
+        return scan.parse().ok().map(GeneratedExpr::Check);
     }
     if let Some(number) = name.strip_prefix(LITERAL) {
-        return number.parse().ok().map(Made::Literal);
+        return number.parse().ok().map(GeneratedExpr::Literal);
     }
     if let Some(written) = name.strip_prefix(WRITTEN) {
         let (scan, rest) = written.split_once('.')?;
         let (column, place) = rest.split_once('.')?;
-        return Some(Made::Written(scan.parse().ok()?, column.parse().ok()?, place));
+        return Some(GeneratedExpr::Written(scan.parse().ok()?, column.parse().ok()?, place));
     }
     let (scan, column) = name.strip_prefix(RETURNED)?.split_once('.')?;
-    Some(Made::Returned(scan.parse().ok()?, column.parse().ok()?))
+    Some(GeneratedExpr::Returned(scan.parse().ok()?, column.parse().ok()?))
 }

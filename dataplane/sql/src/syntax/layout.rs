@@ -7,7 +7,7 @@ use sqlformat::{Dialect, FormatOptions, QueryParams};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
 
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::syntax::lex;
 
 /// Longest text that is laid out, in bytes: the time that it takes grows faster than the text.
@@ -20,18 +20,18 @@ const LINE_CHARS: usize = 80;
 /// The text with other white space.
 pub fn layout(text: &str) -> Result<String, Error> {
     if text.len() > LAYOUT_BYTES_MAX {
-        return Err(Error::new(Kind::TooLarge, format!("a text of {LAYOUT_BYTES_MAX} bytes is laid out at most")));
+        return Err(Error::new(ErrorKind::TooLarge, format!("a text of {LAYOUT_BYTES_MAX} bytes is laid out at most")));
     }
     let written = lex::written(text)?;
     if depth(&written) > DEPTH_MAX {
         let message = format!("a text that nests {DEPTH_MAX} levels deep is laid out at most");
-        return Err(Error::new(Kind::TooDeep, message));
+        return Err(Error::new(ErrorKind::TooDeep, message));
     }
     let laid_out = sqlformat::format(text, &QueryParams::None, &options());
     match lex::written(&laid_out) {
         Ok(found) if found == written => Ok(laid_out),
         _ => Err(Error::new(
-            Kind::Unsupported { construct: "layout".to_owned() },
+            ErrorKind::Unsupported { construct: "layout".to_owned() },
             "something in this text cannot be laid out: other white space could change what it says",
         )),
     }
@@ -93,22 +93,22 @@ mod tests {
     fn what_other_white_space_would_change_is_refused() {
         for text in ["select $$a,b  c$$", "select system$typeof(1)", "select 'it''s\\' , ' , b'"] {
             let Err(error) = layout(text) else { panic!("{text} became {:?}", layout(text)) };
-            assert!(matches!(error.kind, Kind::Unsupported { .. }), "{text}: {error:?}");
+            assert!(matches!(error.kind, ErrorKind::Unsupported { .. }), "{text}: {error:?}");
         }
     }
 
     #[test]
     fn what_is_no_text_of_sql_is_refused_with_its_place() {
         let error = layout("select\n  'abc").unwrap_err();
-        assert_eq!((error.kind, error.position.map(|position| position.line)), (Kind::Syntax, Some(2)));
-        assert_eq!(layout(&" ".repeat(LAYOUT_BYTES_MAX + 1)).unwrap_err().kind, Kind::TooLarge);
+        assert_eq!((error.kind, error.position.map(|position| position.line)), (ErrorKind::Syntax, Some(2)));
+        assert_eq!(layout(&" ".repeat(LAYOUT_BYTES_MAX + 1)).unwrap_err().kind, ErrorKind::TooLarge);
     }
 
     #[test]
     fn a_text_does_not_grow_without_bound() {
         for opens in ["select case ", "(", "select (", "[", "{", "begin ", "case when ("] {
             let deep = opens.repeat(LAYOUT_BYTES_MAX / opens.len());
-            assert!(layout(&deep).is_err_and(|error| error.kind == Kind::TooDeep), "{opens}");
+            assert!(layout(&deep).is_err_and(|error| error.kind == ErrorKind::TooDeep), "{opens}");
         }
         let opens = "select case when ( ".repeat(DEPTH_MAX / 2);
         let long = opens.clone() + &"a or ".repeat((LAYOUT_BYTES_MAX - opens.len()) / 5);

@@ -11,7 +11,7 @@ use sqlparser::dialect::{Dialect, SnowflakeDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 
 /// Longest statement, in bytes.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -71,7 +71,7 @@ fn lexed(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
 /// The tokens of the text without white space and comments.
 pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
     if text.len() > TEXT_BYTES_MAX {
-        return Err(Error::new(Kind::TooLarge, "a statement may be 1 MB long"));
+        return Err(Error::new(ErrorKind::TooLarge, "a statement may be 1 MB long"));
     }
     let found = lexed(text)?;
     refuse_odd_space(text, &found)?;
@@ -129,7 +129,7 @@ fn plain(token: Token) -> Result<Token, Error> {
         Token::EscapedStringLiteral(text) | Token::NationalStringLiteral(text) => Ok(Token::SingleQuotedString(text)),
         Token::DollarQuotedString(quoted) => Ok(Token::SingleQuotedString(quoted.value)),
         Token::Word(word) if word.value.chars().count() > IDENTIFIER_CHARS_MAX => {
-            Err(Error::new(Kind::InvalidName, format!("a name may have {IDENTIFIER_CHARS_MAX} characters")))
+            Err(Error::new(ErrorKind::InvalidName, format!("a name may have {IDENTIFIER_CHARS_MAX} characters")))
         }
         Token::Word(word) if word.value.contains('\0') || word.value.is_empty() => {
             Err(Error::syntax("a name may not be empty or hold a zero character"))
@@ -215,7 +215,7 @@ impl Depth {
             Token::Word(word) if word.quote_style.is_none() && word.keyword == Keyword::JOIN => {
                 self.joins += 1;
                 if self.joins > JOINS_MAX {
-                    return Err(Error::new(Kind::TooDeep, format!("a statement may join {JOINS_MAX} tables")));
+                    return Err(Error::new(ErrorKind::TooDeep, format!("a statement may join {JOINS_MAX} tables")));
                 }
             }
             Token::Comma | Token::SemiColon => {
@@ -229,7 +229,7 @@ impl Depth {
             _ => {}
         }
         if self.total > DEPTH_MAX {
-            return Err(Error::new(Kind::TooDeep, format!("a statement may nest {DEPTH_MAX} levels deep")));
+            return Err(Error::new(ErrorKind::TooDeep, format!("a statement may nest {DEPTH_MAX} levels deep")));
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
-use crate::ast::error::{Error, Kind, Position};
+use crate::ast::error::{Error, ErrorKind, Position};
 use crate::ast::names::ours;
 use crate::ast::sequence::replacing;
 use crate::syntax::statement::Statement;
@@ -39,13 +39,13 @@ pub fn parse(text: &str) -> Result<Statement, Error> {
 pub fn parse_with(text: &str, variables: &Variables) -> Result<Statement, Error> {
     let mut groups = grouped(variables.put_into(lex::tokens(text)?));
     match (groups.pop(), groups.is_empty()) {
-        (None, _) => Err(Error::new(Kind::Empty, "there is no statement in the text")),
+        (None, _) => Err(Error::new(ErrorKind::Empty, "there is no statement in the text")),
         (Some(tokens), true) if shows_variables(&tokens) => {
             let listed = ast::Statement::Query(Box::new(variables.listed()?));
             Statement::new(source(text, &tokens), listed)
         }
         (Some(tokens), true) => statement(text, tokens),
-        (Some(_), false) => Err(Error::new(Kind::Several, "one statement is expected, this is more than one")),
+        (Some(_), false) => Err(Error::new(ErrorKind::Several, "one statement is expected, this is more than one")),
     }
 }
 
@@ -58,7 +58,7 @@ fn shows_variables(tokens: &[TokenWithSpan]) -> bool {
 pub fn split(text: &str) -> Result<Vec<Statement>, Error> {
     let groups = grouped(lex::tokens(text)?);
     if groups.len() > STATEMENTS_MAX {
-        return Err(Error::new(Kind::TooLarge, format!("a query may hold {STATEMENTS_MAX} statements")));
+        return Err(Error::new(ErrorKind::TooLarge, format!("a query may hold {STATEMENTS_MAX} statements")));
     }
     groups.into_iter().map(|tokens| statement(text, tokens)).collect()
 }
@@ -149,19 +149,19 @@ pub(crate) fn expression(text: &str) -> Result<ast::Expr, Error> {
 }
 
 /// The statement's own text among others, its place kept, so that positions fit both.
-fn source(text: &str, tokens: &[TokenWithSpan]) -> Source {
+fn source(text: &str, tokens: &[TokenWithSpan]) -> SourceText {
     let edge = |at: Option<Location>| {
         at.and_then(|at| Position::of(text, at)).and_then(|position| usize::try_from(position.offset).ok())
     };
     let start = edge(tokens.first().map(|token| token.span.start)).unwrap_or(1);
     let end = edge(tokens.last().map(|token| token.span.end));
     let length = end.map_or(usize::MAX, |end| end.saturating_sub(start));
-    Source { whole: text.to_owned(), own: text.chars().skip(start - 1).take(length).collect() }
+    SourceText { whole: text.to_owned(), own: text.chars().skip(start - 1).take(length).collect() }
 }
 
 /// The text a statement came in, and its own part.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     pub whole: String,
     pub own: String,
 }
@@ -351,7 +351,7 @@ fn refused(error: ParserError) -> Error {
                 None => error,
             }
         }
-        ParserError::RecursionLimitExceeded => Error::new(Kind::TooDeep, "the statement nests too deep"),
+        ParserError::RecursionLimitExceeded => Error::new(ErrorKind::TooDeep, "the statement nests too deep"),
     }
 }
 

@@ -6,7 +6,7 @@
 use sqlparser::ast::CopyTarget;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 
 /// First words, `|` between choices, `?` before a word that may be missing; what it is called; what to do instead.
 pub(crate) const STATEMENTS: &[(&str, &str, &str)] = &[
@@ -83,7 +83,7 @@ pub(crate) fn unsupported(construct: &str) -> Error {
 }
 
 fn instead_of(name: &str, instead: &str) -> Error {
-    let kind = Kind::Unsupported { construct: name.to_owned() };
+    let kind = ErrorKind::Unsupported { construct: name.to_owned() };
     Error::new(kind, format!("{name} is not supported: {instead}"))
 }
 

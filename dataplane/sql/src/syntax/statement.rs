@@ -15,10 +15,10 @@ use sqlparser::ast;
 
 use crate::ast::error::Error;
 use crate::print;
-use crate::syntax::parse::Source;
+use crate::syntax::parse::SourceText;
 
 pub(crate) use facts::targets;
-pub use kind::{Kind, SessionCommand, TransactionCommand};
+pub use kind::{SessionCommand, StatementKind, TransactionCommand};
 pub use normal::CYCLE;
 
 /// What a statement does to tables, as policies name it.
@@ -63,8 +63,8 @@ pub struct TableUse {
 /// A statement that parsed. Nothing is known of its tables and functions yet: see [`crate::resolve`].
 #[derive(Debug, Clone)]
 pub struct Statement {
-    source: Source,
-    kind: Kind,
+    source: SourceText,
+    kind: StatementKind,
     tree: ast::Statement,
     facts: facts::Facts,
     /// The text for the log, or why the statement cannot be let through.
@@ -72,7 +72,7 @@ pub struct Statement {
 }
 
 impl Statement {
-    pub(crate) fn new(source: Source, mut tree: ast::Statement) -> Result<Self, Error> {
+    pub(crate) fn new(source: SourceText, mut tree: ast::Statement) -> Result<Self, Error> {
         normal::form(&mut tree)?;
         let facts = facts::of(&mut tree)?;
         let kind = kind::of(&tree);
@@ -90,7 +90,7 @@ impl Statement {
         &self.source.whole
     }
 
-    pub fn kind(&self) -> &Kind {
+    pub fn kind(&self) -> &StatementKind {
         &self.kind
     }
 
@@ -128,7 +128,8 @@ impl Statement {
 
     /// Whether it asks what tables there are: it may see only those that the caller may read.
     pub fn reads_catalogue(&self) -> bool {
-        self.facts.reads_catalogue || matches!(self.kind, Kind::Show | Kind::Describe { .. } | Kind::Session(_))
+        self.facts.reads_catalogue
+            || matches!(self.kind, StatementKind::Show | StatementKind::Describe { .. } | StatementKind::Session(_))
     }
 
     /// The highest number of a parameter; `?` are numbered from 1 in order.

@@ -58,7 +58,7 @@ impl Own<'_> {
     /// The table that is not there, where that is what is wrong.
     pub fn missing(&self, query: &Query, error: &sql::Error) -> Vec<String> {
         match &error.kind {
-            sql::ast::error::Kind::TableNotFound { schema, name, .. } => {
+            sql::ast::error::ErrorKind::TableNotFound { schema, name, .. } => {
                 vec![self.path(query, schema.as_deref(), name)]
             }
             _ => Vec::new(),

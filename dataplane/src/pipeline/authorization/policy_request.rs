@@ -134,7 +134,7 @@ impl<'a> Asked<'a> {
 
     /// A suggestion is the nearest of what the caller may see.
     pub fn shown(&self, mut error: sql::Error, known: &sql::Catalog) -> Error {
-        if let sql::ast::error::Kind::TableNotFound { schema, name, did_you_mean: Some(near) } = &error.kind
+        if let sql::ast::error::ErrorKind::TableNotFound { schema, name, did_you_mean: Some(near) } = &error.kind
             && !self.may_see(known, near)
         {
             let (position, snippet) = (error.position, error.snippet.clone());

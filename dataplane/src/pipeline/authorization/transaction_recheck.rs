@@ -160,7 +160,7 @@ impl Statement {
 
 /// All that the gates make of a statement: what runs, with the values that policies put into it, how its errors are
 /// told, and what is written down with its tables; for one agent at one door.
-fn digest(sql: &sql::EngineSql, about: &About, care: sql::Care, ask: &Ask) -> [u8; 32] {
+fn digest(sql: &sql::EngineSql, about: &About, care: sql::ExecutionMode, ask: &Ask) -> [u8; 32] {
     let mut digest = Sha256::new();
     let mut add = |text: &str| {
         digest.update(text.len().to_le_bytes());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use contract::policy::{TableRef, filters_on, masks_on};
 use contract::{Caller, Governance, Role};
-use sql::catalog::definition::Kind;
+use sql::catalog::definition::DefinitionKind;
 
 use super::capability::Own;
 use super::policy_request::{Asked, table_ref};
@@ -46,7 +46,7 @@ impl Pipeline {
 }
 
 /// Has names tell of columns what the one who asks may know.
-pub(in crate::pipeline) fn narrow(names: &mut sql::Names, asked: &Asked<'_>, known: &sql::Catalog) {
+pub(in crate::pipeline) fn narrow(names: &mut sql::SessionNames, asked: &Asked<'_>, known: &sql::Catalog) {
     names.masked = Arc::new(masked(asked.rules, asked.caller, known));
     names.denied = Arc::new(denied(&asked.own(), known));
 }
@@ -102,7 +102,7 @@ fn masked(rules: &Governance, caller: &Caller, known: &sql::Catalog) -> Columns 
         masked.extend(columns.into_keys().map(|column| (schema.clone(), name.clone(), column)));
     }
     let touched = with_views_over(touched, known);
-    for view in known.definitions().into_iter().filter(|one| one.kind == Kind::View) {
+    for view in known.definitions().into_iter().filter(|one| one.kind == DefinitionKind::View) {
         let path = (view.schema.to_ascii_lowercase(), view.name.to_ascii_lowercase());
         if touched.contains(&path) {
             let columns = view.columns.iter().map(|column| column.name.to_ascii_lowercase());
@@ -165,6 +165,6 @@ fn views(known: &sql::Catalog) -> BTreeMap<Path, Option<Vec<Path>>> {
         };
         Some(statement.tables().iter().map(path).collect())
     };
-    let views = known.definitions().into_iter().filter(|one| one.kind == Kind::View);
+    let views = known.definitions().into_iter().filter(|one| one.kind == DefinitionKind::View);
     views.map(|view| ((view.schema.to_ascii_lowercase(), view.name.to_ascii_lowercase()), named(view))).collect()
 }

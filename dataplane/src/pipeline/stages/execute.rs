@@ -18,7 +18,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use contract::policy::abac::Operation;
 use engine::{Kind, Outcome, Snapshot};
-use sql::Care;
+use sql::ExecutionMode;
 
 use super::audit;
 use super::quota::Reservation;
@@ -97,8 +97,10 @@ pub(in crate::pipeline) async fn run(pipeline: &Pipeline, query: &Query, pinned:
     }
     let done = match native.care {
         _ if !native.about.writes || !lease.has_savepoints() => None,
-        Care::None => Some(native.sql.clone()),
-        Care::Certain | Care::UntilSure | Care::Visible => Some(native.sql.over_visible()?),
+        ExecutionMode::Direct => Some(native.sql.clone()),
+        ExecutionMode::Leakproof | ExecutionMode::Speculative | ExecutionMode::Materialized => {
+            Some(native.sql.over_visible()?)
+        }
     };
     let ran = match with_care(query, &native, &mut lease, t).await {
         Err(Error::Engine(error)) if error.is_lost() && !lease.is_client() => {
@@ -191,16 +193,16 @@ async fn start_again(native: &Native, lease: &mut Lease, t: &Trail) -> Result<()
 /// Runs it so that no error tells of a hidden row.
 async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail) -> Result<(Head, Option<u64>)> {
     match native.care {
-        Care::None => return once(query, native, &native.sql, lease).await,
-        Care::Certain if may_repeat(native, lease) => match once(query, native, &native.sql, lease).await {
+        ExecutionMode::Direct => return once(query, native, &native.sql, lease).await,
+        ExecutionMode::Leakproof if may_repeat(native, lease) => match once(query, native, &native.sql, lease).await {
             Err(Error::Engine(error)) if tells_of_data(query, error.kind) => {
                 start_again(native, lease, t).await?;
                 return once(query, native, &native.sql.over_visible()?, lease).await;
             }
             done => return done,
         },
-        Care::UntilSure if may_repeat(native, lease) => {}
-        Care::Certain | Care::UntilSure | Care::Visible => {
+        ExecutionMode::Speculative if may_repeat(native, lease) => {}
+        ExecutionMode::Leakproof | ExecutionMode::Speculative | ExecutionMode::Materialized => {
             return once(query, native, &native.sql.over_visible()?, lease).await;
         }
     }

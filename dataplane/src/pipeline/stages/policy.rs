@@ -148,7 +148,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
     runtime::permitted(rules, &bound, about.writes)?;
     let templates = &pipeline.remembered.filters;
     let renaming = Renaming { query, rules, caller, own: &own, templates, resolved: &resolved };
-    if *resolved.kind() != sql::Kind::Comment {
+    if *resolved.kind() != sql::StatementKind::Comment {
         keeps_governed(&renaming, &about)?;
     }
     renaming.note(&mut about, &there)?;
@@ -172,7 +172,7 @@ fn permits_bound(
     there: &sql::Catalog,
     t: &Trail,
 ) -> Result<()> {
-    if *resolved.kind() == sql::Kind::DropSchema {
+    if *resolved.kind() == sql::StatementKind::DropSchema {
         let schemas: Vec<String> = resolved.written().iter().map(|(path, _)| path.clone()).collect();
         asked.permitted(&schemas, operations, t)?;
         keeps_schema(asked, about, there)?;
@@ -270,9 +270,9 @@ pub(in crate::pipeline) fn caller(pipeline: &Pipeline, query: &Query, rules: &Go
     Ok(who)
 }
 
-pub(in crate::pipeline) fn names(query: &Query, rules: &Governance) -> sql::Names {
+pub(in crate::pipeline) fn names(query: &Query, rules: &Governance) -> sql::SessionNames {
     let asked = &query.ask.names;
-    let mut names = sql::Names::new(asked.database.clone().unwrap_or_else(|| rules.environment.slug.clone()));
+    let mut names = sql::SessionNames::new(asked.database.clone().unwrap_or_else(|| rules.environment.slug.clone()));
     names.search_path = vec![asked.schema.clone()];
     names
 }

@@ -13,7 +13,7 @@ use contract::policy::{self, MaskFunction, TableRef, filters_for, filters_on, ma
 use contract::report::Verdict;
 use contract::{Governance, Role};
 use moka::sync::Cache;
-use sql::govern::filter::Template;
+use sql::govern::filter::FilterTemplate;
 
 use super::Gates;
 use super::policy::Allowed;
@@ -53,7 +53,7 @@ impl Filtered {
 
 /// Filters that were read before, by their text.
 #[derive(Debug)]
-pub(in crate::pipeline) struct Templates(Cache<Arc<str>, Template>);
+pub(in crate::pipeline) struct Templates(Cache<Arc<str>, FilterTemplate>);
 
 const TEMPLATES_MAX: u64 = 10_000;
 
@@ -64,11 +64,11 @@ impl Default for Templates {
 }
 
 impl Templates {
-    pub fn of(&self, text: &str) -> Result<Template> {
+    pub fn of(&self, text: &str) -> Result<FilterTemplate> {
         if let Some(template) = self.0.get(text) {
             return Ok(template);
         }
-        let template = Template::parse(text)?;
+        let template = FilterTemplate::parse(text)?;
         self.0.insert(text.into(), template.clone());
         Ok(template)
     }
@@ -101,7 +101,7 @@ pub(super) fn apply(gates: &Gates<'_>, afforded: Afforded, text: &str) -> Result
 /// A denied column is told of by name to who has named it: `*` tells of none.
 fn unless_written(error: sql::Error, text: &str) -> Error {
     match error.kind {
-        sql::ast::error::Kind::DeniedColumn { table, column }
+        sql::ast::error::ErrorKind::DeniedColumn { table, column }
             if !text.to_ascii_lowercase().contains(&column.to_ascii_lowercase()) =>
         {
             let message =

@@ -265,7 +265,7 @@ mod tests {
         if let Some(column) = masked {
             rules.mask("main", "customer", column, sql::Mask::Full);
         }
-        let resolved = sql::resolve(sql::parse(sql).unwrap(), &catalog, &sql::Names::new("demo")).unwrap();
+        let resolved = sql::resolve(sql::parse(sql).unwrap(), &catalog, &sql::SessionNames::new("demo")).unwrap();
         sql::transpile(sql::govern(resolved, &rules).unwrap().embedded().unwrap()).unwrap().sql
     }
 

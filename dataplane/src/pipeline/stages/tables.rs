@@ -118,7 +118,7 @@ fn path(table: &sql::TableUse) -> String {
 
 /// What a bound statement writes to; of a schema that is dropped, everything in it too.
 pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(String, Operation)> {
-    let drops_schema = *resolved.kind() == sql::Kind::DropSchema;
+    let drops_schema = *resolved.kind() == sql::StatementKind::DropSchema;
     let within = |schema: &str| {
         let is_of = |other: &str| other.eq_ignore_ascii_case(schema);
         let tables = known.tables().filter(|table| is_of(&table.schema)).map(|table| table.path());
@@ -157,17 +157,24 @@ pub(super) fn operation(found: sql::Operation) -> Operation {
 
 /// By the kind of statement; a SELECT that writes anywhere in its tree counts as that write.
 fn main_operation(statement: &sql::Statement) -> Operation {
-    use sql::Kind as K;
+    use sql::StatementKind;
     match statement.kind() {
-        K::Insert => Operation::Insert,
-        K::Update => Operation::Update,
-        K::Delete | K::Truncate => Operation::Delete,
-        K::Merge => Operation::Merge,
-        K::CreateTable | K::CreateTableAs | K::CreateSchema | K::CreateView | K::CreateFunction | K::CreateSequence => {
-            Operation::Create
-        }
-        K::AlterTable | K::Comment => Operation::Alter,
-        K::DropTable | K::DropSchema | K::DropView | K::DropFunction | K::DropSequence => Operation::Drop,
+        StatementKind::Insert => Operation::Insert,
+        StatementKind::Update => Operation::Update,
+        StatementKind::Delete | StatementKind::Truncate => Operation::Delete,
+        StatementKind::Merge => Operation::Merge,
+        StatementKind::CreateTable
+        | StatementKind::CreateTableAs
+        | StatementKind::CreateSchema
+        | StatementKind::CreateView
+        | StatementKind::CreateFunction
+        | StatementKind::CreateSequence => Operation::Create,
+        StatementKind::AlterTable | StatementKind::Comment => Operation::Alter,
+        StatementKind::DropTable
+        | StatementKind::DropSchema
+        | StatementKind::DropView
+        | StatementKind::DropFunction
+        | StatementKind::DropSequence => Operation::Drop,
         _ => {
             let mut found = statement.operations().iter().copied().map(operation);
             found.find(|found| *found != Operation::Select).unwrap_or(Operation::Select)
@@ -175,27 +182,27 @@ fn main_operation(statement: &sql::Statement) -> Operation {
     }
 }
 
-fn command(kind: &sql::Kind) -> Command {
-    use sql::Kind as K;
+fn command(kind: &sql::StatementKind) -> Command {
+    use sql::StatementKind;
     match kind {
-        K::Insert => Command::Insert,
-        K::Update => Command::Update,
-        K::Delete => Command::Delete,
-        K::Merge => Command::Merge,
-        K::Truncate => Command::Other("TRUNCATE TABLE"),
-        K::CreateTable => Command::Other("CREATE TABLE"),
-        K::CreateTableAs => Command::CreateTableAs,
-        K::CreateSchema => Command::Other("CREATE SCHEMA"),
-        K::AlterTable => Command::Other("ALTER TABLE"),
-        K::Comment => Command::Other("COMMENT"),
-        K::DropTable => Command::Other("DROP TABLE"),
-        K::DropSchema => Command::Other("DROP SCHEMA"),
-        K::CreateView => Command::Other("CREATE VIEW"),
-        K::CreateFunction => Command::Other("CREATE FUNCTION"),
-        K::CreateSequence => Command::Other("CREATE SEQUENCE"),
-        K::DropView => Command::Other("DROP VIEW"),
-        K::DropFunction => Command::Other("DROP FUNCTION"),
-        K::DropSequence => Command::Other("DROP SEQUENCE"),
+        StatementKind::Insert => Command::Insert,
+        StatementKind::Update => Command::Update,
+        StatementKind::Delete => Command::Delete,
+        StatementKind::Merge => Command::Merge,
+        StatementKind::Truncate => Command::Other("TRUNCATE TABLE"),
+        StatementKind::CreateTable => Command::Other("CREATE TABLE"),
+        StatementKind::CreateTableAs => Command::CreateTableAs,
+        StatementKind::CreateSchema => Command::Other("CREATE SCHEMA"),
+        StatementKind::AlterTable => Command::Other("ALTER TABLE"),
+        StatementKind::Comment => Command::Other("COMMENT"),
+        StatementKind::DropTable => Command::Other("DROP TABLE"),
+        StatementKind::DropSchema => Command::Other("DROP SCHEMA"),
+        StatementKind::CreateView => Command::Other("CREATE VIEW"),
+        StatementKind::CreateFunction => Command::Other("CREATE FUNCTION"),
+        StatementKind::CreateSequence => Command::Other("CREATE SEQUENCE"),
+        StatementKind::DropView => Command::Other("DROP VIEW"),
+        StatementKind::DropFunction => Command::Other("DROP FUNCTION"),
+        StatementKind::DropSequence => Command::Other("DROP SEQUENCE"),
         _ => Command::Select,
     }
 }

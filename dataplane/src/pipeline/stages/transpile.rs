@@ -25,7 +25,7 @@ pub(in crate::pipeline) struct Native {
     pub sql: sql::EngineSql,
     pub about: About,
     pub(super) reservation: Reservation,
-    pub care: sql::Care,
+    pub care: sql::ExecutionMode,
     /// Whether its errors must not say by which expression it failed: rows are hidden, and chance decides it.
     pub fails_anyhow: bool,
     pub masked_columns: Vec<String>,
@@ -50,7 +50,7 @@ pub(super) fn to_engine(gates: &Gates<'_>, embedded: Embedded, mode: &Mode) -> R
     let Embedded { filtered, assumed } = embedded;
     let Filtered { governed, ungoverned, about, reservation, role, confinement } = filtered;
     let care = governed.care();
-    let fails_anyhow = care != sql::Care::None && governed.fails_in_several_ways();
+    let fails_anyhow = care != sql::ExecutionMode::Direct && governed.fails_in_several_ways();
     let masked_columns = governed.masked_columns().to_vec();
     let changed = ungoverned.is_some();
     let sql = sql::transpile(governed)?;

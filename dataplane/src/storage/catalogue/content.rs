@@ -104,7 +104,7 @@ fn split(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// A table of PostgreSQL: what is not said is 0 or false, as there.
-fn created(relation: &sql::compile::postgres::Relation) -> String {
+fn created(relation: &sql::compile::postgres::CatalogRelation) -> String {
     use sql::compile::postgres::Sort;
     let is_pg = relation.schema == "pg_catalog";
     let column = |(name, sort): (&str, Sort)| {

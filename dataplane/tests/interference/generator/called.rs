@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use sql::functions::catalogue::{Class, Kind, all};
+use sql::functions::catalogue::{Class, FunctionKind, all};
 
 use super::Dice;
 
@@ -13,7 +13,7 @@ struct Names {
 }
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| {
-    let of = |kind: Kind| {
+    let of = |kind: FunctionKind| {
         let is_one = |function: &sql::functions::catalogue::Function| {
             function.kinds.contains(&kind)
                 && matches!(function.class, Class::Safe | Class::Throwing)
@@ -21,7 +21,7 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| {
         };
         all().filter(is_one).map(|function| function.name).collect()
     };
-    Names { scalars: of(Kind::Scalar), aggregates: of(Kind::Aggregate) }
+    Names { scalars: of(FunctionKind::Scalar), aggregates: of(FunctionKind::Aggregate) }
 });
 
 impl Dice {

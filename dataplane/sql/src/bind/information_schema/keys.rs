@@ -7,11 +7,11 @@ use sqlparser::ast::{Ident, ObjectName};
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
 use crate::catalog::table::Table;
-use crate::catalog::tables::{Catalog, Names};
+use crate::catalog::tables::{Catalog, SessionNames};
 use crate::syntax::listing::{Listing, cell};
 
 /// The columns of primary keys, in order; the parser crate leaves out the points between the parts of a name.
-pub(super) fn primary(within: &[Ident], catalog: &Catalog, session: &Names) -> Result<Listing, Error> {
+pub(super) fn primary(within: &[Ident], catalog: &Catalog, session: &SessionNames) -> Result<Listing, Error> {
     let mut tables: Vec<&Arc<Table>> = match within {
         [] => catalog.tables().collect(),
         [first, rest @ ..] if is(first, "in") => tables(rest, catalog, session)?,
@@ -47,7 +47,7 @@ pub(super) fn primary(within: &[Ident], catalog: &Catalog, session: &Names) -> R
 }
 
 /// The columns of foreign keys: none, since no table here keeps one.
-pub(super) fn imported(within: &[Ident], catalog: &Catalog, session: &Names) -> Result<Listing, Error> {
+pub(super) fn imported(within: &[Ident], catalog: &Catalog, session: &SessionNames) -> Result<Listing, Error> {
     match within {
         [] => {}
         [first, rest @ ..] if is(first, "in") => _ = tables(rest, catalog, session)?,
@@ -72,7 +72,7 @@ pub(super) fn imported(within: &[Ident], catalog: &Catalog, session: &Names) -> 
     ]))
 }
 
-fn tables<'a>(path: &[Ident], catalog: &'a Catalog, session: &Names) -> Result<Vec<&'a Arc<Table>>, Error> {
+fn tables<'a>(path: &[Ident], catalog: &'a Catalog, session: &SessionNames) -> Result<Vec<&'a Arc<Table>>, Error> {
     let everywhere = |schema: Option<&Ident>| {
         let is_in = |table: &&Arc<Table>| schema.is_none_or(|schema| table.schema.eq_ignore_ascii_case(&schema.value));
         catalog.tables().filter(is_in).collect()
@@ -85,7 +85,7 @@ fn tables<'a>(path: &[Ident], catalog: &'a Catalog, session: &Names) -> Result<V
     }
 }
 
-fn one<'a>(name: &[Ident], catalog: &'a Catalog, session: &Names) -> Result<Vec<&'a Arc<Table>>, Error> {
+fn one<'a>(name: &[Ident], catalog: &'a Catalog, session: &SessionNames) -> Result<Vec<&'a Arc<Table>>, Error> {
     let name = TableName::of(&ObjectName::from(name.to_vec()));
     let name = name.ok_or_else(|| Error::unsupported("this form of table name"))?;
     Ok(vec![catalog.find(&name, session)?])

@@ -5,13 +5,13 @@ use sqlparser::ast::{Expr, Query, SetExpr};
 use crate::ast::names;
 use crate::catalog::definition;
 use crate::catalog::table::Column;
-use crate::catalog::tables::{Catalog, Names};
+use crate::catalog::tables::{Catalog, SessionNames};
 use crate::functions::types::Type;
 use crate::syntax::listing::{Listing, cell};
 
 /// A table or view.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Relation {
+pub(super) struct ListedRelation {
     pub schema: String,
     pub name: String,
     pub is_view: bool,
@@ -19,14 +19,14 @@ pub(super) struct Relation {
 }
 
 /// Everything that can be read, in order.
-pub(super) fn relations(catalog: &Catalog) -> Vec<Relation> {
-    let tables = catalog.tables().map(|table| Relation {
+pub(super) fn relations(catalog: &Catalog) -> Vec<ListedRelation> {
+    let tables = catalog.tables().map(|table| ListedRelation {
         schema: table.schema.clone(),
         name: table.name.clone(),
         is_view: false,
         comment: table.comment.clone(),
     });
-    let views = of_kind(catalog, definition::Kind::View).map(|view| Relation {
+    let views = of_kind(catalog, definition::DefinitionKind::View).map(|view| ListedRelation {
         schema: view.schema.clone(),
         name: view.name.clone(),
         is_view: true,
@@ -39,7 +39,7 @@ pub(super) fn relations(catalog: &Catalog) -> Vec<Relation> {
 
 pub(super) fn of_kind(
     catalog: &Catalog,
-    kind: definition::Kind,
+    kind: definition::DefinitionKind,
 ) -> impl Iterator<Item = std::sync::Arc<definition::Definition>> {
     catalog
         .definitions()
@@ -60,7 +60,7 @@ pub(super) fn tables(catalog: &Catalog) -> Listing {
         "is_insertable_into",
         "comment",
     ]);
-    for Relation { schema, name, is_view, comment } in relations(catalog) {
+    for ListedRelation { schema, name, is_view, comment } in relations(catalog) {
         let kind = if is_view { "VIEW" } else { "BASE TABLE" };
         let writable = if is_view { "NO" } else { "YES" };
         listing.add(vec![cell(schema), cell(name), None, cell(kind), cell("NO"), cell(writable), comment]);
@@ -69,7 +69,7 @@ pub(super) fn tables(catalog: &Catalog) -> Listing {
 }
 
 /// Tables alone: a view has no rows of its own. The schema has the engine's word and the one of `information_schema`.
-pub(super) fn sizes(catalog: &Catalog, session: &Names) -> Listing {
+pub(super) fn sizes(catalog: &Catalog, session: &SessionNames) -> Listing {
     let mut listing = Listing::new(&[
         "schema_name",
         "table_schema",
@@ -96,7 +96,7 @@ pub(super) fn sizes(catalog: &Catalog, session: &Names) -> Listing {
     listing
 }
 
-pub(super) fn columns(catalog: &Catalog, session: &Names) -> Listing {
+pub(super) fn columns(catalog: &Catalog, session: &SessionNames) -> Listing {
     let mut listing = Listing::new(&[
         "table_schema",
         "table_name",
@@ -114,7 +114,7 @@ pub(super) fn columns(catalog: &Catalog, session: &Names) -> Listing {
     ]);
     for (schema, table, columns) in with_columns(catalog, session) {
         for (column, place) in columns.iter().zip(1_usize..) {
-            let Shape { word, length, precision, scale } = shape(&column.type_name);
+            let ListedType { word, length, precision, scale } = shape(&column.type_name);
             listing.add(vec![
                 cell(&schema),
                 cell(&table),
@@ -136,12 +136,13 @@ pub(super) fn columns(catalog: &Catalog, session: &Names) -> Listing {
 }
 
 /// Everything that has columns, in order.
-pub(super) fn with_columns(catalog: &Catalog, session: &Names) -> Vec<(String, String, Vec<Column>)> {
+pub(super) fn with_columns(catalog: &Catalog, session: &SessionNames) -> Vec<(String, String, Vec<Column>)> {
     let shown = |schema: &str, name: &str, columns: &[Column]| {
         (schema.to_owned(), name.to_owned(), session.shown(schema, name, columns))
     };
     let tables = catalog.tables().map(|table| shown(&table.schema, &table.name, &table.columns));
-    let views = of_kind(catalog, definition::Kind::View).map(|view| shown(&view.schema, &view.name, &view.columns));
+    let views =
+        of_kind(catalog, definition::DefinitionKind::View).map(|view| shown(&view.schema, &view.name, &view.columns));
     let mut all: Vec<_> = tables.chain(views).collect();
     all.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
     all
@@ -158,9 +159,9 @@ pub(super) fn schemata(catalog: &Catalog) -> Listing {
     listing
 }
 
-pub(super) fn views(catalog: &Catalog, session: &Names) -> Listing {
+pub(super) fn views(catalog: &Catalog, session: &SessionNames) -> Listing {
     let mut listing = Listing::new(&["table_schema", "table_name", "view_definition", "is_updatable", "is_secure"]);
-    for view in of_kind(catalog, definition::Kind::View) {
+    for view in of_kind(catalog, definition::DefinitionKind::View) {
         let is_secure = matches!(view.statement(), Ok(sqlparser::ast::Statement::CreateView(create)) if create.secure);
         // who may read a secure view may not read how it is made, and nobody reads of a table they may not see
         let text = if is_secure || names_unseen(&view, catalog, session) { None } else { cell(&view.text) };
@@ -171,7 +172,7 @@ pub(super) fn views(catalog: &Catalog, session: &Names) -> Listing {
 }
 
 /// Does its statement name a table that is not in the catalog at hand, or one of which a column is denied?
-fn names_unseen(one: &definition::Definition, catalog: &Catalog, session: &Names) -> bool {
+fn names_unseen(one: &definition::Definition, catalog: &Catalog, session: &SessionNames) -> bool {
     let Ok(statement) = crate::syntax::parse::parse(&one.text) else { return true };
     let is_seen = |table: &crate::syntax::statement::TableUse| {
         let schema = table.schema.as_deref().unwrap_or(&one.home);
@@ -188,15 +189,15 @@ fn names_unseen(one: &definition::Definition, catalog: &Catalog, session: &Names
 
 pub(super) fn sequences(catalog: &Catalog) -> Listing {
     let mut listing = Listing::new(&["sequence_schema", "sequence_name", "data_type"]);
-    for one in of_kind(catalog, definition::Kind::Sequence) {
+    for one in of_kind(catalog, definition::DefinitionKind::Sequence) {
         listing.add(vec![cell(&one.schema), cell(&one.name), cell("NUMBER")]);
     }
     listing
 }
 
-pub(super) fn functions(catalog: &Catalog, session: &Names) -> Listing {
+pub(super) fn functions(catalog: &Catalog, session: &SessionNames) -> Listing {
     let mut listing = Listing::new(&["function_schema", "function_name", "function_language", "function_definition"]);
-    for one in of_kind(catalog, definition::Kind::Function) {
+    for one in of_kind(catalog, definition::DefinitionKind::Function) {
         let text = if names_unseen(&one, catalog, session) { None } else { cell(&one.text) };
         listing.add(vec![cell(&one.schema), cell(&one.name), cell("SQL"), text]);
     }
@@ -204,7 +205,7 @@ pub(super) fn functions(catalog: &Catalog, session: &Names) -> Listing {
 }
 
 /// A type in the warehouse's words.
-pub(super) struct Shape {
+pub(super) struct ListedType {
     pub word: &'static str,
     length: Option<&'static str>,
     pub precision: Option<String>,
@@ -216,8 +217,8 @@ const RADIX: &str = "10";
 const TEXT_CHARS: &str = "16777216";
 const BYTES: &str = "8388608";
 
-pub(super) fn shape(type_name: &str) -> Shape {
-    let plain = |word, length| Shape { word, length, precision: None, scale: None };
+pub(super) fn shape(type_name: &str) -> ListedType {
+    let plain = |word, length| ListedType { word, length, precision: None, scale: None };
     match Type::of_name(type_name) {
         Type::Integer => number("38", "0"),
         Type::Decimal => {
@@ -239,20 +240,20 @@ pub(super) fn shape(type_name: &str) -> Shape {
     }
 }
 
-fn number(precision: &str, scale: &str) -> Shape {
-    Shape { word: "NUMBER", length: None, precision: cell(precision), scale: cell(scale) }
+fn number(precision: &str, scale: &str) -> ListedType {
+    ListedType { word: "NUMBER", length: None, precision: cell(precision), scale: cell(scale) }
 }
 
 /// The type as DESCRIBE writes it: `NUMBER(38,0)`, `VARCHAR(16777216)`.
 pub(super) fn written(type_name: &str) -> String {
     match shape(type_name) {
-        Shape { word: "NUMBER", precision: Some(precision), scale: Some(scale), .. } => {
+        ListedType { word: "NUMBER", precision: Some(precision), scale: Some(scale), .. } => {
             format!("NUMBER({precision},{scale})")
         }
-        Shape { word: "TEXT", .. } => format!("VARCHAR({TEXT_CHARS})"),
-        Shape { word: "BINARY", .. } => format!("BINARY({BYTES})"),
-        Shape { word: word @ ("TIMESTAMP_NTZ" | "TIMESTAMP_TZ" | "TIME"), .. } => format!("{word}(9)"),
-        Shape { word, .. } => word.to_owned(),
+        ListedType { word: "TEXT", .. } => format!("VARCHAR({TEXT_CHARS})"),
+        ListedType { word: "BINARY", .. } => format!("BINARY({BYTES})"),
+        ListedType { word: word @ ("TIMESTAMP_NTZ" | "TIMESTAMP_TZ" | "TIME"), .. } => format!("{word}(9)"),
+        ListedType { word, .. } => word.to_owned(),
     }
 }
 

@@ -6,16 +6,16 @@ use sqlparser::ast::{
 };
 
 use super::keys;
-use super::listing::{self, Relation};
+use super::listing::{self, ListedRelation};
 use crate::ast::construct::construct;
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
 use crate::catalog::definition;
 use crate::catalog::table::Column;
-use crate::catalog::tables::{Catalog, Names};
+use crate::catalog::tables::{Catalog, SessionNames};
 use crate::syntax::listing::{Listing, cell};
 
-pub(super) fn show(tree: &Statement, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
+pub(super) fn show(tree: &Statement, catalog: &Catalog, session: &SessionNames) -> Result<Query, Error> {
     let (listing, options) = match tree {
         Statement::ShowTables { show_options, .. } => (relations(catalog, Some(false)), show_options),
         Statement::ShowViews { show_options, .. } => (relations(catalog, Some(true)), show_options),
@@ -37,7 +37,7 @@ pub(super) fn show(tree: &Statement, catalog: &Catalog, session: &Names) -> Resu
 }
 
 /// `SHOW <words>` of what the parser has no statement for.
-pub(super) fn listed(words: &[Ident], catalog: &Catalog, session: &Names) -> Result<Query, Error> {
+pub(super) fn listed(words: &[Ident], catalog: &Catalog, session: &SessionNames) -> Result<Query, Error> {
     if let Some(within) = after(words, &["primary", "keys"]) {
         return keys::primary(within, catalog, session)?.query();
     }
@@ -49,7 +49,7 @@ pub(super) fn listed(words: &[Ident], catalog: &Catalog, session: &Names) -> Res
     let listing = match words.to_ascii_lowercase().as_str() {
         "sequences" => {
             let mut listing = Listing::new(&["name", "schema_name"]);
-            for one in listing::of_kind(catalog, definition::Kind::Sequence) {
+            for one in listing::of_kind(catalog, definition::DefinitionKind::Sequence) {
                 listing.add(vec![cell(&one.name), cell(&one.schema)]);
             }
             listing
@@ -72,7 +72,7 @@ fn after<'a>(written: &'a [Ident], words: &[&str]) -> Option<&'a [Ident]> {
 
 fn relations(catalog: &Catalog, views: Option<bool>) -> Listing {
     let mut listing = Listing::new(&["created_on", "name", "schema_name", "kind", "comment"]);
-    for Relation { schema, name, is_view, comment } in listing::relations(catalog) {
+    for ListedRelation { schema, name, is_view, comment } in listing::relations(catalog) {
         if views.is_none_or(|wanted| wanted == is_view) {
             let kind = if is_view { "VIEW" } else { "TABLE" };
             listing.add(vec![None, cell(name), cell(schema), cell(kind), cell(comment.unwrap_or_default())]);
@@ -81,7 +81,7 @@ fn relations(catalog: &Catalog, views: Option<bool>) -> Listing {
     listing
 }
 
-fn schemas(catalog: &Catalog, session: &Names) -> Listing {
+fn schemas(catalog: &Catalog, session: &SessionNames) -> Listing {
     let mut listing = Listing::new(&["created_on", "name", "is_default", "is_current"]);
     let mut schemas: Vec<String> = catalog.schemas().collect();
     schemas.push("information_schema".to_owned());
@@ -95,13 +95,13 @@ fn schemas(catalog: &Catalog, session: &Names) -> Listing {
 }
 
 /// The one there is: the environment.
-fn databases(session: &Names) -> Listing {
+fn databases(session: &SessionNames) -> Listing {
     let mut listing = Listing::new(&["created_on", "name", "is_default", "is_current"]);
     listing.add(vec![None, cell(&session.database), cell("Y"), cell("Y")]);
     listing
 }
 
-fn columns(catalog: &Catalog, session: &Names) -> Listing {
+fn columns(catalog: &Catalog, session: &SessionNames) -> Listing {
     let mut listing =
         Listing::new(&["table_name", "schema_name", "column_name", "data_type", "null?", "kind", "comment"]);
     for (schema, table, columns) in listing::with_columns(catalog, session) {
@@ -123,7 +123,7 @@ fn columns(catalog: &Catalog, session: &Names) -> Listing {
 
 fn functions(catalog: &Catalog) -> Listing {
     let mut listing = Listing::new(&["created_on", "name", "schema_name", "language"]);
-    for one in listing::of_kind(catalog, definition::Kind::Function) {
+    for one in listing::of_kind(catalog, definition::DefinitionKind::Function) {
         listing.add(vec![None, cell(&one.name), cell(&one.schema), cell("SQL")]);
     }
     listing
@@ -200,13 +200,13 @@ fn in_table<F: Fn(&str) -> bool>(listing: &mut Listing, name: &TableName, is: im
     listing.retain("table_name", is(&name.name));
 }
 
-pub(super) fn describe(tree: &Statement, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
+pub(super) fn describe(tree: &Statement, catalog: &Catalog, session: &SessionNames) -> Result<Query, Error> {
     let Statement::ExplainTable { table_name, .. } = tree else {
         return Err(Error::unsupported(construct(tree)));
     };
     let name = TableName::of(table_name).ok_or_else(|| Error::unsupported("this form of table name"))?;
     let mut table = None;
-    let found: Vec<Column> = if let Some(view) = catalog.defined(definition::Kind::View, &name, session) {
+    let found: Vec<Column> = if let Some(view) = catalog.defined(definition::DefinitionKind::View, &name, session) {
         session.shown(&view.schema, &view.name, &view.columns)
     } else {
         let found = table.insert(catalog.find(&name, session)?);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation as Change, ColumnOption, Ident};
 
 use super::{Binder, located};
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 use crate::catalog::comment::Comment;
 use crate::catalog::table::Table;
@@ -35,7 +35,7 @@ impl Binder<'_> {
 }
 
 /// The columns that there are from one change to the next.
-struct Columns<'a> {
+struct AlteredColumns<'a> {
     table: &'a Table,
     /// In lower case.
     names: HashSet<String>,
@@ -44,12 +44,12 @@ struct Columns<'a> {
 /// Change after change: a column that is added is none of those that are there then, and one that is changed is.
 fn in_turn(changes: Vec<Change>, table: &Table) -> Result<Vec<Change>, Error> {
     let names = table.columns.iter().map(|column| column.name.to_ascii_lowercase()).collect();
-    let mut columns = Columns { table, names };
+    let mut columns = AlteredColumns { table, names };
     let changes = changes.into_iter().map(|change| columns.change(change));
     Ok(changes.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
-impl Columns<'_> {
+impl AlteredColumns<'_> {
     fn change(&mut self, change: Change) -> Result<Vec<Change>, Error> {
         match &change {
             Change::AddColumn { .. } => return self.add(change),
@@ -118,7 +118,7 @@ fn unadded(option: &ColumnOption) -> Option<&'static str> {
 fn taken(table: &Table, column: &Ident) -> Error {
     let (table, column) = (table.path(), column.value.clone());
     let says = format!("column {column} of {table} already exists");
-    Error::new(Kind::ColumnExists { table, column }, says)
+    Error::new(ErrorKind::ColumnExists { table, column }, says)
 }
 
 #[cfg(test)]

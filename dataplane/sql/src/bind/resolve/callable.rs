@@ -3,7 +3,7 @@
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, ObjectName, UnaryOperator, Value};
 
 use super::located;
-use crate::ast::error::{Error, Kind as ErrorKind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 use crate::dialect;
 use crate::functions::catalogue::{self, Class};

@@ -39,7 +39,7 @@ impl Binder<'_> {
 
     fn is_there(&self, bound: &ObjectName) -> bool {
         TableName::of(bound).is_some_and(|TableName { database, schema, name }| {
-            let is_temporary = database.as_deref() == Some(names::KEPT_CATALOG);
+            let is_temporary = database.as_deref() == Some(names::TEMP_CATALOG);
             let schema = if is_temporary { Some(names::TEMPORARY_SCHEMA) } else { schema.as_deref() };
             schema.is_some_and(|schema| self.catalog.get(schema, &name).is_some())
         })
@@ -74,7 +74,7 @@ impl Binder<'_> {
 
     pub(super) fn view_named(&self, name: &ObjectName) -> Option<Arc<Definition>> {
         let name = TableName::of(name).filter(|name| !name.is_reserved())?;
-        self.catalog.defined(definition::Kind::View, &name, self.session)
+        self.catalog.defined(definition::DefinitionKind::View, &name, self.session)
     }
 }
 

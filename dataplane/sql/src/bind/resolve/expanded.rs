@@ -9,7 +9,7 @@ use sqlparser::ast::{Expr, Function, VisitorMut};
 
 use super::Binder;
 use crate::ast::VisitMut;
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::TableName;
 use crate::bind::udf;
 use crate::catalog::definition::{self, Definition};
@@ -59,7 +59,7 @@ impl Expanded {
         self.one_more()?;
         let tokens = lex::tokens(&view.text)?.len();
         self.left = self.left.checked_sub(tokens).ok_or_else(|| {
-            Error::new(Kind::TooDeep, format!("view {} is too large to stand here so often", view.name))
+            Error::new(ErrorKind::TooDeep, format!("view {} is too large to stand here so often", view.name))
         })?;
         let inner = Self { views: self.views + 1, levels: deeper(self.levels, lex::levels(&view.text)?)?, ..*self };
         if inner.views > VIEWS_DEEP_MAX { Err(too_often()) } else { Ok(inner) }
@@ -74,21 +74,21 @@ impl Expanded {
         self.listings += 1;
         if self.listings > LISTINGS_MAX {
             let message = format!("a statement may name {LISTINGS_MAX} tables of information_schema");
-            return Err(Error::new(Kind::TooDeep, message));
+            return Err(Error::new(ErrorKind::TooDeep, message));
         }
         Ok(())
     }
 }
 
 fn too_often() -> Error {
-    Error::new(Kind::TooDeep, "views and functions name each other too often")
+    Error::new(ErrorKind::TooDeep, "views and functions name each other too often")
 }
 
 fn deeper(levels: usize, by: usize) -> Result<usize, Error> {
     let levels = levels + by;
     if levels > LEVELS_MAX {
         let message = format!("views and functions in each other may nest {LEVELS_MAX} levels deep");
-        return Err(Error::new(Kind::TooDeep, message));
+        return Err(Error::new(ErrorKind::TooDeep, message));
     }
     Ok(levels)
 }
@@ -106,11 +106,12 @@ impl Binder<'_> {
         if name.schema.is_none() && dialect::is_known(&name.name) {
             return Ok(None);
         }
-        let Some(definition) = self.catalog.defined(definition::Kind::Function, &name, self.session) else {
+        let Some(definition) = self.catalog.defined(definition::DefinitionKind::Function, &name, self.session) else {
             return Ok(None);
         };
         self.expanded.one_more()?;
-        let udf::Called { mut expr, levels: added } = udf::called(&definition, function, &mut self.expanded.left)?;
+        let udf::FunctionBody { mut expr, levels: added } =
+            udf::called(&definition, function, &mut self.expanded.left)?;
         let mut within = Within { levels: deeper(levels, added)?, binder: self };
         match VisitMut::visit(&mut expr, &mut within) {
             ControlFlow::Break(error) => Err(error),
@@ -144,21 +145,21 @@ impl VisitorMut for Within<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::definition::Kind as Made;
+    use crate::catalog::definition::DefinitionKind;
     use crate::testing::{analyst, engine, engine_defining};
 
-    type Definitions = Vec<(Made, String, String)>;
+    type Definitions = Vec<(DefinitionKind, String, String)>;
 
-    fn function(name: &str, body: &str) -> (Made, String, String) {
-        (Made::Function, name.to_owned(), format!("CREATE FUNCTION {name}(x INT) RETURNS INT AS '{body}'"))
+    fn function(name: &str, body: &str) -> (DefinitionKind, String, String) {
+        (DefinitionKind::Function, name.to_owned(), format!("CREATE FUNCTION {name}(x INT) RETURNS INT AS '{body}'"))
     }
 
-    fn view(name: &str, query: &str) -> (Made, String, String) {
-        (Made::View, name.to_owned(), format!("CREATE VIEW {name} AS {query}"))
+    fn view(name: &str, query: &str) -> (DefinitionKind, String, String) {
+        (DefinitionKind::View, name.to_owned(), format!("CREATE VIEW {name} AS {query}"))
     }
 
     /// What becomes of it on the stack that there is.
-    fn asked(definitions: Definitions, sql: &str) -> Result<(), Kind> {
+    fn asked(definitions: Definitions, sql: &str) -> Result<(), ErrorKind> {
         let sql = sql.to_owned();
         let ask = move || engine_defining(&definitions, &sql, &analyst()).map(drop).map_err(|error| error.kind);
         std::thread::Builder::new().stack_size(crate::STACK_BYTES).spawn(ask).unwrap().join().unwrap()
@@ -166,9 +167,9 @@ mod tests {
 
     #[test]
     fn a_function_that_reaches_itself_is_refused() {
-        assert_eq!(asked(vec![function("f", "f(x)")], "SELECT f(1)"), Err(Kind::TooDeep));
+        assert_eq!(asked(vec![function("f", "f(x)")], "SELECT f(1)"), Err(ErrorKind::TooDeep));
         let around = vec![function("f", "g(x) + 1"), function("g", "f(x)")];
-        assert_eq!(asked(around, "SELECT f(1)"), Err(Kind::TooDeep));
+        assert_eq!(asked(around, "SELECT f(1)"), Err(ErrorKind::TooDeep));
     }
 
     #[test]
@@ -178,7 +179,7 @@ mod tests {
         let two = vec![function("inner", &deep), function("outer", &calls(2))];
         assert_eq!(asked(two, "SELECT outer(1)"), Ok(()));
         let thirty = vec![function("inner", &deep), function("outer", &calls(30))];
-        assert_eq!(asked(thirty, "SELECT outer(1)"), Err(Kind::TooDeep));
+        assert_eq!(asked(thirty, "SELECT outer(1)"), Err(ErrorKind::TooDeep));
         let many = format!("SELECT {}", vec!["f(id)"; 300].join(" , "));
         assert_eq!(asked(vec![function("f", "x + 1")], &format!("{many} FROM customers")), Ok(()), "side by side");
     }
@@ -195,7 +196,7 @@ mod tests {
         };
         assert_eq!(asked(chain(16, 1), "SELECT * FROM deep15"), Ok(()));
         assert_eq!(asked(chain(4, 20), "SELECT * FROM deep3"), Ok(()));
-        assert_eq!(asked(chain(16, 35), "SELECT * FROM deep15"), Err(Kind::TooDeep));
+        assert_eq!(asked(chain(16, 35), "SELECT * FROM deep15"), Err(ErrorKind::TooDeep));
     }
 
     #[test]
@@ -204,7 +205,7 @@ mod tests {
         let large = || vec![view("large", &format!("SELECT 1 AS a WHERE 1 IN ({listed})"))];
         assert_eq!(asked(large(), "SELECT * FROM large a, large b"), Ok(()));
         let often: Vec<String> = (0..50).map(|n| format!("large l{n}")).collect();
-        assert_eq!(asked(large(), &format!("SELECT * FROM {}", often.join(", "))), Err(Kind::TooDeep));
+        assert_eq!(asked(large(), &format!("SELECT * FROM {}", often.join(", "))), Err(ErrorKind::TooDeep));
     }
 
     #[test]
@@ -214,6 +215,6 @@ mod tests {
             engine(&format!("SELECT count(*) FROM {}", tables.join(", ")), &analyst())
         };
         assert!(named(LISTINGS_MAX).is_ok());
-        assert_eq!(named(LISTINGS_MAX + 1).expect_err("too many").kind, Kind::TooDeep);
+        assert_eq!(named(LISTINGS_MAX + 1).expect_err("too many").kind, ErrorKind::TooDeep);
     }
 }

@@ -11,31 +11,31 @@ use sqlparser::ast::{ObjectName, ObjectNamePart, Visitor, VisitorMut};
 
 use crate::ast::names::{self, TableName};
 use crate::ast::{Visit, VisitMut};
-use crate::catalog::definition::Kind;
-use crate::catalog::tables::{Catalog, Names};
+use crate::catalog::definition::DefinitionKind;
+use crate::catalog::tables::{Catalog, SessionNames};
 
 /// Takes the schema, and the database before it, off the columns of the statement.
-pub(super) fn shorten(tree: &mut Statement, catalog: &Catalog, session: &Names) {
-    let mut found = Found { catalog, session, paths: HashSet::new(), called: HashSet::new() };
+pub(super) fn shorten(tree: &mut Statement, catalog: &Catalog, session: &SessionNames) {
+    let mut found = QualifiedNames { catalog, session, paths: HashSet::new(), called: HashSet::new() };
     let ControlFlow::Continue(()) = Visit::visit(&*tree, &mut found);
     let ControlFlow::Continue(()) = VisitMut::visit(tree, &mut found);
 }
 
-struct Found<'a> {
+struct QualifiedNames<'a> {
     catalog: &'a Catalog,
-    session: &'a Names,
+    session: &'a SessionNames,
     /// Schema and name of what is read under its own name, in lower case.
     paths: HashSet<(String, String)>,
     /// What the relations of the statement are called.
     called: HashSet<String>,
 }
 
-impl Found<'_> {
+impl QualifiedNames<'_> {
     fn schema(&self, name: &TableName) -> Option<String> {
         if let Some(table) = self.catalog.temporary(name) {
             return Some(table.schema.clone());
         }
-        let view = || self.catalog.defined(Kind::View, name, self.session).map(|view| view.schema.clone());
+        let view = || self.catalog.defined(DefinitionKind::View, name, self.session).map(|view| view.schema.clone());
         self.catalog.find(name, self.session).ok().map(|table| table.schema.clone()).or_else(view)
     }
 
@@ -56,7 +56,7 @@ impl Found<'_> {
     }
 }
 
-impl Visitor for Found<'_> {
+impl Visitor for QualifiedNames<'_> {
     type Break = std::convert::Infallible;
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Self::Break> {
@@ -75,7 +75,7 @@ impl Visitor for Found<'_> {
     }
 }
 
-impl VisitorMut for Found<'_> {
+impl VisitorMut for QualifiedNames<'_> {
     type Break = std::convert::Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
@@ -98,7 +98,7 @@ impl VisitorMut for Found<'_> {
     }
 }
 
-impl Found<'_> {
+impl QualifiedNames<'_> {
     fn table(&self, name: &mut ObjectName) {
         let star = names::quoted("*");
         let parts: Option<Vec<&Ident>> = names::parts(name).map(|parts| parts.into_iter().chain([&star]).collect());

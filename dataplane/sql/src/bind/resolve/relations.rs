@@ -11,7 +11,7 @@ use crate::ast::scope;
 use crate::bind::{information_schema, label};
 use crate::catalog::definition::{self, Definition};
 use crate::catalog::information_schema::is_relation;
-use crate::catalog::tables::Names;
+use crate::catalog::tables::SessionNames;
 use crate::scan::marker::{self, Marked};
 
 impl Binder<'_> {
@@ -23,7 +23,7 @@ impl Binder<'_> {
         };
         let mut tree = ast::Statement::Query(create.query);
         label::label(&mut tree)?;
-        let home = Names { search_path: vec![view.home.clone()], ..self.session.clone() };
+        let home = SessionNames { search_path: vec![view.home.clone()], ..self.session.clone() };
         let mut inner = Binder {
             catalog: self.catalog,
             session: &home,
@@ -60,7 +60,7 @@ impl Binder<'_> {
             let query = information_schema::relation(&written, self.catalog, self.session);
             (Box::new(query.map_err(|error| located(error, name))?), Vec::new())
         } else {
-            let view = self.catalog.defined(definition::Kind::View, &written, self.session);
+            let view = self.catalog.defined(definition::DefinitionKind::View, &written, self.session);
             if is_dual(&written) && view.is_none() && self.find(name).is_err() {
                 alias_as_named(name, alias);
                 let row = crate::syntax::parse::query("SELECT 'X' AS dummy")?;

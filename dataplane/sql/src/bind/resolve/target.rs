@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sqlparser::ast::{self, FromTable, ObjectName, TableFactor, TableObject};
 
 use super::{Binder, alias_as_named, located, temporary};
-use crate::ast::error::{Error, Kind as ErrorKind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::{self, TableName};
 use crate::bind::udf;
 use crate::catalog::definition;
@@ -50,16 +50,20 @@ impl Binder<'_> {
                 let if_exists = drop.if_exists;
                 let mut named = drop.func_desc.iter_mut();
                 named
-                    .try_for_each(|one| self.definition(definition::Kind::Function, &mut one.name, if_exists))
+                    .try_for_each(|one| self.definition(definition::DefinitionKind::Function, &mut one.name, if_exists))
                     .map(|()| None)
             }
             S::Drop { object_type: ast::ObjectType::View, names, if_exists, .. } => {
                 let mut names = names.iter_mut();
-                names.try_for_each(|name| self.definition(definition::Kind::View, name, *if_exists)).map(|()| None)
+                names
+                    .try_for_each(|name| self.definition(definition::DefinitionKind::View, name, *if_exists))
+                    .map(|()| None)
             }
             S::Drop { object_type: ast::ObjectType::Sequence, names, if_exists, .. } => {
                 let mut names = names.iter_mut();
-                names.try_for_each(|name| self.definition(definition::Kind::Sequence, name, *if_exists)).map(|()| None)
+                names
+                    .try_for_each(|name| self.definition(definition::DefinitionKind::Sequence, name, *if_exists))
+                    .map(|()| None)
             }
             S::CreateSchema { schema_name: ast::SchemaName::Simple(name), .. } => {
                 self.schema(name, false, false).map(|()| None)

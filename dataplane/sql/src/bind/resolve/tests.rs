@@ -1,8 +1,8 @@
-use crate::ast::error::Kind;
+use crate::ast::error::ErrorKind;
 use crate::testing::engine;
 use crate::{Rules, parse, resolve};
 
-fn refusal(sql: &str) -> Kind {
+fn refusal(sql: &str) -> ErrorKind {
     match engine(sql, &Rules::default()) {
         Ok(made) => panic!("{sql} runs: {}", made.sql),
         Err(error) => error.kind,
@@ -30,7 +30,7 @@ fn tables_the_engine_keeps_for_itself_do_not_exist() {
         "SELECT * FROM \"/etc/passwd\"",
     ];
     for sql in cases {
-        assert!(matches!(refusal(sql), Kind::TableNotFound { .. }), "{sql}");
+        assert!(matches!(refusal(sql), ErrorKind::TableNotFound { .. }), "{sql}");
     }
 }
 
@@ -53,7 +53,7 @@ fn functions_that_look_outside_are_refused() {
         "SELECT id FROM customers WHERE id IN (SELECT current_setting('x'))",
     ];
     for sql in cases {
-        let refused = matches!(refusal(sql), Kind::UnsupportedFunction { .. } | Kind::DeniedFunction { .. });
+        let refused = matches!(refusal(sql), ErrorKind::UnsupportedFunction { .. } | ErrorKind::DeniedFunction { .. });
         assert!(refused, "{sql}: {:?}", refusal(sql));
     }
 }
@@ -101,7 +101,7 @@ fn a_view_neither_asks_the_catalogue_nor_moves_a_sequence() {
         "SELECT nextval('raw.main._svc_orders_id')",
         "SELECT currval('_SVC_orders_id')",
     ] {
-        assert!(matches!(refusal(sql), Kind::Unsupported { .. }), "{sql}");
+        assert!(matches!(refusal(sql), ErrorKind::Unsupported { .. }), "{sql}");
     }
 }
 
@@ -113,7 +113,7 @@ fn what_grows_with_an_argument_is_bounded() {
         "SELECT * FROM range($1)",
         "SELECT list(range($1))",
     ] {
-        assert!(matches!(refusal(sql), Kind::Unsupported { .. }), "{sql}");
+        assert!(matches!(refusal(sql), ErrorKind::Unsupported { .. }), "{sql}");
     }
     assert!(engine("SELECT * FROM range(10)", &Rules::default()).is_ok());
 }
@@ -164,7 +164,7 @@ fn facts_need_no_catalog() {
     assert_eq!(statement.parameters(), 3);
     assert!(statement.is_write());
     assert!(statement.functions().contains("upper"));
-    assert!(resolve(statement, &crate::Catalog::default(), &crate::Names::new("d")).is_err());
+    assert!(resolve(statement, &crate::Catalog::default(), &crate::SessionNames::new("d")).is_err());
 }
 
 #[test]
@@ -190,8 +190,8 @@ fn a_copy_of_a_file_says_what_to_do_instead_and_repeats_no_literal() {
     ] {
         let statement = parse(sql).expect("a statement");
         assert!(!statement.redacted().contains("secret"), "{sql}");
-        let error = resolve(statement, &crate::Catalog::default(), &crate::Names::new("d")).expect_err(sql);
-        assert!(matches!(error.kind, Kind::Unsupported { .. }), "{sql}");
+        let error = resolve(statement, &crate::Catalog::default(), &crate::SessionNames::new("d")).expect_err(sql);
+        assert!(matches!(error.kind, ErrorKind::Unsupported { .. }), "{sql}");
         let message = error.to_string();
         assert!(message.contains(instead) && !message.contains("secret"), "{sql}: {message}");
     }
@@ -209,7 +209,7 @@ fn a_name_with_a_dot_is_no_name_of_a_table() {
         "CREATE VIEW \"pay.roll\" AS SELECT 1 AS a",
         "ALTER TABLE payroll RENAME TO \"pay.roll\"",
     ] {
-        assert_eq!(refusal(sql), Kind::InvalidName, "{sql}");
+        assert_eq!(refusal(sql), ErrorKind::InvalidName, "{sql}");
     }
     let columns = vec![crate::Column::new("id", "INTEGER")];
     let dotted =
@@ -225,7 +225,7 @@ fn schemas_that_mean_something_else_are_not_made() {
     for sql in
         ["CREATE SCHEMA pg_temp", "CREATE SCHEMA PG_toast", "CREATE SCHEMA svc_runtime", "CREATE SCHEMA Svc_Memory"]
     {
-        assert!(matches!(refusal(sql), Kind::Unsupported { .. }), "{sql}");
+        assert!(matches!(refusal(sql), ErrorKind::Unsupported { .. }), "{sql}");
     }
 }
 
@@ -235,6 +235,6 @@ fn a_schema_that_is_not_there_is_dropped_if_it_exists() {
     assert!(made.sql.starts_with("DROP SCHEMA IF EXISTS") && !made.sql.contains("CASCADE"), "{}", made.sql);
     let made = engine("DROP SCHEMA IF EXISTS main CASCADE", &Rules::default()).unwrap();
     assert!(made.sql.ends_with(" CASCADE"), "{}", made.sql);
-    assert!(matches!(refusal("DROP SCHEMA nowhere CASCADE"), Kind::TableNotFound { .. }));
-    assert!(matches!(refusal("DROP SCHEMA IF EXISTS _svc_memory CASCADE"), Kind::Unsupported { .. }));
+    assert!(matches!(refusal("DROP SCHEMA nowhere CASCADE"), ErrorKind::TableNotFound { .. }));
+    assert!(matches!(refusal("DROP SCHEMA IF EXISTS _svc_memory CASCADE"), ErrorKind::Unsupported { .. }));
 }

@@ -52,9 +52,9 @@ fn last(expr: &Expr) -> Option<&Ident> {
 
 /// What one SELECT reads: by its name there, the id of the table if PostgreSQL has one.
 #[derive(Debug, Default)]
-pub(super) struct Scope(Vec<(String, Option<u32>)>);
+pub(super) struct SelectScope(Vec<(String, Option<u32>)>);
 
-impl Scope {
+impl SelectScope {
     pub fn of(select: &Select, made: &BTreeSet<String>) -> Self {
         let factors = select.from.iter().flat_map(|TableWithJoins { relation, joins }| {
             std::iter::once(relation).chain(joins.iter().map(|join| &join.relation))
@@ -86,7 +86,7 @@ fn id(name: &ObjectName, made: &BTreeSet<String>) -> Option<u32> {
 }
 
 /// `c.tableoid` is the id of the table that `c` stands for, in the nearest scope that has it.
-pub(super) fn table_id(expr: &Expr, scopes: &[Scope]) -> Option<Expr> {
+pub(super) fn table_id(expr: &Expr, scopes: &[SelectScope]) -> Option<Expr> {
     let id = match expr {
         Expr::Identifier(name) if is_table_id(name) => match scopes.last()?.0.as_slice() {
             [(_, id)] => *id,

@@ -8,17 +8,17 @@ use super::CATALOG;
 
 /// A table of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Relation {
+pub struct CatalogRelation {
     pub schema: &'static str,
     pub name: &'static str,
     /// `pg_class.oid`; 0 for what clients never look up.
     pub oid: u32,
-    pub kind: Kind,
+    pub kind: RelationKind,
     columns: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RelationKind {
     Table,
     View,
 }
@@ -39,7 +39,7 @@ pub enum Sort {
     Texts,
 }
 
-impl Relation {
+impl CatalogRelation {
     /// Columns in order.
     pub fn columns(&self) -> impl Iterator<Item = (&'static str, Sort)> + use<> {
         self.columns.split_ascii_whitespace().filter_map(|column| {
@@ -54,7 +54,7 @@ impl Relation {
     }
 }
 
-/// As [`Relation::stored`].
+/// As [`CatalogRelation::stored`].
 pub(super) fn stored(schema: &str, name: &str) -> String {
     if schema == CATALOG { name.to_owned() } else { format!("{schema}_{name}") }
 }
@@ -77,16 +77,16 @@ impl Sort {
 }
 
 /// All of them, in the order of the list.
-pub fn relations() -> impl Iterator<Item = Relation> {
+pub fn relations() -> impl Iterator<Item = CatalogRelation> {
     include_str!("relations.txt").lines().filter_map(read)
 }
 
-fn read(line: &'static str) -> Option<Relation> {
+fn read(line: &'static str) -> Option<CatalogRelation> {
     let mut parts = line.splitn(4, ' ');
     let (path, oid, kind, columns) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
     let (schema, name) = path.split_once('.').unwrap_or((CATALOG, path));
-    let kind = if kind == "r" { Kind::Table } else { Kind::View };
-    Some(Relation { schema, name, oid: oid.parse().ok()?, kind, columns })
+    let kind = if kind == "r" { RelationKind::Table } else { RelationKind::View };
+    Some(CatalogRelation { schema, name, oid: oid.parse().ok()?, kind, columns })
 }
 
 static IDS: LazyLock<HashMap<(&'static str, &'static str), u32>> =

@@ -9,7 +9,7 @@ use sqlparser::ast::{
     TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value, VisitorMut,
 };
 
-use super::hidden::{self, Scope};
+use super::hidden::{self, SelectScope};
 use super::relations::stored;
 use super::{CATALOG, INFORMATION, lower};
 use crate::ast::call::call;
@@ -22,7 +22,7 @@ pub(super) struct Rewriter<'a> {
     made: &'a BTreeSet<String>,
     /// Queries that this is in.
     depth: usize,
-    scopes: Vec<Scope>,
+    scopes: Vec<SelectScope>,
 }
 
 impl<'a> Rewriter<'a> {
@@ -57,7 +57,7 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        self.scopes.push(Scope::of(select, self.made));
+        self.scopes.push(SelectScope::of(select, self.made));
         hidden::keep_names(select);
         if self.depth == 1 {
             shown(select);

@@ -20,8 +20,8 @@ const OPEN: &str = "\0seq";
 
 /// The number of the row that this value is of.
 pub(super) fn of(input: &Expr) -> Expr {
-    struct Columns;
-    impl Visitor for Columns {
+    struct ColumnSearch;
+    impl Visitor for ColumnSearch {
         type Break = ();
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
             match expr {
@@ -30,13 +30,17 @@ pub(super) fn of(input: &Expr) -> Expr {
             }
         }
     }
-    if Visit::visit(input, &mut Columns).is_break() { Expr::Identifier(Ident::new(OPEN)) } else { compose::number(1) }
+    if Visit::visit(input, &mut ColumnSearch).is_break() {
+        Expr::Identifier(Ident::new(OPEN))
+    } else {
+        compose::number(1)
+    }
 }
 
 /// Whether the statement names a column SEQ anywhere.
 pub(in crate::dialect) fn sees_seq(statement: &Statement) -> bool {
-    struct Named;
-    impl Visitor for Named {
+    struct SeqSearch;
+    impl Visitor for SeqSearch {
         type Break = ();
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
             let last = match expr {
@@ -50,7 +54,7 @@ pub(in crate::dialect) fn sees_seq(statement: &Statement) -> bool {
             }
         }
     }
-    Visit::visit(statement, &mut Named).is_break()
+    Visit::visit(statement, &mut SeqSearch).is_break()
 }
 
 /// Numbers the rows of what stands to the left of a FLATTEN, if the select can see it.
@@ -91,8 +95,8 @@ fn factors(from: &[TableWithJoins]) -> impl Iterator<Item = &TableFactor> {
 }
 
 fn is_open(factor: &TableFactor) -> bool {
-    struct Search;
-    impl Visitor for Search {
+    struct OpenSearch;
+    impl Visitor for OpenSearch {
         type Break = ();
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
             match expr {
@@ -101,7 +105,7 @@ fn is_open(factor: &TableFactor) -> bool {
             }
         }
     }
-    matches!(factor, TableFactor::Derived { lateral: true, .. }) && Visit::visit(factor, &mut Search).is_break()
+    matches!(factor, TableFactor::Derived { lateral: true, .. }) && Visit::visit(factor, &mut OpenSearch).is_break()
 }
 
 fn close(from: &mut Vec<TableWithJoins>, number: &Expr) {

@@ -3,12 +3,12 @@
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
-use super::{Columns, Type, common};
+use super::{ColumnTypes, Type, common};
 use crate::ast::call::arguments;
 
 /// What it surely is, where that may be another than the likeliest; none for what the likeliest is sure of. What stands
 /// in an expression is asked once: twice at each level would be without end.
-pub(super) fn type_of(expr: &Expr, columns: &dyn Columns) -> Option<Type> {
+pub(super) fn type_of(expr: &Expr, columns: &dyn ColumnTypes) -> Option<Type> {
     let of = |expr: &Expr| super::type_of(expr, columns);
     match expr {
         // of more parts the last may be a field

@@ -2,16 +2,16 @@
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::scan::marker::{self, Made};
+use crate::scan::marker::{self, GeneratedExpr};
 
 /// A piece of a literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum LiteralPart {
     Text(String),
     Name(String),
 }
 
-impl Part {
+impl LiteralPart {
     pub(super) fn name(&self) -> Option<&str> {
         match self {
             Self::Name(name) => Some(name),
@@ -21,7 +21,7 @@ impl Part {
 }
 
 /// The tokens with every literal that holds a placeholder numbered, and those literals; equal ones have one number.
-pub(super) fn replaced(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Vec<Vec<Part>>) {
+pub(super) fn replaced(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Vec<Vec<LiteralPart>>) {
     let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut literals = Vec::new();
     for token in tokens {
@@ -30,7 +30,7 @@ pub(super) fn replaced(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Vec<V
             Token::SingleQuotedString(text) => split(text),
             Token::RBrace => braced(&kept).map(|name| {
                 kept.truncate(kept.len() - 2);
-                vec![Part::Name(name)]
+                vec![LiteralPart::Name(name)]
             }),
             _ => None,
         };
@@ -40,7 +40,10 @@ pub(super) fn replaced(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Vec<V
                 if number == literals.len() {
                     literals.push(parts);
                 }
-                kept.push(TokenWithSpan { token: Token::Placeholder(marker::name_of(Made::Literal(number))), span });
+                kept.push(TokenWithSpan {
+                    token: Token::Placeholder(marker::name_of(GeneratedExpr::Literal(number))),
+                    span,
+                });
             }
             None => kept.push(token),
         }
@@ -51,19 +54,19 @@ pub(super) fn replaced(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Vec<V
 /// The number of a literal by the name of what stands for it.
 pub(super) fn number(name: &str) -> Option<usize> {
     match marker::made(name) {
-        Some(Made::Literal(number)) => Some(number),
+        Some(GeneratedExpr::Literal(number)) => Some(number),
         _ => None,
     }
 }
 
 /// The literal for one caller; nothing if a name in it has no value.
-pub(super) fn text(parts: &[Part], value: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+pub(super) fn text(parts: &[LiteralPart], value: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     parts
         .iter()
         .map(|part| match part {
-            Part::Text(text) => Some(text.clone()),
+            LiteralPart::Text(text) => Some(text.clone()),
             // A zero character would make it something else than text.
-            Part::Name(name) => value(name).filter(|value| !value.contains('\0')),
+            LiteralPart::Name(name) => value(name).filter(|value| !value.contains('\0')),
         })
         .collect()
 }
@@ -80,7 +83,7 @@ fn braced(kept: &[TokenWithSpan]) -> Option<String> {
 }
 
 /// The parts of a string, if there is a name among them.
-fn split(text: &str) -> Option<Vec<Part>> {
+fn split(text: &str) -> Option<Vec<LiteralPart>> {
     let mut parts = Vec::new();
     let mut rest = text;
     let mut before = String::new();
@@ -91,9 +94,9 @@ fn split(text: &str) -> Option<Vec<Part>> {
         match inside.split_once('}') {
             Some((name, after)) if is_name(name) => {
                 if !before.is_empty() {
-                    parts.push(Part::Text(std::mem::take(&mut before)));
+                    parts.push(LiteralPart::Text(std::mem::take(&mut before)));
                 }
-                parts.push(Part::Name(name.to_owned()));
+                parts.push(LiteralPart::Name(name.to_owned()));
                 rest = after;
             }
             _ => {
@@ -107,7 +110,7 @@ fn split(text: &str) -> Option<Vec<Part>> {
     }
     before.push_str(rest);
     if !before.is_empty() {
-        parts.push(Part::Text(before));
+        parts.push(LiteralPart::Text(before));
     }
     Some(parts)
 }

@@ -13,7 +13,7 @@ use crate::ast::names::ours::{self, FILTER};
 use crate::ast::names::{self, TableName};
 use crate::catalog::table::Table;
 use crate::catalog::tables::Catalog;
-use crate::functions::catalogue::{self, Kind};
+use crate::functions::catalogue::{self, FunctionKind};
 
 /// Whether it is what a filter calls one of its tables.
 pub(crate) fn is_alias(name: &str) -> bool {
@@ -33,7 +33,7 @@ impl VisitorMut for Functions {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Function(function) = expr
             && let Some(name) = names::single(&function.name)
-            && catalogue::find(&name.value).is_some_and(|known| !known.kinds.contains(&Kind::Grammar))
+            && catalogue::find(&name.value).is_some_and(|known| !known.kinds.contains(&FunctionKind::Grammar))
         {
             let name = name.value.to_ascii_lowercase();
             function.name = vec![names::quoted("system"), names::quoted("main"), names::quoted(&name)].into();
@@ -43,7 +43,7 @@ impl VisitorMut for Functions {
 }
 
 /// What a filter names.
-pub(super) struct Named {
+pub(super) struct FilterNames {
     /// Columns of the filter's own table, in lower case.
     pub own: BTreeSet<String>,
     /// Tables of its subqueries, by what they are called in the engine's text.
@@ -52,9 +52,9 @@ pub(super) struct Named {
 
 /// Every column gets the table it is of, every table its full name. A column that is of no table of a subquery is one
 /// of the filter's own table.
-pub(super) fn columns(expr: &mut Expr, catalog: &Catalog) -> Result<Named, Error> {
-    let named = Named { own: BTreeSet::new(), inner: Vec::new() };
-    let mut look = Columns { catalog, scopes: Vec::new(), named };
+pub(super) fn columns(expr: &mut Expr, catalog: &Catalog) -> Result<FilterNames, Error> {
+    let named = FilterNames { own: BTreeSet::new(), inner: Vec::new() };
+    let mut look = FilterColumns { catalog, scopes: Vec::new(), named };
     match expr.visit(&mut look) {
         ControlFlow::Continue(()) => Ok(look.named),
         ControlFlow::Break(error) => Err(error),
@@ -70,13 +70,13 @@ struct Inner {
     table: Arc<Table>,
 }
 
-struct Columns<'a> {
+struct FilterColumns<'a> {
     catalog: &'a Catalog,
     scopes: Vec<Vec<Inner>>,
-    named: Named,
+    named: FilterNames,
 }
 
-impl Columns<'_> {
+impl FilterColumns<'_> {
     fn table(&mut self, factor: &mut TableFactor) -> Result<(), Error> {
         let TableFactor::Table { name, alias, .. } = factor else {
             return Err(Error::invalid_filter("the subquery of a filter reads tables only"));
@@ -118,7 +118,7 @@ impl Columns<'_> {
     }
 }
 
-impl VisitorMut for Columns<'_> {
+impl VisitorMut for FilterColumns<'_> {
     type Break = Error;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {

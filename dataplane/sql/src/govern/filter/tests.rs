@@ -1,5 +1,5 @@
-use super::{Template, admit};
-use crate::ast::error::Kind;
+use super::{FilterTemplate, admit};
+use crate::ast::error::ErrorKind;
 use crate::testing::catalog;
 
 fn known(name: &str) -> bool {
@@ -70,7 +70,7 @@ fn what_is_true_for_every_row_is_no_filter() {
     ];
     for text in cases {
         let refused = admit(text, &known);
-        assert!(matches!(&refused, Err(error) if error.kind == Kind::InvalidFilter), "{text}: {refused:?}");
+        assert!(matches!(&refused, Err(error) if error.kind == ErrorKind::InvalidFilter), "{text}: {refused:?}");
     }
     for text in [
         "coalesce(region = 'EU', true)",
@@ -166,7 +166,7 @@ fn what_could_not_be_a_filter_is_refused() {
     ];
     for text in cases {
         let refused = admit(text, &known);
-        let kinds = [Kind::InvalidFilter, Kind::Syntax];
+        let kinds = [ErrorKind::InvalidFilter, ErrorKind::Syntax];
         assert!(matches!(&refused, Err(error) if kinds.contains(&error.kind)), "{text}: {refused:?}");
     }
 }
@@ -189,18 +189,18 @@ fn any_of_a_list_that_is_written_out_is_in() {
 
 #[test]
 fn a_column_that_is_gone_refuses_every_statement_on_the_table() {
-    let filter = Template::parse("gone = 1").expect("a filter").bind(&|_| None, &catalog()).expect("a filter");
+    let filter = FilterTemplate::parse("gone = 1").expect("a filter").bind(&|_| None, &catalog()).expect("a filter");
     let mut rules = crate::Rules::default();
     rules.filter("main", "payroll", filter);
     let refused = crate::testing::engine("SELECT 1 FROM payroll", &rules).expect_err("a refusal");
-    assert!(matches!(refused.kind, Kind::Ungovernable { .. }));
+    assert!(matches!(refused.kind, ErrorKind::Ungovernable { .. }));
 }
 
 /// Whatever a caller carries, it is one bound value.
 #[test]
 fn values_never_become_text_of_the_statement() {
     let evil = "x' OR TRUE --";
-    let template = Template::parse("iban = 'a-{region}'").expect("a filter");
+    let template = FilterTemplate::parse("iban = 'a-{region}'").expect("a filter");
     let filter = template.bind(&|_| Some(evil.to_owned()), &catalog()).expect("a filter");
     let mut rules = crate::Rules::default();
     rules.filter("main", "payroll", filter);

@@ -10,11 +10,11 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Ident, Select, SelectItem};
 
 use crate::ast::visit_expressions;
-use crate::govern::lineage::Walk;
+use crate::govern::lineage::LineageWalk;
 
 /// By what a statement fails, as far as the class of the error goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::govern) enum Way {
+pub(in crate::govern) enum ErrorClass {
     /// A cast to a type of which no other class of error is known.
     Cast,
     Other,
@@ -22,12 +22,12 @@ pub(in crate::govern) enum Way {
 
 #[derive(Debug, Default, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is found by itself, and they go together in every way")]
-pub(in crate::govern) struct Failing {
+pub(in crate::govern) struct ErrorChannel {
     pub can_throw: bool,
     /// Errors of several classes are possible: of the engine's threads one comes first, or another.
     pub in_several_ways: bool,
     /// The one way that has been found.
-    way: Option<Way>,
+    way: Option<ErrorClass>,
     /// Something that can stands where the plan decides for which rows it is evaluated, or it cuts rows off as they
     /// come: those of one table come in their order, whatever is hidden among them.
     pub(in crate::govern) by_plan: bool,
@@ -41,13 +41,13 @@ pub(in crate::govern) struct Failing {
     pub(super) cuts: bool,
 }
 
-impl Failing {
+impl ErrorChannel {
     pub(in crate::govern) fn follows_plan(self) -> bool {
         self.by_order || self.by_plan && self.meets || self.cuts && self.can_throw
     }
 }
 
-impl Walk<'_> {
+impl LineageWalk<'_> {
     /// Walks what stands, if it is so, where the plan decides.
     pub(in crate::govern) fn early<T>(&mut self, is_so: bool, walk: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.early;
@@ -59,16 +59,16 @@ impl Walk<'_> {
 
     pub(in crate::govern) fn throws(&mut self, can_throw: bool) {
         if can_throw {
-            self.fails(Way::Other);
+            self.fails(ErrorClass::Other);
         }
     }
 
-    pub(in crate::govern) fn fails(&mut self, way: Way) {
+    pub(in crate::govern) fn fails(&mut self, way: ErrorClass) {
         let failing = &mut self.found.failing;
         failing.can_throw = true;
         failing.by_plan |= self.early;
         let before = failing.way.replace(way);
-        failing.in_several_ways |= before.is_some_and(|before| (before, way) != (Way::Cast, Way::Cast));
+        failing.in_several_ways |= before.is_some_and(|before| (before, way) != (ErrorClass::Cast, ErrorClass::Cast));
     }
 }
 

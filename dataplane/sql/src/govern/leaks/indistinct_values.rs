@@ -12,7 +12,7 @@ use sqlparser::ast::{
 use super::leakproof::is_null;
 use crate::ast::{Visit, names};
 use crate::functions::types::Type;
-use crate::govern::lineage::{Output, Source, Walk, budget};
+use crate::govern::lineage::{FromItem, LineageWalk, Output, budget};
 
 /// Functions whose equal values are one value where those of their arguments are, whatever type that is.
 const HAND_ON: [&str; 48] = [
@@ -90,7 +90,7 @@ const NUMBERS: [&str; 16] = [
 /// Those that answer one of their arguments, as what all of them become.
 const STAND_IN: [&str; 9] = ["coalesce", "decode", "greatest", "iff", "ifnull", "least", "nullif", "nvl", "nvl2"];
 
-impl Walk<'_> {
+impl LineageWalk<'_> {
     /// Whether two equal values of it may differ. What is not known may.
     #[recursive::recursive]
     pub(in crate::govern) fn has_twins(&self, expr: &Expr) -> bool {
@@ -194,12 +194,12 @@ impl Walk<'_> {
 }
 
 /// Finds a value with twins of what is in reach.
-struct Correlated<'w, 'a>(&'w Walk<'a>);
+struct Correlated<'w, 'a>(&'w LineageWalk<'a>);
 
 impl Correlated<'_, '_> {
     /// All columns of what is called so.
     fn has_twins(&self, alias: &Ident) -> bool {
-        let named = |source: &&Source| source.alias.eq_ignore_ascii_case(&alias.value);
+        let named = |source: &&FromItem| source.alias.eq_ignore_ascii_case(&alias.value);
         let mut sources = self.0.sources().filter(named);
         sources.any(|source| source.open.is_some() || source.outputs.iter().any(|output| output.has_twins))
     }

@@ -5,17 +5,17 @@ use sqlparser::ast::{
     TimezoneInfo, UnaryOperator, Value, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 
-use super::error_channel::Way;
-use super::numeric_range::{self, Shape};
+use super::error_channel::ErrorClass;
+use super::numeric_range::{self, ValueType};
 use crate::ast::names;
 use crate::dialect;
 use crate::functions::catalogue::Class;
 use crate::functions::types::exact::Exact;
-use crate::functions::types::{self, Columns, Type, sole_argument};
+use crate::functions::types::{self, ColumnTypes, Type, sole_argument};
 
 /// Whether an expression can raise an error that depends on the values it meets. Comparing two families of types casts
 /// one to the other, which can. What stands in it is asked about by itself; what is not listed here can.
-pub(in crate::govern) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
+pub(in crate::govern) fn throws(expr: &Expr, columns: &dyn ColumnTypes) -> bool {
     if is_certain(expr) {
         return false;
     }
@@ -87,17 +87,17 @@ pub(in crate::govern) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
 }
 
 /// How an expression fails that can.
-pub(in crate::govern) fn way(expr: &Expr) -> Way {
+pub(in crate::govern) fn way(expr: &Expr) -> ErrorClass {
     match expr {
-        Expr::Cast { data_type, .. } if tries(data_type) => Way::Cast,
-        _ => Way::Other,
+        Expr::Cast { data_type, .. } if tries(data_type) => ErrorClass::Cast,
+        _ => ErrorClass::Other,
     }
 }
 
 /// Functions of the engine that a span of time has no answer to.
 const READ_DAYS: [&str; 2] = ["isodow", "weekday"];
 
-fn calls_what_throws(function: &Function, columns: &dyn Columns) -> bool {
+fn calls_what_throws(function: &Function, columns: &dyn ColumnTypes) -> bool {
     let name = names::last(&function.name).map_or("", |ident| ident.value.as_str());
     let reads_text = (dialect::reads_moment(name) || READ_DAYS.iter().any(|known| name.eq_ignore_ascii_case(known)))
         && sole_argument(function).is_none_or(|moment| !is_of_days(types::type_of(moment, columns)));
@@ -128,7 +128,7 @@ pub(in crate::govern) fn is_framed_by_value(spec: &WindowSpec) -> bool {
 }
 
 /// Whether the sum of as many as there can be is in the range of what it is kept in, of 38 digits.
-fn adds_up(number: &Expr, columns: &dyn Columns) -> bool {
+fn adds_up(number: &Expr, columns: &dyn ColumnTypes) -> bool {
     const DIGITS_MAX: u16 = 26;
     match shape(number, columns).exact {
         Some(Exact::Number { whole, scale }) => whole + scale <= DIGITS_MAX,
@@ -137,16 +137,16 @@ fn adds_up(number: &Expr, columns: &dyn Columns) -> bool {
 }
 
 /// Whether values of this may add up beyond what a sum is kept in, of 38 digits: a million of the largest ones.
-pub(super) fn is_wide(number: &Expr, columns: &dyn Columns) -> bool {
+pub(super) fn is_wide(number: &Expr, columns: &dyn ColumnTypes) -> bool {
     const DIGITS_MAX: u16 = 32;
     digits(number, columns).is_none_or(|digits| digits > DIGITS_MAX)
 }
 
 /// How many digits its values may have; none where that is not known.
 #[recursive::recursive]
-fn digits(number: &Expr, columns: &dyn Columns) -> Option<u16> {
+fn digits(number: &Expr, columns: &dyn ColumnTypes) -> Option<u16> {
     const OF_BIGINT: u16 = 19;
-    let Shape { kind, exact } = shape(number, columns);
+    let ValueType { kind, exact } = shape(number, columns);
     if let Some(Exact::Number { whole, scale }) = exact {
         return Some(whole + scale);
     }
@@ -204,12 +204,12 @@ fn has_part(kind: Type, part: &str) -> bool {
 }
 
 /// Anything else is read as a boolean where one is asked for.
-pub(in crate::govern) fn is_boolean(expr: &Expr, columns: &dyn Columns) -> bool {
+pub(in crate::govern) fn is_boolean(expr: &Expr, columns: &dyn ColumnTypes) -> bool {
     types::type_of(expr, columns) == Type::Boolean
 }
 
 /// Values that stand for one another are cast to one type. A NULL is of every type.
-fn are_of_one_family<'a>(values: impl Iterator<Item = &'a Expr>, columns: &dyn Columns) -> bool {
+fn are_of_one_family<'a>(values: impl Iterator<Item = &'a Expr>, columns: &dyn ColumnTypes) -> bool {
     numeric_range::all_compare(values.filter(|value| !is_null(value)).map(|value| shape(value, columns)))
 }
 
@@ -292,13 +292,13 @@ fn is_span(interval: &Interval) -> bool {
     }
 }
 
-fn has_double(left: &Expr, right: &Expr, columns: &dyn Columns) -> bool {
+fn has_double(left: &Expr, right: &Expr, columns: &dyn ColumnTypes) -> bool {
     let (left, right) = (types::type_of(left, columns), types::type_of(right, columns));
     left.is_number() && right.is_number() && (left == Type::Double || right == Type::Double)
 }
 
 /// The type it has in the engine's text, where a day plus a span of days stays a day.
-fn kind(expr: &Expr, columns: &dyn Columns) -> Type {
+fn kind(expr: &Expr, columns: &dyn ColumnTypes) -> Type {
     match expr {
         Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus, right }
             if dialect::is_of_days(right) && types::type_of(left, columns) == Type::Date =>
@@ -309,8 +309,8 @@ fn kind(expr: &Expr, columns: &dyn Columns) -> Type {
     }
 }
 
-pub(in crate::govern) fn shape(expr: &Expr, columns: &dyn Columns) -> Shape {
-    Shape::of(expr, kind(expr, columns), columns)
+pub(in crate::govern) fn shape(expr: &Expr, columns: &dyn ColumnTypes) -> ValueType {
+    ValueType::of(expr, kind(expr, columns), columns)
 }
 
 pub(in crate::govern) fn is_null(expr: &Expr) -> bool {
@@ -371,7 +371,7 @@ fn is_short(text: &str) -> bool {
         && text.bytes().filter(|byte| *byte == b'.').count() <= 1
 }
 
-fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn Columns) -> bool {
+fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn ColumnTypes) -> bool {
     use BinaryOperator as B;
     match op {
         B::And | B::Or => !is_boolean(left, columns) || !is_boolean(right, columns),
@@ -391,6 +391,6 @@ fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn 
     }
 }
 
-fn same_family(left: &Expr, right: &Expr, columns: &dyn Columns) -> bool {
+fn same_family(left: &Expr, right: &Expr, columns: &dyn ColumnTypes) -> bool {
     shape(left, columns).compares(&shape(right, columns))
 }

@@ -8,17 +8,17 @@ use sqlparser::ast::{Expr, UnaryOperator, Value};
 use super::leakproof::{is_certain, is_null};
 use crate::ast::names;
 use crate::functions::types::exact::{DIGITS_MAX, Exact};
-use crate::functions::types::{Columns, Type, sole_argument, type_of};
+use crate::functions::types::{ColumnTypes, Type, sole_argument, type_of};
 
 /// The family of a value, and what is known beyond.
 #[derive(Debug, Clone)]
-pub(in crate::govern) struct Shape {
+pub(in crate::govern) struct ValueType {
     pub kind: Type,
     pub exact: Option<Exact>,
 }
 
-impl Shape {
-    pub(in crate::govern) fn of(expr: &Expr, kind: Type, columns: &dyn Columns) -> Self {
+impl ValueType {
+    pub(in crate::govern) fn of(expr: &Expr, kind: Type, columns: &dyn ColumnTypes) -> Self {
         Self { kind, exact: exact(expr, columns) }
     }
 
@@ -71,8 +71,8 @@ impl Shape {
 
 /// Whether each of them compares with each other. One that holds all so far stands for them, and one for all DOUBLEs,
 /// which would compare with what the others do not.
-pub(super) fn all_compare(shapes: impl Iterator<Item = Shape>) -> bool {
-    let (mut double, mut widest): (Option<Shape>, Option<Shape>) = (None, None);
+pub(super) fn all_compare(shapes: impl Iterator<Item = ValueType>) -> bool {
+    let (mut double, mut widest): (Option<ValueType>, Option<ValueType>) = (None, None);
     for shape in shapes {
         if [&double, &widest].into_iter().flatten().any(|known| !known.compares(&shape)) {
             return false;
@@ -91,7 +91,7 @@ pub(super) fn all_compare(shapes: impl Iterator<Item = Shape>) -> bool {
 
 /// What is known of an expression's type beyond the family.
 #[recursive::recursive]
-pub(in crate::govern) fn exact(expr: &Expr, columns: &dyn Columns) -> Option<Exact> {
+pub(in crate::govern) fn exact(expr: &Expr, columns: &dyn ColumnTypes) -> Option<Exact> {
     if is_certain(expr) && type_of(expr, columns).is_number() {
         return Some(Exact::Number { whole: 6, scale: 4 });
     }

@@ -13,7 +13,7 @@ use super::{indistinct_values, leakproof, limit_ties, single_scan};
 use crate::ast::names;
 use crate::dialect;
 use crate::functions::catalogue::{self, Class};
-use crate::govern::lineage::{Output, Walk, table_functions};
+use crate::govern::lineage::{LineageWalk, Output, table_functions};
 
 /// Aggregates of one value in whatever order they meet their rows. What is not here may have another: adding up
 /// DOUBLEs is not exact, and whatever spreads or correlates is added up as DOUBLEs.
@@ -78,7 +78,7 @@ const NUMBERS_IN_FROM: [&str; 3] = ["flatten", "split_to_table", "strtok_split_t
 /// Window functions that number equal rows alike.
 const OF_PEERS: [&str; 4] = ["cume_dist", "dense_rank", "percent_rank", "rank"];
 
-impl Walk<'_> {
+impl LineageWalk<'_> {
     /// Rows that are left out by their number.
     pub(in crate::govern) fn cut(&mut self, query: &Query, (outputs, counted): &(Vec<Output>, bool)) {
         if !limit_ties::cuts(query) {

@@ -7,9 +7,9 @@ use sqlparser::ast::{Expr, Function, GroupByExpr, Ident, Query, Select, SelectIt
 use super::indistinct_values;
 use crate::ast::{Visit, names};
 use crate::functions::catalogue;
-use crate::govern::lineage::Walk;
+use crate::govern::lineage::LineageWalk;
 
-impl Walk<'_> {
+impl LineageWalk<'_> {
     /// One value of all rows. An aggregate of nothing but another query's columns is that query's.
     pub(in crate::govern) fn is_of_all_rows(&self, select: &Select) -> bool {
         let GroupByExpr::Expressions(grouped, modifiers) = &select.group_by else { return false };
@@ -18,14 +18,14 @@ impl Walk<'_> {
         else {
             return false;
         };
-        let mut calls = Calls { walk: self, depth: 0, aggregates: false, unnests: false };
+        let mut calls = ExpressionCalls { walk: self, depth: 0, aggregates: false, unnests: false };
         let _: ControlFlow<()> = item.visit(&mut calls);
         grouped.is_empty() && modifiers.is_empty() && calls.aggregates && !calls.unnests
     }
 
     /// Whether what a call is given names a column of the FROM that is nearest, or none at all.
     fn is_nearest(&self, function: &Function) -> bool {
-        let mut named = Columns::default();
+        let mut named = ExpressionColumns::default();
         for argument in indistinct_values::arguments(function) {
             let _: ControlFlow<()> = argument.visit(&mut named);
         }
@@ -44,14 +44,14 @@ impl Walk<'_> {
 }
 
 /// The calls of an expression, without those of the queries in it.
-struct Calls<'w, 'a> {
-    walk: &'w Walk<'a>,
+struct ExpressionCalls<'w, 'a> {
+    walk: &'w LineageWalk<'a>,
     depth: usize,
     aggregates: bool,
     unnests: bool,
 }
 
-impl Visitor for Calls<'_, '_> {
+impl Visitor for ExpressionCalls<'_, '_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
@@ -77,9 +77,9 @@ impl Visitor for Calls<'_, '_> {
 
 /// The columns that an expression names.
 #[derive(Default)]
-struct Columns(Vec<(Option<Ident>, Ident)>);
+struct ExpressionColumns(Vec<(Option<Ident>, Ident)>);
 
-impl Visitor for Columns {
+impl Visitor for ExpressionColumns {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use sqlparser::ast::{Expr, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
 
-use super::{Base, Output, Source, Walk, budget, table_functions};
+use super::{Base, FromItem, LineageWalk, Output, budget, table_functions};
 use crate::ast::names;
 use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;
@@ -13,8 +13,8 @@ use crate::govern::leaks::{indistinct_values, order_dependence};
 use crate::scan::marker::{self, Marked};
 use crate::scan::{Mask, Scan, ScanColumn};
 
-impl Walk<'_> {
-    pub(in crate::govern) fn from(&mut self, from: &[TableWithJoins]) -> Vec<Source> {
+impl LineageWalk<'_> {
+    pub(in crate::govern) fn from(&mut self, from: &[TableWithJoins]) -> Vec<FromItem> {
         // What stands to the left is in reach of what stands to the right.
         self.scopes.push(Vec::new());
         let meets = from.len() > 1;
@@ -26,7 +26,7 @@ impl Walk<'_> {
         self.scopes.pop().unwrap_or_default()
     }
 
-    fn add(&mut self, sources: Vec<Source>) {
+    fn add(&mut self, sources: Vec<FromItem>) {
         for source in &sources {
             for output in &source.outputs {
                 self.found.known.add(&source.alias, &output.name, output.kind);
@@ -40,11 +40,11 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn joined(&mut self, table: &TableWithJoins) -> Vec<Source> {
+    pub(super) fn joined(&mut self, table: &TableWithJoins) -> Vec<FromItem> {
         let meets = !table.joins.is_empty();
         self.found.failing.meets |= meets;
         let mut sources = self.early(meets, |walk| walk.factor(&table.relation));
-        let mut named = Named::default();
+        let mut named = ColumnPlaces::default();
         for Join { relation, join_operator, .. } in &table.joins {
             self.scopes.push(sources);
             let mut right = self.early(true, |walk| walk.factor(relation));
@@ -77,10 +77,15 @@ impl Walk<'_> {
     }
 
     /// Columns of these names on both sides, which USING and NATURAL compare.
-    fn joined_by_name(&mut self, named: &Named, (left, right): (&[Source], &[Source]), merged: &HashSet<String>) {
+    fn joined_by_name(
+        &mut self,
+        named: &ColumnPlaces,
+        (left, right): (&[FromItem], &[FromItem]),
+        merged: &HashSet<String>,
+    ) {
         let is_open = left.iter().chain(right).any(|source| source.open.is_some());
         self.early(true, |walk| walk.throws(is_open));
-        let mut behind = Named::default();
+        let mut behind = ColumnPlaces::default();
         behind.learn(right);
         for name in merged {
             let (ours, theirs): (Vec<_>, Vec<_>) = (named.of(name, left).collect(), behind.of(name, right).collect());
@@ -98,7 +103,7 @@ impl Walk<'_> {
     }
 
     #[recursive::recursive]
-    pub(super) fn factor(&mut self, factor: &TableFactor) -> Vec<Source> {
+    pub(super) fn factor(&mut self, factor: &TableFactor) -> Vec<FromItem> {
         if order_dependence::is_sampled(factor) {
             // whether a row is taken follows where it lies among hidden ones too
             self.found.failing.by_order = true;
@@ -114,7 +119,7 @@ impl Walk<'_> {
                 let sources = self.joined(table_with_joins);
                 let Some(alias) = alias else { return sources };
                 let counted = sources.iter().all(|source| source.open.is_none());
-                let outputs = sources.into_iter().flat_map(Source::shown).collect();
+                let outputs = sources.into_iter().flat_map(FromItem::shown).collect();
                 return vec![source((outputs, counted), Some(alias))];
             }
             TableFactor::Pivot { table, alias, .. } | TableFactor::Unpivot { table, alias, .. } => {
@@ -129,7 +134,7 @@ impl Walk<'_> {
                     .collect();
                 // Every column that is not named groups the rows.
                 self.found.touched.extend(&reached);
-                return vec![Source::new(alias_of(alias.as_ref()), Vec::new(), Some(reached))];
+                return vec![FromItem::new(alias_of(alias.as_ref()), Vec::new(), Some(reached))];
             }
             TableFactor::Table { alias, .. }
             | TableFactor::Function { alias, .. }
@@ -146,7 +151,7 @@ impl Walk<'_> {
     }
 
     /// What a PIVOT makes of several values.
-    fn pivoted(&mut self, factor: &TableFactor, sources: &[Source]) {
+    fn pivoted(&mut self, factor: &TableFactor, sources: &[FromItem]) {
         let TableFactor::Pivot { aggregate_functions, .. } = factor else { return };
         self.scopes.push(sources.to_vec());
         // every column that is not named is a key of its groups
@@ -213,14 +218,14 @@ impl Walk<'_> {
     }
 }
 
-fn source((mut outputs, counted): (Vec<Output>, bool), alias: Option<&TableAlias>) -> Source {
+fn source((mut outputs, counted): (Vec<Output>, bool), alias: Option<&TableAlias>) -> FromItem {
     let columns = alias.iter().flat_map(|alias| &alias.columns);
     for (output, column) in outputs.iter_mut().zip(columns) {
         output.name.clone_from(&column.name.value);
     }
     let reached = || outputs.iter().flat_map(|output| output.reached.clone()).collect();
     let open = if counted { None } else { Some(reached()) };
-    Source::new(alias_of(alias), outputs, open)
+    FromItem::new(alias_of(alias), outputs, open)
 }
 
 /// Whether all rows are of one table as it is stored, which come in their order.
@@ -266,14 +271,14 @@ pub(crate) fn join_constraint(operator: &JoinOperator) -> Option<&JoinConstraint
 
 /// Where columns stand, by their names in lower case.
 #[derive(Default)]
-struct Named {
+struct ColumnPlaces {
     places: HashMap<String, Vec<(usize, usize)>>,
     /// So many sources are known.
     sources: usize,
 }
 
-impl Named {
-    fn learn(&mut self, sources: &[Source]) {
+impl ColumnPlaces {
+    fn learn(&mut self, sources: &[FromItem]) {
         for (i, source) in sources.iter().enumerate().skip(self.sources) {
             for (j, output) in source.outputs.iter().enumerate() {
                 self.places.entry(output.name.to_ascii_lowercase()).or_default().push((i, j));
@@ -282,7 +287,7 @@ impl Named {
         self.sources = sources.len();
     }
 
-    fn of<'s>(&self, name: &str, sources: &'s [Source]) -> impl Iterator<Item = &'s Output> {
+    fn of<'s>(&self, name: &str, sources: &'s [FromItem]) -> impl Iterator<Item = &'s Output> {
         let places = self.places.get(name).into_iter().flatten();
         places.filter_map(|(i, j)| sources.get(*i)?.outputs.get(*j))
     }
@@ -290,8 +295,8 @@ impl Named {
     /// Columns that a join shows once, if it is one by names.
     fn merged(
         &mut self,
-        left: &[Source],
-        right: &[Source],
+        left: &[FromItem],
+        right: &[FromItem],
         constraint: Option<&JoinConstraint>,
     ) -> Option<HashSet<String>> {
         let using = match constraint {
@@ -310,7 +315,7 @@ impl Named {
 }
 
 /// Columns of these names are one, of what both sides become: a name may mean the value of either.
-fn become_one(left: &mut [Source], right: &mut [Source], merged: &HashSet<String>) {
+fn become_one(left: &mut [FromItem], right: &mut [FromItem], merged: &HashSet<String>) {
     let columns = left.iter_mut().chain(right).flat_map(|source| &mut source.outputs);
     let mut named: HashMap<String, Vec<&mut Output>> = HashMap::new();
     for output in columns {
@@ -337,7 +342,7 @@ fn become_one(left: &mut [Source], right: &mut [Source], merged: &HashSet<String
 }
 
 /// Leaves these columns to what stands to the left, beside those that were left already.
-fn show_once(right: &mut [Source], merged: HashSet<String>) {
+fn show_once(right: &mut [FromItem], merged: HashSet<String>) {
     let merged = Rc::new(merged);
     for source in right {
         source.merged = if source.merged.is_empty() {

@@ -4,14 +4,14 @@ use sqlparser::ast::{
     ExcludeSelectItem, Expr, RenameSelectItem, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
 
-use super::{Output, Source, Walk, budget};
-use crate::ast::error::{Error, Kind};
+use super::{FromItem, LineageWalk, Output, budget};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 
 /// Columns that a `*` may bring a relation to: one of all columns of another twice doubles them.
 const COLUMNS_MAX: usize = 10_000;
 
-impl Walk<'_> {
+impl LineageWalk<'_> {
     /// Adds the columns of one item; whether these are all.
     pub(super) fn item(&mut self, item: &SelectItem, outputs: &mut Vec<Output>) -> bool {
         match item {
@@ -47,7 +47,7 @@ impl Walk<'_> {
         }
     }
 
-    fn star(&mut self, sources: &[Source], options: &WildcardAdditionalOptions, outputs: &mut Vec<Output>) -> bool {
+    fn star(&mut self, sources: &[FromItem], options: &WildcardAdditionalOptions, outputs: &mut Vec<Output>) -> bool {
         let excluded = excluded(options);
         let pattern = options.opt_ilike.as_ref().map(|ilike| ilike.pattern.as_str());
         let mut counted = !sources.is_empty();
@@ -83,7 +83,7 @@ impl Walk<'_> {
         if !has_room {
             let what =
                 format!("a relation of more than {COLUMNS_MAX} columns; name those that are needed in place of *");
-            self.found.refused.get_or_insert_with(|| Error::new(Kind::TooLarge, what));
+            self.found.refused.get_or_insert_with(|| Error::new(ErrorKind::TooLarge, what));
             self.work.end();
         }
         has_room

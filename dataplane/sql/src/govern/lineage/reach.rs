@@ -5,15 +5,15 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visitor};
 
 use super::budget::{self, Work};
-use super::{Base, Output, Source, Walk, extend};
+use super::{Base, FromItem, LineageWalk, Output, extend};
 use crate::ast::{Visit, names};
 use crate::functions::types::exact::Exact;
-use crate::functions::types::{self, Columns, Type, sole_argument};
+use crate::functions::types::{self, ColumnTypes, Type, sole_argument};
 use crate::govern::leaks::leakproof;
 use crate::govern::leaks::leakproof::throws;
-use crate::govern::leaks::numeric_range::{self, Shape};
+use crate::govern::leaks::numeric_range::{self, ValueType};
 
-impl Walk<'_> {
+impl LineageWalk<'_> {
     pub(super) fn output(&mut self, expr: &Expr, name: &str) -> Output {
         let kind = self.type_of(expr);
         let exact = numeric_range::exact(expr, &self.scope());
@@ -62,7 +62,7 @@ impl Walk<'_> {
         visit.reached
     }
 
-    pub(in crate::govern) fn sources(&self) -> impl Iterator<Item = &Source> {
+    pub(in crate::govern) fn sources(&self) -> impl Iterator<Item = &FromItem> {
         self.scopes.iter().rev().flatten()
     }
 
@@ -70,8 +70,8 @@ impl Walk<'_> {
         types::type_of(expr, &self.scope())
     }
 
-    pub(in crate::govern) fn scope(&self) -> Scope<'_> {
-        Scope(&self.scopes, &self.work)
+    pub(in crate::govern) fn scope(&self) -> TypeScope<'_> {
+        TypeScope(&self.scopes, &self.work)
     }
 
     pub(in crate::govern) fn find(&self, table: Option<&Ident>, column: &Ident) -> Option<&Output> {
@@ -107,12 +107,12 @@ impl Walk<'_> {
 
 /// Visits an expression; subqueries are walked as queries, by their own scopes.
 struct Inside<'w, 'a> {
-    walk: &'w mut Walk<'a>,
+    walk: &'w mut LineageWalk<'a>,
     reached: Vec<Base>,
     /// How many subqueries the visitor is inside of.
     depth: usize,
     /// The subquery that something of this type is compared with.
-    awaited: Option<(*const Query, Shape)>,
+    awaited: Option<(*const Query, ValueType)>,
     /// The subquery that stands for a value.
     value: Option<*const Query>,
 }
@@ -233,9 +233,9 @@ fn compared_with(expr: &Expr) -> Option<(&Expr, &Query)> {
 }
 
 /// Types by the scopes of one place.
-pub(in crate::govern) struct Scope<'a>(&'a [Vec<Source>], &'a Work);
+pub(in crate::govern) struct TypeScope<'a>(&'a [Vec<FromItem>], &'a Work);
 
-impl<'a> Scope<'a> {
+impl<'a> TypeScope<'a> {
     fn output(&self, qualifier: Option<&str>, name: &str) -> Option<&'a Output> {
         let sources = self.0.iter().rev().flatten().take_while(|_| self.1.spend(1));
         let mut named =
@@ -247,10 +247,10 @@ impl<'a> Scope<'a> {
     }
 }
 
-impl<'a> Scope<'a> {
+impl<'a> TypeScope<'a> {
     /// What the select list defines by the name of a column: a condition may mean either.
     pub(in crate::govern) fn alias(&self, name: &str) -> Option<&'a Output> {
-        let of = |scope: &'a [Source]| {
+        let of = |scope: &'a [FromItem]| {
             let outputs = scope.iter().flat_map(|source| &source.outputs);
             outputs.take_while(|_| self.1.spend(1)).find(|output| output.name.eq_ignore_ascii_case(name))
         };
@@ -264,7 +264,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-impl Columns for Scope<'_> {
+impl ColumnTypes for TypeScope<'_> {
     fn is_certain(&self) -> bool {
         true
     }

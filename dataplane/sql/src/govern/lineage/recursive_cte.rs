@@ -9,12 +9,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Cte, ObjectName, SetExpr, SetOperator, Visitor};
 
-use super::{Output, Walk, extend, renamed};
+use super::{LineageWalk, Output, extend, renamed};
 use crate::ast::Visit;
 use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
 
-impl Walk<'_> {
+impl LineageWalk<'_> {
     /// The columns of a recursive query: what its first arm has stands for it where it reads itself.
     pub(in crate::govern) fn recursive(&mut self, cte: &Cte, number: usize) -> (Vec<Output>, bool) {
         let query = &cte.query;
@@ -82,8 +82,8 @@ fn fits(first: &[Output], second: &[Output]) -> bool {
 
 /// Whether this part names the WITH query of this number.
 fn reads<T: Visit>(part: &T, number: usize) -> bool {
-    struct Names(usize);
-    impl Visitor for Names {
+    struct WithSearch(usize);
+    impl Visitor for WithSearch {
         type Break = ();
 
         fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
@@ -93,5 +93,5 @@ fn reads<T: Visit>(part: &T, number: usize) -> bool {
             }
         }
     }
-    part.visit(&mut Names(number)).is_break()
+    part.visit(&mut WithSearch(number)).is_break()
 }

@@ -5,15 +5,21 @@
 
 use sqlparser::ast::{SetQuantifier, Values};
 
-use super::{Output, Walk, extend};
+use super::{LineageWalk, Output, extend};
 use crate::functions::types::Type;
 
 /// The columns of a query, and whether these are all.
-type Columns = (Vec<Output>, bool);
+type QueryOutputs = (Vec<Output>, bool);
 
-impl Walk<'_> {
+impl LineageWalk<'_> {
     /// The columns of a set operation of these two; `meets` where rows of one are compared with rows of the other.
-    pub(super) fn united(&mut self, left: Columns, right: Columns, rows: SetQuantifier, meets: bool) -> Columns {
+    pub(super) fn united(
+        &mut self,
+        left: QueryOutputs,
+        right: QueryOutputs,
+        rows: SetQuantifier,
+        meets: bool,
+    ) -> QueryOutputs {
         use SetQuantifier as Q;
         let counted = left.1 && right.1;
         let is_all = matches!(rows, Q::All | Q::AllByName);

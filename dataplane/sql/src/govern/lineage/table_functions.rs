@@ -5,20 +5,20 @@ use sqlparser::ast::{
 };
 
 use super::from::alias_of;
-use super::{Base, Output, Source};
+use super::{Base, FromItem, Output};
 use crate::ast::names;
 use crate::functions::catalogue::{self, Answered};
 use crate::functions::types::Type;
 use crate::govern::leaks::indistinct_values;
 
 /// What is known of it; one whose columns are not known may have any.
-pub(super) fn of(factor: &TableFactor, alias: Option<&TableAlias>, reached: &[Base]) -> Source {
+pub(super) fn of(factor: &TableFactor, alias: Option<&TableAlias>, reached: &[Base]) -> FromItem {
     let made_of = |output: Output| Output { reached: reached.to_vec(), ..output };
     let renamed: Vec<&Ident> = alias.iter().flat_map(|alias| &alias.columns).map(|column| &column.name).collect();
     let known = called(factor).and_then(|name| catalogue::answered(&name.value));
     let Some(Answered { shown, hidden }) = known else {
         let outputs = renamed.iter().map(|name| made_of(Output::unknown(&name.value))).collect();
-        return Source::new(alias_of(alias), outputs, Some(reached.to_vec()));
+        return FromItem::new(alias_of(alias), outputs, Some(reached.to_vec()));
     };
     let mut outputs: Vec<Output> = shown
         .into_iter()
@@ -32,7 +32,7 @@ pub(super) fn of(factor: &TableFactor, alias: Option<&TableAlias>, reached: &[Ba
     }
     outputs.extend(hidden.iter().map(|name| made_of(Output::unknown(name))));
     let hidden = hidden.iter().map(|name| (*name).to_owned()).collect();
-    Source { hidden, ..Source::new(alias_of(alias), outputs, None) }
+    FromItem { hidden, ..FromItem::new(alias_of(alias), outputs, None) }
 }
 
 /// Whether it may fail by what it is given: what is written out fails for every row, or for none.

@@ -2,7 +2,7 @@ mod bounded;
 mod ordered;
 
 use crate::testing::{analyst, engine, governed};
-use crate::{Care, Rules};
+use crate::{ExecutionMode, Rules};
 
 fn masked(sql: &str) -> (String, String) {
     let governed = governed(sql, &analyst()).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -10,7 +10,7 @@ fn masked(sql: &str) -> (String, String) {
     (governed.masked_columns().join(" "), places.join(" "))
 }
 
-fn care(sql: &str) -> Care {
+fn care(sql: &str) -> ExecutionMode {
     governed(sql, &analyst()).unwrap_or_else(|error| panic!("{sql}: {error}")).care()
 }
 
@@ -88,22 +88,22 @@ fn values_of_two_types_in_one_column_can_fail() {
         "SELECT avg(x.v) FROM customers c, (VALUES (170141183460469231731687303715884105727)) x(v)",
         "SELECT extract(week FROM span) FROM (SELECT id, INTERVAL '1' DAY AS span FROM customers)",
     ] {
-        assert_ne!(care(sql), Care::Certain, "{sql}");
+        assert_ne!(care(sql), ExecutionMode::Leakproof, "{sql}");
     }
     for sql in [
         "SELECT (SELECT max(c.id) FROM orders) FROM customers c",
         "SELECT (SELECT (SELECT max(id) FROM payroll) FROM orders) FROM customers",
         "SELECT INTERVAL '1.2.3' DAY FROM customers",
     ] {
-        assert_ne!(care(sql), Care::Certain, "{sql}");
+        assert_ne!(care(sql), ExecutionMode::Leakproof, "{sql}");
     }
     assert_eq!(
         care("SELECT (SELECT max(id) FROM payroll), (SELECT count(*) FROM payroll) FROM customers"),
-        Care::Certain
+        ExecutionMode::Leakproof
     );
     let cast_to_the_first = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT c.name FROM customers c JOIN r ON c.id = 1) \
                              SELECT n FROM r";
-    assert_eq!(care(cast_to_the_first), Care::Visible);
+    assert_eq!(care(cast_to_the_first), ExecutionMode::Materialized);
     for sql in [
         "SELECT name FROM customers UNION ALL SELECT note FROM orders",
         "SELECT id FROM customers UNION ALL SELECT note FROM orders",
@@ -112,7 +112,7 @@ fn values_of_two_types_in_one_column_can_fail() {
         "WITH RECURSIVE r(n) AS (SELECT id FROM customers UNION ALL SELECT c.id FROM customers c JOIN r ON c.id = r.n) \
          SELECT n FROM r",
     ] {
-        assert_eq!(care(sql), Care::Certain, "{sql}");
+        assert_eq!(care(sql), ExecutionMode::Leakproof, "{sql}");
     }
 }
 
@@ -120,7 +120,7 @@ fn values_of_two_types_in_one_column_can_fail() {
 fn a_literal_beyond_what_is_exact_is_of_no_type_that_is_sure() {
     let compared = |literal: &str| care(&format!("SELECT id FROM orders WHERE amount < {literal}"));
     for literal in ["9", "12345.678", "1e3"] {
-        assert_eq!(compared(literal), Care::Certain, "{literal}");
+        assert_eq!(compared(literal), ExecutionMode::Leakproof, "{literal}");
     }
     for literal in [
         "0.0000000000000000000000000000000000001",
@@ -129,33 +129,33 @@ fn a_literal_beyond_what_is_exact_is_of_no_type_that_is_sure() {
         "INTERVAL '.5 day'",
         "base64('\\xZZ')",
     ] {
-        assert_ne!(compared(literal), Care::Certain, "{literal}");
+        assert_ne!(compared(literal), ExecutionMode::Leakproof, "{literal}");
     }
     for span in ["'1 day' SECOND", "'3 days' DAY", "'.5 years'"] {
-        assert_ne!(care(&format!("SELECT INTERVAL {span} FROM customers")), Care::Certain, "{span}");
+        assert_ne!(care(&format!("SELECT INTERVAL {span} FROM customers")), ExecutionMode::Leakproof, "{span}");
     }
-    assert_eq!(care("SELECT DATE '2000-01-01' + INTERVAL '1' YEAR FROM customers"), Care::Certain);
-    assert_ne!(care("SELECT DATE '2000-01-01' + INTERVAL '9999' CENTURY FROM customers"), Care::Certain);
+    assert_eq!(care("SELECT DATE '2000-01-01' + INTERVAL '1' YEAR FROM customers"), ExecutionMode::Leakproof);
+    assert_ne!(care("SELECT DATE '2000-01-01' + INTERVAL '9999' CENTURY FROM customers"), ExecutionMode::Leakproof);
 }
 
 #[test]
 fn a_function_in_from_can_fail_by_what_it_is_given() {
-    assert_ne!(care("SELECT r.* FROM customers c, range(0, 10, c.id) r"), Care::Certain);
-    assert_eq!(care("SELECT r.* FROM customers c, range(0, 10, 2) r"), Care::Certain);
-    assert_ne!(care("SELECT id FROM customers LIMIT 1e30"), Care::Certain);
+    assert_ne!(care("SELECT r.* FROM customers c, range(0, 10, c.id) r"), ExecutionMode::Leakproof);
+    assert_eq!(care("SELECT r.* FROM customers c, range(0, 10, 2) r"), ExecutionMode::Leakproof);
+    assert_ne!(care("SELECT id FROM customers LIMIT 1e30"), ExecutionMode::Leakproof);
 }
 
 #[test]
 fn a_window_whose_end_is_told_by_a_value_can_fail() {
     let framed =
         |end: &str| format!("SELECT count(*) OVER (ORDER BY id RANGE BETWEEN {end} AND CURRENT ROW) FROM customers");
-    assert_eq!(care(&framed("UNBOUNDED PRECEDING")), Care::Certain);
-    assert_eq!(care(&framed("3 PRECEDING")), Care::UntilSure, "the least number has none three before it");
-    assert_ne!(care(&framed("3 PRECEDING").replace("RANGE", "ROWS")), Care::UntilSure);
-    assert_eq!(care(&framed("id PRECEDING")), Care::UntilSure);
+    assert_eq!(care(&framed("UNBOUNDED PRECEDING")), ExecutionMode::Leakproof);
+    assert_eq!(care(&framed("3 PRECEDING")), ExecutionMode::Speculative, "the least number has none three before it");
+    assert_ne!(care(&framed("3 PRECEDING").replace("RANGE", "ROWS")), ExecutionMode::Speculative);
+    assert_eq!(care(&framed("id PRECEDING")), ExecutionMode::Speculative);
     let named =
         "SELECT count(*) OVER w FROM customers WINDOW w AS (ORDER BY id RANGE BETWEEN id PRECEDING AND CURRENT ROW)";
-    assert_ne!(care(named), Care::Certain);
+    assert_ne!(care(named), ExecutionMode::Leakproof);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_follows_the_order_of_joined_rows_is_asked_of_visible_rows_alone() {
         "SELECT o.id FROM customers c ASOF JOIN orders o MATCH_CONDITION (c.id >= o.id)".to_owned(),
         "SELECT count(*) FROM customers TABLESAMPLE SYSTEM (50)".to_owned(),
     ] {
-        assert_eq!(care(&sql), Care::Visible, "{sql}");
+        assert_eq!(care(&sql), ExecutionMode::Materialized, "{sql}");
     }
     for sql in [
         format!("SELECT max(c.id), min(c.name), c.region {joined} GROUP BY c.region"),
@@ -189,7 +189,7 @@ fn what_follows_the_order_of_joined_rows_is_asked_of_visible_rows_alone() {
         format!("SELECT count(*), c.id {joined} GROUP BY 2"),
         format!("SELECT max(coalesce(c.name, o.note)) {joined}"),
     ] {
-        assert_ne!(care(&sql), Care::Visible, "{sql}");
+        assert_ne!(care(&sql), ExecutionMode::Materialized, "{sql}");
     }
 }
 
@@ -211,7 +211,7 @@ fn what_follows_the_order_of_rows_is_asked_of_the_visible_rows_where_tables_meet
         format!("CREATE TABLE t AS SELECT c.id {both} LIMIT 1"),
         "SELECT id FROM customers WHERE id IN (SELECT id FROM orders LIMIT 1)".to_owned(),
     ] {
-        assert_eq!(care(&taken), Care::Visible, "{taken}");
+        assert_eq!(care(&taken), ExecutionMode::Materialized, "{taken}");
     }
     for set in [
         format!("SELECT c.id {both} ORDER BY c.id"),
@@ -221,7 +221,7 @@ fn what_follows_the_order_of_rows_is_asked_of_the_visible_rows_where_tables_meet
         format!("SELECT count(*) OVER (PARTITION BY c.region) {both}"),
         "SELECT id FROM customers LIMIT 1".to_owned(),
     ] {
-        assert_eq!(care(&set), Care::Certain, "{set}");
+        assert_eq!(care(&set), ExecutionMode::Leakproof, "{set}");
     }
 }
 
@@ -237,12 +237,15 @@ fn what_can_fail_before_a_limit_is_asked_of_the_visible_rows() {
         "SELECT count(*) FROM (SELECT id FROM customers WHERE name::INT > 0 ORDER BY id LIMIT 1)",
         "SELECT id, max(name::INT) m FROM customers GROUP BY id ORDER BY id, m LIMIT 1",
     ] {
-        assert_eq!(care(cut), Care::Visible, "{cut}");
+        assert_eq!(care(cut), ExecutionMode::Materialized, "{cut}");
     }
-    assert_eq!(care("SELECT id FROM customers WHERE 1 / (id - 5) > 0"), Care::UntilSure);
-    assert_eq!(care("SELECT count(1 / (id - 5)) FROM customers LIMIT 1"), Care::UntilSure);
-    assert_eq!(care("SELECT id, max(name::INT) m FROM customers GROUP BY id ORDER BY m, id LIMIT 1"), Care::UntilSure);
-    assert_eq!(care("SELECT id FROM customers WHERE id > 5 ORDER BY id LIMIT 1"), Care::Certain);
+    assert_eq!(care("SELECT id FROM customers WHERE 1 / (id - 5) > 0"), ExecutionMode::Speculative);
+    assert_eq!(care("SELECT count(1 / (id - 5)) FROM customers LIMIT 1"), ExecutionMode::Speculative);
+    assert_eq!(
+        care("SELECT id, max(name::INT) m FROM customers GROUP BY id ORDER BY m, id LIMIT 1"),
+        ExecutionMode::Speculative
+    );
+    assert_eq!(care("SELECT id FROM customers WHERE id > 5 ORDER BY id LIMIT 1"), ExecutionMode::Leakproof);
 }
 
 #[test]
@@ -256,9 +259,9 @@ fn a_key_that_the_answer_does_not_have_decides_nothing() {
             "SELECT * FROM (SELECT upper(a) FROM (SELECT o.note a, c.region AS \"upper(a)\" {both}) t ORDER BY \"upper(a)\" LIMIT 1) x"
         ),
     ] {
-        assert_eq!(care(&open), Care::Visible, "{open}");
+        assert_eq!(care(&open), ExecutionMode::Materialized, "{open}");
     }
-    assert_eq!(care(&format!("SELECT DISTINCT c.region r {both} ORDER BY r LIMIT 1")), Care::Certain);
+    assert_eq!(care(&format!("SELECT DISTINCT c.region r {both} ORDER BY r LIMIT 1")), ExecutionMode::Leakproof);
 }
 
 #[test]

@@ -8,12 +8,12 @@ use sqlparser::ast::{
 };
 
 use super::super::target;
-use super::Walk;
+use super::LineageWalk;
 use crate::ast::visit_relations;
 use crate::govern::leaks::single_scan;
 use crate::scan::marker::{self, Marked};
 
-impl Walk<'_> {
+impl LineageWalk<'_> {
     pub(super) fn writes(&mut self, tree: &Statement) {
         match tree {
             Statement::CreateTable(create) => {

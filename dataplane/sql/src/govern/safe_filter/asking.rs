@@ -22,7 +22,7 @@ use crate::scan::marker::{self, Marked};
 pub(super) fn can_fail(mut part: Expr, table: &Arc<Table>, inner: &[(String, Arc<Table>)]) -> Result<bool, Error> {
     let tables = std::iter::once(table).chain(inner.iter().map(|(_, table)| table));
     let scans = tables.map(|table| scan::ruled(table, None)).collect::<Result<Vec<_>, Error>>()?;
-    let _: ControlFlow<Infallible> = part.visit(&mut Numbered(inner));
+    let _: ControlFlow<Infallible> = part.visit(&mut SubqueryScans(inner));
     let _: ControlFlow<Infallible> = part.visit(&mut OfNoRow { own: &table.name });
     let mut query = crate::syntax::parse::query(&format!("SELECT 1 FROM own AS {}", quote::name(&table.name)))?;
     if let SetExpr::Select(select) = query.body.as_mut() {
@@ -63,9 +63,9 @@ pub(super) fn by_twins(part: &Expr, table: &Table) -> bool {
 }
 
 /// Gives the tables of subqueries the numbers of their scans.
-struct Numbered<'a>(&'a [(String, Arc<Table>)]);
+struct SubqueryScans<'a>(&'a [(String, Arc<Table>)]);
 
-impl VisitorMut for Numbered<'_> {
+impl VisitorMut for SubqueryScans<'_> {
     type Break = Infallible;
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {

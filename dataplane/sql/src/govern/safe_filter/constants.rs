@@ -10,19 +10,19 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Value, VisitorMut}
 
 use crate::ast::{VisitMut, names};
 use crate::functions::types::exact::Exact;
-use crate::functions::types::{self, Columns, Type};
+use crate::functions::types::{self, ColumnTypes, Type};
 use crate::govern::leaks::leakproof::is_day;
 use crate::govern::leaks::numeric_range::exact;
-use crate::scan::marker::{self, Made};
+use crate::scan::marker::{self, GeneratedExpr};
 
 /// The part as a caller would write it, without the constants that are surely read.
-pub(super) fn plain(part: &Expr, columns: &dyn Columns) -> Expr {
+pub(super) fn plain(part: &Expr, columns: &dyn ColumnTypes) -> Expr {
     let mut part = part.clone();
     let _: ControlFlow<Infallible> = part.visit(&mut Plain(columns));
     part
 }
 
-struct Plain<'a>(&'a dyn Columns);
+struct Plain<'a>(&'a dyn ColumnTypes);
 
 impl VisitorMut for Plain<'_> {
     type Break = Infallible;
@@ -110,7 +110,7 @@ fn text(value: &Value) -> Option<&str> {
     match value {
         Value::SingleQuotedString(text) => Some(text),
         Value::Placeholder(name) => match marker::made(name) {
-            Some(Made::Bound(text)) => Some(text),
+            Some(GeneratedExpr::Bound(text)) => Some(text),
             _ => None,
         },
         _ => None,
@@ -122,7 +122,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::govern::filter::Template;
+    use crate::govern::filter::FilterTemplate;
     use crate::testing::{catalog, table};
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
             ("count", "99", false),
             ("count", "-1", true),
         ] {
-            let template = Template::parse(&format!("{column} = {{clearance}}")).expect("a filter");
+            let template = FilterTemplate::parse(&format!("{column} = {{clearance}}")).expect("a filter");
             let filter = template.bind(&|_| Some(carried.to_owned()), &catalog()).expect("a filter");
             let hiding = super::super::on_failure(&filter, &table).expect("a filter");
             assert_eq!(hiding.filter.to_string().contains("try("), is_tried, "{column} {carried}");

@@ -8,18 +8,18 @@ use sqlparser::ast::Expr;
 
 use crate::ast::call::{arguments, called, literal};
 use crate::ast::visit_expressions;
-use crate::functions::types::{Columns, Type, type_of};
+use crate::functions::types::{ColumnTypes, Type, type_of};
 use crate::govern::leaks::leakproof::is_pattern;
 
 /// Whether a part of a filter holds one, or what may be one.
-pub(super) fn fails_untried(filter: &Expr, columns: &dyn Columns) -> bool {
+pub(super) fn fails_untried(filter: &Expr, columns: &dyn ColumnTypes) -> bool {
     let found = visit_expressions(filter, |expr| {
         if may_fail(expr, columns) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     found.is_break()
 }
 
-fn may_fail(expr: &Expr, columns: &dyn Columns) -> bool {
+fn may_fail(expr: &Expr, columns: &dyn ColumnTypes) -> bool {
     let kind = |moment: &Expr| type_of(moment, columns);
     let is_zoned = |moment: &Expr| matches!(kind(moment), Type::Timestamp | Type::TimestampTz);
     match expr {

@@ -42,7 +42,7 @@ fn a_statement_that_touches_a_denied_column_is_refused() {
         "DELETE FROM payroll RETURNING iban",
     ] {
         let error = engine(sql, &rules).unwrap_err();
-        let denied = crate::ast::error::Kind::DeniedColumn { table: "main.payroll".into(), column: "iban".into() };
+        let denied = crate::ast::error::ErrorKind::DeniedColumn { table: "main.payroll".into(), column: "iban".into() };
         assert_eq!(error.kind, denied, "{sql}: {error}");
     }
 }

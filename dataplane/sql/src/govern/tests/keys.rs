@@ -1,5 +1,5 @@
 use super::masked;
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::testing::{filter, session};
 use crate::{Catalog, Column, Mask, Rules, Table};
 
@@ -28,7 +28,7 @@ fn a_masked_column_of_a_key_is_given_no_value() {
         "INSERT OVERWRITE INTO payroll SELECT * FROM orders",
     ] {
         let kind = refusal(sql, &rules).expect(sql).kind;
-        assert_eq!(kind, Kind::MaskedColumn { table: "main.payroll".into(), column: "iban".into() }, "{sql}");
+        assert_eq!(kind, ErrorKind::MaskedColumn { table: "main.payroll".into(), column: "iban".into() }, "{sql}");
     }
     for sql in [
         "INSERT ALL INTO payroll (iban) VALUES (id) INTO orders (id) VALUES (id) SELECT id FROM orders",
@@ -38,7 +38,7 @@ fn a_masked_column_of_a_key_is_given_no_value() {
         "UPDATE payroll SET bonus = '1', \"CUSTOMER_ID\" = '2'",
     ] {
         let kind = refusal(sql, &rules).expect(sql).kind;
-        assert!(matches!(kind, Kind::Ungovernable { .. }), "{sql}: {kind:?}");
+        assert!(matches!(kind, ErrorKind::Ungovernable { .. }), "{sql}: {kind:?}");
     }
     for sql in [
         "INSERT INTO payroll (id, customer_id, bonus) VALUES ('1', '2', '3')",
@@ -71,7 +71,7 @@ fn no_conflict_with_a_hidden_row_is_passed_over() {
         "INSERT INTO payroll (id, bonus) VALUES ('1', '1') ON CONFLICT (id) DO UPDATE SET bonus = '1'",
     ] {
         let kind = refusal(sql, &rules).expect(sql).kind;
-        assert!(matches!(kind, Kind::Ungovernable { .. }), "{sql}: {kind:?}");
+        assert!(matches!(kind, ErrorKind::Ungovernable { .. }), "{sql}: {kind:?}");
     }
     assert_eq!(refusal("INSERT INTO payroll (id, bonus) VALUES ('1', '1')", &rules), None);
 }

@@ -100,7 +100,7 @@ fn what_passes_no_filter_is_refused_on_a_filtered_table() {
     ];
     for sql in cases {
         let error = crate::testing::engine_with_definitions(sql, &analyst()).map(|made| made.sql).unwrap_err();
-        assert!(matches!(error.kind, crate::ast::error::Kind::Ungovernable { .. }), "{sql}: {error}");
+        assert!(matches!(error.kind, crate::ast::error::ErrorKind::Ungovernable { .. }), "{sql}: {error}");
     }
 }
 

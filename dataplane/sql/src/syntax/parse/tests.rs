@@ -1,4 +1,4 @@
-use crate::{Kind, parse, split};
+use crate::{StatementKind, parse, split};
 
 /// What the parser of the warehouse alone, or of the engine alone, would refuse.
 #[test]
@@ -62,14 +62,14 @@ fn statements_are_split_and_keep_their_own_text() {
     let statements = split("SELECT 1; ; SELECT ';' ;\n UPDATE t SET a = 1").expect("statements");
     let texts: Vec<_> = statements.iter().map(crate::Statement::text).collect();
     assert_eq!(texts, ["SELECT 1", "SELECT ';'", "UPDATE t SET a = 1"]);
-    assert_eq!(*statements[2].kind(), Kind::Update);
+    assert_eq!(*statements[2].kind(), StatementKind::Update);
 }
 
 #[test]
 fn one_statement_is_one() {
-    assert!(matches!(parse("").expect_err("nothing").kind, crate::ast::error::Kind::Empty));
-    assert!(matches!(parse("-- nothing").expect_err("nothing").kind, crate::ast::error::Kind::Empty));
-    assert!(matches!(parse("SELECT 1; SELECT 2").expect_err("two").kind, crate::ast::error::Kind::Several));
+    assert!(matches!(parse("").expect_err("nothing").kind, crate::ast::error::ErrorKind::Empty));
+    assert!(matches!(parse("-- nothing").expect_err("nothing").kind, crate::ast::error::ErrorKind::Empty));
+    assert!(matches!(parse("SELECT 1; SELECT 2").expect_err("two").kind, crate::ast::error::ErrorKind::Several));
     assert!(parse("SELECT 1;").is_ok());
 }
 

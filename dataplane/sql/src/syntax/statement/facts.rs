@@ -13,7 +13,7 @@ use super::{Operation, TableUse, many, refused};
 use crate::ast::Visit;
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
-use crate::ast::scope::{self, Relations};
+use crate::ast::scope::{self, RelationVisitor};
 use crate::ast::sequence::replaces;
 use crate::catalog::{comment, information_schema};
 use crate::functions::catalogue::{self, Class};
@@ -123,7 +123,7 @@ impl Facts {
     }
 }
 
-impl Relations for Facts {
+impl RelationVisitor for Facts {
     fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>, _: &mut usize) -> Result<(), Error> {
         match factor {
             TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => self.call(name),

@@ -9,7 +9,7 @@ use crate::syntax::refusals;
 
 /// The kinds the data plane tells apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum StatementKind {
     Select,
     Insert,
     Update,
@@ -67,7 +67,7 @@ pub enum TransactionCommand {
     SetTransaction,
 }
 
-impl Kind {
+impl StatementKind {
     /// Whether the engine may ever be asked to run it.
     pub fn runs(&self) -> bool {
         matches!(
@@ -95,33 +95,33 @@ impl Kind {
     }
 }
 
-pub(super) fn of(tree: &Statement) -> Kind {
+pub(super) fn of(tree: &Statement) -> StatementKind {
     match tree {
-        Statement::Query(_) => Kind::Select,
-        Statement::Insert(_) => Kind::Insert,
-        Statement::Update(_) => Kind::Update,
-        Statement::Delete(_) => Kind::Delete,
-        Statement::Merge(_) => Kind::Merge,
-        Statement::Truncate(_) => Kind::Truncate,
-        Statement::CreateTable(create) if create.query.is_some() => Kind::CreateTableAs,
-        Statement::CreateTable(_) => Kind::CreateTable,
-        Statement::CreateSchema { .. } => Kind::CreateSchema,
-        Statement::AlterTable(alter) if lays_out(alter) => Kind::Session(SessionCommand::Alter),
-        Statement::AlterTable(_) => Kind::AlterTable,
-        Statement::Comment { .. } => Kind::Comment,
-        Statement::Drop { object_type: ObjectType::Table, .. } => Kind::DropTable,
-        Statement::Drop { object_type: ObjectType::Schema, .. } => Kind::DropSchema,
-        Statement::Drop { object_type: ObjectType::View, .. } => Kind::DropView,
-        Statement::Drop { object_type: ObjectType::Sequence, .. } => Kind::DropSequence,
-        Statement::DropFunction(_) => Kind::DropFunction,
-        Statement::CreateView(_) => Kind::CreateView,
-        Statement::CreateFunction(_) => Kind::CreateFunction,
-        Statement::CreateSequence { .. } => Kind::CreateSequence,
-        Statement::Explain { .. } => Kind::Explain,
-        Statement::ExplainTable { table_name, .. } => Kind::Describe { name: table_name.to_string() },
+        Statement::Query(_) => StatementKind::Select,
+        Statement::Insert(_) => StatementKind::Insert,
+        Statement::Update(_) => StatementKind::Update,
+        Statement::Delete(_) => StatementKind::Delete,
+        Statement::Merge(_) => StatementKind::Merge,
+        Statement::Truncate(_) => StatementKind::Truncate,
+        Statement::CreateTable(create) if create.query.is_some() => StatementKind::CreateTableAs,
+        Statement::CreateTable(_) => StatementKind::CreateTable,
+        Statement::CreateSchema { .. } => StatementKind::CreateSchema,
+        Statement::AlterTable(alter) if lays_out(alter) => StatementKind::Session(SessionCommand::Alter),
+        Statement::AlterTable(_) => StatementKind::AlterTable,
+        Statement::Comment { .. } => StatementKind::Comment,
+        Statement::Drop { object_type: ObjectType::Table, .. } => StatementKind::DropTable,
+        Statement::Drop { object_type: ObjectType::Schema, .. } => StatementKind::DropSchema,
+        Statement::Drop { object_type: ObjectType::View, .. } => StatementKind::DropView,
+        Statement::Drop { object_type: ObjectType::Sequence, .. } => StatementKind::DropSequence,
+        Statement::DropFunction(_) => StatementKind::DropFunction,
+        Statement::CreateView(_) => StatementKind::CreateView,
+        Statement::CreateFunction(_) => StatementKind::CreateFunction,
+        Statement::CreateSequence { .. } => StatementKind::CreateSequence,
+        Statement::Explain { .. } => StatementKind::Explain,
+        Statement::ExplainTable { table_name, .. } => StatementKind::Describe { name: table_name.to_string() },
         Statement::ShowVariable { variable } => {
             let words: Vec<&str> = variable.iter().map(|word| word.value.as_str()).collect();
-            Kind::Session(SessionCommand::Show { name: words.join(" ") })
+            StatementKind::Session(SessionCommand::Show { name: words.join(" ") })
         }
         Statement::ShowTables { .. }
         | Statement::ShowViews { .. }
@@ -131,24 +131,28 @@ pub(super) fn of(tree: &Statement) -> Kind {
         | Statement::ShowObjects(_)
         | Statement::ShowFunctions { .. }
         | Statement::ShowVariables { .. }
-        | Statement::ShowCreate { .. } => Kind::Show,
+        | Statement::ShowCreate { .. } => StatementKind::Show,
         Statement::StartTransaction { statements, exception: None, .. } if statements.is_empty() => {
-            Kind::Transaction(TransactionCommand::Begin)
+            StatementKind::Transaction(TransactionCommand::Begin)
         }
-        Statement::Commit { chain: false, .. } => Kind::Transaction(TransactionCommand::Commit),
-        Statement::Rollback { chain: false, savepoint: None } => Kind::Transaction(TransactionCommand::Rollback),
+        Statement::Commit { chain: false, .. } => StatementKind::Transaction(TransactionCommand::Commit),
+        Statement::Rollback { chain: false, savepoint: None } => {
+            StatementKind::Transaction(TransactionCommand::Rollback)
+        }
         Statement::Savepoint { .. } | Statement::ReleaseSavepoint { .. } | Statement::Rollback { .. } => {
-            Kind::Transaction(TransactionCommand::Savepoint)
+            StatementKind::Transaction(TransactionCommand::Savepoint)
         }
         Statement::Set(Set::SingleAssignment { values, .. }) if !values.iter().all(is_literal) => {
-            Kind::Other("SET of something other than a literal".to_owned())
+            StatementKind::Other("SET of something other than a literal".to_owned())
         }
-        Statement::Copy { to, target, .. } => Kind::Other(refusals::copy(*to, target).to_owned()),
-        other => session(other).map_or_else(|| Kind::Other(construct(other)), Kind::Session).transaction(other),
+        Statement::Copy { to, target, .. } => StatementKind::Other(refusals::copy(*to, target).to_owned()),
+        other => session(other)
+            .map_or_else(|| StatementKind::Other(construct(other)), StatementKind::Session)
+            .transaction(other),
     }
 }
 
-impl Kind {
+impl StatementKind {
     fn transaction(self, tree: &Statement) -> Self {
         match tree {
             Statement::Set(Set::SetTransaction { .. }) => Self::Transaction(TransactionCommand::SetTransaction),

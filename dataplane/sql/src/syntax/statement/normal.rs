@@ -24,7 +24,7 @@ use sqlparser::ast::{
 };
 
 use crate::ast::VisitMut;
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::ours::ROWS;
 
 /// Parameters of one statement, as in the wire protocol.
@@ -64,7 +64,9 @@ impl Form {
         }
         match number {
             Some(number) if number <= PARAMETERS_MAX => Ok(number),
-            Some(_) => Err(Error::new(Kind::TooLarge, format!("a statement may have {PARAMETERS_MAX} parameters"))),
+            Some(_) => {
+                Err(Error::new(ErrorKind::TooLarge, format!("a statement may have {PARAMETERS_MAX} parameters")))
+            }
             None if names_variable(name) => Err(Error::syntax(format!("the session has no variable {name}"))),
             None => Err(Error::syntax(format!("parameters are written $1 or ?, not {name}"))),
         }

@@ -74,7 +74,7 @@ fn asks<T: Visit>(part: &T) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::ast::error::Kind;
+    use crate::ast::error::ErrorKind;
 
     #[test]
     fn what_the_engine_would_refuse_is_refused_by_its_name() {
@@ -86,7 +86,7 @@ mod tests {
             ("CREATE TABLE t1 (id INT DEFAULT (SELECT max(id) FROM customers))", "a subquery"),
         ] {
             let error = crate::parse(sql).expect_err(sql);
-            assert!(matches!(error.kind, Kind::Unsupported { .. }), "{sql}: {error:?}");
+            assert!(matches!(error.kind, ErrorKind::Unsupported { .. }), "{sql}: {error:?}");
             assert!(error.message.contains(what), "{sql}: {error}");
         }
         for sql in [
@@ -103,7 +103,7 @@ mod tests {
         let many = "9".repeat(400);
         for (sql, column) in [("SELECT 1e400".to_owned(), 8), (format!("SELECT 1, {many}"), 11)] {
             let error = crate::parse(&sql).expect_err("a number too large");
-            assert_eq!(error.kind, Kind::Syntax);
+            assert_eq!(error.kind, ErrorKind::Syntax);
             let position = error.position.expect("a place");
             assert_eq!((position.line, position.column, position.offset), (1, column, column), "{error:?}");
         }

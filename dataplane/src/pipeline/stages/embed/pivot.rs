@@ -25,7 +25,7 @@ pub(super) async fn values(gates: &Gates<'_>, filtered: Filtered) -> Result<Filt
     let Some(asked) = filtered.governed.pivot()? else {
         return Ok(filtered);
     };
-    let has_hidden = !matches!(asked.care(), sql::Care::None | sql::Care::Certain);
+    let has_hidden = !matches!(asked.care(), sql::ExecutionMode::Direct | sql::ExecutionMode::Leakproof);
     let sql = sql::transpile(asked)?;
     let own = runtime::session(pipeline, query, rules, &sql.tables, Rows::All).await?;
     let sql = if has_hidden { sql.over_visible()? } else { sql };

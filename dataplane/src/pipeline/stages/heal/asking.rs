@@ -18,17 +18,17 @@ const WARNING_BYTES_MAX: usize = 1_000;
 
 /// Is it the text that is wrong? Nothing that was refused, and nothing about its values.
 pub(super) fn concerns(error: &Error) -> bool {
-    use sql::ast::error::Kind;
+    use sql::ast::error::ErrorKind;
     match error {
         Error::ColumnMissing { .. } => true,
         Error::Sql(error) => matches!(
             error.kind,
-            Kind::Syntax
-                | Kind::Unsupported { .. }
-                | Kind::UnsupportedFunction { .. }
-                | Kind::UnsupportedType { .. }
-                | Kind::TableNotFound { .. }
-                | Kind::ColumnNotFound { .. }
+            ErrorKind::Syntax
+                | ErrorKind::Unsupported { .. }
+                | ErrorKind::UnsupportedFunction { .. }
+                | ErrorKind::UnsupportedType { .. }
+                | ErrorKind::TableNotFound { .. }
+                | ErrorKind::ColumnNotFound { .. }
         ),
         _ => false,
     }
@@ -83,13 +83,13 @@ mod tests {
             Error::ReadsOnly,
             Error::RowRefused,
             Error::Unverified { why: "tables differ".to_owned() },
-            denied(sql::ast::error::Kind::DeniedFunction { name: "read_text".to_owned() }),
-            denied(sql::ast::error::Kind::DeniedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
-            denied(sql::ast::error::Kind::MaskedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
+            denied(sql::ast::error::ErrorKind::DeniedFunction { name: "read_text".to_owned() }),
+            denied(sql::ast::error::ErrorKind::DeniedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
+            denied(sql::ast::error::ErrorKind::MaskedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
         ] {
             assert!(!concerns(&error), "{error:?}");
         }
-        assert!(concerns(&denied(sql::ast::error::Kind::Syntax)));
+        assert!(concerns(&denied(sql::ast::error::ErrorKind::Syntax)));
     }
 
     #[test]

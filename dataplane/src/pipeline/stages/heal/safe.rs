@@ -4,7 +4,7 @@
 //! in letter case alone. Another table, column or function is never taken, however alike its name is.
 
 use contract::Governance;
-use sql::ast::error::Kind;
+use sql::ast::error::ErrorKind;
 
 use super::sight::Sight;
 use super::wish;
@@ -15,7 +15,7 @@ use crate::request::answer::Healed;
 pub(super) fn concerns(error: &Error) -> bool {
     match error {
         Error::ColumnMissing { .. } => true,
-        Error::Sql(error) => matches!(error.kind, Kind::Syntax | Kind::TableNotFound { .. }),
+        Error::Sql(error) => matches!(error.kind, ErrorKind::Syntax | ErrorKind::TableNotFound { .. }),
         _ => false,
     }
 }
@@ -23,11 +23,11 @@ pub(super) fn concerns(error: &Error) -> bool {
 pub(super) async fn corrected(pipeline: &Pipeline, query: &Query, rules: &Governance, error: &Error) -> Option<Healed> {
     let (text, variables) = (&query.ask.sql, &query.ask.names.variables);
     let (sql, wrong, right) = match error {
-        Error::Sql(sql::Error { kind: Kind::Syntax, .. }) => {
+        Error::Sql(sql::Error { kind: ErrorKind::Syntax, .. }) => {
             let sql::compile::heal::Respelt { sql, wrong, right } = sql::compile::heal::respelt(text, variables)?;
             (sql, wrong, right.to_uppercase())
         }
-        Error::Sql(sql::Error { kind: Kind::TableNotFound { schema, name, .. }, .. }) if !name.is_ascii() => {
+        Error::Sql(sql::Error { kind: ErrorKind::TableNotFound { schema, name, .. }, .. }) if !name.is_ascii() => {
             let sight = Sight::of(pipeline, query, rules).await.ok()?;
             let schema = schema.as_deref().unwrap_or(&query.ask.names.schema);
             recased(text, name, sight.tables_in(schema))?
@@ -76,12 +76,12 @@ mod tests {
             Error::TableDenied { table: "main.payroll".to_owned() },
             Error::PolicyDenied { message: "denied by policy".to_owned() },
             Error::ReadsOnly,
-            of(Kind::UnsupportedFunction { name: "uper".to_owned() }),
-            of(Kind::DeniedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
-            of(Kind::Several),
+            of(ErrorKind::UnsupportedFunction { name: "uper".to_owned() }),
+            of(ErrorKind::DeniedColumn { table: "main.t".to_owned(), column: "c".to_owned() }),
+            of(ErrorKind::Several),
         ] {
             assert!(!concerns(&error), "{error:?}");
         }
-        assert!(concerns(&of(Kind::Syntax)) && concerns(&Error::ColumnMissing { name: "x".to_owned() }));
+        assert!(concerns(&of(ErrorKind::Syntax)) && concerns(&Error::ColumnMissing { name: "x".to_owned() }));
     }
 }

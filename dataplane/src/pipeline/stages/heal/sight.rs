@@ -57,7 +57,8 @@ impl Sight {
             name: name.to_owned(),
         };
         let tables = seen.tables().map(|table| relation(&table.schema, &table.name, &table.columns));
-        let views = seen.definitions().into_iter().filter(|one| one.kind == sql::catalog::definition::Kind::View);
+        let views =
+            seen.definitions().into_iter().filter(|one| one.kind == sql::catalog::definition::DefinitionKind::View);
         let views = views.map(|view| relation(&view.schema, &view.name, &view.columns));
         Ok(Self { relations: tables.chain(views).collect(), home: query.ask.names.schema.clone() })
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use contract::Governance;
 use contract::body::TEXT_CHARACTERS_MAX;
-use sql::ast::error::Kind;
+use sql::ast::error::ErrorKind;
 
 use super::likeness::{function, nearest, ranked};
 use super::sight::Sight;
@@ -36,12 +36,12 @@ async fn hint(pipeline: &Pipeline, query: &Query, error: &Error) -> Option<Hint>
     let (mut hint, corrected) = match error {
         Error::ColumnMissing { name } => of_column(pipeline, query, &rules, name).await?,
         Error::Sql(error) => match &error.kind {
-            Kind::ColumnNotFound { table, column } => of_target(pipeline, query, &rules, table, column).await?,
-            Kind::TableNotFound { schema, name, did_you_mean } => {
+            ErrorKind::ColumnNotFound { table, column } => of_target(pipeline, query, &rules, table, column).await?,
+            ErrorKind::TableNotFound { schema, name, did_you_mean } => {
                 (Hint::default(), of_table(query, schema.as_deref(), name, did_you_mean.as_deref()?))
             }
-            Kind::UnsupportedFunction { name } => of_function(query, name)?,
-            Kind::Syntax => (Hint::default(), of_text(query)),
+            ErrorKind::UnsupportedFunction { name } => of_function(query, name)?,
+            ErrorKind::Syntax => (Hint::default(), of_text(query)),
             _ => return None,
         },
         _ => return None,

@@ -19,7 +19,7 @@ pub(super) fn read_by(text: &str, variables: &sql::Variables) -> Option<Vec<Stri
 
 /// A query that changes nothing, and no statement about a session or the catalogue.
 pub(super) fn is_query(statement: &sql::Statement) -> bool {
-    *statement.kind() == sql::Kind::Select && !statement.is_write()
+    *statement.kind() == sql::StatementKind::Select && !statement.is_write()
 }
 
 /// It begins as a query does, a slip of letters forgiven, and has no word of a change outside strings and quotes.

@@ -1,7 +1,7 @@
 //! The rows of PostgreSQL's tables for what a caller sees.
 
 use sql::ast::quote;
-use sql::compile::postgres::{Kind, relations};
+use sql::compile::postgres::{RelationKind, relations};
 
 use super::cell::Cell;
 use super::ids::Ids;
@@ -179,7 +179,7 @@ impl<'a> Rows<'a> {
             row
         };
         let catalogs = catalogs().filter(|(id, ..)| *id != 0).map(|(id, name, schema, kind)| {
-            let kind = if kind == Kind::Table { "r" } else { "v" };
+            let kind = if kind == RelationKind::Table { "r" } else { "v" };
             let columns =
                 relations().find(|relation| relation.name == name).map_or(0, |relation| relation.columns().count());
             row(id, &name, self.schema(&schema), kind, columns, false, if kind == "r" { HEAP } else { 0 })
@@ -325,7 +325,7 @@ fn map(entries: impl Iterator<Item = (String, String)>, key: &str, value: &str) 
 }
 
 /// PostgreSQL's own tables: id, name, schema.
-fn catalogs() -> impl Iterator<Item = (u32, String, String, Kind)> {
+fn catalogs() -> impl Iterator<Item = (u32, String, String, RelationKind)> {
     let all = relations();
     all.filter(|relation| relation.oid != 0)
         .map(|relation| (relation.oid, relation.name.to_owned(), relation.schema.to_owned(), relation.kind))

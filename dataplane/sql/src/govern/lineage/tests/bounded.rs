@@ -1,11 +1,11 @@
 //! Small statements that stand for much. Each of them took minutes or gigabytes, or would: they are followed, or refused.
 
 use super::care;
-use crate::ast::error::Kind;
+use crate::ast::error::ErrorKind;
 use crate::testing::{analyst, governed};
-use crate::{Care, Mask, Rules};
+use crate::{ExecutionMode, Mask, Rules};
 
-fn refusal(sql: &str, rules: &Rules) -> Option<Kind> {
+fn refusal(sql: &str, rules: &Rules) -> Option<ErrorKind> {
     governed(sql, rules).err().map(|error| error.kind)
 }
 
@@ -56,7 +56,7 @@ fn what_is_sorted_inside_of_what_is_sorted_is_followed_once() {
         |inmost: &str| (0..20).fold(inmost.to_owned(), |query, _| format!("SELECT n FROM ({query}) ORDER BY n"));
     assert_eq!(refusal(&sorted("SELECT name AS n FROM customers ORDER BY id"), &denied), None);
     let by_denied = sorted("SELECT name AS n FROM customers ORDER BY ssn");
-    assert!(matches!(refusal(&by_denied, &denied), Some(Kind::DeniedColumn { .. })));
+    assert!(matches!(refusal(&by_denied, &denied), Some(ErrorKind::DeniedColumn { .. })));
 }
 
 #[test]
@@ -66,17 +66,17 @@ fn columns_that_double_with_every_query_are_refused() {
         let queries: Vec<String> = (1..=levels).map(one).collect();
         format!("WITH c0 AS (SELECT id, name FROM customers), {} SELECT count(*) FROM c{levels}", queries.join(", "))
     };
-    assert_eq!(refusal(&doubled(20), &analyst()), Some(Kind::TooLarge));
+    assert_eq!(refusal(&doubled(20), &analyst()), Some(ErrorKind::TooLarge));
     assert_eq!(refusal(&doubled(8), &analyst()), None);
 }
 
 #[test]
 fn many_values_of_one_family_are_compared_with_what_holds_them_all() {
     let listed = |last: &str| format!("SELECT id, [{}{last}] FROM customers", "1, ".repeat(40_000));
-    assert_eq!(care(&listed("2")), Care::Certain);
-    assert_ne!(care(&listed("true")), Care::Certain);
+    assert_eq!(care(&listed("2")), ExecutionMode::Leakproof);
+    assert_ne!(care(&listed("true")), ExecutionMode::Leakproof);
     let whens = "WHEN 1 THEN 2 ".repeat(20_000);
-    assert_eq!(care(&format!("SELECT CASE id {whens} END FROM customers")), Care::Certain);
+    assert_eq!(care(&format!("SELECT CASE id {whens} END FROM customers")), ExecutionMode::Leakproof);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn very_much_is_refused_before_it_is_looked_at() {
     let columns = list(3_000, &|i| format!("{i} AS c{i}"));
     let (names, tables) = (list(3_000, &|i| format!("x{i}")), list(100, &|i| format!("w w{i}")));
     let sql = format!("WITH w AS (SELECT {columns}) SELECT {names} FROM {tables}");
-    assert_eq!(refusal(&sql, &analyst()), Some(Kind::TooDeep));
+    assert_eq!(refusal(&sql, &analyst()), Some(ErrorKind::TooDeep));
 }
 
 #[test]

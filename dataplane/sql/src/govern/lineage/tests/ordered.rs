@@ -1,7 +1,7 @@
 //! What follows the order of rows, over one table.
 
 use super::care;
-use crate::Care;
+use crate::ExecutionMode;
 use crate::testing::{analyst, engine};
 
 #[test]
@@ -37,7 +37,7 @@ fn what_follows_the_order_of_one_tables_rows_is_asked_of_visible_rows_alone() {
         "SELECT id FROM customers UNION ALL SELECT id FROM customers LIMIT 1",
         "WITH q AS (SELECT id FROM customers) SELECT id FROM q LIMIT 1",
     ] {
-        assert_eq!(care(sql), Care::Visible, "{sql}");
+        assert_eq!(care(sql), ExecutionMode::Materialized, "{sql}");
     }
 }
 
@@ -59,7 +59,7 @@ fn what_does_not_follow_it_is_asked_once() {
         "SELECT avg(id) FROM customers",
         "SELECT count(id) OVER (PARTITION BY region) FROM customers",
     ] {
-        assert_eq!(care(sql), Care::Certain, "{sql}");
+        assert_eq!(care(sql), ExecutionMode::Leakproof, "{sql}");
     }
 }
 
@@ -72,7 +72,7 @@ fn a_sum_that_stays_in_its_range_follows_no_order() {
         "CAST(id AS DECIMAL(15, 2)) * (1 - CAST(id AS DECIMAL(15, 2)))",
         "-(id + 1.5)",
     ] {
-        assert_ne!(care(&format!("SELECT sum({number}) FROM customers")), Care::Visible, "{number}");
+        assert_ne!(care(&format!("SELECT sum({number}) FROM customers")), ExecutionMode::Materialized, "{number}");
     }
 }
 
@@ -89,7 +89,7 @@ fn an_order_that_leaves_ties_is_completed_by_the_columns_of_the_answer() {
         ("SELECT * FROM customers ORDER BY name LIMIT 2", "\"name\", 1, 3, 4, 5, 6"),
         ("SELECT a.id FROM customers a JOIN customers b USING (id) ORDER BY b.name LIMIT 2", "\"b\".\"name\", 1"),
     ] {
-        assert_eq!(care(sql), Care::Certain, "{sql}");
+        assert_eq!(care(sql), ExecutionMode::Leakproof, "{sql}");
         let made = engine(sql, &analyst()).unwrap().sql;
         let found = made.split(" ORDER BY ").last().and_then(|rest| rest.split(" LIMIT ").next());
         assert_eq!(found, Some(order), "{sql}");

@@ -21,7 +21,7 @@ const NAME: &str = "conditional_change_event";
 
 /// Rewrites the select, if it calls the function.
 pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
-    let mut calls = Calls { made: Vec::new() };
+    let mut calls = ChangeEventCalls { made: Vec::new() };
     let outside = &mut Outside::of(&mut calls);
     let mut flow = select.projection.visit(outside);
     if flow.is_continue() {
@@ -30,7 +30,7 @@ pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
     if let ControlFlow::Break(error) = flow {
         return Err(error);
     }
-    let Calls { made } = calls;
+    let ChangeEventCalls { made } = calls;
     if made.is_empty() {
         return Ok(());
     }
@@ -81,11 +81,11 @@ pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
 }
 
 /// The calls of a select, each replaced by a sum over what is found below.
-struct Calls {
+struct ChangeEventCalls {
     made: Vec<Expr>,
 }
 
-impl VisitorMut for Calls {
+impl VisitorMut for ChangeEventCalls {
     type Break = Error;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
@@ -105,7 +105,7 @@ impl VisitorMut for Calls {
     }
 }
 
-impl Calls {
+impl ChangeEventCalls {
     fn replaced(&mut self, function: &Function) -> Result<Expr, Error> {
         let refused = || Error::unsupported("CONDITIONAL_CHANGE_EVENT without OVER (… ORDER BY …)");
         let FunctionArguments::List(list) = &function.args else {
@@ -123,7 +123,7 @@ impl Calls {
         let template = "CASE WHEN v IS NULL THEN CAST('CONDITIONAL_CHANGE_EVENT of NULL' AS INTEGER) \
                         WHEN lag(v) OVER (ORDER BY 1) <> v THEN 1 ELSE 0 END";
         let mut differs = crate::syntax::parse::expression(template)?;
-        let mut fill = Fill { value: value.clone(), window: WindowType::WindowSpec(window.clone()) };
+        let mut fill = ChangeEventExpansion { value: value.clone(), window: WindowType::WindowSpec(window.clone()) };
         let ControlFlow::Continue(()) = differs.visit(&mut fill);
         self.made.push(differs);
         let mut sum = function.clone();
@@ -143,12 +143,12 @@ impl Calls {
     }
 }
 
-struct Fill {
+struct ChangeEventExpansion {
     value: Expr,
     window: WindowType,
 }
 
-impl VisitorMut for Fill {
+impl VisitorMut for ChangeEventExpansion {
     type Break = std::convert::Infallible;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {

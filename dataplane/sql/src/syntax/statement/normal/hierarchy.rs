@@ -17,7 +17,7 @@ use sqlparser::ast::{
 };
 
 use crate::ast::call::call;
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::ours::{HIERARCHY, LEVEL, PATH, ROWS, TABLE};
 use crate::ast::{VisitMut, names};
 
@@ -33,15 +33,15 @@ const CONDITIONS_MAX: usize = 100;
 
 /// How many hierarchies stand in what is read.
 fn hierarchies(from: &[TableWithJoins]) -> usize {
-    struct Count(usize);
-    impl Visitor for Count {
+    struct HierarchyCount(usize);
+    impl Visitor for HierarchyCount {
         type Break = ();
         fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
             self.0 += usize::from(!select.connect_by.is_empty());
             ControlFlow::Continue(())
         }
     }
-    let mut count = Count(0);
+    let mut count = HierarchyCount(0);
     for table in from {
         let _: ControlFlow<()> = crate::ast::Visit::visit(table, &mut count);
     }
@@ -67,7 +67,7 @@ fn rewritten(select: &mut Select, order: Option<&mut OrderBy>) -> Result<(), Err
     }
     let Clauses { start, condition, nocycle } = clauses(std::mem::take(&mut select.connect_by))?;
     if hierarchies(&select.from) > NESTED_MAX {
-        return Err(Error::new(Kind::TooDeep, "a CONNECT BY may have one other in what it reads"));
+        return Err(Error::new(ErrorKind::TooDeep, "a CONNECT BY may have one other in what it reads"));
     }
     let [table] = select.from.as_mut_slice() else {
         return Err(Error::unsupported("CONNECT BY over several tables"));
@@ -107,7 +107,7 @@ fn clauses(kinds: Vec<ConnectByKind>) -> Result<Clauses, Error> {
             ConnectByKind::ConnectBy { relationships, nocycle, .. } => {
                 ends = nocycle;
                 if relationships.len() > CONDITIONS_MAX {
-                    return Err(Error::new(Kind::TooDeep, "a CONNECT BY may have 100 conditions"));
+                    return Err(Error::new(ErrorKind::TooDeep, "a CONNECT BY may have 100 conditions"));
                 }
                 condition = relationships.into_iter().reduce(|one, next| binary(one, BinaryOperator::And, next));
             }

@@ -22,7 +22,7 @@ pub(super) fn rewrite(select: &mut Select) {
     if !is_values || !table.joins.is_empty() {
         return;
     }
-    let mut columns = Columns;
+    let mut columns = OrdinalColumns;
     let columns = &mut Outside::of(&mut columns);
     let _: ControlFlow<std::convert::Infallible> = select.projection.visit(columns);
     let _: ControlFlow<std::convert::Infallible> = select.selection.visit(columns);
@@ -31,9 +31,9 @@ pub(super) fn rewrite(select: &mut Select) {
     let _: ControlFlow<std::convert::Infallible> = select.qualify.visit(columns);
 }
 
-struct Columns;
+struct OrdinalColumns;
 
-impl VisitorMut for Columns {
+impl VisitorMut for OrdinalColumns {
     type Break = std::convert::Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {

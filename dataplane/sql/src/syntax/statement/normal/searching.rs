@@ -13,7 +13,7 @@ use sqlparser::ast::{
 use unicode_normalization::char::is_combining_mark;
 
 use super::named;
-use crate::ast::error::{Error, Kind};
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 use crate::ast::names::ours::{ROWS, SCORE, TEXT};
 use crate::catalog::information_schema;
@@ -135,7 +135,7 @@ fn by_vector(function: &str, args: &[FunctionArg]) -> Result<String, Error> {
 }
 
 fn misused(function: &str, what: &str) -> Error {
-    Error::new(Kind::Unsupported { construct: function.to_owned() }, format!("{function} {what}"))
+    Error::new(ErrorKind::Unsupported { construct: function.to_owned() }, format!("{function} {what}"))
 }
 
 fn expr(argument: &FunctionArg) -> Option<&Expr> {

@@ -25,7 +25,7 @@ pub(super) struct Cycles {
 impl Cycles {
     /// None where no cycle can come about or is looked for.
     pub(super) fn of(condition: &Expr, alias: &Ident, nocycle: bool) -> Option<Self> {
-        let mut named = Named::default();
+        let mut named = ConditionNames::default();
         let ControlFlow::Continue(()) = condition.clone().visit(&mut named);
         if !named.prior || named.level && !nocycle {
             return None;
@@ -93,13 +93,13 @@ impl VisitorMut for Checked {
 
 /// What a condition names.
 #[derive(Default)]
-struct Named {
+struct ConditionNames {
     columns: Vec<Ident>,
     prior: bool,
     level: bool,
 }
 
-impl VisitorMut for Named {
+impl VisitorMut for ConditionNames {
     type Break = std::convert::Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
