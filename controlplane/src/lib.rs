@@ -24,7 +24,7 @@ use sqlx::postgres::PgPoolOptions;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::platform::identity::{Current, Followed};
+use crate::platform::identity::{Current, FollowedFiles};
 use crate::server::callbacks::CALLBACKS;
 use crate::server::snapshots::publisher::Publisher;
 
@@ -98,7 +98,7 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
     let app = App::new(config, parts, CALLBACKS, pool)?;
     domain::runtime::sql::switch(&app).await?;
     if let Some(file) = app.config().database_url_file.clone() {
-        let followed = platform::database::Followed::new(file, url, app.pool().clone());
+        let followed = platform::database::FollowedUrl::new(file, url, app.pool().clone());
         app.tasks().spawn(followed.run(app.shutdown().clone()));
     }
     let publisher = Publisher::of(&app);
@@ -154,7 +154,7 @@ async fn serve_data_planes(
         }
     });
     if let (Some(files), Some(held)) = (app.config().identity(), app.given_identity().cloned()) {
-        app.tasks().spawn(Followed::new(files, held, identity).run(app.shutdown().clone()));
+        app.tasks().spawn(FollowedFiles::new(files, held, identity).run(app.shutdown().clone()));
     }
     Ok(address)
 }

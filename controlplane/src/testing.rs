@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::domain::runtime;
-use crate::platform::dashboard::Files;
+use crate::platform::dashboard::DashboardFiles;
 use crate::platform::identity::Authority;
 use crate::platform::mails::receiver::MailServer;
 use crate::platform::provisioner::{Provisioner, Unattended};
@@ -114,18 +114,18 @@ impl TestApp {
     }
 
     /// A program that was built with a dashboard.
-    pub async fn with_dashboard(files: Files) -> Self {
+    pub async fn with_dashboard(files: DashboardFiles) -> Self {
         Self::of_browsers(|_| (), files).await
     }
 
-    pub async fn of_browsers(change: impl FnOnce(&mut Config), files: Files) -> Self {
+    pub async fn of_browsers(change: impl FnOnce(&mut Config), files: DashboardFiles) -> Self {
         Self::built(change, Arc::new(Unattended), Some(files)).await
     }
 
     async fn built(
         change: impl FnOnce(&mut Config),
         provisioner: Arc<dyn Provisioner>,
-        dashboard: Option<Files>,
+        dashboard: Option<DashboardFiles>,
     ) -> Self {
         let database = Database::fresh().await;
         let clock = TestClock::at(DateTime::from_timestamp(1_790_000_000, 0).unwrap());

@@ -27,7 +27,7 @@ impl World {
     }
 
     pub async fn of(app: TestApp) -> Self {
-        let acme = organizations::Seed {
+        let acme = organizations::OrganizationSeed {
             name: "Acme".to_owned(),
             slug: "acme".to_owned(),
             tier: Tier::Enterprise,
@@ -36,7 +36,7 @@ impl World {
             owner_password: Redacted::new("a password that is long enough 7".to_owned()),
         };
         let Seeded { org_id, owner_id } = organizations::seed(&app.app, &acme).await.unwrap();
-        let demo = environments::Seed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
+        let demo = environments::EnvironmentSeed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
         let env_id = environments::record(&app.app, &org_id, &demo).await.unwrap();
         let owner = key(&app, &env_id, Some(&owner_id), &[]).await;
         Self { app, org_id, env_id, owner_id, owner }
@@ -64,7 +64,8 @@ impl World {
 
     /// A key of another environment of the same organization, with every scope.
     pub async fn elsewhere(&self) -> String {
-        let other = environments::Seed { name: "Other".to_owned(), slug: "other".to_owned(), test_mode: false };
+        let other =
+            environments::EnvironmentSeed { name: "Other".to_owned(), slug: "other".to_owned(), test_mode: false };
         let env_id = environments::record(&self.app.app, &self.org_id, &other).await.unwrap();
         key(&self.app, &env_id, None, &[]).await
     }
@@ -214,7 +215,7 @@ async fn key(app: &TestApp, env_id: &EnvId, user_id: Option<&UserId>, scopes: &[
         some => Scopes::try_from(some.iter().map(|scope| (*scope).to_owned()).collect::<Vec<_>>()).unwrap(),
     };
     let name = format!("seeded {}", app.app.entropy().base62(8));
-    let seed = api_keys::Seed { name, user_id: user_id.cloned(), scopes };
+    let seed = api_keys::KeySeed { name, user_id: user_id.cloned(), scopes };
     let (_, text) = api_keys::seed(&app.app, env_id, &seed).await.unwrap();
     format!("ApiKey {}", text.expose())
 }

@@ -39,6 +39,9 @@ pub enum Credential {
     },
 }
 
+/// What policies may ask about a user or a key, by name.
+pub type Attributes = BTreeMap<String, String>;
+
 /// Somebody known: what authentication makes and everything after it asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
@@ -48,7 +51,7 @@ pub struct Caller {
     pub email: Option<String>,
     /// `service_account` for a key that acts for nobody.
     pub role: Role,
-    pub attributes: BTreeMap<String, String>,
+    pub attributes: Attributes,
     pub credential: Credential,
 }
 

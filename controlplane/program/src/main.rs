@@ -5,13 +5,13 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use controlplane::platform::dashboard::Files;
+use controlplane::platform::dashboard::DashboardFiles;
 
 /// The dashboard that this program was built with.
 #[cfg(feature = "dashboard")]
-const DASHBOARD: Option<Files> = Some(dashboard::FILES);
+const DASHBOARD: Option<DashboardFiles> = Some(dashboard::FILES);
 #[cfg(not(feature = "dashboard"))]
-const DASHBOARD: Option<Files> = None;
+const DASHBOARD: Option<DashboardFiles> = None;
 
 fn main() -> ExitCode {
     controlplane::server::process::run(DASHBOARD, Arc::new(sql::Analyzer))

@@ -16,7 +16,7 @@ mod store;
 
 use contract::{Access, Code, Scope};
 
-pub use http::{Creation, grant_alone};
+pub use http::{CapabilityGrantCreation, grant_alone};
 pub use store::{governed, of, standing, used};
 
 use crate::platform::http::routes::Routes;

@@ -20,7 +20,7 @@ pub mod triggers;
 use contract::{Access, Scope};
 
 pub use registration::register_itself;
-pub use registry::{Source, Use, framework, is_known, register, used};
+pub use registry::{RegistrationSource, Use, framework, is_known, register, used};
 
 use crate::platform::http::routes::Routes;
 

@@ -28,7 +28,7 @@ mod store;
 use contract::{Access, Scope};
 
 pub use life::{revoke_all_in, revoke_all_of, revoke_known_to_others};
-pub use seed::{Seed, seed};
+pub use seed::{KeySeed, seed};
 pub use store::{attribute_names, by_prefix, governed, used};
 
 use crate::platform::http::routes::Routes;

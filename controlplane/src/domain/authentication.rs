@@ -1,4 +1,4 @@
-//! Who is calling: a credential becomes a [`Known`] caller, or 401. And the ways in: by password, by a
+//! Who is calling: a credential becomes a [`AuthenticatedCaller`] caller, or 401. And the ways in: by password, by a
 //! mailed link (`links`), each with a second factor where there is one (`second_factor`).
 //!
 //! "Every request, except `GET /health`, `GET /ready` and the login endpoints, carries one of three
@@ -31,20 +31,20 @@ use contract::{Caller, Code, Tier, key};
 
 use crate::{App, Error, Result};
 
-use super::accounts::second_factor::Standing;
+use super::accounts::second_factor::SecondFactorState;
 pub use http::routes;
 pub use vouching::vouch;
 
 /// Somebody whose credential was good.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct AuthenticatedCaller {
     pub caller: Caller,
     /// Tier of the caller's organization.
     pub tier: Tier,
     /// The tier's, and the organization's own.
     pub limits: Limits,
     /// Of a session; a key has none and needs none.
-    pub second_factor: Standing,
+    pub second_factor: SecondFactorState,
     /// Of a key that is bound to one agent.
     pub agent_id: Option<String>,
 }
@@ -60,7 +60,7 @@ enum Presented<'a> {
 }
 
 /// The caller behind the credential in the headers.
-pub async fn known(app: &App, headers: &HeaderMap, peer: IpAddr) -> Result<Known> {
+pub async fn known(app: &App, headers: &HeaderMap, peer: IpAddr) -> Result<AuthenticatedCaller> {
     match presented(headers)? {
         Presented::Key(text) => api_key::known(app, text, peer).await,
         Presented::Token(text) if app.tokens().is_ours(text) => super::accounts::sessions::known(app, text).await,

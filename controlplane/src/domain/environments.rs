@@ -21,7 +21,7 @@ pub(crate) mod store;
 
 pub use placement::{place, provision, provision_all};
 pub use routes::routes;
-pub use seed::{Seed, record, seed};
+pub use seed::{EnvironmentSeed, record, seed};
 pub use standing::wake;
 pub use store::{belongs, governed, lock, place as resource_place, test_mode, versions, versions_in};
 

@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
-pub use change::{Action, Change, Promotion};
+pub use change::{PromotedAction, PromotedChange, Promotion};
 
 use super::environments::http;
-use super::environments::store::{self, Row};
+use super::environments::store::{self, EnvironmentRow};
 use crate::domain::{abac_policies, policies};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
@@ -34,25 +34,24 @@ use crate::{Error, Result};
 /// What may be promoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "PromotionPart")]
-enum Part {
+enum PromotionPart {
     Policies,
     MaskingRules,
     RlsFilters,
     AbacPolicies,
 }
 
-const EVERYTHING: [Part; 4] = [Part::Policies, Part::MaskingRules, Part::RlsFilters, Part::AbacPolicies];
+const EVERYTHING: [PromotionPart; 4] =
+    [PromotionPart::Policies, PromotionPart::MaskingRules, PromotionPart::RlsFilters, PromotionPart::AbacPolicies];
 
 /// How long a promotion waits for the target to say what its rules name.
 const MARKED_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "PromotionCreation")]
-pub struct Wish {
+pub struct PromotionCreation {
     target_env_id: EnvId,
-    include: Option<Vec<Part>>,
+    include: Option<Vec<PromotionPart>>,
     #[serde(default)]
     dry_run: bool,
 }
@@ -67,12 +66,12 @@ pub struct Promoted {
     target_env: EnvId,
     /// `completed` or `dry_run`.
     status: &'static str,
-    changes: Vec<Change>,
+    changes: Vec<PromotedChange>,
     promoted_by: String,
     promoted_at: Timestamp,
 }
 
-pub async fn promote(cx: Call, Json(wish): Json<Wish>) -> Result<Json<Promoted>> {
+pub async fn promote(cx: Call, Json(wish): Json<PromotionCreation>) -> Result<Json<Promoted>> {
     let parts = wish.include.unwrap_or_else(|| EVERYTHING.to_vec());
     if parts.is_empty() {
         return Err(Error::invalid("include", "required", "`include` names at least one kind of policy"));
@@ -91,17 +90,17 @@ pub async fn promote(cx: Call, Json(wish): Json<Wish>) -> Result<Json<Promoted>>
         return Err(Error::conflict("decommissioning", "the target environment is being removed"));
     }
     let standard = |rules: &Rules| {
-        parts.contains(&Part::Policies)
+        parts.contains(&PromotionPart::Policies)
             || match rules {
-                Rules::ColumnMasking(_) => parts.contains(&Part::MaskingRules),
-                Rules::RowLevelSecurity(_) => parts.contains(&Part::RlsFilters),
+                Rules::ColumnMasking(_) => parts.contains(&PromotionPart::MaskingRules),
+                Rules::RowLevelSecurity(_) => parts.contains(&PromotionPart::RlsFilters),
             }
     };
     let mut changes = policies::promote(&cx, &mut tx, &promotion, standard).await?;
-    if parts.contains(&Part::AbacPolicies) {
+    if parts.contains(&PromotionPart::AbacPolicies) {
         changes.extend(abac_policies::promote(&cx, &mut tx, &promotion).await?);
     }
-    if parts.contains(&Part::Policies) {
+    if parts.contains(&PromotionPart::Policies) {
         changes.extend(heal(&cx, &mut tx, &promotion).await?);
     }
     let promotion_id = ids::fresh(cx.now(), cx.app.entropy());
@@ -130,7 +129,7 @@ pub async fn promote(cx: Call, Json(wish): Json<Wish>) -> Result<Json<Promoted>>
 }
 
 /// The last of it: where the target is a resource that is written here, and all else has been let through by then.
-async fn heal(cx: &Call, tx: &mut PgConnection, promotion: &Promotion) -> Result<Option<Change>> {
+async fn heal(cx: &Call, tx: &mut PgConnection, promotion: &Promotion) -> Result<Option<PromotedChange>> {
     let missing = || Error::EnvironmentNotFound;
     let from = store::find(tx, cx.org_id(), &promotion.from).await?.ok_or_else(missing)?;
     let to = store::find(tx, cx.org_id(), &promotion.to).await?.ok_or_else(missing)?;
@@ -138,10 +137,15 @@ async fn heal(cx: &Call, tx: &mut PgConnection, promotion: &Promotion) -> Result
         return Ok(None);
     }
     if !promotion.dry_run {
-        let wished = Row { heal: from.heal, updated_at: cx.now(), ..to.clone() };
+        let wished = EnvironmentRow { heal: from.heal, updated_at: cx.now(), ..to.clone() };
         http::changed(cx, tx, &to, wished, &|| promotion.origin(cx)).await?;
     }
-    Ok(Some(Change { kind: "settings", name: "heal".to_owned(), action: Action::Update, policy_id: None }))
+    Ok(Some(PromotedChange {
+        kind: "settings",
+        name: "heal".to_owned(),
+        action: PromotedAction::Update,
+        policy_id: None,
+    }))
 }
 
 async fn admitted(cx: &Call, promotion: &Promotion) -> Result<()> {

@@ -18,9 +18,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use explain::test;
-pub use forward::{Asked, caller, send, told_of, told_to_us};
+pub use forward::{ForwardedQuery, caller, send, told_of, told_to_us};
 
-use answer::{ArrowRows, Rows};
+use answer::{ArrowRows, RowsAnswer};
 
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
@@ -69,12 +69,12 @@ pub fn routes() -> Routes {
         .refuses(REFUSALS)
 }
 
-async fn query(cx: Call, Json(body): Json<QueryBody>) -> Result<Rows> {
+async fn query(cx: Call, Json(body): Json<QueryBody>) -> Result<RowsAnswer> {
     within_limits(&body)?;
     if matches!(body.format, Format::Arrow) {
         has_arrow(&cx)?;
     }
-    forward::forward(&cx, "query", &body).await.map(Rows)
+    forward::forward(&cx, "query", &body).await.map(RowsAnswer)
 }
 
 /// Body of `POST /v1/environments/{env_id}/query/arrow`: "`sql` string required".

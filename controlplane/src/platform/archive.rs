@@ -97,16 +97,16 @@ impl fmt::Debug for Archive {
     }
 }
 
-type Opened = Result<(Arc<dyn ObjectStore>, Path, String), Box<dyn std::error::Error + Send + Sync>>;
+type OpenedStore = Result<(Arc<dyn ObjectStore>, Path, String), Box<dyn std::error::Error + Send + Sync>>;
 
-fn folder(place: &str) -> Opened {
+fn folder(place: &str) -> OpenedStore {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(place)?;
     let store = LocalFileSystem::new_with_prefix(place)?.with_automatic_cleanup(false);
     let whole = std::fs::canonicalize(place)?;
     Ok((Arc::new(store), Path::default(), format!("file://{}", whole.display())))
 }
 
-fn bucket(rest: &str) -> Opened {
+fn bucket(rest: &str) -> OpenedStore {
     // One crypto provider, named before the first handshake; a second call is no harm.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));

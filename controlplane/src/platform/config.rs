@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use telemetry::Collector;
 
 use crate::platform::clouds::Clouds;
-use crate::platform::identity::Files;
+use crate::platform::identity::IdentityFiles;
 
 const MAIL_FROM: &str = "Sluice <sluice@localhost>";
 
@@ -201,13 +201,13 @@ impl Config {
     }
 
     /// The files of the identity, if they are named.
-    pub fn identity(&self) -> Option<Files> {
+    pub fn identity(&self) -> Option<IdentityFiles> {
         let (Some(authority), Some(certificate), Some(key)) =
             (&self.tls_authority, &self.tls_certificate, &self.tls_key)
         else {
             return None;
         };
-        Some(Files { authority: authority.clone(), certificate: certificate.clone(), key: key.clone() })
+        Some(IdentityFiles { authority: authority.clone(), certificate: certificate.clone(), key: key.clone() })
     }
 
     pub const fn idle_timeout(&self) -> Duration {

@@ -15,18 +15,18 @@ use tokio_util::task::TaskTracker;
 use crate::platform::archive::Archive;
 use crate::platform::crypto::key_memory::KeyMemory;
 use crate::platform::crypto::slow_hash::SlowHash;
-use crate::platform::crypto::tokens::Tokens;
+use crate::platform::crypto::tokens::TokenSigner;
 use crate::platform::dashboard;
 use crate::platform::dataplane_client::attached::Attached;
 use crate::platform::dataplane_client::connections::DataPlanes;
-use crate::platform::egress::client::Courier;
+use crate::platform::egress::client::EgressClient;
 use crate::platform::events::heads::HeadKey;
 use crate::platform::events::streams::Streams;
-use crate::platform::events::{Entry, EventType};
+use crate::platform::events::{ChainEntry, EventType};
 use crate::platform::http::rate_limit::RateLimits;
 use crate::platform::http::route::Route;
 use crate::platform::identity::{Current, Pems};
-use crate::platform::mails::Postman;
+use crate::platform::mails::MailTransport;
 use crate::platform::metrics::Metrics;
 use crate::platform::oidc::issuers::Issuers;
 use crate::platform::provisioner::Provisioner;
@@ -48,7 +48,7 @@ pub struct Parts {
     /// What data planes know us by; without it there are none to talk to.
     pub identity: Option<Pems>,
     /// The dashboard, where this program was built with it.
-    pub dashboard: Option<dashboard::Files>,
+    pub dashboard: Option<dashboard::DashboardFiles>,
     pub telemetry: Telemetry,
     /// The compiler of the data planes.
     pub sql: Arc<dyn SqlAnalyzer>,
@@ -56,7 +56,7 @@ pub struct Parts {
 }
 
 /// Queues what an event tells its organization's webhooks, in the transaction that recorded the event.
-pub type Tell = for<'a> fn(&'a App, &'a mut PgConnection, EventType, &'a Entry) -> BoxFuture<'a, Result<()>>;
+pub type Tell = for<'a> fn(&'a App, &'a mut PgConnection, EventType, &'a ChainEntry) -> BoxFuture<'a, Result<()>>;
 
 /// Functions of the layers above that the platform calls.
 #[derive(Debug, Clone, Copy)]
@@ -77,18 +77,18 @@ struct Inner {
     pool: PgPool,
     tasks: TaskTracker,
     slow_hash: SlowHash,
-    tokens: Tokens,
+    tokens: TokenSigner,
     limits: RateLimits,
     key_memory: KeyMemory,
     attached: Arc<Attached>,
-    courier: Courier,
+    courier: EgressClient,
     work_waits: Notify,
     runtime_readings: Semaphore,
     layouts: Arc<Semaphore>,
     streams: Streams,
     archive: Option<Archive>,
     head_key: HeadKey,
-    postman: Option<Postman>,
+    postman: Option<MailTransport>,
     issuers: Issuers,
     identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
@@ -101,20 +101,20 @@ impl App {
     pub fn new(config: Config, parts: Parts, callbacks: Callbacks, pool: PgPool) -> Result<Self> {
         let tasks = TaskTracker::new();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let tokens = Tokens::new(&config).map_err(Error::internal)?;
+        let tokens = TokenSigner::new(&config).map_err(Error::internal)?;
         let limits = RateLimits::new(&parts.clock, &config);
         let identity = parts.identity.as_ref().map(Current::new).transpose().map_err(Error::internal)?.map(Arc::new);
         Ok(Self(Arc::new(Inner {
             key_memory: KeyMemory::new(&parts.entropy),
             streams: Streams::default(),
-            courier: Courier::new(config.webhook_loopback)?,
+            courier: EgressClient::new(config.webhook_loopback)?,
             work_waits: Notify::new(),
             runtime_readings: Semaphore::new(READINGS_MAX),
             layouts: Arc::new(Semaphore::new(LAYOUTS_MAX)),
             archive: config.audit_store.as_deref().map(Archive::open).transpose().map_err(Error::internal)?,
             head_key: HeadKey::new(&config).map_err(Error::internal)?,
             issuers: Issuers::new(config.webhook_loopback)?,
-            postman: Postman::of(&config).map_err(Error::internal)?,
+            postman: MailTransport::of(&config).map_err(Error::internal)?,
             attached: Arc::default(),
             data_planes: identity.clone().map(DataPlanes::new),
             identity,
@@ -184,7 +184,7 @@ impl App {
     }
 
     /// The files of the dashboard, if this program has it.
-    pub fn dashboard(&self) -> Option<dashboard::Files> {
+    pub fn dashboard(&self) -> Option<dashboard::DashboardFiles> {
         self.0.parts.dashboard
     }
 
@@ -201,7 +201,7 @@ impl App {
         &self.0.slow_hash
     }
 
-    pub fn tokens(&self) -> &Tokens {
+    pub fn tokens(&self) -> &TokenSigner {
         &self.0.tokens
     }
 
@@ -219,7 +219,7 @@ impl App {
     }
 
     /// Whoever brings webhook deliveries to their receivers.
-    pub fn courier(&self) -> &Courier {
+    pub fn courier(&self) -> &EgressClient {
         &self.0.courier
     }
 
@@ -254,7 +254,7 @@ impl App {
     }
 
     /// Whoever brings mail out; none where no mail leaves.
-    pub fn postman(&self) -> Option<&Postman> {
+    pub fn postman(&self) -> Option<&MailTransport> {
         self.0.postman.as_ref()
     }
 

@@ -4,7 +4,7 @@ use axum::http::{HeaderName, header};
 use axum::response::{Html, IntoResponse, Response};
 
 /// Path below the root, and content.
-pub type Files = &'static [(&'static str, &'static [u8])];
+pub type DashboardFiles = &'static [(&'static str, &'static [u8])];
 
 pub const INDEX: &str = "index.html";
 
@@ -13,13 +13,13 @@ const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'";
 
 /// The page in answer to a link of a mail, which has a token in its address; `None`: there is no dashboard.
-pub fn for_a_link(files: Option<Files>) -> Option<Response> {
+pub fn for_a_link(files: Option<DashboardFiles>) -> Option<Response> {
     let index = files.and_then(|files| found(files, INDEX))?;
     Some((safe("no-store"), Html(index)).into_response())
 }
 
 /// The content of the file at this path.
-pub fn found(files: Files, path: &str) -> Option<&'static [u8]> {
+pub fn found(files: DashboardFiles, path: &str) -> Option<&'static [u8]> {
     files.iter().find(|(own, _)| *own == path).map(|(_, content)| *content)
 }
 

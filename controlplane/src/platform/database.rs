@@ -35,7 +35,7 @@ pub async fn url(config: &Config) -> std::io::Result<Redacted<String>> {
 
 /// A file with the URL that a pool follows.
 #[derive(Debug)]
-pub struct Followed {
+pub struct FollowedUrl {
     file: PathBuf,
     held: Redacted<String>,
     pool: PgPool,
@@ -54,7 +54,7 @@ enum NotTaken {
     Late(#[from] Elapsed),
 }
 
-impl Followed {
+impl FollowedUrl {
     /// `held` is what the pool was opened with.
     pub fn new(file: PathBuf, held: Redacted<String>, pool: PgPool) -> Self {
         Self { file, held, pool }

@@ -10,7 +10,7 @@ use contract::body::Problem;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-type Source = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -125,7 +125,7 @@ pub enum Error {
     #[error("shutting down: new requests are rejected")]
     ShuttingDown,
     #[error("unexpected failure")]
-    Internal(#[source] Source),
+    Internal(#[source] BoxError),
     #[error("unexpected failure")]
     Panicked,
     /// A handler stands on a route that no guard surrounds.
@@ -145,7 +145,7 @@ impl Error {
         Self::Conflict { reason, message: message.into() }
     }
 
-    pub fn internal(source: impl Into<Source>) -> Self {
+    pub fn internal(source: impl Into<BoxError>) -> Self {
         Self::Internal(source.into())
     }
 

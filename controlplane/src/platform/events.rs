@@ -29,7 +29,7 @@ use sqlx::PgConnection;
 use crate::platform::http::call::Call;
 use crate::{App, Error, Result};
 
-pub use chain::{Break, Entry, Verified, verify};
+pub use chain::{ChainBreak, ChainEntry, ChainWalk, verify};
 pub use difference::different;
 pub use event_type::EventType;
 pub use trail::{Recorded, page, range};
@@ -130,7 +130,7 @@ pub async fn intact(app: &App, tx: &mut PgConnection, org_id: &OrgId) -> Result<
 pub async fn record(app: &App, tx: &mut PgConnection, origin: impl Into<Origin>, event: Event) -> Result<()> {
     let Origin { org_id, env_id, event_id, actor_id, actor_email, actor_role, source_ip, at } = origin.into();
     let Event { kind, resource_id, changes } = event;
-    let entry = Entry {
+    let entry = ChainEntry {
         sequence: 0,
         event_id,
         org_id,

@@ -20,7 +20,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 pub use current::Current;
-pub use files::{Files, Followed};
+pub use files::{FollowedFiles, IdentityFiles};
 
 /// Certificates and key in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]

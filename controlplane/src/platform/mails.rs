@@ -25,9 +25,9 @@ use contract::Timestamp;
 use crate::platform::http::text::Email;
 use crate::{App, Error, Result};
 
-pub use limits::{Cause, Kind};
+pub use limits::{Cause, MailKind};
 pub use outbox::{Queued, queue, sweep};
-pub use postman::{BadMail, Postman};
+pub use postman::{BadMail, MailTransport};
 pub use rounds::{run_due, work};
 
 /// What somebody is to read.

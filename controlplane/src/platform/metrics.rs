@@ -20,7 +20,7 @@ use sqlx::PgPool;
 const SECONDS: [f64; 13] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct RequestLabels {
     method: &'static str,
     route: &'static str,
     status: u16,
@@ -43,7 +43,7 @@ type Seconds = Gauge<f64, AtomicU64>;
 pub struct Metrics {
     /// Read under a lock, so that two scrapes do not mix what stands.
     registry: Mutex<Registry>,
-    requests: Family<Answered, Counter>,
+    requests: Family<RequestLabels, Counter>,
     seconds: Family<RouteLabel, Histogram, fn() -> Histogram>,
     connections: Family<StateLabel, Gauge>,
     database_up: Gauge,
@@ -114,7 +114,7 @@ impl Metrics {
     /// Counts a request when the head of its answer is made.
     pub fn answered(&self, method: &Method, route: &'static str, status: StatusCode, took: Duration) {
         let method = name(method);
-        self.requests.get_or_create(&Answered { method, route, status: status.as_u16() }).inc();
+        self.requests.get_or_create(&RequestLabels { method, route, status: status.as_u16() }).inc();
         self.seconds.get_or_create(&RouteLabel { method, route }).observe(took.as_secs_f64());
     }
 

@@ -18,7 +18,7 @@ use crate::{App, Result};
 
 /// Which state of which resource was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct ResourceRevision {
     pub namespace: String,
     /// Grows with every change; a projection never goes back.
     pub revision: i64,
@@ -28,9 +28,9 @@ pub struct Source {
 
 /// What an Organization says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Organization {
+pub struct OrganizationResource {
     pub org_id: OrgId,
-    pub source: Source,
+    pub source: ResourceRevision,
     pub slug: String,
     pub name: String,
     pub billing_email: String,
@@ -44,9 +44,9 @@ pub struct Organization {
 
 /// What an Environment says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Environment {
+pub struct EnvironmentResource {
     pub env_id: EnvId,
-    pub source: Source,
+    pub source: ResourceRevision,
     /// Slug of its organization, which is in the same namespace.
     pub organization: String,
     pub slug: String,
@@ -72,7 +72,7 @@ pub struct Placed {
 
 /// A resource by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct NamespacedName {
     pub namespace: String,
     pub name: String,
 }
@@ -98,7 +98,7 @@ pub struct OrganizationChange {
 
 #[derive(Debug)]
 pub struct NewEnvironment<'a> {
-    pub organization: &'a Place,
+    pub organization: &'a NamespacedName,
     pub slug: &'a str,
     pub name: &'a str,
     pub query_timeout_ms: i64,
@@ -124,7 +124,7 @@ pub struct EnvironmentChange {
 pub struct Key {
     pub key_id: KeyId,
     /// The Environment.
-    pub environment: Place,
+    pub environment: NamespacedName,
     /// The resource that the key was made of; absent: the control plane made the key.
     pub resource_uid: Option<String>,
     pub name: String,
@@ -142,17 +142,25 @@ pub struct Key {
 #[async_trait]
 pub trait Resources: Debug + Send + Sync {
     /// The slug is free, else 409.
-    async fn create_organization(&self, new: &NewOrganization<'_>) -> Result<Organization>;
+    async fn create_organization(&self, new: &NewOrganization<'_>) -> Result<OrganizationResource>;
 
-    async fn change_organization(&self, place: &Place, change: &OrganizationChange) -> Result<Organization>;
+    async fn change_organization(
+        &self,
+        place: &NamespacedName,
+        change: &OrganizationChange,
+    ) -> Result<OrganizationResource>;
 
     /// The slug is free in the organization, else 409.
-    async fn create_environment(&self, new: &NewEnvironment<'_>) -> Result<Environment>;
+    async fn create_environment(&self, new: &NewEnvironment<'_>) -> Result<EnvironmentResource>;
 
-    async fn change_environment(&self, place: &Place, change: &EnvironmentChange) -> Result<Environment>;
+    async fn change_environment(
+        &self,
+        place: &NamespacedName,
+        change: &EnvironmentChange,
+    ) -> Result<EnvironmentResource>;
 
     /// Deletes the resource that has this uid, if REST made it; its finalizer may take its time.
-    async fn delete_environment(&self, place: &Place, env_id: &EnvId) -> Result<()>;
+    async fn delete_environment(&self, place: &NamespacedName, env_id: &EnvId) -> Result<()>;
 
     /// Writes the resource of a key, or makes the operator look at it again; its uid. `None`: it is
     /// gone, and nothing has to be said any more.

@@ -8,7 +8,7 @@ use contract::{Access, Code};
 use crate::platform::dashboard::{INDEX, found, safe};
 use crate::platform::http::call::Visit;
 use crate::platform::http::routes::Routes;
-use crate::platform::http::signature::{Answer, Answers, Signature};
+use crate::platform::http::signature::{Answers, ResponseSignature, Signature};
 use crate::{Error, Result};
 
 /// What the build names after its content.
@@ -32,7 +32,7 @@ pub fn routes() -> Routes {
 }
 
 /// The page around everything.
-pub struct Page(&'static [u8]);
+pub struct DashboardPage(&'static [u8]);
 
 /// A script, a style or an image.
 pub struct Asset {
@@ -43,9 +43,9 @@ pub struct Asset {
 /// The kinds of file that the build makes.
 const KINDS: [(&str, &str); 3] = [(".js", "text/javascript"), (".css", "text/css"), (".svg", "image/svg+xml")];
 
-async fn page(visit: Visit) -> Page {
+async fn page(visit: Visit) -> DashboardPage {
     let index = visit.app.dashboard().and_then(|files| found(files, INDEX));
-    Page(index.unwrap_or(ABSENT.as_bytes()))
+    DashboardPage(index.unwrap_or(ABSENT.as_bytes()))
 }
 
 async fn asset(visit: Visit) -> Result<Asset> {
@@ -58,7 +58,7 @@ async fn asset(visit: Visit) -> Result<Asset> {
     content.map(|content| Asset { kind, content }).ok_or(absent)
 }
 
-impl IntoResponse for Page {
+impl IntoResponse for DashboardPage {
     fn into_response(self) -> Response {
         (safe("no-cache"), [(header::CONTENT_TYPE, "text/html; charset=utf-8")], self.0).into_response()
     }
@@ -72,25 +72,25 @@ impl IntoResponse for Asset {
     }
 }
 
-impl Answers for Page {
+impl Answers for DashboardPage {
     fn answers(said: &mut Signature<'_>) {
-        said.says(Answer { status: StatusCode::OK, content: vec![("text/html", None)], headers: &[] });
+        said.says(ResponseSignature { status: StatusCode::OK, content: vec![("text/html", None)], headers: &[] });
     }
 }
 
 impl Answers for Asset {
     fn answers(said: &mut Signature<'_>) {
         let content = KINDS.iter().map(|(_, kind)| (*kind, None)).collect();
-        said.says(Answer { status: StatusCode::OK, content, headers: &[] });
+        said.says(ResponseSignature { status: StatusCode::OK, content, headers: &[] });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::platform::dashboard::Files;
+    use crate::platform::dashboard::DashboardFiles;
     use crate::testing::TestApp;
 
-    const BUILT: Files =
+    const BUILT: DashboardFiles =
         &[("index.html", b"<!doctype html>"), ("assets/index-1.js", b"'use strict'"), ("secret.txt", b"no")];
 
     #[tokio::test]

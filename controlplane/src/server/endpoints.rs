@@ -55,8 +55,8 @@ pub fn rows() -> &'static [Route] {
 
 /// The names of parameters of the query that the signature of the row's handler says, read once.
 pub fn parameters(row: &Route) -> Arc<[String]> {
-    type Known = HashMap<(Method, &'static str), Arc<[String]>>;
-    static KNOWN: OnceLock<Known> = OnceLock::new();
+    type KnownParameters = HashMap<(Method, &'static str), Arc<[String]>>;
+    static KNOWN: OnceLock<KnownParameters> = OnceLock::new();
     let read = |row: &Route| Signature::read(&mut Shapes::default(), row.tell).parameters().into();
     let all = || rows().iter().map(|row| ((row.method.clone(), row.path), read(row))).collect();
     let known = KNOWN.get_or_init(all).get(&(row.method.clone(), row.path));

@@ -28,7 +28,7 @@ use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::domain::billing::credits;
-use crate::domain::runtime::sql::{self, Page, Refused};
+use crate::domain::runtime::sql::{self, ReadRefusal, TableRows};
 use crate::domain::{agents, authentication, billing};
 use crate::platform::identity::Current;
 use crate::platform::snapshot_size::SNAPSHOT_BYTES_MAX;
@@ -68,7 +68,7 @@ pub async fn serve(
     let keys = keys::service(app.clone());
     let owners = owners::service(app.clone());
     let governance =
-        GovernanceServer::new(DataPlanes { app: app.clone(), publisher }).max_decoding_message_size(MESSAGE_BYTES_MAX);
+        GovernanceServer::new(GrpcApi { app: app.clone(), publisher }).max_decoding_message_size(MESSAGE_BYTES_MAX);
     let services = Routes::new(governance).add_service(keys).add_service(owners);
     let traced = services.into_axum_router().layer(from_fn_with_state(app, traced::call));
     Server::builder()
@@ -78,7 +78,7 @@ pub async fn serve(
         .await
 }
 
-struct DataPlanes {
+struct GrpcApi {
     app: App,
     publisher: Arc<Publisher>,
 }
@@ -86,7 +86,7 @@ struct DataPlanes {
 type Reply<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 #[tonic::async_trait]
-impl Service for DataPlanes {
+impl Service for GrpcApi {
     type WatchStream = Reply<Snapshot>;
     type ReportStream = Reply<Ack>;
     type RuntimeRowsStream = Reply<RuntimePage>;
@@ -158,12 +158,12 @@ impl Service for DataPlanes {
         let reading = async move {
             let tables: Vec<_> = tables.into_iter().collect();
             let read = sql::read(&app, &env_id, &tables, timeout, &pages);
-            app.shutdown().run_until_cancelled(read).await.unwrap_or(Err(Refused::Late))
+            app.shutdown().run_until_cancelled(read).await.unwrap_or(Err(ReadRefusal::Late))
         };
         // A stream that ends without an error is whole.
         let failed = stream::once(reading).filter_map(|read| std::future::ready(read.err().map(|e| Err(unread(&e)))));
         let sent = ReceiverStream::new(received)
-            .map(|Page { table, rows }| Ok(RuntimePage { table: table.to_string(), rows }));
+            .map(|TableRows { table, rows }| Ok(RuntimePage { table: table.to_string(), rows }));
         Ok(Response::new(Box::pin(stream::select(sent, failed))))
     }
 
@@ -194,12 +194,12 @@ impl Service for DataPlanes {
 }
 
 /// What a data plane is told of rows that it does not get.
-fn unread(error: &Refused) -> Status {
+fn unread(error: &ReadRefusal) -> Status {
     match error {
-        Refused::Absent => Status::not_found(error.to_string()),
-        Refused::TooLarge { .. } => Status::resource_exhausted(error.to_string()),
-        Refused::Late => Status::deadline_exceeded(error.to_string()),
-        Refused::Other(error) => refused(error),
+        ReadRefusal::Absent => Status::not_found(error.to_string()),
+        ReadRefusal::TooLarge { .. } => Status::resource_exhausted(error.to_string()),
+        ReadRefusal::Late => Status::deadline_exceeded(error.to_string()),
+        ReadRefusal::Other(error) => refused(error),
     }
 }
 

@@ -18,12 +18,12 @@ use contract::body::Problem;
 use contract::caller::Credential;
 use contract::{Access, RequestId, Scope};
 
-use crate::domain::authentication::{self, Known};
+use crate::domain::authentication::{self, AuthenticatedCaller};
 use crate::domain::{environments, jit_access, runtime};
 use crate::platform::http::call::{Call, PathIds, Visit};
-use crate::platform::http::conditional::{self, Expected};
+use crate::platform::http::conditional::{self, ExpectedVersion};
 use crate::platform::http::parameters::Parameters;
-use crate::platform::http::rate_limit::Standing;
+use crate::platform::http::rate_limit::RateLimitState;
 use crate::platform::http::route::Route;
 use crate::platform::http::{deprecation, idempotency};
 use crate::{App, Error, Result};
@@ -32,7 +32,7 @@ use crate::{App, Error, Result};
 const ID_BYTES_MAX: usize = 200;
 
 #[derive(Clone)]
-pub struct Gate {
+pub struct RouteGuard {
     pub app: App,
     pub route: Route,
     pub parameters: Parameters,
@@ -45,8 +45,8 @@ pub struct Arrival {
     pub peer: IpAddr,
 }
 
-pub async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
-    let Gate { app, route, parameters } = gate;
+pub async fn guard(State(gate): State<RouteGuard>, mut request: Request, next: Next) -> Response {
+    let RouteGuard { app, route, parameters } = gate;
     let began = Instant::now();
     let mut standing = None;
     let admitted = admit(&app, &route, &mut request, &mut standing).await;
@@ -113,7 +113,7 @@ async fn in_force(app: &App, path: &PathIds) {
 }
 
 /// Puts a [`Call`] or, on a public route, a [`Visit`] into the request.
-async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut Option<Standing>) -> Result<()> {
+async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut Option<RateLimitState>) -> Result<()> {
     let Some(Arrival { request_id, peer }) = request.extensions().get::<Arrival>().cloned() else {
         return Err(Error::Unguarded);
     };
@@ -127,7 +127,7 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         return Ok(());
     }
     let known = authentication::known(app, request.headers(), peer).await;
-    let Known { caller, tier, limits, second_factor, agent_id } = match known {
+    let AuthenticatedCaller { caller, tier, limits, second_factor, agent_id } = match known {
         Ok(known) => known,
         Err(error) => return Err(app.limits().after_failed_credential(peer, error)),
     };
@@ -140,7 +140,7 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         app.limits().spend(identity, tier)
     };
     standing.insert(spent).allowed()?;
-    let expected = Expected::default();
+    let expected = ExpectedVersion::default();
     let in_browser = authentication::is_in_browser(request.headers());
     let mut call = Call {
         app: app.clone(),
@@ -174,7 +174,7 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         let mut conn = app.pool().acquire().await?;
         runtime::hidden::permit(&mut conn, (&call).into(), told).await?;
     }
-    call.expected = Expected::read(route, request.headers())?;
+    call.expected = ExpectedVersion::read(route, request.headers())?;
     request.extensions_mut().insert(call);
     Ok(())
 }

@@ -57,30 +57,30 @@ struct Check {
 }
 
 /// 200 or 503, and why.
-struct Ready(Readiness);
+struct ReadinessAnswer(Readiness);
 
-impl IntoResponse for Ready {
+impl IntoResponse for ReadinessAnswer {
     fn into_response(self) -> Response {
         let status = if self.0.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         (status, Json(self.0)).into_response()
     }
 }
 
-impl Answers for Ready {
+impl Answers for ReadinessAnswer {
     fn answers(said: &mut Signature<'_>) {
         said.answers::<Readiness>(StatusCode::OK);
         said.answers::<Readiness>(StatusCode::SERVICE_UNAVAILABLE);
     }
 }
 
-async fn ready(visit: Visit) -> Ready {
+async fn ready(visit: Visit) -> ReadinessAnswer {
     let checks = vec![
         Check { name: "database", ok: database_answers(&visit.app).await },
         Check { name: "running", ok: !visit.app.shutdown().is_cancelled() },
     ];
     let ready = checks.iter().all(|check| check.ok);
     let control_plane = if ready { "ok" } else { "unavailable" };
-    Ready(Readiness { ready, engine: "remote", control_plane, checks })
+    ReadinessAnswer(Readiness { ready, engine: "remote", control_plane, checks })
 }
 
 async fn database_answers(app: &App) -> bool {

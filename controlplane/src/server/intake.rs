@@ -141,7 +141,7 @@ async fn settle(
     tx: &mut PgConnection,
     place: (&OrgId, &EnvId, &str),
     finished: impl Iterator<Item = &Finished>,
-    ended: &BTreeMap<String, store::Ended>,
+    ended: &BTreeMap<String, store::EndedQuery>,
 ) -> Result<()> {
     let (org_id, env_id, _) = place;
     let mut usage: BTreeMap<(Timestamp, &str), billing::Used> = BTreeMap::new();

@@ -9,7 +9,7 @@ use telemetry::{Log, Telemetry, Tracer};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use crate::platform::dashboard::Files;
+use crate::platform::dashboard::DashboardFiles;
 use crate::platform::provisioner::{Provisioner, Unattended};
 use crate::server::kubernetes::Cluster;
 use crate::{Config, Parts};
@@ -18,7 +18,7 @@ use crate::{Config, Parts};
 pub const SERVICE: &str = "sluice-controlplane";
 
 /// `dashboard`: the page that this program was built with; `sql`: the compiler of the data planes.
-pub fn run(dashboard: Option<Files>, sql: Arc<dyn SqlAnalyzer>) -> ExitCode {
+pub fn run(dashboard: Option<DashboardFiles>, sql: Arc<dyn SqlAnalyzer>) -> ExitCode {
     // `--help` and what is wrong with the settings come before any log.
     let config = Config::parse();
     let log = Log::start(std::io::stdout);
@@ -36,7 +36,7 @@ pub fn run(dashboard: Option<Files>, sql: Arc<dyn SqlAnalyzer>) -> ExitCode {
 
 async fn serve(
     config: Config,
-    dashboard: Option<Files>,
+    dashboard: Option<DashboardFiles>,
     sql: Arc<dyn SqlAnalyzer>,
     log: Log,
 ) -> Result<(), Box<dyn std::error::Error>> {

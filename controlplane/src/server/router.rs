@@ -31,7 +31,7 @@ use crate::platform::http::parameters::Parameters;
 use crate::platform::http::route::Route;
 use crate::platform::http::routes::Routes;
 use crate::server::endpoints;
-use crate::server::guard::{Arrival, Gate, guard};
+use crate::server::guard::{Arrival, RouteGuard, guard};
 use crate::{App, Error};
 
 /// The whole HTTP surface of the control plane.
@@ -51,7 +51,8 @@ fn guarded(app: &App, table: Routes, served: impl Fn(&Route) -> bool) -> Router<
     let mut router = Router::new();
     for (row, handler) in table.into_rows().filter(|(row, _)| served(row)) {
         let path = row.path;
-        let gate = Gate { app: app.clone(), parameters: Parameters::of(&row, endpoints::parameters(&row)), route: row };
+        let gate =
+            RouteGuard { app: app.clone(), parameters: Parameters::of(&row, endpoints::parameters(&row)), route: row };
         router = router.route(path, handler.route_layer(from_fn_with_state(gate, guard)));
     }
     router

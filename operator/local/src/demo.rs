@@ -44,7 +44,7 @@ pub async fn prepare(platform: &Platform, trust: bool) -> Result<Demo, Error> {
     let app = &platform.control.app;
     let local = &platform.environments;
     let owner_password = local.state.secret("demo_owner_password", || local.means.entropy.base62(20))?;
-    let organization = organizations::Seed {
+    let organization = organizations::OrganizationSeed {
         name: "Demo".to_owned(),
         slug: "demo".to_owned(),
         tier: Tier::Enterprise,
@@ -53,13 +53,14 @@ pub async fn prepare(platform: &Platform, trust: bool) -> Result<Demo, Error> {
         owner_password: owner_password.clone(),
     };
     let Seeded { org_id, owner_id } = organizations::seed(app, &organization).await?;
-    let environment = environments::Seed { name: "Demo".to_owned(), slug: DATABASE.to_owned(), test_mode: true };
+    let environment =
+        environments::EnvironmentSeed { name: "Demo".to_owned(), slug: DATABASE.to_owned(), test_mode: true };
     let env_id = environments::record(app, &org_id, &environment).await?;
     let trusted = Who::Session { user_id: owner_id.clone(), session_id: "local trust".into() };
     local.demo_is(env_id.clone(), trust.then_some(trusted));
     environments::wake(app, &org_id, &env_id).await?;
     environments::provision_all(app).await?;
-    let key = api_keys::Seed { name: "demo".to_owned(), user_id: Some(owner_id), scopes: Scopes::all() };
+    let key = api_keys::KeySeed { name: "demo".to_owned(), user_id: Some(owner_id), scopes: Scopes::all() };
     let (_, key) = api_keys::seed(app, &env_id, &key).await?;
     let pgwire = local.pgwire(&env_id).await.ok_or(Error::NotUp)?;
     let tools = local.tools(&env_id).await.ok_or(Error::NotUp)?;

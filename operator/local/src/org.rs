@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use contract::{Entropy, Keyring, SystemClock, Tier};
-use controlplane::domain::tenancy::organizations::{self, Change};
+use controlplane::domain::tenancy::organizations::{self, AdministrativeChange};
 use controlplane::platform::provisioner::Unattended;
 use controlplane::{Config, Parts};
 use tokio_util::sync::CancellationToken;
@@ -86,9 +86,9 @@ pub async fn run(args: Args) -> Result<(), Error> {
     };
     let app = controlplane::open(Config::new(database_url, keyring), parts).await?;
     let (organization, change) = match args.change {
-        Wanted::SetTier { organization, tier } => (organization, Change::Tier(tier)),
-        Wanted::Suspend { organization } => (organization, Change::Suspend),
-        Wanted::Resume { organization } => (organization, Change::Resume),
+        Wanted::SetTier { organization, tier } => (organization, AdministrativeChange::Tier(tier)),
+        Wanted::Suspend { organization } => (organization, AdministrativeChange::Suspend),
+        Wanted::Resume { organization } => (organization, AdministrativeChange::Resume),
     };
     let standing = organizations::change(&app, &organization, change).await?;
     say(&standing.to_string());

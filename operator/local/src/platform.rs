@@ -8,7 +8,7 @@ use clap::Args;
 use contract::wire::{CONTROL_PLANE_NAME, port};
 use contract::{Entropy, Redacted, SharedClock, SystemClock};
 use controlplane::Parts;
-use controlplane::platform::dashboard::Files;
+use controlplane::platform::dashboard::DashboardFiles;
 use controlplane::platform::identity::Authority;
 use dataplane::model::ModelSettings;
 use telemetry::{Collector, Log, Telemetry, Tracer};
@@ -23,9 +23,9 @@ use crate::state::{State, write_private};
 
 /// The dashboard that this program was built with.
 #[cfg(feature = "dashboard")]
-const DASHBOARD: Option<Files> = Some(dashboard::FILES);
+const DASHBOARD: Option<DashboardFiles> = Some(dashboard::FILES);
 #[cfg(not(feature = "dashboard"))]
-const DASHBOARD: Option<Files> = None;
+const DASHBOARD: Option<DashboardFiles> = None;
 
 /// Settings of the platform on one machine.
 #[derive(Debug, Clone, Args)]

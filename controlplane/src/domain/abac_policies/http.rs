@@ -11,13 +11,13 @@ use sqlx::PgConnection;
 use super::admission::{self, admit, text};
 use super::store;
 use crate::domain::environments;
-use crate::domain::policies::binding::{self, Shown, Unbound};
+use crate::domain::policies::binding::{self, ShownBinding, Unbound};
 use crate::domain::policies::{attributes, name};
 use crate::domain::tenancy::users;
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::platform::snapshot_size::within_share;
 use crate::{Error, Result};
 
@@ -29,25 +29,24 @@ pub const RULES: &str = "the rules of an environment's ABAC policies";
 /// An ABAC policy as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AbacPolicy")]
-pub struct Answer {
+pub struct AbacPolicyAnswer {
     id: PolicyId,
     #[serde(flatten)]
     policy: AbacPolicy,
     /// Of its rules by `TableIs`.
     #[serde(flatten)]
-    shown: Shown,
+    shown: ShownBinding,
 }
 
-impl Answer {
+impl AbacPolicyAnswer {
     fn new(policy: AbacPolicy, unbound: Option<Vec<Unbound>>) -> Self {
         Self { id: policy.policy_id.clone(), policy, shown: unbound.into() }
     }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AbacPolicyCreation")]
 #[serde(deny_unknown_fields)]
-pub struct Creation {
+pub struct AbacPolicyCreation {
     name: String,
     description: Option<String>,
     #[schemars(with = "Vec<AbacRule>")]
@@ -64,9 +63,8 @@ const fn yes() -> bool {
 
 /// What is left out stays; an empty `description` takes it away.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AbacPolicyChange")]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct AbacPolicyChange {
     name: Option<String>,
     description: Option<String>,
     #[schemars(with = "Option<Vec<AbacRule>>")]
@@ -76,27 +74,26 @@ pub struct Change {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AbacPolicyDeletion")]
-pub struct Deletion {
+pub struct AbacPolicyDeletion {
     policy_id: PolicyId,
     id: PolicyId,
     deleted: bool,
     deleted_at: Timestamp,
 }
 
-pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
+pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<AbacPolicyAnswer>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, &cx.env_id()?, &page).await?;
     let ids: Vec<PolicyId> = rows.iter().map(|policy| policy.policy_id.clone()).collect();
     let bindings = binding::store::of(&mut conn, &ids).await?;
     let shown = |policy: AbacPolicy| {
         let unbound = bindings.get(&policy.policy_id).cloned();
-        Answer::new(policy, unbound)
+        AbacPolicyAnswer::new(policy, unbound)
     };
     Ok(page.of(rows, total, |policy| (policy.created_at, policy.policy_id.to_string()), shown))
 }
 
-pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
+pub async fn create(cx: Call, Json(input): Json<AbacPolicyCreation>) -> Result<Created<AbacPolicyAnswer>> {
     let env_id = cx.env_id()?;
     let rules = {
         let mut conn = cx.app.pool().acquire().await?;
@@ -126,10 +123,10 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Ans
     let event = Event::new(EventType::AbacPolicyCreated, policy.policy_id.clone()).after(told(&policy));
     events::record(&cx.app, &mut tx, &cx, event).await?;
     tx.commit().await?;
-    Ok(Created(Answer::new(policy, unbound)))
+    Ok(Created(AbacPolicyAnswer::new(policy, unbound)))
 }
 
-pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>> {
+pub async fn update(cx: Call, Json(input): Json<AbacPolicyChange>) -> Result<Json<AbacPolicyAnswer>> {
     let env_id = cx.env_id()?;
     let given = match &input.rules {
         Some(given) => {
@@ -167,10 +164,10 @@ pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>>
     events::record(&cx.app, &mut tx, &cx, event).await?;
     let unbound = binding::store::of(&mut tx, std::slice::from_ref(&policy.policy_id)).await?.remove(&policy.policy_id);
     tx.commit().await?;
-    Ok(Json(Answer::new(policy, unbound)))
+    Ok(Json(AbacPolicyAnswer::new(policy, unbound)))
 }
 
-pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
+pub async fn delete(cx: Call) -> Result<Json<AbacPolicyDeletion>> {
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &cx.env_id()?).await?;
     let policy = found(&mut tx, &cx).await?;
@@ -179,7 +176,7 @@ pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
     events::record(&cx.app, &mut tx, &cx, event).await?;
     tx.commit().await?;
     let policy_id = policy.policy_id;
-    Ok(Json(Deletion { id: policy_id.clone(), policy_id, deleted: true, deleted_at: cx.now() }))
+    Ok(Json(AbacPolicyDeletion { id: policy_id.clone(), policy_id, deleted: true, deleted_at: cx.now() }))
 }
 
 async fn found(tx: &mut PgConnection, cx: &Call) -> Result<AbacPolicy> {

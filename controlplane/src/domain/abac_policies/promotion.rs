@@ -6,14 +6,14 @@ use sqlx::PgConnection;
 
 use super::http::{POLICIES_MAX, RULES, told};
 use super::store;
-use crate::domain::promotion::{Action, Change, Promotion};
+use crate::domain::promotion::{PromotedAction, PromotedChange, Promotion};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::snapshot_size::within_share;
 use crate::{Error, Result};
 
 /// Brings the target to what the source has; what is the same is no change.
-pub async fn promote(cx: &Call, tx: &mut PgConnection, promotion: &Promotion) -> Result<Vec<Change>> {
+pub async fn promote(cx: &Call, tx: &mut PgConnection, promotion: &Promotion) -> Result<Vec<PromotedChange>> {
     let target = store::governed(tx, &promotion.to).await?;
     let mut held = i64::try_from(target.len()).unwrap_or(i64::MAX);
     let bytes = store::bytes(tx, &promotion.to).await?;
@@ -36,8 +36,8 @@ pub async fn promote(cx: &Call, tx: &mut PgConnection, promotion: &Promotion) ->
     Ok(changes)
 }
 
-fn change(policy: &AbacPolicy, action: Action, policy_id: Option<PolicyId>) -> Change {
-    Change { kind: "abac_policies", name: policy.name.clone(), action, policy_id }
+fn change(policy: &AbacPolicy, action: PromotedAction, policy_id: Option<PolicyId>) -> PromotedChange {
+    PromotedChange { kind: "abac_policies", name: policy.name.clone(), action, policy_id }
 }
 
 /// What is wanted, as the policy that the target has.
@@ -45,16 +45,21 @@ fn as_there(wanted: &AbacPolicy, known: &AbacPolicy) -> AbacPolicy {
     AbacPolicy { policy_id: known.policy_id.clone(), created_at: known.created_at, ..wanted.clone() }
 }
 
-async fn create(cx: &Call, tx: &mut PgConnection, promotion: &Promotion, wanted: &AbacPolicy) -> Result<Change> {
+async fn create(
+    cx: &Call,
+    tx: &mut PgConnection,
+    promotion: &Promotion,
+    wanted: &AbacPolicy,
+) -> Result<PromotedChange> {
     if promotion.dry_run {
-        return Ok(change(wanted, Action::Create, None));
+        return Ok(change(wanted, PromotedAction::Create, None));
     }
     let policy_id = PolicyId::fresh(cx.now(), cx.app.entropy());
     let policy = AbacPolicy { policy_id: policy_id.clone(), created_at: cx.now(), ..wanted.clone() };
     store::insert(tx, &promotion.to, &policy).await?;
     let event = Event::new(EventType::AbacPolicyCreated, policy_id.clone()).after(told(&policy));
     events::record(&cx.app, tx, promotion.origin(cx), event).await?;
-    Ok(change(wanted, Action::Create, Some(policy_id)))
+    Ok(change(wanted, PromotedAction::Create, Some(policy_id)))
 }
 
 async fn update(
@@ -63,8 +68,8 @@ async fn update(
     promotion: &Promotion,
     known: &AbacPolicy,
     wanted: &AbacPolicy,
-) -> Result<Change> {
-    let changed = change(wanted, Action::Update, Some(known.policy_id.clone()));
+) -> Result<PromotedChange> {
+    let changed = change(wanted, PromotedAction::Update, Some(known.policy_id.clone()));
     if promotion.dry_run {
         return Ok(changed);
     }

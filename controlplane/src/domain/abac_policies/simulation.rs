@@ -42,8 +42,7 @@ struct Given {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AbacSimulationOutcome")]
-pub struct Outcome {
+pub struct AbacSimulationOutcome {
     decision: &'static str,
     reason: String,
     matching_policies: Vec<Matching>,
@@ -58,7 +57,7 @@ struct Matching {
     action: Action,
 }
 
-pub async fn simulate(cx: Call, Json(input): Json<Simulation>) -> Result<Json<Outcome>> {
+pub async fn simulate(cx: Call, Json(input): Json<Simulation>) -> Result<Json<AbacSimulationOutcome>> {
     let statement = cx.app.sql().statement(&input.query).map_err(|message| Error::invalid("query", "sql", message))?;
     let given = input.context;
     let when = When {
@@ -87,10 +86,10 @@ pub async fn simulate(cx: Call, Json(input): Json<Simulation>) -> Result<Json<Ou
     Ok(Json(outcome(decision, statement.is_write, took)))
 }
 
-fn outcome(found: Decision, writes: bool, evaluation_time_ms: f64) -> Outcome {
+fn outcome(found: Decision, writes: bool, evaluation_time_ms: f64) -> AbacSimulationOutcome {
     let (decision, otherwise) = found.in_words(writes);
     let matching = |(policy_id, name, action)| Matching { policy_id, name, action };
-    Outcome {
+    AbacSimulationOutcome {
         decision,
         reason: found.message.unwrap_or_else(|| otherwise.to_owned()),
         matching_policies: found.matched.into_iter().map(matching).collect(),

@@ -5,10 +5,10 @@ use contract::{EnvId, OrgId, PolicyId, Timestamp};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use crate::platform::http::page::Page;
+use crate::platform::http::page::PageRequest;
 use crate::{Error, OnConstraint, Result};
 
-struct Row {
+struct AbacPolicyRow {
     policy_id: String,
     name: String,
     description: Option<String>,
@@ -18,11 +18,11 @@ struct Row {
     created_at: Timestamp,
 }
 
-impl TryFrom<Row> for AbacPolicy {
+impl TryFrom<AbacPolicyRow> for AbacPolicy {
     type Error = Error;
 
     /// Rules that cannot be read are no rules that can be left out: the read fails.
-    fn try_from(row: Row) -> Result<Self> {
+    fn try_from(row: AbacPolicyRow) -> Result<Self> {
         Ok(Self {
             policy_id: row.policy_id.into(),
             name: row.name,
@@ -35,9 +35,9 @@ impl TryFrom<Row> for AbacPolicy {
     }
 }
 
-pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page) -> Result<(Vec<AbacPolicy>, i64)> {
+pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -> Result<(Vec<AbacPolicy>, i64)> {
     let rows = sqlx::query_as!(
-        Row,
+        AbacPolicyRow,
         "select policy_id, name, description, rules, priority, enabled, created_at
          from abac_policies
          where env_id = $1 and ($2::timestamptz is null or (created_at, policy_id) < ($2, $3))
@@ -71,7 +71,7 @@ pub async fn bytes(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
 
 pub async fn find(conn: &mut PgConnection, env_id: &EnvId, policy_id: &PolicyId) -> Result<Option<AbacPolicy>> {
     let row = sqlx::query_as!(
-        Row,
+        AbacPolicyRow,
         "select policy_id, name, description, rules, priority, enabled, created_at
          from abac_policies where env_id = $1 and policy_id = $2",
         env_id.as_str(),
@@ -131,7 +131,7 @@ pub async fn delete(conn: &mut PgConnection, policy_id: &PolicyId) -> Result<()>
 /// organization has.
 pub async fn by_table(conn: &mut PgConnection, (org_id, env_id): (&OrgId, Option<&EnvId>)) -> Result<Vec<AbacPolicy>> {
     let rows = sqlx::query_as!(
-        Row,
+        AbacPolicyRow,
         r#"select p.policy_id, p.name, p.description, by_table.rules as "rules!", p.priority, p.enabled, p.created_at
            from abac_policies p
              join environments e on e.env_id = p.env_id
@@ -152,7 +152,7 @@ pub async fn by_table(conn: &mut PgConnection, (org_id, env_id): (&OrgId, Option
 /// Every ABAC policy of the environment, as a data plane must know them.
 pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Vec<AbacPolicy>> {
     let rows = sqlx::query_as!(
-        Row,
+        AbacPolicyRow,
         "select policy_id, name, description, rules, priority, enabled, created_at
          from abac_policies where env_id = $1 order by created_at, policy_id",
         env_id.as_str(),

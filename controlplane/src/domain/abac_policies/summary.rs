@@ -22,29 +22,31 @@ use crate::platform::http::json::Json;
 const ROLE: Role = Role::ServiceAccount;
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AgentSummary")]
-pub struct Summary {
-    frameworks: BTreeMap<String, Standing>,
+pub struct AgentSummary {
+    frameworks: BTreeMap<String, FrameworkStanding>,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename = "FrameworkStanding")]
-struct Standing {
+struct FrameworkStanding {
     allowed: bool,
     policies_applied: usize,
     restrictions: Vec<String>,
 }
 
-pub async fn of_agents(cx: Call) -> Result<Json<Summary>> {
+pub async fn of_agents(cx: Call) -> Result<Json<AgentSummary>> {
     let env_id = cx.env_id()?;
     let mut conn = cx.app.pool().acquire().await?;
     let policies = store::governed(&mut conn, &env_id).await?;
     let keys = api_keys::governed(&mut conn, &env_id).await?;
     let of_keys = keys.into_iter().filter_map(|key| key.agent_framework);
-    Ok(Json(Summary { frameworks: summarise(&policies, of_keys.collect(), cx.now()) }))
+    Ok(Json(AgentSummary { frameworks: summarise(&policies, of_keys.collect(), cx.now()) }))
 }
 
-fn summarise(policies: &[AbacPolicy], mut names: BTreeSet<String>, now: Timestamp) -> BTreeMap<String, Standing> {
+fn summarise(
+    policies: &[AbacPolicy],
+    mut names: BTreeSet<String>,
+    now: Timestamp,
+) -> BTreeMap<String, FrameworkStanding> {
     let concerning: Vec<AbacPolicy> = policies.iter().filter(|policy| policy.enabled).map(concerning).collect();
     let asked = concerning.iter().flat_map(|policy| &policy.rules).filter(|rule| asks_framework(rule));
     names.extend(asked.flat_map(|rule| rule.values.clone()));
@@ -58,9 +60,9 @@ fn concerning(policy: &AbacPolicy) -> AbacPolicy {
     policy
 }
 
-fn standing(policies: &[AbacPolicy], framework: &str, now: Timestamp) -> Standing {
+fn standing(policies: &[AbacPolicy], framework: &str, now: Timestamp) -> FrameworkStanding {
     let mut applied = BTreeSet::new();
-    let mut standing = Standing { allowed: true, policies_applied: 0, restrictions: Vec::new() };
+    let mut standing = FrameworkStanding { allowed: true, policies_applied: 0, restrictions: Vec::new() };
     for policy in policies {
         for rule in &policy.rules {
             if asks_framework(rule) {

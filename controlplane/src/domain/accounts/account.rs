@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 
 use crate::domain::accounts::elsewhere;
 use crate::domain::accounts::failures::{self, Reason};
-use crate::domain::accounts::sessions::Holder;
+use crate::domain::accounts::sessions::SessionHolder;
 use crate::platform::http::text::Email;
 use crate::{App, Error, OnConstraint, Result};
 
@@ -138,14 +138,14 @@ pub async fn set_password(
 
 /// A membership that a login may open a session for.
 #[derive(Debug)]
-pub struct Membership {
-    holder: Holder,
+pub struct LoginMembership {
+    holder: SessionHolder,
     enforce_sso: bool,
 }
 
-impl Membership {
+impl LoginMembership {
     /// By a password or a mailed link: "with `enforce_sso` password login is disabled".
-    pub fn enters(self) -> Result<Holder> {
+    pub fn enters(self) -> Result<SessionHolder> {
         if self.enforce_sso { Err(Error::SsoEnforced) } else { Ok(self.holder) }
     }
 }
@@ -208,7 +208,7 @@ pub async fn membership(
     conn: &mut PgConnection,
     account_id: &str,
     wanted: Option<&OrgId>,
-) -> Result<Option<Membership>> {
+) -> Result<Option<LoginMembership>> {
     let row = sqlx::query!(
         "select u.user_id, u.org_id, u.role, o.enforce_sso
          from users u
@@ -226,8 +226,8 @@ pub async fn membership(
         return Ok(None);
     };
     let role = row.role.parse::<Role>().map_err(Error::internal)?;
-    let holder = Holder { user_id: row.user_id.into(), org_id: row.org_id.into(), role };
-    Ok(Some(Membership { holder, enforce_sso: row.enforce_sso }))
+    let holder = SessionHolder { user_id: row.user_id.into(), org_id: row.org_id.into(), role };
+    Ok(Some(LoginMembership { holder, enforce_sso: row.enforce_sso }))
 }
 
 /// Where an account is an active member; without one, where the user is. By name.

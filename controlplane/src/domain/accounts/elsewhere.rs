@@ -10,7 +10,7 @@ use serde::Serialize;
 use sqlx::PgConnection;
 
 use crate::domain::accounts::account;
-use crate::domain::accounts::sessions::{self, Holder};
+use crate::domain::accounts::sessions::{self, SessionHolder};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
 use crate::{Error, Result};
@@ -49,7 +49,7 @@ pub(in crate::domain) async fn list(call: Call) -> Result<Json<Memberships>> {
 }
 
 /// The session is in another organization from here on; its access tokens of before are nobody's.
-pub(super) async fn moved(tx: &mut PgConnection, session_id: &SessionId, wanted: &OrgId) -> Result<Holder> {
+pub(super) async fn moved(tx: &mut PgConnection, session_id: &SessionId, wanted: &OrgId) -> Result<SessionHolder> {
     const STAYS: Error =
         Error::Forbidden("who came by a provider stays in its organization: sign in with your account");
     let account_id = sessions::holder(tx, session_id).await?.ok_or(STAYS)?.account_id;

@@ -12,17 +12,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use crate::domain::accounts::page::{self, Page};
+use crate::domain::accounts::page::{self, LinkPage};
 use crate::domain::accounts::sessions::sha256;
 use crate::platform::http::call::Visit;
 use crate::platform::http::json::Accepted;
 use crate::platform::http::text::Email;
 use crate::platform::jobs::kind::BackgroundJob;
 use crate::platform::jobs::queue;
-use crate::platform::mails::{self, Cause, Kind, Letter, Queued};
+use crate::platform::mails::{self, Cause, Letter, MailKind, Queued};
 use crate::{App, Error, Result};
 
-pub use store::{Link, verified};
+pub use store::{MailedLink, verified};
 
 /// How long a link is good.
 const GOOD_FOR: Duration = Duration::minutes(15);
@@ -52,7 +52,7 @@ impl Purpose {
     }
 
     /// Where the link leads.
-    const fn page(self) -> &'static Page {
+    const fn page(self) -> &'static LinkPage {
         match self {
             Self::SignIn => &page::SIGN_IN,
             Self::VerifyEmail => &page::VERIFY_EMAIL,
@@ -71,17 +71,16 @@ impl Purpose {
 
 /// What everybody is answered.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "LinkRequested")]
-pub struct Asked {
+pub struct LinkRequested {
     status: &'static str,
     message: &'static str,
 }
 
-const ASKED: Asked =
-    Asked { status: "accepted", message: "if this address has an account, a mail is on its way to it" };
+const ASKED: LinkRequested =
+    LinkRequested { status: "accepted", message: "if this address has an account, a mail is on its way to it" };
 
 /// Somebody asks for a link to an address.
-pub async fn ask(visit: &Visit, purpose: Purpose, email: Email) -> Result<Accepted<Asked>> {
+pub async fn ask(visit: &Visit, purpose: Purpose, email: Email) -> Result<Accepted<LinkRequested>> {
     visit.app.limits().mail(visit.peer)?;
     mails::open(&visit.app)?;
     let mut tx = visit.begin().await?;
@@ -134,7 +133,7 @@ async fn write(app: &App, purpose: Purpose, email: &Email) -> Result<()> {
     store::insert(&mut tx, &sha256(&token), &account.id, purpose, now, good_until).await?;
     let text = text(purpose, &url(app, purpose.page(), &token));
     let letter = Letter { to: email, subject: purpose.subject(), text: &text, good_until };
-    let cause = Cause { kind: Kind::Link, org_id: None };
+    let cause = Cause { kind: MailKind::Link, org_id: None };
     // Whoever asked is not told what became of it: that would say who has an account.
     if mails::queue(app, &mut tx, cause, &letter).await? == Queued::Yes {
         tx.commit().await?;
@@ -143,7 +142,7 @@ async fn write(app: &App, purpose: Purpose, email: &Email) -> Result<()> {
 }
 
 /// The link itself, as callers reach this installation.
-pub fn url(app: &App, page: &Page, token: &str) -> String {
+pub fn url(app: &App, page: &LinkPage, token: &str) -> String {
     format!("{}{}?token={token}", app.config().public_url(), page.path)
 }
 
@@ -178,7 +177,7 @@ pub fn is_token(text: &str) -> bool {
 }
 
 /// The link that somebody follows, held until the transaction ends.
-pub async fn presented(tx: &mut PgConnection, token: &str, purpose: Purpose, now: Timestamp) -> Result<Link> {
+pub async fn presented(tx: &mut PgConnection, token: &str, purpose: Purpose, now: Timestamp) -> Result<MailedLink> {
     if !is_token(token) {
         return Err(UNKNOWN);
     }
@@ -193,7 +192,7 @@ pub async fn presented(tx: &mut PgConnection, token: &str, purpose: Purpose, now
 }
 
 /// It has done what it is for. Its mail went to the address alone, so the address is proven too.
-pub async fn followed(tx: &mut PgConnection, link: &Link, now: Timestamp) -> Result<()> {
+pub async fn followed(tx: &mut PgConnection, link: &MailedLink, now: Timestamp) -> Result<()> {
     store::end(tx, &link.token_sha256, now).await?;
     store::verified(tx, &link.account_id, now).await
 }

@@ -11,7 +11,7 @@ use axum::response::{Html, IntoResponse, Response};
 
 use super::links;
 use crate::platform::dashboard;
-use crate::platform::http::signature::{Answer, Answers, Signature};
+use crate::platform::http::signature::{Answers, ResponseSignature, Signature};
 use crate::{App, Error, Result};
 
 const HEADERS: [(&str, &str); 4] = [
@@ -46,7 +46,7 @@ const CODE: Field = Field {
 };
 
 /// What a link is for.
-pub struct Page {
+pub struct LinkPage {
     /// The link leads here, and its button posts here.
     pub path: &'static str,
     title: &'static str,
@@ -54,17 +54,17 @@ pub struct Page {
     fields: &'static [Field],
 }
 
-pub const SIGN_IN: Page =
-    Page { path: "/v1/auth/magic-link/callback", title: "Sign in to Sluice", button: "Sign in", fields: &[CODE] };
-pub const VERIFY_EMAIL: Page =
-    Page { path: "/v1/auth/verify-email", title: "Confirm your e-mail address", button: "Confirm", fields: &[] };
-pub const RESET_PASSWORD: Page = Page {
+pub const SIGN_IN: LinkPage =
+    LinkPage { path: "/v1/auth/magic-link/callback", title: "Sign in to Sluice", button: "Sign in", fields: &[CODE] };
+pub const VERIFY_EMAIL: LinkPage =
+    LinkPage { path: "/v1/auth/verify-email", title: "Confirm your e-mail address", button: "Confirm", fields: &[] };
+pub const RESET_PASSWORD: LinkPage = LinkPage {
     path: "/v1/auth/reset-password",
     title: "Choose a new password",
     button: "Change the password",
     fields: &[NEW_PASSWORD],
 };
-pub const ACCEPT_INVITATION: Page = Page {
+pub const ACCEPT_INVITATION: LinkPage = LinkPage {
     path: "/v1/auth/accept-invitation",
     title: "Accept the invitation",
     button: "Accept",
@@ -79,30 +79,30 @@ pub fn wants_json(headers: &HeaderMap) -> bool {
 
 /// A page, as a browser is shown it.
 #[derive(Debug)]
-pub struct Shown(Response);
+pub struct RenderedPage(Response);
 
-impl IntoResponse for Shown {
+impl IntoResponse for RenderedPage {
     fn into_response(self) -> Response {
         self.0
     }
 }
 
-impl Shown {
+impl RenderedPage {
     pub const CONTENT: (&str, Option<schemars::Schema>) = ("text/html", None);
 }
 
-impl Answers for Shown {
+impl Answers for RenderedPage {
     fn answers(said: &mut Signature<'_>) {
-        said.says(Answer { status: StatusCode::OK, content: vec![Self::CONTENT], headers: &[] });
+        said.says(ResponseSignature { status: StatusCode::OK, content: vec![Self::CONTENT], headers: &[] });
     }
 }
 
 /// The page for a link, whether or not the link is still good: only its button tells.
-pub fn of(app: &App, page: &Page, token: &str) -> Result<Shown> {
+pub fn of(app: &App, page: &LinkPage, token: &str) -> Result<RenderedPage> {
     if let Some(dashboard) = dashboard::for_a_link(app.dashboard()) {
-        return Ok(Shown(dashboard));
+        return Ok(RenderedPage(dashboard));
     }
-    let Page { path, title, button, fields } = page;
+    let LinkPage { path, title, button, fields } = page;
     if !links::is_token(token) {
         return Err(Error::invalid("token", "43 characters", "`token` is the one of the link, whole"));
     }
@@ -119,5 +119,5 @@ pub fn of(app: &App, page: &Page, token: &str) -> Result<Shown> {
          <meta name=\"viewport\" content=\"width=device-width\"></head><body><main><h1>{title}</h1>\
          <form method=\"post\" action=\"{path}\">{inputs}<button>{button}</button></form></main></body></html>\n"
     );
-    Ok(Shown((HEADERS, Html(html)).into_response()))
+    Ok(RenderedPage((HEADERS, Html(html)).into_response()))
 }

@@ -35,7 +35,7 @@ const WAIT_MAX: Duration = Duration::hours(1);
 
 /// What a caller's session has of a second factor.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Standing {
+pub struct SecondFactorState {
     /// The organization asks for one.
     pub required: bool,
     /// The account has one.
@@ -44,7 +44,7 @@ pub struct Standing {
     pub shown_at: Option<Timestamp>,
 }
 
-impl Standing {
+impl SecondFactorState {
     /// Refuses a session that lacks what its organization requires.
     pub fn suffices(&self) -> Result<()> {
         match (self.required, self.enrolled, self.shown_at) {
@@ -77,7 +77,7 @@ impl Codes {
 
 /// How it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum SecondFactorVerdict {
     /// The account has none.
     Unasked,
     Right,
@@ -86,14 +86,14 @@ enum Verdict {
 
 /// When the second factor of an account was shown: now, if it has one. What was wrong is written
 /// down in a transaction of its own, so it counts though the login fails.
-pub async fn passed(app: &App, account: &Subject<'_>, codes: &Codes) -> Result<Option<Timestamp>> {
+pub async fn passed(app: &App, account: &SecondFactorSubject<'_>, codes: &Codes) -> Result<Option<Timestamp>> {
     let mut tx = app.pool().begin().await?;
     let verdict = judge(app, &mut tx, account.id, codes).await?;
     tx.commit().await?;
     match verdict {
-        Verdict::Unasked => Ok(None),
-        Verdict::Right => Ok(Some(app.now())),
-        Verdict::Wrong => {
+        SecondFactorVerdict::Unasked => Ok(None),
+        SecondFactorVerdict::Right => Ok(Some(app.now())),
+        SecondFactorVerdict::Wrong => {
             failures::remember(app, account.email, account.peer, Reason::SecondFactor).await?;
             Err(Error::WrongCode)
         }
@@ -102,16 +102,16 @@ pub async fn passed(app: &App, account: &Subject<'_>, codes: &Codes) -> Result<O
 
 /// Whose second factor is asked for, and from where it comes.
 #[derive(Debug)]
-pub struct Subject<'a> {
+pub struct SecondFactorSubject<'a> {
     pub id: &'a str,
     pub email: &'a Email,
     pub peer: IpAddr,
 }
 
-async fn judge(app: &App, tx: &mut PgConnection, account_id: &str, codes: &Codes) -> Result<Verdict> {
+async fn judge(app: &App, tx: &mut PgConnection, account_id: &str, codes: &Codes) -> Result<SecondFactorVerdict> {
     let now = app.now();
     let Some(enrolled) = store::lock(tx, account_id).await?.filter(|found| found.confirmed_at.is_some()) else {
-        return Ok(Verdict::Unasked);
+        return Ok(SecondFactorVerdict::Unasked);
     };
     if codes.totp.is_none() && codes.recovery.is_none() {
         return Err(Error::MfaRequired);
@@ -132,10 +132,10 @@ async fn judge(app: &App, tx: &mut PgConnection, account_id: &str, codes: &Codes
     };
     if right {
         store::succeeded(tx, account_id).await?;
-        return Ok(Verdict::Right);
+        return Ok(SecondFactorVerdict::Right);
     }
     store::failed(tx, account_id, wait_after(enrolled.failures + 1).map(|wait| now + wait)).await?;
-    Ok(Verdict::Wrong)
+    Ok(SecondFactorVerdict::Wrong)
 }
 
 /// A minute after the fifth wrong code in a row, twice as long after each that follows, an hour at most.

@@ -25,8 +25,8 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::domain::accounts::elsewhere;
-use crate::domain::accounts::second_factor::Standing;
-use crate::domain::authentication::Known;
+use crate::domain::accounts::second_factor::SecondFactorState;
+use crate::domain::authentication::AuthenticatedCaller;
 use crate::domain::tenancy::users::store::signed_in;
 use crate::{App, Error, Result};
 
@@ -56,7 +56,7 @@ pub const REUSED: Error = Error::Over {
 };
 
 /// The caller behind an access token.
-pub async fn known(app: &App, text: &str) -> Result<Known> {
+pub async fn known(app: &App, text: &str) -> Result<AuthenticatedCaller> {
     let claims = app.tokens().check(text, app.now())?;
     let known = standing(app, &claims.sid, &claims.sub).await?;
     if known.caller.org_id != claims.org_id {
@@ -66,7 +66,7 @@ pub async fn known(app: &App, text: &str) -> Result<Known> {
 }
 
 /// The caller behind an open session of a user.
-pub async fn standing(app: &App, session_id: &SessionId, user_id: &UserId) -> Result<Known> {
+pub async fn standing(app: &App, session_id: &SessionId, user_id: &UserId) -> Result<AuthenticatedCaller> {
     let row = sqlx::query!(
         r#"
         select u.org_id, u.email, u.role, u.status, s.expires_at, s.ended_at, o.tier, o.quotas as "quotas: Json<Limits>",
@@ -99,17 +99,23 @@ pub async fn standing(app: &App, session_id: &SessionId, user_id: &UserId) -> Re
         credential: Credential::Session { session_id: session_id.clone() },
     };
     let tier = Tier::from_str(&row.tier).map_err(Error::internal)?;
-    let second_factor = Standing {
+    let second_factor = SecondFactorState {
         required: row.mfa_required && !row.vouched_for,
         enrolled: row.mfa_enabled && !row.vouched_for,
         shown_at: row.second_factor_at,
     };
-    Ok(Known { caller, tier, limits: tier.limits().overridden_by(row.quotas.0), second_factor, agent_id: None })
+    Ok(AuthenticatedCaller {
+        caller,
+        tier,
+        limits: tier.limits().overridden_by(row.quotas.0),
+        second_factor,
+        agent_id: None,
+    })
 }
 
 /// The user a session is opened for.
 #[derive(Debug, Clone)]
-pub struct Holder {
+pub struct SessionHolder {
     pub user_id: UserId,
     pub org_id: OrgId,
     pub role: Role,
@@ -117,7 +123,7 @@ pub struct Holder {
 
 /// Where a login comes from.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct LoginSource {
     pub peer: IpAddr,
     pub user_agent: Option<String>,
 }
@@ -152,12 +158,18 @@ pub struct Proof {
 
 /// The tokens of a session, in their holder's hands.
 #[derive(Debug)]
-pub struct Tokens {
+pub struct SessionTokens {
     pub access: String,
     pub refresh: String,
 }
 
-pub async fn open(app: &App, tx: &mut PgConnection, holder: &Holder, source: &Source, proof: Proof) -> Result<Tokens> {
+pub async fn open(
+    app: &App,
+    tx: &mut PgConnection,
+    holder: &SessionHolder,
+    source: &LoginSource,
+    proof: Proof,
+) -> Result<SessionTokens> {
     let expires_at = app.now() + Duration::days(SESSION_DAYS);
     let session_id = begin(app, tx, &holder.user_id, source, proof, expires_at).await?;
     issue(app, tx, holder, session_id, app.entropy().base62(REFRESH_CHARACTERS)).await
@@ -168,7 +180,7 @@ pub async fn begin(
     app: &App,
     tx: &mut PgConnection,
     user_id: &UserId,
-    source: &Source,
+    source: &LoginSource,
     proof: Proof,
     expires_at: Timestamp,
 ) -> Result<SessionId> {
@@ -204,10 +216,10 @@ fn successor(app: &App, used: &str) -> String {
 async fn issue(
     app: &App,
     tx: &mut PgConnection,
-    holder: &Holder,
+    holder: &SessionHolder,
     session_id: SessionId,
     refresh: String,
-) -> Result<Tokens> {
+) -> Result<SessionTokens> {
     let now = app.now();
     let digest = sha256(&refresh);
     sqlx::query!(
@@ -220,14 +232,14 @@ async fn issue(
     )
     .execute(&mut *tx)
     .await?;
-    let Holder { user_id, org_id, role } = holder.clone();
+    let SessionHolder { user_id, org_id, role } = holder.clone();
     let access = app.tokens().issue(user_id, org_id, role, session_id, now)?;
-    Ok(Tokens { access, refresh })
+    Ok(SessionTokens { access, refresh })
 }
 
 /// How a refresh token fared.
 pub enum Refreshed {
-    Fresh(Tokens, Holder),
+    Fresh(SessionTokens, SessionHolder),
     /// The change to the session stands, so the transaction has to be committed.
     Reused,
 }
@@ -277,7 +289,7 @@ pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str, wanted: Optio
         return Err(Error::SsoEnforced);
     }
     let role = Role::from_str(&row.role).map_err(Error::internal)?;
-    let mut holder = Holder { user_id: row.user_id.into(), org_id: row.org_id.into(), role };
+    let mut holder = SessionHolder { user_id: row.user_id.into(), org_id: row.org_id.into(), role };
     let other = wanted.filter(|wanted| **wanted != holder.org_id);
     if is_again && other.is_some() {
         return Err(Error::conflict("refreshed_elsewhere", REFRESHED_ELSEWHERE));

@@ -9,14 +9,14 @@ use sqlx::PgConnection;
 use sqlx::types::Json as Stored;
 
 use super::admission;
-use super::policies::{self, Wish};
-use super::status::Status;
-use super::store::{self, Row, Usage};
+use super::policies::{self, GrantedAccess};
+use super::status::GrantStatus;
+use super::store::{self, CapabilityUsage, GrantRow};
 use crate::domain::{abac_policies, agents, environments};
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json, Query};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::platform::http::text;
 use crate::platform::snapshot_size::within_share;
 use crate::{Error, Result};
@@ -27,8 +27,7 @@ const AGENT_ID_MAX: usize = 256;
 
 /// A grant as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CapabilityGrant")]
-pub struct Answer {
+pub struct CapabilityGrant {
     id: GrantId,
     grant_id: GrantId,
     agent_id: String,
@@ -38,15 +37,15 @@ pub struct Answer {
     granted_at: Timestamp,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
+    usage: Option<CapabilityUsage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     revoked_by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     revoked_at: Option<Timestamp>,
 }
 
-impl Answer {
-    fn of(row: Row, usage: Option<Usage>, now: Timestamp) -> Result<Self> {
+impl CapabilityGrant {
+    fn of(row: GrantRow, usage: Option<CapabilityUsage>, now: Timestamp) -> Result<Self> {
         let status = row.status()?.told(row.expires_at, now);
         Ok(Self {
             id: row.grant_id.clone(),
@@ -65,20 +64,23 @@ impl Answer {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "CapabilityGrantFilter")]
-pub struct Filter {
+pub struct CapabilityGrantFilter {
     agent_id: Option<String>,
 }
 
-pub async fn list(cx: Call, Query(filter): Query<Filter>, page: Page) -> Result<Paged<Answer>> {
+pub async fn list(
+    cx: Call,
+    Query(filter): Query<CapabilityGrantFilter>,
+    page: PageRequest,
+) -> Result<Paged<CapabilityGrant>> {
     let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
     let (rows, total) = store::page(&mut tx, &cx.env_id()?, filter.agent_id.as_deref(), &page).await?;
     let ids: Vec<GrantId> = rows.iter().map(|row| row.grant_id.clone()).collect();
     let usage = store::usage(&mut tx, &ids, cx.now()).await?;
     tx.commit().await?;
-    let answer = |row: Row| {
+    let answer = |row: GrantRow| {
         let used = usage.get(&row.grant_id).copied().unwrap_or_default();
-        Answer::of(row, Some(used), cx.now())
+        CapabilityGrant::of(row, Some(used), cx.now())
     };
     let answers = rows.into_iter().map(answer).collect::<Result<Vec<_>>>()?;
     Ok(page.of(answers, total, |answer| (answer.granted_at, answer.grant_id.to_string()), |answer| answer))
@@ -86,25 +88,29 @@ pub async fn list(cx: Call, Query(filter): Query<Filter>, page: Page) -> Result<
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "CapabilityGrantCreation")]
-pub struct Creation {
+pub struct CapabilityGrantCreation {
     pub agent_id: String,
     pub capabilities: Capabilities,
     pub expires_at: Timestamp,
 }
 
 /// Confines the agent at once: the answer waits for the data planes that are connected (`guard`).
-pub async fn grant(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
+pub async fn grant(cx: Call, Json(input): Json<CapabilityGrantCreation>) -> Result<Created<CapabilityGrant>> {
     let env_id = cx.env_id()?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
     let row = granted(&cx, &mut tx, &env_id, input).await?;
     tx.commit().await?;
-    Answer::of(row, None, cx.now()).map(Created)
+    CapabilityGrant::of(row, None, cx.now()).map(Created)
 }
 
 /// Takes every grant of the agent away that is not revoked, and gives it this one. Under the environment's lock.
-pub async fn grant_alone(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, input: Creation) -> Result<()> {
+pub async fn grant_alone(
+    cx: &Call,
+    tx: &mut PgConnection,
+    env_id: &EnvId,
+    input: CapabilityGrantCreation,
+) -> Result<()> {
     for grant in store::of(tx, env_id, &input.agent_id).await?.unwrap_or_default() {
         let row = store::lock(tx, env_id, &grant.grant_id).await?.ok_or(Error::NotFound { kind: "grant" })?;
         withdrawn(cx, tx, env_id, &row).await?;
@@ -112,14 +118,14 @@ pub async fn grant_alone(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, input
     granted(cx, tx, env_id, input).await.map(|_| ())
 }
 
-async fn granted(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, input: Creation) -> Result<Row> {
+async fn granted(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, input: CapabilityGrantCreation) -> Result<GrantRow> {
     let agent_id = text::checked("agent_id", &input.agent_id, AGENT_ID_MAX)?;
     let operations = admission::admit(&input.capabilities)?;
-    let row = Row {
+    let row = GrantRow {
         grant_id: GrantId::fresh(cx.now(), cx.app.entropy()),
         agent_id,
         capabilities: Stored(input.capabilities),
-        status: Status::Active.as_str().to_owned(),
+        status: GrantStatus::Active.as_str().to_owned(),
         granted_by: cx.caller.actor_id().to_owned(),
         granted_at: cx.now(),
         expires_at: admission::end(input.expires_at, cx.now())?,
@@ -131,7 +137,8 @@ async fn granted(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, input: Creati
     }
     let framework = agents::framework(tx, cx.org_id(), &row.agent_id).await?;
     let tables = &row.capabilities.allowed_tables;
-    let wish = Wish { agent_id: &row.agent_id, framework: framework.as_deref(), tables, operations: &operations };
+    let wish =
+        GrantedAccess { agent_id: &row.agent_id, framework: framework.as_deref(), tables, operations: &operations };
     policies::permit(&abac_policies::governed(tx, env_id).await?, wish, cx.now())?;
     if store::count_active(tx, env_id).await? >= GRANTS_MAX {
         let message = format!("an environment has at most {GRANTS_MAX} grants: revoke those that have ended");
@@ -152,8 +159,7 @@ fn in_environment(cx: &Call, env_id: &EnvId) -> Origin {
 
 /// `{grant_id, agent_id, revoked, revoked_by, revoked_at}`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CapabilityGrantRevocation")]
-pub struct Revocation {
+pub struct CapabilityGrantRevocation {
     id: GrantId,
     grant_id: GrantId,
     agent_id: String,
@@ -162,7 +168,7 @@ pub struct Revocation {
     revoked_at: Timestamp,
 }
 
-pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
+pub async fn revoke(cx: Call) -> Result<Json<CapabilityGrantRevocation>> {
     let env_id = cx.env_id()?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
@@ -170,7 +176,7 @@ pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
     let row = row.ok_or(Error::NotFound { kind: "grant" })?;
     withdrawn(&cx, &mut tx, &env_id, &row).await?;
     tx.commit().await?;
-    Ok(Json(Revocation {
+    Ok(Json(CapabilityGrantRevocation {
         id: row.grant_id.clone(),
         grant_id: row.grant_id,
         agent_id: row.agent_id,
@@ -180,7 +186,7 @@ pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
     }))
 }
 
-async fn withdrawn(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, row: &Row) -> Result<()> {
+async fn withdrawn(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, row: &GrantRow) -> Result<()> {
     let Some(to) = row.status()?.after_delete() else {
         return Err(Error::conflict("revoked", "the grant is revoked already"));
     };
@@ -190,6 +196,6 @@ async fn withdrawn(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, row: &Row) 
 }
 
 /// The grant in an event: whole, since what it allowed is what the trail is asked about.
-fn told(row: &Row) -> Value {
+fn told(row: &GrantRow) -> Value {
     json!({"agent_id": row.agent_id, "capabilities": row.capabilities.0, "expires_at": row.expires_at})
 }

@@ -14,14 +14,14 @@ use crate::{Error, Result};
 
 /// Who is granted what.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish<'a> {
+pub struct GrantedAccess<'a> {
     pub agent_id: &'a str,
     pub framework: Option<&'a str>,
     pub tables: &'a [String],
     pub operations: &'a [Operation],
 }
 
-pub fn permit(policies: &[AbacPolicy], wish: Wish<'_>, now: Timestamp) -> Result<()> {
+pub fn permit(policies: &[AbacPolicy], wish: GrantedAccess<'_>, now: Timestamp) -> Result<()> {
     let of_operations = asking(policies, |condition| {
         matches!(condition, Condition::AgentIdIs | Condition::AgentFrameworkIs | Condition::OperationIs)
     });
@@ -57,7 +57,7 @@ fn asking(policies: &[AbacPolicy], asks: impl Fn(&Condition) -> bool) -> Vec<Aba
 /// The name of a policy that denies it.
 fn judged(
     policies: &[AbacPolicy],
-    wish: Wish<'_>,
+    wish: GrantedAccess<'_>,
     table: Option<&str>,
     operation: Option<Operation>,
     now: Timestamp,
@@ -99,7 +99,7 @@ mod tests {
         }))
         .unwrap();
         let tables = ["sales.orders".to_owned()];
-        let wish = Wish { agent_id: "a", framework: Some("crewai"), tables: &tables, operations };
+        let wish = GrantedAccess { agent_id: "a", framework: Some("crewai"), tables: &tables, operations };
         match permit(&[policy], wish, chrono::DateTime::UNIX_EPOCH) {
             Ok(()) => "ok".to_owned(),
             Err(error) => error.problem().details["field"].as_str().unwrap_or_default().to_owned(),

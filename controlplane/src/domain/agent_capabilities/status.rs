@@ -4,12 +4,12 @@ use contract::Timestamp;
 
 /// As it is stored: "`active`, delete, revoked".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum GrantStatus {
     Active,
     Revoked,
 }
 
-impl Status {
+impl GrantStatus {
     pub const ALL: [Self; 2] = [Self::Active, Self::Revoked];
 
     pub const fn as_str(self) -> &'static str {
@@ -43,17 +43,17 @@ mod tests {
 
     #[test]
     fn a_grant_moves_as_the_table_says_and_no_other_way() {
-        let moves = Status::ALL.map(|from| (from.as_str(), from.after_delete().map(Status::as_str)));
+        let moves = GrantStatus::ALL.map(|from| (from.as_str(), from.after_delete().map(GrantStatus::as_str)));
         assert_eq!(moves, [("active", Some("revoked")), ("revoked", None)]);
-        assert!(Status::ALL.iter().all(|status| Status::parse(status.as_str()) == Some(*status)));
+        assert!(GrantStatus::ALL.iter().all(|status| GrantStatus::parse(status.as_str()) == Some(*status)));
     }
 
     #[test]
     fn a_grant_that_has_ended_is_told_so_unless_it_was_revoked() {
         let at = |seconds| chrono::DateTime::from_timestamp(seconds, 0).unwrap();
-        let told = |status: Status, now| status.told(at(10), at(now));
+        let told = |status: GrantStatus, now| status.told(at(10), at(now));
         assert_eq!(
-            [told(Status::Active, 9), told(Status::Active, 10), told(Status::Revoked, 10)],
+            [told(GrantStatus::Active, 9), told(GrantStatus::Active, 10), told(GrantStatus::Revoked, 10)],
             ["active", "expired", "revoked"]
         );
     }

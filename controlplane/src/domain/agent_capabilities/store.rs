@@ -9,12 +9,12 @@ use serde::Serialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use super::status::Status;
-use crate::platform::http::page::Page;
+use super::status::GrantStatus;
+use crate::platform::http::page::PageRequest;
 use crate::{Error, Result};
 
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct GrantRow {
     pub grant_id: GrantId,
     pub agent_id: String,
     pub capabilities: Json<Capabilities>,
@@ -26,16 +26,15 @@ pub struct Row {
     pub revoked_at: Option<Timestamp>,
 }
 
-impl Row {
-    pub fn status(&self) -> Result<Status> {
-        Status::parse(&self.status).ok_or_else(|| Error::internal("a grant is active or revoked"))
+impl GrantRow {
+    pub fn status(&self) -> Result<GrantStatus> {
+        GrantStatus::parse(&self.status).ok_or_else(|| Error::internal("a grant is active or revoked"))
     }
 }
 
 /// A grant with what ran under it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename = "CapabilityUsage")]
-pub struct Usage {
+pub struct CapabilityUsage {
     pub queries_this_hour: i64,
     pub total_queries: i64,
 }
@@ -44,10 +43,10 @@ pub async fn page(
     conn: &mut PgConnection,
     env_id: &EnvId,
     agent_id: Option<&str>,
-    page: &Page,
-) -> Result<(Vec<Row>, i64)> {
+    page: &PageRequest,
+) -> Result<(Vec<GrantRow>, i64)> {
     let rows = sqlx::query_as!(
-        Row,
+        GrantRow,
         r#"select grant_id, agent_id, capabilities as "capabilities: Json<Capabilities>", status, granted_by,
                   granted_at, expires_at, revoked_by, revoked_at
            from agent_grants
@@ -71,7 +70,11 @@ pub async fn page(
     Ok((rows, total.fetch_one(conn).await?))
 }
 
-pub async fn usage(conn: &mut PgConnection, grants: &[GrantId], now: Timestamp) -> Result<HashMap<GrantId, Usage>> {
+pub async fn usage(
+    conn: &mut PgConnection,
+    grants: &[GrantId],
+    now: Timestamp,
+) -> Result<HashMap<GrantId, CapabilityUsage>> {
     let ids: Vec<String> = grants.iter().map(ToString::to_string).collect();
     let rows = sqlx::query!(
         r#"select grant_id, sum(queries)::bigint as "total!",
@@ -82,14 +85,16 @@ pub async fn usage(conn: &mut PgConnection, grants: &[GrantId], now: Timestamp) 
     );
     let rows = rows.fetch_all(conn).await?.into_iter();
     Ok(rows
-        .map(|row| (row.grant_id.into(), Usage { queries_this_hour: row.this_hour, total_queries: row.total }))
+        .map(|row| {
+            (row.grant_id.into(), CapabilityUsage { queries_this_hour: row.this_hour, total_queries: row.total })
+        })
         .collect())
 }
 
 /// The grant, which stays locked.
-pub async fn lock(conn: &mut PgConnection, env_id: &EnvId, grant_id: &GrantId) -> Result<Option<Row>> {
+pub async fn lock(conn: &mut PgConnection, env_id: &EnvId, grant_id: &GrantId) -> Result<Option<GrantRow>> {
     Ok(sqlx::query_as!(
-        Row,
+        GrantRow,
         r#"select grant_id, agent_id, capabilities as "capabilities: Json<Capabilities>", status, granted_by,
                   granted_at, expires_at, revoked_by, revoked_at
            from agent_grants where env_id = $1 and grant_id = $2 for update"#,
@@ -118,7 +123,7 @@ pub async fn bytes(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
     Ok(bytes.fetch_one(conn).await?)
 }
 
-pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, row: &Row) -> Result<()> {
+pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, row: &GrantRow) -> Result<()> {
     sqlx::query!(
         "insert into agent_grants (grant_id, env_id, agent_id, capabilities, status, granted_by, granted_at, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -136,7 +141,13 @@ pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, row: &Row) -> Resul
     Ok(())
 }
 
-pub async fn revoke(conn: &mut PgConnection, grant_id: &GrantId, to: Status, by: &str, now: Timestamp) -> Result<()> {
+pub async fn revoke(
+    conn: &mut PgConnection,
+    grant_id: &GrantId,
+    to: GrantStatus,
+    by: &str,
+    now: Timestamp,
+) -> Result<()> {
     sqlx::query!(
         "update agent_grants set status = $2, revoked_by = $3, revoked_at = $4 where grant_id = $1",
         grant_id.as_str(),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::domain::agents::agent_tools::{Place, REFUSALS, present, tool};
+use crate::domain::agents::agent_tools::{REFUSALS, ToolPlace, present, tool};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json, Query};
 use crate::platform::http::link::{Address, Linked};
@@ -52,8 +52,7 @@ pub fn routes() -> Routes {
 /// "`{agent_id, content, memory_type="observation"}`", and what the tool takes besides.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "NewMemory")]
-struct New {
+struct NewMemory {
     agent_id: String,
     content: String,
     #[serde(default = "observation")]
@@ -71,8 +70,7 @@ fn observation() -> String {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "MemoryListing")]
-struct Listing {
+struct MemoryListing {
     env_id: Option<EnvId>,
     /// Only one agent's memories.
     agent_id: Option<String>,
@@ -99,8 +97,7 @@ struct Search {
 
 /// A memory as this surface shows it.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Memory")]
-struct Shown {
+struct Memory {
     id: String,
     org_id: OrgId,
     agent_id: String,
@@ -117,17 +114,17 @@ struct Shown {
 
 /// A bare list of them.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Memories(Vec<Shown>);
+struct Memories(Vec<Memory>);
 
 impl Memories {
-    fn of(cx: &Call, told: Vec<Told>) -> Self {
+    fn of(cx: &Call, told: Vec<ToolMemory>) -> Self {
         Self(told.into_iter().map(|told| told.shown(cx.org_id())).collect())
     }
 }
 
 /// A memory as the tools show it.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct ToolMemory {
     memory_id: String,
     agent_id: String,
     content: String,
@@ -138,9 +135,9 @@ struct Told {
     embedding_status: String,
 }
 
-impl Told {
-    fn shown(self, org_id: &OrgId) -> Shown {
-        Shown {
+impl ToolMemory {
+    fn shown(self, org_id: &OrgId) -> Memory {
+        Memory {
             id: self.memory_id,
             org_id: org_id.clone(),
             agent_id: self.agent_id,
@@ -156,22 +153,21 @@ impl Told {
 
 /// A memory that has ended.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "DeletedMemory")]
-struct Deleted {
+struct DeletedMemory {
     id: String,
     deleted: bool,
     deleted_at: Timestamp,
 }
 
-async fn store(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Result<Created<Shown>> {
+async fn store(cx: Call, Query(place): Query<ToolPlace>, Json(new): Json<NewMemory>) -> Result<Created<Memory>> {
     #[derive(Deserialize)]
-    struct Stored {
+    struct StoredMemory {
         memory_id: String,
         agent_id: String,
         created_at: String,
         embedding_status: String,
     }
-    let New { agent_id, content, memory_type, memory_key, importance, namespace, metadata, branch_id } = new;
+    let NewMemory { agent_id, content, memory_type, memory_key, importance, namespace, metadata, branch_id } = new;
     let arguments = present(json!({
         "content": content,
         "memory_type": memory_type,
@@ -181,38 +177,39 @@ async fn store(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Re
         "metadata": metadata,
         "branch_id": branch_id,
     }));
-    let Stored { memory_id, agent_id, created_at, embedding_status } =
+    let StoredMemory { memory_id, agent_id, created_at, embedding_status } =
         tool(&cx, place.env_id, "store_memory", Some(agent_id), arguments).await?;
-    let told = Told { memory_id, agent_id, content, memory_type, created_at, branch_id, score: None, embedding_status };
+    let told =
+        ToolMemory { memory_id, agent_id, content, memory_type, created_at, branch_id, score: None, embedding_status };
     Ok(Created(told.shown(cx.org_id())))
 }
 
-async fn list(cx: Call, address: Address, Query(wanted): Query<Listing>) -> Result<Linked<Memories>> {
+async fn list(cx: Call, address: Address, Query(wanted): Query<MemoryListing>) -> Result<Linked<Memories>> {
     #[derive(Deserialize)]
-    struct Page {
-        memories: Vec<Told>,
+    struct ToolMemoryPage {
+        memories: Vec<ToolMemory>,
         cursor: Option<String>,
     }
-    let Listing { env_id, agent_id, namespace, memory_type, branch_id, limit, cursor } = wanted;
+    let MemoryListing { env_id, agent_id, namespace, memory_type, branch_id, limit, cursor } = wanted;
     let arguments = present(json!({
         "agent_id": agent_id, "namespace": namespace, "memory_type": memory_type, "branch_id": branch_id,
         "limit": limit, "cursor": cursor,
     }));
-    let page: Page = tool(&cx, env_id, "list_memories", None, arguments).await?;
+    let page: ToolMemoryPage = tool(&cx, env_id, "list_memories", None, arguments).await?;
     let next = page.cursor.map(|cursor| address.after(&cursor));
     Ok(Linked { list: Memories::of(&cx, page.memories), next })
 }
 
 async fn search(cx: Call, Query(wanted): Query<Search>) -> Result<Json<Memories>> {
     #[derive(Deserialize)]
-    struct Found {
-        results: Vec<Told>,
+    struct FoundMemories {
+        results: Vec<ToolMemory>,
     }
     let Search { env_id, query, top_k, agent_id, namespace, branch_id } = wanted;
     let arguments = present(json!({
         "query": query, "top_k": top_k, "agent_id": agent_id, "namespace": namespace, "branch_id": branch_id,
     }));
-    let found: Found = tool(&cx, env_id, "search_memory", None, arguments).await?;
+    let found: FoundMemories = tool(&cx, env_id, "search_memory", None, arguments).await?;
     Ok(Json(Memories::of(&cx, found.results)))
 }
 
@@ -238,11 +235,11 @@ struct CalibrationPoint {
     score: f64,
 }
 
-async fn stats(cx: Call, Query(place): Query<Place>) -> Result<Json<EmbeddingStats>> {
+async fn stats(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<EmbeddingStats>> {
     Ok(Json(tool(&cx, place.env_id, "embedding_stats", None, json!({})).await?))
 }
 
-async fn delete(cx: Call, Query(place): Query<Place>) -> Result<Json<Deleted>> {
+async fn delete(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<DeletedMemory>> {
     #[derive(Deserialize)]
     struct Gone {
         memory_id: String,
@@ -251,5 +248,5 @@ async fn delete(cx: Call, Query(place): Query<Place>) -> Result<Json<Deleted>> {
     let memory_id: String = cx.id("memory_id")?;
     let Gone { memory_id, deleted } =
         tool(&cx, place.env_id, "delete_memory", None, json!({"memory_id": memory_id})).await?;
-    Ok(Json(Deleted { id: memory_id, deleted, deleted_at: cx.now() }))
+    Ok(Json(DeletedMemory { id: memory_id, deleted, deleted_at: cx.now() }))
 }

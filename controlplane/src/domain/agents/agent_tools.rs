@@ -23,8 +23,7 @@ pub const REFUSALS: &[Code] =
 /// Which environment is meant.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "ToolPlace")]
-pub struct Place {
+pub struct ToolPlace {
     pub env_id: Option<EnvId>,
 }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::Result;
-use crate::domain::agents::agent_tools::{Place, present, tool};
+use crate::domain::agents::agent_tools::{ToolPlace, present, tool};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json, Query};
 use crate::platform::http::routes::Routes;
@@ -93,8 +93,7 @@ pub fn routes() -> Routes {
 /// "branch `{agent_id, tables[], description?}`", and what the tool takes besides.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "NewBranch")]
-struct New {
+struct NewBranch {
     agent_id: String,
     /// `table` or `schema.table`, 1 to 100 of them; all that you may see if absent.
     tables: Option<Vec<String>>,
@@ -107,8 +106,7 @@ struct New {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "BranchListing")]
-struct Listing {
+struct BranchListing {
     env_id: Option<EnvId>,
     /// `active` (if absent), `merged`, `discarded`, `expired` or `all`.
     status: Option<String>,
@@ -116,8 +114,7 @@ struct Listing {
 
 /// A branch as this surface shows it.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Branch")]
-struct Shown {
+struct Branch {
     id: String,
     schema_name: String,
     name: String,
@@ -135,13 +132,13 @@ struct Shown {
 #[schemars(rename = "WarnedBranch")]
 struct Warned {
     #[serde(flatten)]
-    branch: Shown,
+    branch: Branch,
     /// Of tables without a key, while it is open.
     warnings: Vec<String>,
 }
 
-impl From<Told> for Warned {
-    fn from(mut told: Told) -> Self {
+impl From<ToolBranch> for Warned {
+    fn from(mut told: ToolBranch) -> Self {
         let warnings = std::mem::take(&mut told.warnings);
         Self { branch: told.into(), warnings }
     }
@@ -149,11 +146,11 @@ impl From<Told> for Warned {
 
 /// A bare list of them.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Branches(Vec<Shown>);
+struct Branches(Vec<Branch>);
 
 /// A branch as the tools show it.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct ToolBranch {
     branch_id: String,
     schema_name: String,
     name: String,
@@ -168,10 +165,19 @@ struct Told {
     warnings: Vec<String>,
 }
 
-impl From<Told> for Shown {
-    fn from(told: Told) -> Self {
-        let Told {
-            branch_id, schema_name, name, description, agent_id, tables, status, created_at, expires_at, ..
+impl From<ToolBranch> for Branch {
+    fn from(told: ToolBranch) -> Self {
+        let ToolBranch {
+            branch_id,
+            schema_name,
+            name,
+            description,
+            agent_id,
+            tables,
+            status,
+            created_at,
+            expires_at,
+            ..
         } = told;
         Self { id: branch_id, schema_name, name, description, agent_id, tables, status, created_at, expires_at }
     }
@@ -207,14 +213,13 @@ struct Table {
 #[schemars(rename = "BranchChangedRows")]
 struct ChangedRows {
     branch_id: String,
-    rows: Vec<Changed>,
+    rows: Vec<BranchChangedRow>,
     /// There are more.
     truncated: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "BranchChangedRow")]
-struct Changed {
+struct BranchChangedRow {
     /// `added`, `changed` or `deleted`.
     change: String,
     /// How many such rows, of a table without a key; else one.
@@ -287,7 +292,7 @@ struct Merged {
 
 /// A merge as the tools tell of it.
 #[derive(Debug, Deserialize)]
-struct Report {
+struct MergeReport {
     branch_id: String,
     status: String,
     strategy: String,
@@ -309,36 +314,36 @@ fn named(cx: &Call) -> Result<Value> {
     Ok(json!({"branch_id": branch_id}))
 }
 
-async fn create(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Result<Created<Warned>> {
-    let New { agent_id, tables, keys, name, description, ttl_seconds } = new;
+async fn create(cx: Call, Query(place): Query<ToolPlace>, Json(new): Json<NewBranch>) -> Result<Created<Warned>> {
+    let NewBranch { agent_id, tables, keys, name, description, ttl_seconds } = new;
     let arguments = present(json!({
         "tables": tables, "keys": keys, "name": name, "description": description, "ttl_seconds": ttl_seconds,
     }));
-    let told: Told = tool(&cx, place.env_id, "create_branch", Some(agent_id), arguments).await?;
+    let told: ToolBranch = tool(&cx, place.env_id, "create_branch", Some(agent_id), arguments).await?;
     Ok(Created(told.into()))
 }
 
-async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Branches>> {
+async fn list(cx: Call, Query(wanted): Query<BranchListing>) -> Result<Json<Branches>> {
     let told = listed(&cx, wanted.env_id, wanted.status.as_deref()).await?;
-    Ok(Json(Branches(told.into_iter().map(Shown::from).collect())))
+    Ok(Json(Branches(told.into_iter().map(Branch::from).collect())))
 }
 
 /// The newest first, at most two hundred.
-async fn listed(cx: &Call, env_id: Option<EnvId>, status: Option<&str>) -> Result<Vec<Told>> {
+async fn listed(cx: &Call, env_id: Option<EnvId>, status: Option<&str>) -> Result<Vec<ToolBranch>> {
     #[derive(Deserialize)]
-    struct List {
-        branches: Vec<Told>,
+    struct ToolBranchList {
+        branches: Vec<ToolBranch>,
     }
-    let list: List = tool(cx, env_id, "branch_list", None, present(json!({"status": status}))).await?;
+    let list: ToolBranchList = tool(cx, env_id, "branch_list", None, present(json!({"status": status}))).await?;
     Ok(list.branches)
 }
 
-async fn get(cx: Call, Query(place): Query<Place>) -> Result<Json<Warned>> {
-    let told: Told = tool(&cx, place.env_id, "branch_get", None, named(&cx)?).await?;
+async fn get(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Warned>> {
+    let told: ToolBranch = tool(&cx, place.env_id, "branch_get", None, named(&cx)?).await?;
     Ok(Json(told.into()))
 }
 
-async fn diff(cx: Call, Query(place): Query<Place>) -> Result<Json<Diff>> {
+async fn diff(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Diff>> {
     Ok(Json(tool(&cx, place.env_id, "branch_diff", None, named(&cx)?).await?))
 }
 
@@ -348,15 +353,15 @@ async fn changes(cx: Call, Query(wanted): Query<Table>) -> Result<Json<ChangedRo
     Ok(Json(tool(&cx, wanted.env_id, "branch_changes", None, arguments).await?))
 }
 
-async fn conflicts(cx: Call, Query(place): Query<Place>) -> Result<Json<Conflicts>> {
+async fn conflicts(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Conflicts>> {
     let branch_id: String = cx.id("branch_id")?;
     let arguments = json!({"branch_id": branch_id, "dry_run": true});
-    let report: Report = tool(&cx, place.env_id, "merge_branch", None, arguments).await?;
-    let Report { conflicts_total, conflicts, .. } = report;
+    let report: MergeReport = tool(&cx, place.env_id, "merge_branch", None, arguments).await?;
+    let MergeReport { conflicts_total, conflicts, .. } = report;
     Ok(Json(Conflicts { has_conflicts: conflicts_total > 0, total: conflicts_total, conflicts }))
 }
 
-async fn merge(cx: Call, Query(place): Query<Place>, Json(merging): Json<Merging>) -> Result<Json<Merged>> {
+async fn merge(cx: Call, Query(place): Query<ToolPlace>, Json(merging): Json<Merging>) -> Result<Json<Merged>> {
     let Merging { strategy, granularity, dry_run, resolutions } = merging;
     let branch_id: String = cx.id("branch_id")?;
     let arguments = present(json!({
@@ -366,12 +371,12 @@ async fn merge(cx: Call, Query(place): Query<Place>, Json(merging): Json<Merging
         "dry_run": dry_run,
         "resolutions": resolutions,
     }));
-    let report: Report = tool(&cx, place.env_id, "merge_branch", None, arguments).await?;
-    let Report { branch_id, status, strategy, tables_merged, rows_affected, conflicts_total, .. } = report;
+    let report: MergeReport = tool(&cx, place.env_id, "merge_branch", None, arguments).await?;
+    let MergeReport { branch_id, status, strategy, tables_merged, rows_affected, conflicts_total, .. } = report;
     let status = if status == "completed" { "merged".to_owned() } else { status };
     Ok(Json(Merged { branch_id, status, strategy, conflicts: conflicts_total, tables_merged, rows_affected }))
 }
 
-async fn discard(cx: Call, Query(place): Query<Place>) -> Result<Json<Discarded>> {
+async fn discard(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Discarded>> {
     Ok(Json(tool(&cx, place.env_id, "discard_branch", None, named(&cx)?).await?))
 }

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::store::{self, Row};
+use super::store::{self, AgentRow};
 use crate::domain::agent_capabilities;
 use crate::domain::audit::{self, Activity, PolicySummary};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::{Error, Result};
 
 /// An agent as it is answered. Beyond the specification: how it came to be known, and what it says of itself.
@@ -39,7 +39,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    fn of(org_id: &OrgId, row: Row, capability_grants: i64) -> Self {
+    fn of(org_id: &OrgId, row: AgentRow, capability_grants: i64) -> Self {
         Self {
             id: row.agent_id.clone(),
             fingerprint: fingerprint(org_id, &row.agent_id),
@@ -62,14 +62,14 @@ impl Agent {
 }
 
 /// Those that were active last come first.
-pub async fn list(cx: Call, page: Page) -> Result<Paged<Agent>> {
+pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<Agent>> {
     let env_id = cx.env_id()?;
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, (cx.org_id(), &env_id), &page).await?;
     let ids: Vec<String> = rows.iter().map(|row| row.agent_id.clone()).collect();
     let grants = agent_capabilities::standing(&mut conn, &env_id, &ids, cx.now()).await?;
-    let held = |row: &Row| grants.get(&row.agent_id).copied().unwrap_or_default();
-    let mark = |row: &Row| (row.last_at, row.agent_id.clone());
+    let held = |row: &AgentRow| grants.get(&row.agent_id).copied().unwrap_or_default();
+    let mark = |row: &AgentRow| (row.last_at, row.agent_id.clone());
     Ok(page.of(rows, total, mark, |row| {
         let held = held(&row);
         Agent::of(cx.org_id(), row, held)
@@ -77,15 +77,14 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<Agent>> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AgentReport")]
-pub struct Report {
+pub struct AgentReport {
     #[serde(flatten)]
     agent: Agent,
     activity: Activity,
     policy_summary: PolicySummary,
 }
 
-pub async fn activity(cx: Call) -> Result<Json<Report>> {
+pub async fn activity(cx: Call) -> Result<Json<AgentReport>> {
     let env_id = cx.env_id()?;
     let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
     let row = store::find(&mut tx, (cx.org_id(), &env_id), &cx.id::<String>("agent_id")?).await?;
@@ -95,5 +94,5 @@ pub async fn activity(cx: Call) -> Result<Json<Report>> {
     let (activity, policy_summary) = audit::of_agent(&mut tx, &env_id, &row.agent_id, cx.now()).await?;
     tx.commit().await?;
     let held = grants.values().sum();
-    Ok(Json(Report { agent: Agent::of(cx.org_id(), row, held), activity, policy_summary }))
+    Ok(Json(AgentReport { agent: Agent::of(cx.org_id(), row, held), activity, policy_summary }))
 }

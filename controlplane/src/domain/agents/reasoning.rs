@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::Result;
-use crate::domain::agents::agent_tools::{Place, present, tool};
+use crate::domain::agents::agent_tools::{ToolPlace, present, tool};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
 use crate::platform::http::routes::Routes;
@@ -58,8 +58,7 @@ pub fn routes() -> Routes {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "ReasoningListing")]
-struct Listing {
+struct ReasoningListing {
     env_id: Option<EnvId>,
     /// Only sessions that this agent began.
     agent_id: Option<String>,
@@ -76,25 +75,22 @@ struct Listing {
 /// Sessions, the latest first.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-#[schemars(rename = "ReasoningSessionList")]
-enum Listed {
-    Enveloped(Sessions),
-    Bare(Vec<Session>),
+enum ReasoningSessionList {
+    Enveloped(ReasoningSessions),
+    Bare(Vec<ReasoningSession>),
 }
 
 /// A page of sessions.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ReasoningSessions")]
-struct Sessions {
-    sessions: Vec<Session>,
+struct ReasoningSessions {
+    sessions: Vec<ReasoningSession>,
     /// For the next page; null after the last.
     cursor: Option<String>,
     has_more: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ReasoningSession")]
-struct Session {
+struct ReasoningSession {
     session_id: String,
     /// Who began it.
     agent_id: String,
@@ -106,8 +102,7 @@ struct Session {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "ReasoningWanted")]
-struct Wanted {
+struct ReasoningWanted {
     env_id: Option<EnvId>,
     /// The first step wanted, counted from 0.
     from_step: Option<u32>,
@@ -119,19 +114,17 @@ struct Wanted {
 
 /// A session told again.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ReasoningReplay")]
-struct Replay {
+struct ReasoningReplay {
     session_id: String,
     /// Steps in the whole session.
     total_steps: i64,
     /// Null where it was not asked for.
     chain_valid: Option<bool>,
-    steps: Vec<Step>,
+    steps: Vec<ReasoningStep>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ReasoningStep")]
-struct Step {
+struct ReasoningStep {
     trace_id: String,
     agent_id: String,
     step_number: i64,
@@ -152,8 +145,7 @@ struct Step {
 /// What a check of a session came to. A chain shows what was changed, left out or put in before its last step;
 /// that its last steps were cut off, it does not.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ReasoningVerification")]
-struct Verification {
+struct ReasoningVerification {
     session_id: String,
     chain_valid: bool,
     /// Steps in the whole session.
@@ -161,13 +153,12 @@ struct Verification {
     /// Of the first step that is not what it should be.
     invalid_hashes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    break_detected_at: Option<Break>,
+    break_detected_at: Option<ReasoningBreak>,
 }
 
 /// The first step that is not what it should be.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ReasoningBreak")]
-struct Break {
+struct ReasoningBreak {
     trace_id: String,
     step_number: i64,
     expected_hash: String,
@@ -178,37 +169,37 @@ struct Break {
 #[derive(Debug, Deserialize)]
 struct Story {
     session_id: String,
-    steps: Vec<Step>,
+    steps: Vec<ReasoningStep>,
     step_count: i64,
     chain_valid: Option<bool>,
-    break_detected_at: Option<Break>,
+    break_detected_at: Option<ReasoningBreak>,
 }
 
-async fn sessions(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Listed>> {
-    let Listing { env_id, agent_id, since, limit, cursor, envelope } = wanted;
+async fn sessions(cx: Call, Query(wanted): Query<ReasoningListing>) -> Result<Json<ReasoningSessionList>> {
+    let ReasoningListing { env_id, agent_id, since, limit, cursor, envelope } = wanted;
     let arguments = present(json!({"agent_id": agent_id, "since": since, "limit": limit, "cursor": cursor}));
-    let page: Sessions = tool(&cx, env_id, "get_session_history", None, arguments).await?;
+    let page: ReasoningSessions = tool(&cx, env_id, "get_session_history", None, arguments).await?;
     let is_bare = envelope != Some(true);
-    Ok(Json(if is_bare { Listed::Bare(page.sessions) } else { Listed::Enveloped(page) }))
+    Ok(Json(if is_bare { ReasoningSessionList::Bare(page.sessions) } else { ReasoningSessionList::Enveloped(page) }))
 }
 
-async fn replay(cx: Call, Query(wanted): Query<Wanted>) -> Result<Json<Replay>> {
-    let Wanted { env_id, from_step, limit, verify_chain } = wanted;
+async fn replay(cx: Call, Query(wanted): Query<ReasoningWanted>) -> Result<Json<ReasoningReplay>> {
+    let ReasoningWanted { env_id, from_step, limit, verify_chain } = wanted;
     let session_id: String = cx.id("session_id")?;
     let arguments = present(json!({
         "session_id": session_id, "from_step": from_step, "limit": limit, "verify_chain": verify_chain,
     }));
     let Story { session_id, steps, step_count, chain_valid, .. } =
         tool(&cx, env_id, "replay_decision", None, arguments).await?;
-    Ok(Json(Replay { session_id, total_steps: step_count, chain_valid, steps }))
+    Ok(Json(ReasoningReplay { session_id, total_steps: step_count, chain_valid, steps }))
 }
 
-async fn verify(cx: Call, Query(place): Query<Place>) -> Result<Json<Verification>> {
+async fn verify(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<ReasoningVerification>> {
     let session_id: String = cx.id("session_id")?;
     let arguments = json!({"session_id": session_id, "verify_chain": true, "limit": 1});
     let Story { session_id, step_count, chain_valid, break_detected_at, .. } =
         tool(&cx, place.env_id, "replay_decision", None, arguments).await?;
-    Ok(Json(Verification {
+    Ok(Json(ReasoningVerification {
         session_id,
         // A check that was not made is none that held.
         chain_valid: chain_valid == Some(true),

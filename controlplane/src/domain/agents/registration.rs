@@ -9,7 +9,7 @@ use contract::{EnvId, OrgId, Timestamp};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use super::registry::{Source, is_known};
+use super::registry::{RegistrationSource, is_known};
 use crate::domain::environments;
 use crate::{App, Error, Result};
 
@@ -39,7 +39,7 @@ pub async fn register_itself(app: &App, env_id: &EnvId, said: &Registration) -> 
         status: row.status,
         registered_at: row.registered_at,
         last_seen_at: now,
-        created: before.is_none_or(|source| source != Source::Itself.as_str()) && row.registered_at == now,
+        created: before.is_none_or(|source| source != RegistrationSource::Itself.as_str()) && row.registered_at == now,
     }))
 }
 
@@ -53,7 +53,7 @@ async fn source(conn: &mut PgConnection, org_id: &OrgId, agent_id: &str) -> Resu
     Ok(source.fetch_optional(conn).await?)
 }
 
-struct Row {
+struct RegistrationRow {
     status: String,
     trust_level: String,
     registration_source: String,
@@ -61,9 +61,14 @@ struct Row {
 }
 
 /// None where there is no room for another.
-async fn put(conn: &mut PgConnection, org_id: &OrgId, said: &Registration, now: Timestamp) -> Result<Option<Row>> {
+async fn put(
+    conn: &mut PgConnection,
+    org_id: &OrgId,
+    said: &Registration,
+    now: Timestamp,
+) -> Result<Option<RegistrationRow>> {
     let row = sqlx::query_as!(
-        Row,
+        RegistrationRow,
         "insert into agents (org_id, agent_id, framework, status, trust_level, registration_source, registered_at,
                              display_name, version, capabilities, parent_agent_id, metadata)
          select $1, $2, $3, 'active', 'provisional', $4, $5, $6, $7, $8, $9, $10
@@ -83,7 +88,7 @@ async fn put(conn: &mut PgConnection, org_id: &OrgId, said: &Registration, now: 
         org_id.as_str(),
         said.agent_id,
         said.framework,
-        Source::Itself.as_str(),
+        RegistrationSource::Itself.as_str(),
         now,
         said.display_name,
         said.version,

@@ -10,7 +10,7 @@ use crate::Result;
 
 /// How an agent came to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum RegistrationSource {
     Query,
     ApiKey,
     CreateAttempt,
@@ -18,7 +18,7 @@ pub enum Source {
     Itself,
 }
 
-impl Source {
+impl RegistrationSource {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Query => "query",
@@ -34,7 +34,7 @@ pub async fn register(
     conn: &mut PgConnection,
     org_id: &OrgId,
     (agent_id, framework): (&str, Option<&str>),
-    source: Source,
+    source: RegistrationSource,
     now: Timestamp,
 ) -> Result<()> {
     if agent_id.is_empty() || agent_id.len() > NAME_BYTES_MAX || agent_id.contains('\0') {
@@ -98,7 +98,8 @@ pub async fn used(
 ) -> Result<()> {
     for (agent_id, seen) in uses {
         if seen.makes_known {
-            register(conn, org_id, (agent_id, seen.framework.as_deref()), Source::Query, seen.first).await?;
+            register(conn, org_id, (agent_id, seen.framework.as_deref()), RegistrationSource::Query, seen.first)
+                .await?;
         }
         sqlx::query!(
             "insert into agent_uses (env_id, agent_id, queries, first_at, last_at)

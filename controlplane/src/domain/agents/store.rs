@@ -6,10 +6,10 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::Result;
-use crate::platform::http::page::Page;
+use crate::platform::http::page::PageRequest;
 
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct AgentRow {
     pub agent_id: String,
     pub framework: Option<String>,
     pub status: String,
@@ -25,9 +25,13 @@ pub struct Row {
     pub last_at: Timestamp,
 }
 
-pub async fn page(conn: &mut PgConnection, (org_id, env_id): (&OrgId, &EnvId), page: &Page) -> Result<(Vec<Row>, i64)> {
+pub async fn page(
+    conn: &mut PgConnection,
+    (org_id, env_id): (&OrgId, &EnvId),
+    page: &PageRequest,
+) -> Result<(Vec<AgentRow>, i64)> {
     let rows = sqlx::query_as!(
-        Row,
+        AgentRow,
         r#"select u.agent_id, a.framework, a.status, a.trust_level, a.registration_source, a.registered_at,
                   a.display_name, a.version, a.capabilities, a.parent_agent_id,
                   a.metadata as "metadata: Json<Map<String, Value>>", u.queries, u.last_at
@@ -49,9 +53,13 @@ pub async fn page(conn: &mut PgConnection, (org_id, env_id): (&OrgId, &EnvId), p
     Ok((rows, total.fetch_one(conn).await?))
 }
 
-pub async fn find(conn: &mut PgConnection, (org_id, env_id): (&OrgId, &EnvId), agent_id: &str) -> Result<Option<Row>> {
+pub async fn find(
+    conn: &mut PgConnection,
+    (org_id, env_id): (&OrgId, &EnvId),
+    agent_id: &str,
+) -> Result<Option<AgentRow>> {
     Ok(sqlx::query_as!(
-        Row,
+        AgentRow,
         r#"select u.agent_id, a.framework, a.status, a.trust_level, a.registration_source, a.registered_at,
                   a.display_name, a.version, a.capabilities, a.parent_agent_id,
                   a.metadata as "metadata: Json<Map<String, Value>>", u.queries, u.last_at

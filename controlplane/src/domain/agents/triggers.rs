@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::domain::agents::agent_tools::{Place, present, tool};
+use crate::domain::agents::agent_tools::{ToolPlace, present, tool};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json, Query};
 use crate::platform::http::routes::Routes;
@@ -52,8 +52,7 @@ pub fn routes() -> Routes {
 /// "trigger `{name, concept, threshold=0.85, actions=["webhook"], cooldown_secs=60}`".
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "NewTrigger")]
-struct New {
+struct NewTrigger {
     name: String,
     concept: String,
     #[serde(default = "most")]
@@ -84,8 +83,7 @@ fn minute() -> i64 {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "TriggerListing")]
-struct Listing {
+struct TriggerListing {
     env_id: Option<EnvId>,
     /// `all` (if absent), `active` or `inactive`.
     status: Option<String>,
@@ -93,8 +91,7 @@ struct Listing {
 
 /// A trigger as this surface shows it.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Trigger")]
-struct Shown {
+struct Trigger {
     id: String,
     org_id: OrgId,
     name: String,
@@ -113,11 +110,11 @@ struct Shown {
 
 /// A bare list of them.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Triggers(Vec<Shown>);
+struct Triggers(Vec<Trigger>);
 
 /// A trigger as the tools show it.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct ToolTrigger {
     trigger_id: String,
     name: String,
     concept: String,
@@ -133,9 +130,9 @@ struct Told {
     created_at: String,
 }
 
-impl Told {
-    fn shown(self, org_id: &OrgId) -> Shown {
-        Shown {
+impl ToolTrigger {
+    fn shown(self, org_id: &OrgId) -> Trigger {
+        Trigger {
             id: self.trigger_id,
             org_id: org_id.clone(),
             name: self.name,
@@ -162,8 +159,7 @@ struct Text {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "TriggerTested")]
-struct Tested {
+struct TriggerTested {
     would_fire: bool,
     /// The score that is compared with the threshold.
     similarity: f64,
@@ -172,14 +168,13 @@ struct Tested {
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "DeletedTrigger")]
-struct Deleted {
+struct DeletedTrigger {
     trigger_id: String,
     deleted: bool,
 }
 
-async fn register(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Result<Created<Shown>> {
-    let New { name, concept, threshold, actions, action_config, cooldown_secs, sources, agent_filter } = new;
+async fn register(cx: Call, Query(place): Query<ToolPlace>, Json(new): Json<NewTrigger>) -> Result<Created<Trigger>> {
+    let NewTrigger { name, concept, threshold, actions, action_config, cooldown_secs, sources, agent_filter } = new;
     let [action] = actions.as_slice() else {
         return Err(Error::invalid("actions", "count", "`actions` names one action"));
     };
@@ -193,27 +188,31 @@ async fn register(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) ->
         "sources": sources,
         "agent_filter": agent_filter,
     }));
-    let told: Told = tool(&cx, place.env_id, "register_trigger", None, arguments).await?;
+    let told: ToolTrigger = tool(&cx, place.env_id, "register_trigger", None, arguments).await?;
     Ok(Created(told.shown(cx.org_id())))
 }
 
-async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Triggers>> {
+async fn list(cx: Call, Query(wanted): Query<TriggerListing>) -> Result<Json<Triggers>> {
     #[derive(Deserialize)]
-    struct List {
-        triggers: Vec<Told>,
+    struct ToolTriggerList {
+        triggers: Vec<ToolTrigger>,
     }
     let arguments = present(json!({"status": wanted.status}));
-    let list: List = tool(&cx, wanted.env_id, "list_triggers", None, arguments).await?;
+    let list: ToolTriggerList = tool(&cx, wanted.env_id, "list_triggers", None, arguments).await?;
     Ok(Json(Triggers(list.triggers.into_iter().map(|told| told.shown(cx.org_id())).collect())))
 }
 
-async fn test(cx: Call, Query(place): Query<Place>, Json(Text { text }): Json<Text>) -> Result<Json<Tested>> {
+async fn test(
+    cx: Call,
+    Query(place): Query<ToolPlace>,
+    Json(Text { text }): Json<Text>,
+) -> Result<Json<TriggerTested>> {
     #[derive(Deserialize)]
-    struct Evaluation {
-        results: Vec<Verdict>,
+    struct TriggerEvaluation {
+        results: Vec<TriggerVerdict>,
     }
     #[derive(Deserialize)]
-    struct Verdict {
+    struct TriggerVerdict {
         trigger_id: String,
         trigger_name: String,
         matched: bool,
@@ -222,13 +221,13 @@ async fn test(cx: Call, Query(place): Query<Place>, Json(Text { text }): Json<Te
     }
     let trigger_id: String = cx.id("trigger_id")?;
     let arguments = json!({"content": text, "trigger_ids": [trigger_id]});
-    let told: Evaluation = tool(&cx, place.env_id, "evaluate_triggers", None, arguments).await?;
+    let told: TriggerEvaluation = tool(&cx, place.env_id, "evaluate_triggers", None, arguments).await?;
     let verdict = told.results.into_iter().next().ok_or(Error::NotFound { kind: "trigger_id" })?;
-    let Verdict { trigger_id, trigger_name, matched, score, in_cooldown } = verdict;
-    Ok(Json(Tested { would_fire: matched && !in_cooldown, similarity: score, trigger_name, trigger_id }))
+    let TriggerVerdict { trigger_id, trigger_name, matched, score, in_cooldown } = verdict;
+    Ok(Json(TriggerTested { would_fire: matched && !in_cooldown, similarity: score, trigger_name, trigger_id }))
 }
 
-async fn delete(cx: Call, Query(place): Query<Place>) -> Result<Json<Deleted>> {
+async fn delete(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<DeletedTrigger>> {
     let trigger_id: String = cx.id("trigger_id")?;
     Ok(Json(tool(&cx, place.env_id, "delete_trigger", None, json!({"trigger_id": trigger_id})).await?))
 }

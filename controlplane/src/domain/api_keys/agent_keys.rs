@@ -14,21 +14,21 @@ use contract::{Access, Code, EnvId, KeyId, Scope};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::http::{self, Revocation, RotationInput, in_environment, made};
+use super::http::{self, ApiKeyRevocation, RotationInput, in_environment, made};
 use super::life;
-use super::store::{self, Row};
-use crate::domain::agents::agent_tools::{self, ListPlace, Place, environment};
+use super::store::{self, KeyRow};
+use crate::domain::agents::agent_tools::{self, ListPlace, ToolPlace, environment};
 use crate::domain::agents::branches::{self, Analytics};
 use crate::domain::{agent_capabilities, audit, environments};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json, MaybeJson, Query};
 use crate::platform::http::link::{Address, Linked};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::platform::http::routes::Routes;
 use crate::{Error, Result};
-use answers::{AgentKey, AgentKeys, BranchUsage, Detail, NewAgentKey, Rotation, Usage};
-use input::{Change, Creation, Reach};
+use answers::{AgentKey, AgentKeyDetail, AgentKeyRotation, AgentKeyUsage, AgentKeys, BranchUsage, NewAgentKey};
+use input::{AgentKeyChange, AgentKeyCreation, Reach};
 
 /// What confining an agent may fail of.
 const CONFINING: &[Code] = &[Code::PolicyViolation, Code::InvalidRule];
@@ -75,7 +75,11 @@ pub fn routes() -> Routes {
         .ours()
 }
 
-async fn create(cx: Call, Query(place): Query<Place>, Json(input): Json<Creation>) -> Result<Created<NewAgentKey>> {
+async fn create(
+    cx: Call,
+    Query(place): Query<ToolPlace>,
+    Json(input): Json<AgentKeyCreation>,
+) -> Result<Created<NewAgentKey>> {
     let now = cx.now();
     let env_id = environment(&cx, place.env_id).await?;
     let (mut wanted, told, reach) = input.admitted(cx.tier, now)?;
@@ -94,28 +98,33 @@ async fn create(cx: Call, Query(place): Query<Place>, Json(input): Json<Creation
     Ok(Created(NewAgentKey { raw_key: minted.text.expose().clone(), record }))
 }
 
-async fn list(cx: Call, address: Address, Query(place): Query<ListPlace>, page: Page) -> Result<Linked<AgentKeys>> {
+async fn list(
+    cx: Call,
+    address: Address,
+    Query(place): Query<ListPlace>,
+    page: PageRequest,
+) -> Result<Linked<AgentKeys>> {
     let env_id = environment(&cx, place.env_id).await?;
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, &env_id, &page, true).await?;
     let confined = agent_capabilities::governed(&mut conn, &env_id).await?;
     let now = cx.now();
-    let mark = |row: &Row| (row.created_at, row.key_id.to_string());
+    let mark = |row: &KeyRow| (row.created_at, row.key_id.to_string());
     let Paged { data, pagination } = page.of(rows, total, mark, |row| AgentKey::of(row, &confined, cx.tier, now));
     let next = pagination.cursor.map(|cursor| address.after(&cursor));
     Ok(Linked { list: AgentKeys(data), next })
 }
 
-async fn get(cx: Call, Query(place): Query<Place>) -> Result<Json<Detail>> {
+async fn get(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<AgentKeyDetail>> {
     let (env_id, key_id) = named(&cx, place).await?;
     let mut conn = cx.app.pool().acquire().await?;
     let row = find(&mut conn, &env_id, &key_id).await?;
     let confined = agent_capabilities::governed(&mut conn, &env_id).await?;
     let record = AgentKey::of(row, &confined, cx.tier, cx.now());
-    Ok(Json(Detail { record, effective_limits: cx.limits }))
+    Ok(Json(AgentKeyDetail { record, effective_limits: cx.limits }))
 }
 
-async fn update(cx: Call, Query(place): Query<Place>, Json(input): Json<Change>) -> Result<Json<AgentKey>> {
+async fn update(cx: Call, Query(place): Query<ToolPlace>, Json(input): Json<AgentKeyChange>) -> Result<Json<AgentKey>> {
     let (env_id, key_id) = named(&cx, place).await?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
@@ -140,29 +149,29 @@ async fn update(cx: Call, Query(place): Query<Place>, Json(input): Json<Change>)
 
 async fn rotate(
     cx: Call,
-    Query(place): Query<Place>,
+    Query(place): Query<ToolPlace>,
     MaybeJson(input): MaybeJson<RotationInput>,
-) -> Result<Json<Rotation>> {
+) -> Result<Json<AgentKeyRotation>> {
     let (env_id, key_id) = known(&cx, place).await?;
     let rotation = http::rotated(&cx, &env_id, &key_id, input).await?;
-    Ok(Json(Rotation { old_key_id: key_id, rotation }))
+    Ok(Json(AgentKeyRotation { old_key_id: key_id, rotation }))
 }
 
-async fn revoke(cx: Call, Query(place): Query<Place>) -> Result<Json<Revocation>> {
+async fn revoke(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<ApiKeyRevocation>> {
     let (env_id, key_id) = known(&cx, place).await?;
     http::revoked(&cx, &env_id, &key_id).await.map(Json)
 }
 
-async fn usage(cx: Call, Query(place): Query<Place>) -> Result<Json<Usage>> {
+async fn usage(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<AgentKeyUsage>> {
     let (env_id, key_id) = named(&cx, place).await?;
     let mut conn = cx.app.pool().acquire().await?;
     let row = find(&mut conn, &env_id, &key_id).await?;
     let agent_id = row.agent_id.unwrap_or_default();
     let used = audit::of_key(&mut conn, &env_id, (&agent_id, &key_id), cx.now()).await?;
-    Ok(Json(Usage { key_id, agent_id, used, last_used_at: row.last_used_at }))
+    Ok(Json(AgentKeyUsage { key_id, agent_id, used, last_used_at: row.last_used_at }))
 }
 
-async fn branch_usage(cx: Call, Query(place): Query<Place>) -> Result<Json<BranchUsage>> {
+async fn branch_usage(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<BranchUsage>> {
     let (env_id, key_id) = named(&cx, place).await?;
     let mut conn = cx.app.pool().acquire().await?;
     let row = find(&mut conn, &env_id, &key_id).await?;
@@ -173,12 +182,12 @@ async fn branch_usage(cx: Call, Query(place): Query<Place>) -> Result<Json<Branc
 }
 
 /// The environment that is meant, and the key in the path.
-async fn named(cx: &Call, place: Place) -> Result<(EnvId, KeyId)> {
+async fn named(cx: &Call, place: ToolPlace) -> Result<(EnvId, KeyId)> {
     Ok((environment(cx, place.env_id).await?, cx.id("key_id")?))
 }
 
 /// The same, of a key that is there.
-async fn known(cx: &Call, place: Place) -> Result<(EnvId, KeyId)> {
+async fn known(cx: &Call, place: ToolPlace) -> Result<(EnvId, KeyId)> {
     let (env_id, key_id) = named(cx, place).await?;
     let mut conn = cx.app.pool().acquire().await?;
     find(&mut conn, &env_id, &key_id).await?;
@@ -186,17 +195,17 @@ async fn known(cx: &Call, place: Place) -> Result<(EnvId, KeyId)> {
 }
 
 /// The key of an agent; another key is none.
-async fn find(conn: &mut PgConnection, env_id: &EnvId, key_id: &KeyId) -> Result<Row> {
+async fn find(conn: &mut PgConnection, env_id: &EnvId, key_id: &KeyId) -> Result<KeyRow> {
     let row = store::find(conn, env_id, key_id).await?;
     row.filter(|row| row.agent_id.is_some()).ok_or(Error::NotFound { kind: "agent key" })
 }
 
-fn reach_of(row: &Row, confined: &Confined, cx: &Call) -> Reach {
+fn reach_of(row: &KeyRow, confined: &Confined, cx: &Call) -> Reach {
     row.agent_id.as_deref().and_then(|agent_id| Reach::of(agent_id, confined, cx.now())).unwrap_or_default()
 }
 
 /// Whoever confines an agent writes a policy.
-async fn confine(cx: &Call, tx: &mut PgConnection, (env_id, row): (&EnvId, &Row), reach: Reach) -> Result<()> {
+async fn confine(cx: &Call, tx: &mut PgConnection, (env_id, row): (&EnvId, &KeyRow), reach: Reach) -> Result<()> {
     cx.caller.may(Access::Admin, Some(Scope::PolicyWrite)).map_err(Error::Lacks)?;
     let grant = reach.granted(row.agent_id.clone().unwrap_or_default(), row.expires_at, cx.now());
     agent_capabilities::grant_alone(cx, tx, env_id, grant).await

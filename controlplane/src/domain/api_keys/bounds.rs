@@ -12,13 +12,13 @@ use ipnet::IpNet;
 use sqlx::PgConnection;
 
 use super::input::Admitted;
-use super::store::{self, Row};
+use super::store::{self, KeyRow};
 use crate::domain::tenancy::users;
 use crate::platform::http::call::Call;
 use crate::{Error, Result};
 
 /// What a key carries beside its scopes.
-struct Carried {
+struct KeyBounds {
     /// It stands in for a person, who has attributes of their own.
     acts_for_user: bool,
     attributes: BTreeMap<String, String>,
@@ -28,8 +28,8 @@ struct Carried {
     expires_at: Option<Timestamp>,
 }
 
-impl Carried {
-    fn of(row: &Row) -> Self {
+impl KeyBounds {
+    fn of(row: &KeyRow) -> Self {
         Self {
             acts_for_user: row.user_id.is_some(),
             attributes: row.attributes.0.clone(),
@@ -84,7 +84,7 @@ pub async fn may_make(tx: &mut PgConnection, cx: &Call, wanted: &mut Admitted) -
         wanted.ip_allowlist.clone_from(&own.networks);
     }
     wanted.expires_at = wanted.expires_at.or(own.expires_at);
-    own.bounds(&Carried {
+    own.bounds(&KeyBounds {
         acts_for_user: wanted.user_id.is_some(),
         attributes: wanted.attributes.clone(),
         agent_id: wanted.agent_id.clone(),
@@ -95,7 +95,7 @@ pub async fn may_make(tx: &mut PgConnection, cx: &Call, wanted: &mut Admitted) -
 }
 
 /// May the caller have a new text of this key?
-pub async fn may_take(tx: &mut PgConnection, cx: &Call, row: &Row) -> Result<()> {
+pub async fn may_take(tx: &mut PgConnection, cx: &Call, row: &KeyRow) -> Result<()> {
     let scopes = Scopes::try_from(row.scopes.clone()).map_err(Error::internal)?;
     let user_id = row.user_id.clone().map(UserId::from);
     if let Some(user_id) = &user_id
@@ -105,7 +105,7 @@ pub async fn may_take(tx: &mut PgConnection, cx: &Call, row: &Row) -> Result<()>
     }
     may_hold(tx, cx, &scopes, user_id.as_ref()).await?;
     match own(tx, cx).await? {
-        Some(own) => own.bounds(&Carried::of(row)),
+        Some(own) => own.bounds(&KeyBounds::of(row)),
         None => Ok(()),
     }
 }
@@ -137,10 +137,10 @@ fn is_theirs_to_give(cx: &Call, scopes: &Scopes) -> Result<()> {
 }
 
 /// What the caller carries, if it is a key.
-async fn own(tx: &mut PgConnection, cx: &Call) -> Result<Option<Carried>> {
+async fn own(tx: &mut PgConnection, cx: &Call) -> Result<Option<KeyBounds>> {
     let Credential::Key { key_id, env_id, .. } = &cx.caller.credential else { return Ok(None) };
     let row = store::find(tx, env_id, key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
-    Ok(Some(Carried::of(&row)))
+    Ok(Some(KeyBounds::of(&row)))
 }
 
 /// The role of a user whom a key may act for.

@@ -9,15 +9,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use super::input::{Admitted, Creation};
-use super::life::{self, Given, Making};
-use super::store::{self, Row};
+use super::input::{Admitted, ApiKeyCreation};
+use super::life::{self, KeyText, Making};
+use super::store::{self, KeyRow};
 use super::{bounds, resource};
 use crate::domain::environments;
 use crate::platform::events::Origin;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json, MaybeJson};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::{Error, Result};
 
 const GRACE_HOURS: i64 = 72;
@@ -45,7 +45,7 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    fn of(row: Row, now: Timestamp) -> Self {
+    fn of(row: KeyRow, now: Timestamp) -> Self {
         Self {
             status: row.status(now),
             revoked: row.revoked_at.is_some(),
@@ -76,14 +76,14 @@ pub struct NewKey {
     record: ApiKey,
 }
 
-pub async fn list(cx: Call, page: Page) -> Result<Paged<ApiKey>> {
+pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<ApiKey>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, &cx.env_id()?, &page, false).await?;
     let now = cx.now();
     Ok(page.of(rows, total, |row| (row.created_at, row.key_id.to_string()), |row| ApiKey::of(row, now)))
 }
 
-pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<NewKey>> {
+pub async fn create(cx: Call, Json(input): Json<ApiKeyCreation>) -> Result<Created<NewKey>> {
     let now = cx.now();
     let mut wanted = input.admit(now)?;
     let env_id = cx.env_id()?;
@@ -101,12 +101,12 @@ pub(super) async fn made(
     tx: &mut PgConnection,
     (env_id, minted, now): (&EnvId, &Minted, Timestamp),
     wanted: &mut Admitted,
-) -> Result<Row> {
+) -> Result<KeyRow> {
     bounds::may_make(tx, cx, wanted).await?;
     let making = Making {
         env_id,
         wanted,
-        given: Given::to_caller(minted, cx),
+        given: KeyText::to_caller(minted, cx),
         by: cx.caller.actor_id(),
         tier: cx.tier,
         limits: cx.limits,
@@ -130,8 +130,7 @@ pub struct RotationInput {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ApiKeyRotation")]
-pub struct Rotation {
+pub struct ApiKeyRotation {
     key_id: KeyId,
     id: KeyId,
     new_key: String,
@@ -142,12 +141,12 @@ pub struct Rotation {
     rotated_by: String,
 }
 
-pub async fn rotate(cx: Call, MaybeJson(input): MaybeJson<RotationInput>) -> Result<Json<Rotation>> {
+pub async fn rotate(cx: Call, MaybeJson(input): MaybeJson<RotationInput>) -> Result<Json<ApiKeyRotation>> {
     rotated(&cx, &cx.env_id()?, &cx.id("key_id")?, input).await.map(Json)
 }
 
 /// "`grace_period_hours` integer optional (default 72, max 168)".
-pub(super) async fn rotated(cx: &Call, env_id: &EnvId, key_id: &KeyId, input: RotationInput) -> Result<Rotation> {
+pub(super) async fn rotated(cx: &Call, env_id: &EnvId, key_id: &KeyId, input: RotationInput) -> Result<ApiKeyRotation> {
     let grace_period_hours = input.grace_period_hours.unwrap_or(GRACE_HOURS);
     if !(0..=GRACE_HOURS_MAX).contains(&grace_period_hours) {
         let message = format!("`grace_period_hours` is from 0 to {GRACE_HOURS_MAX}");
@@ -162,12 +161,12 @@ pub(super) async fn rotated(cx: &Call, env_id: &EnvId, key_id: &KeyId, input: Ro
         return Err(Error::conflict("not_active", format!("the key is {}: make a new one", row.status(now))));
     }
     bounds::may_take(&mut tx, cx, &row).await?;
-    let given = (&row, Given::to_caller(&minted, cx), Duration::hours(grace_period_hours));
+    let given = (&row, KeyText::to_caller(&minted, cx), Duration::hours(grace_period_hours));
     let old_key_expires_at = life::rotate(&cx.app, &mut tx, env_id, given, in_environment(cx, env_id)).await?;
     store::mark_delivered(&mut tx, &row.key_id, now).await?;
     resource::tell(&cx.app, &mut tx, &row.key_id).await?;
     tx.commit().await?;
-    Ok(Rotation {
+    Ok(ApiKeyRotation {
         id: row.key_id.clone(),
         key_id: row.key_id,
         new_key: minted.text.expose().clone(),
@@ -180,8 +179,7 @@ pub(super) async fn rotated(cx: &Call, env_id: &EnvId, key_id: &KeyId, input: Ro
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ApiKeyRevocation")]
-pub struct Revocation {
+pub struct ApiKeyRevocation {
     key_id: KeyId,
     id: KeyId,
     name: String,
@@ -190,13 +188,13 @@ pub struct Revocation {
     revoked_by: String,
 }
 
-pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
+pub async fn revoke(cx: Call) -> Result<Json<ApiKeyRevocation>> {
     revoked(&cx, &cx.env_id()?, &cx.id("key_id")?).await.map(Json)
 }
 
 /// Takes effect at once: data planes drop the key when this transaction commits (`publisher`).
 /// Asked again, tells what happened then.
-pub(super) async fn revoked(cx: &Call, env_id: &EnvId, key_id: &KeyId) -> Result<Revocation> {
+pub(super) async fn revoked(cx: &Call, env_id: &EnvId, key_id: &KeyId) -> Result<ApiKeyRevocation> {
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, env_id).await?;
     let mut row = store::find(&mut tx, env_id, key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
@@ -210,5 +208,12 @@ pub(super) async fn revoked(cx: &Call, env_id: &EnvId, key_id: &KeyId) -> Result
     let (Some(revoked_at), Some(revoked_by)) = (row.revoked_at, row.revoked_by) else {
         return Err(Error::internal("a revoked key says when and by whom"));
     };
-    Ok(Revocation { id: row.key_id.clone(), key_id: row.key_id, name: row.name, revoked: true, revoked_at, revoked_by })
+    Ok(ApiKeyRevocation {
+        id: row.key_id.clone(),
+        key_id: row.key_id,
+        name: row.name,
+        revoked: true,
+        revoked_at,
+        revoked_by,
+    })
 }

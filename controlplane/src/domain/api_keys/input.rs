@@ -20,9 +20,8 @@ const ATTRIBUTES_MAX: usize = 32;
 const TEXT_MAX: usize = 256;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ApiKeyCreation")]
 #[serde(deny_unknown_fields)]
-pub struct Creation {
+pub struct ApiKeyCreation {
     pub name: String,
     pub scopes: Scopes,
     #[serde(default)]
@@ -48,7 +47,7 @@ pub struct Admitted {
     pub agent_framework: Option<String>,
 }
 
-impl Creation {
+impl ApiKeyCreation {
     pub fn admit(self, now: Timestamp) -> Result<Admitted> {
         if self.scopes.is_empty() {
             return Err(Error::invalid("scopes", "required", "`scopes` names at least one scope"));

@@ -10,7 +10,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::input::Admitted;
-use super::store::{self, Row};
+use super::store::{self, KeyRow};
 use super::{expiry, resource};
 use crate::domain::{agents, environments};
 use crate::platform::events::{self, Event, EventType, Origin};
@@ -27,13 +27,13 @@ const TEXTS_OF_ALL_MAX: i64 = 20_000;
 
 /// A text that opens a key, and who alone was given it.
 #[derive(Debug, Clone, Copy)]
-pub struct Given<'a> {
+pub struct KeyText<'a> {
     pub minted: &'a Minted,
     /// None: others may have it too.
     pub to: Option<&'a UserId>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> KeyText<'a> {
     /// The answer goes to whoever is in the session. Who holds the text of a key that asked is not known.
     pub fn to_caller(minted: &'a Minted, cx: &'a Call) -> Self {
         let in_person = matches!(cx.caller.credential, Credential::Session { .. });
@@ -46,7 +46,7 @@ impl<'a> Given<'a> {
 pub struct Making<'a> {
     pub env_id: &'a EnvId,
     pub wanted: &'a Admitted,
-    pub given: Given<'a>,
+    pub given: KeyText<'a>,
     pub by: &'a str,
     pub tier: Tier,
     pub limits: Limits,
@@ -61,7 +61,7 @@ pub async fn mint(app: &App, env_id: &EnvId) -> Result<Minted> {
     app.slow_hash().run(move || key::mint(test_mode, &pepper, &entropy)).await?.map_err(Error::internal)
 }
 
-pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin: impl Into<Origin>) -> Result<Row> {
+pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin: impl Into<Origin>) -> Result<KeyRow> {
     let Making { env_id, wanted, given, by, tier, limits, now } = *making;
     let (_, org_id, environment) = environments::governed(tx, env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     if environment.status == EnvironmentStatus::Decommissioning {
@@ -81,7 +81,7 @@ pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin:
     within_share("attributes and addresses of keys", before, store::carried_bytes(tx, env_id).await?)?;
     if let Some(agent_id) = &wanted.agent_id {
         let agent = (agent_id.as_str(), wanted.agent_framework.as_deref());
-        agents::register(tx, &org_id, agent, agents::Source::ApiKey, now).await?;
+        agents::register(tx, &org_id, agent, agents::RegistrationSource::ApiKey, now).await?;
     }
     let row = store::find(tx, env_id, &key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
     let after = json!({"name": row.name, "prefix": row.prefix, "scopes": row.scopes, "user_id": row.user_id});
@@ -106,7 +106,7 @@ pub async fn rotate(
     app: &App,
     tx: &mut PgConnection,
     env_id: &EnvId,
-    (row, given, grace): (&Row, Given<'_>, Duration),
+    (row, given, grace): (&KeyRow, KeyText<'_>, Duration),
     origin: impl Into<Origin>,
 ) -> Result<Timestamp> {
     let now = app.now();
@@ -130,7 +130,7 @@ pub async fn rotate(
     Ok(ends)
 }
 
-pub async fn revoke(app: &App, tx: &mut PgConnection, row: &Row, by: &str, origin: impl Into<Origin>) -> Result<()> {
+pub async fn revoke(app: &App, tx: &mut PgConnection, row: &KeyRow, by: &str, origin: impl Into<Origin>) -> Result<()> {
     store::revoke(tx, &row.key_id, by, app.now()).await?;
     let before = json!({"name": row.name, "prefix": row.prefix});
     let event = Event::new(EventType::KeyRevoked, row.key_id.clone()).before(before);

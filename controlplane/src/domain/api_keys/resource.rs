@@ -19,9 +19,9 @@ use sqlx::PgConnection;
 use super::bounds::acts_for;
 use super::expiry;
 use super::http::GRACE_HOURS_MAX;
-use super::input::{Admitted, Creation};
-use super::life::{self, Given, Making};
-use super::store::{self, Resource, Row};
+use super::input::{Admitted, ApiKeyCreation};
+use super::life::{self, KeyText, Making};
+use super::store::{self, KeyRow, Resource};
 use crate::domain::environments;
 use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType, Origin};
@@ -36,7 +36,7 @@ const ID_MAX: usize = 64;
 
 /// What a resource says of a key.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct KeySpec {
     pub resource_uid: String,
     pub env_id: EnvId,
     pub name: String,
@@ -53,15 +53,15 @@ pub struct Wanted {
 
 /// What the operator is told.
 #[derive(Debug, Clone)]
-pub struct Told {
-    pub row: Row,
+pub struct KeyReply {
+    pub row: KeyRow,
     pub rotation_id: Option<String>,
     pub text: Option<Redacted<String>>,
 }
 
 /// What a call has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum KeyStep {
     Describe,
     Make,
     /// Another text for the one that was never delivered.
@@ -69,23 +69,23 @@ enum Step {
     Rotate,
 }
 
-impl Wanted {
-    fn step(&self, held: Option<&Held>) -> Step {
+impl KeySpec {
+    fn step(&self, held: Option<&HeldKey>) -> KeyStep {
         let Some(held) = held else {
-            return Step::Make;
+            return KeyStep::Make;
         };
         if !self.text_wanted || held.row.revoked_at.is_some() || held.resource.env_id != self.env_id {
-            return Step::Describe;
+            return KeyStep::Describe;
         }
         if self.rotation_id.is_some() && self.rotation_id != held.resource.rotation_id {
-            return Step::Rotate;
+            return KeyStep::Rotate;
         }
-        if held.resource.delivered_at.is_none() { Step::Renew } else { Step::Describe }
+        if held.resource.delivered_at.is_none() { KeyStep::Renew } else { KeyStep::Describe }
     }
 
     /// With `keyId` a resource is the record of a key that REST made: what it says otherwise changes nothing, and is
     /// told to whoever wrote it.
-    fn records(&self, row: &Row) -> Result<()> {
+    fn records(&self, row: &KeyRow) -> Result<()> {
         let ranges = |texts: &[String]| texts.iter().map(|text| range(text)).collect::<Vec<_>>();
         let set = |scopes: &[String]| scopes.iter().cloned().collect::<BTreeSet<_>>();
         let same = [
@@ -116,7 +116,7 @@ impl Wanted {
         }
         let scopes = Scopes::try_from(self.scopes.clone())
             .map_err(|unknown| Error::invalid("scopes", unknown.allowed.clone(), unknown.to_string()))?;
-        let creation = Creation {
+        let creation = ApiKeyCreation {
             name: self.name.clone(),
             scopes,
             ip_allowlist: self.ip_allowlist.clone(),
@@ -130,52 +130,58 @@ impl Wanted {
     }
 }
 
-struct Held {
+struct HeldKey {
     resource: Resource,
-    row: Row,
+    row: KeyRow,
 }
 
-async fn held(conn: &mut PgConnection, resource_uid: &str) -> Result<Option<Held>> {
+async fn held(conn: &mut PgConnection, resource_uid: &str) -> Result<Option<HeldKey>> {
     let Some(resource) = store::resource(conn, resource_uid).await? else {
         return Ok(None);
     };
     let row = store::find(conn, &resource.env_id, &resource.key_id).await?;
-    Ok(row.map(|row| Held { resource, row }))
+    Ok(row.map(|row| HeldKey { resource, row }))
 }
 
 /// Makes the key of a resource, or brings it to what the resource says. `None`: no such key.
-pub async fn put(app: &App, wanted: &Wanted) -> Result<Option<Told>> {
+pub async fn put(app: &App, wanted: &KeySpec) -> Result<Option<KeyReply>> {
     let mut conn = app.pool().acquire().await?;
     if let Some(key_id) = &wanted.key_id {
         let row = store::find(&mut conn, &wanted.env_id, key_id).await?;
         if let Some(row) = row.as_ref().filter(|row| row.revoked_at.is_none()) {
             wanted.records(row)?;
         }
-        return Ok(row.map(|row| Told { row, rotation_id: None, text: None }));
+        return Ok(row.map(|row| KeyReply { row, rotation_id: None, text: None }));
     }
     let step = wanted.step(held(&mut conn, &wanted.resource_uid).await?.as_ref());
     // The hash must not hold a connection.
     drop(conn);
-    let minted = if step == Step::Describe { None } else { Some(life::mint(app, &wanted.env_id).await?) };
+    let minted = if step == KeyStep::Describe { None } else { Some(life::mint(app, &wanted.env_id).await?) };
     let mut tx = app.pool().begin().await?;
     environments::lock(&mut tx, &wanted.env_id).await?;
     let held = held(&mut tx, &wanted.resource_uid).await?;
     let told = match (wanted.step(held.as_ref()), held, minted) {
-        (Step::Describe, Some(held), _) => described(app, &mut tx, wanted, held).await?,
-        (Step::Make, None, Some(minted)) => make(app, &mut tx, wanted, minted).await?,
-        (Step::Renew, Some(held), Some(minted)) => {
+        (KeyStep::Describe, Some(held), _) => described(app, &mut tx, wanted, held).await?,
+        (KeyStep::Make, None, Some(minted)) => make(app, &mut tx, wanted, minted).await?,
+        (KeyStep::Renew, Some(held), Some(minted)) => {
             store::replace_secret(&mut tx, &held.row.key_id, &minted, app.now()).await?;
             told(app, &mut tx, wanted, held, minted).await?
         }
-        (Step::Rotate, Some(held), Some(minted)) => {
+        (KeyStep::Rotate, Some(held), Some(minted)) => {
             let origin = origin(app, &mut tx, &wanted.env_id).await?;
             let grace = Duration::hours(wanted.grace_period_hours);
             let admitted = wanted.admit(held.row.created_at)?;
             let (_, org_id, _) =
                 environments::governed(&mut tx, &wanted.env_id).await?.ok_or(Error::EnvironmentNotFound)?;
             may_act_for(&mut tx, &org_id, admitted.user_id.as_ref()).await?;
-            life::rotate(app, &mut tx, &wanted.env_id, (&held.row, Given { minted: &minted, to: None }, grace), origin)
-                .await?;
+            life::rotate(
+                app,
+                &mut tx,
+                &wanted.env_id,
+                (&held.row, KeyText { minted: &minted, to: None }, grace),
+                origin,
+            )
+            .await?;
             store::begin_rotation(&mut tx, &held.row.key_id, wanted.rotation_id.as_deref()).await?;
             told(app, &mut tx, wanted, held, minted).await?
         }
@@ -186,7 +192,7 @@ pub async fn put(app: &App, wanted: &Wanted) -> Result<Option<Told>> {
     Ok(Some(told))
 }
 
-async fn make(app: &App, tx: &mut PgConnection, wanted: &Wanted, minted: Minted) -> Result<Told> {
+async fn make(app: &App, tx: &mut PgConnection, wanted: &KeySpec, minted: Minted) -> Result<KeyReply> {
     let now = app.now();
     let admitted = wanted.admit(now)?;
     let (_, org_id, _) = environments::governed(tx, &wanted.env_id).await?.ok_or(Error::EnvironmentNotFound)?;
@@ -195,7 +201,7 @@ async fn make(app: &App, tx: &mut PgConnection, wanted: &Wanted, minted: Minted)
     let making = Making {
         env_id: &wanted.env_id,
         wanted: &admitted,
-        given: Given { minted: &minted, to: None },
+        given: KeyText { minted: &minted, to: None },
         by: BY,
         tier: organization.tier,
         limits: organization.limits,
@@ -213,23 +219,23 @@ async fn make(app: &App, tx: &mut PgConnection, wanted: &Wanted, minted: Minted)
     };
     store::bind(tx, &resource).await?;
     let text = wanted.text_wanted.then_some(minted.text);
-    Ok(Told { row, rotation_id: resource.rotation_id, text })
+    Ok(KeyReply { row, rotation_id: resource.rotation_id, text })
 }
 
 /// The key as it stands, brought to what the resource says.
-async fn described(app: &App, tx: &mut PgConnection, wanted: &Wanted, held: Held) -> Result<Told> {
+async fn described(app: &App, tx: &mut PgConnection, wanted: &KeySpec, held: HeldKey) -> Result<KeyReply> {
     let row = bring(app, tx, wanted, &held).await?;
-    Ok(Told { row, rotation_id: held.resource.rotation_id, text: None })
+    Ok(KeyReply { row, rotation_id: held.resource.rotation_id, text: None })
 }
 
 /// The same, with the text that is the present one from now on.
-async fn told(app: &App, tx: &mut PgConnection, wanted: &Wanted, held: Held, minted: Minted) -> Result<Told> {
+async fn told(app: &App, tx: &mut PgConnection, wanted: &KeySpec, held: HeldKey, minted: Minted) -> Result<KeyReply> {
     let row = bring(app, tx, wanted, &held).await?;
     let rotation_id = store::resource_of(tx, &row.key_id).await?.and_then(|resource| resource.rotation_id);
-    Ok(Told { row, rotation_id, text: Some(minted.text) })
+    Ok(KeyReply { row, rotation_id, text: Some(minted.text) })
 }
 
-async fn bring(app: &App, tx: &mut PgConnection, wanted: &Wanted, held: &Held) -> Result<Row> {
+async fn bring(app: &App, tx: &mut PgConnection, wanted: &KeySpec, held: &HeldKey) -> Result<KeyRow> {
     let before = &held.row;
     if before.revoked_at.is_none() && held.resource.env_id == wanted.env_id {
         let admitted = wanted.admit(before.created_at)?;
@@ -251,7 +257,7 @@ async fn bring(app: &App, tx: &mut PgConnection, wanted: &Wanted, held: &Held) -
     row.ok_or(Error::NotFound { kind: "API key" })
 }
 
-fn differs(row: &Row, wanted: &Admitted) -> bool {
+fn differs(row: &KeyRow, wanted: &Admitted) -> bool {
     let networks: Vec<String> = wanted.ip_allowlist.iter().map(ToString::to_string).collect();
     row.scopes != Vec::<String>::from(wanted.scopes.clone())
         || row.ip_allowlist != networks
@@ -270,7 +276,7 @@ async fn may_act_for(tx: &mut PgConnection, org_id: &OrgId, user_id: Option<&Use
 }
 
 /// The text of this rotation is in its Secret. `None`: no such key.
-pub async fn delivered(app: &App, resource_uid: &str, rotation_id: Option<&str>) -> Result<Option<Told>> {
+pub async fn delivered(app: &App, resource_uid: &str, rotation_id: Option<&str>) -> Result<Option<KeyReply>> {
     let mut tx = app.pool().begin().await?;
     let Some(held) = held(&mut tx, resource_uid).await? else {
         return Ok(None);
@@ -279,11 +285,11 @@ pub async fn delivered(app: &App, resource_uid: &str, rotation_id: Option<&str>)
         store::mark_delivered(&mut tx, &held.row.key_id, app.now()).await?;
         tx.commit().await?;
     }
-    Ok(Some(Told { row: held.row, rotation_id: held.resource.rotation_id, text: None }))
+    Ok(Some(KeyReply { row: held.row, rotation_id: held.resource.rotation_id, text: None }))
 }
 
 /// The resource is being deleted, and its own key goes with it, whatever key it names by now. `None`: it has none.
-pub async fn revoke(app: &App, resource_uid: &str) -> Result<Option<Told>> {
+pub async fn revoke(app: &App, resource_uid: &str) -> Result<Option<KeyReply>> {
     let mut tx = app.pool().begin().await?;
     let Some(resource) = store::resource(&mut tx, resource_uid).await? else {
         return Ok(None);
@@ -298,7 +304,7 @@ pub async fn revoke(app: &App, resource_uid: &str) -> Result<Option<Told>> {
     }
     let row = store::find(&mut tx, &held.resource.env_id, &held.row.key_id).await?;
     tx.commit().await?;
-    Ok(row.map(|row| Told { row, rotation_id: held.resource.rotation_id, text: None }))
+    Ok(row.map(|row| KeyReply { row, rotation_id: held.resource.rotation_id, text: None }))
 }
 
 async fn origin(app: &App, tx: &mut PgConnection, env_id: &EnvId) -> Result<Origin> {
@@ -351,7 +357,7 @@ async fn write(app: &App, key_id: &KeyId) -> Result<()> {
 }
 
 /// As a resource counts them, in which there is no part of a day.
-fn days(row: &Row) -> Option<i64> {
+fn days(row: &KeyRow) -> Option<i64> {
     row.expires_at.map(|end| (end - row.created_at).num_days().max(1))
 }
 

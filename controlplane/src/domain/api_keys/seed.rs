@@ -6,7 +6,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::input::Admitted;
-use super::life::Given;
+use super::life::KeyText;
 use super::store;
 use crate::domain::environments;
 use crate::platform::events::{self, Event, EventType, Origin};
@@ -14,7 +14,7 @@ use crate::{App, Error, Result};
 
 /// What the demo key is.
 #[derive(Debug, Clone)]
-pub struct Seed {
+pub struct KeySeed {
     pub name: String,
     /// The user the key acts for.
     pub user_id: Option<UserId>,
@@ -23,7 +23,7 @@ pub struct Seed {
 
 /// Makes the key, or a new text for it: a text cannot be read back, so one of the same name is
 /// given up for the new one.
-pub async fn seed(app: &App, env_id: &EnvId, seed: &Seed) -> Result<(KeyId, Redacted<String>)> {
+pub async fn seed(app: &App, env_id: &EnvId, seed: &KeySeed) -> Result<(KeyId, Redacted<String>)> {
     let now = app.now();
     let test_mode = environments::test_mode(app.pool(), env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     let (pepper, entropy) = (app.keyring().key_pepper(), app.entropy().clone());
@@ -48,7 +48,7 @@ pub async fn seed(app: &App, env_id: &EnvId, seed: &Seed) -> Result<(KeyId, Reda
         record(app, &mut tx, env_id, Event::new(EventType::KeyRevoked, earlier)).await?;
     }
     store::insert(&mut tx, env_id, &key_id, &wanted, by, now).await?;
-    store::insert_secret(&mut tx, &key_id, Given { minted: &minted, to: None }, now).await?;
+    store::insert_secret(&mut tx, &key_id, KeyText { minted: &minted, to: None }, now).await?;
     let after =
         json!({"name": wanted.name, "prefix": minted.prefix, "scopes": wanted.scopes, "user_id": wanted.user_id});
     record(app, &mut tx, env_id, Event::new(EventType::KeyCreated, key_id.clone()).after(after)).await?;

@@ -4,27 +4,24 @@ mod proven;
 mod resources;
 mod texts;
 
-use std::collections::BTreeMap;
-
+use contract::caller::Attributes;
 use contract::key::Minted;
 use contract::{EnvId, KeyId, OrgId, Timestamp, UserId};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::input::Admitted;
-use super::life::Given;
-use crate::platform::http::page::Page;
+use super::life::KeyText;
+use crate::platform::http::page::PageRequest;
 use crate::{Error, OnConstraint, Result};
 
 pub use proven::{attribute_names, by_prefix, governed, used};
 pub use resources::{Resource, begin_rotation, bind, environment, mark_delivered, resource, resource_of};
 pub use texts::{carried_bytes, count_standing, count_texts, forget_ended};
 
-type Attributes = BTreeMap<String, String>;
-
 /// A row, with its present prefix and last use.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct KeyRow {
     pub key_id: KeyId,
     pub name: String,
     pub prefix: String,
@@ -45,7 +42,7 @@ pub struct Row {
     pub created_by: String,
 }
 
-impl Row {
+impl KeyRow {
     pub fn status(&self, now: Timestamp) -> &'static str {
         match (self.revoked_at, self.expires_at) {
             (Some(_), _) => "revoked",
@@ -56,9 +53,14 @@ impl Row {
 }
 
 /// The keys of an environment, the newest first; all of them, or those alone that are made for an agent.
-pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page, of_agents: bool) -> Result<(Vec<Row>, i64)> {
+pub async fn page(
+    conn: &mut PgConnection,
+    env_id: &EnvId,
+    page: &PageRequest,
+    of_agents: bool,
+) -> Result<(Vec<KeyRow>, i64)> {
     let rows = sqlx::query_as!(
-        Row,
+        KeyRow,
         r#"select k.key_id, k.name, s.prefix, k.scopes, k.ip_allowlist, k.user_id,
                   k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.agent_name,
                   k.description, k.expires_at, k.revoked_at, k.revoked_by, u.last_used_at as "last_used_at?",
@@ -86,9 +88,9 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page, of_agent
     Ok((rows, total.fetch_one(conn).await?))
 }
 
-pub async fn find(conn: &mut PgConnection, env_id: &EnvId, key_id: &KeyId) -> Result<Option<Row>> {
+pub async fn find(conn: &mut PgConnection, env_id: &EnvId, key_id: &KeyId) -> Result<Option<KeyRow>> {
     Ok(sqlx::query_as!(
-        Row,
+        KeyRow,
         r#"select k.key_id, k.name, s.prefix, k.scopes, k.ip_allowlist, k.user_id,
                   k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.agent_name,
                   k.description, k.expires_at, k.revoked_at, k.revoked_by, u.last_used_at as "last_used_at?",
@@ -158,7 +160,7 @@ pub async fn insert(
     Ok(())
 }
 
-pub async fn insert_secret(conn: &mut PgConnection, key_id: &KeyId, given: Given<'_>, now: Timestamp) -> Result<()> {
+pub async fn insert_secret(conn: &mut PgConnection, key_id: &KeyId, given: KeyText<'_>, now: Timestamp) -> Result<()> {
     sqlx::query!(
         "insert into api_key_secrets (prefix, key_id, hash, created_at, given_to) values ($1, $2, $3, $4, $5)",
         given.minted.prefix,
@@ -280,12 +282,12 @@ pub async fn replace_secret(conn: &mut PgConnection, key_id: &KeyId, minted: &Mi
     sqlx::query!("delete from api_key_secrets where key_id = $1 and not_after is null", key_id.as_str())
         .execute(&mut *conn)
         .await?;
-    insert_secret(conn, key_id, Given { minted, to: None }, now).await
+    insert_secret(conn, key_id, KeyText { minted, to: None }, now).await
 }
 
 /// A key that ends soon, or whose old secrets do.
 #[derive(Debug)]
-pub struct Expiring {
+pub struct ExpiringKey {
     pub org_id: OrgId,
     pub env_id: EnvId,
     pub name: String,
@@ -294,9 +296,9 @@ pub struct Expiring {
 }
 
 /// The key, if it stands and ends just then, or has a secret that does.
-pub async fn expiring(conn: &mut PgConnection, key_id: &KeyId, ends: Timestamp) -> Result<Option<Expiring>> {
+pub async fn expiring(conn: &mut PgConnection, key_id: &KeyId, ends: Timestamp) -> Result<Option<ExpiringKey>> {
     let found = sqlx::query_as!(
-        Expiring,
+        ExpiringKey,
         r#"select e.org_id, k.env_id, k.name, k.expires_at is not distinct from $2 as "by_itself!",
                   exists (select from api_key_secrets s where s.key_id = k.key_id and s.not_after = $2) as "by_old_text!"
            from api_keys k join environments e on e.env_id = k.env_id

@@ -292,7 +292,7 @@ async fn what_others_may_know_of_the_new_owners_ends_with_the_transfer() {
     let owner = app.signup("olga", "Acme").await;
     app.set_tier("cloud").await;
     let [adam, eve] = [app.join(&owner, "adam", "admin").await, app.join(&owner, "eve", "admin").await];
-    let demo = environments::Seed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
+    let demo = environments::EnvironmentSeed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
     let org_id = owner["org"]["id"].as_str().unwrap().into();
     let env_id = environments::record(&app.app, &org_id, &demo).await.unwrap();
     let keys = format!("/v1/environments/{env_id}/api-keys");

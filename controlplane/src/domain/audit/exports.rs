@@ -23,11 +23,11 @@ use serde_json::{Value, json};
 pub use writing::ExportAudit;
 
 use self::lines::Format;
-use self::store::{Export, Part};
+use self::store::{Export, ExportPart};
 use super::http::in_range;
 use crate::platform::archive::Archive;
 use crate::platform::http::call::Call;
-use crate::platform::http::dates::{self, End};
+use crate::platform::http::dates::{self, RangeEnd};
 use crate::platform::http::json::{Accepted, Json};
 use crate::platform::jobs::queue;
 use crate::{Error, Result};
@@ -37,14 +37,13 @@ const PROCESSING_MAX: i64 = 5;
 
 /// Which trail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "AuditKind")]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum AuditKind {
     Query,
     Admin,
 }
 
-impl Kind {
+impl AuditKind {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Query => "query",
@@ -59,7 +58,7 @@ impl Kind {
 
 /// "`status` (`processing`)": it ends as one of the two others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum ExportStatus {
     Processing,
     Completed,
     Failed,
@@ -67,12 +66,12 @@ pub enum Status {
 
 /// What moves an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trigger {
+pub enum ExportTransition {
     Written,
     GivenUp,
 }
 
-impl Status {
+impl ExportStatus {
     pub const ALL: [Self; 3] = [Self::Processing, Self::Completed, Self::Failed];
 
     pub const fn as_str(self) -> &'static str {
@@ -88,21 +87,20 @@ impl Status {
     }
 
     /// `None`: not from here.
-    pub const fn after(self, trigger: Trigger) -> Option<Self> {
+    pub const fn after(self, trigger: ExportTransition) -> Option<Self> {
         match (self, trigger) {
-            (Self::Processing, Trigger::Written) => Some(Self::Completed),
-            (Self::Processing, Trigger::GivenUp) => Some(Self::Failed),
+            (Self::Processing, ExportTransition::Written) => Some(Self::Completed),
+            (Self::Processing, ExportTransition::GivenUp) => Some(Self::Failed),
             (Self::Completed | Self::Failed, _) => None,
         }
     }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AuditExportInput")]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct AuditExportInput {
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: AuditKind,
     start_date: String,
     end_date: String,
     #[serde(default)]
@@ -111,12 +109,11 @@ pub struct Wanted {
 
 /// An export as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AuditExport")]
-pub struct View {
+pub struct AuditExport {
     export_id: ExportId,
     id: ExportId,
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: AuditKind,
     format: Format,
     status: &'static str,
     date_range: Range,
@@ -147,10 +144,10 @@ struct File {
     sha256: String,
 }
 
-impl View {
-    fn of(archive: &Archive, export: Export, parts: Vec<Part>) -> Self {
+impl AuditExport {
+    fn of(archive: &Archive, export: Export, parts: Vec<ExportPart>) -> Self {
         let shown = |name: &str| archive.shown(&format!("{}/{name}", export.folder));
-        let file = |part: Part| File {
+        let file = |part: ExportPart| File {
             path: shown(&part.name),
             records: part.records,
             bytes: part.bytes,
@@ -181,9 +178,12 @@ fn archive(cx: &Call) -> Result<&Archive> {
     cx.app.archive().ok_or(Error::Unavailable("no object storage is configured for audit exports"))
 }
 
-pub async fn export(cx: Call, Json(wanted): Json<Wanted>) -> Result<([(HeaderName, String); 1], Accepted<View>)> {
-    let start = dates::moment("start_date", &wanted.start_date, End::Start)?;
-    let end = dates::moment("end_date", &wanted.end_date, End::Last)?;
+pub async fn export(
+    cx: Call,
+    Json(wanted): Json<AuditExportInput>,
+) -> Result<([(HeaderName, String); 1], Accepted<AuditExport>)> {
+    let start = dates::moment("start_date", &wanted.start_date, RangeEnd::Start)?;
+    let end = dates::moment("end_date", &wanted.end_date, RangeEnd::Last)?;
     in_range(start, end)?;
     let archive = archive(&cx)?;
     let env_id = cx.env_id()?;
@@ -202,7 +202,7 @@ pub async fn export(cx: Call, Json(wanted): Json<Wanted>) -> Result<([(HeaderNam
         format: wanted.format,
         start,
         end,
-        status: Status::Processing,
+        status: ExportStatus::Processing,
         created_by: cx.caller.actor_id().to_owned(),
         created_at: cx.now(),
         finished_at: None,
@@ -214,10 +214,10 @@ pub async fn export(cx: Call, Json(wanted): Json<Wanted>) -> Result<([(HeaderNam
     queue::enqueue(&cx.app, &mut tx, &ExportAudit { export_id: export_id.clone() }, cx.now()).await?;
     tx.commit().await?;
     let location = format!("/v1/environments/{}/audit/export/{export_id}", export.env_id);
-    Ok(([(LOCATION, location)], Accepted(View::of(archive, export, Vec::new()))))
+    Ok(([(LOCATION, location)], Accepted(AuditExport::of(archive, export, Vec::new()))))
 }
 
-pub async fn find(cx: Call) -> Result<Json<View>> {
+pub async fn find(cx: Call) -> Result<Json<AuditExport>> {
     let archive = archive(&cx)?;
     let mut conn = cx.app.pool().acquire().await?;
     let export = store::find(&mut conn, &cx.id("export_id")?)
@@ -225,5 +225,5 @@ pub async fn find(cx: Call) -> Result<Json<View>> {
         .filter(|export| cx.path.env_id() == Some(export.env_id.clone()));
     let export = export.ok_or(Error::NotFound { kind: "export" })?;
     let parts = store::parts(&mut conn, &export.export_id).await?;
-    Ok(Json(View::of(archive, export, parts)))
+    Ok(Json(AuditExport::of(archive, export, parts)))
 }

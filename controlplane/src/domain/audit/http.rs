@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store::{self, Filters};
-use super::view::{Detail, Entry};
+use super::view::{QueryEntry, QueryEntryDetail};
 use crate::platform::events;
 use crate::platform::http::call::Call;
-use crate::platform::http::dates::{self, End};
+use crate::platform::http::dates::{self, RangeEnd};
 use crate::platform::http::json::{Json, Query};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::{Error, Result};
 
 /// "`start_date` (default 24 hours ago), `end_date` (default now)".
@@ -32,23 +32,23 @@ pub struct QueriesInput {
     include_dashboard: bool,
 }
 
-pub async fn queries(cx: Call, Query(input): Query<QueriesInput>, page: Page) -> Result<Paged<Entry>> {
+pub async fn queries(cx: Call, Query(input): Query<QueriesInput>, page: PageRequest) -> Result<Paged<QueryEntry>> {
     let (start, end) = window(cx.now(), input.start_date.as_deref(), input.end_date.as_deref())?;
     let QueriesInput { user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard, .. } = input;
     let filters = Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard };
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, &cx.env_id()?, &filters, &page).await?;
-    Ok(page.of(rows, total, |row| (row.at, row.started.query_id.to_string()), Entry::of))
+    Ok(page.of(rows, total, |row| (row.at, row.started.query_id.to_string()), QueryEntry::of))
 }
 
-pub async fn query(cx: Call) -> Result<Json<Detail>> {
+pub async fn query(cx: Call) -> Result<Json<QueryEntryDetail>> {
     let mut conn = cx.app.pool().acquire().await?;
     let row = store::find(&mut conn, &cx.env_id()?, &cx.id("query_id")?).await?;
-    Ok(Json(Detail::of(row.ok_or(Error::NotFound { kind: "query" })?)))
+    Ok(Json(QueryEntryDetail::of(row.ok_or(Error::NotFound { kind: "query" })?)))
 }
 
 /// "each environment's `audit/admin` and `verify-chain` show that whole chain".
-pub async fn admin(cx: Call, page: Page) -> Result<Paged<events::Recorded>> {
+pub async fn admin(cx: Call, page: PageRequest) -> Result<Paged<events::Recorded>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = events::page(&mut conn, cx.org_id(), &page).await?;
     Ok(page.of(rows, total, |event| (event.timestamp, event.event_id.to_string()), |event| event))
@@ -64,8 +64,7 @@ pub struct Mark {
 /// What the walk over the chain has found.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-#[schemars(rename = "ChainVerification")]
-pub enum Verification {
+pub enum ChainVerification {
     Whole {
         chain_valid: bool,
         events_verified: i64,
@@ -76,12 +75,12 @@ pub enum Verification {
     Broken {
         chain_valid: bool,
         events_verified: i64,
-        break_detected_at: events::Break,
+        break_detected_at: events::ChainBreak,
         verified_at: Timestamp,
     },
 }
 
-pub async fn verify_chain(cx: Call) -> Result<Json<Verification>> {
+pub async fn verify_chain(cx: Call) -> Result<Json<ChainVerification>> {
     let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
     let found = events::heads::verify(&cx.app, &mut tx, cx.org_id()).await?;
     tx.commit().await?;
@@ -89,8 +88,10 @@ pub async fn verify_chain(cx: Call) -> Result<Json<Verification>> {
         |mark: Option<(contract::EventId, Timestamp)>| mark.map(|(event_id, timestamp)| Mark { event_id, timestamp });
     let (events_verified, verified_at) = (found.events_verified, cx.now());
     Ok(Json(match found.broken {
-        Some(at) => Verification::Broken { chain_valid: false, events_verified, break_detected_at: at, verified_at },
-        None => Verification::Whole {
+        Some(at) => {
+            ChainVerification::Broken { chain_valid: false, events_verified, break_detected_at: at, verified_at }
+        }
+        None => ChainVerification::Whole {
             chain_valid: true,
             events_verified,
             first_event: mark(found.first_event),
@@ -106,8 +107,9 @@ pub(super) fn in_range(start: Timestamp, end: Timestamp) -> Result<()> {
 }
 
 fn window(now: Timestamp, start: Option<&str>, end: Option<&str>) -> Result<(Timestamp, Timestamp)> {
-    let end = end.map(|text| dates::moment("end_date", text, End::Last)).transpose()?.unwrap_or(now);
-    let start = start.map(|text| dates::moment("start_date", text, End::Start)).transpose()?.unwrap_or(end - WINDOW);
+    let end = end.map(|text| dates::moment("end_date", text, RangeEnd::Last)).transpose()?.unwrap_or(now);
+    let start =
+        start.map(|text| dates::moment("start_date", text, RangeEnd::Start)).transpose()?.unwrap_or(end - WINDOW);
     in_range(start, end)?;
     Ok((start, end))
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use crate::platform::http::page::Page;
+use crate::platform::http::page::PageRequest;
 use crate::{Error, Result};
 
 /// The last stored entry of a log, which stays locked: one report at a time.
@@ -69,7 +69,7 @@ pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[S
 
 /// What a query was, that has ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct EndedQuery {
     pub operation: String,
     pub by_dashboard: bool,
 }
@@ -80,7 +80,7 @@ pub async fn insert_ends(
     conn: &mut PgConnection,
     env_id: &EnvId,
     finished: &[Finished],
-) -> Result<BTreeMap<String, Ended>> {
+) -> Result<BTreeMap<String, EndedQuery>> {
     if finished.is_empty() {
         return Ok(BTreeMap::new());
     }
@@ -101,13 +101,13 @@ pub async fn insert_ends(
     )
     .fetch_all(conn)
     .await?;
-    let ended = |operation, by_dashboard| Ended { operation, by_dashboard };
+    let ended = |operation, by_dashboard| EndedQuery { operation, by_dashboard };
     Ok(rows.into_iter().map(|row| (row.query_id, ended(row.operation, row.by_dashboard))).collect())
 }
 
 /// A query: how it began, and how it ended if it has.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct AuditedQuery {
     pub at: Timestamp,
     pub started: Json<Started>,
     pub finished: Option<Json<Finished>>,
@@ -130,10 +130,15 @@ pub struct Filters {
 /// Counting stops here: a total above it is said as this.
 const TOTAL_MAX: i64 = 100_000;
 
-pub async fn page(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters, page: &Page) -> Result<(Vec<Row>, i64)> {
+pub async fn page(
+    conn: &mut PgConnection,
+    env_id: &EnvId,
+    filters: &Filters,
+    page: &PageRequest,
+) -> Result<(Vec<AuditedQuery>, i64)> {
     let Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard } = filters;
     let rows = sqlx::query_as!(
-        Row,
+        AuditedQuery,
         r#"select s.at, s.entry as "started: Json<Started>", e.entry as "finished?: Json<Finished>"
            from query_starts s
            left join query_ends e on e.env_id = s.env_id and e.query_id = s.query_id
@@ -198,9 +203,9 @@ async fn count(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters) -> Re
     Ok(total.fetch_one(conn).await?)
 }
 
-pub async fn find(conn: &mut PgConnection, env_id: &EnvId, query_id: &QueryId) -> Result<Option<Row>> {
+pub async fn find(conn: &mut PgConnection, env_id: &EnvId, query_id: &QueryId) -> Result<Option<AuditedQuery>> {
     Ok(sqlx::query_as!(
-        Row,
+        AuditedQuery,
         r#"select s.at, s.entry as "started: Json<Started>", e.entry as "finished?: Json<Finished>"
            from query_starts s
            left join query_ends e on e.env_id = s.env_id and e.query_id = s.query_id

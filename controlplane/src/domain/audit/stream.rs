@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::domain::authentication::reader::Reader;
 use crate::platform::database::notifications::{hear, listen};
 use crate::platform::events::EventType;
-use crate::platform::events::following::{self, Followed, Following, HEARTBEAT, LastEventId, strange};
+use crate::platform::events::following::{self, EventSource, EventStream, HEARTBEAT, LastEventId, strange};
 use crate::platform::events::trail::{self, Recorded};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Query;
@@ -62,17 +62,17 @@ pub async fn work(app: App) {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Asked {
+struct StreamQuery {
     /// Event types, with commas between; all unless it is given.
     types: Option<String>,
 }
 
 async fn follow(
     call: Call,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<StreamQuery>,
     LastEventId(after): LastEventId,
     headers: HeaderMap,
-) -> Result<Followed> {
+) -> Result<EventStream> {
     let types = asked.types.as_deref().map(types).transpose()?;
     let number = |text: String| text.parse::<i64>().ok().filter(|number| *number >= 0).ok_or_else(strange);
     let after = after.map(number).transpose()?;
@@ -83,7 +83,7 @@ async fn follow(
     let end = trail::end(&mut conn, call.org_id()).await?;
     drop(conn);
     let after = after.map_or(end, |after| after.min(end));
-    Ok(Followed::of(Chain { reader, types, after, waiting: VecDeque::new(), grown }))
+    Ok(EventStream::of(Chain { reader, types, after, waiting: VecDeque::new(), grown }))
 }
 
 /// The types that are named, each one that there is.
@@ -108,7 +108,7 @@ struct Chain {
     grown: watch::Receiver<u64>,
 }
 
-impl Following for Chain {
+impl EventSource for Chain {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some((sequence, event)) = self.waiting.pop_front() {

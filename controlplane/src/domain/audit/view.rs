@@ -7,14 +7,13 @@ use contract::{KeyId, QueryId, RequestId, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::store::Row;
+use super::store::AuditedQuery;
 use crate::domain::billing::credit;
 
 /// A query audit entry. Beyond the specification: who held the key, through which door, whether the dashboard asked it
 /// for itself, and how it ended (`running` until it has).
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "QueryEntry")]
-pub struct Entry {
+pub struct QueryEntry {
     query_id: QueryId,
     id: QueryId,
     user_id: Option<UserId>,
@@ -43,10 +42,9 @@ pub struct Entry {
 /// "Detail view adds `sql_original`, `sql_transpiled`, `sql_with_rls`, `transpilation_time_ms`,
 /// `cache_key`, `abac_evaluation`, and `function` in verdicts." Beyond it: what a healed query was corrected to.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "QueryEntryDetail")]
-pub struct Detail {
+pub struct QueryEntryDetail {
     #[serde(flatten)]
-    entry: Entry,
+    entry: QueryEntry,
     sql_original: String,
     /// The text that ran in its place; null where it ran as it was asked.
     sql_healed: Option<String>,
@@ -69,8 +67,8 @@ struct Stage {
     ms: f64,
 }
 
-impl Entry {
-    pub fn of(row: Row) -> Self {
+impl QueryEntry {
+    pub fn of(row: AuditedQuery) -> Self {
         let mut entry = Self::whole(row.started.0, row.finished.as_ref().map(|end| &end.0));
         for verdict in &mut entry.policy_verdicts {
             verdict.function = None;
@@ -106,8 +104,8 @@ impl Entry {
     }
 }
 
-impl Detail {
-    pub fn of(row: Row) -> Self {
+impl QueryEntryDetail {
+    pub fn of(row: AuditedQuery) -> Self {
         let start = row.started.0;
         let end = row.finished.map(|end| end.0);
         let stages = end.iter().flat_map(|end| &end.stages);
@@ -122,7 +120,7 @@ impl Detail {
             abac_evaluation: start.abac_evaluation.clone(),
             governance_version: start.governance_version,
             snapshot: start.snapshot.clone(),
-            entry: Entry::whole(start, end.as_ref()),
+            entry: QueryEntry::whole(start, end.as_ref()),
         }
     }
 }

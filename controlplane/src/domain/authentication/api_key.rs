@@ -1,4 +1,4 @@
-//! A presented API key becomes a [`Known`] caller.
+//! A presented API key becomes a [`AuthenticatedCaller`] caller.
 //!
 //! "Argon2id verify behind a semaphore … cache only the Argon2 result; status, expiry, scopes, IP
 //! list are checked per request": the row is read each time, so that a revoked key fails at the
@@ -9,14 +9,14 @@ use std::net::IpAddr;
 use contract::Code;
 use contract::key::Presented;
 
-use super::Known;
-use crate::domain::accounts::second_factor::Standing;
+use super::AuthenticatedCaller;
+use crate::domain::accounts::second_factor::SecondFactorState;
 use crate::domain::api_keys;
 use crate::domain::tenancy::{organizations, users};
 use crate::{App, Error, Result};
 
 /// The caller behind the text of a key, or the one refusal for every text that opens nothing.
-pub async fn known(app: &App, text: &str, peer: IpAddr) -> Result<Known> {
+pub async fn known(app: &App, text: &str, peer: IpAddr) -> Result<AuthenticatedCaller> {
     let invalid = || Error::BadCredential(Code::InvalidKey);
     let presented = Presented::parse(text, &app.keyring().key_pepper()).ok_or_else(invalid)?;
     let mut conn = app.pool().acquire().await?;
@@ -41,7 +41,13 @@ pub async fn known(app: &App, text: &str, peer: IpAddr) -> Result<Known> {
         api_keys::used(&mut conn, &found.key.key_id, app.now()).await?;
     }
     let (tier, limits) = (organization.tier, organization.limits);
-    Ok(Known { caller, tier, limits, second_factor: Standing::default(), agent_id: found.key.agent_id })
+    Ok(AuthenticatedCaller {
+        caller,
+        tier,
+        limits,
+        second_factor: SecondFactorState::default(),
+        agent_id: found.key.agent_id,
+    })
 }
 
 async fn fits(app: &App, presented: &Presented, hash: &str) -> Result<bool> {

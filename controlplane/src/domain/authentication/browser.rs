@@ -16,12 +16,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use subtle::ConstantTimeEq;
 
-use super::opening::Opened;
+use super::opening::Login;
 use crate::domain::accounts::page::wants_json;
 use crate::domain::accounts::sessions::REFRESH_DAYS;
 use crate::platform::crypto::tokens::ACCESS_SECONDS;
 use crate::platform::http::json::Json;
-use crate::platform::http::signature::{Answer, Answers, Signature, Takes};
+use crate::platform::http::signature::{Answers, ResponseSignature, Signature, Takes};
 use crate::{App, Error, Result};
 
 const SESSION: &str = "__Host-sluice_session";
@@ -89,26 +89,26 @@ impl Browser {
     }
 
     /// An answer to a program or to the dashboard, with the cookies of the latter.
-    pub fn keeps<T>(&self, app: &App, opened: Opened, answer: impl FnOnce(Opened) -> T) -> Kept<T> {
+    pub fn keeps<T>(&self, app: &App, opened: Login, answer: impl FnOnce(Login) -> T) -> WithCookies<T> {
         let cookies = if self.is_dashboard { given(app, &opened) } else { Vec::new() };
-        Kept { answer: answer(opened), cookies }
+        WithCookies { answer: answer(opened), cookies }
     }
 
     /// Whoever was sent here by another site: a person arrives in the dashboard, signed in; a program that asks for JSON is
     /// told, and so is everybody where there is no dashboard.
-    pub fn arrives(app: &App, headers: &HeaderMap, opened: Opened) -> Kept<Shown<Opened>> {
+    pub fn arrives(app: &App, headers: &HeaderMap, opened: Login) -> WithCookies<BrowserAnswer<Login>> {
         if is_person(app, headers) {
-            Kept { cookies: given(app, &opened), answer: Shown::Dashboard }
+            WithCookies { cookies: given(app, &opened), answer: BrowserAnswer::Dashboard }
         } else {
-            Kept { answer: Shown::Told(Json(opened)), cookies: Vec::new() }
+            WithCookies { answer: BrowserAnswer::Told(Json(opened)), cookies: Vec::new() }
         }
     }
 
     /// An answer that ends what the cookies stand for.
-    pub fn forgets<T>(&self, answer: T) -> Kept<T> {
+    pub fn forgets<T>(&self, answer: T) -> WithCookies<T> {
         let names: &[&str] = if self.is_dashboard { &[SESSION, REFRESH, CSRF] } else { &[] };
         let cookies = names.iter().filter_map(|name| set(name, "", 0, "; HttpOnly")).collect();
-        Kept { answer, cookies }
+        WithCookies { answer, cookies }
     }
 }
 
@@ -117,7 +117,7 @@ pub fn is_person(app: &App, headers: &HeaderMap) -> bool {
     !wants_json(headers) && app.dashboard().is_some()
 }
 
-fn given(app: &App, opened: &Opened) -> Vec<HeaderValue> {
+fn given(app: &App, opened: &Login) -> Vec<HeaderValue> {
     let csrf = app.entropy().base62(CSRF_CHARACTERS);
     let cookies = [
         set(SESSION, &opened.access_token, ACCESS_SECONDS, "; HttpOnly"),
@@ -136,12 +136,12 @@ fn set(name: &str, value: &str, seconds: i64, more: &str) -> Option<HeaderValue>
 }
 
 /// An answer, and cookies.
-pub struct Kept<T> {
+pub struct WithCookies<T> {
     answer: T,
     cookies: Vec<HeaderValue>,
 }
 
-impl<T: IntoResponse> IntoResponse for Kept<T> {
+impl<T: IntoResponse> IntoResponse for WithCookies<T> {
     fn into_response(self) -> Response {
         let mut response = self.answer.into_response();
         for cookie in self.cookies {
@@ -151,19 +151,19 @@ impl<T: IntoResponse> IntoResponse for Kept<T> {
     }
 }
 
-impl<T: Answers> Answers for Kept<T> {
+impl<T: Answers> Answers for WithCookies<T> {
     fn answers(said: &mut Signature<'_>) {
         T::answers(said);
     }
 }
 
 /// How somebody whom another site has sent is answered: a program is told, a person is shown the dashboard.
-pub enum Shown<T> {
+pub enum BrowserAnswer<T> {
     Told(Json<T>),
     Dashboard,
 }
 
-impl<T: Serialize> IntoResponse for Shown<T> {
+impl<T: Serialize> IntoResponse for BrowserAnswer<T> {
     fn into_response(self) -> Response {
         match self {
             Self::Told(told) => told.into_response(),
@@ -172,9 +172,9 @@ impl<T: Serialize> IntoResponse for Shown<T> {
     }
 }
 
-impl<T: JsonSchema> Answers for Shown<T> {
+impl<T: JsonSchema> Answers for BrowserAnswer<T> {
     fn answers(said: &mut Signature<'_>) {
         said.answers::<T>(StatusCode::OK);
-        said.says(Answer { status: StatusCode::SEE_OTHER, content: Vec::new(), headers: &[] });
+        said.says(ResponseSignature { status: StatusCode::SEE_OTHER, content: Vec::new(), headers: &[] });
     }
 }

@@ -15,8 +15,8 @@ use contract::{Code, Role, SessionId, Timestamp, UserId};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::Known;
-use crate::domain::accounts::sessions::{self, Method, Proof, Source};
+use super::AuthenticatedCaller;
+use crate::domain::accounts::sessions::{self, LoginSource, Method, Proof};
 use crate::domain::authentication::federation::{self, Provider};
 use crate::domain::tenancy::users::store::Newcomer;
 use crate::domain::tenancy::{organizations, users};
@@ -49,7 +49,7 @@ impl Proven {
 }
 
 /// The caller behind a token that is not ours.
-pub async fn known(app: &App, token: &str, peer: IpAddr) -> Result<Known> {
+pub async fn known(app: &App, token: &str, peer: IpAddr) -> Result<AuthenticatedCaller> {
     let is_shaped = token.starts_with(AWS_PREFIX) || jsonwebtoken::decode_header(token).is_ok();
     if token.len() > TOKEN_BYTES_MAX || !is_shaped {
         return Err(INVALID);
@@ -89,7 +89,7 @@ async fn open(app: &App, digest: &[u8], proven: &Proven, peer: IpAddr) -> Result
         }
         None => newcomer(app, &mut tx, proven, peer).await?,
     };
-    let source = Source { peer, user_agent: None };
+    let source = LoginSource { peer, user_agent: None };
     let proof = Proof { method: Method::Federated, second_factor_at: None };
     let session_id = sessions::begin(app, &mut tx, &user_id, &source, proof, proven.expires_at).await?;
     sqlx::query!(

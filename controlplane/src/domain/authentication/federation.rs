@@ -19,7 +19,7 @@ use contract::Access;
 
 use crate::platform::http::routes::Routes;
 
-pub use config::{Aws, Azure, Config, Gcp, role_of_arn};
+pub use config::{Aws, Azure, FederationConfig, Gcp, role_of_arn};
 pub use http::audience;
 pub use store::{Provider, by_audience, find, link, linked};
 

@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::accounts::links::{self, Purpose};
-use crate::domain::accounts::second_factor::{Codes, Subject, passed};
+use crate::domain::accounts::second_factor::{Codes, SecondFactorSubject, passed};
 use crate::domain::accounts::sessions::ending;
-use crate::domain::accounts::sessions::{self, Holder, Method, Proof, Refreshed, Session};
+use crate::domain::accounts::sessions::{self, Method, Proof, Refreshed, Session, SessionHolder};
 use crate::domain::accounts::{account, page};
-use crate::domain::authentication::browser::{Browser, Kept};
-use crate::domain::authentication::opening::{self, Opened, UserAgent};
+use crate::domain::authentication::browser::{Browser, WithCookies};
+use crate::domain::authentication::opening::{self, Login, UserAgent};
 use crate::domain::authentication::permissions::permissions;
 use crate::domain::tenancy::users::store::Owner;
 use crate::domain::tenancy::{organizations, users};
@@ -42,11 +42,11 @@ async fn login(
     agent: UserAgent,
     browser: Browser,
     Json(body): Json<LoginBody>,
-) -> Result<Kept<Json<Opened>>> {
+) -> Result<WithCookies<Json<Login>>> {
     let email = Email::try_from(body.email).map_err(|_| Error::WrongPassword)?;
     let account = account::check(&visit.app, &email, body.password, visit.peer).await?;
     let codes = Codes::new(body.totp, body.recovery_code);
-    let subject = Subject { id: &account.id, email: &email, peer: visit.peer };
+    let subject = SecondFactorSubject { id: &account.id, email: &email, peer: visit.peer };
     let proof = Proof { method: Method::Password, second_factor_at: passed(&visit.app, &subject, &codes).await? };
     let mut tx = visit.begin().await?;
     let membership = account::membership(&mut tx, &account.id, body.org_id.as_ref()).await?;
@@ -66,7 +66,7 @@ struct RefreshBody {
     org_id: Option<OrgId>,
 }
 
-async fn refresh(visit: Visit, browser: Browser, Json(body): Json<RefreshBody>) -> Result<Kept<Json<Opened>>> {
+async fn refresh(visit: Visit, browser: Browser, Json(body): Json<RefreshBody>) -> Result<WithCookies<Json<Login>>> {
     let Some(token) = body.refresh_token.as_deref().or_else(|| browser.refresh()) else {
         return Err(Error::invalid("refresh_token", "required", "`refresh_token` is required".to_owned()));
     };
@@ -103,7 +103,7 @@ async fn signup(
     agent: UserAgent,
     browser: Browser,
     Json(body): Json<SignupBody>,
-) -> Result<Kept<Created<Opened>>> {
+) -> Result<WithCookies<Created<Login>>> {
     if !visit.app.config().signup {
         return Err(Error::SignupClosed);
     }
@@ -127,7 +127,7 @@ async fn signup(
         ..opening::origin(&visit, org.org_id.clone())
     };
     organizations::record_founding(app, &mut tx, &org, &user_id, origin).await?;
-    let holder = Holder { user_id, org_id: org.org_id, role: Role::Owner };
+    let holder = SessionHolder { user_id, org_id: org.org_id, role: Role::Owner };
     let proof = Proof { method: Method::Password, second_factor_at: None };
     links::promise(app, &mut tx, Purpose::VerifyEmail, body.email).await?;
     let opened = opening::open(&visit, agent, &mut tx, Some(&account_id), &holder, proof).await?;
@@ -153,7 +153,7 @@ struct InvitationQuery {
     token: String,
 }
 
-async fn show_invitation(visit: Visit, Query(link): Query<InvitationQuery>) -> Result<page::Shown> {
+async fn show_invitation(visit: Visit, Query(link): Query<InvitationQuery>) -> Result<page::RenderedPage> {
     page::of(&visit.app, &page::ACCEPT_INVITATION, &link.token)
 }
 
@@ -164,7 +164,7 @@ async fn accept_invitation(
     agent: UserAgent,
     browser: Browser,
     JsonOrForm(body): JsonOrForm<AcceptBody>,
-) -> Result<Kept<Json<Opened>>> {
+) -> Result<WithCookies<Json<Login>>> {
     let app = &visit.app;
     let failed = |error| app.limits().after_failed_credential(visit.peer, error);
     // A form sends its empty fields.
@@ -175,7 +175,7 @@ async fn accept_invitation(
     let mut proof = Proof { method: Method::Password, second_factor_at: None };
     let new_hash = if let Some(account) = &known {
         account::check(app, &email, body.password, visit.peer).await?;
-        let subject = Subject { id: &account.id, email: &email, peer: visit.peer };
+        let subject = SecondFactorSubject { id: &account.id, email: &email, peer: visit.peer };
         proof.second_factor_at = passed(app, &subject, &Codes::new(body.totp, body.recovery_code)).await?;
         None
     } else {
@@ -258,44 +258,42 @@ fn signed_in(call: &Call) -> Result<(UserId, SessionId)> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "SessionEnd")]
-struct Ended {
+struct SessionEnd {
     id: SessionId,
     session_id: SessionId,
     revoked: bool,
     revoked_at: Timestamp,
 }
 
-async fn logout(call: Call, browser: Browser) -> Result<Kept<Json<Ended>>> {
+async fn logout(call: Call, browser: Browser) -> Result<WithCookies<Json<SessionEnd>>> {
     let (user_id, session_id) = signed_in(&call)?;
     Ok(browser.forgets(ended(&call, &user_id, session_id).await?))
 }
 
-async fn end_session(call: Call) -> Result<Json<Ended>> {
+async fn end_session(call: Call) -> Result<Json<SessionEnd>> {
     let (user_id, _) = signed_in(&call)?;
     ended(&call, &user_id, call.id("session_id")?).await
 }
 
-async fn ended(call: &Call, user_id: &UserId, session_id: SessionId) -> Result<Json<Ended>> {
+async fn ended(call: &Call, user_id: &UserId, session_id: SessionId) -> Result<Json<SessionEnd>> {
     let mut tx = call.begin().await?;
     if !ending::end_of_user(&mut tx, user_id, &session_id, call.now()).await? {
         return Err(Error::NotFound { kind: "session" });
     }
     tx.commit().await?;
-    Ok(Json(Ended { id: session_id.clone(), session_id, revoked: true, revoked_at: call.now() }))
+    Ok(Json(SessionEnd { id: session_id.clone(), session_id, revoked: true, revoked_at: call.now() }))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "SessionList")]
-struct Sessions {
+struct SessionList {
     data: Vec<Session>,
 }
 
-async fn list_sessions(call: Call) -> Result<Json<Sessions>> {
+async fn list_sessions(call: Call) -> Result<Json<SessionList>> {
     let (user_id, session_id) = signed_in(&call)?;
     let mut conn = call.app.pool().acquire().await?;
     let data = sessions::of_user(&mut conn, &user_id, &session_id, call.now()).await?;
-    Ok(Json(Sessions { data }))
+    Ok(Json(SessionList { data }))
 }
 
 /// RFC 7517, for Ed25519.

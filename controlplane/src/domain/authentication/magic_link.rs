@@ -6,15 +6,15 @@ use contract::OrgId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::browser::{Browser, Kept};
-use super::opening::{self, Opened, UserAgent};
-use crate::domain::accounts::links::{self, Asked, Purpose};
-use crate::domain::accounts::second_factor::{Codes, Subject, passed};
+use super::browser::{Browser, WithCookies};
+use super::opening::{self, Login, UserAgent};
+use crate::domain::accounts::links::{self, LinkRequested, Purpose};
+use crate::domain::accounts::second_factor::{Codes, SecondFactorSubject, passed};
 use crate::domain::accounts::sessions::{Method, Proof};
 use crate::domain::accounts::{account, page};
 use crate::platform::http::call::Visit;
 use crate::platform::http::json::{Accepted, Json, JsonOrForm, Query};
-use crate::platform::http::signature::{Answer, Answers, Signature};
+use crate::platform::http::signature::{Answers, ResponseSignature, Signature};
 use crate::platform::http::text::Email;
 use crate::{Error, Result};
 
@@ -25,14 +25,13 @@ pub struct AskBody {
     email: Email,
 }
 
-pub async fn ask(visit: Visit, Json(body): Json<AskBody>) -> Result<Accepted<Asked>> {
+pub async fn ask(visit: Visit, Json(body): Json<AskBody>) -> Result<Accepted<LinkRequested>> {
     links::ask(&visit, Purpose::SignIn, body.email).await
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "MagicLinkCallback")]
 #[serde(deny_unknown_fields)]
-pub struct Callback {
+pub struct MagicLinkCallback {
     token: String,
     org_id: Option<OrgId>,
     totp: Option<String>,
@@ -42,8 +41,8 @@ pub struct Callback {
 /// What a link answers to who fetches it.
 #[derive(Debug)]
 pub enum Fetched {
-    Page(page::Shown),
-    Opened(Box<Opened>),
+    Page(page::RenderedPage),
+    Opened(Box<Login>),
 }
 
 impl IntoResponse for Fetched {
@@ -57,8 +56,12 @@ impl IntoResponse for Fetched {
 
 impl Answers for Fetched {
     fn answers(said: &mut Signature<'_>) {
-        let opened = ("application/json", Some(said.shape::<Opened>()));
-        said.says(Answer { status: StatusCode::OK, content: vec![opened, page::Shown::CONTENT], headers: &[] });
+        let opened = ("application/json", Some(said.shape::<Login>()));
+        said.says(ResponseSignature {
+            status: StatusCode::OK,
+            content: vec![opened, page::RenderedPage::CONTENT],
+            headers: &[],
+        });
     }
 }
 
@@ -67,7 +70,7 @@ pub async fn callback(
     visit: Visit,
     agent: UserAgent,
     headers: HeaderMap,
-    Query(callback): Query<Callback>,
+    Query(callback): Query<MagicLinkCallback>,
 ) -> Result<Fetched> {
     if !page::wants_json(&headers) {
         return page::of(&visit.app, &page::SIGN_IN, &callback.token).map(Fetched::Page);
@@ -79,13 +82,13 @@ pub async fn post(
     visit: Visit,
     agent: UserAgent,
     browser: Browser,
-    JsonOrForm(body): JsonOrForm<Callback>,
-) -> Result<Kept<Json<Opened>>> {
+    JsonOrForm(body): JsonOrForm<MagicLinkCallback>,
+) -> Result<WithCookies<Json<Login>>> {
     let opened = sign_in(&visit, agent, body).await?;
     Ok(browser.keeps(&visit.app, opened, Json))
 }
 
-async fn sign_in(visit: &Visit, agent: UserAgent, callback: Callback) -> Result<Opened> {
+async fn sign_in(visit: &Visit, agent: UserAgent, callback: MagicLinkCallback) -> Result<Login> {
     let failed = |error| visit.app.limits().after_failed_credential(visit.peer, error);
     let app = &visit.app;
     let mut tx = visit.begin().await?;
@@ -93,7 +96,7 @@ async fn sign_in(visit: &Visit, agent: UserAgent, callback: Callback) -> Result<
     // What is wrong with a code is written down in a transaction of its own; the link stays good.
     tx.rollback().await?;
     let email = Email::kept(link.email);
-    let subject = Subject { id: &link.account_id, email: &email, peer: visit.peer };
+    let subject = SecondFactorSubject { id: &link.account_id, email: &email, peer: visit.peer };
     let second_factor_at = passed(app, &subject, &Codes::new(callback.totp, callback.recovery_code)).await?;
     let mut tx = visit.begin().await?;
     let link = links::presented(&mut tx, &callback.token, Purpose::SignIn, visit.now()).await.map_err(failed)?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use sqlx::PgConnection;
 
 use crate::domain::accounts::account;
-use crate::domain::accounts::sessions::{self, Holder, Proof, Source, Tokens};
+use crate::domain::accounts::sessions::{self, LoginSource, Proof, SessionHolder, SessionTokens};
 use crate::domain::tenancy::{organizations, users};
 use crate::platform::crypto::tokens::ACCESS_SECONDS;
 use crate::platform::events::Origin;
@@ -34,8 +34,7 @@ impl Takes for UserAgent {
 
 /// What a login answers. `token` and `access_token` are the same.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Login")]
-pub struct Opened {
+pub struct Login {
     token: String,
     pub access_token: String,
     pub refresh_token: String,
@@ -71,10 +70,10 @@ pub async fn open(
     agent: UserAgent,
     tx: &mut PgConnection,
     account_id: Option<&str>,
-    holder: &Holder,
+    holder: &SessionHolder,
     proof: Proof,
-) -> Result<Opened> {
-    let source = Source { peer: visit.peer, user_agent: agent.0 };
+) -> Result<Login> {
+    let source = LoginSource { peer: visit.peer, user_agent: agent.0 };
     let tokens = sessions::open(&visit.app, tx, holder, &source, proof).await?;
     if let Some(account_id) = account_id {
         account::remember(tx, account_id, &holder.org_id).await?;
@@ -82,10 +81,10 @@ pub async fn open(
     opened(tx, tokens, holder).await
 }
 
-pub async fn opened(tx: &mut PgConnection, tokens: Tokens, holder: &Holder) -> Result<Opened> {
+pub async fn opened(tx: &mut PgConnection, tokens: SessionTokens, holder: &SessionHolder) -> Result<Login> {
     let user = users::store::get(tx, &holder.org_id, &holder.user_id).await?;
     let org = organizations::store::find(tx, &holder.org_id).await?.ok_or(Error::NotFound { kind: "organization" })?;
-    Ok(Opened {
+    Ok(Login {
         token: tokens.access.clone(),
         access_token: tokens.access,
         refresh_token: tokens.refresh,

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::browser::{Browser, Kept};
+use super::browser::{Browser, WithCookies};
 use super::opening;
-use crate::domain::accounts::links::{self, Asked, Link, Purpose};
+use crate::domain::accounts::links::{self, LinkRequested, MailedLink, Purpose};
 use crate::domain::accounts::sessions::ending;
 use crate::domain::accounts::{account, page};
 use crate::platform::events::{self, Event, EventType, Origin};
@@ -25,18 +25,17 @@ pub struct ForgotBody {
     email: Email,
 }
 
-pub async fn forgot(visit: Visit, Json(body): Json<ForgotBody>) -> Result<Accepted<Asked>> {
+pub async fn forgot(visit: Visit, Json(body): Json<ForgotBody>) -> Result<Accepted<LinkRequested>> {
     links::ask(&visit, Purpose::ResetPassword, body.email).await
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "ResetToken")]
 #[serde(deny_unknown_fields)]
-pub struct Token {
+pub struct ResetToken {
     token: String,
 }
 
-pub async fn show(visit: Visit, Query(link): Query<Token>) -> Result<page::Shown> {
+pub async fn show(visit: Visit, Query(link): Query<ResetToken>) -> Result<page::RenderedPage> {
     page::of(&visit.app, &page::RESET_PASSWORD, &link.token)
 }
 
@@ -61,7 +60,7 @@ pub async fn reset(
     visit: Visit,
     browser: Browser,
     JsonOrForm(body): JsonOrForm<ResetBody>,
-) -> Result<Kept<Json<Reset>>> {
+) -> Result<WithCookies<Json<Reset>>> {
     let (app, now) = (&visit.app, visit.now());
     let failed = |error| app.limits().after_failed_credential(visit.peer, error);
     let mut tx = visit.begin().await?;
@@ -83,7 +82,7 @@ pub async fn reset(
 }
 
 /// Every organization of the account learns of it.
-async fn record(visit: &Visit, tx: &mut PgConnection, link: &Link) -> Result<()> {
+async fn record(visit: &Visit, tx: &mut PgConnection, link: &MailedLink) -> Result<()> {
     for member in account::memberships(tx, &link.account_id).await? {
         let origin = Origin {
             actor_id: member.user_id.to_string(),

@@ -9,8 +9,8 @@ use contract::{Access, OrgId, Scope};
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
 
-use super::{Known, known};
-use crate::platform::events::following::Place;
+use super::{AuthenticatedCaller, known};
+use crate::platform::events::following::FollowerPlace;
 use crate::platform::http::call::Call;
 use crate::{App, Error, Result};
 
@@ -20,13 +20,13 @@ pub struct Reader {
     peer: IpAddr,
     access: Access,
     scope: Scope,
-    place: Place,
+    place: FollowerPlace,
 }
 
 impl Reader {
     /// Whom the guard has let in by these; refused where the organization has no place left.
     pub fn of(call: &Call, headers: HeaderMap, access: Access, scope: Scope) -> Result<Self> {
-        let place = Place::take(&call.app, call.org_id())?;
+        let place = FollowerPlace::take(&call.app, call.org_id())?;
         Ok(Self { headers, peer: call.peer, access, scope, place })
     }
 
@@ -39,7 +39,7 @@ impl Reader {
     }
 
     /// Who reads, and what by, if they may still read.
-    pub async fn admitted(&self) -> Result<(Known, PoolConnection<Postgres>)> {
+    pub async fn admitted(&self) -> Result<(AuthenticatedCaller, PoolConnection<Postgres>)> {
         let known = known(self.app(), &self.headers, self.peer).await?;
         known.caller.may(self.access, Some(self.scope)).map_err(Error::Lacks)?;
         if known.caller.org_id != *self.org_id() {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::domain::accounts::links::{self, Asked, Purpose};
+use crate::domain::accounts::links::{self, LinkRequested, Purpose};
 use crate::domain::accounts::page;
 use crate::platform::http::call::Visit;
 use crate::platform::http::json::{Accepted, Json, JsonOrForm, Query};
@@ -19,35 +19,33 @@ pub struct ResendBody {
     email: Email,
 }
 
-pub async fn resend(visit: Visit, Json(body): Json<ResendBody>) -> Result<Accepted<Asked>> {
+pub async fn resend(visit: Visit, Json(body): Json<ResendBody>) -> Result<Accepted<LinkRequested>> {
     links::ask(&visit, Purpose::VerifyEmail, body.email).await
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "VerificationToken")]
 #[serde(deny_unknown_fields)]
-pub struct Token {
+pub struct VerificationToken {
     token: String,
 }
 
-pub async fn show(visit: Visit, Query(link): Query<Token>) -> Result<page::Shown> {
+pub async fn show(visit: Visit, Query(link): Query<VerificationToken>) -> Result<page::RenderedPage> {
     page::of(&visit.app, &page::VERIFY_EMAIL, &link.token)
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "VerifiedEmail")]
-pub struct Verified {
+pub struct VerifiedEmail {
     email: String,
     verified: bool,
     verified_at: Timestamp,
 }
 
-pub async fn verify(visit: Visit, JsonOrForm(body): JsonOrForm<Token>) -> Result<Json<Verified>> {
+pub async fn verify(visit: Visit, JsonOrForm(body): JsonOrForm<VerificationToken>) -> Result<Json<VerifiedEmail>> {
     let failed = |error| visit.app.limits().after_failed_credential(visit.peer, error);
     let now = visit.now();
     let mut tx = visit.begin().await?;
     let link = links::presented(&mut tx, &body.token, Purpose::VerifyEmail, now).await.map_err(failed)?;
     links::followed(&mut tx, &link, now).await?;
     tx.commit().await?;
-    Ok(Json(Verified { email: link.email, verified: true, verified_at: now }))
+    Ok(Json(VerifiedEmail { email: link.email, verified: true, verified_at: now }))
 }

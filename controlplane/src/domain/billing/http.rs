@@ -13,7 +13,7 @@ use super::storage;
 use crate::Result;
 use crate::domain::billing::credits;
 use crate::platform::http::call::Call;
-use crate::platform::http::dates::{self, End};
+use crate::platform::http::dates::{self, RangeEnd};
 use crate::platform::http::json::{Json, Query};
 
 /// A range has at most a year of days, or as many hours as a long month has.
@@ -69,14 +69,14 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, row: &Row) {
+    fn add(&mut self, row: &UsageBucket) {
         self.queries = self.queries.saturating_add(row.queries);
         self.micro_credits = self.micro_credits.saturating_add(row.micro_credits);
     }
 }
 
 /// One hour, day or week of one environment and operation.
-struct Row {
+struct UsageBucket {
     bucket: Timestamp,
     env_id: String,
     name: String,
@@ -164,10 +164,10 @@ struct Storage {
 /// those of the period the range ends in; the breakdown is that of the range.
 pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Usage>> {
     let (now, group_by, include_dashboard) = (cx.now(), input.group_by, input.include_dashboard);
-    let end = input.end_date.as_deref().map(|text| dates::moment("end_date", text, End::Last));
+    let end = input.end_date.as_deref().map(|text| dates::moment("end_date", text, RangeEnd::Last));
     let end = end.transpose()?.unwrap_or(now);
     let period = credits::period_of(end.min(now));
-    let start = input.start_date.as_deref().map(|text| dates::moment("start_date", text, End::Start));
+    let start = input.start_date.as_deref().map(|text| dates::moment("start_date", text, RangeEnd::Start));
     let start = start.transpose()?.unwrap_or(period);
     match group_by {
         GroupBy::Hour => dates::in_order(start, end, HOURS_MAX, "is longer than 31 days, which is the most by hour")?,
@@ -205,9 +205,9 @@ async fn rows(
     (start, end): (Timestamp, Timestamp),
     group_by: GroupBy,
     include_dashboard: bool,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<UsageBucket>> {
     Ok(sqlx::query_as!(
-        Row,
+        UsageBucket,
         r#"select date_trunc($4, u.hour, 'UTC') as "bucket!", u.env_id, e.name, u.operation,
                   sum(u.queries + case when $5 then u.dashboard_queries else 0 end)::bigint as "queries!",
                   sum(u.micro_credits)::bigint as "micro_credits!"
@@ -252,7 +252,7 @@ pub async fn used(conn: &mut PgConnection, org_id: &OrgId, period: Timestamp) ->
     Ok(u64::try_from(sum).unwrap_or(0))
 }
 
-fn by_operation(rows: &[Row]) -> Counts {
+fn by_operation(rows: &[UsageBucket]) -> Counts {
     let mut counts = Counts::default();
     for row in rows {
         counts.total = counts.total.saturating_add(row.queries);
@@ -268,7 +268,7 @@ fn by_operation(rows: &[Row]) -> Counts {
     counts
 }
 
-fn by_environment(rows: &[Row]) -> Vec<OfEnvironment> {
+fn by_environment(rows: &[UsageBucket]) -> Vec<OfEnvironment> {
     let mut sums: BTreeMap<&str, (&str, Sum)> = BTreeMap::new();
     for row in rows {
         sums.entry(&row.env_id).or_insert((&row.name, Sum::default())).1.add(row);
@@ -283,7 +283,7 @@ fn by_environment(rows: &[Row]) -> Vec<OfEnvironment> {
 }
 
 /// `by_day` whatever it is grouped by.
-fn by_time(rows: &[Row], group_by: GroupBy) -> Vec<OfTime> {
+fn by_time(rows: &[UsageBucket], group_by: GroupBy) -> Vec<OfTime> {
     let mut sums: BTreeMap<Timestamp, Sum> = BTreeMap::new();
     for row in rows {
         sums.entry(row.bucket).or_default().add(row);

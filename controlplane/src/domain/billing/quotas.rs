@@ -16,8 +16,7 @@ use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "BillingQuotas")]
-pub struct View {
+pub struct BillingQuotas {
     org_id: OrgId,
     id: OrgId,
     tier: Tier,
@@ -26,17 +25,16 @@ pub struct View {
     alerts: Alerts,
 }
 
-pub async fn get(cx: Call) -> Result<Json<View>> {
+pub async fn get(cx: Call) -> Result<Json<BillingQuotas>> {
     let mut conn = cx.app.pool().acquire().await?;
     let alerts = alerts::find(&mut conn, cx.org_id()).await?;
     let org_id = cx.org_id().clone();
-    Ok(Json(View { id: org_id.clone(), org_id, tier: cx.tier, quotas: cx.limits, alerts }))
+    Ok(Json(BillingQuotas { id: org_id.clone(), org_id, tier: cx.tier, quotas: cx.limits, alerts }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "BillingQuotasChange")]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct BillingQuotasChange {
     alerts: ChangedAlerts,
 }
 
@@ -51,15 +49,17 @@ struct ChangedAlerts {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ChangedBillingQuotas")]
-pub struct Changed {
+pub struct ChangedBillingQuotas {
     org_id: OrgId,
     id: OrgId,
     alerts: Alerts,
     updated_at: Timestamp,
 }
 
-pub async fn put(cx: Call, Json(Change { alerts: given }): Json<Change>) -> Result<Json<Changed>> {
+pub async fn put(
+    cx: Call,
+    Json(BillingQuotasChange { alerts: given }): Json<BillingQuotasChange>,
+) -> Result<Json<ChangedBillingQuotas>> {
     let mut tx = cx.begin().await?;
     let before = alerts::lock(&mut tx, cx.org_id()).await?;
     let after = Alerts {
@@ -76,5 +76,5 @@ pub async fn put(cx: Call, Json(Change { alerts: given }): Json<Change>) -> Resu
     }
     tx.commit().await?;
     let org_id = cx.org_id().clone();
-    Ok(Json(Changed { id: org_id.clone(), org_id, alerts: after, updated_at: cx.now() }))
+    Ok(Json(ChangedBillingQuotas { id: org_id.clone(), org_id, alerts: after, updated_at: cx.now() }))
 }

@@ -4,7 +4,7 @@ use contract::EnvId;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::store::Row;
+use super::store::EnvironmentRow;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::{App, Result};
 
@@ -13,8 +13,8 @@ pub async fn announce(
     app: &App,
     tx: &mut PgConnection,
     origin: &(dyn Fn() -> Origin + Send + Sync),
-    before: &Row,
-    after: &Row,
+    before: &EnvironmentRow,
+    after: &EnvironmentRow,
 ) -> Result<()> {
     let (was, is) = events::different(settings(before), settings(after));
     if is.is_empty() {
@@ -36,7 +36,7 @@ pub async fn switched(
     events::record(app, tx, origin, event).await
 }
 
-fn settings(row: &Row) -> Value {
+fn settings(row: &EnvironmentRow) -> Value {
     json!({
         "name": row.name, "query_timeout_ms": row.query_timeout_ms,
         "max_concurrent_queries": row.max_concurrent_queries, "cache_enabled": row.cache_enabled,

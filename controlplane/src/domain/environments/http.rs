@@ -9,12 +9,12 @@ use sqlx::PgConnection;
 
 use super::changes;
 use super::placement::{self, Doors, ProvisionEnvironment};
-use super::store::{self, Row};
+use super::store::{self, EnvironmentRow};
 use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::platform::jobs::queue;
 use crate::platform::resources::{EnvironmentChange, NewEnvironment, Resources};
 use crate::{Error, Result};
@@ -31,23 +31,21 @@ pub struct Environment {
     org_id: OrgId,
     status: String,
     /// Null until a data plane is placed.
-    connection: Option<Connection>,
-    settings: Settings,
+    connection: Option<EnvironmentConnection>,
+    settings: EnvironmentSettings,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "EnvironmentConnection")]
-struct Connection {
+struct EnvironmentConnection {
     host: String,
     port: i32,
     database: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "EnvironmentSettings")]
-struct Settings {
+struct EnvironmentSettings {
     query_timeout_ms: i64,
     max_concurrent_queries: i32,
     cache_enabled: bool,
@@ -57,18 +55,18 @@ struct Settings {
     test_mode: bool,
 }
 
-impl From<Row> for Environment {
-    fn from(row: Row) -> Self {
+impl From<EnvironmentRow> for Environment {
+    fn from(row: EnvironmentRow) -> Self {
         let connection = row.pg_host.zip(row.pg_port);
         Self {
             id: row.env_id.clone(),
             env_id: row.env_id,
             name: row.name,
-            connection: connection.map(|(host, port)| Connection { host, port, database: row.slug.clone() }),
+            connection: connection.map(|(host, port)| EnvironmentConnection { host, port, database: row.slug.clone() }),
             slug: row.slug,
             org_id: row.org_id,
             status: row.status,
-            settings: Settings {
+            settings: EnvironmentSettings {
                 query_timeout_ms: row.query_timeout_ms,
                 max_concurrent_queries: row.max_concurrent_queries,
                 cache_enabled: row.cache_enabled,
@@ -93,9 +91,8 @@ pub struct SettingsInput {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "EnvironmentCreation")]
 #[serde(deny_unknown_fields)]
-pub struct Creation {
+pub struct EnvironmentCreation {
     name: String,
     slug: String,
     #[serde(default)]
@@ -105,23 +102,23 @@ pub struct Creation {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "EnvironmentChange")]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct EnvironmentUpdate {
     name: Option<String>,
     settings: Option<SettingsInput>,
 }
 
-pub async fn list(cx: Call, page: Page) -> Result<Paged<Environment>> {
+pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<Environment>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, cx.org_id(), &page).await?;
     Ok(page.of(rows, total, |row| (row.created_at, row.env_id.to_string()), Environment::from))
 }
 
 /// "A duplicate slug returns 409."
-pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Environment>> {
+pub async fn create(cx: Call, Json(input): Json<EnvironmentCreation>) -> Result<Created<Environment>> {
     let slug = cx.app.slugs().checked(&input.slug)?;
     let now = cx.now();
     let env_id = EnvId::fresh(now, cx.app.entropy());
-    let mut row = Row::fresh(env_id, cx.org_id(), &name(&input.name)?, &slug, now);
+    let mut row = EnvironmentRow::fresh(env_id, cx.org_id(), &name(&input.name)?, &slug, now);
     row.test_mode = input.settings.test_mode.unwrap_or(false);
     apply(&mut row, &input.settings)?;
     let mut tx = cx.begin().await?;
@@ -150,7 +147,7 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Env
 }
 
 /// People tell environments apart by their names. Who asks has [`store::serialise`].
-async fn is_free(tx: &mut PgConnection, row: &Row) -> Result<()> {
+async fn is_free(tx: &mut PgConnection, row: &EnvironmentRow) -> Result<()> {
     if store::has_name(tx, &row.org_id, &row.name, &row.env_id).await? {
         let message = format!("the organization has an environment named `{}`: give this one another name", row.name);
         return Err(Error::conflict("name_taken", message));
@@ -159,7 +156,7 @@ async fn is_free(tx: &mut PgConnection, row: &Row) -> Result<()> {
 }
 
 /// The resource, and its row.
-async fn made(resources: &dyn Resources, tx: &mut PgConnection, row: Row) -> Result<Row> {
+async fn made(resources: &dyn Resources, tx: &mut PgConnection, row: EnvironmentRow) -> Result<EnvironmentRow> {
     let organization = organizations::store::find(tx, &row.org_id).await?;
     let organization = organization
         .as_ref()
@@ -177,7 +174,7 @@ async fn made(resources: &dyn Resources, tx: &mut PgConnection, row: Row) -> Res
         test_mode: row.test_mode,
     };
     let said = resources.create_environment(&new).await?;
-    let row = Row::of(&said, &row.org_id, row.created_at);
+    let row = EnvironmentRow::of(&said, &row.org_id, row.created_at);
     store::insert_resource(tx, &row, &said).await?;
     Ok(row)
 }
@@ -188,7 +185,7 @@ pub async fn get(cx: Call) -> Result<Json<Environment>> {
     Ok(Json(row.into()))
 }
 
-pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment>> {
+pub async fn put(cx: Call, Json(input): Json<EnvironmentUpdate>) -> Result<Json<Environment>> {
     let mut tx = cx.begin().await?;
     let env_id = cx.env_id()?;
     if input.name.is_some() {
@@ -217,10 +214,10 @@ pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment
 pub(in crate::domain) async fn changed(
     cx: &Call,
     tx: &mut PgConnection,
-    before: &Row,
-    wished: Row,
+    before: &EnvironmentRow,
+    wished: EnvironmentRow,
     origin: &(dyn Fn() -> Origin + Send + Sync),
-) -> Result<Row> {
+) -> Result<EnvironmentRow> {
     let place = store::place(tx, &before.env_id).await?;
     let row = if let Some((resources, (_, place))) = cx.app.resources().zip(place) {
         let change = beyond(before, &wished);
@@ -240,7 +237,7 @@ pub(in crate::domain) async fn changed(
 }
 
 /// What is to be another: a member that is the same already is nobody's to write.
-fn beyond(before: &Row, after: &Row) -> EnvironmentChange {
+fn beyond(before: &EnvironmentRow, after: &EnvironmentRow) -> EnvironmentChange {
     EnvironmentChange {
         name: (after.name != before.name).then(|| after.name.clone()),
         query_timeout_ms: (after.query_timeout_ms != before.query_timeout_ms).then_some(after.query_timeout_ms),
@@ -261,7 +258,7 @@ pub struct ConnectionInfo {
     env_id: EnvId,
     id: EnvId,
     #[serde(flatten)]
-    place: Place,
+    place: EnvironmentAddress,
     sslmode: &'static str,
     psql: String,
     dbt: Dbt,
@@ -273,7 +270,7 @@ pub struct ConnectionInfo {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Place {
+struct EnvironmentAddress {
     host: String,
     port: i32,
     database: String,
@@ -298,7 +295,7 @@ struct Dbt {
 #[schemars(rename = "SdkSettings")]
 struct Sdk {
     #[serde(flatten)]
-    place: Place,
+    place: EnvironmentAddress,
     api_key: &'static str,
     env_id: EnvId,
 }
@@ -321,7 +318,7 @@ pub async fn connection_info(cx: Call) -> Result<Json<ConnectionInfo>> {
         |scheme: &str, path: &str| tools.as_ref().map(|(host, port)| format!("{scheme}://{host}:{port}{path}"));
     let tools_scheme = if is_local { "http" } else { "https" };
     let (flight, mcp) = (endpoint("grpc", ""), endpoint(tools_scheme, "/mcp"));
-    let place = Place { host, port, database: slug };
+    let place = EnvironmentAddress { host, port, database: slug };
     Ok(Json(ConnectionInfo {
         id: env_id.clone(),
         env_id: env_id.clone(),
@@ -354,7 +351,7 @@ fn name(given: &str) -> Result<String> {
     Err(Error::invalid("name", "1..128", "`name` is 1 to 128 characters"))
 }
 
-fn apply(row: &mut Row, input: &SettingsInput) -> Result<()> {
+fn apply(row: &mut EnvironmentRow, input: &SettingsInput) -> Result<()> {
     let SettingsInput { query_timeout_ms, max_concurrent_queries, cache_enabled, heal, test_mode } = input;
     if let Some(given) = *query_timeout_ms {
         if !u64::try_from(given).is_ok_and(|given| (1..=TIMEOUT_MS_MAX).contains(&given)) {

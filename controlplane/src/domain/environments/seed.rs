@@ -4,35 +4,35 @@ use contract::{EnvId, OrgId};
 use serde_json::json;
 
 use super::placement;
-use super::store::{self, Row};
+use super::store::{self, EnvironmentRow};
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::{App, Result};
 
 /// What the demo environment is.
 #[derive(Debug, Clone)]
-pub struct Seed {
+pub struct EnvironmentSeed {
     pub name: String,
     pub slug: String,
     pub test_mode: bool,
 }
 
 /// The environment of this slug, made if it is not there, and placed.
-pub async fn seed(app: &App, org_id: &OrgId, seed: &Seed) -> Result<EnvId> {
+pub async fn seed(app: &App, org_id: &OrgId, seed: &EnvironmentSeed) -> Result<EnvId> {
     let env_id = record(app, org_id, seed).await?;
     placement::provision(app, &env_id).await?;
     Ok(env_id)
 }
 
 /// The environment of this slug, made if it is not there.
-pub async fn record(app: &App, org_id: &OrgId, seed: &Seed) -> Result<EnvId> {
+pub async fn record(app: &App, org_id: &OrgId, seed: &EnvironmentSeed) -> Result<EnvId> {
     let now = app.now();
     let mut tx = app.pool().begin().await?;
     store::serialise(&mut tx, org_id).await?;
     let env_id = if let Some(env_id) = store::find_by_slug(&mut tx, org_id, &seed.slug).await? {
         env_id
     } else {
-        let row = Row::fresh(EnvId::fresh(now, app.entropy()), org_id, &seed.name, &seed.slug, now);
-        let row = Row { test_mode: seed.test_mode, ..row };
+        let row = EnvironmentRow::fresh(EnvId::fresh(now, app.entropy()), org_id, &seed.name, &seed.slug, now);
+        let row = EnvironmentRow { test_mode: seed.test_mode, ..row };
         store::insert(&mut tx, &row).await?;
         let event = Event::new(EventType::EnvironmentCreated, row.env_id.clone());
         let origin = Origin { env_id: Some(row.env_id.clone()), ..Origin::system(app, org_id.clone()) };

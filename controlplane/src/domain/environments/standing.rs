@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 
 use super::http::Environment;
 use super::placement::{ProvisionEnvironment, RetireEnvironment};
-use super::store::{self, Row};
+use super::store::{self, EnvironmentRow};
 use super::{changes, removal};
 use crate::platform::events::{EventType, Origin};
 use crate::platform::http::call::Call;
@@ -23,9 +23,8 @@ use crate::{App, Error, Result};
 
 /// Which environment is meant to go.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "EnvironmentRemoval")]
 #[serde(deny_unknown_fields)]
-pub struct Removal {
+pub struct EnvironmentRemoval {
     /// The environment's name, as it is shown.
     confirm: Option<String>,
 }
@@ -52,7 +51,12 @@ async fn switch(cx: &Call, suspended: bool) -> Result<Json<Environment>> {
     Ok(Json(row.into()))
 }
 
-async fn switched(cx: &Call, tx: &mut PgConnection, before: &Row, suspended: bool) -> Result<Row> {
+async fn switched(
+    cx: &Call,
+    tx: &mut PgConnection,
+    before: &EnvironmentRow,
+    suspended: bool,
+) -> Result<EnvironmentRow> {
     let (env_id, now) = (&before.env_id, cx.now());
     let place = store::place(tx, env_id).await?;
     if let Some((resources, (_, place))) = cx.app.resources().zip(place) {
@@ -76,7 +80,7 @@ async fn switched(cx: &Call, tx: &mut PgConnection, before: &Row, suspended: boo
     store::find(tx, cx.org_id(), env_id).await?.ok_or(Error::EnvironmentNotFound)
 }
 
-pub async fn remove(cx: Call, Query(given): Query<Removal>) -> Result<Json<Environment>> {
+pub async fn remove(cx: Call, Query(given): Query<EnvironmentRemoval>) -> Result<Json<Environment>> {
     let mut tx = cx.begin().await?;
     let before = standing(&cx, &mut tx).await?;
     if given.confirm.as_deref().map(str::trim) != Some(before.name.as_str()) {
@@ -118,7 +122,7 @@ pub async fn wake(app: &App, org_id: &OrgId, env_id: &EnvId) -> Result<()> {
 }
 
 /// The environment in the path, for one change at a time; not one that is on its way out.
-async fn standing(cx: &Call, tx: &mut PgConnection) -> Result<Row> {
+async fn standing(cx: &Call, tx: &mut PgConnection) -> Result<EnvironmentRow> {
     let env_id = cx.env_id()?;
     store::serialise_change(tx, &env_id).await?;
     let row = store::find(tx, cx.org_id(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;

@@ -5,13 +5,13 @@ use contract::{EnvId, Heal, OrgId, Timestamp};
 use ipnet::IpNet;
 use sqlx::{PgConnection, PgPool};
 
-use crate::platform::http::page::Page;
-use crate::platform::resources::{self, Place};
+use crate::platform::http::page::PageRequest;
+use crate::platform::resources::{self, NamespacedName};
 use crate::{Error, OnConstraint, Result};
 
 /// A row, as the API tells it.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct EnvironmentRow {
     pub env_id: EnvId,
     pub org_id: OrgId,
     pub name: String,
@@ -31,7 +31,7 @@ pub struct Row {
     pub resource_version: Option<i64>,
 }
 
-impl Row {
+impl EnvironmentRow {
     /// A new environment with the settings' defaults.
     pub fn fresh(env_id: EnvId, org_id: &OrgId, name: &str, slug: &str, now: Timestamp) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Row {
     }
 
     /// A new environment, as its resource says. Of no version yet: [`project`] writes the rest.
-    pub fn of(said: &resources::Environment, org_id: &OrgId, now: Timestamp) -> Self {
+    pub fn of(said: &resources::EnvironmentResource, org_id: &OrgId, now: Timestamp) -> Self {
         Self {
             status: said.status.to_string(),
             query_timeout_ms: said.query_timeout_ms,
@@ -70,14 +70,14 @@ impl Row {
     }
 
     /// Refuses a resource of this name that is not this environment's: it was deleted and made anew.
-    pub fn ensure_same(&self, said: &resources::Environment) -> Result<()> {
+    pub fn ensure_same(&self, said: &resources::EnvironmentResource) -> Result<()> {
         if said.env_id == self.env_id { Ok(()) } else { Err(Error::EnvironmentNotFound) }
     }
 }
 
-pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Result<(Vec<Row>, i64)> {
+pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &PageRequest) -> Result<(Vec<EnvironmentRow>, i64)> {
     let rows = sqlx::query_as!(
-        Row,
+        EnvironmentRow,
         "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, heal,
                 test_mode, pg_host, pg_port, created_at, updated_at, namespace, resource_version
          from environments
@@ -104,9 +104,9 @@ pub async fn count(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
     Ok(total.fetch_one(conn).await?)
 }
 
-pub async fn find(conn: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Result<Option<Row>> {
+pub async fn find(conn: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Result<Option<EnvironmentRow>> {
     Ok(sqlx::query_as!(
-        Row,
+        EnvironmentRow,
         "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, heal,
                 test_mode, pg_host, pg_port, created_at, updated_at, namespace, resource_version
          from environments
@@ -149,7 +149,7 @@ pub async fn serialise(conn: &mut PgConnection, org_id: &OrgId) -> Result<()> {
     Ok(())
 }
 
-pub async fn insert(conn: &mut PgConnection, row: &Row) -> Result<()> {
+pub async fn insert(conn: &mut PgConnection, row: &EnvironmentRow) -> Result<()> {
     sqlx::query!(
         "insert into environments (env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries,
                                    cache_enabled, heal, test_mode, namespace, resource_version, created_at, updated_at)
@@ -195,7 +195,7 @@ pub async fn set_status(
     Ok(())
 }
 
-pub async fn update(conn: &mut PgConnection, row: &Row) -> Result<()> {
+pub async fn update(conn: &mut PgConnection, row: &EnvironmentRow) -> Result<()> {
     sqlx::query!(
         "update environments
          set name = $2, query_timeout_ms = $3, max_concurrent_queries = $4, cache_enabled = $5, heal = $6, updated_at = $7
@@ -213,14 +213,18 @@ pub async fn update(conn: &mut PgConnection, row: &Row) -> Result<()> {
     Ok(())
 }
 
-pub async fn insert_resource(conn: &mut PgConnection, row: &Row, said: &resources::Environment) -> Result<()> {
+pub async fn insert_resource(
+    conn: &mut PgConnection,
+    row: &EnvironmentRow,
+    said: &resources::EnvironmentResource,
+) -> Result<()> {
     insert(conn, row).await?;
     project(conn, said, row.created_at).await.map(|_| ())
 }
 
 /// What the resource says now, and where it is placed. Not what it said before the row's version of
 /// it: that changes nothing, and is told so.
-pub async fn project(conn: &mut PgConnection, said: &resources::Environment, now: Timestamp) -> Result<bool> {
+pub async fn project(conn: &mut PgConnection, said: &resources::EnvironmentResource, now: Timestamp) -> Result<bool> {
     let placed = said.placed.as_ref();
     let networks: Vec<String> = said.allowed_networks.iter().map(ToString::to_string).collect();
     let done = sqlx::query!(
@@ -276,19 +280,22 @@ pub async fn at(conn: &mut PgConnection, org_id: &OrgId, slug: &str, before: i64
 }
 
 /// Every environment that a resource is believed to stand behind.
-pub async fn resources(conn: &mut PgConnection) -> Result<Vec<(EnvId, Place)>> {
+pub async fn resources(conn: &mut PgConnection) -> Result<Vec<(EnvId, NamespacedName)>> {
     let rows = sqlx::query!(
         r#"select e.env_id, e.namespace as "namespace!", o.slug as organization, e.slug
            from environments e join organizations o on o.org_id = e.org_id
            where e.namespace is not null and e.removed_at is null"#,
     );
     let rows = rows.fetch_all(conn).await?;
-    let place = |organization: &str, slug: &str, namespace| Place { namespace, name: format!("{organization}-{slug}") };
+    let place = |organization: &str, slug: &str, namespace| NamespacedName {
+        namespace,
+        name: format!("{organization}-{slug}"),
+    };
     Ok(rows.into_iter().map(|row| (row.env_id.into(), place(&row.organization, &row.slug, row.namespace))).collect())
 }
 
 /// Organization, and where the resource is; `None`: no such environment, or none with a resource.
-pub async fn place(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<(OrgId, Place)>> {
+pub async fn place(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<(OrgId, NamespacedName)>> {
     let row = sqlx::query!(
         r#"select e.org_id, e.namespace as "namespace!", o.slug as organization, e.slug
            from environments e join organizations o on o.org_id = e.org_id
@@ -297,7 +304,7 @@ pub async fn place(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<(Or
     );
     let row = row.fetch_optional(conn).await?;
     Ok(row.map(|row| {
-        let place = Place { namespace: row.namespace, name: format!("{}-{}", row.organization, row.slug) };
+        let place = NamespacedName { namespace: row.namespace, name: format!("{}-{}", row.organization, row.slug) };
         (OrgId::from(row.org_id), place)
     }))
 }

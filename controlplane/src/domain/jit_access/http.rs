@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use sqlx::{PgConnection, Postgres, Transaction};
 
 use super::expiry;
-use super::status::{Status, Trigger};
-use super::store::{self, Row};
+use super::status::{JitStatus, JitTransition};
+use super::store::{self, JitRequestRow};
 use crate::domain::environments;
 use crate::domain::tenancy::users;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::platform::http::text;
 use crate::{Error, Result};
 
@@ -27,8 +27,7 @@ const PENDING_MAX: i64 = 1_000;
 
 /// A request as it is answered. Beyond the specification: the reason of a denial, by its own name.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "JitRequest")]
-pub struct Answer {
+pub struct JitRequest {
     id: JitRequestId,
     request_id: JitRequestId,
     requester_id: String,
@@ -37,7 +36,7 @@ pub struct Answer {
     requested_role: String,
     reason: String,
     duration_minutes: i32,
-    status: Status,
+    status: JitStatus,
     requested_at: Timestamp,
     approved_by: Option<String>,
     elevated_role: Option<String>,
@@ -51,12 +50,12 @@ pub struct Answer {
     revoked_at: Option<Timestamp>,
 }
 
-impl Answer {
-    fn of(row: Row) -> Result<Self> {
+impl JitRequest {
+    fn of(row: JitRequestRow) -> Result<Self> {
         let status = row.status()?;
-        let approved = matches!(status, Status::Approved | Status::Revoked);
-        let revoked = status == Status::Revoked;
-        let denied = status == Status::Denied;
+        let approved = matches!(status, JitStatus::Approved | JitStatus::Revoked);
+        let revoked = status == JitStatus::Revoked;
+        let denied = status == JitStatus::Denied;
         Ok(Self {
             id: row.request_id.clone(),
             request_id: row.request_id,
@@ -82,29 +81,28 @@ impl Answer {
     }
 }
 
-pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
+pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<JitRequest>> {
     listed(&cx, &cx.env_id()?, &page).await
 }
 
-pub(super) async fn listed(cx: &Call, env_id: &EnvId, page: &Page) -> Result<Paged<Answer>> {
+pub(super) async fn listed(cx: &Call, env_id: &EnvId, page: &PageRequest) -> Result<Paged<JitRequest>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, env_id, page).await?;
-    let answers = rows.into_iter().map(Answer::of).collect::<Result<Vec<_>>>()?;
-    let mark = |answer: &Answer| (answer.requested_at, answer.request_id.to_string());
+    let answers = rows.into_iter().map(JitRequest::of).collect::<Result<Vec<_>>>()?;
+    let mark = |answer: &JitRequest| (answer.requested_at, answer.request_id.to_string());
     Ok(page.of(answers, total, mark, |answer| answer))
 }
 
 /// "`requested_role`: `admin`, `developer`, `analyst`".
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[schemars(rename = "JitRole")]
 #[serde(rename_all = "snake_case")]
-pub enum Wanted {
+pub enum JitRole {
     Admin,
     Developer,
     Analyst,
 }
 
-impl Wanted {
+impl JitRole {
     const fn role(self) -> Role {
         match self {
             Self::Admin => Role::Admin,
@@ -118,19 +116,19 @@ impl Wanted {
 #[schemars(rename = "JitAccessInput")]
 #[serde(deny_unknown_fields)]
 pub struct Asking {
-    pub requested_role: Wanted,
+    pub requested_role: JitRole,
     pub reason: String,
     pub duration_minutes: i64,
 }
 
-pub async fn request(cx: Call, Json(input): Json<Asking>) -> Result<Created<Answer>> {
+pub async fn request(cx: Call, Json(input): Json<Asking>) -> Result<Created<JitRequest>> {
     asked(&cx, &cx.env_id()?, input).await.map(Created)
 }
 
-pub(super) async fn asked(cx: &Call, env_id: &EnvId, input: Asking) -> Result<Answer> {
+pub(super) async fn asked(cx: &Call, env_id: &EnvId, input: Asking) -> Result<JitRequest> {
     let user_id =
         cx.caller.user_id.clone().ok_or(Error::Forbidden("a key that acts for nobody has no role to raise"))?;
-    let row = Row {
+    let row = JitRequestRow {
         request_id: JitRequestId::fresh(cx.now(), cx.app.entropy()),
         requester_id: user_id.to_string(),
         requester_email: String::new(),
@@ -138,7 +136,7 @@ pub(super) async fn asked(cx: &Call, env_id: &EnvId, input: Asking) -> Result<An
         requested_role: input.requested_role.role().to_string(),
         reason: text::checked("reason", &input.reason, REASON_MAX)?,
         duration_minutes: minutes(input.duration_minutes)?,
-        status: Status::Pending.as_str().to_owned(),
+        status: JitStatus::Pending.as_str().to_owned(),
         requested_at: cx.now(),
         decided_by: None,
         decided_at: None,
@@ -153,13 +151,13 @@ pub(super) async fn asked(cx: &Call, env_id: &EnvId, input: Asking) -> Result<An
     if store::count_pending(&mut tx, env_id).await? >= PENDING_MAX {
         return Err(Error::conflict("too_many", format!("an environment has at most {PENDING_MAX} pending requests")));
     }
-    let row = Row { requester_email: email, held_role: held.to_string(), ..row };
+    let row = JitRequestRow { requester_email: email, held_role: held.to_string(), ..row };
     store::insert(&mut tx, env_id, &row).await?;
     let origin = Origin { env_id: Some(env_id.clone()), ..Origin::from(cx) };
     let event = Event::new(EventType::JitRequested, row.request_id.clone()).after(told(&row));
     events::record(&cx.app, &mut tx, origin, event).await?;
     tx.commit().await?;
-    Answer::of(row)
+    JitRequest::of(row)
 }
 
 fn minutes(given: i64) -> Result<i32> {
@@ -186,11 +184,10 @@ async fn raisable(tx: &mut PgConnection, cx: &Call, user_id: &UserId, wanted: Ro
 
 /// `{request_id, status, approved_by, elevated_role, effective_at, expires_at}`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "JitApproval")]
-pub struct Approval {
+pub struct JitApproval {
     id: JitRequestId,
     request_id: JitRequestId,
-    status: Status,
+    status: JitStatus,
     approved_by: String,
     elevated_role: String,
     effective_at: Timestamp,
@@ -198,8 +195,8 @@ pub struct Approval {
 }
 
 /// Effective at once: the answer waits for the data planes that are connected (`guard`).
-pub async fn approve(cx: Call) -> Result<Json<Approval>> {
-    let (mut tx, mut row) = decided(&cx, Trigger::Approve).await?;
+pub async fn approve(cx: Call) -> Result<Json<JitApproval>> {
+    let (mut tx, mut row) = decided(&cx, JitTransition::Approve).await?;
     let role: Role = row.requested_role.parse().map_err(Error::internal)?;
     if role == Role::Admin && cx.caller.role != Role::Owner {
         return Err(Error::Forbidden("only the owner approves an elevation to `admin`"));
@@ -211,10 +208,10 @@ pub async fn approve(cx: Call) -> Result<Json<Approval>> {
     expiry::announce(&cx.app, &mut tx, &row.request_id, expires_at).await?;
     record(&cx, &mut tx, EventType::JitApproved, &row).await?;
     tx.commit().await?;
-    Ok(Json(Approval {
+    Ok(Json(JitApproval {
         id: row.request_id.clone(),
         request_id: row.request_id,
-        status: Status::Approved,
+        status: JitStatus::Approved,
         approved_by: cx.caller.actor_id().to_owned(),
         elevated_role: row.requested_role,
         effective_at: cx.now(),
@@ -235,7 +232,7 @@ pub struct Refusal {
 pub struct Denial {
     id: JitRequestId,
     request_id: JitRequestId,
-    status: Status,
+    status: JitStatus,
     denied_by: String,
     reason: String,
     denied_at: Timestamp,
@@ -243,7 +240,7 @@ pub struct Denial {
 
 pub async fn deny(cx: Call, Json(input): Json<Refusal>) -> Result<Json<Denial>> {
     let reason = text::checked("reason", &input.reason, REASON_MAX)?;
-    let (mut tx, mut row) = decided(&cx, Trigger::Deny).await?;
+    let (mut tx, mut row) = decided(&cx, JitTransition::Deny).await?;
     row.denial_reason = Some(reason.clone());
     store::save(&mut tx, &row).await?;
     record(&cx, &mut tx, EventType::JitDenied, &row).await?;
@@ -251,7 +248,7 @@ pub async fn deny(cx: Call, Json(input): Json<Refusal>) -> Result<Json<Denial>> 
     Ok(Json(Denial {
         id: row.request_id.clone(),
         request_id: row.request_id,
-        status: Status::Denied,
+        status: JitStatus::Denied,
         denied_by: cx.caller.actor_id().to_owned(),
         reason,
         denied_at: cx.now(),
@@ -260,18 +257,17 @@ pub async fn deny(cx: Call, Json(input): Json<Refusal>) -> Result<Json<Denial>> 
 
 /// `{request_id, status, revoked_by, original_expiry, revoked_at}`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "JitRevocation")]
-pub struct Revocation {
+pub struct JitRevocation {
     id: JitRequestId,
     request_id: JitRequestId,
-    status: Status,
+    status: JitStatus,
     revoked_by: String,
     original_expiry: Timestamp,
     revoked_at: Timestamp,
 }
 
-pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
-    let (mut tx, mut row) = moved(&cx, Trigger::Revoke).await?;
+pub async fn revoke(cx: Call) -> Result<Json<JitRevocation>> {
+    let (mut tx, mut row) = moved(&cx, JitTransition::Revoke).await?;
     let original_expiry = row.expires_at.ok_or_else(|| Error::internal("an approved request has an end"))?;
     if original_expiry <= cx.now() {
         return Err(Error::conflict("expired", "the elevation has ended by itself"));
@@ -281,10 +277,10 @@ pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
     store::save(&mut tx, &row).await?;
     record(&cx, &mut tx, EventType::JitRevoked, &row).await?;
     tx.commit().await?;
-    Ok(Json(Revocation {
+    Ok(Json(JitRevocation {
         id: row.request_id.clone(),
         request_id: row.request_id,
-        status: Status::Revoked,
+        status: JitStatus::Revoked,
         revoked_by: cx.caller.actor_id().to_owned(),
         original_expiry,
         revoked_at: cx.now(),
@@ -293,7 +289,7 @@ pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
 
 /// The request as the caller's decision leaves it. "Nobody approves their own request"; denying it
 /// would hide that it was ever made, so that is not theirs either.
-async fn decided(cx: &Call, trigger: Trigger) -> Result<(Transaction<'static, Postgres>, Row)> {
+async fn decided(cx: &Call, trigger: JitTransition) -> Result<(Transaction<'static, Postgres>, JitRequestRow)> {
     let (tx, mut row) = moved(cx, trigger).await?;
     if cx.caller.user_id.as_ref().is_some_and(|user_id| user_id.as_str() == row.requester_id) {
         return Err(Error::Forbidden("nobody decides on their own request"));
@@ -304,7 +300,7 @@ async fn decided(cx: &Call, trigger: Trigger) -> Result<(Transaction<'static, Po
 }
 
 /// The request in the path, locked and moved; nothing is written yet.
-async fn moved(cx: &Call, trigger: Trigger) -> Result<(Transaction<'static, Postgres>, Row)> {
+async fn moved(cx: &Call, trigger: JitTransition) -> Result<(Transaction<'static, Postgres>, JitRequestRow)> {
     let env_id = cx.env_id()?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
@@ -318,12 +314,12 @@ async fn moved(cx: &Call, trigger: Trigger) -> Result<(Transaction<'static, Post
     Ok((tx, row))
 }
 
-async fn record(cx: &Call, tx: &mut PgConnection, kind: EventType, row: &Row) -> Result<()> {
+async fn record(cx: &Call, tx: &mut PgConnection, kind: EventType, row: &JitRequestRow) -> Result<()> {
     events::record(&cx.app, tx, cx, Event::new(kind, row.request_id.clone()).after(told(row))).await
 }
 
 /// The request in an event.
-fn told(row: &Row) -> Value {
+fn told(row: &JitRequestRow) -> Value {
     json!({
         "requester_id": row.requester_id,
         "requester_email": row.requester_email,

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::http::{self, Answer, Asking, Wanted};
-use crate::domain::agents::agent_tools::{ListPlace, Place, environment};
+use super::http::{self, Asking, JitRequest, JitRole};
+use crate::domain::agents::agent_tools::{ListPlace, ToolPlace, environment};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json, Query};
 use crate::platform::http::link::{Address, Linked};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::{Error, Result};
 
 /// "JIT duration: max 480 minutes".
@@ -16,10 +16,9 @@ const HOURS_MAX: i64 = 8;
 
 /// What is asked for.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "JitRequestInput")]
 #[serde(deny_unknown_fields)]
-pub struct Input {
-    target_role: Wanted,
+pub struct JitRequestInput {
+    target_role: JitRole,
     reason: String,
     /// 1 to 8; 1 if absent.
     #[serde(default = "hour")]
@@ -30,8 +29,12 @@ fn hour() -> i64 {
     1
 }
 
-pub async fn request(cx: Call, Query(place): Query<Place>, Json(input): Json<Input>) -> Result<Created<Answer>> {
-    let Input { target_role, reason, duration_hours } = input;
+pub async fn request(
+    cx: Call,
+    Query(place): Query<ToolPlace>,
+    Json(input): Json<JitRequestInput>,
+) -> Result<Created<JitRequest>> {
+    let JitRequestInput { target_role, reason, duration_hours } = input;
     if !(1..=HOURS_MAX).contains(&duration_hours) {
         let message = format!("`duration_hours` is from 1 to {HOURS_MAX}");
         return Err(Error::invalid("duration_hours", format!("1..{HOURS_MAX}"), message));
@@ -43,13 +46,13 @@ pub async fn request(cx: Call, Query(place): Query<Place>, Json(input): Json<Inp
 
 /// A bare list of them.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct JitRequests(Vec<Answer>);
+pub struct JitRequests(Vec<JitRequest>);
 
 pub async fn list(
     cx: Call,
     address: Address,
     Query(place): Query<ListPlace>,
-    page: Page,
+    page: PageRequest,
 ) -> Result<Linked<JitRequests>> {
     let env_id = environment(&cx, place.env_id).await?;
     let Paged { data, pagination } = http::listed(&cx, &env_id, &page).await?;

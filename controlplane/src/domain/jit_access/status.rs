@@ -6,9 +6,8 @@ use serde::Serialize;
 /// "`pending`, `approved`, `denied`, `revoked`". An approved one whose time has passed stays
 /// `approved`: its `expires_at` says that it has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename = "JitStatus")]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum JitStatus {
     Pending,
     Approved,
     Denied,
@@ -17,13 +16,13 @@ pub enum Status {
 
 /// What moves a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trigger {
+pub enum JitTransition {
     Approve,
     Deny,
     Revoke,
 }
 
-impl Status {
+impl JitStatus {
     pub const ALL: [Self; 4] = [Self::Pending, Self::Approved, Self::Denied, Self::Revoked];
 
     pub const fn as_str(self) -> &'static str {
@@ -40,11 +39,11 @@ impl Status {
     }
 
     /// `None`: not from here.
-    pub const fn after(self, trigger: Trigger) -> Option<Self> {
+    pub const fn after(self, trigger: JitTransition) -> Option<Self> {
         match (self, trigger) {
-            (Self::Pending, Trigger::Approve) => Some(Self::Approved),
-            (Self::Pending, Trigger::Deny) => Some(Self::Denied),
-            (Self::Approved, Trigger::Revoke) => Some(Self::Revoked),
+            (Self::Pending, JitTransition::Approve) => Some(Self::Approved),
+            (Self::Pending, JitTransition::Deny) => Some(Self::Denied),
+            (Self::Approved, JitTransition::Revoke) => Some(Self::Revoked),
             _ => None,
         }
     }
@@ -56,8 +55,8 @@ mod tests {
 
     #[test]
     fn a_request_moves_as_the_table_says_and_no_other_way() {
-        use Status::{Approved, Denied, Pending, Revoked};
-        use Trigger::{Approve, Deny, Revoke};
+        use JitStatus::{Approved, Denied, Pending, Revoked};
+        use JitTransition::{Approve, Deny, Revoke};
         for (from, to) in [
             (Pending, [Some(Approved), Some(Denied), None]),
             (Approved, [None, None, Some(Revoked)]),
@@ -70,8 +69,8 @@ mod tests {
 
     #[test]
     fn a_state_is_stored_as_it_is_told() {
-        for status in Status::ALL {
-            assert_eq!(Status::parse(status.as_str()), Some(status));
+        for status in JitStatus::ALL {
+            assert_eq!(JitStatus::parse(status.as_str()), Some(status));
             assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
         }
     }

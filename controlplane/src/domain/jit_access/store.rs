@@ -3,12 +3,12 @@
 use contract::{EnvId, JitRequestId, OrgId, Timestamp};
 use sqlx::PgConnection;
 
-use super::status::Status;
-use crate::platform::http::page::Page;
+use super::status::JitStatus;
+use crate::platform::http::page::PageRequest;
 use crate::{Error, OnConstraint, Result};
 
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct JitRequestRow {
     pub request_id: JitRequestId,
     pub requester_id: String,
     pub requester_email: String,
@@ -26,15 +26,15 @@ pub struct Row {
     pub revoked_at: Option<Timestamp>,
 }
 
-impl Row {
-    pub fn status(&self) -> Result<Status> {
-        Status::parse(&self.status).ok_or_else(|| Error::internal("a request has one of four states"))
+impl JitRequestRow {
+    pub fn status(&self) -> Result<JitStatus> {
+        JitStatus::parse(&self.status).ok_or_else(|| Error::internal("a request has one of four states"))
     }
 }
 
-pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page) -> Result<(Vec<Row>, i64)> {
+pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -> Result<(Vec<JitRequestRow>, i64)> {
     let rows = sqlx::query_as!(
-        Row,
+        JitRequestRow,
         "select request_id, requester_id, requester_email, held_role, requested_role, reason, duration_minutes, status,
                 requested_at, decided_by, decided_at, denial_reason, expires_at, revoked_by, revoked_at
          from jit_requests
@@ -54,9 +54,9 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page) -> Resul
 }
 
 /// The request, which stays locked.
-pub async fn lock(conn: &mut PgConnection, env_id: &EnvId, request_id: &JitRequestId) -> Result<Option<Row>> {
+pub async fn lock(conn: &mut PgConnection, env_id: &EnvId, request_id: &JitRequestId) -> Result<Option<JitRequestRow>> {
     Ok(sqlx::query_as!(
-        Row,
+        JitRequestRow,
         "select request_id, requester_id, requester_email, held_role, requested_role, reason, duration_minutes, status,
                 requested_at, decided_by, decided_at, denial_reason, expires_at, revoked_by, revoked_at
          from jit_requests
@@ -77,7 +77,7 @@ pub async fn count_pending(conn: &mut PgConnection, env_id: &EnvId) -> Result<i6
     Ok(pending.fetch_one(conn).await?)
 }
 
-pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, row: &Row) -> Result<()> {
+pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, row: &JitRequestRow) -> Result<()> {
     sqlx::query!(
         "insert into jit_requests (request_id, env_id, requester_id, requester_email, held_role, requested_role, reason,
                                    duration_minutes, status, requested_at)
@@ -102,7 +102,7 @@ pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, row: &Row) -> Resul
 }
 
 /// The request as it has become.
-pub async fn save(conn: &mut PgConnection, row: &Row) -> Result<()> {
+pub async fn save(conn: &mut PgConnection, row: &JitRequestRow) -> Result<()> {
     sqlx::query!(
         "update jit_requests
          set status = $2, decided_by = $3, decided_at = $4, denial_reason = $5, expires_at = $6, revoked_by = $7,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::admission::unheard;
 use super::binding::{self, Unbound};
-use super::http::{Answer, Carried, Creation, POLICIES_MAX, RULES, Wanted, inserted, told, updated};
+use super::http::{Creation, KnownAttributes, POLICIES_MAX, PolicyAnswer, PolicyDraft, RULES, inserted, told, updated};
 use super::store;
 use crate::domain::environments;
 use crate::platform::http::call::Call;
@@ -23,9 +23,8 @@ use crate::{Error, Result};
 
 /// What a file holds.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "PoliciesApplication")]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub struct PoliciesApplication {
     policies: Vec<Creation>,
     /// Only tells what would change.
     #[serde(default)]
@@ -34,8 +33,7 @@ pub struct Input {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "PolicyStep")]
-enum Step {
+enum PolicyStep {
     Created,
     Changed,
     Unchanged,
@@ -45,9 +43,9 @@ enum Step {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AppliedPolicy")]
 struct Applied {
-    change: Step,
+    change: PolicyStep,
     #[serde(flatten)]
-    policy: Answer,
+    policy: PolicyAnswer,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -57,10 +55,10 @@ pub struct Output {
     policies: Vec<Applied>,
 }
 
-pub async fn apply(cx: Call, Json(input): Json<Input>) -> Result<Json<Output>> {
-    let Input { policies, dry_run } = input;
+pub async fn apply(cx: Call, Json(input): Json<PoliciesApplication>) -> Result<Json<Output>> {
+    let PoliciesApplication { policies, dry_run } = input;
     let env_id = cx.env_id()?;
-    let carried = Carried::now(&cx).await?;
+    let carried = KnownAttributes::now(&cx).await?;
     let wanted = admitted(cx.app.sql(), policies, &carried)?;
     let planned = plan(wanted, present(&cx).await?)?;
     let unbound = bound(&cx, &planned).await?;
@@ -90,7 +88,7 @@ pub async fn apply(cx: Call, Json(input): Json<Input>) -> Result<Json<Output>> {
     Ok(Json(Output { dry_run, policies: applied }))
 }
 
-fn admitted(sql: &dyn SqlAnalyzer, policies: Vec<Creation>, carried: &Carried) -> Result<Vec<Wanted>> {
+fn admitted(sql: &dyn SqlAnalyzer, policies: Vec<Creation>, carried: &KnownAttributes) -> Result<Vec<PolicyDraft>> {
     let most = usize::try_from(POLICIES_MAX).unwrap_or(usize::MAX);
     if policies.is_empty() || policies.len() > most {
         return Err(Error::invalid("policies", "1..1000", format!("`policies` are 1 to {POLICIES_MAX}")));
@@ -135,12 +133,12 @@ async fn present(cx: &Call) -> Result<Vec<(Policy, Option<Vec<Unbound>>)>> {
 
 /// What is to be done about one of them.
 struct Plan {
-    wanted: Wanted,
+    wanted: PolicyDraft,
     /// The policy of this name, and what is known of its rules.
     known: Option<(Policy, Option<Vec<Unbound>>)>,
 }
 
-fn plan(wanted: Vec<Wanted>, mut present: Vec<(Policy, Option<Vec<Unbound>>)>) -> Result<Vec<Plan>> {
+fn plan(wanted: Vec<PolicyDraft>, mut present: Vec<(Policy, Option<Vec<Unbound>>)>) -> Result<Vec<Plan>> {
     let mut planned = Vec::with_capacity(wanted.len());
     for (index, wanted) in wanted.into_iter().enumerate() {
         let place = present.iter().position(|(policy, _)| policy.name == wanted.name);
@@ -182,13 +180,13 @@ impl Plan {
         self.known.as_ref().is_none_or(|(known, _)| known.rules != self.wanted.rules)
     }
 
-    fn step(&self) -> Step {
+    fn step(&self) -> PolicyStep {
         match &self.known {
-            None => Step::Created,
+            None => PolicyStep::Created,
             Some((known, _)) if known.rules == self.wanted.rules && known.enabled == self.wanted.enabled => {
-                Step::Unchanged
+                PolicyStep::Unchanged
             }
-            Some(_) => Step::Changed,
+            Some(_) => PolicyStep::Changed,
         }
     }
 
@@ -201,10 +199,10 @@ impl Plan {
 
     async fn carry_out(self, cx: &Call, tx: &mut sqlx::PgConnection, unbound: Option<Vec<Unbound>>) -> Result<Applied> {
         let (change, has_new_rules) = (self.step(), self.has_new_rules());
-        let Wanted { name, enabled, rules, .. } = self.wanted;
+        let PolicyDraft { name, enabled, rules, .. } = self.wanted;
         let policy = match self.known {
             None => inserted(cx, tx, (name, enabled, rules), unbound.as_deref()).await?,
-            Some((known, _)) if change == Step::Unchanged => known,
+            Some((known, _)) if change == PolicyStep::Unchanged => known,
             Some((known, _)) => {
                 let before = told(&known);
                 let policy = Policy { enabled, rules, updated_at: cx.now(), ..known };
@@ -215,7 +213,7 @@ impl Plan {
                 policy
             }
         };
-        Ok(Applied { change, policy: Answer::new(policy, unbound) })
+        Ok(Applied { change, policy: PolicyAnswer::new(policy, unbound) })
     }
 }
 

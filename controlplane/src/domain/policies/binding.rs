@@ -49,8 +49,7 @@ enum Weight {
 /// is not. `not_yet_bound`: the data plane could not be asked yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "PolicyBinding")]
-pub enum State {
+pub enum PolicyBinding {
     Bound,
     RulesNothing,
     NotYetBound,
@@ -58,18 +57,17 @@ pub enum State {
 
 /// The same as it is answered; none is what could not be asked.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShownBinding")]
-pub struct Shown {
-    binding: State,
+pub struct ShownBinding {
+    binding: PolicyBinding,
     unbound: Vec<Unbound>,
 }
 
-impl From<Option<Vec<Unbound>>> for Shown {
+impl From<Option<Vec<Unbound>>> for ShownBinding {
     fn from(unbound: Option<Vec<Unbound>>) -> Self {
         let binding = match unbound.as_deref() {
-            None => State::NotYetBound,
-            Some([]) => State::Bound,
-            Some(_) => State::RulesNothing,
+            None => PolicyBinding::NotYetBound,
+            Some([]) => PolicyBinding::Bound,
+            Some(_) => PolicyBinding::RulesNothing,
         };
         Self { binding, unbound: unbound.unwrap_or_default() }
     }
@@ -77,7 +75,7 @@ impl From<Option<Vec<Unbound>>> for Shown {
 
 /// Something that a rule names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct RuleReference {
     rule: usize,
     /// The rule, or the one of its values.
     at: String,
@@ -85,7 +83,7 @@ pub struct Place {
 }
 
 /// What the rules name.
-pub fn places(rules: &Rules) -> Vec<Place> {
+pub fn places(rules: &Rules) -> Vec<RuleReference> {
     let named: Vec<Named> = match rules {
         Rules::ColumnMasking(rules) => {
             let named = |MaskingRule { table, column, .. }: &MaskingRule| Named::Mask {
@@ -102,16 +100,16 @@ pub fn places(rules: &Rules) -> Vec<Place> {
             rules.iter().map(named).collect()
         }
     };
-    let place = |(rule, named)| Place { rule, at: format!("rules[{rule}]"), named };
+    let place = |(rule, named)| RuleReference { rule, at: format!("rules[{rule}]"), named };
     named.into_iter().enumerate().map(place).collect()
 }
 
 /// What the rules of an attribute policy name: the tables of `TableIs`.
-pub fn places_by_attribute(rules: &[AbacRule]) -> Vec<Place> {
+pub fn places_by_attribute(rules: &[AbacRule]) -> Vec<RuleReference> {
     let by_table = rules.iter().enumerate().filter(|(_, rule)| rule.condition == Condition::TableIs);
     let values =
         by_table.flat_map(|(rule, by_table)| by_table.values.iter().enumerate().map(move |value| (rule, value)));
-    let place = |(rule, (value, pattern)): (usize, (usize, &String))| Place {
+    let place = |(rule, (value, pattern)): (usize, (usize, &String))| RuleReference {
         rule,
         at: format!("rules[{rule}].values[{value}]"),
         named: Named::Pattern { pattern: pattern.clone() },
@@ -120,7 +118,7 @@ pub fn places_by_attribute(rules: &[AbacRule]) -> Vec<Place> {
 }
 
 /// The places whose rules rule nothing; none where that is not known of each.
-pub async fn of(app: &App, env_id: &EnvId, places: &[Place]) -> Option<Vec<Unbound>> {
+pub async fn of(app: &App, env_id: &EnvId, places: &[RuleReference]) -> Option<Vec<Unbound>> {
     if places.is_empty() {
         return Some(Vec::new());
     }
@@ -171,7 +169,7 @@ fn questions(named: &[Named]) -> Vec<&[Named]> {
 }
 
 /// The same, of what was told.
-pub fn unbound(places: &[Place], told: &[Binding]) -> Option<Vec<Unbound>> {
+pub fn unbound(places: &[RuleReference], told: &[Binding]) -> Option<Vec<Unbound>> {
     let mut unbound = Vec::new();
     for (place, binding) in places.iter().zip(told) {
         if let Some(mark) = place.of_agents() {
@@ -194,7 +192,7 @@ pub fn unbound(places: &[Place], told: &[Binding]) -> Option<Vec<Unbound>> {
     (told.len() == places.len()).then_some(unbound)
 }
 
-impl Place {
+impl RuleReference {
     /// No statement reads what agents leave: whatever a data plane tells, a mask or a filter rules nothing there.
     fn of_agents(&self) -> Option<Unbound> {
         let (Named::Mask { table, .. } | Named::Filter { table, .. }) = &self.named else {

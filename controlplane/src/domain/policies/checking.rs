@@ -10,7 +10,7 @@ use contract::{EnvId, OrgId, PolicyId};
 use futures::{StreamExt, stream};
 use serde_json::json;
 
-use super::binding::{self, Place, Unbound};
+use super::binding::{self, RuleReference, Unbound};
 use super::store;
 use crate::domain::{abac_policies, environments};
 use crate::platform::events::{self, Event, EventType, Origin};
@@ -84,7 +84,7 @@ struct Ruling {
     enabled: bool,
     /// Of the rules as they are stored.
     digest: String,
-    places: Vec<Place>,
+    places: Vec<RuleReference>,
     known: Option<Vec<Unbound>>,
 }
 

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::admission::{admit, unheard};
-use super::binding::{self, Shown, Unbound};
+use super::binding::{self, ShownBinding, Unbound};
 use super::store;
 use crate::domain::tenancy::users;
 use crate::domain::{api_keys, environments};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::platform::snapshot_size::within_share;
 use crate::{Error, Result};
 
@@ -30,18 +30,18 @@ pub const RULES: &str = "the rules of an environment's policies";
 /// A policy as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Policy")]
-pub struct Answer {
+pub struct PolicyAnswer {
     id: PolicyId,
     #[serde(flatten)]
     policy: Policy,
     #[serde(flatten)]
-    shown: Shown,
+    shown: ShownBinding,
     /// What may not be as it was meant, where the policy was made or changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
-impl Answer {
+impl PolicyAnswer {
     pub fn new(policy: Policy, unbound: Option<Vec<Unbound>>) -> Self {
         Self { id: policy.policy_id.clone(), policy, shown: unbound.into(), warnings: Vec::new() }
     }
@@ -80,9 +80,8 @@ const fn yes() -> bool {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "PolicyChange")]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct PolicyChange {
     name: Option<String>,
     r#type: Option<String>,
     #[schemars(with = "Option<EitherRules>")]
@@ -103,7 +102,7 @@ pub struct Judged {
 
 /// What somebody wants to be a policy.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct PolicyDraft {
     pub name: String,
     pub enabled: bool,
     pub rules: Rules,
@@ -111,46 +110,45 @@ pub struct Wanted {
 }
 
 impl Creation {
-    pub fn admitted(self, sql: &dyn SqlAnalyzer, carried: &Carried) -> Result<Wanted> {
+    pub fn admitted(self, sql: &dyn SqlAnalyzer, carried: &KnownAttributes) -> Result<PolicyDraft> {
         let Self { name: given, r#type, rules, enabled, accept_missing } = self;
         let (name, rules) = (name(given)?, admit(sql, &r#type, &rules, &carried.by_anybody)?);
-        Ok(Wanted { name, enabled, rules, accept_missing })
+        Ok(PolicyDraft { name, enabled, rules, accept_missing })
     }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "PolicyDeletion")]
-pub struct Deletion {
+pub struct PolicyDeletion {
     policy_id: PolicyId,
     id: PolicyId,
     deleted: bool,
     deleted_at: Timestamp,
 }
 
-pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
+pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<PolicyAnswer>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, &cx.env_id()?, &page).await?;
     let ids: Vec<PolicyId> = rows.iter().map(|policy| policy.policy_id.clone()).collect();
     let bindings = binding::store::of(&mut conn, &ids).await?;
     let shown = |policy: Policy| {
         let unbound = bindings.get(&policy.policy_id).cloned();
-        Answer::new(policy, unbound)
+        PolicyAnswer::new(policy, unbound)
     };
     Ok(page.of(rows, total, |policy| (policy.created_at, policy.policy_id.to_string()), shown))
 }
 
 /// Holds the rules against what there is; asked before anything is locked, for a data plane may take its time.
-async fn judged(cx: &Call, rules: Rules, carried: &Carried, accept_missing: bool) -> Result<Judged> {
+async fn judged(cx: &Call, rules: Rules, carried: &KnownAttributes, accept_missing: bool) -> Result<Judged> {
     let unbound = binding::of(&cx.app, &cx.env_id()?, &binding::places(&rules)).await;
     binding::admit(unbound.as_deref().unwrap_or_default(), accept_missing)?;
     let warnings = unheard(cx.app.sql(), &rules, &carried.by_users);
     Ok(Judged { rules, unbound, warnings })
 }
 
-pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
+pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<PolicyAnswer>> {
     let env_id = cx.env_id()?;
-    let carried = Carried::now(&cx).await?;
-    let Wanted { name, enabled, rules, accept_missing } = input.admitted(cx.app.sql(), &carried)?;
+    let carried = KnownAttributes::now(&cx).await?;
+    let PolicyDraft { name, enabled, rules, accept_missing } = input.admitted(cx.app.sql(), &carried)?;
     let Judged { rules, unbound, warnings } = judged(&cx, rules, &carried, accept_missing).await?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
@@ -159,7 +157,7 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Ans
     let policy = inserted(&cx, &mut tx, (name, enabled, rules), unbound.as_deref()).await?;
     within_share(RULES, before, store::bytes(&mut tx, &env_id).await?)?;
     tx.commit().await?;
-    Ok(Created(Answer::new(policy, unbound).warned(warnings)))
+    Ok(Created(PolicyAnswer::new(policy, unbound).warned(warnings)))
 }
 
 async fn has_room(tx: &mut PgConnection, env_id: &EnvId) -> Result<()> {
@@ -194,7 +192,7 @@ pub async fn updated(cx: &Call, tx: &mut PgConnection, before: Value, policy: &P
 }
 
 /// "policy with new `updated_at`". The type stays: another type is another policy.
-pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>> {
+pub async fn update(cx: Call, Json(input): Json<PolicyChange>) -> Result<Json<PolicyAnswer>> {
     let env_id = cx.env_id()?;
     let judged = rejudged(&cx, &input).await?;
     let mut tx = cx.begin().await?;
@@ -218,11 +216,11 @@ pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>>
     within_share(RULES, bytes, store::bytes(&mut tx, &env_id).await?)?;
     let unbound = binding::store::of(&mut tx, std::slice::from_ref(&policy.policy_id)).await?.remove(&policy.policy_id);
     tx.commit().await?;
-    Ok(Json(Answer::new(policy, unbound).warned(judged.map(|judged| judged.warnings).unwrap_or_default())))
+    Ok(Json(PolicyAnswer::new(policy, unbound).warned(judged.map(|judged| judged.warnings).unwrap_or_default())))
 }
 
 /// The rules that are given, in order; none where none are.
-async fn rejudged(cx: &Call, input: &Change) -> Result<Option<Judged>> {
+async fn rejudged(cx: &Call, input: &PolicyChange) -> Result<Option<Judged>> {
     let type_name = {
         let mut conn = cx.app.pool().acquire().await?;
         let policy = found(&mut conn, cx).await?;
@@ -235,12 +233,12 @@ async fn rejudged(cx: &Call, input: &Change) -> Result<Option<Judged>> {
     let Some(rules) = &input.rules else {
         return Ok(None);
     };
-    let carried = Carried::now(cx).await?;
+    let carried = KnownAttributes::now(cx).await?;
     let rules = admit(cx.app.sql(), type_name, rules, &carried.by_anybody)?;
     judged(cx, rules, &carried, input.accept_missing).await.map(Some)
 }
 
-pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
+pub async fn delete(cx: Call) -> Result<Json<PolicyDeletion>> {
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &cx.env_id()?).await?;
     let policy = found(&mut tx, &cx).await?;
@@ -250,7 +248,7 @@ pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
     events::record(&cx.app, &mut tx, &cx, event).await?;
     tx.commit().await?;
     let policy_id = policy.policy_id;
-    Ok(Json(Deletion { id: policy_id.clone(), policy_id, deleted: true, deleted_at: cx.now() }))
+    Ok(Json(PolicyDeletion { id: policy_id.clone(), policy_id, deleted: true, deleted_at: cx.now() }))
 }
 
 async fn found(tx: &mut PgConnection, cx: &Call) -> Result<Policy> {
@@ -260,17 +258,17 @@ async fn found(tx: &mut PgConnection, cx: &Call) -> Result<Policy> {
 
 /// What a rule may ask about besides what is built in: attributes that somebody carries now.
 pub async fn attributes(tx: &mut PgConnection, cx: &Call) -> Result<BTreeSet<String>> {
-    Ok(Carried::of(tx, cx).await?.by_anybody)
+    Ok(KnownAttributes::of(tx, cx).await?.by_anybody)
 }
 
 /// The attributes that there are.
 #[derive(Debug)]
-pub struct Carried {
+pub struct KnownAttributes {
     pub by_users: BTreeSet<String>,
     pub by_anybody: BTreeSet<String>,
 }
 
-impl Carried {
+impl KnownAttributes {
     pub async fn now(cx: &Call) -> Result<Self> {
         let mut conn = cx.app.pool().acquire().await?;
         Self::of(&mut conn, cx).await

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use super::http::{POLICIES_MAX, RULES, told};
 use super::store;
-use crate::domain::promotion::{Action, Change, Promotion};
+use crate::domain::promotion::{PromotedAction, PromotedChange, Promotion};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::snapshot_size::within_share;
@@ -18,7 +18,7 @@ pub async fn promote(
     tx: &mut PgConnection,
     promotion: &Promotion,
     chosen: impl Fn(&Rules) -> bool,
-) -> Result<Vec<Change>> {
+) -> Result<Vec<PromotedChange>> {
     let target = store::governed(tx, &promotion.to).await?;
     let mut held = i64::try_from(target.len()).unwrap_or(i64::MAX);
     let bytes = store::bytes(tx, &promotion.to).await?;
@@ -46,17 +46,17 @@ pub async fn promote(
     Ok(changes)
 }
 
-fn change(policy: &Policy, action: Action, policy_id: Option<PolicyId>) -> Change {
+fn change(policy: &Policy, action: PromotedAction, policy_id: Option<PolicyId>) -> PromotedChange {
     let kind = match policy.rules {
         Rules::ColumnMasking(_) => "masking_rules",
         Rules::RowLevelSecurity(_) => "rls_filters",
     };
-    Change { kind, name: policy.name.clone(), action, policy_id }
+    PromotedChange { kind, name: policy.name.clone(), action, policy_id }
 }
 
-async fn create(cx: &Call, tx: &mut PgConnection, promotion: &Promotion, wanted: &Policy) -> Result<Change> {
+async fn create(cx: &Call, tx: &mut PgConnection, promotion: &Promotion, wanted: &Policy) -> Result<PromotedChange> {
     if promotion.dry_run {
-        return Ok(change(wanted, Action::Create, None));
+        return Ok(change(wanted, PromotedAction::Create, None));
     }
     let now = cx.now();
     let policy_id = PolicyId::fresh(now, cx.app.entropy());
@@ -64,7 +64,7 @@ async fn create(cx: &Call, tx: &mut PgConnection, promotion: &Promotion, wanted:
     store::insert(tx, &promotion.to, &policy).await?;
     let event = Event::new(EventType::PolicyCreated, policy_id.clone()).after(told(&policy));
     events::record(&cx.app, tx, promotion.origin(cx), event).await?;
-    Ok(change(wanted, Action::Create, Some(policy_id)))
+    Ok(change(wanted, PromotedAction::Create, Some(policy_id)))
 }
 
 async fn update(
@@ -73,8 +73,8 @@ async fn update(
     promotion: &Promotion,
     known: &Policy,
     wanted: &Policy,
-) -> Result<Change> {
-    let changed = change(wanted, Action::Update, Some(known.policy_id.clone()));
+) -> Result<PromotedChange> {
+    let changed = change(wanted, PromotedAction::Update, Some(known.policy_id.clone()));
     if promotion.dry_run {
         return Ok(changed);
     }

@@ -5,10 +5,10 @@ use contract::{EnvId, OrgId, PolicyId, Timestamp};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use crate::platform::http::page::Page;
+use crate::platform::http::page::PageRequest;
 use crate::{Error, OnConstraint, Result};
 
-struct Row {
+struct PolicyRow {
     policy_id: String,
     name: String,
     r#type: String,
@@ -18,11 +18,11 @@ struct Row {
     updated_at: Timestamp,
 }
 
-impl TryFrom<Row> for Policy {
+impl TryFrom<PolicyRow> for Policy {
     type Error = Error;
 
     /// Rules that cannot be read are no rules that can be left out: the read fails.
-    fn try_from(row: Row) -> Result<Self> {
+    fn try_from(row: PolicyRow) -> Result<Self> {
         let rules = match row.r#type.as_str() {
             "column_masking" => serde_json::from_value(row.rules).map(Rules::ColumnMasking),
             _ => serde_json::from_value(row.rules).map(Rules::RowLevelSecurity),
@@ -45,9 +45,9 @@ fn stored(rules: &Rules) -> Value {
     }
 }
 
-pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page) -> Result<(Vec<Policy>, i64)> {
+pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -> Result<(Vec<Policy>, i64)> {
     let rows = sqlx::query_as!(
-        Row,
+        PolicyRow,
         "select policy_id, name, type, enabled, rules, created_at, updated_at
          from policies
          where env_id = $1 and ($2::timestamptz is null or (created_at, policy_id) < ($2, $3))
@@ -80,7 +80,7 @@ pub async fn bytes(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
 
 pub async fn find(conn: &mut PgConnection, env_id: &EnvId, policy_id: &PolicyId) -> Result<Option<Policy>> {
     let row = sqlx::query_as!(
-        Row,
+        PolicyRow,
         "select policy_id, name, type, enabled, rules, created_at, updated_at
          from policies where env_id = $1 and policy_id = $2",
         env_id.as_str(),
@@ -141,7 +141,7 @@ pub async fn naming(
     schema: &str,
 ) -> Result<Vec<Policy>> {
     let rows = sqlx::query_as!(
-        Row,
+        PolicyRow,
         "select p.policy_id, p.name, p.type, p.enabled, p.rules, p.created_at, p.updated_at
          from policies p join environments e on e.env_id = p.env_id
          where e.org_id = $1 and e.removed_at is null and ($2::text is null or p.env_id = $2) and p.enabled
@@ -158,7 +158,7 @@ pub async fn naming(
 /// Every policy of the environment, as a data plane must know them.
 pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Vec<Policy>> {
     let rows = sqlx::query_as!(
-        Row,
+        PolicyRow,
         "select policy_id, name, type, enabled, rules, created_at, updated_at
          from policies where env_id = $1 order by created_at, policy_id",
         env_id.as_str(),

@@ -24,20 +24,18 @@ impl Promotion {
 
 /// One policy or setting that is, or would be, made or changed in the target.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "PromotedChange")]
-pub struct Change {
+pub struct PromotedChange {
     /// `masking_rules`, `rls_filters`, `abac_policies` or `settings`.
     pub kind: &'static str,
     pub name: String,
-    pub action: Action,
+    pub action: PromotedAction,
     /// Of the target's policy; null where it would be made, and of a setting.
     pub policy_id: Option<PolicyId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "PromotedAction")]
-pub enum Action {
+pub enum PromotedAction {
     Create,
     Update,
 }

@@ -1,7 +1,7 @@
 use contract::EnvId;
 use serde_json::{Value, json};
 
-use crate::domain::environments::{Seed, record};
+use crate::domain::environments::{EnvironmentSeed, record};
 use crate::testing::Answer;
 use crate::worlds::World;
 
@@ -14,7 +14,7 @@ async fn two() -> (World, EnvId) {
     let rule = json!({"condition": "OperationIs", "values": ["drop"], "action": "deny"});
     let body = json!({"name": "no drops", "rules": [rule], "priority": 3});
     world.app.post(&world.env("abac-policies"), &world.owner, body).await.expect(201);
-    let seed = Seed { name: "Live".to_owned(), slug: "live".to_owned(), test_mode: false };
+    let seed = EnvironmentSeed { name: "Live".to_owned(), slug: "live".to_owned(), test_mode: false };
     let live = record(&world.app.app, &world.org_id, &seed).await.unwrap();
     (world, live)
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::platform::http::signature::{self, Answers, Signature};
 
 /// Rows in the format asked for.
-pub struct Rows(pub Response);
+pub struct RowsAnswer(pub Response);
 
 /// Rows as JSON.
 pub struct JsonRows(pub Response);
@@ -55,7 +55,7 @@ struct ArrowAnswer {
     execution_time_ms: f64,
 }
 
-impl IntoResponse for Rows {
+impl IntoResponse for RowsAnswer {
     fn into_response(self) -> Response {
         self.0
     }
@@ -73,10 +73,10 @@ impl IntoResponse for ArrowRows {
     }
 }
 
-impl Answers for Rows {
+impl Answers for RowsAnswer {
     fn answers(said: &mut Signature<'_>) {
         let json = said.shape::<QueryAnswer>();
-        said.says(signature::Answer {
+        said.says(signature::ResponseSignature {
             status: StatusCode::OK,
             content: vec![
                 ("application/json", Some(json)),
@@ -99,7 +99,7 @@ impl Answers for Rows {
 impl Answers for JsonRows {
     fn answers(said: &mut Signature<'_>) {
         let json = said.shape::<QueryAnswer>();
-        said.says(signature::Answer {
+        said.says(signature::ResponseSignature {
             status: StatusCode::OK,
             content: vec![("application/json", Some(json))],
             headers: &[header::QUERY_ID, header::COLUMNS_MASKED, header::CACHE_HIT],
@@ -110,7 +110,7 @@ impl Answers for JsonRows {
 impl Answers for ArrowRows {
     fn answers(said: &mut Signature<'_>) {
         let json = said.shape::<ArrowAnswer>();
-        said.says(signature::Answer {
+        said.says(signature::ResponseSignature {
             status: StatusCode::OK,
             content: vec![("application/json", Some(json))],
             headers: &[header::QUERY_ID, header::QUERY_HEALED, header::ROWS_WITHHELD],

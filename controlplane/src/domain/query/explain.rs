@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{forward, within_size};
-use crate::domain::agents::agent_tools::{Place, environment};
+use crate::domain::agents::agent_tools::{ToolPlace, environment};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
 use crate::{Error, Result};
@@ -20,8 +20,7 @@ pub(super) async fn transpile(cx: Call, Json(body): Json<TranspileBody>) -> Resu
 
 /// A statement that a data plane takes, and what it becomes there.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ReadyStatement")]
-pub(super) struct Ready {
+pub(super) struct ReadyStatement {
     /// To be sent to the data plane, which knows `JOIN_VECTOR` and what compares by meaning: as it was asked.
     sql: String,
     #[serde(flatten)]
@@ -31,13 +30,13 @@ pub(super) struct Ready {
 /// Clients that have a statement made ready before they send it ask here. It passes the caller's gates, or is refused.
 pub(super) async fn ready(
     cx: Call,
-    Query(place): Query<Place>,
+    Query(place): Query<ToolPlace>,
     Json(body): Json<TranspileBody>,
-) -> Result<Json<Ready>> {
+) -> Result<Json<ReadyStatement>> {
     within_size(&body.sql)?;
     let env_id = environment(&cx, place.env_id).await?;
     let statement: Transpiled = forward::told_of(&cx, &env_id, "transpile", &body).await?;
-    Ok(Json(Ready { sql: statement.original.clone(), statement }))
+    Ok(Json(ReadyStatement { sql: statement.original.clone(), statement }))
 }
 
 /// A statement as somebody imagined would ask it.

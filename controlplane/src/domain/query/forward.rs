@@ -46,7 +46,7 @@ const PASSED_ON: [HeaderName; 11] = [
 
 /// A question to a data plane.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct ForwardedQuery<'a> {
     pub env_id: &'a EnvId,
     /// None where the control plane asks for itself.
     pub caller: Option<&'a Forwarded>,
@@ -60,7 +60,7 @@ pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response
     let caller = caller(cx)?;
     let env_id = cx.env_id()?;
     let key = cx.key.as_deref();
-    let asked = Asked { env_id: &env_id, caller: Some(&caller), request_id: &cx.request_id, key };
+    let asked = ForwardedQuery { env_id: &env_id, caller: Some(&caller), request_id: &cx.request_id, key };
     send(&cx.app, &asked, path, body).await
 }
 
@@ -72,7 +72,7 @@ pub async fn told<T: DeserializeOwned>(cx: &Call, path: &str, body: &impl Serial
 /// The same of an environment that the path does not name.
 pub async fn told_of<T: DeserializeOwned>(cx: &Call, env_id: &EnvId, path: &str, body: &impl Serialize) -> Result<T> {
     let caller = caller(cx)?;
-    let asked = Asked { env_id, caller: Some(&caller), request_id: &cx.request_id, key: None };
+    let asked = ForwardedQuery { env_id, caller: Some(&caller), request_id: &cx.request_id, key: None };
     record(send(&cx.app, &asked, path, body).await?).await
 }
 
@@ -84,7 +84,7 @@ pub async fn told_to_us<T: DeserializeOwned>(
     body: &impl Serialize,
 ) -> Result<T> {
     let request_id = RequestId::minted(app.now(), app.entropy());
-    let asked = Asked { env_id, caller: None, request_id: &request_id, key: None };
+    let asked = ForwardedQuery { env_id, caller: None, request_id: &request_id, key: None };
     record(send(app, &asked, path, body).await?).await
 }
 
@@ -94,7 +94,7 @@ async fn record<T: DeserializeOwned>(answer: Response) -> Result<T> {
 }
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for whom it is asked.
-pub async fn send(app: &App, asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<Response> {
+pub async fn send(app: &App, asked: &ForwardedQuery<'_>, path: &str, body: &impl Serialize) -> Result<Response> {
     let env_id = asked.env_id;
     let address = {
         let mut conn = app.pool().acquire().await?;
@@ -155,8 +155,8 @@ fn who(cx: &Call) -> Result<Who> {
     }
 }
 
-fn request(asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<hyper::Request<Full<Bytes>>> {
-    let Asked { env_id, caller, request_id, key } = asked;
+fn request(asked: &ForwardedQuery<'_>, path: &str, body: &impl Serialize) -> Result<hyper::Request<Full<Bytes>>> {
+    let ForwardedQuery { env_id, caller, request_id, key } = asked;
     let mut request =
         hyper::Request::post(format!("https://{}/v1/environments/{env_id}/{path}", wire::environment_name(env_id)))
             .header(CONTENT_TYPE, "application/json")

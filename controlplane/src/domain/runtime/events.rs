@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use store::{About, append, newest_of_attempt, newest_of_task};
+pub use store::{EventSubject, append, newest_of_attempt, newest_of_task};
 
 use crate::platform::http::routes::Routes;
 

@@ -17,7 +17,7 @@ use super::fields;
 use super::invocations::{self, Invocation};
 use super::recovery::{self, Recovery};
 use super::releases::{self, Release};
-use super::reviews::{self, Shown};
+use super::reviews::{self, ReviewShown};
 use super::tasks::{self, Task};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
@@ -34,7 +34,7 @@ pub fn routes() -> Routes {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Extent {
+struct ExplanationExtent {
     max_events: Option<i64>,
 }
 
@@ -52,7 +52,7 @@ struct Bundle {
     /// The last of the attempt, in their order.
     events: Vec<WorkflowEvent>,
     recovery_actions: Vec<Recovery>,
-    reviews: Vec<Shown>,
+    reviews: Vec<ReviewShown>,
     /// The last word on the artifact.
     release: Option<Release>,
     lineage: Option<Lineage>,
@@ -65,7 +65,7 @@ struct Lineage {
     downstream: Graph,
 }
 
-async fn get(cx: Call, Query(extent): Query<Extent>) -> Result<Json<Bundle>> {
+async fn get(cx: Call, Query(extent): Query<ExplanationExtent>) -> Result<Json<Bundle>> {
     let most = fields::integer("max_events", extent.max_events.unwrap_or(EVENTS), 0, EVENTS_MAX)?;
     let id: String = cx.id("id")?;
     // One snapshot: what the parts say of each other fits together.
@@ -114,7 +114,7 @@ async fn bundle(
         }
         None => (None, None),
     };
-    let reviews = reviews.into_iter().map(Shown::from).collect();
+    let reviews = reviews.into_iter().map(ReviewShown::from).collect();
     Ok(Bundle {
         artifact,
         attempt,

@@ -124,8 +124,7 @@ pub enum GateResult {
 
 /// What a gate was evaluated to. Append-only.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "GateEvaluation")]
-pub struct Evaluation {
+pub struct GateEvaluation {
     pub id: String,
     pub project_id: String,
     pub gate_id: String,

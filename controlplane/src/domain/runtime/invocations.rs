@@ -39,9 +39,8 @@ pub struct Invocation {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "InvocationInput")]
 #[serde(deny_unknown_fields)]
-pub struct Report {
+pub struct InvocationInput {
     decision_id: String,
     model_id: String,
     input_tokens: i64,
@@ -52,7 +51,7 @@ pub struct Report {
     error: Option<String>,
 }
 
-async fn record(cx: Call, Json(report): Json<Report>) -> Result<Json<Invocation>> {
+async fn record(cx: Call, Json(report): Json<InvocationInput>) -> Result<Json<Invocation>> {
     let mut tx = cx.begin().await?;
     let (task_id, _) = decisions::made_for(&mut tx, cx.org_id(), &report.decision_id).await?;
     let now = clock::now(&mut tx).await?;

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::platform::http::json::Json;
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::platform::http::signature::{Answers, Signature, Span, Takes};
 use crate::{App, Error, Result};
 
@@ -27,15 +27,15 @@ const MANY: Span = Span { default: 100, max: 1_000, capped: false };
 
 /// The part of a list that is asked for.
 #[derive(Debug)]
-pub struct Listing {
-    pub page: Page,
+pub struct ListWindow {
+    pub page: PageRequest,
     pub offset: i64,
     bare: bool,
 }
 
-impl Listing {
+impl ListWindow {
     fn asked(app: &App, uri: &Uri, span: Span) -> Result<Self> {
-        let page = Page::asked(uri, app.keyring().cursor_key(), span)?;
+        let page = PageRequest::asked(uri, app.keyring().cursor_key(), span)?;
         let axum::extract::Query(pairs) = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri)
             .map_err(|_| Error::invalid("query", "format", "the query part of the URL cannot be read"))?;
         let value = |name: &str| pairs.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
@@ -100,13 +100,13 @@ macro_rules! listings {
     ($($(#[$doc:meta])* $name:ident = $span:ident;)+) => {$(
         $(#[$doc])*
         #[derive(Debug)]
-        pub struct $name(pub Listing);
+        pub struct $name(pub ListWindow);
 
         impl FromRequestParts<App> for $name {
             type Rejection = Error;
 
             async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-                Listing::asked(app, &parts.uri, $span).map(Self)
+                ListWindow::asked(app, &parts.uri, $span).map(Self)
             }
         }
 

@@ -20,7 +20,7 @@ use crate::domain::tenancy::users;
 use crate::domain::tenancy::users::store::Audience;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::text::Email;
-use crate::platform::mails::{self, Cause, Kind, Letter};
+use crate::platform::mails::{self, Cause, Letter, MailKind};
 use crate::{App, Result};
 
 /// Who is written to about one thing.
@@ -101,7 +101,7 @@ async fn mail(app: &App, tx: &mut PgConnection, notification: Notification, revi
     );
     let good_until = app.now() + GOOD_FOR;
     let org_id = OrgId::from(review.org_id.as_str());
-    let cause = Cause { kind: Kind::Notification, org_id: Some(&org_id) };
+    let cause = Cause { kind: MailKind::Notification, org_id: Some(&org_id) };
     for address in addresses(tx, notification, review).await? {
         let to = Email::kept(address);
         let letter = Letter { to: &to, subject: notification.subject(), text: &text, good_until };

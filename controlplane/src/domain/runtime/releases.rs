@@ -90,9 +90,8 @@ impl Release {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ReleaseDecision")]
 #[serde(deny_unknown_fields)]
-pub struct Decision {
+pub struct ReleaseDecision {
     artifact_id: Option<String>,
     #[serde(default)]
     artifact_ids: Vec<String>,
@@ -107,7 +106,7 @@ pub struct Decision {
     override_reason: Option<String>,
 }
 
-async fn record(cx: Call, Json(decision): Json<Decision>) -> Result<Json<Release>> {
+async fn record(cx: Call, Json(decision): Json<ReleaseDecision>) -> Result<Json<Release>> {
     let who = people::person(&cx)?;
     let policy_version = fields::maybe_name("policy_version", decision.policy_version.as_deref())?;
     let rationale = fields::maybe_prose("rationale", decision.rationale.as_deref())?;
@@ -139,7 +138,7 @@ async fn record(cx: Call, Json(decision): Json<Decision>) -> Result<Json<Release
 }
 
 /// The project and the artifacts that are released; nobody approves their own.
-async fn subject(cx: &Call, tx: &mut PgConnection, decision: &Decision) -> Result<(String, Vec<String>)> {
+async fn subject(cx: &Call, tx: &mut PgConnection, decision: &ReleaseDecision) -> Result<(String, Vec<String>)> {
     let ids: Vec<String> = decision.artifact_id.iter().chain(&decision.artifact_ids).cloned().collect();
     let required =
         || Error::invalid("project_id", "required", "`artifact_id`, `artifact_ids` or `project_id` is required");
@@ -230,12 +229,12 @@ async fn get(cx: Call) -> Result<Json<Release>> {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Filter {
+struct ReleaseFilter {
     project_id: Option<String>,
     artifact_id: Option<String>,
 }
 
-async fn list(cx: Call, Query(filter): Query<Filter>, Records(listing): Records) -> Result<Listed<Release>> {
+async fn list(cx: Call, Query(filter): Query<ReleaseFilter>, Records(listing): Records) -> Result<Listed<Release>> {
     let mut conn = cx.app.pool().acquire().await?;
     let rows = releases!(
         "where r.org_id = $1 and ($2::text is null or r.project_id = $2)

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::events::{self, About};
+use super::events::{self, EventSubject};
 use super::tasks::{self, Task};
 use crate::platform::http::call::Call;
 use crate::platform::http::routes::Routes;
@@ -132,8 +132,7 @@ pub struct Review {
 
 /// A review as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ReviewShown")]
-pub struct Shown {
+pub struct ReviewShown {
     #[serde(flatten)]
     review: Review,
     requested_at: Timestamp,
@@ -142,7 +141,7 @@ pub struct Shown {
     action_url: String,
 }
 
-impl From<Review> for Shown {
+impl From<Review> for ReviewShown {
     fn from(review: Review) -> Self {
         Self {
             requested_at: review.created_at,
@@ -246,5 +245,5 @@ async fn say(app: &App, tx: &mut PgConnection, review: &Review, action: &str, wh
         "entity_id": review.entity_id,
         "reason": review.resolution_reason.as_ref().unwrap_or(&review.reason),
     });
-    events::append(app, tx, About::task(&task), "review_lifecycle", payload, who, now).await
+    events::append(app, tx, EventSubject::task(&task), "review_lifecycle", payload, who, now).await
 }

@@ -31,7 +31,7 @@ pub fn routes() -> Routes {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Asked {
+struct RoutingQuery {
     window_days: Option<i64>,
     project_id: Option<String>,
     kind: Option<String>,
@@ -61,7 +61,7 @@ struct Signal {
     p99_latency_ms: Option<f64>,
 }
 
-async fn signals(cx: Call, Query(asked): Query<Asked>) -> Result<Json<Signals>> {
+async fn signals(cx: Call, Query(asked): Query<RoutingQuery>) -> Result<Json<Signals>> {
     let given = asked.window_days.unwrap_or(WINDOW_DAYS);
     let window_days = fields::integer("window_days", given, 1, WINDOW_DAYS_MAX)?;
     let mut conn = cx.app.pool().acquire().await?;
@@ -72,7 +72,12 @@ async fn signals(cx: Call, Query(asked): Query<Asked>) -> Result<Json<Signals>> 
 }
 
 /// The most used first.
-async fn of_models(conn: &mut PgConnection, org_id: &OrgId, asked: &Asked, since: Timestamp) -> Result<Vec<Signal>> {
+async fn of_models(
+    conn: &mut PgConnection,
+    org_id: &OrgId,
+    asked: &RoutingQuery,
+    since: Timestamp,
+) -> Result<Vec<Signal>> {
     let found = sqlx::query_as!(
         Signal,
         r#"with samples as (

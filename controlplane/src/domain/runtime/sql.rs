@@ -27,14 +27,14 @@ const PAGE_BYTES: usize = 1 << 20;
 
 /// Rows of a table, as a JSON array of objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct TableRows {
     pub table: Table,
     pub rows: String,
 }
 
 /// Why a reading gives no rows.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum ReadRefusal {
     #[error("the runtime is off, or there is no such environment")]
     Absent,
     #[error("svc_runtime.{table} has more than a statement may read: {ROWS_MAX} rows, and {BYTES_MAX} bytes in all")]
@@ -45,7 +45,7 @@ pub enum Refused {
     Other(#[from] Error),
 }
 
-impl From<sqlx::Error> for Refused {
+impl From<sqlx::Error> for ReadRefusal {
     fn from(error: sqlx::Error) -> Self {
         /// `query_canceled`: by `statement_timeout`.
         const CANCELED: &str = "57014";
@@ -73,19 +73,19 @@ pub async fn read(
     env_id: &EnvId,
     tables: &[Table],
     timeout: Duration,
-    pages: &mpsc::Sender<Page>,
-) -> Result<(), Refused> {
+    pages: &mpsc::Sender<TableRows>,
+) -> Result<(), ReadRefusal> {
     if !app.config().v2_runtime_enabled {
-        return Err(Refused::Absent);
+        return Err(ReadRefusal::Absent);
     }
     let timeout = timeout.min(TIMEOUT_MAX);
     // to PostgreSQL 0 is no limit, and what is ready at once is never late
     if timeout.as_millis() == 0 {
-        return Err(Refused::Late);
+        return Err(ReadRefusal::Late);
     }
     let reading = async {
         let _place = app.runtime_readings().acquire().await.map_err(Error::internal)?;
-        let org_id = organization(app.pool(), env_id).await?.ok_or(Refused::Absent)?;
+        let org_id = organization(app.pool(), env_id).await?.ok_or(ReadRefusal::Absent)?;
         let mut tx = app.pool().begin_with("begin isolation level repeatable read read only").await?;
         stand(&mut tx, &org_id, timeout).await?;
         let mut left = BYTES_MAX;
@@ -94,7 +94,7 @@ pub async fn read(
         }
         Ok(tx.commit().await?)
     };
-    tokio::time::timeout(timeout, reading).await.unwrap_or(Err(Refused::Late))
+    tokio::time::timeout(timeout, reading).await.unwrap_or(Err(ReadRefusal::Late))
 }
 
 async fn organization(pool: &PgPool, env_id: &EnvId) -> Result<Option<OrgId>> {
@@ -103,7 +103,7 @@ async fn organization(pool: &PgPool, env_id: &EnvId) -> Result<Option<OrgId>> {
 }
 
 /// From here to its end the transaction is the reader's, and the organization's.
-async fn stand(tx: &mut PgConnection, org_id: &OrgId, timeout: Duration) -> Result<(), Refused> {
+async fn stand(tx: &mut PgConnection, org_id: &OrgId, timeout: Duration) -> Result<(), ReadRefusal> {
     sqlx::query!(
         "select set_config('svc_runtime.org_id', $1, true) as org, set_config('statement_timeout', $2, true) as timeout,
            (select set_config('role', rolname::text, true) from pg_roles
@@ -117,7 +117,12 @@ async fn stand(tx: &mut PgConnection, org_id: &OrgId, timeout: Duration) -> Resu
 }
 
 /// Sends one table's rows; what is left of the bytes.
-async fn send(tx: &mut PgConnection, table: Table, left: usize, pages: &mpsc::Sender<Page>) -> Result<usize, Refused> {
+async fn send(
+    tx: &mut PgConnection,
+    table: Table,
+    left: usize,
+    pages: &mpsc::Sender<TableRows>,
+) -> Result<usize, ReadRefusal> {
     let mut rows = sqlx::query_scalar!(
         r#"select to_json(r)::text as "row!" from svc_runtime_sql.tasks r where $1 = 'tasks'
            union all select to_json(r)::text from svc_runtime_sql.task_attempts r where $1 = 'task_attempts'
@@ -135,7 +140,7 @@ async fn send(tx: &mut PgConnection, table: Table, left: usize, pages: &mpsc::Se
     let (mut left, mut count, mut page) = (left, 0_u32, String::new());
     while let Some(row) = rows.try_next().await? {
         count += 1;
-        left = left.checked_sub(row.len()).filter(|_| count <= ROWS_MAX).ok_or(Refused::TooLarge { table })?;
+        left = left.checked_sub(row.len()).filter(|_| count <= ROWS_MAX).ok_or(ReadRefusal::TooLarge { table })?;
         page.push(if page.is_empty() { '[' } else { ',' });
         page.push_str(&row);
         if page.len() >= PAGE_BYTES {
@@ -148,10 +153,10 @@ async fn send(tx: &mut PgConnection, table: Table, left: usize, pages: &mpsc::Se
     Ok(left)
 }
 
-async fn tell(pages: &mpsc::Sender<Page>, table: Table, mut rows: String) -> Result<(), Refused> {
+async fn tell(pages: &mpsc::Sender<TableRows>, table: Table, mut rows: String) -> Result<(), ReadRefusal> {
     rows.push(']');
     // Whoever asked is gone: the rest is read for nobody.
-    pages.send(Page { table, rows }).await.map_err(|_| Refused::Late)
+    pages.send(TableRows { table, rows }).await.map_err(|_| ReadRefusal::Late)
 }
 
 #[cfg(test)]

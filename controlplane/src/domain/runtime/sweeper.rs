@@ -9,7 +9,7 @@ use contract::Timestamp;
 use serde_json::json;
 
 use super::attempts::{self, Attempt, AttemptStatus, Ending};
-use super::events::{self, About};
+use super::events::{self, EventSubject};
 use super::recovery::{self, FailureKind};
 use super::tasks::{self, TaskStatus};
 use super::{actor, clock};
@@ -60,7 +60,7 @@ async fn expire_one(app: &App) -> Result<bool> {
         _ => format!("lease expired at {}", attempt.lease_expires_at.to_rfc3339()),
     };
     let payload = json!({"failure_kind": kind, "lease_expires_at": attempt.lease_expires_at});
-    events::append(app, &mut tx, About::attempt(&attempt), "lease_expired", payload, actor::SYSTEM, now).await?;
+    events::append(app, &mut tx, EventSubject::attempt(&attempt), "lease_expired", payload, actor::SYSTEM, now).await?;
     let ending = Ending { status: AttemptStatus::TimedOut, kind: Some(kind), reason: Some(reason), derived: false };
     attempts::end(app, &mut tx, &mut task, attempt, ending, actor::SYSTEM, now).await?;
     tx.commit().await?;

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use store::{Wanted, dispatch, find, is_awaiting, lock, lock_of_attempt, next, overdue, save};
+pub use store::{TaskRequest, dispatch, find, is_awaiting, lock, lock_of_attempt, next, overdue, save};
 
 use super::actor;
 use crate::platform::http::routes::Routes;

@@ -10,69 +10,69 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::states::Verdict;
+use super::states::ReplayVerdict;
 
 /// What was said of a query before.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Expected {
+pub struct ExpectedAnswer {
     pub row_count: Option<i64>,
     pub result_hash: Option<String>,
 }
 
 /// What the query endpoint answers, as far as it is compared.
 #[derive(Debug, Deserialize)]
-pub struct Answered {
+pub struct ComparedAnswer {
     pub row_count: i64,
     pub execution_time_ms: f64,
 }
 
 /// The rows alone: read only where a hash is to be compared.
 #[derive(Debug, Deserialize)]
-struct Rows {
+struct ComparedRows {
     rows: Vec<Vec<Value>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
-    pub verdict: Verdict,
+    pub verdict: ReplayVerdict,
     pub reason: Option<String>,
     pub service_ms: Option<f64>,
 }
 
 impl Compared {
-    pub fn failed(verdict: Verdict, reason: impl Into<String>) -> Self {
+    pub fn failed(verdict: ReplayVerdict, reason: impl Into<String>) -> Self {
         Self { verdict, reason: Some(reason.into()), service_ms: None }
     }
 }
 
 /// Compares an answer of status 200.
-pub fn compare(expected: &Expected, body: &[u8]) -> Compared {
-    let Ok(answered) = serde_json::from_slice::<Answered>(body) else {
-        return Compared::failed(Verdict::Error, "the answer cannot be read");
+pub fn compare(expected: &ExpectedAnswer, body: &[u8]) -> Compared {
+    let Ok(answered) = serde_json::from_slice::<ComparedAnswer>(body) else {
+        return Compared::failed(ReplayVerdict::Error, "the answer cannot be read");
     };
     let (verdict, reason) = match differs(expected, &answered, body) {
         Some((verdict, reason)) => (verdict, Some(reason)),
-        None => (Verdict::Matched, None),
+        None => (ReplayVerdict::Matched, None),
     };
     Compared { verdict, reason, service_ms: Some(answered.execution_time_ms) }
 }
 
-fn differs(expected: &Expected, answered: &Answered, body: &[u8]) -> Option<(Verdict, String)> {
+fn differs(expected: &ExpectedAnswer, answered: &ComparedAnswer, body: &[u8]) -> Option<(ReplayVerdict, String)> {
     if let Some(count) = expected.row_count.filter(|count| *count != answered.row_count) {
-        return Some((Verdict::RowCount, format!("{} rows instead of {count}", answered.row_count)));
+        return Some((ReplayVerdict::RowCount, format!("{} rows instead of {count}", answered.row_count)));
     }
     let hash = expected.result_hash.as_deref()?;
-    let Ok(Rows { rows }) = serde_json::from_slice::<Rows>(body) else {
-        return Some((Verdict::Error, "the rows cannot be read".to_owned()));
+    let Ok(ComparedRows { rows }) = serde_json::from_slice::<ComparedRows>(body) else {
+        return Some((ReplayVerdict::Error, "the rows cannot be read".to_owned()));
     };
     if hash == result_hash(&rows) {
         return None;
     }
     let as_texts: Vec<Vec<Value>> = rows.into_iter().map(|row| row.into_iter().map(as_text).collect()).collect();
     if hash == result_hash(&as_texts) {
-        return Some((Verdict::Types, "the values agree as texts, their types do not".to_owned()));
+        return Some((ReplayVerdict::Types, "the values agree as texts, their types do not".to_owned()));
     }
-    Some((Verdict::Values, "the rows have another hash".to_owned()))
+    Some((ReplayVerdict::Values, "the rows have another hash".to_owned()))
 }
 
 pub fn result_hash(rows: &[Vec<Value>]) -> String {
@@ -107,9 +107,9 @@ mod tests {
         json!({"columns": [], "rows": rows, "row_count": count, "execution_time_ms": 2.5}).to_string().into_bytes()
     }
 
-    fn verdict(row_count: Option<i64>, hashed: Option<Value>, rows: &Value) -> Verdict {
+    fn verdict(row_count: Option<i64>, hashed: Option<Value>, rows: &Value) -> ReplayVerdict {
         let hashed: Option<Vec<Vec<Value>>> = hashed.map(|rows| serde_json::from_value(rows).unwrap());
-        let expected = Expected { row_count, result_hash: hashed.map(|rows| result_hash(&rows)) };
+        let expected = ExpectedAnswer { row_count, result_hash: hashed.map(|rows| result_hash(&rows)) };
         compare(&expected, &answer(rows)).verdict
     }
 
@@ -117,14 +117,14 @@ mod tests {
     fn what_is_given_is_compared_and_nothing_else() {
         let rows = json!([[1, "a"], [2, null]]);
         for (row_count, hashed, is) in [
-            (None, None, Verdict::Matched),
-            (Some(2), None, Verdict::Matched),
-            (Some(3), None, Verdict::RowCount),
-            (Some(3), Some(rows.clone()), Verdict::RowCount),
-            (None, Some(rows.clone()), Verdict::Matched),
-            (Some(2), Some(json!([[2, null], [1, "a"]])), Verdict::Matched),
-            (None, Some(json!([[1, "a"], [2, "b"]])), Verdict::Values),
-            (None, Some(json!([["1", "a"], ["2", null]])), Verdict::Types),
+            (None, None, ReplayVerdict::Matched),
+            (Some(2), None, ReplayVerdict::Matched),
+            (Some(3), None, ReplayVerdict::RowCount),
+            (Some(3), Some(rows.clone()), ReplayVerdict::RowCount),
+            (None, Some(rows.clone()), ReplayVerdict::Matched),
+            (Some(2), Some(json!([[2, null], [1, "a"]])), ReplayVerdict::Matched),
+            (None, Some(json!([[1, "a"], [2, "b"]])), ReplayVerdict::Values),
+            (None, Some(json!([["1", "a"], ["2", null]])), ReplayVerdict::Types),
         ] {
             assert_eq!(verdict(row_count, hashed.clone(), &rows), is, "{row_count:?} {hashed:?}");
         }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_has_failed() {
-        assert_eq!(compare(&Expected::default(), b"no json").verdict, Verdict::Error);
+        assert_eq!(compare(&ExpectedAnswer::default(), b"no json").verdict, ReplayVerdict::Error);
     }
 
     #[test]

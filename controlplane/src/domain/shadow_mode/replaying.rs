@@ -15,8 +15,8 @@ use contract::{Code, EnvId, ReplayId, RequestId, Timestamp};
 use sqlx::types::Json;
 use tokio::sync::Semaphore;
 
-use super::comparing::{self, Compared, Expected};
-use super::states::Verdict;
+use super::comparing::{self, Compared, ExpectedAnswer};
+use super::states::ReplayVerdict;
 use crate::domain::query;
 use crate::{App, Error, Result};
 
@@ -79,7 +79,7 @@ pub async fn run_due(app: &App) -> Result<usize> {
 }
 
 #[derive(Debug)]
-struct Claimed {
+struct ClaimedQuery {
     shadow_id: String,
     replay_id: ReplayId,
     env_id: EnvId,
@@ -93,7 +93,7 @@ struct Claimed {
 }
 
 /// The next queries of each replay, as far as its concurrency goes.
-async fn claim(app: &App, most: usize) -> Result<Vec<Claimed>> {
+async fn claim(app: &App, most: usize) -> Result<Vec<ClaimedQuery>> {
     let now = app.now();
     let mut left = i64::try_from(most).unwrap_or(i64::MAX);
     let mut tx = app.pool().begin().await?;
@@ -114,7 +114,7 @@ async fn claim(app: &App, most: usize) -> Result<Vec<Claimed>> {
     let mut claimed = Vec::new();
     for lane in lanes {
         let taken = sqlx::query_as!(
-            Claimed,
+            ClaimedQuery,
             r#"update shadow_queries q
                set locked_until = $3, waits_again = false, attempts = attempts + 1
                from shadow_replays r
@@ -143,7 +143,7 @@ async fn claim(app: &App, most: usize) -> Result<Vec<Claimed>> {
     Ok(claimed)
 }
 
-async fn replay(app: &App, claimed: Claimed) {
+async fn replay(app: &App, claimed: ClaimedQuery) {
     let compared = match run(app, &claimed).await {
         Ok(compared) => Some(compared),
         Err(error) if claimed.attempts < ATTEMPTS && passes(&error) => None,
@@ -155,16 +155,16 @@ async fn replay(app: &App, claimed: Claimed) {
 }
 
 /// Runs the query as its caller would; nothing that writes is sent.
-async fn run(app: &App, claimed: &Claimed) -> Result<Compared> {
+async fn run(app: &App, claimed: &ClaimedQuery) -> Result<Compared> {
     match app.sql().statement(&claimed.sql) {
         Ok(statement) if statement.is_write => {
-            return Ok(Compared::failed(Verdict::Denied, "it writes: what writes is not replayed"));
+            return Ok(Compared::failed(ReplayVerdict::Denied, "it writes: what writes is not replayed"));
         }
         Ok(_) => {}
-        Err(error) => return Ok(Compared::failed(Verdict::Error, error)),
+        Err(error) => return Ok(Compared::failed(ReplayVerdict::Error, error)),
     }
     let caller = Forwarded { origin: Some(Origin::Shadow), ..claimed.caller.0.clone() };
-    let asked = query::Asked {
+    let asked = query::ForwardedQuery {
         env_id: &claimed.env_id,
         caller: Some(&caller),
         request_id: &RequestId::from(format!("{REQUEST_ID}{}", claimed.shadow_id)),
@@ -183,9 +183,9 @@ async fn run(app: &App, claimed: &Claimed) -> Result<Compared> {
     let answer = query::send(app, &asked, "query", &body).await?;
     let Ok(bytes) = to_bytes(answer.into_body(), ANSWER_BYTES_MAX).await else {
         let reason = format!("the answer broke off, or is longer than {ANSWER_BYTES_MAX} bytes, which is not compared");
-        return Ok(Compared::failed(Verdict::Error, reason));
+        return Ok(Compared::failed(ReplayVerdict::Error, reason));
     };
-    let expected = Expected { row_count: claimed.row_count, result_hash: claimed.result_hash.clone() };
+    let expected = ExpectedAnswer { row_count: claimed.row_count, result_hash: claimed.result_hash.clone() };
     Ok(comparing::compare(&expected, &bytes))
 }
 
@@ -205,11 +205,11 @@ fn passes(error: &Error) -> bool {
 /// What refuses a caller is `denied`; all else is an error.
 fn refused(error: &Error) -> Compared {
     let denied = matches!(error.code().http(), 401 | 403) || error.code() == Code::PolicyViolation;
-    Compared::failed(if denied { Verdict::Denied } else { Verdict::Error }, error.to_string())
+    Compared::failed(if denied { ReplayVerdict::Denied } else { ReplayVerdict::Error }, error.to_string())
 }
 
 /// Writes down what came of it; without a verdict it waits to be tried again. Of the text is kept what reports show.
-async fn settle(app: &App, claimed: &Claimed, compared: Option<&Compared>) -> Result<()> {
+async fn settle(app: &App, claimed: &ClaimedQuery, compared: Option<&Compared>) -> Result<()> {
     let now: Timestamp = app.now();
     let Some(Compared { verdict, reason, service_ms }) = compared else {
         sqlx::query!(

@@ -16,18 +16,16 @@ use contract::ShadowSessionId;
 const MISMATCHES_MAX: i64 = 100;
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShadowReport")]
-pub struct Report {
+pub struct ShadowReport {
     session_id: ShadowSessionId,
     id: ShadowSessionId,
-    summary: Summary,
+    summary: ShadowSummary,
     mismatches: Vec<Mismatch>,
     performance: Map<String, Value>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShadowSummary")]
-struct Summary {
+struct ShadowSummary {
     total_queries: i64,
     matched: i64,
     mismatched: i64,
@@ -36,15 +34,15 @@ struct Summary {
     latency_improvement: String,
 }
 
-pub async fn report(cx: Call) -> Result<Json<Report>> {
+pub async fn report(cx: Call) -> Result<Json<ShadowReport>> {
     let mut conn = cx.app.pool().acquire().await?;
     let session = latest(&cx, &mut conn).await?;
     let statistics = store::statistics(&mut conn, &session.session_id).await?;
     let mismatches = store::mismatches(&mut conn, &session.session_id, MISMATCHES_MAX).await?;
-    Ok(Json(Report {
+    Ok(Json(ShadowReport {
         id: session.session_id.clone(),
         session_id: session.session_id,
-        summary: Summary {
+        summary: ShadowSummary {
             total_queries: statistics.queries_replayed,
             matched: statistics.queries_matched,
             mismatched: statistics.queries_mismatched,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use super::states::{SessionStatus, SessionTrigger};
-use super::store::{self, NewReplay, Session, Statistics};
+use super::store::{self, NewReplay, ShadowSessionRow, Statistics};
 use crate::domain::environments;
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
@@ -21,9 +21,8 @@ const HOURS_MAX: i32 = 720;
 const CONCURRENCY: i32 = 4;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ShadowSessionInput")]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct ShadowSessionInput {
     source: String,
     duration_hours: i32,
     sample_rate: f64,
@@ -31,8 +30,7 @@ pub struct Wanted {
 
 /// A session as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShadowSession")]
-pub struct View {
+pub struct ShadowSession {
     session_id: ShadowSessionId,
     id: ShadowSessionId,
     status: &'static str,
@@ -46,8 +44,8 @@ pub struct View {
     statistics: Statistics,
 }
 
-impl View {
-    fn of(session: Session, statistics: Statistics, now: Timestamp) -> Self {
+impl ShadowSession {
+    fn of(session: ShadowSessionRow, statistics: Statistics, now: Timestamp) -> Self {
         let until = session.stopped_at.unwrap_or(now).min(session.ends_at);
         Self {
             id: session.session_id.clone(),
@@ -71,7 +69,7 @@ fn hours(duration: Duration) -> f64 {
     f64::from(i32::try_from(hundredths).unwrap_or(i32::MAX)) / 100.0
 }
 
-pub async fn start(cx: Call, Json(wanted): Json<Wanted>) -> Result<Created<View>> {
+pub async fn start(cx: Call, Json(wanted): Json<ShadowSessionInput>) -> Result<Created<ShadowSession>> {
     let replayed_in = replayed_in(&cx, &wanted.source).await?;
     if !(1..=HOURS_MAX).contains(&wanted.duration_hours) {
         let message = format!("`duration_hours` is from 1 to {HOURS_MAX}");
@@ -81,7 +79,7 @@ pub async fn start(cx: Call, Json(wanted): Json<Wanted>) -> Result<Created<View>
         return Err(Error::invalid("sample_rate", "0.0..1.0", "`sample_rate` is above 0.0 and at most 1.0"));
     }
     let (app, now) = (&cx.app, cx.now());
-    let session = Session {
+    let session = ShadowSessionRow {
         session_id: ShadowSessionId::fresh(now, app.entropy()),
         env_id: cx.env_id()?,
         org_id: cx.org_id().clone(),
@@ -106,7 +104,7 @@ pub async fn start(cx: Call, Json(wanted): Json<Wanted>) -> Result<Created<View>
     let end = EndShadowSession { session_id: session.session_id.clone() };
     queue::enqueue(app, &mut tx, &end, session.ends_at).await?;
     tx.commit().await?;
-    Ok(Created(View::of(session, Statistics::default(), now)))
+    Ok(Created(ShadowSession::of(session, Statistics::default(), now)))
 }
 
 /// Where queries of this source are replayed; none where nothing is sampled.
@@ -127,15 +125,15 @@ async fn replayed_in(cx: &Call, source: &str) -> Result<Option<EnvId>> {
 }
 
 /// The session that runs, or else the last that did.
-pub(super) async fn latest(cx: &Call, conn: &mut PgConnection) -> Result<Session> {
+pub(super) async fn latest(cx: &Call, conn: &mut PgConnection) -> Result<ShadowSessionRow> {
     store::latest(conn, &cx.env_id()?).await?.ok_or(Error::NotFound { kind: "shadow session" })
 }
 
-pub async fn status(cx: Call) -> Result<Json<View>> {
+pub async fn status(cx: Call) -> Result<Json<ShadowSession>> {
     let mut conn = cx.app.pool().acquire().await?;
     let session = latest(&cx, &mut conn).await?;
     let statistics = store::statistics(&mut conn, &session.session_id).await?;
-    Ok(Json(View::of(session, statistics, cx.now())))
+    Ok(Json(ShadowSession::of(session, statistics, cx.now())))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -38,7 +38,7 @@ impl SessionStatus {
 
 /// What a replayed query turned out to be: matched, one of the categories of a mismatch, or failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReplayVerdict {
     Matched,
     RowCount,
     Values,
@@ -47,7 +47,7 @@ pub enum Verdict {
     Error,
 }
 
-impl Verdict {
+impl ReplayVerdict {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Matched => "matched",

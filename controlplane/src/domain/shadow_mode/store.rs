@@ -19,7 +19,7 @@ use crate::{App, Error, OnConstraint, Result};
 const KEPT: Duration = Duration::days(30);
 
 #[derive(Debug, Clone)]
-pub struct Session {
+pub struct ShadowSessionRow {
     pub session_id: ShadowSessionId,
     pub env_id: EnvId,
     pub org_id: OrgId,
@@ -35,7 +35,7 @@ pub struct Session {
 }
 
 /// "409 (shadow session already active)".
-pub async fn insert_session(conn: &mut PgConnection, session: &Session) -> Result<()> {
+pub async fn insert_session(conn: &mut PgConnection, session: &ShadowSessionRow) -> Result<()> {
     sqlx::query!(
         "insert into shadow_sessions
              (session_id, env_id, org_id, status, source, replayed_in, duration_hours, sample_rate, created_by,
@@ -62,7 +62,7 @@ pub async fn insert_session(conn: &mut PgConnection, session: &Session) -> Resul
 }
 
 /// The environment's last session: the one that runs, if one does.
-pub async fn latest(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<Session>> {
+pub async fn latest(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<ShadowSessionRow>> {
     let row = sqlx::query!(
         "select * from shadow_sessions where env_id = $1 order by status = 'running' desc, started_at desc limit 1",
         env_id.as_str(),
@@ -70,7 +70,7 @@ pub async fn latest(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<Se
     let Some(row) = row.fetch_optional(conn).await? else {
         return Ok(None);
     };
-    Ok(Some(Session {
+    Ok(Some(ShadowSessionRow {
         session_id: row.session_id.into(),
         env_id: row.env_id.into(),
         org_id: row.org_id.into(),

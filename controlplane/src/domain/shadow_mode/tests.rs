@@ -334,7 +334,7 @@ async fn what_waits_when_a_session_stops_is_dropped() {
 #[tokio::test]
 async fn another_environment_of_the_organization_may_be_where_samples_run() {
     let world = World::start().await;
-    let other = environments::Seed { name: "Other".to_owned(), slug: "other".to_owned(), test_mode: false };
+    let other = environments::EnvironmentSeed { name: "Other".to_owned(), slug: "other".to_owned(), test_mode: false };
     let other = environments::record(&world.app.app, &world.org_id, &other).await.unwrap();
     start(&world, &format!("env:{other}"), 1.0).await;
     report(&world, &ran(&world, 0, "select 1", |_| {})).await;

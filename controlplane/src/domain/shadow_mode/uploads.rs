@@ -175,8 +175,7 @@ pub struct WantedReplay {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShadowReplay")]
-pub struct Replay {
+pub struct ShadowReplay {
     replay_id: ReplayId,
     id: ReplayId,
     upload_id: UploadId,
@@ -185,7 +184,7 @@ pub struct Replay {
     started_at: Timestamp,
 }
 
-pub async fn replay(cx: Call, Json(wanted): Json<WantedReplay>) -> Result<Accepted<Replay>> {
+pub async fn replay(cx: Call, Json(wanted): Json<WantedReplay>) -> Result<Accepted<ShadowReplay>> {
     let concurrency = wanted.concurrency.unwrap_or(CONCURRENCY_DEFAULT);
     if !CONCURRENCY.contains(&concurrency) {
         return Err(Error::invalid("concurrency", "1..16", "`concurrency` is from 1 to 16"));
@@ -222,7 +221,7 @@ pub async fn replay(cx: Call, Json(wanted): Json<WantedReplay>) -> Result<Accept
     store::insert_logged(&mut tx, &replay, &wanted.upload_id, &caller).await?;
     tx.commit().await?;
     let upload_id = wanted.upload_id;
-    Ok(Accepted(Replay {
+    Ok(Accepted(ShadowReplay {
         id: replay_id.clone(),
         replay_id,
         upload_id,

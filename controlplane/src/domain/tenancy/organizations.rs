@@ -22,6 +22,6 @@ pub(crate) mod store;
 mod tests;
 
 pub use governed::governed;
-pub use http::{Wish, found, own, record_founding, rename, routes};
-pub use seed::{Seed, Seeded, seed};
-pub use standing::{Change, Standing, Status, change};
+pub use http::{OrganizationDraft, found, own, record_founding, rename, routes};
+pub use seed::{OrganizationSeed, Seeded, seed};
+pub use standing::{AdministrativeChange, ChangedOrganization, OrganizationStatus, change};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use telemetry::{Kind, Place};
 use tokio::sync::{Notify, Semaphore};
 
-use super::queue::{self, Claimed, Ended};
+use super::queue::{self, ClaimedDelivery, DeliveryOutcome};
 use super::store;
 use super::surface::{DeliveryStatus, DeliveryTrigger, Surface, WebhookStatus, WebhookTrigger};
 use crate::platform::database::notifications::{hear, listen};
@@ -73,14 +73,14 @@ pub async fn run_due(app: &App) -> Result<usize> {
     }
 }
 
-async fn claim(app: &App, most: usize) -> Result<Vec<Claimed>> {
+async fn claim(app: &App, most: usize) -> Result<Vec<ClaimedDelivery>> {
     if most == 0 {
         return Ok(Vec::new());
     }
     queue::claim(app, i64::try_from(most).unwrap_or(i64::MAX)).await
 }
 
-async fn deliver(app: &App, delivery: Claimed) {
+async fn deliver(app: &App, delivery: ClaimedDelivery) {
     if let Err(error) = attempt(app, &delivery).await {
         let error = error.with_sources();
         tracing::warn!(webhook.id = %delivery.webhook_id, delivery.id = %delivery.delivery_id, error, "not delivered");
@@ -88,7 +88,7 @@ async fn deliver(app: &App, delivery: Claimed) {
 }
 
 /// No connection is held while the receiver thinks.
-async fn attempt(app: &App, claimed: &Claimed) -> Result<()> {
+async fn attempt(app: &App, claimed: &ClaimedDelivery) -> Result<()> {
     let surface = Surface::parse(&claimed.surface).ok_or_else(|| Error::internal("an unknown surface"))?;
     let mut conn = app.pool().acquire().await?;
     let secrets = store::secrets(app, &mut conn, &claimed.webhook_id).await?;
@@ -108,7 +108,7 @@ async fn attempt(app: &App, claimed: &Claimed) -> Result<()> {
     settle(app, claimed, surface, &receipt).await
 }
 
-fn parcel<'a>(app: &App, claimed: &'a Claimed, secrets: &'a Secrets, place: Place) -> Parcel<'a> {
+fn parcel<'a>(app: &App, claimed: &'a ClaimedDelivery, secrets: &'a Secrets, place: Place) -> Parcel<'a> {
     Parcel {
         url: &claimed.url,
         secrets,
@@ -122,7 +122,7 @@ fn parcel<'a>(app: &App, claimed: &'a Claimed, secrets: &'a Secrets, place: Plac
 }
 
 /// The webhook's row first, as everybody who writes both does.
-async fn settle(app: &App, claimed: &Claimed, surface: Surface, receipt: &Receipt) -> Result<()> {
+async fn settle(app: &App, claimed: &ClaimedDelivery, surface: Surface, receipt: &Receipt) -> Result<()> {
     let now = app.now();
     let ended = ended(claimed, surface, receipt, now)?;
     let gives_up = ended.status == DeliveryStatus::Failed && surface.fails_whole();
@@ -140,7 +140,12 @@ async fn settle(app: &App, claimed: &Claimed, surface: Surface, receipt: &Receip
     Ok(())
 }
 
-fn ended(claimed: &Claimed, surface: Surface, receipt: &Receipt, now: contract::Timestamp) -> Result<Ended> {
+fn ended(
+    claimed: &ClaimedDelivery,
+    surface: Surface,
+    receipt: &Receipt,
+    now: contract::Timestamp,
+) -> Result<DeliveryOutcome> {
     let wait = surface.wait_after(claimed.attempts);
     let trigger = match (receipt.accepted(), wait) {
         (true, _) => Some(DeliveryTrigger::Accepted),
@@ -149,7 +154,7 @@ fn ended(claimed: &Claimed, surface: Surface, receipt: &Receipt, now: contract::
     };
     let pending = DeliveryStatus::Pending;
     let status = trigger.map_or(Some(pending), |trigger| pending.after(trigger));
-    Ok(Ended {
+    Ok(DeliveryOutcome {
         status: status.ok_or_else(|| Error::internal("a delivery cannot go there"))?,
         next_attempt_at: wait.filter(|_| !receipt.accepted()).map(|wait| now + wait),
         status_code: receipt.status,

@@ -14,7 +14,7 @@ use crate::platform::egress::client::{Parcel, SECRET_PREFIX};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::platform::http::text;
 use crate::{App, Error, Result};
 
@@ -28,7 +28,7 @@ const SURFACE: Surface = Surface::Organization;
 /// A webhook as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Webhook")]
-pub struct Answer {
+pub struct WebhookAnswer {
     id: WebhookId,
     webhook_id: WebhookId,
     url: String,
@@ -43,7 +43,7 @@ pub struct Answer {
     updated_at: Timestamp,
 }
 
-impl From<Webhook> for Answer {
+impl From<Webhook> for WebhookAnswer {
     fn from(webhook: Webhook) -> Self {
         let Webhook { webhook_id, url, description, events, status, created_at, updated_at, .. } = webhook;
         let Webhook { last_delivered_at, last_status_code, failure_count, .. } = webhook;
@@ -68,13 +68,12 @@ impl From<Webhook> for Answer {
 pub struct NewWebhook {
     signing_secret: String,
     #[serde(flatten)]
-    webhook: Answer,
+    webhook: WebhookAnswer,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "WebhookCreation")]
 #[serde(deny_unknown_fields)]
-pub struct Creation {
+pub struct WebhookCreation {
     pub url: String,
     pub events: Vec<String>,
     pub description: Option<String>,
@@ -82,34 +81,32 @@ pub struct Creation {
 
 /// What is left out stays; an empty `description` takes it away.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "WebhookChange")]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct WebhookChange {
     url: Option<String>,
     events: Option<Vec<String>>,
     description: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WebhookDeletion")]
-pub struct Deletion {
+pub struct WebhookDeletion {
     webhook_id: WebhookId,
     id: WebhookId,
     deleted: bool,
     deleted_at: Timestamp,
 }
 
-pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
+pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<WebhookAnswer>> {
     list_of(&cx, SURFACE, page).await
 }
 
-pub async fn list_of(cx: &Call, surface: Surface, page: Page) -> Result<Paged<Answer>> {
+pub async fn list_of(cx: &Call, surface: Surface, page: PageRequest) -> Result<Paged<WebhookAnswer>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, Of(cx.org_id(), surface), &page).await?;
-    Ok(page.of(rows, total, |row| (row.created_at, row.webhook_id.to_string()), Answer::from))
+    Ok(page.of(rows, total, |row| (row.created_at, row.webhook_id.to_string()), WebhookAnswer::from))
 }
 
-pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<NewWebhook>> {
+pub async fn create(cx: Call, Json(input): Json<WebhookCreation>) -> Result<Created<NewWebhook>> {
     let signing_secret = fresh_secret(&cx.app);
     let webhook = make(&cx, SURFACE, input, &Redacted::new(signing_secret.clone())).await?;
     Ok(Created(NewWebhook { signing_secret, webhook }))
@@ -120,7 +117,12 @@ pub fn fresh_secret(app: &App) -> String {
 }
 
 /// On either surface.
-pub async fn make(cx: &Call, surface: Surface, input: Creation, secret: &Redacted<String>) -> Result<Answer> {
+pub async fn make(
+    cx: &Call,
+    surface: Surface,
+    input: WebhookCreation,
+    secret: &Redacted<String>,
+) -> Result<WebhookAnswer> {
     let now = cx.now();
     let webhook = Webhook {
         webhook_id: WebhookId::fresh(now, cx.app.entropy()),
@@ -147,7 +149,7 @@ pub async fn make(cx: &Call, surface: Surface, input: Creation, secret: &Redacte
 }
 
 /// "No deliveries until the endpoint is updated": it is active again.
-pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>> {
+pub async fn update(cx: Call, Json(input): Json<WebhookChange>) -> Result<Json<WebhookAnswer>> {
     let mut tx = cx.begin().await?;
     store::lock(&mut tx, cx.org_id()).await?;
     let mut webhook = found(&mut tx, &cx, SURFACE).await?;
@@ -172,13 +174,13 @@ pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>>
     Ok(Json(webhook.into()))
 }
 
-pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
+pub async fn delete(cx: Call) -> Result<Json<WebhookDeletion>> {
     remove(&cx, SURFACE).await
 }
 
 /// On either surface. The event first: whoever records another waits for the chain before they
 /// hold the webhook, and so must we.
-pub async fn remove(cx: &Call, surface: Surface) -> Result<Json<Deletion>> {
+pub async fn remove(cx: &Call, surface: Surface) -> Result<Json<WebhookDeletion>> {
     let mut tx = cx.begin().await?;
     let webhook = found(&mut tx, cx, surface).await?;
     cx.expected.holds(webhook.updated_at)?;
@@ -189,13 +191,12 @@ pub async fn remove(cx: &Call, surface: Surface) -> Result<Json<Deletion>> {
     }
     tx.commit().await?;
     let webhook_id = webhook.webhook_id;
-    Ok(Json(Deletion { id: webhook_id.clone(), webhook_id, deleted: true, deleted_at: cx.now() }))
+    Ok(Json(WebhookDeletion { id: webhook_id.clone(), webhook_id, deleted: true, deleted_at: cx.now() }))
 }
 
 /// How a test went. Never what the receiver said: it may be somebody else's.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WebhookTest")]
-pub struct Tested {
+pub struct WebhookTest {
     webhook_id: WebhookId,
     test_event_id: EventId,
     delivered: bool,
@@ -205,7 +206,7 @@ pub struct Tested {
 }
 
 /// "422 `DELIVERY_FAILED` on a non-2xx reply." A test that succeeds makes a failed webhook active.
-pub async fn test(cx: Call) -> Result<Json<Tested>> {
+pub async fn test(cx: Call) -> Result<Json<WebhookTest>> {
     let mut conn = cx.app.pool().acquire().await?;
     let webhook = found(&mut conn, &cx, SURFACE).await?;
     let secrets = store::secrets(&cx.app, &mut conn, &webhook.webhook_id).await?;
@@ -228,7 +229,7 @@ pub async fn test(cx: Call) -> Result<Json<Tested>> {
     let status = status(&webhook)?.after(WebhookTrigger::TestSucceeded);
     let mut conn = cx.app.pool().acquire().await?;
     store::attempted(&mut conn, &webhook.webhook_id, (true, receipt.status), Some(status), cx.now()).await?;
-    Ok(Json(Tested {
+    Ok(Json(WebhookTest {
         webhook_id: webhook.webhook_id,
         test_event_id: event_id,
         delivered: true,

@@ -9,13 +9,13 @@ use contract::{Access, DeliveryId, EventId, Redacted, Scope, Timestamp, WebhookI
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::http::{self, Answer, Deletion};
+use super::http::{self, WebhookAnswer, WebhookDeletion};
 use super::queue::{self, Delivery};
 use super::store::Of;
 use super::surface::{DeliveryStatus, DeliveryTrigger, Surface};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Accepted, Created, Json, Query};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::{Error, Result};
 
 /// A secret of less can be guessed from one signed body.
@@ -23,24 +23,23 @@ const SECRET_CHARACTERS: std::ops::RangeInclusive<usize> = 24..=128;
 const SURFACE: Surface = Surface::Notices;
 
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "NoticeWebhookCreation")]
 #[serde(deny_unknown_fields)]
-pub struct Creation {
+pub struct NoticeWebhookCreation {
     url: String,
     secret: String,
     events: Vec<String>,
     description: Option<String>,
 }
 
-pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
-    let Creation { url, secret, events, description } = input;
+pub async fn create(cx: Call, Json(input): Json<NoticeWebhookCreation>) -> Result<Created<WebhookAnswer>> {
+    let NoticeWebhookCreation { url, secret, events, description } = input;
     let secret = admitted(secret)?;
     if events.iter().any(|event| event == "trigger.fired") {
         for scope in [Scope::Agent, Scope::QueryRead, Scope::AuditRead] {
             cx.caller.may(Access::Admin, Some(scope)).map_err(Error::Lacks)?;
         }
     }
-    let webhook = http::Creation { url, events, description };
+    let webhook = http::WebhookCreation { url, events, description };
     http::make(&cx, SURFACE, webhook, &secret).await.map(Created)
 }
 
@@ -54,18 +53,17 @@ pub fn admitted(secret: String) -> Result<Redacted<String>> {
     Err(Error::invalid("secret", format!("{least}..{most} visible ASCII characters"), message))
 }
 
-pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
+pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<WebhookAnswer>> {
     http::list_of(&cx, SURFACE, page).await
 }
 
-pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
+pub async fn delete(cx: Call) -> Result<Json<WebhookDeletion>> {
     http::remove(&cx, SURFACE).await
 }
 
 /// A row of the delivery log.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WebhookDelivery")]
-pub struct Row {
+pub struct WebhookDelivery {
     id: DeliveryId,
     delivery_id: DeliveryId,
     webhook_id: WebhookId,
@@ -82,7 +80,7 @@ pub struct Row {
     created_at: Timestamp,
 }
 
-impl From<Delivery> for Row {
+impl From<Delivery> for WebhookDelivery {
     fn from(delivery: Delivery) -> Self {
         let waits = delivery.status == DeliveryStatus::Pending.as_str();
         Self {
@@ -104,11 +102,15 @@ impl From<Delivery> for Row {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Filter {
+pub struct DeliveryFilter {
     status: Option<String>,
 }
 
-pub async fn deliveries(cx: Call, Query(filter): Query<Filter>, page: Page) -> Result<Paged<Row>> {
+pub async fn deliveries(
+    cx: Call,
+    Query(filter): Query<DeliveryFilter>,
+    page: PageRequest,
+) -> Result<Paged<WebhookDelivery>> {
     let status = filter.status.map(|given| {
         let names = DeliveryStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(", ");
         let message = format!("`status` is one of {names}");
@@ -116,12 +118,11 @@ pub async fn deliveries(cx: Call, Query(filter): Query<Filter>, page: Page) -> R
     });
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = queue::page(&mut conn, Of(cx.org_id(), SURFACE), status.transpose()?, &page).await?;
-    Ok(page.of(rows, total, |row| (row.created_at, row.delivery_id.to_string()), Row::from))
+    Ok(page.of(rows, total, |row| (row.created_at, row.delivery_id.to_string()), WebhookDelivery::from))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "EventReplay")]
-pub struct Replay {
+pub struct EventReplay {
     event_id: EventId,
     id: EventId,
     status: &'static str,
@@ -131,7 +132,7 @@ pub struct Replay {
 
 /// "After 6 failures the event is marked failed in the delivery log and can be replayed": to the
 /// webhooks that did not take it, with the same bytes, from the first attempt on.
-pub async fn replay(cx: Call) -> Result<Accepted<Replay>> {
+pub async fn replay(cx: Call) -> Result<Accepted<EventReplay>> {
     let event_id: EventId = cx.id("event_id")?;
     let mut tx = cx.begin().await?;
     let found = queue::of_event(&mut tx, Of(cx.org_id(), SURFACE), &event_id).await?;
@@ -151,5 +152,5 @@ pub async fn replay(cx: Call) -> Result<Accepted<Replay>> {
     }
     tx.commit().await?;
     let status = DeliveryStatus::Pending.as_str();
-    Ok(Accepted(Replay { id: event_id.clone(), event_id, status, deliveries: failed }))
+    Ok(Accepted(EventReplay { id: event_id.clone(), event_id, status, deliveries: failed }))
 }

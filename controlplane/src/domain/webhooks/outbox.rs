@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 use super::queue;
 use super::store::{self, Of, Sought};
 use super::surface::Surface;
-use crate::platform::events::{Entry, EventType};
+use crate::platform::events::{ChainEntry, EventType};
 use crate::{App, Error, Result};
 
 /// One event as one surface tells it. Its body is made once: "sign the exact stored bytes".
@@ -30,12 +30,12 @@ pub fn tell<'a>(
     app: &'a App,
     tx: &'a mut PgConnection,
     kind: EventType,
-    entry: &'a Entry,
+    entry: &'a ChainEntry,
 ) -> BoxFuture<'a, Result<()>> {
     Box::pin(queue_notices(app, tx, kind, entry))
 }
 
-async fn queue_notices(app: &App, tx: &mut PgConnection, kind: EventType, entry: &Entry) -> Result<()> {
+async fn queue_notices(app: &App, tx: &mut PgConnection, kind: EventType, entry: &ChainEntry) -> Result<()> {
     for notice in notices(kind, entry) {
         let names = notice.surface.subscriptions(notice.event_type);
         let sought = Sought { names: &names, url: notice.only.as_deref() };
@@ -65,12 +65,12 @@ pub async fn hears_of_triggers(tx: &mut PgConnection, org_id: &OrgId, url: &str)
     Ok(!store::subscribed(tx, Of(org_id, Surface::Notices), sought).await?.is_empty())
 }
 
-fn notices(kind: EventType, entry: &Entry) -> Vec<Notice> {
+fn notices(kind: EventType, entry: &ChainEntry) -> Vec<Notice> {
     let organization = of_organization(kind, entry);
     organization.into_iter().chain(of_contract(kind, entry)).collect()
 }
 
-fn notice(entry: &Entry, surface: Surface, event_type: &'static str, body: Value) -> Notice {
+fn notice(entry: &ChainEntry, surface: Surface, event_type: &'static str, body: Value) -> Notice {
     Notice {
         surface,
         event_type,
@@ -83,7 +83,7 @@ fn notice(entry: &Entry, surface: Surface, event_type: &'static str, body: Value
 }
 
 /// "Payload envelope: `{event_id, event_type, org_id, timestamp, data}`."
-fn of_organization(kind: EventType, entry: &Entry) -> Option<Notice> {
+fn of_organization(kind: EventType, entry: &ChainEntry) -> Option<Notice> {
     let event_type = Surface::Organization.types().iter().copied().find(|name| *name == kind.as_str())?;
     let body = json!({
         "event_id": entry.event_id,
@@ -97,7 +97,7 @@ fn of_organization(kind: EventType, entry: &Entry) -> Option<Notice> {
 
 /// "`data` for `key.rotated` carries `key_id`, `name`, `old_key_expires_at`, `rotated_by`." Of the
 /// others the same: the resource's id, what it has become (or was, when it is gone), who did it.
-fn data(entry: &Entry) -> Map<String, Value> {
+fn data(entry: &ChainEntry) -> Map<String, Value> {
     let mut data = Map::new();
     data.insert(id_of(&entry.resource_type).to_owned(), json!(entry.resource_id));
     if let Some(env_id) = &entry.environment_id {
@@ -138,7 +138,7 @@ fn by(event_type: &str) -> Option<String> {
 }
 
 /// The types of the delivery contract that an event of the trail means: "payload fields" as printed.
-fn of_contract(kind: EventType, entry: &Entry) -> Option<Notice> {
+fn of_contract(kind: EventType, entry: &ChainEntry) -> Option<Notice> {
     let (event_type, body) = match kind {
         EventType::KeyRotated => ("agent.key_rotated", of_key(entry, "action", "rotated")),
         EventType::KeyRevoked => ("agent.key_revoked", of_key(entry, "reason", "revoked")),
@@ -163,7 +163,7 @@ fn of_contract(kind: EventType, entry: &Entry) -> Option<Notice> {
     Some(Notice { only, ..notice(entry, Surface::Notices, event_type, body) })
 }
 
-fn of_key(entry: &Entry, member: &str, what: &str) -> Value {
+fn of_key(entry: &ChainEntry, member: &str, what: &str) -> Value {
     let name = ["after", "before"].iter().find_map(|side| entry.changes.get(side)?.get("name"));
     json!({
         "org_id": entry.org_id,
@@ -176,7 +176,7 @@ fn of_key(entry: &Entry, member: &str, what: &str) -> Value {
 }
 
 /// What the runtime tells of a review: which roles have to hear of it, and where they decide.
-fn of_review(entry: &Entry) -> Value {
+fn of_review(entry: &ChainEntry) -> Value {
     let mut body = Map::from_iter([("org_id".to_owned(), json!(entry.org_id))]);
     body.extend(entry.changes.get("after").and_then(Value::as_object).cloned().unwrap_or_default());
     body.insert("performed_by".to_owned(), json!(entry.actor_id));
@@ -185,7 +185,7 @@ fn of_review(entry: &Entry) -> Value {
 }
 
 /// "`org_id`, `threshold_percent`, `current_usage`, `monthly_limit`, `period_start`, `period_end`."
-fn of_usage(entry: &Entry) -> Value {
+fn of_usage(entry: &ChainEntry) -> Value {
     let mut body = Map::from_iter([("org_id".to_owned(), json!(entry.org_id))]);
     for name in ["threshold_percent", "current_usage", "monthly_limit", "period_start", "period_end"] {
         let said = entry.changes.get("after").and_then(|after| after.get(name));
@@ -195,14 +195,14 @@ fn of_usage(entry: &Entry) -> Value {
 }
 
 /// What a data plane has told, with its organization and the id of what it is about.
-fn of_environment(entry: &Entry) -> Value {
+fn of_environment(entry: &ChainEntry) -> Value {
     let told = entry.changes.get("after").and_then(Value::as_object).cloned().unwrap_or_default();
     let own = [("org_id", json!(entry.org_id)), (id_of(&entry.resource_type), json!(entry.resource_id))];
     own.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(told).collect()
 }
 
 /// None where neither the tier nor a suspension changed: a suspension tells the tier it is of.
-fn of_tier(entry: &Entry) -> Option<Value> {
+fn of_tier(entry: &ChainEntry) -> Option<Value> {
     let tier = |side: &str| entry.changes.get(side)?.get("tier").cloned();
     Some(json!({
         "org_id": entry.org_id,

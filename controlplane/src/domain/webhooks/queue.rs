@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use super::outbox::Notice;
 use super::store::Of;
 use super::surface::DeliveryStatus;
-use crate::platform::http::page::Page;
+use crate::platform::http::page::PageRequest;
 use crate::{App, Result};
 
 /// Who holds a delivery longer is taken for dead; an attempt takes 10 seconds at most.
@@ -36,7 +36,7 @@ pub struct Delivery {
 
 /// A delivery to be attempted, by whoever claimed it and nobody else.
 #[derive(Debug)]
-pub struct Claimed {
+pub struct ClaimedDelivery {
     pub delivery_id: DeliveryId,
     pub webhook_id: WebhookId,
     pub surface: String,
@@ -84,10 +84,10 @@ pub async fn insert(
 }
 
 /// Takes up to `most` that are due, oldest first, and no webhook more than its share.
-pub async fn claim(app: &App, most: i64) -> Result<Vec<Claimed>> {
+pub async fn claim(app: &App, most: i64) -> Result<Vec<ClaimedDelivery>> {
     let now = app.now();
     let rows = sqlx::query_as!(
-        Claimed,
+        ClaimedDelivery,
         "with due as (
              select d.delivery_id
              from webhooks w
@@ -124,7 +124,7 @@ pub async fn claim(app: &App, most: i64) -> Result<Vec<Claimed>> {
 
 /// How an attempt ended: the state it leads to, and when the next one is due if it stays pending.
 #[derive(Debug)]
-pub struct Ended {
+pub struct DeliveryOutcome {
     pub status: DeliveryStatus,
     pub next_attempt_at: Option<Timestamp>,
     pub status_code: Option<u16>,
@@ -132,7 +132,12 @@ pub struct Ended {
 }
 
 /// Writes down how the attempt ended, unless somebody else has claimed the delivery since.
-pub async fn settle(tx: &mut PgConnection, claimed: &Claimed, ended: &Ended, now: Timestamp) -> Result<bool> {
+pub async fn settle(
+    tx: &mut PgConnection,
+    claimed: &ClaimedDelivery,
+    ended: &DeliveryOutcome,
+    now: Timestamp,
+) -> Result<bool> {
     let settled = sqlx::query!(
         "update webhook_deliveries
          set status = $3, next_attempt_at = coalesce($4, next_attempt_at), last_status_code = $5, last_error = $6,
@@ -166,7 +171,7 @@ pub async fn page(
     conn: &mut PgConnection,
     Of(org_id, surface): Of<'_>,
     status: Option<DeliveryStatus>,
-    page: &Page,
+    page: &PageRequest,
 ) -> Result<(Vec<Delivery>, i64)> {
     let status = status.map(DeliveryStatus::as_str);
     let rows = sqlx::query_as!(

@@ -20,9 +20,8 @@ const GRACE_HOURS_MAX: i64 = 168;
 
 /// How long the secret of before signs too.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "WebhookSecretRotation")]
 #[serde(deny_unknown_fields)]
-pub struct Rotation {
+pub struct WebhookSecretRotation {
     /// From 0 to 168; 24 if left out.
     grace_period_hours: Option<i64>,
 }
@@ -55,7 +54,7 @@ pub struct NewSecret {
     rotated: Rotated,
 }
 
-pub async fn rotate(cx: Call, Json(input): Json<Rotation>) -> Result<Json<NewSecret>> {
+pub async fn rotate(cx: Call, Json(input): Json<WebhookSecretRotation>) -> Result<Json<NewSecret>> {
     let signing_secret = fresh_secret(&cx.app);
     let secret = Redacted::new(signing_secret.clone());
     let rotated = record(&cx, Surface::Organization, &secret, input.grace_period_hours).await?;

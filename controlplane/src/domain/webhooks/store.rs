@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use super::surface::{Surface, WebhookStatus};
 use crate::platform::egress::client::Secrets;
-use crate::platform::http::page::Page;
+use crate::platform::http::page::PageRequest;
 use crate::{App, Error, Result};
 
 /// A webhook without its secret.
@@ -32,7 +32,11 @@ fn record(webhook_id: &WebhookId) -> String {
     format!("webhook:{webhook_id}")
 }
 
-pub async fn page(conn: &mut PgConnection, Of(org_id, surface): Of<'_>, page: &Page) -> Result<(Vec<Webhook>, i64)> {
+pub async fn page(
+    conn: &mut PgConnection,
+    Of(org_id, surface): Of<'_>,
+    page: &PageRequest,
+) -> Result<(Vec<Webhook>, i64)> {
     let rows = sqlx::query_as!(
         Webhook,
         "select webhook_id, url, description, events, status, last_delivered_at, last_status_code, failure_count,

@@ -31,7 +31,7 @@ pub struct Claims {
 }
 
 /// Signs and checks; holds the one key.
-pub struct Tokens {
+pub struct TokenSigner {
     signing: EncodingKey,
     checking: DecodingKey,
     published: Jwk,
@@ -39,7 +39,7 @@ pub struct Tokens {
     issuer: String,
 }
 
-impl Tokens {
+impl TokenSigner {
     pub fn new(config: &Config) -> Result<Self, jsonwebtoken::errors::Error> {
         let seed = config.jwt_key.as_ref().map_or_else(|| config.secret_key.token_seed(), |seed| *seed.expose());
         let signing = EncodingKey::from_ed_der(&[PKCS8_HEAD.as_slice(), &seed].concat());
@@ -101,9 +101,9 @@ impl Tokens {
     }
 }
 
-impl std::fmt::Debug for Tokens {
+impl std::fmt::Debug for TokenSigner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Tokens({})", self.kid)
+        write!(f, "TokenSigner({})", self.kid)
     }
 }
 
@@ -117,15 +117,15 @@ mod tests {
 
     use super::*;
 
-    fn tokens() -> Tokens {
-        Tokens::new(&Config::new(String::new(), Keyring::new([1; 32]))).unwrap()
+    fn tokens() -> TokenSigner {
+        TokenSigner::new(&Config::new(String::new(), Keyring::new([1; 32]))).unwrap()
     }
 
     fn at(seconds: i64) -> Timestamp {
         DateTime::from_timestamp(seconds, 0).unwrap()
     }
 
-    fn header(tokens: &Tokens) -> Header {
+    fn header(tokens: &TokenSigner) -> Header {
         Header { kid: Some(tokens.kid.clone()), ..Header::new(Algorithm::EdDSA) }
     }
 
@@ -134,7 +134,7 @@ mod tests {
             "iss": "http://localhost:8080", "aud": "http://localhost:8080"})
     }
 
-    fn code(tokens: &Tokens, text: &str, now: i64) -> Option<Code> {
+    fn code(tokens: &TokenSigner, text: &str, now: i64) -> Option<Code> {
         tokens.check(text, at(now)).err().map(|error| error.code())
     }
 
@@ -236,7 +236,7 @@ mod tests {
     fn a_changed_or_unsigned_token_is_refused() {
         let tokens = tokens();
         let text = tokens.issue("u".into(), "o".into(), Role::Analyst, "s".into(), at(1_000)).unwrap();
-        let other = Tokens::new(&Config::new(String::new(), Keyring::new([2; 32]))).unwrap();
+        let other = TokenSigner::new(&Config::new(String::new(), Keyring::new([2; 32]))).unwrap();
         assert_eq!(code(&other, &text, 1_000), Some(Code::InvalidToken));
         let mut parts: Vec<_> = text.split('.').collect();
         parts[2] = "";

@@ -5,7 +5,7 @@ use contract::Redacted;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgPool};
 
-use super::Followed;
+use super::FollowedUrl;
 use crate::testing::TestApp;
 
 /// A pool on the database of a test, and the file that it follows.
@@ -28,8 +28,8 @@ impl Place {
         Self { world, pool, file, role }
     }
 
-    fn follow(&self) -> Followed {
-        Followed::new(self.file.clone(), Redacted::new(self.world.database_url()), self.pool.clone())
+    fn follow(&self) -> FollowedUrl {
+        FollowedUrl::new(self.file.clone(), Redacted::new(self.world.database_url()), self.pool.clone())
     }
 
     /// The URL for somebody else.

@@ -26,7 +26,7 @@ pub struct Attached {
 /// The data planes of one environment: its own, and while one takes over from another both of them.
 #[derive(Default)]
 struct Followers {
-    here: Vec<Following>,
+    here: Vec<AttachedStream>,
     /// What those who follow another replica rule by, at least.
     elsewhere: HashMap<String, u64>,
     /// What all of them rule by, at least.
@@ -34,7 +34,7 @@ struct Followers {
 }
 
 /// One stream of snapshots, the connection it came by, and the version that was said to rule there.
-struct Following {
+struct AttachedStream {
     number: u64,
     peer: SocketAddr,
     applied: u64,
@@ -59,7 +59,7 @@ impl Attached {
     /// One more, which rules by `have`; the number that it is detached by.
     pub fn attach(&self, env_id: &EnvId, peer: SocketAddr, have: u64) -> u64 {
         let number = self.streams.fetch_add(1, Ordering::Relaxed);
-        self.change(env_id, |followers| followers.here.push(Following { number, peer, applied: have }));
+        self.change(env_id, |followers| followers.here.push(AttachedStream { number, peer, applied: have }));
         number
     }
 

@@ -11,10 +11,10 @@ const FAILURES: u32 = 5;
 const COOLDOWN: Duration = Duration::seconds(30);
 
 #[derive(Debug, Default)]
-pub struct Breaker(Mutex<State>);
+pub struct Breaker(Mutex<BreakerState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct BreakerState {
     failures: u32,
     opened_at: Option<Timestamp>,
 }
@@ -36,7 +36,7 @@ impl Breaker {
     }
 
     pub fn succeeded(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = BreakerState::default();
     }
 
     pub fn failed(&self, now: Timestamp) {

@@ -31,9 +31,9 @@ pub struct Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = Link;
+    type Response = TlsConnection;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Link>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<TlsConnection>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
@@ -48,28 +48,28 @@ impl Service<Uri> for Connector {
                 TlsConnector::from(identity.client()).connect(name, tcp).await
             };
             let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await??;
-            Ok(Link(TokioIo::new(stream)))
+            Ok(TlsConnection(TokioIo::new(stream)))
         })
     }
 }
 
 /// A TLS connection as hyper's client takes it.
-pub struct Link(TokioIo<TlsStream<TcpStream>>);
+pub struct TlsConnection(TokioIo<TlsStream<TcpStream>>);
 
-impl Connection for Link {
+impl Connection for TlsConnection {
     fn connected(&self) -> Connected {
         let (_, tls) = self.0.inner().get_ref();
         if tls.alpn_protocol() == Some(b"h2") { Connected::new().negotiated_h2() } else { Connected::new() }
     }
 }
 
-impl Read for Link {
+impl Read for TlsConnection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_read(cx, buffer)
     }
 }
 
-impl Write for Link {
+impl Write for TlsConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, bytes)
     }

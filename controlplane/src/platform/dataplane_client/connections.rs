@@ -22,11 +22,11 @@ const LINES_MAX: u64 = 10_000;
 /// The connections to all data planes, under the control plane's certificate.
 pub struct DataPlanes {
     identity: Arc<Current>,
-    lines: moka::sync::Cache<EnvId, Arc<Line>>,
+    lines: moka::sync::Cache<EnvId, Arc<DataPlaneConnection>>,
 }
 
 /// The way to one data plane.
-pub struct Line {
+pub struct DataPlaneConnection {
     address: Arc<str>,
     pub client: Client<Connector, Full<Bytes>>,
     pub breaker: Breaker,
@@ -40,7 +40,7 @@ impl DataPlanes {
     }
 
     /// The line to an environment; a new one when its data plane has moved.
-    pub fn line(&self, env_id: &EnvId, address: &str) -> Result<Arc<Line>> {
+    pub fn line(&self, env_id: &EnvId, address: &str) -> Result<Arc<DataPlaneConnection>> {
         if let Some(line) = self.lines.get(env_id).filter(|line| *line.address == *address) {
             return Ok(line);
         }
@@ -51,7 +51,7 @@ impl DataPlanes {
             .pool_idle_timeout(IDLE)
             .pool_timer(TokioTimer::new())
             .build(connector);
-        let line = Arc::new(Line { address, client, breaker: Breaker::default() });
+        let line = Arc::new(DataPlaneConnection { address, client, breaker: Breaker::default() });
         self.lines.insert(env_id.clone(), Arc::clone(&line));
         Ok(line)
     }

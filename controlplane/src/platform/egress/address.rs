@@ -89,11 +89,11 @@ pub fn is_public(address: IpAddr) -> bool {
 
 /// The addresses of a name, if every one of them may be reached. One that may not makes the name
 /// suspect, and the others with it.
-pub fn vetted(name: &str, addresses: Vec<SocketAddr>, loopback: bool) -> Result<Vec<SocketAddr>, Refused> {
+pub fn vetted(name: &str, addresses: Vec<SocketAddr>, loopback: bool) -> Result<Vec<SocketAddr>, RefusedAddress> {
     let own = loopback && name.eq_ignore_ascii_case("localhost");
     let fits = |address: &SocketAddr| if own { address.ip().is_loopback() } else { is_public(address.ip()) };
     if addresses.is_empty() || !addresses.iter().all(fits) {
-        return Err(Refused);
+        return Err(RefusedAddress);
     }
     Ok(addresses)
 }
@@ -101,7 +101,7 @@ pub fn vetted(name: &str, addresses: Vec<SocketAddr>, loopback: bool) -> Result<
 /// What it is, is not said: that would tell a stranger how our network looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the name has no public address")]
-pub struct Refused;
+pub struct RefusedAddress;
 
 /// The URL of a webhook, or 400 with what is wrong. `loopback`: this machine is allowed.
 pub fn admit(given: &str, loopback: bool) -> Result<Url> {

@@ -68,12 +68,12 @@ impl Receipt {
 
 /// Whoever brings parcels.
 #[derive(Clone)]
-pub struct Courier {
+pub struct EgressClient {
     client: Client,
     loopback: bool,
 }
 
-impl Courier {
+impl EgressClient {
     /// `loopback`: receivers on this machine are reached too.
     pub fn new(loopback: bool) -> Result<Self> {
         Self::within(loopback, REPLY_WITHIN, public())
@@ -185,7 +185,7 @@ fn said(error: &reqwest::Error) -> &'static str {
 }
 
 fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
-    error.is::<address::Refused>() || error.source().is_some_and(is_refused)
+    error.is::<address::RefusedAddress>() || error.source().is_some_and(is_refused)
 }
 
 /// The public authorities, compiled in: an image without certificate files delivers too.

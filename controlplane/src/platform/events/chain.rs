@@ -22,7 +22,7 @@ pub(super) const GENESIS: &str = "sha256:000000000000000000000000000000000000000
 
 /// An event as it is hashed. Every member counts.
 #[derive(Debug, Clone, Serialize)]
-pub struct Entry {
+pub struct ChainEntry {
     pub sequence: i64,
     pub event_id: EventId,
     pub org_id: OrgId,
@@ -38,7 +38,7 @@ pub struct Entry {
     pub timestamp: Timestamp,
 }
 
-impl Entry {
+impl ChainEntry {
     fn hash(&self, previous_hash: &str) -> Result<String> {
         let body = serde_json_canonicalizer::to_vec(self).map_err(Error::internal)?;
         let mut digest = Sha256::new();
@@ -64,7 +64,7 @@ fn seal(key: &[u8], org_id: &OrgId, sequence: i64, hash: &str) -> [u8; 32] {
 }
 
 /// Appends under the lock of the chain's head; answers the entry with its sequence.
-pub(super) async fn append(key: &[u8], tx: &mut PgConnection, mut entry: Entry) -> Result<Entry> {
+pub(super) async fn append(key: &[u8], tx: &mut PgConnection, mut entry: ChainEntry) -> Result<ChainEntry> {
     let org_id = entry.org_id.clone();
     let genesis_seal = seal(key, &org_id, 0, GENESIS);
     // The first event of a chain makes its head; two firsts meet at the primary key, and wait.
@@ -95,7 +95,7 @@ pub(super) async fn append(key: &[u8], tx: &mut PgConnection, mut entry: Entry) 
     Ok(entry)
 }
 
-async fn insert(tx: &mut PgConnection, entry: &Entry, hash: &str, previous_hash: &str) -> Result<()> {
+async fn insert(tx: &mut PgConnection, entry: &ChainEntry, hash: &str, previous_hash: &str) -> Result<()> {
     sqlx::query!(
         r#"
         insert into iam_events
@@ -126,18 +126,17 @@ async fn insert(tx: &mut PgConnection, entry: &Entry, hash: &str, previous_hash:
 
 /// What a walk along the chain found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
+pub struct ChainWalk {
     /// Events that fit, from the genesis on.
     pub events_verified: i64,
     pub first_event: Option<(EventId, Timestamp)>,
     pub last_event: Option<(EventId, Timestamp)>,
-    pub broken: Option<Break>,
+    pub broken: Option<ChainBreak>,
 }
 
 /// The first event that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename = "ChainBreak")]
-pub struct Break {
+pub struct ChainBreak {
     pub event_id: EventId,
     pub expected_hash: String,
     pub actual_hash: String,
@@ -147,11 +146,11 @@ pub struct Break {
 /// Walks the whole chain in the transaction's snapshot. Wrong are: a sequence that is not the next,
 /// a `previous_hash` that is not the hash before, a hash that its content does not give, and an
 /// end that is not the sealed head's.
-pub async fn verify(key: &[u8], tx: &mut PgConnection, org_id: &OrgId) -> Result<Verified> {
+pub async fn verify(key: &[u8], tx: &mut PgConnection, org_id: &OrgId) -> Result<ChainWalk> {
     let head = sqlx::query!("select sequence, hash, mac from iam_chain_heads where org_id = $1", org_id.as_str())
         .fetch_optional(&mut *tx)
         .await?;
-    let mut found = Verified { events_verified: 0, first_event: None, last_event: None, broken: None };
+    let mut found = ChainWalk { events_verified: 0, first_event: None, last_event: None, broken: None };
     let mut previous = GENESIS.to_owned();
     let mut rows = sqlx::query!(
         r#"
@@ -165,7 +164,7 @@ pub async fn verify(key: &[u8], tx: &mut PgConnection, org_id: &OrgId) -> Result
     )
     .fetch(&mut *tx);
     while let Some(row) = rows.try_next().await? {
-        let entry = Entry {
+        let entry = ChainEntry {
             sequence: row.sequence,
             event_id: row.event_id.into(),
             org_id: org_id.clone(),
@@ -189,7 +188,7 @@ pub async fn verify(key: &[u8], tx: &mut PgConnection, org_id: &OrgId) -> Result
             let (expected_hash, actual_hash) =
                 if row.hash == expected { (previous, row.previous_hash) } else { (expected, row.hash) };
             found.broken =
-                Some(Break { event_id: entry.event_id, expected_hash, actual_hash, timestamp: entry.timestamp });
+                Some(ChainBreak { event_id: entry.event_id, expected_hash, actual_hash, timestamp: entry.timestamp });
             return Ok(found);
         }
         let mark = (entry.event_id, entry.timestamp);
@@ -212,8 +211,8 @@ pub async fn verify(key: &[u8], tx: &mut PgConnection, org_id: &OrgId) -> Result
 }
 
 /// The tail is gone, or the head is not ours: the break is at the last event there is.
-fn at_the_end(found: &Verified, expected_hash: String, actual_hash: String) -> Break {
+fn at_the_end(found: &ChainWalk, expected_hash: String, actual_hash: String) -> ChainBreak {
     let (event_id, timestamp) =
         found.last_event.clone().unwrap_or_else(|| (EventId::from("genesis"), chrono::DateTime::UNIX_EPOCH));
-    Break { event_id, expected_hash, actual_hash, timestamp }
+    ChainBreak { event_id, expected_hash, actual_hash, timestamp }
 }

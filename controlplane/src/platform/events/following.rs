@@ -27,12 +27,12 @@ pub const HEARTBEAT: Duration = Duration::from_secs(15);
 const RESUME: &str = "last-event-id";
 
 /// A place that is taken: one of those that an organization has.
-pub struct Place {
+pub struct FollowerPlace {
     app: App,
     org_id: OrgId,
 }
 
-impl Place {
+impl FollowerPlace {
     /// Refused where the organization has no place left.
     pub fn take(app: &App, org_id: &OrgId) -> Result<Self> {
         if !app.streams().take_place(org_id) {
@@ -50,7 +50,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for FollowerPlace {
     fn drop(&mut self) {
         self.app.streams().free_place(&self.org_id);
     }
@@ -80,17 +80,17 @@ pub fn strange() -> Error {
 }
 
 /// What is told, piece by piece.
-pub trait Following: Send + 'static {
+pub trait EventSource: Send + 'static {
     /// The next piece; `None` ends the stream.
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 }
 
 /// The events, one after another.
-pub struct Followed(Body);
+pub struct EventStream(Body);
 
-impl Followed {
+impl EventStream {
     /// At once a sign that the stream is open, then what is told.
-    pub fn of(following: impl Following) -> Self {
+    pub fn of(following: impl EventSource) -> Self {
         let open = stream::once(ready(Bytes::from_static(b": open\n\n")));
         let told = stream::unfold(following, |mut following| async move {
             let piece = following.next().await?;
@@ -100,15 +100,15 @@ impl Followed {
     }
 }
 
-impl IntoResponse for Followed {
+impl IntoResponse for EventStream {
     fn into_response(self) -> Response {
         ([(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")], self.0).into_response()
     }
 }
 
-impl Answers for Followed {
+impl Answers for EventStream {
     fn answers(said: &mut Signature<'_>) {
-        said.says(signature::Answer {
+        said.says(signature::ResponseSignature {
             status: StatusCode::OK,
             content: vec![("text/event-stream", None)],
             headers: &[],

@@ -14,7 +14,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use super::chain::{self, Break, Verified};
+use super::chain::{self, ChainBreak, ChainWalk};
 use crate::platform::archive::Archive;
 use crate::platform::crypto::tokens::PKCS8_HEAD;
 use crate::{App, Config, Error, Result};
@@ -130,7 +130,7 @@ pub async fn sign(app: &App, archive: &Archive, org_id: &OrgId) -> Result<Option
 
 /// Walks the chain, and compares it with every signed head there is. Of two wrong places the first
 /// is told.
-pub async fn verify(app: &App, tx: &mut PgConnection, org_id: &OrgId) -> Result<Verified> {
+pub async fn verify(app: &App, tx: &mut PgConnection, org_id: &OrgId) -> Result<ChainWalk> {
     let walked = chain::verify(&app.keyring().audit_key(), &mut *tx, org_id).await?;
     let Some(archive) = app.archive() else {
         return Ok(walked);
@@ -169,7 +169,7 @@ async fn hashes(tx: &mut PgConnection, org_id: &OrgId, heads: &BTreeMap<i64, Str
 
 /// What the walk found, or the disagreement with a head where that comes first: at the event of that
 /// head, or at the last one there is when the chain does not reach so far.
-async fn earlier(tx: &mut PgConnection, walked: Verified, head: &Head, agreed: i64) -> Result<Verified> {
+async fn earlier(tx: &mut PgConnection, walked: ChainWalk, head: &Head, agreed: i64) -> Result<ChainWalk> {
     let rows = sqlx::query!(
         r#"select sequence, event_id, hash, "timestamp" from iam_events
            where org_id = $1 and sequence <= $2 order by sequence desc limit 1"#,
@@ -185,16 +185,16 @@ async fn earlier(tx: &mut PgConnection, walked: Verified, head: &Head, agreed: i
         || (EventId::from("genesis"), chain::GENESIS.to_owned(), chrono::DateTime::UNIX_EPOCH),
         |at| (EventId::from(at.event_id), at.hash, at.timestamp),
     );
-    let broken = Some(Break { event_id, expected_hash: head.hash.clone(), actual_hash, timestamp });
+    let broken = Some(ChainBreak { event_id, expected_hash: head.hash.clone(), actual_hash, timestamp });
     // Cut short, all that is left may be right; written anew, only what an earlier head knows.
     let events_verified = if position < head.sequence { walked.events_verified } else { agreed };
-    Ok(Verified { events_verified, broken, ..walked })
+    Ok(ChainWalk { events_verified, broken, ..walked })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::crypto::tokens::Tokens;
+    use crate::platform::crypto::tokens::TokenSigner;
 
     #[test]
     fn a_head_is_read_from_its_name_and_believed_by_its_signature() {
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(key.check(signed.as_bytes()), Some(head.clone()));
         let other = HeadKey::new(&Config::new(String::new(), contract::Keyring::new([2; 32]))).unwrap();
         assert_eq!(other.check(signed.as_bytes()), None);
-        let token = Tokens::new(&config).unwrap().issue(
+        let token = TokenSigner::new(&config).unwrap().issue(
             "u".into(),
             "o".into(),
             contract::Role::Owner,

@@ -29,7 +29,7 @@ async fn note(app: &TestApp, org_id: &OrgId, n: i32) {
     tx.commit().await.unwrap();
 }
 
-async fn verified(app: &TestApp, org_id: &OrgId) -> Verified {
+async fn verified(app: &TestApp, org_id: &OrgId) -> ChainWalk {
     let mut conn = app.app.pool().acquire().await.unwrap();
     verify(&app.app.keyring().audit_key(), &mut conn, org_id).await.unwrap()
 }
@@ -108,7 +108,7 @@ async fn archived() -> (TestApp, OrgId, tempfile::TempDir) {
     (app, org_id, folder)
 }
 
-async fn compared(app: &TestApp, org_id: &OrgId) -> Verified {
+async fn compared(app: &TestApp, org_id: &OrgId) -> ChainWalk {
     let mut conn = app.app.pool().acquire().await.unwrap();
     heads::verify(&app.app, &mut conn, org_id).await.unwrap()
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use crate::Result;
-use crate::platform::http::page::Page;
+use crate::platform::http::page::PageRequest;
 
 /// An IAM audit event as it is answered.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub struct Recorded {
 }
 
 /// An event as it is stored.
-struct Row {
+struct TrailRow {
     event_id: String,
     env_id: Option<String>,
     event_type: String,
@@ -46,8 +46,8 @@ struct Row {
     timestamp: Timestamp,
 }
 
-impl From<Row> for Recorded {
-    fn from(row: Row) -> Self {
+impl From<TrailRow> for Recorded {
+    fn from(row: TrailRow) -> Self {
         Self {
             id: row.event_id.clone().into(),
             event_id: row.event_id.into(),
@@ -76,7 +76,7 @@ pub async fn end(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
 /// What follows in the chain, in its order. It has no gaps: the first has the next sequence.
 pub async fn since(conn: &mut PgConnection, org_id: &OrgId, after: i64, most: i64) -> Result<Vec<Recorded>> {
     let rows = sqlx::query_as!(
-        Row,
+        TrailRow,
         r#"
         select event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type, resource_id,
                changes, hash, previous_hash, "timestamp"
@@ -92,9 +92,9 @@ pub async fn since(conn: &mut PgConnection, org_id: &OrgId, after: i64, most: i6
 }
 
 /// A page of the organization's chain, and how long the chain is.
-pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Result<(Vec<Recorded>, i64)> {
+pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &PageRequest) -> Result<(Vec<Recorded>, i64)> {
     let rows = sqlx::query_as!(
-        Row,
+        TrailRow,
         r#"
         select event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type, resource_id,
                changes, hash, previous_hash, "timestamp"
@@ -126,7 +126,7 @@ pub async fn range(
 ) -> Result<Vec<Recorded>> {
     let (after, id) = after.unzip();
     let rows = sqlx::query_as!(
-        Row,
+        TrailRow,
         r#"
         select event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type, resource_id,
                changes, hash, previous_hash, "timestamp"

@@ -11,7 +11,7 @@ use contract::caller::Limits;
 use contract::{Caller, EnvId, OrgId, RequestId, Tier, Timestamp};
 use sqlx::{Postgres, Transaction};
 
-use crate::platform::http::conditional::Expected;
+use crate::platform::http::conditional::ExpectedVersion;
 use crate::platform::http::signature::{Signature, Takes};
 use crate::{App, Error, Result};
 
@@ -57,7 +57,7 @@ pub struct Call {
     pub peer: IpAddr,
     pub path: PathIds,
     /// The version that a change is meant for.
-    pub expected: Expected,
+    pub expected: ExpectedVersion,
     /// The `Idempotency-Key` of a statement.
     pub key: Option<String>,
 }

@@ -6,7 +6,7 @@
 //! What a list shows of a record suffices: `If-Match: W/"<updated_at>"`.
 //!
 //! The version is compared by the room, under the lock that the change is made under
-//! ([`Expected::holds`]). A route that compares none refuses the header: who sends it believes to be
+//! ([`ExpectedVersion::holds`]). A route that compares none refuses the header: who sends it believes to be
 //! safe.
 
 use axum::body::{Body, HttpBody};
@@ -30,9 +30,9 @@ const HASH_BYTES: usize = 12;
 
 /// The version that a change is meant for; none is any.
 #[derive(Debug, Clone, Default)]
-pub struct Expected(Option<Vec<String>>);
+pub struct ExpectedVersion(Option<Vec<String>>);
 
-impl Expected {
+impl ExpectedVersion {
     /// Reads `If-Match`, which only a route that compares versions takes.
     pub fn read(route: &Route, headers: &HeaderMap) -> Result<Self> {
         let Some(tags) = tags(headers, &IF_MATCH, "If-Match")? else {

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// Which end of a range a date stands at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum RangeEnd {
     /// A date is its first moment.
     Start,
     /// A date is its last moment.
@@ -18,15 +18,15 @@ pub enum End {
 const YEARS: std::ops::RangeInclusive<i32> = 1970..=9999;
 
 /// An ISO 8601 moment or date.
-pub fn moment(field: &'static str, text: &str, end: End) -> Result<Timestamp> {
+pub fn moment(field: &'static str, text: &str, end: RangeEnd) -> Result<Timestamp> {
     let refused = || Error::invalid(field, "ISO 8601", format!("`{field}` is an ISO 8601 date or moment"));
     let moment = if let Ok(moment) = chrono::DateTime::parse_from_rfc3339(text) {
         moment.to_utc()
     } else {
         let date: NaiveDate = text.parse().map_err(|_| refused())?;
         let time = match end {
-            End::Start => NaiveTime::from_hms_micro_opt(0, 0, 0, 0),
-            End::Last => NaiveTime::from_hms_micro_opt(23, 59, 59, 999_999),
+            RangeEnd::Start => NaiveTime::from_hms_micro_opt(0, 0, 0, 0),
+            RangeEnd::Last => NaiveTime::from_hms_micro_opt(23, 59, 59, 999_999),
         };
         date.and_time(time.ok_or_else(refused)?).and_utc()
     };
@@ -52,14 +52,14 @@ mod tests {
     #[test]
     fn a_date_is_a_whole_day_and_a_moment_itself() {
         for (text, end, is) in [
-            ("2026-01-01", End::Start, "2026-01-01T00:00:00Z"),
-            ("2026-01-01", End::Last, "2026-01-01T23:59:59.999999Z"),
-            ("2026-01-01T12:00:00+02:00", End::Last, "2026-01-01T10:00:00Z"),
+            ("2026-01-01", RangeEnd::Start, "2026-01-01T00:00:00Z"),
+            ("2026-01-01", RangeEnd::Last, "2026-01-01T23:59:59.999999Z"),
+            ("2026-01-01T12:00:00+02:00", RangeEnd::Last, "2026-01-01T10:00:00Z"),
         ] {
             assert_eq!(moment("d", text, end).unwrap(), is.parse::<Timestamp>().unwrap(), "{text}");
         }
         for text in ["", "soon", "2026-02-30", "2026-01-01T25:00:00Z", "+262142-12-31", "-0001-01-01"] {
-            assert!(moment("d", text, End::Last).is_err(), "{text}");
+            assert!(moment("d", text, RangeEnd::Last).is_err(), "{text}");
         }
     }
 }

@@ -31,7 +31,7 @@ pub const KEY_BYTES_MAX: usize = IDEMPOTENCY_KEY_BYTES_MAX;
 const KEPT: Duration = Duration::hours(24);
 
 /// The request that a key stands for.
-struct Claim {
+struct IdempotencyClaim {
     identity: String,
     path: String,
     key: String,
@@ -59,7 +59,7 @@ async fn attempt(app: &App, route: &Route, mut request: Request, next: Next) -> 
     let (parts, body) = request.into_parts();
     let body = body::read(body, body::BYTES_MAX, body::WITHIN).await?;
     let request_sha256 = Sha256::digest(&body).to_vec();
-    let claim = Claim { identity, path: parts.uri.path().to_owned(), key, request_sha256 };
+    let claim = IdempotencyClaim { identity, path: parts.uri.path().to_owned(), key, request_sha256 };
     if let Some(replay) = claim.enter(app).await? {
         return Ok(replay);
     }
@@ -93,7 +93,7 @@ fn wanted(route: &Route, headers: &HeaderMap) -> Result<Option<String>> {
     Ok(Some(key.to_owned()))
 }
 
-impl Claim {
+impl IdempotencyClaim {
     /// Opens the record, or answers from it.
     async fn enter(&self, app: &App) -> Result<Option<Response>> {
         let now = app.now();

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::platform::http::signature::{Answer, Answers, Signature, Takes};
+use crate::platform::http::signature::{Answers, ResponseSignature, Signature, Takes};
 use crate::platform::http::suggestion::meant;
 use crate::platform::http::{body, members};
 use crate::{App, Error, Result};
@@ -244,7 +244,7 @@ impl<T: JsonSchema> Answers for Accepted<T> {
 impl<T: JsonSchema> Answers for OrNothing<T> {
     fn answers(said: &mut Signature<'_>) {
         said.answers::<T>(StatusCode::OK);
-        said.says(Answer { status: StatusCode::NO_CONTENT, content: Vec::new(), headers: &[] });
+        said.says(ResponseSignature { status: StatusCode::NO_CONTENT, content: Vec::new(), headers: &[] });
     }
 }
 

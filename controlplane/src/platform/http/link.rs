@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::platform::http::json::Json;
-use crate::platform::http::signature::{Answer, Answers, Signature, Takes};
+use crate::platform::http::signature::{Answers, ResponseSignature, Signature, Takes};
 use crate::{App, Error, Result};
 
 /// The address that a list was asked for at.
@@ -64,7 +64,7 @@ impl<T: JsonSchema> Answers for Linked<T> {
     fn answers(said: &mut Signature<'_>) {
         let schema = said.shape::<T>();
         let content = vec![("application/json", Some(schema))];
-        said.says(Answer { status: StatusCode::OK, content, headers: &["link"] });
+        said.says(ResponseSignature { status: StatusCode::OK, content, headers: &["link"] });
     }
 }
 

@@ -29,7 +29,7 @@ const NOT_FILTERS: [&str; 4] = ["limit", "cursor", "offset", "envelope"];
 
 /// The page that is asked for.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct PageRequest {
     limit: i64,
     after: Option<(Timestamp, String)>,
     filters: String,
@@ -43,7 +43,7 @@ struct Cursor {
     v: u8,
 }
 
-impl Page {
+impl PageRequest {
     /// The last row of the page before: its time.
     pub fn after_time(&self) -> Option<Timestamp> {
         self.after.as_ref().map(|(time, _)| *time)
@@ -122,7 +122,7 @@ impl Page {
     }
 }
 
-impl FromRequestParts<App> for Page {
+impl FromRequestParts<App> for PageRequest {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
@@ -130,7 +130,7 @@ impl FromRequestParts<App> for Page {
     }
 }
 
-impl Takes for Page {
+impl Takes for PageRequest {
     fn takes(said: &mut Signature<'_>) {
         said.page = Some(SPAN);
     }
@@ -171,8 +171,8 @@ mod tests {
 
     const KEY: [u8; 32] = [3; 32];
 
-    fn page(uri: &str) -> Result<Page> {
-        Page::asked(&uri.parse().unwrap(), KEY, SPAN)
+    fn page(uri: &str) -> Result<PageRequest> {
+        PageRequest::asked(&uri.parse().unwrap(), KEY, SPAN)
     }
 
     fn cursor(uri: &str) -> String {

@@ -63,7 +63,7 @@ impl Buckets {
         Self { limit, clock, limiter: limiter.with_middleware(), sweep_at: AtomicUsize::new(BUCKETS_MAX) }
     }
 
-    fn spend(&self, key: &str) -> Standing {
+    fn spend(&self, key: &str) -> RateLimitState {
         self.forget();
         let (remaining, retry_after) = match self.limiter.check_key(&key.to_owned()) {
             Ok(state) => (state.remaining_burst_capacity(), None),
@@ -71,7 +71,7 @@ impl Buckets {
         };
         let missing = self.limit.get().saturating_sub(remaining);
         let full_in = MINUTE.saturating_mul(missing).checked_div(self.limit.get()).unwrap_or(MINUTE);
-        Standing {
+        RateLimitState {
             limit: self.limit.get(),
             remaining,
             reset: self.clock.0.now() + full_in,
@@ -97,7 +97,7 @@ impl Buckets {
 
 /// Where an identity stands after a request.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct RateLimitState {
     limit: u32,
     remaining: u32,
     /// When the bucket is full again.
@@ -110,7 +110,7 @@ pub struct Standing {
     else_counts_for: Option<String>,
 }
 
-impl Standing {
+impl RateLimitState {
     pub fn allowed(&self) -> Result<()> {
         match self.retry_after {
             None => Ok(()),
@@ -170,7 +170,7 @@ impl RateLimits {
     }
 
     /// One request of somebody known.
-    pub fn spend(&self, identity: &str, tier: Tier) -> Standing {
+    pub fn spend(&self, identity: &str, tier: Tier) -> RateLimitState {
         let buckets = self.tiers.iter().find(|(of, _)| *of == tier).map_or(&self.addresses, |(_, buckets)| buckets);
         buckets.spend(identity)
     }
@@ -179,7 +179,7 @@ impl RateLimits {
     /// heartbeat counts for its attempt and not for all that the key does; each key has a count of its own, so that
     /// nobody uses up a worker's by naming its attempt. Whether it is one is known when it is answered
     /// ([`kept_nothing`](Self::kept_nothing)).
-    pub fn spend_runtime(&self, org_id: &OrgId, identity: &str, heartbeat_of: Option<&str>) -> Standing {
+    pub fn spend_runtime(&self, org_id: &OrgId, identity: &str, heartbeat_of: Option<&str>) -> RateLimitState {
         let own = match heartbeat_of {
             Some(attempt_id) => self.heartbeats.spend(&format!("{org_id} {identity} {attempt_id}")),
             None => self.runtime_identities.spend(identity),
@@ -192,21 +192,21 @@ impl RateLimits {
             let shared_first = shared.retry_after.is_some() || shared.remaining < own.remaining;
             if shared_first { shared } else { own }
         };
-        Standing { of_runtime: true, else_counts_for: heartbeat_of.map(|_| identity.to_owned()), ..nearest }
+        RateLimitState { of_runtime: true, else_counts_for: heartbeat_of.map(|_| identity.to_owned()), ..nearest }
     }
 
     /// What kept no lease was no heartbeat, whatever its path: it counts for the key, as any other request.
-    pub fn kept_nothing(&self, standing: Standing) -> Standing {
+    pub fn kept_nothing(&self, standing: RateLimitState) -> RateLimitState {
         let Some(identity) = standing.else_counts_for.as_ref().filter(|_| standing.retry_after.is_none()) else {
             return standing;
         };
         let own = self.runtime_identities.spend(identity);
         let own_first = own.retry_after.is_some() || own.remaining < standing.remaining;
-        if own_first { Standing { of_runtime: true, ..own } } else { standing }
+        if own_first { RateLimitState { of_runtime: true, ..own } } else { standing }
     }
 
     /// One request of nobody known.
-    pub fn spend_address(&self, peer: IpAddr) -> Standing {
+    pub fn spend_address(&self, peer: IpAddr) -> RateLimitState {
         self.addresses.spend(&origin(peer))
     }
 

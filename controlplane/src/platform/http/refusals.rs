@@ -70,7 +70,7 @@ async fn no_endpoint_answers_without_a_good_credential() {
 async fn no_endpoint_answers_a_role_below_its_own() {
     let app = TestApp::start().await;
     let (owner, cast) = cast(&app).await;
-    let demo = environments::Seed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
+    let demo = environments::EnvironmentSeed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
     let org_id = OrgId::from(owner["org"]["id"].as_str().unwrap());
     let env_id = environments::record(&app.app, &org_id, &demo).await.unwrap();
     for row in guarded() {

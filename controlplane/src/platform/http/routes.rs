@@ -10,7 +10,7 @@ use contract::{Access, Code, Scope};
 
 use crate::App;
 use crate::platform::http::route::{Route, Secret};
-use crate::platform::http::signature::Told;
+use crate::platform::http::signature::DescribedHandler;
 
 /// The rows of a room, or of all rooms.
 #[derive(Default)]
@@ -29,7 +29,7 @@ macro_rules! methods {
             handler: H,
         ) -> Self
         where
-            H: Handler<T, App> + Told<T>,
+            H: Handler<T, App> + DescribedHandler<T>,
             T: 'static,
         {
             let row = Route {
@@ -131,7 +131,7 @@ impl Routes {
         self
     }
 
-    /// The handler of the last row asks [`crate::platform::http::conditional::Expected::holds`].
+    /// The handler of the last row asks [`crate::platform::http::conditional::ExpectedVersion::holds`].
     pub fn versioned(mut self) -> Self {
         if let Some(row) = self.rows.last_mut() {
             row.versioned = true;

@@ -57,7 +57,7 @@ pub struct Body {
 
 /// An answer of success; `None`: nothing to read.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ResponseSignature {
     pub status: StatusCode,
     pub content: Vec<(&'static str, Option<Schema>)>,
     /// Headers beyond those of every answer.
@@ -82,7 +82,7 @@ pub struct Signature<'a> {
     /// Headers of the request, by name, and what they are for.
     pub headers: Vec<(&'static str, &'static str)>,
     pub body: Option<Body>,
-    pub answers: Vec<Answer>,
+    pub answers: Vec<ResponseSignature>,
 }
 
 impl<'a> Signature<'a> {
@@ -119,7 +119,7 @@ impl<'a> Signature<'a> {
     /// An answer in JSON.
     pub fn answers<T: JsonSchema>(&mut self, status: StatusCode) {
         let schema = self.shapes.answered.subschema_for::<T>();
-        self.says(Answer { status, content: vec![("application/json", Some(schema))], headers: &[] });
+        self.says(ResponseSignature { status, content: vec![("application/json", Some(schema))], headers: &[] });
     }
 
     /// The shape of what is written without its type, such as a stream.
@@ -127,7 +127,7 @@ impl<'a> Signature<'a> {
         self.shapes.answered.subschema_for::<T>()
     }
 
-    pub fn says(&mut self, answer: Answer) {
+    pub fn says(&mut self, answer: ResponseSignature) {
         self.answers.push(answer);
     }
 }
@@ -143,11 +143,11 @@ pub trait Answers {
 }
 
 /// A handler whose every part says what it is. `T` is as in [`axum::handler::Handler`].
-pub trait Told<T> {
+pub trait DescribedHandler<T> {
     fn tell(said: &mut Signature<'_>);
 }
 
-impl<F, Fut> Told<((),)> for F
+impl<F, Fut> DescribedHandler<((),)> for F
 where
     F: FnOnce() -> Fut,
     Fut: Future,
@@ -160,7 +160,7 @@ where
 
 macro_rules! told {
     ($($taken:ident)+) => {
-        impl<F, Fut, M, $($taken),+> Told<(M, $($taken,)+)> for F
+        impl<F, Fut, M, $($taken),+> DescribedHandler<(M, $($taken,)+)> for F
         where
             F: FnOnce($($taken),+) -> Fut,
             Fut: Future,

@@ -18,13 +18,13 @@ const BYTES_MAX: u64 = 1024 * 1024;
 
 /// Where the identity lies.
 #[derive(Debug, Clone)]
-pub struct Files {
+pub struct IdentityFiles {
     pub authority: PathBuf,
     pub certificate: PathBuf,
     pub key: PathBuf,
 }
 
-impl Files {
+impl IdentityFiles {
     pub async fn read(&self) -> std::io::Result<Pems> {
         Ok(Pems {
             authority: text(&self.authority).await?,
@@ -45,15 +45,15 @@ pub async fn text(path: &Path) -> std::io::Result<String> {
 
 /// Files whose contents an identity follows.
 #[derive(Debug)]
-pub struct Followed {
-    files: Files,
+pub struct FollowedFiles {
+    files: IdentityFiles,
     held: Pems,
     current: Arc<Current>,
 }
 
-impl Followed {
+impl FollowedFiles {
     /// `held` is what `current` was made of.
-    pub fn new(files: Files, held: Pems, current: Arc<Current>) -> Self {
+    pub fn new(files: IdentityFiles, held: Pems, current: Arc<Current>) -> Self {
         Self { files, held, current }
     }
 

@@ -5,7 +5,7 @@ use contract::wire::CONTROL_PLANE_NAME;
 use rustls_pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-use super::{Authority, Current, Files, Followed, Pems};
+use super::{Authority, Current, FollowedFiles, IdentityFiles, Pems};
 
 fn issued(authority: &Authority) -> Pems {
     authority.issue(CONTROL_PLANE_NAME).unwrap()
@@ -23,9 +23,12 @@ async fn agree(server: &Current, client: &Current) -> bool {
     accepted.is_ok() && connected.is_ok()
 }
 
-fn write(folder: &Path, pems: &Pems) -> Files {
-    let files =
-        Files { authority: folder.join("ca.crt"), certificate: folder.join("tls.crt"), key: folder.join("tls.key") };
+fn write(folder: &Path, pems: &Pems) -> IdentityFiles {
+    let files = IdentityFiles {
+        authority: folder.join("ca.crt"),
+        certificate: folder.join("tls.crt"),
+        key: folder.join("tls.key"),
+    };
     std::fs::write(&files.authority, &pems.authority).unwrap();
     std::fs::write(&files.certificate, &pems.certificate).unwrap();
     std::fs::write(&files.key, pems.key.expose()).unwrap();
@@ -68,7 +71,7 @@ async fn renewed_files_are_taken_and_half_a_renewal_is_not() {
     let pems = issued(&old);
     let files = write(&folder, &pems);
     let current = Arc::new(Current::new(&pems).unwrap());
-    let mut followed = Followed::new(files.clone(), pems, Arc::clone(&current));
+    let mut followed = FollowedFiles::new(files.clone(), pems, Arc::clone(&current));
     let (old_peer, new_peer) = (Current::new(&issued(&old)).unwrap(), Current::new(&issued(&new)).unwrap());
 
     let renewed = issued(&new);

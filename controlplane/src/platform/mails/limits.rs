@@ -12,7 +12,7 @@ use crate::platform::http::text::Email;
 
 /// What a mail is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MailKind {
     /// A link that somebody asked for.
     Link,
     Invitation,
@@ -23,7 +23,7 @@ pub enum Kind {
 /// Why a mail is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Cause<'a> {
-    pub kind: Kind,
+    pub kind: MailKind,
     /// Who has it written, where that is an organization.
     pub org_id: Option<&'a OrgId>,
 }
@@ -34,7 +34,7 @@ struct Day {
     of_organization: i64,
 }
 
-impl Kind {
+impl MailKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Link => "link",

@@ -56,7 +56,7 @@ fn record(mail_id: &str) -> String {
 
 /// A mail in the hands of whoever brings it out.
 #[derive(Debug)]
-pub struct Claimed {
+pub struct ClaimedMail {
     pub mail_id: String,
     pub recipient: String,
     pub subject: String,
@@ -66,16 +66,16 @@ pub struct Claimed {
     pub attempts: i32,
 }
 
-impl Claimed {
+impl ClaimedMail {
     pub fn text(&self, app: &App) -> Result<Redacted<String>> {
         app.keyring().open(&record(&self.mail_id), &self.body).map_err(Error::internal)
     }
 }
 
 /// The mail that is due longest, for as long as the lock holds.
-pub async fn claim(app: &App, lock: Duration) -> Result<Option<Claimed>> {
+pub async fn claim(app: &App, lock: Duration) -> Result<Option<ClaimedMail>> {
     let claimed = sqlx::query_as!(
-        Claimed,
+        ClaimedMail,
         r#"
         update mails
         set locked_until = $2, attempts = attempts + 1

@@ -35,22 +35,22 @@ pub enum BadMail {
     Cleartext,
 }
 
-enum Way {
+enum MailRoute {
     Server(Box<AsyncSmtpTransport<Tokio1Executor>>),
     Folder(PathBuf),
 }
 
-pub struct Postman {
-    way: Way,
+pub struct MailTransport {
+    way: MailRoute,
     from: Mailbox,
 }
 
-impl Postman {
+impl MailTransport {
     /// None where neither a server nor a folder is named.
     pub fn of(config: &Config) -> Result<Option<Self>, BadMail> {
         let way = match (&config.smtp_url, &config.mail_folder) {
-            (Some(url), _) => Way::Server(Box::new(server(url)?)),
-            (None, Some(folder)) => Way::Folder(folder.clone()),
+            (Some(url), _) => MailRoute::Server(Box::new(server(url)?)),
+            (None, Some(folder)) => MailRoute::Folder(folder.clone()),
             (None, None) => return Ok(None),
         };
         Ok(Some(Self { way, from: config.mail_from.parse()? }))
@@ -59,12 +59,12 @@ impl Postman {
     pub async fn bring(&self, mail_id: &str, letter: &Letter<'_>, now: Timestamp) -> Result<()> {
         let message = self.message(mail_id, letter, now)?;
         match &self.way {
-            Way::Server(server) => {
+            MailRoute::Server(server) => {
                 let sent = tokio::time::timeout(SENT_WITHIN, server.send(message)).await;
                 sent.map_err(|_| Error::Unavailable("the mail server takes too long"))?.map_err(Error::internal)?;
                 Ok(())
             }
-            Way::Folder(folder) => put(folder, mail_id, &message.formatted()).await.map_err(Error::internal),
+            MailRoute::Folder(folder) => put(folder, mail_id, &message.formatted()).await.map_err(Error::internal),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration as Wait;
 use chrono::Duration;
 
 use super::Letter;
-use super::outbox::{self, Claimed};
+use super::outbox::{self, ClaimedMail};
 use crate::platform::database::notifications::{hear, listen};
 use crate::platform::http::text::Email;
 use crate::{App, Error, Result};
@@ -63,7 +63,7 @@ pub async fn run_due(app: &App) -> Result<usize> {
     Ok(count)
 }
 
-async fn bring(app: &App, mail: &Claimed) -> Result<()> {
+async fn bring(app: &App, mail: &ClaimedMail) -> Result<()> {
     let postman = app.postman().ok_or(Error::NoMail)?;
     let text = mail.text(app)?;
     let to = Email::kept(mail.recipient.clone());
@@ -71,7 +71,7 @@ async fn bring(app: &App, mail: &Claimed) -> Result<()> {
     postman.bring(&mail.mail_id, &letter, app.now()).await
 }
 
-async fn again(app: &App, mail: &Claimed, error: &str) -> Result<()> {
+async fn again(app: &App, mail: &ClaimedMail, error: &str) -> Result<()> {
     tracing::warn!(mail.id = mail.mail_id, mail.attempts = mail.attempts, error, "a mail could not leave");
     let failed = usize::try_from(mail.attempts).unwrap_or(usize::MAX);
     match RETRIES.get(failed.saturating_sub(1)) {

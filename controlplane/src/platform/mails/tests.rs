@@ -2,7 +2,7 @@ use chrono::Duration;
 use contract::{OrgId, Redacted};
 
 use super::receiver::MailServer;
-use super::{Cause, Kind, Letter, Queued, queue, run_due, sweep};
+use super::{Cause, Letter, MailKind, Queued, queue, run_due, sweep};
 use crate::App;
 use crate::platform::http::text::Email;
 use crate::testing::TestApp;
@@ -16,14 +16,14 @@ async fn write(app: &TestApp, text: &str) {
     let to = Email::try_from("ada@example.com".to_owned()).unwrap();
     let good_until = app.app.now() + Duration::minutes(15);
     let letter = Letter { to: &to, subject: "Grüße", text, good_until };
-    let cause = Cause { kind: Kind::Link, org_id: None };
+    let cause = Cause { kind: MailKind::Link, org_id: None };
     let mut tx = app.app.pool().begin().await.unwrap();
     queue(&app.app, &mut tx, cause, &letter).await.unwrap();
     tx.commit().await.unwrap();
 }
 
 /// How many of these leave until one is too many.
-async fn until_full(app: &App, kind: Kind, org_id: Option<&OrgId>, to: impl Fn(usize) -> String) -> usize {
+async fn until_full(app: &App, kind: MailKind, org_id: Option<&OrgId>, to: impl Fn(usize) -> String) -> usize {
     let mut tx = app.pool().begin().await.unwrap();
     for n in 0..2_000 {
         let to = Email::try_from(to(n)).unwrap();
@@ -42,13 +42,13 @@ async fn a_receiver_and_an_organization_have_a_limit_of_each_kind_a_day() {
     let (acme, base) = (OrgId::from("acme"), OrgId::from("base"));
     let one = |_: usize| "bob@example.com".to_owned();
     let each = |n: usize| format!("u{n}@example.com");
-    assert_eq!(until_full(&app.app, Kind::Link, None, one).await, 20);
-    assert_eq!(until_full(&app.app, Kind::Invitation, Some(&acme), one).await, 10, "each kind for itself");
-    assert_eq!(until_full(&app.app, Kind::Invitation, Some(&base), one).await, 0, "whoever sends it");
-    assert_eq!(until_full(&app.app, Kind::Invitation, Some(&acme), each).await, 90);
-    assert_eq!(until_full(&app.app, Kind::Notification, Some(&acme), one).await, 100);
+    assert_eq!(until_full(&app.app, MailKind::Link, None, one).await, 20);
+    assert_eq!(until_full(&app.app, MailKind::Invitation, Some(&acme), one).await, 10, "each kind for itself");
+    assert_eq!(until_full(&app.app, MailKind::Invitation, Some(&base), one).await, 0, "whoever sends it");
+    assert_eq!(until_full(&app.app, MailKind::Invitation, Some(&acme), each).await, 90);
+    assert_eq!(until_full(&app.app, MailKind::Notification, Some(&acme), one).await, 100);
     app.advance(Duration::days(1));
-    assert_eq!(until_full(&app.app, Kind::Invitation, Some(&acme), one).await, 10);
+    assert_eq!(until_full(&app.app, MailKind::Invitation, Some(&acme), one).await, 10);
 }
 
 async fn rows(app: &TestApp) -> Vec<String> {
@@ -118,6 +118,6 @@ async fn a_folder_holds_each_mail_for_its_owner_alone() {
 async fn settings_that_would_show_mail_to_the_network_are_refused() {
     let mut config = crate::Config::new(String::new(), contract::Keyring::new([7; 32]));
     config.smtp_url = Some(Redacted::new("smtp://user:hush@mail.example.com".to_owned()));
-    let refused = super::Postman::of(&config).err().unwrap().to_string();
+    let refused = super::MailTransport::of(&config).err().unwrap().to_string();
     assert!(refused.contains("tls=required") && !refused.contains("hush"), "{refused}");
 }

@@ -30,7 +30,7 @@ const LEEWAY_SECONDS: i64 = 30;
 
 /// What an issuer says of itself: OpenID Connect Discovery.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Document {
+pub struct DiscoveryDocument {
     pub issuer: String,
     pub authorization_endpoint: Option<String>,
     pub token_endpoint: Option<String>,
@@ -48,7 +48,7 @@ pub enum SecretIn {
     Form,
 }
 
-impl Document {
+impl DiscoveryDocument {
     pub fn takes_secret(&self) -> SecretIn {
         let methods = self.token_endpoint_auth_methods_supported.as_deref().unwrap_or_default();
         let takes = |method: &str| methods.iter().any(|own| own == method);
@@ -57,8 +57,8 @@ impl Document {
 }
 
 #[derive(Debug)]
-struct Held {
-    document: Document,
+struct CachedIssuer {
+    document: DiscoveryDocument,
     keys: Vec<Jwk>,
     fetched_at: Timestamp,
 }
@@ -67,7 +67,7 @@ struct Held {
 #[derive(Debug)]
 pub struct Issuers {
     fetch: Fetch,
-    held: moka::sync::Cache<String, Arc<Held>>,
+    held: moka::sync::Cache<String, Arc<CachedIssuer>>,
 }
 
 /// An issuer that cannot be believed, or cannot be asked. Said to who configures it; to who signs in
@@ -91,7 +91,7 @@ impl Issuers {
         &self.fetch
     }
 
-    pub async fn document(&self, issuer: &str, now: Timestamp) -> Result<Document, Unbelieved> {
+    pub async fn document(&self, issuer: &str, now: Timestamp) -> Result<DiscoveryDocument, Unbelieved> {
         Ok(self.held(issuer, now, KEPT).await?.document.clone())
     }
 
@@ -131,17 +131,22 @@ impl Issuers {
         Ok(jsonwebtoken::decode::<T>(token, &checking, &rules).map_err(unfit)?.claims)
     }
 
-    async fn held(&self, issuer: &str, now: Timestamp, no_older_than: Duration) -> Result<Arc<Held>, Unbelieved> {
+    async fn held(
+        &self,
+        issuer: &str,
+        now: Timestamp,
+        no_older_than: Duration,
+    ) -> Result<Arc<CachedIssuer>, Unbelieved> {
         if let Some(held) = self.held.get(issuer).filter(|held| now - held.fetched_at < no_older_than) {
             return Ok(held);
         }
         let url = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
-        let document: Document = self.fetch.json(&url).await?;
+        let document: DiscoveryDocument = self.fetch.json(&url).await?;
         if document.issuer != issuer {
             return Err(Unbelieved::Document("it names another issuer"));
         }
         let keys = keys::parsed(&self.fetch.json(&document.jwks_uri).await?);
-        let held = Arc::new(Held { document, keys, fetched_at: now });
+        let held = Arc::new(CachedIssuer { document, keys, fetched_at: now });
         self.held.insert(issuer.to_owned(), Arc::clone(&held));
         Ok(held)
     }

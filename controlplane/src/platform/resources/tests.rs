@@ -13,12 +13,12 @@ use crate::platform::provisioner::{Placement, Provision, ProvisionError, Provisi
 use crate::server::kubernetes::organizations::Projected;
 use crate::testing::{TestApp, bearer};
 
-fn source(revision: i64) -> Source {
-    Source { namespace: "ns".to_owned(), revision, writer: "kubectl".to_owned() }
+fn source(revision: i64) -> ResourceRevision {
+    ResourceRevision { namespace: "ns".to_owned(), revision, writer: "kubectl".to_owned() }
 }
 
-fn acme(revision: i64) -> Organization {
-    Organization {
+fn acme(revision: i64) -> OrganizationResource {
+    OrganizationResource {
         org_id: "acme-uid".into(),
         source: source(revision),
         slug: "acme".to_owned(),
@@ -33,8 +33,8 @@ fn acme(revision: i64) -> Organization {
     }
 }
 
-fn dev(revision: i64) -> Environment {
-    Environment {
+fn dev(revision: i64) -> EnvironmentResource {
+    EnvironmentResource {
         env_id: "dev-uid".into(),
         source: source(revision),
         organization: "acme".to_owned(),
@@ -72,11 +72,11 @@ impl Followed {
         Self(app)
     }
 
-    async fn organization(&self, said: &Organization) -> Projected {
+    async fn organization(&self, said: &OrganizationResource) -> Projected {
         crate::server::kubernetes::organizations::project(&self.0.app, said).await.unwrap()
     }
 
-    async fn environment(&self, said: &Environment) -> Option<Projected> {
+    async fn environment(&self, said: &EnvironmentResource) -> Option<Projected> {
         crate::server::kubernetes::environments::project(&self.0.app, said).await.unwrap()
     }
 
@@ -116,7 +116,7 @@ async fn what_kubectl_makes_is_a_record_and_who_is_billed_is_invited_to_own_it()
 #[tokio::test]
 async fn a_row_never_goes_back_whoever_repeats_what() {
     let followed = Followed::start().await;
-    let renamed = |revision, name: &str| Environment { name: name.to_owned(), ..dev(revision) };
+    let renamed = |revision, name: &str| EnvironmentResource { name: name.to_owned(), ..dev(revision) };
     for (said, projected, name) in [
         (renamed(2, "repeated"), Projected::Known, "Dev"),
         (renamed(5, "newer"), Projected::Changed, "newer"),
@@ -127,7 +127,7 @@ async fn a_row_never_goes_back_whoever_repeats_what() {
         assert_eq!(followed.environment(&said).await, Some(projected), "{said:?}");
         assert_eq!(followed.text("select name from environments").await, name);
     }
-    let sooner = Organization { name: "Before".to_owned(), ..acme(1) };
+    let sooner = OrganizationResource { name: "Before".to_owned(), ..acme(1) };
     assert_eq!(followed.organization(&sooner).await, Projected::Known);
 }
 
@@ -148,21 +148,24 @@ async fn what_a_data_plane_must_learn_of_moves_the_version_and_nothing_else_does
     let version = "select governance_version from environments";
     let mut revision = 10;
     for (moves, said) in [
-        (true, Environment { query_timeout_ms: 5, ..dev(0) }),
-        (true, Environment { max_concurrent_queries: 7, query_timeout_ms: 5, ..dev(0) }),
-        (false, Environment { name: "Other".to_owned(), max_concurrent_queries: 7, query_timeout_ms: 5, ..dev(0) }),
-        (true, Environment { status: EnvironmentStatus::Suspended, ..dev(0) }),
-        (true, Environment { allowed_networks: vec!["10.0.0.0/8".parse().unwrap()], ..dev(0) }),
+        (true, EnvironmentResource { query_timeout_ms: 5, ..dev(0) }),
+        (true, EnvironmentResource { max_concurrent_queries: 7, query_timeout_ms: 5, ..dev(0) }),
+        (
+            false,
+            EnvironmentResource { name: "Other".to_owned(), max_concurrent_queries: 7, query_timeout_ms: 5, ..dev(0) },
+        ),
+        (true, EnvironmentResource { status: EnvironmentStatus::Suspended, ..dev(0) }),
+        (true, EnvironmentResource { allowed_networks: vec!["10.0.0.0/8".parse().unwrap()], ..dev(0) }),
     ] {
         revision += 1;
         let before = followed.text(version).await;
-        let said = Environment { source: source(revision), ..said };
+        let said = EnvironmentResource { source: source(revision), ..said };
         assert_eq!(followed.environment(&said).await, Some(Projected::Changed));
         assert_eq!(followed.text(version).await != before, moves, "{said:?}");
     }
     let before = followed.text(version).await;
     let less = Limits { max_concurrent_queries: Some(3), ..Limits::default() };
-    followed.organization(&Organization { quotas: less, ..acme(20) }).await;
+    followed.organization(&OrganizationResource { quotas: less, ..acme(20) }).await;
     assert_ne!(followed.text(version).await, before, "quotas are part of it");
     let app = &followed.0.app;
     let governed =
@@ -176,11 +179,16 @@ async fn what_a_data_plane_must_learn_of_moves_the_version_and_nothing_else_does
 #[tokio::test]
 async fn changes_are_events_that_name_the_writer() {
     let followed = Followed::start().await;
-    let said =
-        Organization { tier: Tier::Growth, source: Source { writer: "argocd".to_owned(), ..source(10) }, ..acme(0) };
+    let said = OrganizationResource {
+        tier: Tier::Growth,
+        source: ResourceRevision { writer: "argocd".to_owned(), ..source(10) },
+        ..acme(0)
+    };
     followed.organization(&said).await;
-    followed.environment(&Environment { status: EnvironmentStatus::Suspended, ..dev(11) }).await;
-    followed.environment(&Environment { status: EnvironmentStatus::Suspended, name: "x".to_owned(), ..dev(12) }).await;
+    followed.environment(&EnvironmentResource { status: EnvironmentStatus::Suspended, ..dev(11) }).await;
+    followed
+        .environment(&EnvironmentResource { status: EnvironmentStatus::Suspended, name: "x".to_owned(), ..dev(12) })
+        .await;
     let events = followed.events().await;
     assert_eq!(
         events[3..],
@@ -197,7 +205,8 @@ async fn changes_are_events_that_name_the_writer() {
 
 /// A key of the environment.
 async fn key(followed: &Followed) {
-    let seed = crate::domain::api_keys::Seed { name: "ci".to_owned(), user_id: None, scopes: contract::Scopes::all() };
+    let seed =
+        crate::domain::api_keys::KeySeed { name: "ci".to_owned(), user_id: None, scopes: contract::Scopes::all() };
     crate::domain::api_keys::seed(&followed.0.app, &"dev-uid".into(), &seed).await.unwrap();
 }
 
@@ -205,7 +214,7 @@ async fn key(followed: &Followed) {
 async fn what_is_deleted_opens_no_more_and_gives_its_name_back() {
     let followed = Followed::start().await;
     key(&followed).await;
-    let leaving = Environment { status: EnvironmentStatus::Decommissioning, ..dev(10) };
+    let leaving = EnvironmentResource { status: EnvironmentStatus::Decommissioning, ..dev(10) };
     followed.environment(&leaving).await;
     assert_eq!(followed.text("select count(*) from api_keys where revoked_at is null").await, "0");
     for _ in 0..2 {
@@ -216,9 +225,9 @@ async fn what_is_deleted_opens_no_more_and_gives_its_name_back() {
     assert_eq!(followed.text("select status from organizations").await, "cancelled");
     let kinds: Vec<String> = followed.events().await.into_iter().skip(4).map(|(kind, _)| kind).collect();
     assert_eq!(kinds, ["key.revoked", "environment.removed", "org.removed"]);
-    let again = Organization { org_id: "acme-again".into(), ..acme(20) };
+    let again = OrganizationResource { org_id: "acme-again".into(), ..acme(20) };
     assert_eq!(followed.organization(&again).await, Projected::Made);
-    let again = Environment { env_id: "dev-again".into(), ..dev(21) };
+    let again = EnvironmentResource { env_id: "dev-again".into(), ..dev(21) };
     assert_eq!(followed.environment(&again).await, Some(Projected::Made));
     assert_eq!(followed.organization(&acme(22)).await, Projected::Known, "what is gone stays gone");
 }
@@ -227,11 +236,11 @@ async fn what_is_deleted_opens_no_more_and_gives_its_name_back() {
 async fn a_deletion_that_nobody_saw_is_told_by_what_took_the_name() {
     let followed = Followed::start().await;
     key(&followed).await;
-    let again = Environment { env_id: "dev-again".into(), ..dev(20) };
+    let again = EnvironmentResource { env_id: "dev-again".into(), ..dev(20) };
     assert_eq!(followed.environment(&again).await, Some(Projected::Made));
     assert_eq!(followed.text("select status from environments where env_id = 'dev-uid'").await, "decommissioning");
     assert_eq!(followed.text("select count(*) from api_keys where revoked_at is null").await, "0");
-    let late = Environment { env_id: "dev-before".into(), ..dev(19) };
+    let late = EnvironmentResource { env_id: "dev-before".into(), ..dev(19) };
     let refused = crate::server::kubernetes::environments::project(&followed.0.app, &late).await.unwrap_err();
     assert_eq!(refused.problem().code.http(), 409, "an older resource does not take the name");
     assert_eq!(followed.text("select status from environments where env_id = 'dev-again'").await, "active");
@@ -263,45 +272,53 @@ impl Kept {
 
 #[async_trait]
 impl Resources for Kept {
-    async fn create_organization(&self, new: &NewOrganization<'_>) -> Result<Organization> {
+    async fn create_organization(&self, new: &NewOrganization<'_>) -> Result<OrganizationResource> {
         let revision = self.note(format!("organization {}", new.slug));
-        let said = Organization {
+        let said = OrganizationResource {
             org_id: OrgId::from(format!("{}-uid", new.slug)),
             slug: new.slug.to_owned(),
             ..acme(revision)
         };
-        Ok(Organization { name: new.name.to_owned(), billing_email: new.billing_email.to_owned(), ..said })
+        Ok(OrganizationResource { name: new.name.to_owned(), billing_email: new.billing_email.to_owned(), ..said })
     }
 
-    async fn change_organization(&self, place: &Place, change: &OrganizationChange) -> Result<Organization> {
+    async fn change_organization(
+        &self,
+        place: &NamespacedName,
+        change: &OrganizationChange,
+    ) -> Result<OrganizationResource> {
         let revision = self.change(format!("{}: {change:?}", place.name)).await;
-        let said = Organization {
+        let said = OrganizationResource {
             org_id: OrgId::from(format!("{}-uid", place.name)),
             slug: place.name.clone(),
             ..acme(revision)
         };
-        Ok(Organization { name: change.name.clone().unwrap_or_default(), ..said })
+        Ok(OrganizationResource { name: change.name.clone().unwrap_or_default(), ..said })
     }
 
-    async fn create_environment(&self, new: &NewEnvironment<'_>) -> Result<Environment> {
+    async fn create_environment(&self, new: &NewEnvironment<'_>) -> Result<EnvironmentResource> {
         let revision = self.note(format!("environment {}-{}", new.organization.name, new.slug));
-        let said = Environment {
+        let said = EnvironmentResource {
             env_id: EnvId::from(format!("{}-uid", new.slug)),
             slug: new.slug.to_owned(),
             ..dev(revision)
         };
-        Ok(Environment { status: EnvironmentStatus::Provisioning, placed: None, ..said })
+        Ok(EnvironmentResource { status: EnvironmentStatus::Provisioning, placed: None, ..said })
     }
 
-    async fn change_environment(&self, place: &Place, change: &EnvironmentChange) -> Result<Environment> {
+    async fn change_environment(
+        &self,
+        place: &NamespacedName,
+        change: &EnvironmentChange,
+    ) -> Result<EnvironmentResource> {
         let revision = self.change(format!("{}: {change:?}", place.name)).await;
         let timeout = change.query_timeout_ms.unwrap_or(30_000);
         let is_off = change.suspended == Some(true);
         let status = if is_off { EnvironmentStatus::Suspended } else { EnvironmentStatus::Active };
-        Ok(Environment { query_timeout_ms: timeout, status, ..dev(revision) })
+        Ok(EnvironmentResource { query_timeout_ms: timeout, status, ..dev(revision) })
     }
 
-    async fn delete_environment(&self, place: &Place, env_id: &EnvId) -> Result<()> {
+    async fn delete_environment(&self, place: &NamespacedName, env_id: &EnvId) -> Result<()> {
         self.note(format!("{} {env_id} goes", place.name));
         Ok(())
     }
@@ -375,7 +392,7 @@ async fn rest_suspends_resumes_and_deletes_the_resource() {
     says(2, "suspended: Some(true)");
     says(3, "suspended: Some(false)");
     assert_eq!(written[4], "acme-dev dev-uid goes");
-    let late = Environment { source: source(9), ..dev(9) };
+    let late = EnvironmentResource { source: source(9), ..dev(9) };
     assert_eq!(
         crate::server::kubernetes::environments::project(&app.app, &late).await.unwrap(),
         Some(Projected::Known)
@@ -389,8 +406,8 @@ async fn rest_suspends_resumes_and_deletes_the_resource() {
 async fn what_kubectl_resumes_is_told_by_the_watch_and_what_rest_resumes_is_not_told_twice() {
     let followed = Followed::start().await;
     let of = |revision, writer: &str, status| {
-        let source = Source { writer: writer.to_owned(), ..source(revision) };
-        Environment { source, status, ..dev(0) }
+        let source = ResourceRevision { writer: writer.to_owned(), ..source(revision) };
+        EnvironmentResource { source, status, ..dev(0) }
     };
     for (revision, writer) in [(10, "kubectl"), (12, crate::server::kubernetes::MANAGER)] {
         followed.environment(&of(revision, writer, EnvironmentStatus::Suspended)).await;

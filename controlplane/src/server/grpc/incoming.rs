@@ -22,17 +22,21 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// After an error of `accept`, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-pub type Link = TlsStream<TcpStream>;
+pub type IncomingStream = TlsStream<TcpStream>;
 
 /// Accepts until the application shuts down.
-pub fn incoming(app: &App, listener: TcpListener, identity: Arc<Current>) -> ReceiverStream<io::Result<Link>> {
+pub fn incoming(
+    app: &App,
+    listener: TcpListener,
+    identity: Arc<Current>,
+) -> ReceiverStream<io::Result<IncomingStream>> {
     let (ready, links) = mpsc::channel(1);
     let shutdown = app.shutdown().clone();
     app.tasks().spawn(async move { shutdown.run_until_cancelled(accept(listener, &identity, ready)).await });
     ReceiverStream::new(links)
 }
 
-async fn accept(listener: TcpListener, identity: &Current, ready: mpsc::Sender<io::Result<Link>>) {
+async fn accept(listener: TcpListener, identity: &Current, ready: mpsc::Sender<io::Result<IncomingStream>>) {
     let mut handshakes = JoinSet::new();
     loop {
         tokio::select! {
@@ -54,7 +58,7 @@ async fn accept(listener: TcpListener, identity: &Current, ready: mpsc::Sender<i
     }
 }
 
-async fn handshake(tcp: TcpStream, tls: Arc<ServerConfig>) -> Option<Link> {
+async fn handshake(tcp: TcpStream, tls: Arc<ServerConfig>) -> Option<IncomingStream> {
     // Messages are small and wait for nobody.
     let _ = tcp.set_nodelay(true);
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(tls).accept(tcp)).await {

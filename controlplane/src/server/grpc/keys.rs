@@ -5,7 +5,7 @@
 use contract::wire;
 use tonic::{Request, Response, Status};
 
-use crate::domain::api_keys::resource::{self, Told, Wanted};
+use crate::domain::api_keys::resource::{self, KeyReply, KeySpec};
 use crate::{App, Error};
 
 /// The messages and the service, made from the one proto.
@@ -34,7 +34,7 @@ pub fn service(app: App) -> KeysServer<impl Service> {
 impl Service for Keys {
     async fn put(&self, request: Request<PutRequest>) -> Result<Response<Key>, Status> {
         let asked = of_operator(request)?;
-        let wanted = Wanted {
+        let wanted = KeySpec {
             resource_uid: id("resource_uid", asked.resource_uid)?,
             env_id: id("env_id", asked.env_id)?.into(),
             name: asked.name,
@@ -66,12 +66,12 @@ impl Service for Keys {
 }
 
 impl Keys {
-    fn answer(&self, told: crate::Result<Option<Told>>) -> Result<Response<Key>, Status> {
+    fn answer(&self, told: crate::Result<Option<KeyReply>>) -> Result<Response<Key>, Status> {
         let told = told.map_err(|error| refused(&error))?;
         Ok(Response::new(told.map_or_else(Key::default, |told| self.key(told))))
     }
 
-    fn key(&self, told: Told) -> Key {
+    fn key(&self, told: KeyReply) -> Key {
         let status = match told.row.status(self.app.now()) {
             "active" => key::Status::Active,
             "expired" => key::Status::Expired,

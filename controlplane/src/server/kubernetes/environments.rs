@@ -11,18 +11,18 @@ use sqlx::PgConnection;
 use crate::domain::api_keys;
 use crate::domain::environments::changes;
 use crate::domain::environments::removal::remove;
-use crate::domain::environments::store::{self, Row};
+use crate::domain::environments::store::{self, EnvironmentRow};
 use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::resources::{Environment, Place};
+use crate::platform::resources::{EnvironmentResource, NamespacedName};
 use crate::server::kubernetes;
 use crate::server::kubernetes::organizations::Projected;
 use crate::{App, Result};
 
 /// Brings the row to what the resource says. `None`: its organization is not known, or not yet.
-pub async fn project(app: &App, said: &Environment) -> Result<Option<Projected>> {
+pub async fn project(app: &App, said: &EnvironmentResource) -> Result<Option<Projected>> {
     let mut tx = app.pool().begin().await?;
-    let place = Place { namespace: said.source.namespace.clone(), name: said.organization.clone() };
+    let place = NamespacedName { namespace: said.source.namespace.clone(), name: said.organization.clone() };
     let Some(org_id) = organizations::store::at(&mut tx, &place, i64::MAX).await? else {
         return Ok(None);
     };
@@ -46,14 +46,14 @@ async fn make(
     app: &App,
     tx: &mut PgConnection,
     org_id: &OrgId,
-    said: &Environment,
+    said: &EnvironmentResource,
     origin: &(dyn Fn() -> Origin + Send + Sync),
 ) -> Result<Projected> {
     // Of one name there is one resource: an older one is gone, and was not seen to go.
     if let Some(earlier) = store::at(tx, org_id, &said.slug, said.source.revision).await? {
         remove(app, tx, &earlier, &system(app, org_id, &earlier)).await?;
     }
-    store::insert_resource(tx, &Row::of(said, org_id, app.now()), said).await?;
+    store::insert_resource(tx, &EnvironmentRow::of(said, org_id, app.now()), said).await?;
     let after = json!({"name": said.name, "slug": said.slug});
     let event = Event::new(EventType::EnvironmentCreated, said.env_id.clone()).after(after);
     events::record(app, tx, origin(), event).await?;
@@ -63,14 +63,14 @@ async fn make(
 async fn change(
     app: &App,
     tx: &mut PgConnection,
-    before: &Row,
-    said: &Environment,
+    before: &EnvironmentRow,
+    said: &EnvironmentResource,
     origin: &(dyn Fn() -> Origin + Send + Sync),
 ) -> Result<Projected> {
     if !store::project(tx, said, app.now()).await? {
         return Ok(Projected::Known);
     }
-    changes::announce(app, tx, origin, before, &Row::of(said, &before.org_id, app.now())).await?;
+    changes::announce(app, tx, origin, before, &EnvironmentRow::of(said, &before.org_id, app.now())).await?;
     let became = |status: EnvironmentStatus| said.status == status && before.status != status.as_str();
     let statuses = (before.status.as_str(), said.status.as_str());
     if became(EnvironmentStatus::Suspended) {
@@ -104,6 +104,6 @@ fn system(app: &App, org_id: &OrgId, env_id: &EnvId) -> impl Fn() -> Origin + Se
 }
 
 /// Every environment that a resource is believed to stand behind.
-pub async fn known(app: &App) -> Result<Vec<(EnvId, Place)>> {
+pub async fn known(app: &App) -> Result<Vec<(EnvId, NamespacedName)>> {
     store::resources(&mut *app.pool().acquire().await?).await
 }

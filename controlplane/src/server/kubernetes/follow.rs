@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 
 use super::tolerant::Tolerant;
 use super::{Cluster, said};
-use crate::platform::resources::{Environment, Organization, Place};
+use crate::platform::resources::{EnvironmentResource, NamespacedName, OrganizationResource};
 use crate::server::kubernetes::organizations::Projected;
 use crate::{App, Error, Result};
 
@@ -26,36 +26,36 @@ const AGAIN: Duration = Duration::from_secs(2);
 
 /// What a watch tells, whatever its kind.
 enum News {
-    Begins(Listing),
+    Begins(Watch),
     /// Of an object: the list it is in, if it is from one, and what is to be done, if it could be read.
-    Is(Option<Listing>, Subject, Option<Task>),
-    Gone(Subject),
-    Ends(Listing),
+    Is(Option<Watch>, ObjectKey, Option<SyncTask>),
+    Gone(ObjectKey),
+    Ends(Watch),
 }
 
 /// One watch: a kind, in a namespace or in all.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Listing {
-    kind: Kind,
+struct Watch {
+    kind: WatchedKind,
     namespace: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Kind {
+enum WatchedKind {
     // Before what belongs to it.
     Organization,
     Environment,
 }
 
 /// A kind, and the uid of an object.
-type Subject = (Kind, String);
+type ObjectKey = (WatchedKind, String);
 
 #[derive(Debug, Clone)]
-enum Task {
-    Organization(Box<Organization>),
-    Environment(Box<Environment>),
+enum SyncTask {
+    Organization(Box<OrganizationResource>),
+    Environment(Box<EnvironmentResource>),
     /// It was not in a list: is it gone?
-    Check(Place),
+    Check(NamespacedName),
     Remove,
 }
 
@@ -78,17 +78,23 @@ impl Cluster {
         let namespaces: Vec<Option<String>> =
             if self.watched.is_empty() { vec![None] } else { self.watched.iter().cloned().map(Some).collect() };
         select_all(namespaces.into_iter().flat_map(|namespace| {
-            let organizations = self.watch(Kind::Organization, namespace.clone(), |object: &crds::Organization| {
-                said::organization(object).map(|said| Task::Organization(Box::new(said)))
-            });
-            let environments = self.watch(Kind::Environment, namespace, |object: &crds::Environment| {
-                said::environment(object).map(|said| Task::Environment(Box::new(said)))
+            let organizations =
+                self.watch(WatchedKind::Organization, namespace.clone(), |object: &crds::Organization| {
+                    said::organization(object).map(|said| SyncTask::Organization(Box::new(said)))
+                });
+            let environments = self.watch(WatchedKind::Environment, namespace, |object: &crds::Environment| {
+                said::environment(object).map(|said| SyncTask::Environment(Box::new(said)))
             });
             [organizations, environments]
         }))
     }
 
-    fn watch<K>(&self, kind: Kind, namespace: Option<String>, read: fn(&K) -> Result<Task>) -> BoxStream<'static, News>
+    fn watch<K>(
+        &self,
+        kind: WatchedKind,
+        namespace: Option<String>,
+        read: fn(&K) -> Result<SyncTask>,
+    ) -> BoxStream<'static, News>
     where
         K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
             + Clone
@@ -101,9 +107,9 @@ impl Cluster {
             Some(namespace) => Api::namespaced(self.client.clone(), namespace),
             None => Api::all(self.client.clone()),
         };
-        let listing = Listing { kind, namespace };
+        let listing = Watch { kind, namespace };
         let told = move |event: watcher::Result<Event<Tolerant<K>>>| {
-            let is = |listing: Option<&Listing>, object: &Tolerant<K>| {
+            let is = |listing: Option<&Watch>, object: &Tolerant<K>| {
                 let subject = (kind, object.uid()?);
                 Some(News::Is(listing.cloned(), subject, understood(object, read)))
             };
@@ -124,7 +130,10 @@ impl Cluster {
     }
 }
 
-fn understood<K: Resource<DynamicType = ()>>(object: &Tolerant<K>, read: fn(&K) -> Result<Task>) -> Option<Task> {
+fn understood<K: Resource<DynamicType = ()>>(
+    object: &Tolerant<K>,
+    read: fn(&K) -> Result<SyncTask>,
+) -> Option<SyncTask> {
     let why = match object {
         Tolerant::Read(object) => match read(object) {
             Ok(task) => return Some(task),
@@ -140,9 +149,9 @@ struct Mirror<'a> {
     cluster: &'a Cluster,
     app: &'a App,
     /// What a list that is not at its end has shown so far.
-    listed: HashSet<(Listing, String)>,
+    listed: HashSet<(Watch, String)>,
     /// What could not be done yet, by what it is about; newer takes the place of older.
-    waiting: BTreeMap<Subject, Task>,
+    waiting: BTreeMap<ObjectKey, SyncTask>,
 }
 
 impl Mirror<'_> {
@@ -155,13 +164,13 @@ impl Mirror<'_> {
                     self.attempt(subject, task).await;
                 }
             }
-            News::Gone(subject) => self.attempt(subject, Task::Remove).await,
+            News::Gone(subject) => self.attempt(subject, SyncTask::Remove).await,
             News::Ends(listing) => self.compare(&listing).await,
         }
     }
 
     /// Rows that a whole list does not show are looked for one by one.
-    async fn compare(&mut self, listing: &Listing) {
+    async fn compare(&mut self, listing: &Watch) {
         let known = match self.known(listing.kind).await {
             Ok(known) => known,
             // The next list finds them.
@@ -170,25 +179,25 @@ impl Mirror<'_> {
         for (uid, place) in known {
             let covered = listing.namespace.as_ref().is_none_or(|namespace| *namespace == place.namespace);
             if covered && !self.listed.contains(&(listing.clone(), uid.clone())) {
-                self.attempt((listing.kind, uid), Task::Check(place)).await;
+                self.attempt((listing.kind, uid), SyncTask::Check(place)).await;
             }
         }
         self.listed.retain(|(other, _)| other != listing);
     }
 
-    async fn known(&self, kind: Kind) -> Result<Vec<(String, Place)>> {
+    async fn known(&self, kind: WatchedKind) -> Result<Vec<(String, NamespacedName)>> {
         Ok(match kind {
-            Kind::Organization => owned(super::organizations::known(self.app).await?),
-            Kind::Environment => owned(super::environments::known(self.app).await?),
+            WatchedKind::Organization => owned(super::organizations::known(self.app).await?),
+            WatchedKind::Environment => owned(super::environments::known(self.app).await?),
         })
     }
 
-    async fn attempt(&mut self, subject: Subject, task: Task) {
+    async fn attempt(&mut self, subject: ObjectKey, task: SyncTask) {
         self.waiting.remove(&subject);
         match self.perform(&subject, &task).await {
-            Ok(Outcome::Done) => {}
-            Ok(Outcome::Welcomes) => Box::pin(self.try_again()).await,
-            Ok(Outcome::Waits) => {
+            Ok(SyncOutcome::Done) => {}
+            Ok(SyncOutcome::Welcomes) => Box::pin(self.try_again()).await,
+            Ok(SyncOutcome::Waits) => {
                 self.waiting.insert(subject, task);
             }
             Err(error @ Error::Conflict { .. }) => {
@@ -206,42 +215,42 @@ impl Mirror<'_> {
     }
 
     async fn try_again(&mut self) {
-        let waiting: Vec<(Subject, Task)> = self.waiting.iter().map(|(s, t)| (s.clone(), t.clone())).collect();
+        let waiting: Vec<(ObjectKey, SyncTask)> = self.waiting.iter().map(|(s, t)| (s.clone(), t.clone())).collect();
         for (subject, task) in waiting {
             self.attempt(subject, task).await;
         }
     }
 
-    async fn perform(&self, subject: &Subject, task: &Task) -> Result<Outcome> {
+    async fn perform(&self, subject: &ObjectKey, task: &SyncTask) -> Result<SyncOutcome> {
         match task {
-            Task::Organization(said) => Ok(match super::organizations::project(self.app, said).await? {
-                Projected::Made => Outcome::Welcomes,
-                Projected::Changed | Projected::Known => Outcome::Done,
+            SyncTask::Organization(said) => Ok(match super::organizations::project(self.app, said).await? {
+                Projected::Made => SyncOutcome::Welcomes,
+                Projected::Changed | Projected::Known => SyncOutcome::Done,
             }),
-            Task::Environment(said) => {
+            SyncTask::Environment(said) => {
                 let projected = super::environments::project(self.app, said).await?;
-                Ok(if projected.is_some() { Outcome::Done } else { Outcome::Waits })
+                Ok(if projected.is_some() { SyncOutcome::Done } else { SyncOutcome::Waits })
             }
-            Task::Check(place) => {
+            SyncTask::Check(place) => {
                 if self.cluster.is_there(subject, place).await? {
-                    return Ok(Outcome::Done);
+                    return Ok(SyncOutcome::Done);
                 }
                 self.remove(subject).await
             }
-            Task::Remove => self.remove(subject).await,
+            SyncTask::Remove => self.remove(subject).await,
         }
     }
 
-    async fn remove(&self, (kind, uid): &Subject) -> Result<Outcome> {
+    async fn remove(&self, (kind, uid): &ObjectKey) -> Result<SyncOutcome> {
         match kind {
-            Kind::Organization => super::organizations::removed(self.app, &OrgId::from(uid.as_str())).await?,
-            Kind::Environment => super::environments::removed(self.app, &EnvId::from(uid.as_str())).await?,
+            WatchedKind::Organization => super::organizations::removed(self.app, &OrgId::from(uid.as_str())).await?,
+            WatchedKind::Environment => super::environments::removed(self.app, &EnvId::from(uid.as_str())).await?,
         }
-        Ok(Outcome::Done)
+        Ok(SyncOutcome::Done)
     }
 }
 
-enum Outcome {
+enum SyncOutcome {
     Done,
     /// Others may have waited for it.
     Welcomes,
@@ -249,15 +258,15 @@ enum Outcome {
 }
 
 impl Cluster {
-    async fn is_there(&self, (kind, uid): &Subject, place: &Place) -> Result<bool> {
+    async fn is_there(&self, (kind, uid): &ObjectKey, place: &NamespacedName) -> Result<bool> {
         let found = match kind {
-            Kind::Organization => self.uid_at::<crds::Organization>(place).await?,
-            Kind::Environment => self.uid_at::<crds::Environment>(place).await?,
+            WatchedKind::Organization => self.uid_at::<crds::Organization>(place).await?,
+            WatchedKind::Environment => self.uid_at::<crds::Environment>(place).await?,
         };
         Ok(found.as_ref() == Some(uid))
     }
 
-    async fn uid_at<K>(&self, place: &Place) -> Result<Option<String>>
+    async fn uid_at<K>(&self, place: &NamespacedName) -> Result<Option<String>>
     where
         K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     {
@@ -267,6 +276,6 @@ impl Cluster {
     }
 }
 
-fn owned<Id: Into<String>>(known: Vec<(Id, Place)>) -> Vec<(String, Place)> {
+fn owned<Id: Into<String>>(known: Vec<(Id, NamespacedName)>) -> Vec<(String, NamespacedName)> {
     known.into_iter().map(|(id, place)| (id.into(), place)).collect()
 }

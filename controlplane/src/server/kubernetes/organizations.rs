@@ -11,7 +11,7 @@ use crate::domain::tenancy::organizations::{changes, store};
 use crate::domain::tenancy::users;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::text::Email;
-use crate::platform::resources::{Organization, Place};
+use crate::platform::resources::{NamespacedName, OrganizationResource};
 use crate::{App, Result};
 
 /// What a projection found.
@@ -25,7 +25,7 @@ pub enum Projected {
 }
 
 /// Brings the row to what the resource says.
-pub async fn project(app: &App, said: &Organization) -> Result<Projected> {
+pub async fn project(app: &App, said: &OrganizationResource) -> Result<Projected> {
     let mut tx = app.pool().begin().await?;
     store::serialise(&mut tx, &said.slug).await?;
     // what REST is writing just now is told by REST, who knows whose change it is
@@ -41,8 +41,8 @@ pub async fn project(app: &App, said: &Organization) -> Result<Projected> {
 }
 
 /// Nobody signed up for it: whoever is billed is invited to own it.
-async fn make(app: &App, tx: &mut PgConnection, said: &Organization) -> Result<()> {
-    let place = Place { namespace: said.source.namespace.clone(), name: said.slug.clone() };
+async fn make(app: &App, tx: &mut PgConnection, said: &OrganizationResource) -> Result<()> {
+    let place = NamespacedName { namespace: said.source.namespace.clone(), name: said.slug.clone() };
     // Of one name there is one resource: an older one is gone, and was not seen to go.
     if let Some(earlier) = store::at(tx, &place, said.source.revision).await? {
         remove(app, tx, &earlier).await?;
@@ -63,7 +63,7 @@ async fn change(
     app: &App,
     tx: &mut PgConnection,
     before: &store::Organization,
-    said: &Organization,
+    said: &OrganizationResource,
 ) -> Result<Projected> {
     let Some(after) = store::project(tx, said, app.now()).await? else {
         return Ok(Projected::Known);
@@ -90,6 +90,6 @@ async fn remove(app: &App, tx: &mut PgConnection, org_id: &OrgId) -> Result<()> 
 }
 
 /// Every organization that a resource is believed to stand behind.
-pub async fn known(app: &App) -> Result<Vec<(OrgId, Place)>> {
+pub async fn known(app: &App) -> Result<Vec<(OrgId, NamespacedName)>> {
     store::resources(&mut *app.pool().acquire().await?).await
 }

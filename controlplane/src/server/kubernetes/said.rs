@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::fields;
-use crate::platform::resources::{Environment, Organization, Placed, Source};
+use crate::platform::resources::{EnvironmentResource, OrganizationResource, Placed, ResourceRevision};
 use crate::{Error, Result};
 
 /// The id of what a resource describes: nobody may choose it.
@@ -18,18 +18,18 @@ pub fn uid(metadata: &ObjectMeta) -> Result<String> {
     metadata.uid.clone().ok_or_else(|| Error::internal("an object without uid"))
 }
 
-fn source(metadata: &ObjectMeta) -> Result<Source> {
+fn source(metadata: &ObjectMeta) -> Result<ResourceRevision> {
     let revision = metadata.resource_version.as_deref().and_then(|text| text.parse().ok());
-    Ok(Source {
+    Ok(ResourceRevision {
         namespace: metadata.namespace.clone().ok_or_else(|| Error::internal("an object without namespace"))?,
         revision: revision.ok_or_else(|| Error::internal("a resourceVersion that is no number"))?,
         writer: fields::writer(metadata),
     })
 }
 
-pub fn organization(object: &crds::Organization) -> Result<Organization> {
+pub fn organization(object: &crds::Organization) -> Result<OrganizationResource> {
     let spec = &object.spec;
-    Ok(Organization {
+    Ok(OrganizationResource {
         org_id: uid(&object.metadata)?.into(),
         source: source(&object.metadata)?,
         slug: spec.slug.clone(),
@@ -81,10 +81,10 @@ fn limits(quotas: &Quotas) -> Result<Limits> {
     })
 }
 
-pub fn environment(object: &crds::Environment) -> Result<Environment> {
+pub fn environment(object: &crds::Environment) -> Result<EnvironmentResource> {
     let spec = &object.spec;
     let source = source(&object.metadata)?;
-    Ok(Environment {
+    Ok(EnvironmentResource {
         env_id: uid(&object.metadata)?.into(),
         organization: spec.organization_ref.name.clone(),
         slug: spec.slug.clone(),
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    fn read(change: &Value) -> Environment {
+    fn read(change: &Value) -> EnvironmentResource {
         let object = json!({
             "metadata": {"name": "acme-dev", "namespace": "ns", "uid": "u", "resourceVersion": "7"},
             "spec": {"organizationRef": {"name": "acme"}, "slug": "dev", "name": "Dev"},

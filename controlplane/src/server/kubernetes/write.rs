@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::{Cluster, KEY_REVISION, MANAGER, fields, follow, said};
 use crate::platform::resources::{
-    Environment, EnvironmentChange, Key, NewEnvironment, NewOrganization, Organization, OrganizationChange, Place,
-    Resources,
+    EnvironmentChange, EnvironmentResource, Key, NamespacedName, NewEnvironment, NewOrganization, OrganizationChange,
+    OrganizationResource, Resources,
 };
 use crate::{App, Error, Result};
 
@@ -22,25 +22,25 @@ use crate::{App, Error, Result};
 const PAGE: u32 = 500;
 
 /// What the methods below ask of a kind.
-trait Kind:
+trait ResourceKind:
     Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
 {
 }
 
-impl Kind for crds::Organization {}
-impl Kind for crds::Environment {}
-impl Kind for crds::ApiKey {}
+impl ResourceKind for crds::Organization {}
+impl ResourceKind for crds::Environment {}
+impl ResourceKind for crds::ApiKey {}
 
 impl Cluster {
-    fn api<K: Kind>(&self, namespace: &str) -> Api<K> {
+    fn api<K: ResourceKind>(&self, namespace: &str) -> Api<K> {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    async fn get<K: Kind>(&self, place: &Place) -> Result<Option<K>> {
+    async fn get<K: ResourceKind>(&self, place: &NamespacedName) -> Result<Option<K>> {
         self.asked(self.api::<K>(&place.namespace).get_opt(&place.name)).await
     }
 
-    async fn apply<K: Kind>(&self, place: &Place, decided: Value) -> Result<K> {
+    async fn apply<K: ResourceKind>(&self, place: &NamespacedName, decided: Value) -> Result<K> {
         let head = json!({
             "apiVersion": K::api_version(&()),
             "kind": K::kind(&()),
@@ -50,7 +50,7 @@ impl Cluster {
         self.asked(self.api::<K>(&place.namespace).patch(&place.name, &PatchParams::apply(MANAGER), &body)).await
     }
 
-    async fn create<K: Kind>(&self, place: &Place, slug: &str, spec: Value) -> Result<K> {
+    async fn create<K: ResourceKind>(&self, place: &NamespacedName, slug: &str, spec: Value) -> Result<K> {
         if let Some(there) = self.get::<K>(place).await? {
             let leaves = there.meta().deletion_timestamp.is_some();
             let why = if leaves { "belongs to what is being removed" } else { "is taken" };
@@ -60,12 +60,12 @@ impl Cluster {
     }
 
     /// What we decided before stays decided, and the change with it.
-    async fn change<K: Kind>(&self, place: &Place, change: Value) -> Result<K> {
+    async fn change<K: ResourceKind>(&self, place: &NamespacedName, change: Value) -> Result<K> {
         let live = self.get::<K>(place).await?.ok_or(Error::NotFound { kind: "resource" })?;
         self.change_of(place, &live, change).await
     }
 
-    async fn change_of<K: Kind>(&self, place: &Place, live: &K, change: Value) -> Result<K> {
+    async fn change_of<K: ResourceKind>(&self, place: &NamespacedName, live: &K, change: Value) -> Result<K> {
         let whole = serde_json::to_value(live).map_err(Error::internal)?;
         self.apply(place, fields::merged(fields::ours(live.meta(), &whole), change)).await
     }
@@ -89,8 +89,8 @@ impl Cluster {
 
 #[async_trait]
 impl Resources for Cluster {
-    async fn create_organization(&self, new: &NewOrganization<'_>) -> Result<Organization> {
-        let place = Place { namespace: self.namespace.clone(), name: new.slug.to_owned() };
+    async fn create_organization(&self, new: &NewOrganization<'_>) -> Result<OrganizationResource> {
+        let place = NamespacedName { namespace: self.namespace.clone(), name: new.slug.to_owned() };
         let spec = json!({
             "slug": new.slug, "name": new.name, "billingEmail": new.billing_email, "cloudRegion": new.cloud_region,
             "settings": {"mfaRequired": new.mfa_required, "enforceSso": new.enforce_sso},
@@ -98,17 +98,23 @@ impl Resources for Cluster {
         said::organization(&self.create(&place, new.slug, spec).await?)
     }
 
-    async fn change_organization(&self, place: &Place, change: &OrganizationChange) -> Result<Organization> {
+    async fn change_organization(
+        &self,
+        place: &NamespacedName,
+        change: &OrganizationChange,
+    ) -> Result<OrganizationResource> {
         let OrganizationChange { name, billing_email, mfa_required, enforce_sso } = change;
         let settings = json!({"mfaRequired": mfa_required, "enforceSso": enforce_sso});
         let spec = json!({"name": name, "billingEmail": billing_email, "settings": settings});
         said::organization(&self.change(place, json!({"spec": present(spec)})).await?)
     }
 
-    async fn create_environment(&self, new: &NewEnvironment<'_>) -> Result<Environment> {
+    async fn create_environment(&self, new: &NewEnvironment<'_>) -> Result<EnvironmentResource> {
         let organization = new.organization;
-        let place =
-            Place { namespace: organization.namespace.clone(), name: format!("{}-{}", organization.name, new.slug) };
+        let place = NamespacedName {
+            namespace: organization.namespace.clone(),
+            name: format!("{}-{}", organization.name, new.slug),
+        };
         let spec = json!({
             "organizationRef": {"name": organization.name}, "slug": new.slug, "name": new.name,
             "settings": {
@@ -119,7 +125,11 @@ impl Resources for Cluster {
         said::environment(&self.create(&place, new.slug, spec).await?)
     }
 
-    async fn change_environment(&self, place: &Place, change: &EnvironmentChange) -> Result<Environment> {
+    async fn change_environment(
+        &self,
+        place: &NamespacedName,
+        change: &EnvironmentChange,
+    ) -> Result<EnvironmentResource> {
         let EnvironmentChange { name, query_timeout_ms, max_concurrent_queries, cache_enabled, heal, suspended } =
             change;
         let settings = json!({
@@ -130,7 +140,7 @@ impl Resources for Cluster {
         said::environment(&self.change(place, json!({"spec": present(spec)})).await?)
     }
 
-    async fn delete_environment(&self, place: &Place, env_id: &EnvId) -> Result<()> {
+    async fn delete_environment(&self, place: &NamespacedName, env_id: &EnvId) -> Result<()> {
         let there = self.get::<crds::Environment>(place).await?;
         let Some(live) = there.filter(|live| live.metadata.uid.as_deref() == Some(env_id.as_str())) else {
             return Ok(());
@@ -155,11 +165,11 @@ impl Resources for Cluster {
             let Some(live) = self.key_of(key, resource_uid).await? else {
                 return Ok(None);
             };
-            let place = Place { namespace, name: live.name_any() };
+            let place = NamespacedName { namespace, name: live.name_any() };
             self.change_of(&place, &live, revised).await?;
             return Ok(Some(resource_uid.clone()));
         }
-        let place = Place { namespace, name: format!("key-{}", key.key_id) };
+        let place = NamespacedName { namespace, name: format!("key-{}", key.key_id) };
         let written: crds::ApiKey = match self.get::<crds::ApiKey>(&place).await? {
             Some(live) => self.change_of(&place, &live, revised).await?,
             None if key.revoked => return Ok(None),

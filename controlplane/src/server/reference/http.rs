@@ -15,11 +15,11 @@ use super::html::STYLE;
 use super::{catalogue, document as whole, page};
 use crate::domain::runtime;
 use crate::platform::http::call::Visit;
-use crate::platform::http::signature::{Answer, Answers, Signature};
+use crate::platform::http::signature::{Answers, ResponseSignature, Signature};
 use crate::server::endpoints;
 
 /// JSON that was made once.
-pub struct Document(Bytes);
+pub struct ServedDocument(Bytes);
 
 /// A page that needs nothing but itself.
 pub struct Html(Bytes);
@@ -49,8 +49,8 @@ impl Reference {
     }
 }
 
-pub async fn document(visit: Visit) -> Document {
-    Document(Reference::of(&visit).document.clone())
+pub async fn document(visit: Visit) -> ServedDocument {
+    ServedDocument(Reference::of(&visit).document.clone())
 }
 
 pub async fn page(visit: Visit) -> Html {
@@ -61,7 +61,7 @@ pub async fn errors(_: Visit) -> Html {
     Html(catalogue::page().into())
 }
 
-impl IntoResponse for Document {
+impl IntoResponse for ServedDocument {
     fn into_response(self) -> Response {
         ([(CONTENT_TYPE, "application/json")], self.0).into_response()
     }
@@ -90,14 +90,18 @@ impl IntoResponse for Html {
     }
 }
 
-impl Answers for Document {
+impl Answers for ServedDocument {
     fn answers(said: &mut Signature<'_>) {
-        said.says(Answer { status: StatusCode::OK, content: vec![("application/json", None)], headers: &[] });
+        said.says(ResponseSignature {
+            status: StatusCode::OK,
+            content: vec![("application/json", None)],
+            headers: &[],
+        });
     }
 }
 
 impl Answers for Html {
     fn answers(said: &mut Signature<'_>) {
-        said.says(Answer { status: StatusCode::OK, content: vec![("text/html", None)], headers: &[] });
+        said.says(ResponseSignature { status: StatusCode::OK, content: vec![("text/html", None)], headers: &[] });
     }
 }

@@ -10,7 +10,7 @@ use super::answers::{self, headed, refusal};
 use crate::domain::runtime;
 use crate::platform::http::parameters::Parameters;
 use crate::platform::http::route::Route;
-use crate::platform::http::signature::{Answer, Shapes, Signature};
+use crate::platform::http::signature::{ResponseSignature, Shapes, Signature};
 use crate::platform::http::{conditional, idempotency};
 
 /// What stands for the folders of handlers in operation ids and tags, which are part of the API: the first that fits.
@@ -208,7 +208,7 @@ fn responses(row: &Route, said: &Signature<'_>) -> Map<String, Value> {
     responses
 }
 
-fn response(row: &Route, answer: &Answer) -> Value {
+fn response(row: &Route, answer: &ResponseSignature) -> Value {
     let rates = if row.path.starts_with(runtime::PREFIX) { answers::RUNTIME_RATES } else { answers::RATES };
     let replayed = idempotency::counts(row).then_some(idempotency::REPLAYED);
     let deprecated: &[&str] = if row.deprecated { &["deprecation", "sunset", "link"] } else { &[] };

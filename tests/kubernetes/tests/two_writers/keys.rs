@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use controlplane::domain::api_keys::resource::{self, Wanted};
+use controlplane::domain::api_keys::resource::{self, KeySpec};
 use controlplane::server::kubernetes::KEY_REVISION;
 use kube::ResourceExt;
 use kube::api::Api;
@@ -56,7 +56,7 @@ pub async fn rotated_by_rest(platform: &Platform, env_id: &str) {
         json!({"apiVersion": "sluice.dev/v1alpha1", "kind": "ApiKey", "metadata": {"name": "ci"}, "spec": spec});
     let uid = platform.world.apply(object).await.uid().unwrap();
     // As the operator does when it sees the resource.
-    let wanted = Wanted {
+    let wanted = KeySpec {
         resource_uid: uid,
         env_id: env_id.into(),
         name: "applied".to_owned(),
@@ -70,7 +70,7 @@ pub async fn rotated_by_rest(platform: &Platform, env_id: &str) {
         text_wanted: true,
     };
     let made = resource::put(platform.app(), &wanted).await.unwrap().unwrap();
-    resource::put(platform.app(), &Wanted { text_wanted: false, ..wanted }).await.unwrap().unwrap();
+    resource::put(platform.app(), &KeySpec { text_wanted: false, ..wanted }).await.unwrap().unwrap();
     let path = format!("/v1/environments/{env_id}/api-keys/{}/rotate", made.row.key_id);
     let rotated = platform.expect(200, Method::POST, &path, Value::Null).await;
     let objects: Api<crds::ApiKey> = platform.world.api();

@@ -69,7 +69,7 @@ pub async fn insert(
 
 /// A link that was mailed.
 #[derive(Debug)]
-pub struct Link {
+pub struct MailedLink {
     pub token_sha256: Vec<u8>,
     pub account_id: String,
     pub email: String,
@@ -77,9 +77,9 @@ pub struct Link {
     pub ended_at: Option<Timestamp>,
 }
 
-pub async fn find(tx: &mut PgConnection, token_sha256: &[u8], purpose: Purpose) -> Result<Option<Link>> {
+pub async fn find(tx: &mut PgConnection, token_sha256: &[u8], purpose: Purpose) -> Result<Option<MailedLink>> {
     let row = sqlx::query_as!(
-        Link,
+        MailedLink,
         "select l.token_sha256, l.account_id, a.email, l.expires_at, l.ended_at
          from account_links l
          join accounts a on a.account_id = l.account_id

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::{Codes, Subject, passed, recovery, store, totp};
+use super::{Codes, SecondFactorSubject, passed, recovery, store, totp};
 use crate::domain::accounts::sessions::ending;
 use crate::domain::accounts::{account, sessions};
 use crate::platform::events::{self, Event, EventType, Origin};
@@ -18,20 +18,20 @@ use crate::{Error, Result};
 
 /// Whoever signed in to their own account: with its password or its mailbox, and not by single
 /// sign-on, whose provider vouches for one organization alone.
-struct Holder {
+struct SignedInAccount {
     account_id: String,
     email: Email,
     session_id: SessionId,
 }
 
-async fn holder(call: &Call, conn: &mut PgConnection) -> Result<Holder> {
+async fn holder(call: &Call, conn: &mut PgConnection) -> Result<SignedInAccount> {
     let Credential::Session { session_id } = &call.caller.credential else {
         return Err(Error::Forbidden("a key has no second factor: sign in"));
     };
     let holder = sessions::holder(conn, session_id).await?;
     let holder = holder.ok_or(Error::Forbidden("single sign-on has its second factor at its provider"))?;
     let email = Email::kept(holder.email);
-    Ok(Holder { account_id: holder.account_id, email, session_id: session_id.clone() })
+    Ok(SignedInAccount { account_id: holder.account_id, email, session_id: session_id.clone() })
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -94,14 +94,13 @@ pub async fn confirm(call: Call, Json(body): Json<ConfirmBody>) -> Result<Json<C
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AuthenticatorRemoved")]
-pub struct Removed {
+pub struct AuthenticatorRemoved {
     deleted: bool,
     deleted_at: Timestamp,
 }
 
 /// The guard has asked for a code of the last minutes.
-pub async fn remove(call: Call) -> Result<Json<Removed>> {
+pub async fn remove(call: Call) -> Result<Json<AuthenticatorRemoved>> {
     let mut tx = call.begin().await?;
     let holder = holder(&call, &mut tx).await?;
     let had = store::lock(&mut tx, &holder.account_id).await?.is_some_and(|found| found.confirmed_at.is_some());
@@ -112,7 +111,7 @@ pub async fn remove(call: Call) -> Result<Json<Removed>> {
         record(&call, &mut tx, &holder, EventType::AuthMfaRemoved).await?;
     }
     tx.commit().await?;
-    Ok(Json(Removed { deleted: true, deleted_at: call.now() }))
+    Ok(Json(AuthenticatorRemoved { deleted: true, deleted_at: call.now() }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -124,27 +123,26 @@ pub struct VerifyBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "SecondFactorShown")]
-pub struct Shown {
+pub struct SecondFactorShown {
     verified: bool,
     verified_at: Timestamp,
 }
 
 /// Shows the second factor again: what cannot easily be undone asks for a code of the last minutes.
-pub async fn verify(call: Call, Json(body): Json<VerifyBody>) -> Result<Json<Shown>> {
+pub async fn verify(call: Call, Json(body): Json<VerifyBody>) -> Result<Json<SecondFactorShown>> {
     let mut conn = call.app.pool().acquire().await?;
     let holder = holder(&call, &mut conn).await?;
     drop(conn);
-    let subject = Subject { id: &holder.account_id, email: &holder.email, peer: call.peer };
+    let subject = SecondFactorSubject { id: &holder.account_id, email: &holder.email, peer: call.peer };
     let shown = passed(&call.app, &subject, &Codes::new(body.totp, body.recovery_code)).await?;
     let verified_at = shown.ok_or_else(|| Error::conflict("mfa_not_enrolled", "the account has no second factor"))?;
     let mut conn = call.app.pool().acquire().await?;
     store::shown(&mut conn, &holder.session_id, verified_at).await?;
-    Ok(Json(Shown { verified: true, verified_at }))
+    Ok(Json(SecondFactorShown { verified: true, verified_at }))
 }
 
 /// Every organization of the account learns of it; the actor is their own user.
-async fn record(call: &Call, tx: &mut PgConnection, holder: &Holder, kind: EventType) -> Result<()> {
+async fn record(call: &Call, tx: &mut PgConnection, holder: &SignedInAccount, kind: EventType) -> Result<()> {
     for member in account::memberships(tx, &holder.account_id).await? {
         let origin = Origin {
             actor_id: member.user_id.to_string(),

@@ -6,9 +6,9 @@ use contract::EnvId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Told, listed, named};
+use super::{ToolBranch, listed, named};
 use crate::Result;
-use crate::domain::agents::agent_tools::{Place, tool};
+use crate::domain::agents::agent_tools::{ToolPlace, tool};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
 
@@ -23,24 +23,23 @@ pub(super) struct Cost {
     /// Of all its tables and of their base.
     storage_rows: u64,
     /// By `schema.table`.
-    tables: BTreeMap<String, Kept>,
+    tables: BTreeMap<String, BranchKept>,
 }
 
 /// Rows that a branch keeps of one table.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "BranchKept")]
-struct Kept {
+struct BranchKept {
     /// As the branch has them now.
     rows: u64,
     /// As they were when it was made.
     base_rows: u64,
 }
 
-pub(super) async fn cost(cx: Call, Query(place): Query<Place>) -> Result<Json<Cost>> {
+pub(super) async fn cost(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Cost>> {
     #[derive(Deserialize)]
     struct Counted {
         branch_id: String,
-        tables: BTreeMap<String, Kept>,
+        tables: BTreeMap<String, BranchKept>,
     }
     let Counted { branch_id, tables } = tool(&cx, place.env_id, "branch_cost", None, named(&cx)?).await?;
     let storage_rows = tables.values().map(|kept| kept.rows.saturating_add(kept.base_rows)).sum();
@@ -61,7 +60,7 @@ pub struct Analytics {
     complete: bool,
 }
 
-pub(super) async fn analytics(cx: Call, Query(place): Query<Place>) -> Result<Json<Analytics>> {
+pub(super) async fn analytics(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Analytics>> {
     Ok(Json(counted(listed(&cx, place.env_id, Some("all")).await?)))
 }
 
@@ -73,13 +72,13 @@ pub async fn of_agent(cx: &Call, env_id: &EnvId, agent_id: &str) -> Result<Analy
     Ok(Analytics { complete: is_complete, ..counted(own) })
 }
 
-fn counted(told: Vec<Told>) -> Analytics {
+fn counted(told: Vec<ToolBranch>) -> Analytics {
     let complete = told.len() < LISTED_MAX;
     let mut counted = Analytics { total: told.len(), complete, ..Analytics::default() };
     for state in ["active", "merged", "discarded", "expired"] {
         counted.by_status.insert(state.to_owned(), 0);
     }
-    for Told { status, agent_id, tables, .. } in told {
+    for ToolBranch { status, agent_id, tables, .. } in told {
         *counted.by_status.entry(status).or_default() += 1;
         *counted.by_agent.entry(agent_id).or_default() += 1;
         counted.tables.extend(tables);
@@ -100,7 +99,7 @@ mod tests {
                    "tables": ["main.orders"], "status": status, "created_at": "", "expires_at": ""})
         };
         let told = json!([branch("a", "active"), branch("a", "merged"), branch("b", "merged")]);
-        let told: Vec<Told> = serde_json::from_value(told).unwrap();
+        let told: Vec<ToolBranch> = serde_json::from_value(told).unwrap();
         let counted: Value = serde_json::to_value(counted(told)).unwrap();
         assert_eq!(
             counted,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::domain::agents::agent_tools::{Place, present, tool};
+use crate::domain::agents::agent_tools::{ToolPlace, present, tool};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
 use crate::{Error, Result};
@@ -58,7 +58,7 @@ pub(super) struct Ingested {
 
 pub(super) async fn ingest(
     cx: Call,
-    Query(place): Query<Place>,
+    Query(place): Query<ToolPlace>,
     Json(Ingest { mut traces }): Json<Ingest>,
 ) -> Result<Json<Ingested>> {
     #[derive(Deserialize)]

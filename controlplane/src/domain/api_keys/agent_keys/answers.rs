@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::input::Reach;
 use crate::domain::agents::branches::Analytics;
 use crate::domain::api_keys::http;
-use crate::domain::api_keys::store::Row;
+use crate::domain::api_keys::store::KeyRow;
 use crate::domain::audit::KeyUsage;
 
 /// A key of an agent: never its text, never its hash.
@@ -38,7 +38,7 @@ pub struct AgentKey {
 }
 
 impl AgentKey {
-    pub fn of(row: Row, confined: &Confined, plan: Tier, now: Timestamp) -> Self {
+    pub fn of(row: KeyRow, confined: &Confined, plan: Tier, now: Timestamp) -> Self {
         let status = row.status(now);
         let agent_id = row.agent_id.unwrap_or_default();
         let (allowed_tables, allowed_schemas) =
@@ -78,8 +78,7 @@ pub struct NewAgentKey {
 
 /// A key, and what bounds its use.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AgentKeyDetail")]
-pub struct Detail {
+pub struct AgentKeyDetail {
     #[serde(flatten)]
     pub record: AgentKey,
     pub effective_limits: Limits,
@@ -87,17 +86,15 @@ pub struct Detail {
 
 /// The key stays, its text is another.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AgentKeyRotation")]
-pub struct Rotation {
+pub struct AgentKeyRotation {
     pub old_key_id: KeyId,
     #[serde(flatten)]
-    pub rotation: http::Rotation,
+    pub rotation: http::ApiKeyRotation,
 }
 
 /// What was asked with the key.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AgentKeyUsage")]
-pub struct Usage {
+pub struct AgentKeyUsage {
     pub key_id: KeyId,
     pub agent_id: String,
     #[serde(flatten)]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::domain::agent_capabilities;
 use crate::domain::api_keys::input::{self, Admitted};
-use crate::domain::api_keys::store::Row;
+use crate::domain::api_keys::store::KeyRow;
 use crate::platform::http::text::{NAME_MAX, checked};
 use crate::{Error, Result};
 
@@ -22,9 +22,8 @@ const GRANTED_DAYS: i64 = 36_500;
 
 /// A key to be.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AgentKeyCreation")]
 #[serde(deny_unknown_fields)]
-pub struct Creation {
+pub struct AgentKeyCreation {
     /// The agent that the key is bound to, which is the name of the key too.
     agent_name: String,
     #[serde(default = "custom")]
@@ -46,21 +45,22 @@ fn custom() -> String {
 
 /// What people say of a key.
 #[derive(Debug)]
-pub struct Said {
+pub struct AgentKeyLabels {
     pub agent_name: String,
     pub description: Option<String>,
 }
 
-impl Creation {
-    pub fn admitted(self, tier: Tier, now: Timestamp) -> Result<(Admitted, Said, Option<Reach>)> {
+impl AgentKeyCreation {
+    pub fn admitted(self, tier: Tier, now: Timestamp) -> Result<(Admitted, AgentKeyLabels, Option<Reach>)> {
         if let Some(plan) = self.plan.filter(|plan| *plan != tier) {
             let message = format!("the organization's plan is `{tier}`, not `{plan}`: leave `plan` out");
             return Err(Error::invalid("plan", tier.as_str(), message));
         }
         let agent_name = checked("agent_name", &self.agent_name, NAME_MAX)?;
-        let said = Said { agent_name: agent_name.clone(), description: description(self.description.as_deref())? };
+        let said =
+            AgentKeyLabels { agent_name: agent_name.clone(), description: description(self.description.as_deref())? };
         let reach = Reach::asked(self.allowed_tables, self.allowed_schemas, Reach::default());
-        let wanted = input::Creation {
+        let wanted = input::ApiKeyCreation {
             name: agent_name.clone(),
             scopes: Scopes::try_from(SCOPES.map(str::to_owned).to_vec()).map_err(Error::internal)?,
             ip_allowlist: Vec::new(),
@@ -76,9 +76,8 @@ impl Creation {
 
 /// What is to be another; what is not sent stays.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AgentKeyChange")]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct AgentKeyChange {
     /// What people call the agent. Its id, which the key is bound to, stays.
     agent_name: Option<String>,
     /// An empty one takes it away.
@@ -87,9 +86,9 @@ pub struct Change {
     allowed_tables: Option<Vec<String>>,
 }
 
-impl Change {
+impl AgentKeyChange {
     /// The name, the description, and what the agent may reach from now on if that is said.
-    pub fn admitted(self, row: &Row, before: Reach) -> Result<(Option<String>, Option<String>, Option<Reach>)> {
+    pub fn admitted(self, row: &KeyRow, before: Reach) -> Result<(Option<String>, Option<String>, Option<Reach>)> {
         let agent_name = match &self.agent_name {
             Some(name) => Some(checked("agent_name", name, NAME_MAX)?),
             None => row.agent_name.clone(),
@@ -143,7 +142,12 @@ impl Reach {
     }
 
     /// The grant that says so: every operation there, and what agents leave of their own.
-    pub fn granted(self, agent_id: String, ends: Option<Timestamp>, now: Timestamp) -> agent_capabilities::Creation {
+    pub fn granted(
+        self,
+        agent_id: String,
+        ends: Option<Timestamp>,
+        now: Timestamp,
+    ) -> agent_capabilities::CapabilityGrantCreation {
         let own = [own_tables::MEMORIES, own_tables::STEPS].map(str::to_owned);
         let schemas = self.schemas.into_iter().map(|schema| format!("{schema}.*"));
         let capabilities = Capabilities {
@@ -154,6 +158,6 @@ impl Reach {
             column_restrictions: std::collections::BTreeMap::new(),
         };
         let expires_at = ends.unwrap_or_else(|| now + Duration::days(GRANTED_DAYS));
-        agent_capabilities::Creation { agent_id, capabilities, expires_at }
+        agent_capabilities::CapabilityGrantCreation { agent_id, capabilities, expires_at }
     }
 }

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use contract::caller::Scopes;
+use contract::caller::{Attributes, Scopes};
 use contract::governance::{Key, KeySecret};
 use contract::network::range;
 use contract::{EnvId, KeyId, OrgId, Timestamp, UserId};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use super::Attributes;
 use crate::{Error, Result};
 
 /// A use, if it is the latest one known.
@@ -27,14 +26,14 @@ pub async fn used(conn: &mut PgConnection, key_id: &KeyId, at: Timestamp) -> Res
 
 /// A key that a prefix found, with the secret the prefix belongs to. Never a revoked one.
 #[derive(Debug)]
-pub struct Found {
+pub struct ProvenKey {
     pub org_id: OrgId,
     pub env_id: EnvId,
     pub key: Key,
     pub secret: KeySecret,
 }
 
-pub async fn by_prefix(conn: &mut PgConnection, prefix: &str) -> Result<Option<Found>> {
+pub async fn by_prefix(conn: &mut PgConnection, prefix: &str) -> Result<Option<ProvenKey>> {
     let row = sqlx::query!(
         r#"select e.org_id, k.env_id, k.key_id, k.name, k.scopes, k.ip_allowlist, k.user_id,
                   k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.expires_at,
@@ -63,7 +62,7 @@ pub async fn by_prefix(conn: &mut PgConnection, prefix: &str) -> Result<Option<F
         agent_id: row.agent_id,
         agent_framework: row.agent_framework,
     };
-    Ok(Some(Found { org_id: row.org_id.into(), env_id: row.env_id.into(), key, secret }))
+    Ok(Some(ProvenKey { org_id: row.org_id.into(), env_id: row.env_id.into(), key, secret }))
 }
 
 /// The keys that are not revoked, as a data plane must know them. Expired ones too: their time is

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Kind;
+use super::AuditKind;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AuditExportFormat")]
@@ -31,7 +31,7 @@ impl Format {
     }
 
     /// The records as the bytes of one object.
-    pub fn lines(self, kind: Kind, records: &[Map<String, Value>]) -> String {
+    pub fn lines(self, kind: AuditKind, records: &[Map<String, Value>]) -> String {
         match self {
             Self::Jsonl => records.iter().fold(String::new(), |lines, record| lines + &line(record)),
             Self::Csv => {
@@ -44,9 +44,9 @@ impl Format {
 }
 
 /// The columns of a trail, in order: the members of its records.
-pub const fn columns(kind: Kind) -> &'static [&'static str] {
+pub const fn columns(kind: AuditKind) -> &'static [&'static str] {
     match kind {
-        Kind::Query => &[
+        AuditKind::Query => &[
             "query_id",
             "id",
             "user_id",
@@ -70,7 +70,7 @@ pub const fn columns(kind: Kind) -> &'static [&'static str] {
             "agent_metadata",
             "timestamp",
         ],
-        Kind::Admin => &[
+        AuditKind::Admin => &[
             "event_id",
             "id",
             "event_type",

@@ -6,8 +6,8 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::lines::Format;
-use super::{Kind, Status};
-use crate::domain::audit::store::Row;
+use super::{AuditKind, ExportStatus};
+use crate::domain::audit::store::AuditedQuery;
 use crate::{Error, Result};
 
 /// Counting stops here: a larger estimate is said as this.
@@ -18,11 +18,11 @@ pub struct Export {
     pub export_id: ExportId,
     pub env_id: EnvId,
     pub org_id: OrgId,
-    pub kind: Kind,
+    pub kind: AuditKind,
     pub format: Format,
     pub start: Timestamp,
     pub end: Timestamp,
-    pub status: Status,
+    pub status: ExportStatus,
     pub estimated_records: i64,
     pub folder: String,
     pub created_by: String,
@@ -35,7 +35,7 @@ pub struct Export {
 
 /// One object of an export.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct ExportPart {
     pub number: i32,
     pub name: String,
     pub records: i64,
@@ -77,11 +77,11 @@ pub async fn find(conn: &mut PgConnection, export_id: &ExportId) -> Result<Optio
         export_id: row.export_id.into(),
         env_id: row.env_id.into(),
         org_id: row.org_id.into(),
-        kind: Kind::parse(&row.kind).ok_or_else(unknown)?,
+        kind: AuditKind::parse(&row.kind).ok_or_else(unknown)?,
         format: Format::parse(&row.format).ok_or_else(unknown)?,
         start: row.range_start,
         end: row.range_end,
-        status: Status::parse(&row.status).ok_or_else(unknown)?,
+        status: ExportStatus::parse(&row.status).ok_or_else(unknown)?,
         estimated_records: row.estimated_records,
         folder: row.folder,
         created_by: row.created_by,
@@ -104,9 +104,9 @@ pub async fn processing(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> 
     Ok(count.fetch_one(conn).await?)
 }
 
-pub async fn parts(conn: &mut PgConnection, export_id: &ExportId) -> Result<Vec<Part>> {
+pub async fn parts(conn: &mut PgConnection, export_id: &ExportId) -> Result<Vec<ExportPart>> {
     let parts = sqlx::query_as!(
-        Part,
+        ExportPart,
         "select number, name, records, bytes, sha256 from audit_export_parts where export_id = $1 order by number",
         export_id.as_str(),
     );
@@ -115,7 +115,12 @@ pub async fn parts(conn: &mut PgConnection, export_id: &ExportId) -> Result<Vec<
 
 /// A part is in the archive, and the export goes on after its last record. Whoever wrote the same
 /// part a moment earlier has said so already: that is an error, and the work is theirs.
-pub async fn wrote(conn: &mut PgConnection, export: &Export, part: &Part, last: &(Timestamp, String)) -> Result<()> {
+pub async fn wrote(
+    conn: &mut PgConnection,
+    export: &Export,
+    part: &ExportPart,
+    last: &(Timestamp, String),
+) -> Result<()> {
     sqlx::query!(
         "insert into audit_export_parts (export_id, number, name, records, bytes, sha256)
          values ($1, $2, $3, $4, $5, $6)",
@@ -143,7 +148,7 @@ pub async fn wrote(conn: &mut PgConnection, export: &Export, part: &Part, last: 
 pub async fn ended(
     conn: &mut PgConnection,
     export_id: &ExportId,
-    (from, to): (Status, Status),
+    (from, to): (ExportStatus, ExportStatus),
     manifest_sha256: Option<&str>,
     now: Timestamp,
 ) -> Result<()> {
@@ -174,13 +179,13 @@ pub async fn previous(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<
 /// How many records the range holds now.
 pub async fn estimate(
     conn: &mut PgConnection,
-    kind: Kind,
+    kind: AuditKind,
     (env_id, org_id): (&EnvId, &OrgId),
     start: Timestamp,
     end: Timestamp,
 ) -> Result<i64> {
     let count = match kind {
-        Kind::Query => sqlx::query_scalar!(
+        AuditKind::Query => sqlx::query_scalar!(
             r#"select count(*) as "count!" from (
                  select from query_starts where env_id = $1 and at >= $2 and at <= $3 limit $4) as found"#,
             env_id.as_str(),
@@ -190,7 +195,7 @@ pub async fn estimate(
         )
         .fetch_one(conn)
         .await?,
-        Kind::Admin => sqlx::query_scalar!(
+        AuditKind::Admin => sqlx::query_scalar!(
             r#"select count(*) as "count!" from (
                  select from iam_events where org_id = $1 and "timestamp" >= $2 and "timestamp" <= $3 limit $4) as found"#,
             org_id.as_str(),
@@ -205,10 +210,10 @@ pub async fn estimate(
 }
 
 /// The next queries of an export, the oldest first.
-pub async fn queries(conn: &mut PgConnection, export: &Export, count: i64) -> Result<Vec<Row>> {
+pub async fn queries(conn: &mut PgConnection, export: &Export, count: i64) -> Result<Vec<AuditedQuery>> {
     let (after, id) = export.after.clone().unzip();
     Ok(sqlx::query_as!(
-        Row,
+        AuditedQuery,
         r#"select s.at, s.entry as "started: Json<Started>", e.entry as "finished?: Json<Finished>"
            from query_starts s
            left join query_ends e on e.env_id = s.env_id and e.query_id = s.query_id

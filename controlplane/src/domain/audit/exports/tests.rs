@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::lines::columns;
-use super::{Kind, Status, Trigger};
+use super::{AuditKind, ExportStatus, ExportTransition};
 use crate::platform::provisioner::Unattended;
 use crate::server::jobs;
 use crate::testing::{Answer, TestApp};
@@ -48,12 +48,12 @@ fn path(shown: &Value) -> PathBuf {
 #[test]
 fn a_status_moves_only_as_the_table_says() {
     for (from, trigger, to) in [
-        (Status::Processing, Trigger::Written, Some(Status::Completed)),
-        (Status::Processing, Trigger::GivenUp, Some(Status::Failed)),
-        (Status::Completed, Trigger::Written, None),
-        (Status::Completed, Trigger::GivenUp, None),
-        (Status::Failed, Trigger::Written, None),
-        (Status::Failed, Trigger::GivenUp, None),
+        (ExportStatus::Processing, ExportTransition::Written, Some(ExportStatus::Completed)),
+        (ExportStatus::Processing, ExportTransition::GivenUp, Some(ExportStatus::Failed)),
+        (ExportStatus::Completed, ExportTransition::Written, None),
+        (ExportStatus::Completed, ExportTransition::GivenUp, None),
+        (ExportStatus::Failed, ExportTransition::Written, None),
+        (ExportStatus::Failed, ExportTransition::GivenUp, None),
     ] {
         assert_eq!(from.after(trigger), to, "{from:?} {trigger:?}");
     }
@@ -87,7 +87,7 @@ async fn csv_has_a_header_and_the_members_of_its_records() {
             text.split("\r\n").next().unwrap(),
             members.iter().map(|m| m.as_str()).collect::<Vec<_>>().join(",")
         );
-        let kind = if kind == "query" { Kind::Query } else { Kind::Admin };
+        let kind = if kind == "query" { AuditKind::Query } else { AuditKind::Admin };
         assert_eq!(columns(kind).len(), members.len());
     }
 }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::store::{self, Export, Part};
-use super::{Kind, Status, Trigger};
-use crate::domain::audit::view::Entry;
+use super::store::{self, Export, ExportPart};
+use super::{AuditKind, ExportStatus, ExportTransition};
+use crate::domain::audit::view::QueryEntry;
 use crate::platform::archive::Archive;
 use crate::platform::events;
 use crate::platform::jobs::kind::BackgroundJob;
@@ -42,13 +42,13 @@ impl BackgroundJob for ExportAudit {
 /// Writes what is left of the export, or its next parts.
 async fn write(app: &App, export_id: &ExportId) -> Result<()> {
     let found = store::find(&mut *app.pool().acquire().await?, export_id).await?;
-    let Some(export) = found.filter(|export| export.status == Status::Processing) else {
+    let Some(export) = found.filter(|export| export.status == ExportStatus::Processing) else {
         return Ok(());
     };
     match turn(app, &export).await {
         Err(error) if app.now() - export.created_at >= TRIED_FOR => {
             tracing::warn!(export.id = %export_id, error = error.with_sources(), "an export is given up");
-            end(app, &export, Trigger::GivenUp, None).await
+            end(app, &export, ExportTransition::GivenUp, None).await
         }
         ended => ended,
     }
@@ -60,7 +60,7 @@ async fn turn(app: &App, export: &Export) -> Result<()> {
     for _ in 0..TURN {
         let Some(last) = part(app, archive, &export).await? else {
             let sha256 = manifest(app, archive, &export).await?;
-            return end(app, &export, Trigger::Written, Some(&sha256)).await;
+            return end(app, &export, ExportTransition::Written, Some(&sha256)).await;
         };
         export.after = Some(last);
     }
@@ -68,7 +68,7 @@ async fn turn(app: &App, export: &Export) -> Result<()> {
     queue::enqueue(app, &mut *app.pool().acquire().await?, &next, app.now()).await
 }
 
-async fn end(app: &App, export: &Export, trigger: Trigger, sha256: Option<&str>) -> Result<()> {
+async fn end(app: &App, export: &Export, trigger: ExportTransition, sha256: Option<&str>) -> Result<()> {
     let Some(to) = export.status.after(trigger) else {
         return Ok(());
     };
@@ -87,7 +87,7 @@ async fn part(app: &App, archive: &Archive, export: &Export) -> Result<Option<(T
     drop(conn); // not held while the archive takes its time
     let number = number.saturating_add(1);
     let bytes = Bytes::from(export.format.lines(export.kind, &records));
-    let part = Part {
+    let part = ExportPart {
         number,
         name: format!("part-{number:05}.{}", export.format.as_str()),
         records: i64::try_from(records.len()).map_err(Error::internal)?,
@@ -106,12 +106,12 @@ type Records = (Vec<Map<String, Value>>, Option<(Timestamp, String)>);
 /// The next records, and the mark of the last of them.
 async fn records(conn: &mut sqlx::PgConnection, export: &Export) -> Result<Records> {
     match export.kind {
-        Kind::Query => {
+        AuditKind::Query => {
             let rows = store::queries(conn, export, PART).await?;
             let last = rows.last().map(|row| (row.at, row.started.query_id.to_string()));
-            Ok((rows.into_iter().map(|row| record(&Entry::of(row))).collect::<Result<_>>()?, last))
+            Ok((rows.into_iter().map(|row| record(&QueryEntry::of(row))).collect::<Result<_>>()?, last))
         }
-        Kind::Admin => {
+        AuditKind::Admin => {
             let after = export.after.as_ref().map(|(at, id)| (*at, id.as_str()));
             let events = events::range(conn, &export.org_id, (export.start, export.end), after, PART).await?;
             let last = events.last().map(|event| (event.timestamp, event.event_id.to_string()));
@@ -134,8 +134,7 @@ async fn manifest(app: &App, archive: &Archive, export: &Export) -> Result<Strin
     let previous = store::previous(&mut conn, &export.env_id).await?;
     drop(conn);
     let head = events::heads::sign(app, archive, &export.org_id).await?;
-    let file =
-        |part: &Part| json!({"name": part.name, "records": part.records, "bytes": part.bytes, "sha256": part.sha256});
+    let file = |part: &ExportPart| json!({"name": part.name, "records": part.records, "bytes": part.bytes, "sha256": part.sha256});
     let manifest = json!({
         "version": 1,
         "export_id": export.export_id,

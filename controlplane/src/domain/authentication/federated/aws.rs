@@ -14,7 +14,7 @@ use contract::Timestamp;
 use serde::Deserialize;
 
 use super::{INVALID, Proven};
-use crate::domain::authentication::federation::{self, Aws, Config};
+use crate::domain::authentication::federation::{self, Aws, FederationConfig};
 use crate::platform::oidc::issuers::Unbelieved;
 use crate::{App, Result};
 
@@ -101,7 +101,7 @@ pub async fn proven(app: &App, request: &str) -> Result<Proven> {
     let mut conn = app.pool().acquire().await?;
     let provider = federation::find(&mut conn, provider_id).await?.ok_or(INVALID)?;
     drop(conn);
-    let Config::AwsSts(aws) = &provider.config else {
+    let FederationConfig::AwsSts(aws) = &provider.config else {
         return Err(INVALID);
     };
     if !signed.covers(aws) {

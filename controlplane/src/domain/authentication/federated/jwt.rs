@@ -6,13 +6,13 @@ use chrono::DateTime;
 use serde::Deserialize;
 
 use super::{INVALID, Proven};
-use crate::domain::authentication::federation::{self, Azure, Config, Gcp};
+use crate::domain::authentication::federation::{self, Azure, FederationConfig, Gcp};
 use crate::platform::oidc::issuers::Unbelieved;
 use crate::{App, Error, Result};
 
 /// What a token says before it is believed: it only leads to the provider that decides.
 #[derive(Debug, Deserialize)]
-struct Claimed {
+struct UnverifiedClaims {
     aud: String,
     tid: Option<String>,
 }
@@ -30,18 +30,18 @@ pub async fn proven(app: &App, token: &str) -> Result<Proven> {
     drop(conn);
     let provider = provider.ok_or(INVALID)?;
     let (subject, expires) = match &provider.config {
-        Config::GcpWorkloadIdentity(gcp) => {
+        FederationConfig::GcpWorkloadIdentity(gcp) => {
             let audience = federation::audience(app, &provider.org_id, &provider.provider_id);
             google(app, token, gcp, &audience).await?
         }
-        Config::AzureAd(azure) => microsoft(app, token, azure).await?,
-        Config::AwsSts(_) => return Err(INVALID),
+        FederationConfig::AzureAd(azure) => microsoft(app, token, azure).await?,
+        FederationConfig::AwsSts(_) => return Err(INVALID),
     };
     let expires_at = DateTime::from_timestamp(expires, 0).ok_or(INVALID)?;
     Proven::of(provider, subject, expires_at)
 }
 
-fn claimed(token: &str) -> Option<Claimed> {
+fn claimed(token: &str) -> Option<UnverifiedClaims> {
     let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
     serde_json::from_slice(&payload).ok()
 }

@@ -14,9 +14,8 @@ const ANY: &str = "*";
 
 /// Type and config of a provider, as they are sent, stored and answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "FederationConfig")]
 #[serde(tag = "type", content = "config", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Config {
+pub enum FederationConfig {
     AwsSts(Aws),
     GcpWorkloadIdentity(Gcp),
     AzureAd(Azure),
@@ -88,7 +87,7 @@ impl SubjectRole {
     }
 }
 
-impl Config {
+impl FederationConfig {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::AwsSts(_) => "aws_sts",

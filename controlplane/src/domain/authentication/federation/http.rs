@@ -6,27 +6,26 @@ use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use super::Config;
+use super::FederationConfig;
 use super::store::{self, Provider};
 use crate::domain::accounts::sessions::ending;
 use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::{App, Error, Result};
 
 const PROVIDERS_MAX: i64 = 50;
 const ABSENT: Error = Error::NotFound { kind: "federation provider" };
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "FederationProvider")]
-pub struct View {
+pub struct FederationProvider {
     id: String,
     provider_id: String,
     org_id: OrgId,
     #[serde(flatten)]
-    config: Config,
+    config: FederationConfig,
     status: String,
     /// What a token has to be made for, where its maker chooses.
     audience: String,
@@ -40,8 +39,8 @@ pub fn audience(app: &App, org_id: &OrgId, provider_id: &str) -> String {
     format!("{url}/v1/organizations/{org_id}/federation/providers/{provider_id}")
 }
 
-fn view(app: &App, provider: Provider) -> View {
-    View {
+fn view(app: &App, provider: Provider) -> FederationProvider {
+    FederationProvider {
         audience: audience(app, &provider.org_id, &provider.provider_id),
         id: provider.provider_id.clone(),
         provider_id: provider.provider_id,
@@ -53,7 +52,7 @@ fn view(app: &App, provider: Provider) -> View {
     }
 }
 
-pub async fn list(call: Call, page: Page) -> Result<Paged<View>> {
+pub async fn list(call: Call, page: PageRequest) -> Result<Paged<FederationProvider>> {
     let mut conn = call.app.pool().acquire().await?;
     let rows = store::list(&mut conn, call.org_id(), &page).await?;
     let total = store::count(&mut conn, call.org_id()).await?;
@@ -61,7 +60,7 @@ pub async fn list(call: Call, page: Page) -> Result<Paged<View>> {
     Ok(page.of(rows, total, mark, |provider| view(&call.app, provider)))
 }
 
-pub async fn create(call: Call, Json(config): Json<Config>) -> Result<Created<View>> {
+pub async fn create(call: Call, Json(config): Json<FederationConfig>) -> Result<Created<FederationProvider>> {
     config.checked()?;
     let mut tx = call.begin().await?;
     organizations::store::lock(&mut tx, call.org_id()).await?;
@@ -83,7 +82,7 @@ pub async fn create(call: Call, Json(config): Json<Config>) -> Result<Created<Vi
     Ok(Created(view(&call.app, provider)))
 }
 
-fn told(config: &Config) -> Result<Value> {
+fn told(config: &FederationConfig) -> Result<Value> {
     serde_json::to_value(config).map_err(Error::internal)
 }
 
@@ -95,7 +94,7 @@ async fn own(call: &Call, tx: &mut PgConnection) -> Result<Provider> {
 }
 
 /// Whoever came by what it was before comes again, or does not: their sessions end.
-pub async fn put(call: Call, Json(config): Json<Config>) -> Result<Json<View>> {
+pub async fn put(call: Call, Json(config): Json<FederationConfig>) -> Result<Json<FederationProvider>> {
     config.checked()?;
     let mut tx = call.begin().await?;
     let before = own(&call, &mut tx).await?;
@@ -115,8 +114,7 @@ pub async fn put(call: Call, Json(config): Json<Config>) -> Result<Json<View>> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "FederationProviderRemoval")]
-pub struct Removed {
+pub struct FederationProviderRemoval {
     id: String,
     provider_id: String,
     deleted: bool,
@@ -124,7 +122,7 @@ pub struct Removed {
     sessions_terminated: u64,
 }
 
-pub async fn remove(call: Call) -> Result<Json<Removed>> {
+pub async fn remove(call: Call) -> Result<Json<FederationProviderRemoval>> {
     let mut tx = call.begin().await?;
     let provider = own(&call, &mut tx).await?;
     let sessions_terminated = ending::end_all_of_provider(&mut tx, &provider.provider_id, call.now()).await?;
@@ -133,7 +131,7 @@ pub async fn remove(call: Call) -> Result<Json<Removed>> {
     events::record(&call.app, &mut tx, &call, event.before(told(&provider.config)?)).await?;
     tx.commit().await?;
     let provider_id = provider.provider_id;
-    Ok(Json(Removed {
+    Ok(Json(FederationProviderRemoval {
         id: provider_id.clone(),
         provider_id,
         deleted: true,

@@ -4,21 +4,21 @@ use contract::{OrgId, Timestamp, UserId};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::Config;
-use crate::platform::http::page::Page;
+use super::FederationConfig;
+use crate::platform::http::page::PageRequest;
 use crate::{Error, OnConstraint, Result};
 
 #[derive(Debug, Clone)]
 pub struct Provider {
     pub provider_id: String,
     pub org_id: OrgId,
-    pub config: Config,
+    pub config: FederationConfig,
     pub status: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-struct Row {
+struct ProviderRow {
     provider_id: String,
     org_id: String,
     r#type: String,
@@ -28,10 +28,10 @@ struct Row {
     updated_at: Timestamp,
 }
 
-impl TryFrom<Row> for Provider {
+impl TryFrom<ProviderRow> for Provider {
     type Error = Error;
 
-    fn try_from(row: Row) -> Result<Self> {
+    fn try_from(row: ProviderRow) -> Result<Self> {
         let config = json!({"type": row.r#type, "config": row.config});
         Ok(Self {
             provider_id: row.provider_id,
@@ -45,7 +45,7 @@ impl TryFrom<Row> for Provider {
 }
 
 /// The second half of how a config is sent.
-fn stored(config: &Config) -> Result<Value> {
+fn stored(config: &FederationConfig) -> Result<Value> {
     let mut sent = serde_json::to_value(config).map_err(Error::internal)?;
     Ok(sent.get_mut("config").map(Value::take).unwrap_or_default())
 }
@@ -71,7 +71,7 @@ fn taken() -> Error {
     Error::conflict("audience_taken", "another provider has this tenant and audience: choose another audience")
 }
 
-pub async fn update(tx: &mut PgConnection, provider_id: &str, config: &Config, now: Timestamp) -> Result<()> {
+pub async fn update(tx: &mut PgConnection, provider_id: &str, config: &FederationConfig, now: Timestamp) -> Result<()> {
     sqlx::query!(
         "update federation_providers set config = $2, updated_at = $3 where provider_id = $1",
         provider_id,
@@ -92,9 +92,9 @@ pub async fn count(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
     Ok(count.fetch_one(conn).await?)
 }
 
-pub async fn list(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Result<Vec<Provider>> {
+pub async fn list(conn: &mut PgConnection, org_id: &OrgId, page: &PageRequest) -> Result<Vec<Provider>> {
     let rows = sqlx::query_as!(
-        Row,
+        ProviderRow,
         "select provider_id, org_id, type, config, status, created_at, updated_at
          from federation_providers
          where org_id = $1 and ($2::timestamptz is null or (created_at, provider_id) > ($2, $3))
@@ -110,7 +110,7 @@ pub async fn list(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Resul
 
 pub async fn find(conn: &mut PgConnection, provider_id: &str) -> Result<Option<Provider>> {
     let row = sqlx::query_as!(
-        Row,
+        ProviderRow,
         "select provider_id, org_id, type, config, status, created_at, updated_at
          from federation_providers
          where provider_id = $1",
@@ -122,7 +122,7 @@ pub async fn find(conn: &mut PgConnection, provider_id: &str) -> Result<Option<P
 /// The provider that a token of Azure is for.
 pub async fn by_audience(conn: &mut PgConnection, tenant_id: &str, audience: &str) -> Result<Option<Provider>> {
     let row = sqlx::query_as!(
-        Row,
+        ProviderRow,
         "select provider_id, org_id, type, config, status, created_at, updated_at
          from federation_providers
          where type = 'azure_ad' and config ->> 'tenant_id' = $1 and config ->> 'audience' = $2",

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::platform::oidc::issuers::{Document, Fetch};
+use crate::platform::oidc::issuers::{DiscoveryDocument, Fetch};
 
 /// RFC 6749, 5.1, as far as it is needed.
 #[derive(Deserialize)]
@@ -20,12 +20,12 @@ pub struct IdToken {
     pub nonce: String,
     pub azp: Option<String>,
     #[serde(flatten)]
-    pub about: About,
+    pub about: UserClaims,
 }
 
 /// OpenID Connect Core, 5.1, as far as it is needed.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct About {
+pub struct UserClaims {
     pub email: Option<String>,
     #[serde(default, deserialize_with = "yes_or_no")]
     pub email_verified: Option<bool>,
@@ -36,27 +36,27 @@ pub struct About {
 struct UserInfo {
     sub: String,
     #[serde(flatten)]
-    about: About,
+    about: UserClaims,
 }
 
 /// A boolean, or its name in a text.
 fn yes_or_no<'de, D: Deserializer<'de>>(given: D) -> Result<Option<bool>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Given {
+    enum EmailVerified {
         Bool(bool),
         Text(String),
     }
-    match Option::<Given>::deserialize(given)? {
+    match Option::<EmailVerified>::deserialize(given)? {
         None => Ok(None),
-        Some(Given::Bool(yes)) => Ok(Some(yes)),
-        Some(Given::Text(text)) if text.eq_ignore_ascii_case("true") => Ok(Some(true)),
-        Some(Given::Text(text)) if text.eq_ignore_ascii_case("false") => Ok(Some(false)),
-        Some(Given::Text(_)) => Err(serde::de::Error::custom("`email_verified` is neither true nor false")),
+        Some(EmailVerified::Bool(yes)) => Ok(Some(yes)),
+        Some(EmailVerified::Text(text)) if text.eq_ignore_ascii_case("true") => Ok(Some(true)),
+        Some(EmailVerified::Text(text)) if text.eq_ignore_ascii_case("false") => Ok(Some(false)),
+        Some(EmailVerified::Text(_)) => Err(serde::de::Error::custom("`email_verified` is neither true nor false")),
     }
 }
 
-impl About {
+impl UserClaims {
     const fn is_whole(&self) -> bool {
         self.email.is_some() && self.email_verified.is_some() && self.name.is_some()
     }
@@ -75,11 +75,11 @@ impl About {
 /// The claims of the token, and of the userinfo endpoint what it leaves out; that endpoint may be away.
 pub async fn completed(
     fetch: &Fetch,
-    document: &Document,
+    document: &DiscoveryDocument,
     subject: &str,
-    about: About,
+    about: UserClaims,
     access_token: Option<&str>,
-) -> About {
+) -> UserClaims {
     let (Some(endpoint), Some(access_token), false) = (&document.userinfo_endpoint, access_token, about.is_whole())
     else {
         return about;
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn verified(value: &Value) -> serde_json::Result<Option<bool>> {
-        serde_json::from_value(json!({"email_verified": value})).map(|about: About| about.email_verified)
+        serde_json::from_value(json!({"email_verified": value})).map(|about: UserClaims| about.email_verified)
     }
 
     #[test]
@@ -125,8 +125,11 @@ mod tests {
 
     #[test]
     fn what_the_token_says_stands_and_another_address_vouches_for_nothing() {
-        let about =
-            |email: Option<&str>, email_verified| About { email: email.map(str::to_owned), email_verified, name: None };
+        let about = |email: Option<&str>, email_verified| UserClaims {
+            email: email.map(str::to_owned),
+            email_verified,
+            name: None,
+        };
         let other = about(Some("b@x.example"), Some(true));
         assert_eq!(about(Some("a@x.example"), None).and(other).email_verified, None);
         let same = about(Some("a@x.example"), Some(false));

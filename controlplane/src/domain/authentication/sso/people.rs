@@ -5,8 +5,8 @@ use contract::{OrgId, Role, UserId};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::store::{self, Connection};
-use crate::domain::accounts::sessions::Holder;
+use super::store::{self, SsoConnection};
+use crate::domain::accounts::sessions::SessionHolder;
 use crate::domain::authentication::opening;
 use crate::domain::tenancy::organizations;
 use crate::domain::tenancy::users::store::{self as users, Newcomer, User};
@@ -25,7 +25,12 @@ pub struct Person {
 }
 
 /// The user, under the lock of the organization: two sign-ons of one person are one user.
-pub async fn user(visit: &Visit, tx: &mut PgConnection, connection: &Connection, person: &Person) -> Result<Holder> {
+pub async fn user(
+    visit: &Visit,
+    tx: &mut PgConnection,
+    connection: &SsoConnection,
+    person: &Person,
+) -> Result<SessionHolder> {
     let org_id = &connection.org_id;
     vouches_for(connection, &person.email)?;
     organizations::store::lock(tx, org_id).await?;
@@ -41,11 +46,11 @@ pub async fn user(visit: &Visit, tx: &mut PgConnection, connection: &Connection,
         return Err(Error::NO_MEMBERSHIP);
     }
     let role = user.role.parse().map_err(Error::internal)?;
-    Ok(Holder { user_id: user.user_id, org_id: org_id.clone(), role })
+    Ok(SessionHolder { user_id: user.user_id, org_id: org_id.clone(), role })
 }
 
 /// An address of another domain is nobody's here, whoever it was before.
-fn vouches_for(connection: &Connection, email: &Email) -> Result<()> {
+fn vouches_for(connection: &SsoConnection, email: &Email) -> Result<()> {
     let domain = email.as_str().rsplit_once('@').map(|(_, domain)| domain).unwrap_or_default();
     if connection.email_domains.iter().any(|own| own == domain) {
         return Ok(());
@@ -53,7 +58,7 @@ fn vouches_for(connection: &Connection, email: &Email) -> Result<()> {
     Err(Error::Forbidden("the provider may not vouch for addresses of this domain"))
 }
 
-async fn by_address(visit: &Visit, tx: &mut PgConnection, connection: &Connection, person: &Person) -> Result<User> {
+async fn by_address(visit: &Visit, tx: &mut PgConnection, connection: &SsoConnection, person: &Person) -> Result<User> {
     let org_id = &connection.org_id;
     match users::by_email(tx, org_id, &person.email).await? {
         Some(user) if user.status == "invited" => {
@@ -66,7 +71,7 @@ async fn by_address(visit: &Visit, tx: &mut PgConnection, connection: &Connectio
     }
 }
 
-async fn newcomer(visit: &Visit, tx: &mut PgConnection, connection: &Connection, person: &Person) -> Result<User> {
+async fn newcomer(visit: &Visit, tx: &mut PgConnection, connection: &SsoConnection, person: &Person) -> Result<User> {
     let org_id = &connection.org_id;
     within_tier(tx, org_id).await?;
     let role: Role = connection.default_role.parse().map_err(Error::internal)?;

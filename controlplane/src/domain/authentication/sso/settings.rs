@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::sign_on;
-use super::store::{self, Connection};
+use super::store::{self, SsoConnection};
 use crate::domain::accounts::sessions::ending;
 use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType};
@@ -39,9 +39,8 @@ impl DefaultRole {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "SingleSignOnInput")]
 #[serde(deny_unknown_fields)]
-pub struct PutBody {
+pub struct SingleSignOnInput {
     issuer: String,
     client_id: String,
     /// May be left out where there is one and the issuer stays.
@@ -52,8 +51,7 @@ pub struct PutBody {
 
 /// The secret is never answered.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "SingleSignOn")]
-pub struct View {
+pub struct SingleSignOn {
     id: OrgId,
     org_id: OrgId,
     issuer: String,
@@ -68,8 +66,8 @@ pub struct View {
     updated_at: Timestamp,
 }
 
-fn view(app: &App, slug: &str, connection: Connection) -> View {
-    View {
+fn view(app: &App, slug: &str, connection: SsoConnection) -> SingleSignOn {
+    SingleSignOn {
         id: connection.org_id.clone(),
         org_id: connection.org_id,
         issuer: connection.issuer,
@@ -85,7 +83,7 @@ fn view(app: &App, slug: &str, connection: Connection) -> View {
 
 const ABSENT: Error = Error::NotFound { kind: "single sign-on" };
 
-pub async fn get(call: Call) -> Result<Json<View>> {
+pub async fn get(call: Call) -> Result<Json<SingleSignOn>> {
     let mut conn = call.app.pool().acquire().await?;
     let organization = organizations::store::find(&mut conn, call.org_id()).await?.ok_or(ABSENT)?;
     let connection = store::connection(&mut conn, call.org_id()).await?.ok_or(ABSENT)?;
@@ -93,7 +91,7 @@ pub async fn get(call: Call) -> Result<Json<View>> {
 }
 
 /// The issuer is asked before it is believed: one that cannot be reached would close the door.
-pub async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
+pub async fn put(call: Call, Json(body): Json<SingleSignOnInput>) -> Result<Json<SingleSignOn>> {
     let (app, now) = (&call.app, call.now());
     let client_id = text::checked("client_id", &body.client_id, CLIENT_ID_MAX)?;
     let secret = body.client_secret.map(|secret| text::checked("client_secret", &secret, SECRET_MAX)).transpose()?;
@@ -116,7 +114,7 @@ pub async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
         (None, Some(kept)) => kept.client_secret.clone(),
         (None, None) => return Err(Error::invalid("client_secret", "required", "`client_secret` is required")),
     };
-    let connection = Connection {
+    let connection = SsoConnection {
         org_id: call.org_id().clone(),
         issuer: body.issuer,
         client_id,
@@ -138,7 +136,7 @@ pub async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
 }
 
 /// Never the secret.
-fn told(connection: &Connection) -> Value {
+fn told(connection: &SsoConnection) -> Value {
     json!({
         "issuer": connection.issuer, "client_id": connection.client_id,
         "email_domains": connection.email_domains, "default_role": connection.default_role,
@@ -146,8 +144,7 @@ fn told(connection: &Connection) -> Value {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "SingleSignOnRemoval")]
-pub struct Removed {
+pub struct SingleSignOnRemoval {
     id: OrgId,
     org_id: OrgId,
     deleted: bool,
@@ -156,7 +153,7 @@ pub struct Removed {
 }
 
 /// Who came this way has to come another: their sessions end.
-pub async fn remove(call: Call) -> Result<Json<Removed>> {
+pub async fn remove(call: Call) -> Result<Json<SingleSignOnRemoval>> {
     let mut tx = call.begin().await?;
     // who turns `enforce_sso` on presumes that there is a connection
     organizations::store::serialise_change(&mut tx, call.org_id()).await?;
@@ -171,7 +168,13 @@ pub async fn remove(call: Call) -> Result<Json<Removed>> {
     events::record(&call.app, &mut tx, &call, event).await?;
     tx.commit().await?;
     let org_id = call.org_id().clone();
-    Ok(Json(Removed { id: org_id.clone(), org_id, deleted: true, deleted_at: call.now(), sessions_terminated }))
+    Ok(Json(SingleSignOnRemoval {
+        id: org_id.clone(),
+        org_id,
+        deleted: true,
+        deleted_at: call.now(),
+        sessions_terminated,
+    }))
 }
 
 /// Each in its one form, and once.

@@ -13,14 +13,14 @@ use subtle::ConstantTimeEq;
 
 use super::claims::{self, IdToken, Redeemed};
 use super::people::{self, Person};
-use super::store::{self, Attempt, Connection};
+use super::store::{self, SignOnAttempt, SsoConnection};
 use crate::domain::accounts::sessions::{Method, Proof, sha256};
-use crate::domain::authentication::browser::{Browser, Kept, Shown, is_person};
-use crate::domain::authentication::opening::{self, Opened, UserAgent};
+use crate::domain::authentication::browser::{Browser, BrowserAnswer, WithCookies, is_person};
+use crate::domain::authentication::opening::{self, Login, UserAgent};
 use crate::domain::tenancy::organizations;
 use crate::platform::http::call::Visit;
 use crate::platform::http::json::Query;
-use crate::platform::http::signature::{Answer, Answers, Signature};
+use crate::platform::http::signature::{Answers, ResponseSignature, Signature};
 use crate::platform::http::text::Email;
 use crate::platform::oidc::issuers::Unbelieved;
 use crate::{App, Error, Result};
@@ -58,18 +58,18 @@ impl IntoResponse for Off {
 impl Answers for Off {
     fn answers(said: &mut Signature<'_>) {
         let headers = &["cache-control", "location", "set-cookie"];
-        said.says(Answer { status: StatusCode::FOUND, content: Vec::new(), headers });
+        said.says(ResponseSignature { status: StatusCode::FOUND, content: Vec::new(), headers });
     }
 }
 
 /// Back from the provider; the cookie of the way is taken back.
 pub struct Arrived {
-    end: End,
+    end: SignOnOutcome,
     cookie: String,
 }
 
-enum End {
-    SignedIn(Box<Kept<Shown<Opened>>>),
+enum SignOnOutcome {
+    SignedIn(Box<WithCookies<BrowserAnswer<Login>>>),
     /// A person is told by the sign-in page, which knows the codes.
     Refused(Code),
 }
@@ -78,8 +78,8 @@ impl IntoResponse for Arrived {
     fn into_response(self) -> Response {
         let headers = AppendHeaders([(CACHE_CONTROL, NO_STORE.to_owned()), (SET_COOKIE, self.cookie)]);
         match self.end {
-            End::SignedIn(kept) => (headers, *kept).into_response(),
-            End::Refused(code) => {
+            SignOnOutcome::SignedIn(kept) => (headers, *kept).into_response(),
+            SignOnOutcome::Refused(code) => {
                 let to = format!("/?sign_on={}", code.stable());
                 (StatusCode::SEE_OTHER, headers, [(LOCATION, to)]).into_response()
             }
@@ -89,10 +89,10 @@ impl IntoResponse for Arrived {
 
 impl Answers for Arrived {
     fn answers(said: &mut Signature<'_>) {
-        let content = vec![("application/json", Some(said.shape::<Opened>()))];
-        said.says(Answer { status: StatusCode::OK, content, headers: &["cache-control", "set-cookie"] });
+        let content = vec![("application/json", Some(said.shape::<Login>()))];
+        said.says(ResponseSignature { status: StatusCode::OK, content, headers: &["cache-control", "set-cookie"] });
         let headers = &["cache-control", "location", "set-cookie"];
-        said.says(Answer { status: StatusCode::SEE_OTHER, content: Vec::new(), headers });
+        said.says(ResponseSignature { status: StatusCode::SEE_OTHER, content: Vec::new(), headers });
     }
 }
 
@@ -123,7 +123,7 @@ pub async fn begin(visit: Visit) -> Result<Off> {
     let record = store::attempt_record(&nonce);
     let verifier = app.keyring().seal(&record, &Redacted::new(verifier), app.entropy()).map_err(Error::internal)?;
     let browser_sha256 = sha256(&browser).to_vec();
-    let attempt = Attempt { org_id, browser_sha256, nonce, verifier, expires_at: visit.now() + GOOD_FOR };
+    let attempt = SignOnAttempt { org_id, browser_sha256, nonce, verifier, expires_at: visit.now() + GOOD_FOR };
     store::begin(&mut *app.pool().acquire().await?, &sha256(&state), &attempt).await?;
     Ok(Off { to: url.into(), cookie: cookie(app, &browser, GOOD_FOR) })
 }
@@ -136,8 +136,7 @@ fn cookie(app: &App, value: &str, good_for: Duration) -> String {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "SingleSignOnCallback")]
-pub struct Callback {
+pub struct SingleSignOnCallback {
     state: String,
     code: Option<String>,
     /// RFC 9207: whoever sends the browser back says who they are.
@@ -149,21 +148,26 @@ pub async fn callback(
     visit: Visit,
     agent: UserAgent,
     headers: HeaderMap,
-    Query(callback): Query<Callback>,
+    Query(callback): Query<SingleSignOnCallback>,
 ) -> Result<Arrived> {
     let failed = |error| visit.app.limits().after_failed_credential(visit.peer, error);
     let end = match sign_on(&visit, agent, &headers, &callback).await.map_err(failed) {
-        Ok(opened) => End::SignedIn(Box::new(Browser::arrives(&visit.app, &headers, opened))),
+        Ok(opened) => SignOnOutcome::SignedIn(Box::new(Browser::arrives(&visit.app, &headers, opened))),
         Err(error) if is_person(&visit.app, &headers) => {
             tracing::info!(%error, "a sign-on was refused");
-            End::Refused(error.code())
+            SignOnOutcome::Refused(error.code())
         }
         Err(error) => return Err(error),
     };
     Ok(Arrived { end, cookie: cookie(&visit.app, "", Duration::zero()) })
 }
 
-async fn sign_on(visit: &Visit, agent: UserAgent, headers: &HeaderMap, callback: &Callback) -> Result<Opened> {
+async fn sign_on(
+    visit: &Visit,
+    agent: UserAgent,
+    headers: &HeaderMap,
+    callback: &SingleSignOnCallback,
+) -> Result<Login> {
     let app = &visit.app;
     let mut conn = app.pool().acquire().await?;
     let attempt = store::take(&mut conn, &sha256(&callback.state)).await?.ok_or(INVALID)?;
@@ -198,7 +202,7 @@ fn held(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Redeems the code, and believes what the provider signed for this very attempt.
-async fn person(visit: &Visit, connection: &Connection, attempt: &Attempt, code: &str) -> Result<Person> {
+async fn person(visit: &Visit, connection: &SsoConnection, attempt: &SignOnAttempt, code: &str) -> Result<Person> {
     let app = &visit.app;
     let open = |record: &str, sealed: &[u8]| app.keyring().open(record, sealed).map_err(Error::internal);
     let verifier = open(&store::attempt_record(&attempt.nonce), &attempt.verifier)?;

@@ -7,7 +7,7 @@ use crate::domain::tenancy::organizations;
 use crate::{App, Result};
 
 #[derive(Debug, Clone)]
-pub struct Connection {
+pub struct SsoConnection {
     pub org_id: OrgId,
     pub issuer: String,
     pub client_id: String,
@@ -24,9 +24,9 @@ pub fn record(org_id: &OrgId) -> String {
     format!("sso:{org_id}")
 }
 
-pub async fn connection(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<Connection>> {
+pub async fn connection(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<SsoConnection>> {
     let row = sqlx::query_as!(
-        Connection,
+        SsoConnection,
         "select org_id, issuer, client_id, client_secret, email_domains, default_role, created_at, updated_at
          from sso_connections
          where org_id = $1",
@@ -36,8 +36,8 @@ pub async fn connection(conn: &mut PgConnection, org_id: &OrgId) -> Result<Optio
 }
 
 /// Another issuer means nobody by the subjects of the one before.
-pub async fn put(tx: &mut PgConnection, connection: &Connection) -> Result<()> {
-    let Connection { org_id, issuer, client_id, client_secret, email_domains, default_role, created_at, updated_at } =
+pub async fn put(tx: &mut PgConnection, connection: &SsoConnection) -> Result<()> {
+    let SsoConnection { org_id, issuer, client_id, client_secret, email_domains, default_role, created_at, updated_at } =
         connection;
     sqlx::query!(
         "insert into sso_connections
@@ -72,7 +72,7 @@ pub async fn remove(tx: &mut PgConnection, org_id: &OrgId, now: Timestamp) -> Re
 
 /// A sign-on between its two halves.
 #[derive(Debug)]
-pub struct Attempt {
+pub struct SignOnAttempt {
     pub org_id: OrgId,
     pub browser_sha256: Vec<u8>,
     pub nonce: String,
@@ -86,8 +86,8 @@ pub fn attempt_record(nonce: &str) -> String {
     format!("sso-attempt:{nonce}")
 }
 
-pub async fn begin(conn: &mut PgConnection, state_sha256: &[u8], attempt: &Attempt) -> Result<()> {
-    let Attempt { org_id, browser_sha256, nonce, verifier, expires_at } = attempt;
+pub async fn begin(conn: &mut PgConnection, state_sha256: &[u8], attempt: &SignOnAttempt) -> Result<()> {
+    let SignOnAttempt { org_id, browser_sha256, nonce, verifier, expires_at } = attempt;
     sqlx::query!(
         "insert into sso_attempts (state_sha256, org_id, browser_sha256, nonce, verifier, expires_at)
          values ($1, $2, $3, $4, $5, $6)",
@@ -104,9 +104,9 @@ pub async fn begin(conn: &mut PgConnection, state_sha256: &[u8], attempt: &Attem
 }
 
 /// Takes the attempt: it comes back once.
-pub async fn take(conn: &mut PgConnection, state_sha256: &[u8]) -> Result<Option<Attempt>> {
+pub async fn take(conn: &mut PgConnection, state_sha256: &[u8]) -> Result<Option<SignOnAttempt>> {
     let row = sqlx::query_as!(
-        Attempt,
+        SignOnAttempt,
         "delete from sso_attempts where state_sha256 = $1
          returning org_id, browser_sha256, nonce, verifier, expires_at",
         state_sha256,

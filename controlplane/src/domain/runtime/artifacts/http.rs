@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 
 use super::{Artifact, store};
 use crate::domain::runtime::attempts::{self, Attempt};
-use crate::domain::runtime::events::{self, About};
+use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::listing::{Listed, Many};
 use crate::domain::runtime::{actor, fields, tasks};
 use crate::platform::http::call::Call;
@@ -57,7 +57,7 @@ pub async fn publish(cx: Call, Json(publication): Json<Publication>) -> Result<J
     store::insert(&mut tx, &artifact, &actor::of(&cx.caller)).await?;
     let who = actor::agent(attempt.agent_id.as_deref(), &cx.caller);
     let payload = json!({"artifact_id": artifact.id, "kind": artifact.kind, "content_hash": artifact.content_hash});
-    events::append(&cx.app, &mut tx, About::attempt(&attempt), "artifact_published", payload, &who, now).await?;
+    events::append(&cx.app, &mut tx, EventSubject::attempt(&attempt), "artifact_published", payload, &who, now).await?;
     tx.commit().await?;
     Ok(Json(artifact))
 }
@@ -126,7 +126,11 @@ async fn depended_on(cx: &Call, tx: &mut PgConnection, ids: &[String]) -> Result
 }
 
 /// "Query `task_id` UUID or `project_id` (one required), `kind`, `limit`."
-pub async fn list(cx: Call, Query(filter): Query<store::Filter>, Many(listing): Many) -> Result<Listed<Artifact>> {
+pub async fn list(
+    cx: Call,
+    Query(filter): Query<store::ArtifactFilter>,
+    Many(listing): Many,
+) -> Result<Listed<Artifact>> {
     if filter.task_id.is_none() && filter.project_id.is_none() {
         return Err(Error::invalid("task_id", "required", "`task_id` or `project_id` is required"));
     }

@@ -53,19 +53,19 @@ struct Edge {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Extent {
+pub struct LineageExtent {
     depth: Option<i64>,
 }
 
-pub async fn upstream(cx: Call, Query(extent): Query<Extent>) -> Result<Json<Graph>> {
+pub async fn upstream(cx: Call, Query(extent): Query<LineageExtent>) -> Result<Json<Graph>> {
     walked(&cx, Direction::Upstream, &extent).await
 }
 
-pub async fn downstream(cx: Call, Query(extent): Query<Extent>) -> Result<Json<Graph>> {
+pub async fn downstream(cx: Call, Query(extent): Query<LineageExtent>) -> Result<Json<Graph>> {
     walked(&cx, Direction::Downstream, &extent).await
 }
 
-async fn walked(cx: &Call, direction: Direction, extent: &Extent) -> Result<Json<Graph>> {
+async fn walked(cx: &Call, direction: Direction, extent: &LineageExtent) -> Result<Json<Graph>> {
     let depth = fields::integer("depth", extent.depth.unwrap_or(DEPTH.into()), 1, DEPTH_MAX)?;
     let mut conn = cx.app.pool().acquire().await?;
     let root = store::find(&mut conn, cx.org_id(), &cx.id::<String>("artifact_id")?).await?;

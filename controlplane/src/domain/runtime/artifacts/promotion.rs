@@ -5,23 +5,22 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Artifact, Verdict, store};
-use crate::domain::runtime::events::{self, About};
+use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::{actor, clock, tasks};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, MaybeJson};
 use crate::{Error, Result};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(rename = "ArtifactPromotion")]
 #[serde(deny_unknown_fields)]
-pub struct Promotion {
+pub struct ArtifactPromotion {
     /// Only what passed is promoted.
     #[serde(default)]
     require_validation: bool,
 }
 
 /// An event of the task: the attempt may be long over.
-pub async fn promote(cx: Call, MaybeJson(promotion): MaybeJson<Promotion>) -> Result<Json<Artifact>> {
+pub async fn promote(cx: Call, MaybeJson(promotion): MaybeJson<ArtifactPromotion>) -> Result<Json<Artifact>> {
     let mut tx = cx.begin().await?;
     let artifact_id: String = cx.id("artifact_id")?;
     let task_id = store::made_for(&mut tx, cx.org_id(), &artifact_id).await?;
@@ -40,7 +39,7 @@ pub async fn promote(cx: Call, MaybeJson(promotion): MaybeJson<Promotion>) -> Re
     store::supersede(&mut tx, &artifact).await?;
     store::promote(&mut tx, &artifact.id, &who, now).await?;
     let payload = json!({"artifact_id": artifact.id, "branch_id": artifact.branch_id});
-    events::append(&cx.app, &mut tx, About::task(&task), "artifact_promoted", payload, &who, now).await?;
+    events::append(&cx.app, &mut tx, EventSubject::task(&task), "artifact_promoted", payload, &who, now).await?;
     let promoted = store::lock(&mut tx, cx.org_id(), &artifact.id).await?;
     tx.commit().await?;
     Ok(Json(promoted))

@@ -4,7 +4,7 @@ use contract::{OrgId, Timestamp};
 use sqlx::PgConnection;
 
 use super::{Artifact, Verdict};
-use crate::domain::runtime::listing::Listing;
+use crate::domain::runtime::listing::ListWindow;
 use crate::{Error, Result};
 
 /// A query for artifacts: all columns, then this.
@@ -155,7 +155,7 @@ pub async fn judge(tx: &mut PgConnection, id: &str) -> Result<()> {
 
 /// What a list of artifacts may ask for; one of the first two is there.
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
-pub struct Filter {
+pub struct ArtifactFilter {
     pub task_id: Option<String>,
     pub project_id: Option<String>,
     pub kind: Option<String>,
@@ -166,8 +166,8 @@ pub struct Filter {
 pub async fn page(
     conn: &mut PgConnection,
     org_id: &OrgId,
-    filter: &Filter,
-    listing: &Listing,
+    filter: &ArtifactFilter,
+    listing: &ListWindow,
 ) -> Result<(Vec<Artifact>, i64)> {
     let rows = artifacts!(
         "where r.org_id = $1 and ($2::text is null or r.task_id = $2) and ($3::text is null or r.project_id = $3)

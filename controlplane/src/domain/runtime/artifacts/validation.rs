@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 
 use super::{Verdict, store};
 use crate::Result;
-use crate::domain::runtime::events::{self, About};
+use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::{actor, clock, fields, tasks};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;
@@ -80,7 +80,7 @@ pub async fn record(cx: Call, Json(judgement): Json<Judgement>) -> Result<Json<V
         "result": validation.result,
     });
     let who = &validation.validated_by;
-    events::append(&cx.app, &mut tx, About::task(&task), "artifact_validated", payload, who, now).await?;
+    events::append(&cx.app, &mut tx, EventSubject::task(&task), "artifact_validated", payload, who, now).await?;
     tx.commit().await?;
     Ok(Json(validation))
 }

@@ -18,9 +18,8 @@ use crate::{Error, Result};
 const REPLAYED_FOR: Duration = Duration::hours(24);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[schemars(rename = "AttemptOutcome")]
 #[serde(rename_all = "snake_case")]
-enum Outcome {
+enum AttemptOutcome {
     Succeeded,
     Failed,
 }
@@ -30,7 +29,7 @@ enum Outcome {
 #[serde(deny_unknown_fields)]
 pub struct Completion {
     lease_token: String,
-    outcome: Outcome,
+    outcome: AttemptOutcome,
     failure_reason: Option<String>,
     failure_kind: Option<FailureKind>,
     result: Option<fields::Object>,
@@ -59,34 +58,34 @@ struct Completed {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
-pub struct Told(#[schemars(with = "Completed")] Value);
+pub struct StoredCompletion(#[schemars(with = "Completed")] Value);
 
-pub async fn complete(cx: Call, Json(completion): Json<Completion>) -> Result<Json<Told>> {
+pub async fn complete(cx: Call, Json(completion): Json<Completion>) -> Result<Json<StoredCompletion>> {
     let attempt_id: String = cx.id("attempt_id")?;
     let Completion { lease_token, outcome, failure_reason, failure_kind, result } = completion;
     let result = fields::maybe_object("result", result)?;
     let ending = ending(outcome, failure_reason.as_deref(), failure_kind)?;
-    finish(&cx, &attempt_id, &lease_token, ending, result).await.map(Told).map(Json)
+    finish(&cx, &attempt_id, &lease_token, ending, result).await.map(StoredCompletion).map(Json)
 }
 
-pub async fn fail(cx: Call, Json(surrender): Json<Surrender>) -> Result<Json<Told>> {
+pub async fn fail(cx: Call, Json(surrender): Json<Surrender>) -> Result<Json<StoredCompletion>> {
     let attempt_id: String = cx.id("attempt_id")?;
-    let ending = ending(Outcome::Failed, surrender.failure_reason.as_deref(), surrender.failure_kind)?;
-    finish(&cx, &attempt_id, &surrender.lease_token, ending, None).await.map(Told).map(Json)
+    let ending = ending(AttemptOutcome::Failed, surrender.failure_reason.as_deref(), surrender.failure_kind)?;
+    finish(&cx, &attempt_id, &surrender.lease_token, ending, None).await.map(StoredCompletion).map(Json)
 }
 
 /// "`failure_reason` string when failed."
-fn ending(outcome: Outcome, reason: Option<&str>, kind: Option<FailureKind>) -> Result<Ending> {
+fn ending(outcome: AttemptOutcome, reason: Option<&str>, kind: Option<FailureKind>) -> Result<Ending> {
     let reason = fields::maybe_prose("failure_reason", reason)?;
     match (outcome, reason) {
-        (Outcome::Failed, None) => {
+        (AttemptOutcome::Failed, None) => {
             Err(Error::invalid("failure_reason", "required", "`failure_reason` says why the attempt failed"))
         }
-        (Outcome::Failed, reason) => Ok(Ending { status: AttemptStatus::Failed, kind, reason, derived: false }),
-        (Outcome::Succeeded, None) if kind.is_none() => {
+        (AttemptOutcome::Failed, reason) => Ok(Ending { status: AttemptStatus::Failed, kind, reason, derived: false }),
+        (AttemptOutcome::Succeeded, None) if kind.is_none() => {
             Ok(Ending { status: AttemptStatus::Succeeded, kind: None, reason: None, derived: false })
         }
-        (Outcome::Succeeded, _) => {
+        (AttemptOutcome::Succeeded, _) => {
             Err(Error::invalid("failure_reason", "absent", "an attempt that succeeded has no failure"))
         }
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::{Attempt, AttemptStatus, store};
-use crate::domain::runtime::events::{self, About};
+use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::recovery::{self, FailureKind};
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
 use crate::{App, Result};
@@ -39,7 +39,7 @@ pub async fn end(
         "failure_reason": attempt.failure_reason,
         "derived": ending.derived,
     });
-    events::append(app, tx, About::attempt(&attempt), "attempt_lifecycle", payload, who, now).await?;
+    events::append(app, tx, EventSubject::attempt(&attempt), "attempt_lifecycle", payload, who, now).await?;
     match attempt.status {
         AttemptStatus::Succeeded => task.turn(TaskStatus::Completed, now)?,
         AttemptStatus::Failed | AttemptStatus::TimedOut => {
@@ -77,5 +77,5 @@ pub async fn settle_as(
         "not_before": task.not_before,
         "reason": task.failure_reason.as_ref().or(task.cancel_reason.as_ref()).or(task.blocked_reason.as_ref()),
     });
-    events::append(app, tx, About::task(task), "task_lifecycle", payload, who, now).await
+    events::append(app, tx, EventSubject::task(task), "task_lifecycle", payload, who, now).await
 }

@@ -9,7 +9,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::{Attempt, AttemptStatus, lease, store};
 use crate::domain::agents;
-use crate::domain::runtime::events::{self, About};
+use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::recovery::Level;
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
 use crate::domain::runtime::{actor, fields};
@@ -21,9 +21,8 @@ const TTL_SECS_MOST: i32 = 3_600;
 
 /// What an attempt is asked for with.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(rename = "AttemptWish")]
 #[serde(deny_unknown_fields)]
-pub struct Wish {
+pub struct AttemptWish {
     pub agent_id: Option<String>,
     pub branch_id: Option<String>,
     pub lease_ttl_secs: Option<i64>,
@@ -53,7 +52,7 @@ pub const fn heartbeat_interval(ttl_secs: i32) -> i32 {
 }
 
 /// An attempt of a task that is locked, pending until it is claimed.
-pub async fn grant(cx: &Call, tx: &mut PgConnection, task: &Task, wish: Wish, now: Timestamp) -> Result<Leased> {
+pub async fn grant(cx: &Call, tx: &mut PgConnection, task: &Task, wish: AttemptWish, now: Timestamp) -> Result<Leased> {
     let ttl = wish.lease_ttl_secs.unwrap_or_else(|| cx.app.config().lease_ttl_secs.into());
     let ttl = fields::integer("lease_ttl_secs", ttl, TTL_SECS_LEAST, TTL_SECS_MOST)?;
     let agent_id = actor::declared(cx, fields::maybe_name("agent_id", wish.agent_id.as_deref())?)?;
@@ -122,7 +121,7 @@ impl Hint {
 async fn register(cx: &Call, tx: &mut PgConnection, agent_id: &str) {
     let registered = async {
         let mut savepoint = tx.begin().await?;
-        let source = agents::Source::CreateAttempt;
+        let source = agents::RegistrationSource::CreateAttempt;
         agents::register(&mut savepoint, cx.org_id(), (agent_id, None), source, cx.now()).await?;
         savepoint.commit().await?;
         Ok::<_, Error>(())
@@ -188,5 +187,5 @@ pub async fn start(
 async fn say(cx: &Call, tx: &mut PgConnection, attempt: &Attempt, action: &str, now: Timestamp) -> Result<()> {
     let who = actor::agent(attempt.agent_id.as_deref(), &cx.caller);
     let payload = json!({"action": action, "agent_id": attempt.agent_id, "attempt_number": attempt.attempt_number});
-    events::append(&cx.app, tx, About::attempt(attempt), "attempt_lifecycle", payload, &who, now).await
+    events::append(&cx.app, tx, EventSubject::attempt(attempt), "attempt_lifecycle", payload, &who, now).await
 }

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::grant::{Leased, Wish, grant, heartbeat_interval, start};
+use super::grant::{AttemptWish, Leased, grant, heartbeat_interval, start};
 use super::{Attempt, AttemptStatus, lease, store};
-use crate::domain::runtime::tasks::{self, Task, Wanted};
+use crate::domain::runtime::tasks::{self, Task, TaskRequest};
 use crate::domain::runtime::{actor, clock, fields};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, MaybeJson, OrNothing};
@@ -26,7 +26,7 @@ pub async fn get(cx: Call) -> Result<Json<Attempt>> {
 }
 
 /// "Creates an attempt and issues a lease token."
-pub async fn create(cx: Call, MaybeJson(wish): MaybeJson<Wish>) -> Result<Json<Leased>> {
+pub async fn create(cx: Call, MaybeJson(wish): MaybeJson<AttemptWish>) -> Result<Json<Leased>> {
     let mut tx = cx.begin().await?;
     let task = tasks::lock(&mut tx, cx.org_id(), &cx.id::<String>("task_id")?).await?;
     let now = clock::now(&mut tx).await?;
@@ -36,7 +36,7 @@ pub async fn create(cx: Call, MaybeJson(wish): MaybeJson<Wish>) -> Result<Json<L
 }
 
 /// Creates an attempt and claims it.
-pub async fn create_claimed(cx: Call, MaybeJson(wish): MaybeJson<Wish>) -> Result<Json<Leased>> {
+pub async fn create_claimed(cx: Call, MaybeJson(wish): MaybeJson<AttemptWish>) -> Result<Json<Leased>> {
     let mut tx = cx.begin().await?;
     let mut task = tasks::lock(&mut tx, cx.org_id(), &cx.id::<String>("task_id")?).await?;
     let now = clock::now(&mut tx).await?;
@@ -101,11 +101,11 @@ pub async fn claim_next(cx: Call, Json(wish): Json<NextWish>) -> Result<OrNothin
 async fn take_next(cx: &Call, wish: &NextWish) -> Result<Option<Next>> {
     let mut tx = cx.begin().await?;
     let now = clock::now(&mut tx).await?;
-    let wanted = Wanted { kinds: &wish.kinds, project_id: wish.project_id.as_deref(), now };
+    let wanted = TaskRequest { kinds: &wish.kinds, project_id: wish.project_id.as_deref(), now };
     let Some(mut task) = tasks::next(&mut tx, cx.org_id(), &wanted).await? else {
         return Ok(None);
     };
-    let wish = Wish {
+    let wish = AttemptWish {
         agent_id: Some(wish.agent_id.clone()),
         branch_id: wish.branch_id.clone(),
         lease_ttl_secs: wish.lease_ttl_secs,
@@ -117,16 +117,15 @@ async fn take_next(cx: &Call, wish: &NextWish) -> Result<Option<Next>> {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AttemptClaim")]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
+pub struct AttemptClaim {
     lease_token: String,
     agent_id: Option<String>,
 }
 
 /// Claims a pending attempt. Said again by the same holder, it answers the same and changes
 /// nothing.
-pub async fn claim(cx: Call, Json(claim): Json<Claim>) -> Result<Json<Leased>> {
+pub async fn claim(cx: Call, Json(claim): Json<AttemptClaim>) -> Result<Json<Leased>> {
     let agent_id = actor::declared(&cx, fields::maybe_name("agent_id", claim.agent_id.as_deref())?)?;
     let attempt_id: String = cx.id("attempt_id")?;
     let mut tx = cx.begin().await?;

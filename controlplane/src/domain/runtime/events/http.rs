@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{About, WorkflowEvent, store};
+use super::{EventSubject, WorkflowEvent, store};
 use crate::domain::runtime::listing::{Listed, Many};
 use crate::domain::runtime::{actor, attempts, fields, tasks};
 use crate::platform::http::call::Call;
@@ -30,7 +30,7 @@ pub async fn append(cx: Call, Json(addition): Json<Addition>) -> Result<Json<Wor
     let mut tx = cx.begin().await?;
     let (attempt, now) = attempts::live(&cx, &mut tx, &addition.attempt_id, addition.lease_token.as_deref()).await?;
     let who = actor::agent(attempt.agent_id.as_deref(), &cx.caller);
-    let event = store::add(&cx.app, &mut tx, About::attempt(&attempt), kind, &payload, &who, now).await?;
+    let event = store::add(&cx.app, &mut tx, EventSubject::attempt(&attempt), kind, &payload, &who, now).await?;
     tx.commit().await?;
     Ok(Json(event))
 }
@@ -44,18 +44,18 @@ fn kind(given: &str) -> Result<&str> {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Asked {
+pub struct EventQuery {
     task_id: Option<String>,
     kind: Option<String>,
     after_sequence: Option<i32>,
 }
 
 /// "Query `task_id` UUID required."
-pub async fn list(cx: Call, Query(asked): Query<Asked>, Many(listing): Many) -> Result<Listed<WorkflowEvent>> {
+pub async fn list(cx: Call, Query(asked): Query<EventQuery>, Many(listing): Many) -> Result<Listed<WorkflowEvent>> {
     let task_id = asked.task_id.ok_or_else(|| Error::invalid("task_id", "required", "`task_id` is required"))?;
     let mut conn = cx.app.pool().acquire().await?;
     tasks::find(&mut conn, cx.org_id(), &task_id).await?;
-    let filter = store::Filter { task_id, kind: asked.kind, after_sequence: asked.after_sequence };
+    let filter = store::EventFilter { task_id, kind: asked.kind, after_sequence: asked.after_sequence };
     let (rows, total) = store::page(&mut conn, cx.org_id(), &filter, &listing).await?;
     Ok(listing.answer(rows, total, store::mark, |event| event))
 }

@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 use super::WorkflowEvent;
 use super::stream::Seen;
 use crate::domain::runtime::attempts::Attempt;
-use crate::domain::runtime::listing::Listing;
+use crate::domain::runtime::listing::ListWindow;
 use crate::domain::runtime::tasks::Task;
 use crate::{App, Error, Result};
 
@@ -27,13 +27,13 @@ macro_rules! events {
 
 /// What an event is about.
 #[derive(Debug, Clone, Copy)]
-pub struct About<'a> {
+pub struct EventSubject<'a> {
     org: &'a str,
     task: &'a str,
     attempt: Option<&'a str>,
 }
 
-impl<'a> About<'a> {
+impl<'a> EventSubject<'a> {
     pub fn task(task: &'a Task) -> Self {
         Self { org: &task.org_id, task: &task.id, attempt: None }
     }
@@ -47,7 +47,7 @@ impl<'a> About<'a> {
 pub async fn append(
     app: &App,
     tx: &mut PgConnection,
-    about: About<'_>,
+    about: EventSubject<'_>,
     kind: &str,
     payload: Value,
     actor: &str,
@@ -59,7 +59,7 @@ pub async fn append(
 pub async fn add(
     app: &App,
     tx: &mut PgConnection,
-    about: About<'_>,
+    about: EventSubject<'_>,
     kind: &str,
     payload: &Value,
     actor: &str,
@@ -119,7 +119,7 @@ pub async fn newest_of_attempt(conn: &mut PgConnection, attempt_id: &str, most: 
 
 /// What a list of events may ask for.
 #[derive(Debug, Default)]
-pub struct Filter {
+pub struct EventFilter {
     pub task_id: String,
     pub kind: Option<String>,
     pub after_sequence: Option<i32>,
@@ -129,8 +129,8 @@ pub struct Filter {
 pub async fn page(
     conn: &mut PgConnection,
     org_id: &OrgId,
-    filter: &Filter,
-    listing: &Listing,
+    filter: &EventFilter,
+    listing: &ListWindow,
 ) -> Result<(Vec<WorkflowEvent>, i64)> {
     let rows = events!(
         "where e.org_id = $1 and e.task_id = $2 and ($3::text is null or e.kind = $3)
@@ -165,7 +165,7 @@ pub async fn page(
 
 /// Whose events are followed.
 #[derive(Debug)]
-pub struct Followed {
+pub struct EventScope {
     pub task_id: Option<String>,
     pub project_id: Option<String>,
 }
@@ -181,11 +181,11 @@ pub async fn end(conn: &mut PgConnection) -> Result<Seen> {
 pub async fn seen(
     conn: &mut PgConnection,
     org_id: &OrgId,
-    about: &Followed,
+    about: &EventScope,
     after: Seen,
     most: i64,
 ) -> Result<VecDeque<(Seen, WorkflowEvent)>> {
-    struct Row {
+    struct EventRow {
         id: String,
         task_id: String,
         attempt_id: Option<String>,
@@ -198,7 +198,7 @@ pub async fn seen(
         xact: String,
     }
     let rows = sqlx::query_as!(
-        Row,
+        EventRow,
         r#"select e.id, e.task_id, e.attempt_id, e.sequence_num, e.kind, e.payload, e.actor, e.created_at, e.position,
              e.xact::text as "xact!"
            from svc_runtime.workflow_events e
@@ -218,7 +218,7 @@ pub async fn seen(
     .fetch_all(conn)
     .await?;
     let event = |row| {
-        let Row { id, task_id, attempt_id, sequence_num, kind, payload, actor, created_at, position, xact } = row;
+        let EventRow { id, task_id, attempt_id, sequence_num, kind, payload, actor, created_at, position, xact } = row;
         let event = WorkflowEvent { id, task_id, attempt_id, sequence_num, kind, payload, actor, created_at, position };
         Ok((Seen { xact: xact.parse().map_err(Error::internal)?, position }, event))
     };

@@ -19,11 +19,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{WorkflowEvent, store};
-use crate::domain::authentication::Known;
+use crate::domain::authentication::AuthenticatedCaller;
 use crate::domain::authentication::reader::Reader;
 use crate::domain::runtime::hidden::{self, Seeker};
 use crate::domain::runtime::{fields, tasks};
-use crate::platform::events::following::{self, Followed, Following, LastEventId, strange};
+use crate::platform::events::following::{self, EventSource, EventStream, LastEventId, strange};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Query;
 use crate::{Error, Result};
@@ -62,7 +62,7 @@ impl FromStr for Seen {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Asked {
+pub struct EventStreamQuery {
     /// Of one task; or with `project_id` of all tasks of a project.
     task_id: Option<String>,
     project_id: Option<String>,
@@ -70,16 +70,16 @@ pub struct Asked {
 
 pub async fn follow(
     call: Call,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<EventStreamQuery>,
     LastEventId(after): LastEventId,
     headers: HeaderMap,
-) -> Result<Followed> {
+) -> Result<EventStream> {
     let about = match asked {
-        Asked { task_id: None, project_id: None } => {
+        EventStreamQuery { task_id: None, project_id: None } => {
             return Err(Error::invalid("task_id", "required", "`task_id` or `project_id` is required"));
         }
-        Asked { task_id, project_id } => {
-            store::Followed { task_id, project_id: fields::maybe_name("project_id", project_id.as_deref())? }
+        EventStreamQuery { task_id, project_id } => {
+            store::EventScope { task_id, project_id: fields::maybe_name("project_id", project_id.as_deref())? }
         }
     };
     let after = after.map(|text| text.parse()).transpose()?;
@@ -91,18 +91,18 @@ pub async fn follow(
     let end = store::end(&mut conn).await?;
     drop(conn);
     let after = after.map_or(end, |after: Seen| after.min(end));
-    Ok(Followed::of(Workflow { reader, about, after, waiting: VecDeque::new() }))
+    Ok(EventStream::of(Workflow { reader, about, after, waiting: VecDeque::new() }))
 }
 
 /// One stream: who reads, what, and how far.
 struct Workflow {
     reader: Reader,
-    about: store::Followed,
+    about: store::EventScope,
     after: Seen,
     waiting: VecDeque<(Seen, WorkflowEvent)>,
 }
 
-impl Following for Workflow {
+impl EventSource for Workflow {
     async fn next(&mut self) -> Option<Bytes> {
         for _ in 0..SILENT_MAX {
             if self.waiting.is_empty()
@@ -127,7 +127,7 @@ impl Following for Workflow {
 impl Workflow {
     /// Reads on, as far as the reader may still.
     async fn read(&mut self) -> Result<()> {
-        let (Known { caller, agent_id, .. }, mut conn) = self.reader.admitted().await?;
+        let (AuthenticatedCaller { caller, agent_id, .. }, mut conn) = self.reader.admitted().await?;
         let seeker = Seeker { caller: &caller, agent_id: agent_id.as_deref(), now: self.reader.app().now() };
         hidden::permit(&mut conn, seeker, &[Table::WorkflowEvents]).await?;
         self.waiting = store::seen(&mut conn, self.reader.org_id(), &self.about, self.after, BATCH).await?;

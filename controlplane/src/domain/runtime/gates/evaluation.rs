@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 
 use super::predicate::Condition;
-use super::{Evaluation, Gate, GateId, GateResult, store};
-use crate::domain::runtime::events::{self, About};
+use super::{Gate, GateEvaluation, GateId, GateResult, store};
+use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::notifications::{self, Notification};
 use crate::domain::runtime::reviews::{self, EntityType, Request, Review, Urgency};
 use crate::domain::runtime::{actor, clock, fields, tasks};
@@ -21,9 +21,8 @@ use crate::platform::http::json::Json;
 use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "GateFacts")]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct GateFacts {
     project_id: String,
     facts: fields::Object,
     task_id: Option<String>,
@@ -33,8 +32,7 @@ pub struct Asked {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "GateVerdict")]
-pub struct Verdict {
+pub struct GateVerdict {
     evaluation_id: Option<String>,
     result: GateResult,
     gate_id: GateId,
@@ -58,7 +56,7 @@ struct SignOff {
     review_id: Option<String>,
 }
 
-pub async fn evaluate(cx: Call, Json(asked): Json<Asked>) -> Result<Json<Verdict>> {
+pub async fn evaluate(cx: Call, Json(asked): Json<GateFacts>) -> Result<Json<GateVerdict>> {
     let gate_id = GateId::parse(&cx.id::<String>("gate_id")?)?;
     let project_id = fields::name("project_id", &asked.project_id)?;
     let facts = fields::object("facts", asked.facts)?;
@@ -72,7 +70,7 @@ pub async fn evaluate(cx: Call, Json(asked): Json<Asked>) -> Result<Json<Verdict
         gate.predicates.iter().map(|predicate| predicate.evaluate(&facts)).partition(|(passed, _)| *passed);
     let conditions = |all: Vec<(bool, Condition)>| all.into_iter().map(|(_, condition)| condition).collect::<Vec<_>>();
     let (passed, failed) = (conditions(passed), conditions(failed));
-    let evaluation = Evaluation {
+    let evaluation = GateEvaluation {
         id: ids::fresh(now, cx.app.entropy()),
         project_id,
         gate_id: gate_id.as_str().to_owned(),
@@ -94,7 +92,7 @@ pub async fn evaluate(cx: Call, Json(asked): Json<Asked>) -> Result<Json<Verdict
         action_url: review.as_ref().map(|review| reviews::action_url(&review.id)),
         review_id: review.as_ref().map(|review| review.id.clone()),
     });
-    Ok(Json(Verdict {
+    Ok(Json(GateVerdict {
         evaluation_id: (!asked.dry_run).then_some(evaluation.id),
         result: evaluation.result,
         gate_id,
@@ -126,7 +124,7 @@ async fn keep(
     cx: &Call,
     tx: &mut PgConnection,
     gate: &Gate,
-    evaluation: &Evaluation,
+    evaluation: &GateEvaluation,
     now: Timestamp,
 ) -> Result<Option<Review>> {
     store::insert(tx, cx.org_id(), evaluation).await?;
@@ -139,7 +137,7 @@ async fn keep(
             "facts_hash": evaluation.facts_hash,
         });
         let who = &evaluation.evaluated_by;
-        events::append(&cx.app, tx, About::task(&task), "gate_evaluated", payload, who, now).await?;
+        events::append(&cx.app, tx, EventSubject::task(&task), "gate_evaluated", payload, who, now).await?;
     }
     if evaluation.result != GateResult::PendingManual {
         return Ok(None);

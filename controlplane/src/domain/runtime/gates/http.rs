@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::predicate::{PREDICATES_MAX, Predicate};
-use super::{Evaluation, Gate, GateId, store};
+use super::{Gate, GateEvaluation, GateId, store};
 use crate::domain::runtime::listing::{Listed, Records};
 use crate::domain::runtime::{clock, fields, people};
 use crate::platform::http::call::Call;
@@ -86,9 +86,9 @@ fn admit(predicates: &[Predicate]) -> Result<()> {
 
 pub async fn evaluations(
     cx: Call,
-    Query(filter): Query<store::Filter>,
+    Query(filter): Query<store::EvaluationFilter>,
     Records(listing): Records,
-) -> Result<Listed<Evaluation>> {
+) -> Result<Listed<GateEvaluation>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, cx.org_id(), &filter, &listing).await?;
     Ok(listing.answer(rows, total, |row| (row.evaluated_at, row.id.clone()), |row| row))

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::{Evaluation, Gate, GateId, GateResult, standard};
-use crate::domain::runtime::listing::Listing;
+use super::{Gate, GateEvaluation, GateId, GateResult, standard};
+use crate::domain::runtime::listing::ListWindow;
 use crate::{Error, Result};
 
 /// The rule that stands for a project: its own last version, or the standard one.
@@ -68,7 +68,7 @@ pub async fn define(
     Ok(())
 }
 
-pub async fn insert(tx: &mut PgConnection, org_id: &OrgId, evaluation: &Evaluation) -> Result<()> {
+pub async fn insert(tx: &mut PgConnection, org_id: &OrgId, evaluation: &GateEvaluation) -> Result<()> {
     sqlx::query!(
         "insert into svc_runtime.gate_evaluations (id, org_id, project_id, gate_id, gate_version, task_id, result,
            facts, facts_hash, passed_conditions, failed_conditions, evaluated_by, evaluated_at)
@@ -96,7 +96,7 @@ pub async fn insert(tx: &mut PgConnection, org_id: &OrgId, evaluation: &Evaluati
 macro_rules! evaluations {
     ($tail:literal, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
-            Evaluation,
+            GateEvaluation,
             r#"select e.id, e.project_id, e.gate_id, e.gate_version, e.task_id, e.result as "result: GateResult",
                  e.facts, e.facts_hash, e.passed_conditions, e.failed_conditions, e.evaluated_by, e.evaluated_at
                from svc_runtime.gate_evaluations e "# + $tail,
@@ -105,7 +105,7 @@ macro_rules! evaluations {
     };
 }
 
-pub async fn evaluation(conn: &mut PgConnection, org_id: &OrgId, id: &str) -> Result<Evaluation> {
+pub async fn evaluation(conn: &mut PgConnection, org_id: &OrgId, id: &str) -> Result<GateEvaluation> {
     let found = evaluations!("where e.org_id = $1 and e.id = $2", org_id.as_str(), id);
     found.fetch_optional(conn).await?.ok_or(Error::NotFound { kind: "gate evaluation" })
 }
@@ -128,7 +128,7 @@ pub async fn is_passed(conn: &mut PgConnection, org_id: &OrgId, project_id: &str
 
 /// What a list of evaluations may ask for.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-pub struct Filter {
+pub struct EvaluationFilter {
     pub project_id: Option<String>,
     pub gate_id: Option<String>,
 }
@@ -136,9 +136,9 @@ pub struct Filter {
 pub async fn page(
     conn: &mut PgConnection,
     org_id: &OrgId,
-    filter: &Filter,
-    listing: &Listing,
-) -> Result<(Vec<Evaluation>, i64)> {
+    filter: &EvaluationFilter,
+    listing: &ListWindow,
+) -> Result<(Vec<GateEvaluation>, i64)> {
     let rows = evaluations!(
         "where e.org_id = $1 and ($2::text is null or e.project_id = $2) and ($3::text is null or e.gate_id = $3)
            and ($4::timestamptz is null or (e.evaluated_at, e.id) < ($4, $5))

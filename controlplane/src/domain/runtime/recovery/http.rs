@@ -6,16 +6,15 @@ use serde_json::json;
 
 use super::{Action, FailureKind, Recovery, plan, store};
 use crate::Result;
-use crate::domain::runtime::events::{self, About};
+use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::listing::{Listed, Records};
 use crate::domain::runtime::{actor, attempts, clock, fields, tasks};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "RecoveryReport")]
 #[serde(deny_unknown_fields)]
-pub struct Report {
+pub struct RecoveryReport {
     attempt_id: String,
     failure_kind: FailureKind,
     action_type: Action,
@@ -28,7 +27,7 @@ pub struct Report {
 }
 
 /// Keeps the record and changes nothing.
-pub async fn record(cx: Call, Json(report): Json<Report>) -> Result<Json<Recovery>> {
+pub async fn record(cx: Call, Json(report): Json<RecoveryReport>) -> Result<Json<Recovery>> {
     let state_before = fields::object("state_before", report.state_before)?;
     let state_after = fields::object("state_after", report.state_after)?;
     let trigger_event = fields::maybe_name("trigger_event", report.trigger_event.as_deref())?;
@@ -54,17 +53,21 @@ pub async fn record(cx: Call, Json(report): Json<Report>) -> Result<Json<Recover
     store::insert(&mut tx, &recovery).await?;
     let payload = json!({"recovery_id": recovery.id, "action_type": recovery.action_type});
     let who = &recovery.executed_by;
-    events::append(&cx.app, &mut tx, About::attempt(&attempt), "recovery_recorded", payload, who, now).await?;
+    events::append(&cx.app, &mut tx, EventSubject::attempt(&attempt), "recovery_recorded", payload, who, now).await?;
     tx.commit().await?;
     Ok(Json(recovery))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Filter {
+pub struct RecoveryFilter {
     task_id: Option<String>,
 }
 
-pub async fn list(cx: Call, Query(filter): Query<Filter>, Records(listing): Records) -> Result<Listed<Recovery>> {
+pub async fn list(
+    cx: Call,
+    Query(filter): Query<RecoveryFilter>,
+    Records(listing): Records,
+) -> Result<Listed<Recovery>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, cx.org_id(), filter.task_id.as_deref(), &listing).await?;
     Ok(listing.answer(rows, total, |row| (row.created_at, row.id.clone()), |row| row))

@@ -12,7 +12,7 @@ use super::{Action, FailureKind, Level, Recovery, plan};
 use crate::domain::runtime::attempts::{self, Attempt};
 use crate::domain::runtime::people::{self, Made, PM};
 use crate::domain::runtime::releases::{self, Release, ReleaseOutcome};
-use crate::domain::runtime::reviews::{Review, Shown};
+use crate::domain::runtime::reviews::{Review, ReviewShown};
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
 use crate::domain::runtime::{artifacts, clock, fields};
 use crate::platform::http::call::Call;
@@ -20,9 +20,8 @@ use crate::platform::http::json::Json;
 use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "RecoveryWish")]
 #[serde(deny_unknown_fields)]
-pub struct Wish {
+pub struct RecoveryWish {
     action: Action,
     override_reason: Option<String>,
     model_id: Option<String>,
@@ -35,7 +34,7 @@ pub struct Done {
     recovery: Recovery,
     task: Task,
     attempt: Attempt,
-    review: Option<Shown>,
+    review: Option<ReviewShown>,
 }
 
 /// Everything one action is about.
@@ -50,7 +49,7 @@ struct Case<'a> {
     now: contract::Timestamp,
 }
 
-pub async fn act(cx: Call, Json(wish): Json<Wish>) -> Result<Json<Done>> {
+pub async fn act(cx: Call, Json(wish): Json<RecoveryWish>) -> Result<Json<Done>> {
     let who = people::person(&cx)?;
     let reason = fields::maybe_prose("override_reason", wish.override_reason.as_deref())?;
     let model_id = fields::maybe_name("model_id", wish.model_id.as_deref())?;
@@ -86,7 +85,7 @@ pub async fn act(cx: Call, Json(wish): Json<Wish>) -> Result<Json<Done>> {
     attempts::settle_as(&cx.app, &mut tx, &mut task, "recovery", &who, now).await?;
     let recovery = plan::finish(&cx.app, &mut tx, recovery, &task, &attempt, now).await?;
     tx.commit().await?;
-    Ok(Json(Done { recovery, task, attempt, review: review.map(Shown::from) }))
+    Ok(Json(Done { recovery, task, attempt, review: review.map(ReviewShown::from) }))
 }
 
 /// "`override_reason` (required for approve, block), `model_id` (required for `retry_with_model`)."

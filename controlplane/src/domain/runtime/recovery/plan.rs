@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use super::ladder::{self, Past};
 use super::{Action, FailureKind, Level, Recovery, failure, store};
 use crate::domain::runtime::attempts::Attempt;
-use crate::domain::runtime::events::{self, About};
+use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::notifications::{self, Notification};
 use crate::domain::runtime::people::PM;
 use crate::domain::runtime::reviews::{self, EntityType, Request, Review, Urgency};
@@ -135,7 +135,7 @@ pub async fn finish(
         "review_id": recovery.review_id,
     });
     let who = &recovery.executed_by;
-    events::append(app, tx, About::attempt(attempt), "recovery_initiated", payload, who, now).await?;
+    events::append(app, tx, EventSubject::attempt(attempt), "recovery_initiated", payload, who, now).await?;
     Ok(recovery)
 }
 
@@ -185,7 +185,7 @@ pub async fn repair(
     };
     tasks::dispatch(tx, &child).await?;
     let payload = json!({"action": "created", "kind": child.kind, "repairs": task.id});
-    events::append(app, tx, About::task(&child), "task_lifecycle", payload, actor::SYSTEM, now).await?;
+    events::append(app, tx, EventSubject::task(&child), "task_lifecycle", payload, actor::SYSTEM, now).await?;
     task.awaits_repair = Some(child.id);
     Ok(())
 }

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use super::{Action, Level, Recovery};
 use crate::Result;
-use crate::domain::runtime::listing::Listing;
+use crate::domain::runtime::listing::ListWindow;
 
 /// A query for recoveries: all columns, then this.
 macro_rules! recoveries {
@@ -77,7 +77,7 @@ pub async fn insert(tx: &mut PgConnection, recovery: &Recovery) -> Result<()> {
 
 /// What the ladder wants to know of a task.
 #[derive(Debug)]
-pub struct Known {
+pub struct TaskHistory {
     /// Levels taken, from the first.
     pub levels: Vec<Option<Level>>,
     /// The last thing that was made.
@@ -87,7 +87,7 @@ pub struct Known {
     pub decision: Option<(String, Value)>,
 }
 
-pub async fn known(conn: &mut PgConnection, task_id: &str) -> Result<Known> {
+pub async fn known(conn: &mut PgConnection, task_id: &str) -> Result<TaskHistory> {
     let levels = sqlx::query_scalar!(
         r#"select level as "level: Level" from svc_runtime.recovery_actions
            where task_id = $1 and status = 'initiated' order by position"#,
@@ -110,7 +110,7 @@ pub async fn known(conn: &mut PgConnection, task_id: &str) -> Result<Known> {
         Some((model_id, decision.get(1)?.clone()))
     });
     let model_id = decision.as_ref().map(|(model_id, _)| model_id.clone());
-    Ok(Known { levels, artifact_id: last.artifact_id, model_id, decision })
+    Ok(TaskHistory { levels, artifact_id: last.artifact_id, model_id, decision })
 }
 
 /// A task that waits for a repair which has come to nothing.
@@ -129,7 +129,7 @@ pub async fn page(
     conn: &mut PgConnection,
     org_id: &OrgId,
     task_id: Option<&str>,
-    listing: &Listing,
+    listing: &ListWindow,
 ) -> Result<(Vec<Recovery>, i64)> {
     let rows = recoveries!(
         "where r.org_id = $1 and ($2::text is null or r.task_id = $2)

@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{EntityType, Review, ReviewStatus, Shown, say, store};
+use super::{EntityType, Review, ReviewShown, ReviewStatus, say, store};
 use crate::domain::runtime::artifacts::{self, Artifact};
 use crate::domain::runtime::attempts::{self, Attempt};
-use crate::domain::runtime::gates::{self, Evaluation};
+use crate::domain::runtime::gates::{self, GateEvaluation};
 use crate::domain::runtime::tasks::{self, Task};
 use crate::domain::runtime::{actor, clock, people, recovery, releases};
 use crate::platform::http::call::Call;
@@ -19,7 +19,7 @@ use crate::{Error, Result};
 #[schemars(rename = "ReviewInContext")]
 pub struct InContext {
     #[serde(flatten)]
-    review: Shown,
+    review: ReviewShown,
     context: Context,
 }
 
@@ -31,7 +31,7 @@ struct Context {
     task: Option<Task>,
     attempt: Option<Attempt>,
     artifacts: Vec<Artifact>,
-    gate_evaluation: Option<Evaluation>,
+    gate_evaluation: Option<GateEvaluation>,
     explain_url: Option<String>,
 }
 

@@ -5,17 +5,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::subject::{self, Named};
-use super::{EntityType, Request, ReviewStatus, Shown, Urgency, request, store};
-use crate::domain::runtime::listing::{Listed, Listing, Records};
+use super::{EntityType, Request, ReviewShown, ReviewStatus, Urgency, request, store};
+use crate::domain::runtime::listing::{ListWindow, Listed, Records};
 use crate::domain::runtime::{actor, clock, fields, people};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
 use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ReviewCreation")]
 #[serde(deny_unknown_fields)]
-pub struct Creation {
+pub struct ReviewCreation {
     entity_type: Option<EntityType>,
     entity_id: Option<String>,
     project_id: Option<String>,
@@ -32,7 +31,7 @@ pub struct Creation {
 }
 
 /// "Requests a review."
-pub async fn create(cx: Call, Json(creation): Json<Creation>) -> Result<Json<Shown>> {
+pub async fn create(cx: Call, Json(creation): Json<ReviewCreation>) -> Result<Json<ReviewShown>> {
     let reason = fields::maybe_prose("reason", creation.reason.as_deref())?;
     let evidence_bundle = fields::object("evidence_bundle", creation.evidence_bundle)?;
     let requested_by = fields::maybe_name("requested_by", creation.requested_by.as_deref())?;
@@ -79,21 +78,25 @@ pub fn to_come(field: &'static str, given: Option<Timestamp>, now: Timestamp) ->
 
 /// "Query `task_id`, `status`, `limit` (default 50, max 200); also filters by project, role,
 /// urgency."
-pub async fn list(cx: Call, Query(filter): Query<store::Filter>, Records(listing): Records) -> Result<Listed<Shown>> {
+pub async fn list(
+    cx: Call,
+    Query(filter): Query<store::ReviewFilter>,
+    Records(listing): Records,
+) -> Result<Listed<ReviewShown>> {
     listed(&cx, &filter, &listing).await
 }
 
 /// What nobody has looked at yet.
 pub async fn pending(
     cx: Call,
-    Query(filter): Query<store::Filter>,
+    Query(filter): Query<store::ReviewFilter>,
     Records(listing): Records,
-) -> Result<Listed<Shown>> {
-    listed(&cx, &store::Filter { status: Some(ReviewStatus::Pending), ..filter }, &listing).await
+) -> Result<Listed<ReviewShown>> {
+    listed(&cx, &store::ReviewFilter { status: Some(ReviewStatus::Pending), ..filter }, &listing).await
 }
 
-async fn listed(cx: &Call, filter: &store::Filter, listing: &Listing) -> Result<Listed<Shown>> {
+async fn listed(cx: &Call, filter: &store::ReviewFilter, listing: &ListWindow) -> Result<Listed<ReviewShown>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, cx.org_id(), filter, listing).await?;
-    Ok(listing.answer(rows, total, |row| (row.created_at, row.id.clone()), Shown::from))
+    Ok(listing.answer(rows, total, |row| (row.created_at, row.id.clone()), ReviewShown::from))
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::http::to_come;
-use super::{EntityType, Review, ReviewStatus, Shown, say, store};
+use super::{EntityType, Review, ReviewShown, ReviewStatus, say, store};
 use crate::domain::runtime::notifications::{self, Notification};
 use crate::domain::runtime::people::{self, Made};
 use crate::domain::runtime::releases::{self, Release, ReleaseOutcome};
@@ -22,9 +22,8 @@ use crate::platform::http::json::{Json, MaybeJson};
 use crate::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[schemars(rename = "ReviewOutcome")]
 #[serde(rename_all = "snake_case")]
-enum Outcome {
+enum ReviewOutcome {
     Approved,
     Rejected,
     Blocked,
@@ -32,10 +31,9 @@ enum Outcome {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ReviewResolution")]
 #[serde(deny_unknown_fields)]
-pub struct Resolution {
-    outcome: Outcome,
+pub struct ReviewResolution {
+    outcome: ReviewOutcome,
     decided_by: Option<String>,
     expected_version: Option<i32>,
     resolution_reason: Option<String>,
@@ -47,9 +45,8 @@ pub struct Resolution {
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(rename = "ReviewApproval")]
 #[serde(deny_unknown_fields)]
-pub struct Approval {
+pub struct ReviewApproval {
     notes: Option<String>,
 }
 
@@ -69,8 +66,8 @@ pub struct Deferral {
 }
 
 /// A decision, however it was said.
-struct Decision {
-    outcome: Outcome,
+struct ReviewDecision {
+    outcome: ReviewOutcome,
     reason: Option<String>,
     notes: Option<String>,
     until: Option<Timestamp>,
@@ -79,8 +76,8 @@ struct Decision {
     policy_version: Option<String>,
 }
 
-impl Decision {
-    fn plain(outcome: Outcome) -> Self {
+impl ReviewDecision {
+    fn plain(outcome: ReviewOutcome) -> Self {
         Self {
             outcome,
             reason: None,
@@ -93,8 +90,8 @@ impl Decision {
     }
 }
 
-pub async fn resolve(cx: Call, Json(resolution): Json<Resolution>) -> Result<Json<Shown>> {
-    let decision = Decision {
+pub async fn resolve(cx: Call, Json(resolution): Json<ReviewResolution>) -> Result<Json<ReviewShown>> {
+    let decision = ReviewDecision {
         outcome: resolution.outcome,
         reason: fields::maybe_prose("resolution_reason", resolution.resolution_reason.as_deref())?,
         notes: None,
@@ -116,22 +113,27 @@ fn is_caller(cx: &Call, given: &str) -> bool {
     user == Some(bare) || cx.caller.email.as_deref() == Some(given)
 }
 
-pub async fn approve(cx: Call, MaybeJson(approval): MaybeJson<Approval>) -> Result<Json<Shown>> {
+pub async fn approve(cx: Call, MaybeJson(approval): MaybeJson<ReviewApproval>) -> Result<Json<ReviewShown>> {
     let notes = fields::maybe_prose("notes", approval.notes.as_deref())?;
-    decide(&cx, Decision { notes, ..Decision::plain(Outcome::Approved) }).await.map(Json)
+    decide(&cx, ReviewDecision { notes, ..ReviewDecision::plain(ReviewOutcome::Approved) }).await.map(Json)
 }
 
-pub async fn reject(cx: Call, Json(rejection): Json<Rejection>) -> Result<Json<Shown>> {
+pub async fn reject(cx: Call, Json(rejection): Json<Rejection>) -> Result<Json<ReviewShown>> {
     let reason = Some(fields::prose("reason", &rejection.reason)?);
-    decide(&cx, Decision { reason, ..Decision::plain(Outcome::Rejected) }).await.map(Json)
+    decide(&cx, ReviewDecision { reason, ..ReviewDecision::plain(ReviewOutcome::Rejected) }).await.map(Json)
 }
 
-pub async fn defer(cx: Call, Json(deferral): Json<Deferral>) -> Result<Json<Shown>> {
+pub async fn defer(cx: Call, Json(deferral): Json<Deferral>) -> Result<Json<ReviewShown>> {
     let reason = fields::maybe_prose("reason", deferral.reason.as_deref())?;
-    decide(&cx, Decision { reason, until: Some(deferral.until), ..Decision::plain(Outcome::Deferred) }).await.map(Json)
+    decide(
+        &cx,
+        ReviewDecision { reason, until: Some(deferral.until), ..ReviewDecision::plain(ReviewOutcome::Deferred) },
+    )
+    .await
+    .map(Json)
 }
 
-async fn decide(cx: &Call, decision: Decision) -> Result<Shown> {
+async fn decide(cx: &Call, decision: ReviewDecision) -> Result<ReviewShown> {
     let who = people::person(cx)?;
     let mut tx = cx.begin().await?;
     let (mut review, task) = super::lock(cx, &mut tx, &cx.id::<String>("review_id")?).await?;
@@ -143,16 +145,16 @@ async fn decide(cx: &Call, decision: Decision) -> Result<Shown> {
     }
     let now = clock::now(&mut tx).await?;
     review.turn(match decision.outcome {
-        Outcome::Approved => ReviewStatus::Approved,
-        Outcome::Rejected | Outcome::Blocked => ReviewStatus::Rejected,
-        Outcome::Deferred => ReviewStatus::Deferred,
+        ReviewOutcome::Approved => ReviewStatus::Approved,
+        ReviewOutcome::Rejected | ReviewOutcome::Blocked => ReviewStatus::Rejected,
+        ReviewOutcome::Deferred => ReviewStatus::Deferred,
     })?;
     fits(&decision, now)?;
-    if decision.outcome == Outcome::Approved {
+    if decision.outcome == ReviewOutcome::Approved {
         let made = Made { task_id: review.task_id.as_deref(), attempt_id: review.attempt_id.as_deref() };
         people::four_eyes(cx, &mut tx, made).await?;
     }
-    if decision.outcome == Outcome::Deferred {
+    if decision.outcome == ReviewOutcome::Deferred {
         review.due_at = decision.until;
     } else {
         (review.reviewed_by, review.reviewed_at) = (Some(who.clone()), Some(now));
@@ -162,7 +164,7 @@ async fn decide(cx: &Call, decision: Decision) -> Result<Shown> {
     store::save(&mut tx, &mut review, now).await?;
     let action = serde_json::to_value(decision.outcome).map_err(Error::internal)?;
     say(&cx.app, &mut tx, &review, action.as_str().unwrap_or_default(), &who, now).await?;
-    if decision.outcome == Outcome::Approved && review.entity_type == EntityType::Recovery {
+    if decision.outcome == ReviewOutcome::Approved && review.entity_type == EntityType::Recovery {
         resume(cx, &mut tx, &review, task, &who, now).await?;
     }
     release(cx, &mut tx, &review, decision, &who, now).await?;
@@ -186,14 +188,14 @@ async fn resume(
 }
 
 /// What each outcome has to come with.
-fn fits(decision: &Decision, now: Timestamp) -> Result<()> {
+fn fits(decision: &ReviewDecision, now: Timestamp) -> Result<()> {
     let required = |field: &'static str, why: &str| Err(Error::invalid(field, "required", format!("`{field}` {why}")));
     match decision.outcome {
-        Outcome::Rejected | Outcome::Blocked if decision.reason.is_none() => {
+        ReviewOutcome::Rejected | ReviewOutcome::Blocked if decision.reason.is_none() => {
             required("resolution_reason", "says why it was rejected")
         }
-        Outcome::Deferred if decision.until.is_none() => required("until", "says until when it is deferred"),
-        Outcome::Deferred => to_come("until", decision.until, now),
+        ReviewOutcome::Deferred if decision.until.is_none() => required("until", "says until when it is deferred"),
+        ReviewOutcome::Deferred => to_come("until", decision.until, now),
         _ if decision.until.is_some() => Err(Error::invalid("until", "absent", "only a deferred review has `until`")),
         _ => Ok(()),
     }
@@ -204,14 +206,14 @@ async fn release(
     cx: &Call,
     tx: &mut PgConnection,
     review: &Review,
-    decision: Decision,
+    decision: ReviewDecision,
     who: &str,
     now: Timestamp,
 ) -> Result<()> {
     let outcome = match decision.outcome {
-        Outcome::Approved => ReleaseOutcome::Approved,
-        Outcome::Blocked => ReleaseOutcome::Blocked,
-        Outcome::Rejected | Outcome::Deferred => return Ok(()),
+        ReviewOutcome::Approved => ReleaseOutcome::Approved,
+        ReviewOutcome::Blocked => ReleaseOutcome::Blocked,
+        ReviewOutcome::Rejected | ReviewOutcome::Deferred => return Ok(()),
     };
     let gate_id = (review.entity_type == EntityType::Gate).then(|| review.entity_id.clone());
     let release = Release {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use sqlx::PgConnection;
 
 use super::{Review, ReviewStatus, Urgency};
-use crate::domain::runtime::listing::Listing;
+use crate::domain::runtime::listing::ListWindow;
 use crate::{Error, Result};
 
 /// A query for reviews: all columns, then this.
@@ -107,7 +107,7 @@ pub async fn save(tx: &mut PgConnection, review: &mut Review, now: Timestamp) ->
 
 /// What a list of reviews may ask for.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-pub struct Filter {
+pub struct ReviewFilter {
     pub task_id: Option<String>,
     pub project_id: Option<String>,
     pub status: Option<ReviewStatus>,
@@ -118,8 +118,8 @@ pub struct Filter {
 pub async fn page(
     conn: &mut PgConnection,
     org_id: &OrgId,
-    filter: &Filter,
-    listing: &Listing,
+    filter: &ReviewFilter,
+    listing: &ListWindow,
 ) -> Result<(Vec<Review>, i64)> {
     let rows = reviews!(
         "where r.org_id = $1 and ($2::text is null or r.task_id = $2) and ($3::text is null or r.project_id = $3)

@@ -21,7 +21,7 @@ pub struct Named {
 }
 
 #[derive(Debug)]
-pub struct Subject {
+pub struct ReviewSubject {
     pub entity_type: EntityType,
     pub entity_id: String,
     pub project_id: String,
@@ -30,7 +30,7 @@ pub struct Subject {
     pub artifact_id: Option<String>,
 }
 
-pub async fn of(cx: &Call, conn: &mut PgConnection, named: &Named) -> Result<Subject> {
+pub async fn of(cx: &Call, conn: &mut PgConnection, named: &Named) -> Result<ReviewSubject> {
     let entity = named.entity_type.zip(named.entity_id.as_deref());
     let others = [&named.artifact_id, &named.attempt_id, &named.gate_predicate_id];
     let count = usize::from(entity.is_some()) + others.iter().filter(|other| other.is_some()).count();
@@ -57,7 +57,7 @@ async fn entity_of(
     named: &Named,
     entity_type: EntityType,
     entity_id: &str,
-) -> Result<Subject> {
+) -> Result<ReviewSubject> {
     match entity_type {
         EntityType::Artifact => of_artifact(cx, conn, entity_id).await,
         EntityType::Gate => {
@@ -72,20 +72,20 @@ async fn entity_of(
                 None => of_gate(GateId::G5, project_id.clone()),
             };
             (subject.entity_type, subject.entity_id) = (entity_type, entity_id.to_owned());
-            Ok(Subject { project_id, ..subject })
+            Ok(ReviewSubject { project_id, ..subject })
         }
         EntityType::Recovery => match recovery::attempt_of(conn, cx.org_id(), entity_id).await? {
             Some(attempt_id) => {
                 let subject = of_attempt(cx, conn, &attempt_id).await?;
-                Ok(Subject { entity_id: entity_id.to_owned(), ..subject })
+                Ok(ReviewSubject { entity_id: entity_id.to_owned(), ..subject })
             }
             None => of_attempt(cx, conn, entity_id).await,
         },
     }
 }
 
-fn of_gate(gate: GateId, project_id: String) -> Subject {
-    Subject {
+fn of_gate(gate: GateId, project_id: String) -> ReviewSubject {
+    ReviewSubject {
         entity_type: EntityType::Gate,
         entity_id: gate.as_str().to_owned(),
         project_id,
@@ -95,9 +95,9 @@ fn of_gate(gate: GateId, project_id: String) -> Subject {
     }
 }
 
-async fn of_artifact(cx: &Call, conn: &mut PgConnection, artifact_id: &str) -> Result<Subject> {
+async fn of_artifact(cx: &Call, conn: &mut PgConnection, artifact_id: &str) -> Result<ReviewSubject> {
     let artifact = artifacts::find(conn, cx.org_id(), artifact_id).await?;
-    Ok(Subject {
+    Ok(ReviewSubject {
         entity_type: EntityType::Artifact,
         entity_id: artifact.id.clone(),
         project_id: artifact.project_id,
@@ -108,10 +108,10 @@ async fn of_artifact(cx: &Call, conn: &mut PgConnection, artifact_id: &str) -> R
 }
 
 /// An attempt is reviewed for what became of it.
-async fn of_attempt(cx: &Call, conn: &mut PgConnection, attempt_id: &str) -> Result<Subject> {
+async fn of_attempt(cx: &Call, conn: &mut PgConnection, attempt_id: &str) -> Result<ReviewSubject> {
     let attempt = attempts::find(conn, cx.org_id(), attempt_id).await?;
     let task = tasks::find(conn, cx.org_id(), &attempt.task_id).await?;
-    Ok(Subject {
+    Ok(ReviewSubject {
         entity_type: EntityType::Recovery,
         entity_id: attempt.id.clone(),
         project_id: task.project_id,
@@ -121,7 +121,7 @@ async fn of_attempt(cx: &Call, conn: &mut PgConnection, attempt_id: &str) -> Res
     })
 }
 
-async fn of_predicate(cx: &Call, conn: &mut PgConnection, named: &Named) -> Result<Subject> {
+async fn of_predicate(cx: &Call, conn: &mut PgConnection, named: &Named) -> Result<ReviewSubject> {
     let absent = Error::NotFound { kind: "gate predicate" };
     let given = named.gate_predicate_id.as_deref().unwrap_or_default();
     let Some((gate, key)) = given.split_once(':') else { return Err(absent) };

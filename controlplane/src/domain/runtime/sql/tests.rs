@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use tokio::sync::mpsc;
 
-use super::{Refused, is_on, read, stand, switch};
+use super::{ReadRefusal, is_on, read, stand, switch};
 use crate::domain::environments;
 use crate::domain::runtime::tests::{Runtime, id};
 use crate::platform::provisioner::Unattended;
@@ -18,7 +18,7 @@ use crate::worlds::{World, organization};
 const WITHIN: Duration = Duration::from_secs(20);
 
 /// The rows of these tables, as a data plane of the environment gets them.
-async fn rows(world: &World, env_id: &EnvId, tables: &[Table]) -> Result<BTreeMap<Table, Vec<Value>>, Refused> {
+async fn rows(world: &World, env_id: &EnvId, tables: &[Table]) -> Result<BTreeMap<Table, Vec<Value>>, ReadRefusal> {
     let (pages, mut received) = mpsc::channel(1_000);
     read(&world.app.app, env_id, tables, WITHIN, &pages).await?;
     drop(pages);
@@ -99,7 +99,7 @@ async fn every_table_is_read_whole_with_its_columns_and_no_other() {
 async fn two_organizations_never_meet() {
     let runtime = filled().await;
     let other = organization(&runtime.app, "other", "enterprise").await;
-    let seed = environments::Seed { name: "Theirs".to_owned(), slug: "theirs".to_owned(), test_mode: false };
+    let seed = environments::EnvironmentSeed { name: "Theirs".to_owned(), slug: "theirs".to_owned(), test_mode: false };
     let theirs = environments::record(&runtime.app.app, &other, &seed).await.unwrap();
     assert!(rows(&runtime, &theirs, Table::ALL).await.unwrap().is_empty());
     for table in Table::ALL {
@@ -189,7 +189,7 @@ async fn a_table_that_is_too_large_is_refused_and_not_cut_off() {
     assert_eq!(whole[&Table::Tasks].len(), usize::try_from(ROWS_MAX).unwrap());
     runtime.task(json!({})).await;
     let refused = rows(&runtime, &runtime.env_id, &[Table::Tasks]).await.unwrap_err();
-    assert!(matches!(refused, Refused::TooLarge { table: Table::Tasks }), "{refused}");
+    assert!(matches!(refused, ReadRefusal::TooLarge { table: Table::Tasks }), "{refused}");
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn without_its_flag_the_runtime_is_not_read_and_data_planes_are_told() {
     let app = TestApp::with(|config| config.v2_runtime_enabled = false, Arc::new(Unattended)).await;
     let world = World::of(app).await;
     let refused = rows(&world, &world.env_id, &[Table::Tasks]).await.unwrap_err();
-    assert!(matches!(refused, Refused::Absent), "{refused}");
+    assert!(matches!(refused, ReadRefusal::Absent), "{refused}");
     let mut conn = world.app.app.pool().acquire().await.unwrap();
     assert!(!is_on(&mut conn).await.unwrap());
     let before = world.version().await;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::http::Answer;
+use super::http::TaskView;
 use super::{Task, TaskStatus, store};
 use crate::Result;
 use crate::domain::runtime::attempts::{self, AttemptStatus, Ending};
@@ -24,7 +24,7 @@ pub struct Cancellation {
 #[schemars(rename = "CancelledTask")]
 pub struct Closed {
     #[serde(flatten)]
-    answer: Answer,
+    answer: TaskView,
     task: Task,
     cancelled_attempts: Vec<String>,
 }
@@ -51,7 +51,7 @@ pub async fn cancel(cx: Call, MaybeJson(body): MaybeJson<Cancellation>) -> Resul
     } else {
         attempts::settle(&cx.app, &mut tx, &mut task, &who, now).await?;
     }
-    let answer = Answer::of(&mut tx, task.clone()).await?;
+    let answer = TaskView::of(&mut tx, task.clone()).await?;
     tx.commit().await?;
     Ok(Json(Closed { answer, task, cancelled_attempts }))
 }

@@ -4,7 +4,7 @@ use contract::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::http::Answer;
+use super::http::TaskView;
 use super::store;
 use crate::Result;
 use crate::domain::runtime::artifacts::{self, Artifact};
@@ -13,7 +13,7 @@ use crate::domain::runtime::decisions::{self, Decision};
 use crate::domain::runtime::events::{self, WorkflowEvent};
 use crate::domain::runtime::invocations::{self, Invocation};
 use crate::domain::runtime::recovery::{self, Recovery};
-use crate::domain::runtime::reviews::{self, Shown};
+use crate::domain::runtime::reviews::{self, ReviewShown};
 use crate::domain::runtime::{clock, fields};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Json, Query};
@@ -21,21 +21,20 @@ use crate::platform::http::json::{Json, Query};
 const EVENTS_MAX: i32 = 1_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Extent {
+pub struct TaskDetailExtent {
     max_events: Option<i64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "TaskDetail")]
-pub struct Detail {
+pub struct TaskDetail {
     #[serde(flatten)]
-    answer: Answer,
+    answer: TaskView,
     attempts: Vec<Attempt>,
     decisions: Vec<Decision>,
     invocations: Vec<Invocation>,
     artifacts: Vec<Artifact>,
     events: Vec<WorkflowEvent>,
-    reviews: Vec<Shown>,
+    reviews: Vec<ReviewShown>,
     recovery_actions: Vec<Recovery>,
     totals: Totals,
 }
@@ -64,7 +63,7 @@ impl Totals {
     }
 }
 
-pub async fn get(cx: Call, Query(extent): Query<Extent>) -> Result<Json<Detail>> {
+pub async fn get(cx: Call, Query(extent): Query<TaskDetailExtent>) -> Result<Json<TaskDetail>> {
     let max_events = fields::integer("max_events", extent.max_events.unwrap_or(EVENTS_MAX.into()), 0, EVENTS_MAX)?;
     // One snapshot: what the parts say of each other fits together.
     let mut tx = cx.begin().await?;
@@ -75,9 +74,19 @@ pub async fn get(cx: Call, Query(extent): Query<Extent>) -> Result<Json<Detail>>
     let invocations = invocations::of_task(&mut tx, &task.id).await?;
     let artifacts = artifacts::of_task(&mut tx, &task.id).await?;
     let events = events::newest_of_task(&mut tx, &task.id, max_events).await?;
-    let reviews = reviews::store::of_task(&mut tx, &task.id).await?.into_iter().map(Shown::from).collect();
+    let reviews = reviews::store::of_task(&mut tx, &task.id).await?.into_iter().map(ReviewShown::from).collect();
     let recovery_actions = recovery::of_task(&mut tx, &task.id).await?;
     let totals = Totals::of(&attempts, &invocations, clock::now(&mut tx).await?);
-    let answer = Answer::of(&mut tx, task).await?;
-    Ok(Json(Detail { answer, attempts, decisions, invocations, artifacts, events, reviews, recovery_actions, totals }))
+    let answer = TaskView::of(&mut tx, task).await?;
+    Ok(Json(TaskDetail {
+        answer,
+        attempts,
+        decisions,
+        invocations,
+        artifacts,
+        events,
+        reviews,
+        recovery_actions,
+        totals,
+    }))
 }

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::http::Answer;
+use super::http::TaskView;
 use super::{Task, store};
-use crate::domain::runtime::events::{self, About};
+use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::{actor, clock, fields, hidden};
 use crate::platform::http::call::Call;
 use crate::platform::http::idempotency::REPLAYED;
@@ -40,8 +40,8 @@ pub struct Dispatch {
 
 /// The task that was made, or the live one with the same key.
 pub enum Dispatched {
-    Made(Answer),
-    Known(Answer),
+    Made(TaskView),
+    Known(TaskView),
 }
 
 impl IntoResponse for Dispatched {
@@ -55,7 +55,7 @@ impl IntoResponse for Dispatched {
 
 impl Answers for Dispatched {
     fn answers(said: &mut Signature<'_>) {
-        said.answers::<Answer>(StatusCode::OK);
+        said.answers::<TaskView>(StatusCode::OK);
     }
 }
 
@@ -66,13 +66,14 @@ pub async fn create(cx: Call, Json(dispatch): Json<Dispatch>) -> Result<Dispatch
     let (id, is_new) = store::dispatch(&mut tx, &task).await?;
     if is_new {
         let payload = json!({"action": "created", "kind": task.kind});
-        events::append(&cx.app, &mut tx, About::task(&task), "task_lifecycle", payload, &task.created_by, now).await?;
+        events::append(&cx.app, &mut tx, EventSubject::task(&task), "task_lifecycle", payload, &task.created_by, now)
+            .await?;
     }
     if !is_new {
         hidden::permit(&mut tx, (&cx).into(), &[Table::Tasks, Table::TaskAttempts]).await?;
     }
     let stored = store::find(&mut tx, cx.org_id(), &id).await?;
-    let answer = Answer::of(&mut tx, stored).await?;
+    let answer = TaskView::of(&mut tx, stored).await?;
     tx.commit().await?;
     if is_new {
         cx.app.work_waits().notify_waiters();

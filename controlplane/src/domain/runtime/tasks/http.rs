@@ -13,32 +13,35 @@ use crate::platform::http::json::{Json, Query};
 
 /// "Task with its latest attempt."
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "TaskView")]
-pub struct Answer {
+pub struct TaskView {
     #[serde(flatten)]
     pub task: Task,
     latest_attempt: Option<Attempt>,
 }
 
-impl Answer {
+impl TaskView {
     pub async fn of(conn: &mut PgConnection, task: Task) -> Result<Self> {
         let latest_attempt = attempts::latest(conn, std::slice::from_ref(&task.id)).await?.pop();
         Ok(Self { task, latest_attempt })
     }
 }
 
-pub async fn get(cx: Call) -> Result<Json<Answer>> {
+pub async fn get(cx: Call) -> Result<Json<TaskView>> {
     let mut conn = cx.app.pool().acquire().await?;
     let task = store::find(&mut conn, cx.org_id(), &cx.id::<String>("task_id")?).await?;
-    Ok(Json(Answer::of(&mut conn, task).await?))
+    Ok(Json(TaskView::of(&mut conn, task).await?))
 }
 
-pub async fn list(cx: Call, Query(filter): Query<store::Filter>, Records(listing): Records) -> Result<Listed<Answer>> {
+pub async fn list(
+    cx: Call,
+    Query(filter): Query<store::TaskFilter>,
+    Records(listing): Records,
+) -> Result<Listed<TaskView>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, cx.org_id(), &filter, &listing).await?;
     let ids: Vec<String> = rows.iter().map(|task| task.id.clone()).collect();
     let attempts = attempts::latest(&mut conn, &ids).await?;
     let latest = |task: &Task| attempts.iter().find(|attempt| attempt.task_id == task.id).cloned();
     let mark = |task: &Task| (task.created_at, task.id.clone());
-    Ok(listing.answer(rows, total, mark, |task| Answer { latest_attempt: latest(&task), task }))
+    Ok(listing.answer(rows, total, mark, |task| TaskView { latest_attempt: latest(&task), task }))
 }

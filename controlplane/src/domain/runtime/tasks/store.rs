@@ -4,7 +4,7 @@ use contract::{OrgId, Timestamp};
 use sqlx::PgConnection;
 
 use super::Task;
-use crate::domain::runtime::listing::Listing;
+use crate::domain::runtime::listing::ListWindow;
 use crate::{Error, Result};
 
 /// A query for tasks: all columns, then this.
@@ -59,7 +59,7 @@ pub async fn is_awaiting(conn: &mut PgConnection, task: &Task) -> Result<bool> {
 
 /// What a worker asks for when it will take any task.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct TaskRequest<'a> {
     pub kinds: &'a [String],
     pub project_id: Option<&'a str>,
     pub now: Timestamp,
@@ -67,7 +67,7 @@ pub struct Wanted<'a> {
 
 /// The locked task that has waited longest among the most urgent; one that somebody else is about
 /// to take is passed over.
-pub async fn next(tx: &mut PgConnection, org_id: &OrgId, wanted: &Wanted<'_>) -> Result<Option<Task>> {
+pub async fn next(tx: &mut PgConnection, org_id: &OrgId, wanted: &TaskRequest<'_>) -> Result<Option<Task>> {
     let found = tasks!(
         "where t.org_id = $1 and t.status = 'pending' and (t.not_before is null or t.not_before <= $4)
            and (t.deadline is null or t.deadline > $4) and t.blocked_reason is null
@@ -100,7 +100,7 @@ pub async fn overdue(tx: &mut PgConnection) -> Result<Option<Task>> {
 
 /// What a list of tasks may ask for.
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
-pub struct Filter {
+pub struct TaskFilter {
     pub status: Option<super::TaskStatus>,
     pub project_id: Option<String>,
     pub kind: Option<String>,
@@ -110,8 +110,8 @@ pub struct Filter {
 pub async fn page(
     conn: &mut PgConnection,
     org_id: &OrgId,
-    filter: &Filter,
-    listing: &Listing,
+    filter: &TaskFilter,
+    listing: &ListWindow,
 ) -> Result<(Vec<Task>, i64)> {
     let rows = tasks!(
         "where t.org_id = $1 and ($2::text is null or t.status = $2) and ($3::text is null or t.project_id = $3)

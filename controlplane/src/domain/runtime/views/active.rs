@@ -26,13 +26,12 @@ pub struct Active {
     /// Null while nothing is active.
     oldest_attempt_age_secs: Option<f64>,
     lease_expiry_warnings: i64,
-    expiring: Vec<Expiring>,
+    expiring: Vec<ExpiringLease>,
     freshness: Freshness,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ExpiringLease")]
-struct Expiring {
+struct ExpiringLease {
     attempt_id: String,
     agent_id: Option<String>,
     lease_expires_at: Timestamp,
@@ -68,9 +67,9 @@ pub async fn view(cx: Call) -> Result<Json<Active>> {
 }
 
 /// The first to end.
-async fn expiring(conn: &mut PgConnection, org_id: &OrgId) -> Result<Vec<Expiring>> {
+async fn expiring(conn: &mut PgConnection, org_id: &OrgId) -> Result<Vec<ExpiringLease>> {
     let found = sqlx::query_as!(
-        Expiring,
+        ExpiringLease,
         "select id as attempt_id, agent_id, lease_expires_at from svc_runtime.task_attempts
          where org_id = $1 and status in ('pending', 'running')
            and lease_expires_at < svc_runtime.clock() + make_interval(secs => $2)

@@ -5,7 +5,7 @@ use contract::{EnvId, ReplayId, ShadowSessionId, Timestamp, UploadId};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use super::Session;
+use super::ShadowSessionRow;
 use crate::{App, Result};
 
 /// Sampled queries that may wait for their replay; while there are more, none are taken.
@@ -15,7 +15,7 @@ pub const WAITING_MAX: i64 = 1_000;
 #[derive(Debug)]
 pub struct NewReplay<'a> {
     pub replay_id: &'a ReplayId,
-    pub session: &'a Session,
+    pub session: &'a ShadowSessionRow,
     pub upload_id: Option<&'a UploadId>,
     pub env_id: &'a EnvId,
     pub concurrency: i32,

@@ -8,19 +8,19 @@ use crate::{Error, Result};
 
 /// What an environment's uploads hold.
 #[derive(Debug)]
-pub struct Held {
+pub struct UploadTotals {
     pub lines: i64,
     /// Of their statements.
     pub bytes: i64,
 }
 
 /// What the environment's uploads hold; whoever else uploads waits.
-pub async fn kept(conn: &mut PgConnection, env_id: &EnvId) -> Result<Held> {
+pub async fn kept(conn: &mut PgConnection, env_id: &EnvId) -> Result<UploadTotals> {
     sqlx::query!("select from environments where env_id = $1 for no key update", env_id.as_str())
         .fetch_one(&mut *conn)
         .await?;
     let held = sqlx::query_as!(
-        Held,
+        UploadTotals,
         r#"select count(*) as "lines!", coalesce(sum(octet_length(l.sql)), 0)::bigint as "bytes!"
            from shadow_uploads u join shadow_upload_lines l on l.upload_id = u.upload_id where u.env_id = $1"#,
         env_id.as_str(),

@@ -11,7 +11,7 @@ use crate::domain::accounts::sessions;
 use crate::domain::billing;
 use crate::domain::billing::credits;
 use crate::domain::tenancy::organizations::changes;
-use crate::domain::tenancy::organizations::store::{self, New};
+use crate::domain::tenancy::organizations::store::{self, OrganizationInsert};
 use crate::domain::tenancy::users;
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
@@ -60,7 +60,7 @@ struct SettingsBody {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Organization")]
-pub struct View {
+pub struct OrganizationAnswer {
     id: OrgId,
     org_id: OrgId,
     name: String,
@@ -69,7 +69,7 @@ pub struct View {
     cloud_region: String,
     tier: String,
     status: String,
-    settings: Settings,
+    settings: OrganizationSettings,
     quotas: Quotas,
     billing_provider_customer_id: Option<String>,
     billing_provider_subscription_id: Option<String>,
@@ -78,8 +78,7 @@ pub struct View {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "OrganizationSettings")]
-struct Settings {
+struct OrganizationSettings {
     mfa_required: bool,
     enforce_sso: bool,
     sso_provider: Option<String>,
@@ -96,10 +95,10 @@ struct Quotas {
     storage_limit_gb: Option<u64>,
 }
 
-async fn view(call: &Call, conn: &mut PgConnection, row: store::Organization) -> Result<View> {
+async fn view(call: &Call, conn: &mut PgConnection, row: store::Organization) -> Result<OrganizationAnswer> {
     let limits = row.limits()?;
     let used = billing::used(conn, &row.org_id, credits::period_of(call.now())).await?;
-    Ok(View {
+    Ok(OrganizationAnswer {
         id: row.org_id.clone(),
         org_id: row.org_id,
         name: row.name,
@@ -108,7 +107,7 @@ async fn view(call: &Call, conn: &mut PgConnection, row: store::Organization) ->
         cloud_region: row.cloud_region,
         tier: row.tier,
         status: row.status,
-        settings: Settings {
+        settings: OrganizationSettings {
             mfa_required: row.mfa_required,
             enforce_sso: row.enforce_sso,
             sso_provider: row.sso_provider,
@@ -126,8 +125,8 @@ async fn view(call: &Call, conn: &mut PgConnection, row: store::Organization) ->
     })
 }
 
-async fn create(call: Call, Json(body): Json<CreateBody>) -> Result<Created<View>> {
-    let wish = Wish {
+async fn create(call: Call, Json(body): Json<CreateBody>) -> Result<Created<OrganizationAnswer>> {
+    let wish = OrganizationDraft {
         name: &body.name,
         slug: &body.slug,
         billing_email: &body.billing_email,
@@ -153,7 +152,7 @@ fn no_provider() -> Error {
 
 /// What a new organization is to be, as somebody typed it.
 #[derive(Debug)]
-pub struct Wish<'a> {
+pub struct OrganizationDraft<'a> {
     pub name: &'a str,
     pub slug: &'a str,
     pub billing_email: &'a Email,
@@ -163,7 +162,7 @@ pub struct Wish<'a> {
 }
 
 /// "Caller becomes owner; tier `free`."
-pub async fn own(call: &Call, tx: &mut PgConnection, wish: &Wish<'_>) -> Result<store::Organization> {
+pub async fn own(call: &Call, tx: &mut PgConnection, wish: &OrganizationDraft<'_>) -> Result<store::Organization> {
     let (Credential::Session { session_id }, Some(user_id)) = (&call.caller.credential, &call.caller.user_id) else {
         return Err(Error::Forbidden("a key cannot found an organization: sign in"));
     };
@@ -210,7 +209,7 @@ pub async fn rename(call: &Call, tx: &mut PgConnection, org_id: &OrgId, name: St
 async fn make(app: &App, tx: &mut PgConnection, new: &NewOrganization<'_>) -> Result<store::Organization> {
     let Some(resources) = app.resources() else {
         let org_id = OrgId::fresh(app.now(), app.entropy());
-        return store::insert(tx, &New { org_id: &org_id, record: new, now: app.now() }).await;
+        return store::insert(tx, &OrganizationInsert { org_id: &org_id, record: new, now: app.now() }).await;
     };
     store::serialise(tx, new.slug).await?;
     if store::by_slug(tx, new.slug).await?.is_some() {
@@ -225,7 +224,7 @@ pub(crate) fn created(row: &store::Organization) -> Event {
     Event::new(EventType::OrgCreated, row.org_id.as_str()).after(after)
 }
 
-async fn get(call: Call) -> Result<Json<View>> {
+async fn get(call: Call) -> Result<Json<OrganizationAnswer>> {
     let mut conn = call.app.pool().acquire().await?;
     let row = store::find(&mut conn, call.org_id()).await?.ok_or(Error::NotFound { kind: "organization" })?;
     Ok(Json(view(&call, &mut conn, row).await?))
@@ -234,7 +233,7 @@ async fn get(call: Call) -> Result<Json<View>> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "OrganizationChange")]
 #[serde(deny_unknown_fields)]
-struct PutBody {
+struct OrganizationUpdate {
     name: Option<String>,
     billing_email: Option<Email>,
     settings: Option<SettingsBody>,
@@ -242,7 +241,7 @@ struct PutBody {
     cloud_region: Option<String>,
 }
 
-async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
+async fn put(call: Call, Json(body): Json<OrganizationUpdate>) -> Result<Json<OrganizationAnswer>> {
     let mut tx = call.begin().await?;
     let before = serialised(&mut tx, call.org_id()).await?;
     call.expected.holds(before.updated_at)?;

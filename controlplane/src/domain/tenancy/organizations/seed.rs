@@ -4,7 +4,7 @@ use contract::{OrgId, Redacted, Tier, UserId};
 
 use crate::domain::accounts::{account, links};
 use crate::domain::tenancy::organizations::http::created;
-use crate::domain::tenancy::organizations::store::{self, New};
+use crate::domain::tenancy::organizations::store::{self, OrganizationInsert};
 use crate::domain::tenancy::users;
 use crate::platform::events::{self, Origin};
 use crate::platform::http::text::Email;
@@ -12,7 +12,7 @@ use crate::platform::resources::NewOrganization;
 use crate::{App, Error, Result};
 
 #[derive(Debug, Clone)]
-pub struct Seed {
+pub struct OrganizationSeed {
     pub name: String,
     pub slug: String,
     pub tier: Tier,
@@ -29,7 +29,7 @@ pub struct Seeded {
 
 /// Makes the organization, or finds the one of this slug; either way its tier is as asked for and
 /// its owner's password is the one given.
-pub async fn seed(app: &App, seed: &Seed) -> Result<Seeded> {
+pub async fn seed(app: &App, seed: &OrganizationSeed) -> Result<Seeded> {
     let email =
         Email::try_from(seed.owner_email.clone()).map_err(|e| Error::invalid("owner_email", "email", e.to_string()))?;
     let account = account::ensure(app, &email, &seed.owner_name, seed.owner_password.expose()).await?;
@@ -52,7 +52,7 @@ pub async fn seed(app: &App, seed: &Seed) -> Result<Seeded> {
     Ok(Seeded { org_id, owner_id })
 }
 
-async fn make(app: &App, tx: &mut sqlx::PgConnection, seed: &Seed, email: &Email) -> Result<OrgId> {
+async fn make(app: &App, tx: &mut sqlx::PgConnection, seed: &OrganizationSeed, email: &Email) -> Result<OrgId> {
     let org_id = OrgId::fresh(app.now(), app.entropy());
     let record = NewOrganization {
         slug: &seed.slug,
@@ -62,7 +62,7 @@ async fn make(app: &App, tx: &mut sqlx::PgConnection, seed: &Seed, email: &Email
         mfa_required: false,
         enforce_sso: false,
     };
-    let row = store::insert(tx, &New { org_id: &org_id, record: &record, now: app.now() }).await?;
+    let row = store::insert(tx, &OrganizationInsert { org_id: &org_id, record: &record, now: app.now() }).await?;
     events::record(app, tx, Origin::system(app, org_id.clone()), created(&row)).await?;
     Ok(org_id)
 }

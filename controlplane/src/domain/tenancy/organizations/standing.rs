@@ -13,7 +13,7 @@ use crate::{App, Error, Result};
 
 /// What is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum AdministrativeChange {
     Tier(Tier),
     Suspend,
     Resume,
@@ -22,7 +22,7 @@ pub enum Change {
 /// "Organization: `active`, `pending_payment`, `provisioning`, `suspended`, `cancelled`. Transitions of
 /// organization status: not shown."
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum OrganizationStatus {
     Active,
     PendingPayment,
     Provisioning,
@@ -30,7 +30,7 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
+impl OrganizationStatus {
     pub const ALL: [Self; 5] =
         [Self::Active, Self::PendingPayment, Self::Provisioning, Self::Suspended, Self::Cancelled];
 
@@ -49,34 +49,36 @@ impl Status {
     }
 
     /// `None`: not from here. A tier is for whoever has not left.
-    pub const fn after(self, change: Change) -> Option<Self> {
+    pub const fn after(self, change: AdministrativeChange) -> Option<Self> {
         match (self, change) {
             (Self::Cancelled, _) => None,
-            (status, Change::Tier(_)) => Some(status),
-            (Self::Active | Self::PendingPayment | Self::Provisioning, Change::Suspend) => Some(Self::Suspended),
-            (Self::Suspended, Change::Resume) => Some(Self::Active),
-            (Self::Suspended, Change::Suspend) | (_, Change::Resume) => None,
+            (status, AdministrativeChange::Tier(_)) => Some(status),
+            (Self::Active | Self::PendingPayment | Self::Provisioning, AdministrativeChange::Suspend) => {
+                Some(Self::Suspended)
+            }
+            (Self::Suspended, AdministrativeChange::Resume) => Some(Self::Active),
+            (Self::Suspended, AdministrativeChange::Suspend) | (_, AdministrativeChange::Resume) => None,
         }
     }
 }
 
 /// The organization as it stands after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct ChangedOrganization {
     pub org_id: OrgId,
     pub slug: String,
     pub tier: String,
     pub status: String,
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for ChangedOrganization {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({}): tier {}, {}", self.slug, self.org_id, self.tier, self.status)
     }
 }
 
 /// Changes the organization of this slug or id, in one transaction with the event that says so.
-pub async fn change(app: &App, organization: &str, change: Change) -> Result<Standing> {
+pub async fn change(app: &App, organization: &str, change: AdministrativeChange) -> Result<ChangedOrganization> {
     let mut tx = app.pool().begin().await?;
     let org_id = match store::by_slug(&mut tx, organization).await? {
         Some(org_id) => org_id,
@@ -90,16 +92,16 @@ pub async fn change(app: &App, organization: &str, change: Change) -> Result<Sta
         );
         return Err(Error::conflict("is_resource", message));
     }
-    let status = Status::parse(&before.status).and_then(|status| status.after(change));
+    let status = OrganizationStatus::parse(&before.status).and_then(|status| status.after(change));
     let Some(status) = status else {
         return Err(Error::conflict("status", format!("the organization is {}", before.status)));
     };
-    let tier = if let Change::Tier(tier) = change { tier.as_str() } else { before.tier.as_str() };
+    let tier = if let AdministrativeChange::Tier(tier) = change { tier.as_str() } else { before.tier.as_str() };
     let after = store::stand(&mut tx, &org_id, tier, status.as_str(), app.now()).await?;
     events::intact(app, &mut tx, &org_id).await?;
     changes::announce(app, &mut tx, &|| origin(app, &org_id), &before, &after).await?;
     tx.commit().await?;
-    Ok(Standing { org_id: after.org_id, slug: after.slug, tier: after.tier, status: after.status })
+    Ok(ChangedOrganization { org_id: after.org_id, slug: after.slug, tier: after.tier, status: after.status })
 }
 
 /// Whoever has the installation's secrets and its database.

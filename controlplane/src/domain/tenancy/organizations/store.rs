@@ -5,7 +5,7 @@ use contract::{OrgId, Tier, Timestamp, UserId};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use crate::platform::resources::{self, NewOrganization, Place, Source};
+use crate::platform::resources::{self, NamespacedName, NewOrganization, ResourceRevision};
 use crate::{Error, OnConstraint, Result};
 
 /// A row, as the room sees it.
@@ -41,12 +41,12 @@ impl Organization {
     }
 
     /// Where its resource is, if it has one.
-    pub fn place(&self) -> Option<Place> {
-        self.namespace.clone().map(|namespace| Place { namespace, name: self.slug.clone() })
+    pub fn place(&self) -> Option<NamespacedName> {
+        self.namespace.clone().map(|namespace| NamespacedName { namespace, name: self.slug.clone() })
     }
 
     /// Refuses a resource of this name that is not this organization's: it was deleted and made anew.
-    pub fn ensure_same(&self, said: &resources::Organization) -> Result<()> {
+    pub fn ensure_same(&self, said: &resources::OrganizationResource) -> Result<()> {
         if said.org_id == self.org_id { Ok(()) } else { Err(Error::NotFound { kind: "organization" }) }
     }
 }
@@ -127,13 +127,13 @@ pub async fn serialise_change(conn: &mut PgConnection, org_id: &OrgId) -> Result
 
 /// A new organization: `free` and `active`.
 #[derive(Debug)]
-pub struct New<'a> {
+pub struct OrganizationInsert<'a> {
     pub org_id: &'a OrgId,
     pub record: &'a NewOrganization<'a>,
     pub now: Timestamp,
 }
 
-pub async fn insert(conn: &mut PgConnection, new: &New<'_>) -> Result<Organization> {
+pub async fn insert(conn: &mut PgConnection, new: &OrganizationInsert<'_>) -> Result<Organization> {
     let NewOrganization { slug, name, billing_email, cloud_region, mfa_required, enforce_sso } = new.record;
     sqlx::query_as!(
         Organization,
@@ -159,10 +159,10 @@ pub async fn insert(conn: &mut PgConnection, new: &New<'_>) -> Result<Organizati
 /// A new organization, as its resource says.
 pub async fn insert_resource(
     conn: &mut PgConnection,
-    said: &resources::Organization,
+    said: &resources::OrganizationResource,
     now: Timestamp,
 ) -> Result<Organization> {
-    let Source { namespace, revision, .. } = &said.source;
+    let ResourceRevision { namespace, revision, .. } = &said.source;
     sqlx::query_as!(
         Organization,
         "insert into organizations
@@ -194,7 +194,7 @@ pub async fn insert_resource(
 /// What the resource says now. Not what it said before the row's version of it: `None` then.
 pub async fn project(
     conn: &mut PgConnection,
-    said: &resources::Organization,
+    said: &resources::OrganizationResource,
     now: Timestamp,
 ) -> Result<Option<Organization>> {
     Ok(sqlx::query_as!(
@@ -233,7 +233,7 @@ pub async fn remove(conn: &mut PgConnection, org_id: &OrgId, now: Timestamp) -> 
 }
 
 /// The organization whose resource was there before a version.
-pub async fn at(conn: &mut PgConnection, place: &Place, before: i64) -> Result<Option<OrgId>> {
+pub async fn at(conn: &mut PgConnection, place: &NamespacedName, before: i64) -> Result<Option<OrgId>> {
     let org_id = sqlx::query_scalar!(
         "select org_id from organizations
          where namespace = $1 and slug = $2 and resource_version < $3 and removed_at is null",
@@ -245,13 +245,16 @@ pub async fn at(conn: &mut PgConnection, place: &Place, before: i64) -> Result<O
 }
 
 /// Every organization that a resource is believed to stand behind.
-pub async fn resources(conn: &mut PgConnection) -> Result<Vec<(OrgId, Place)>> {
+pub async fn resources(conn: &mut PgConnection) -> Result<Vec<(OrgId, NamespacedName)>> {
     let rows = sqlx::query!(
         r#"select org_id, namespace as "namespace!", slug from organizations
            where namespace is not null and removed_at is null"#,
     );
     let rows = rows.fetch_all(conn).await?;
-    Ok(rows.into_iter().map(|row| (row.org_id.into(), Place { namespace: row.namespace, name: row.slug })).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.org_id.into(), NamespacedName { namespace: row.namespace, name: row.slug }))
+        .collect())
 }
 
 pub async fn update(conn: &mut PgConnection, changed: &Organization, now: Timestamp) -> Result<Organization> {

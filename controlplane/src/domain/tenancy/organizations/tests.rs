@@ -1,7 +1,7 @@
 use contract::Tier;
 use serde_json::{Value, json};
 
-use crate::domain::tenancy::organizations::{Change, Seed, Status, change, seed};
+use crate::domain::tenancy::organizations::{AdministrativeChange, OrganizationSeed, OrganizationStatus, change, seed};
 use crate::server::callbacks::CALLBACKS;
 use crate::testing::{TestApp, bearer};
 use crate::worlds::World;
@@ -156,7 +156,7 @@ async fn another_tenants_organization_is_as_absent_as_one_that_is_not() {
 #[tokio::test]
 async fn seeding_twice_finds_what_the_first_made() {
     let app = TestApp::start().await;
-    let demo = Seed {
+    let demo = OrganizationSeed {
         name: "Demo".to_owned(),
         slug: "demo".to_owned(),
         tier: contract::Tier::Enterprise,
@@ -173,23 +173,23 @@ async fn seeding_twice_finds_what_the_first_made() {
 
 #[test]
 fn a_status_moves_only_as_the_table_says() {
-    const TIER: Change = Change::Tier(Tier::Cloud);
+    const TIER: AdministrativeChange = AdministrativeChange::Tier(Tier::Cloud);
     for (from, change, to) in [
-        (Status::Active, Change::Suspend, Some(Status::Suspended)),
-        (Status::PendingPayment, Change::Suspend, Some(Status::Suspended)),
-        (Status::Provisioning, Change::Suspend, Some(Status::Suspended)),
-        (Status::Suspended, Change::Suspend, None),
-        (Status::Cancelled, Change::Suspend, None),
-        (Status::Suspended, Change::Resume, Some(Status::Active)),
-        (Status::Active, Change::Resume, None),
-        (Status::PendingPayment, Change::Resume, None),
-        (Status::Provisioning, Change::Resume, None),
-        (Status::Cancelled, Change::Resume, None),
-        (Status::Active, TIER, Some(Status::Active)),
-        (Status::PendingPayment, TIER, Some(Status::PendingPayment)),
-        (Status::Provisioning, TIER, Some(Status::Provisioning)),
-        (Status::Suspended, TIER, Some(Status::Suspended)),
-        (Status::Cancelled, TIER, None),
+        (OrganizationStatus::Active, AdministrativeChange::Suspend, Some(OrganizationStatus::Suspended)),
+        (OrganizationStatus::PendingPayment, AdministrativeChange::Suspend, Some(OrganizationStatus::Suspended)),
+        (OrganizationStatus::Provisioning, AdministrativeChange::Suspend, Some(OrganizationStatus::Suspended)),
+        (OrganizationStatus::Suspended, AdministrativeChange::Suspend, None),
+        (OrganizationStatus::Cancelled, AdministrativeChange::Suspend, None),
+        (OrganizationStatus::Suspended, AdministrativeChange::Resume, Some(OrganizationStatus::Active)),
+        (OrganizationStatus::Active, AdministrativeChange::Resume, None),
+        (OrganizationStatus::PendingPayment, AdministrativeChange::Resume, None),
+        (OrganizationStatus::Provisioning, AdministrativeChange::Resume, None),
+        (OrganizationStatus::Cancelled, AdministrativeChange::Resume, None),
+        (OrganizationStatus::Active, TIER, Some(OrganizationStatus::Active)),
+        (OrganizationStatus::PendingPayment, TIER, Some(OrganizationStatus::PendingPayment)),
+        (OrganizationStatus::Provisioning, TIER, Some(OrganizationStatus::Provisioning)),
+        (OrganizationStatus::Suspended, TIER, Some(OrganizationStatus::Suspended)),
+        (OrganizationStatus::Cancelled, TIER, None),
     ] {
         assert_eq!(from.after(change), to, "{from:?} {change:?}");
     }
@@ -201,9 +201,9 @@ async fn a_tier_and_a_suspension_are_recorded_and_told_as_a_subscription() {
     let hook = json!({"url": "https://hooks.example.com/b", "secret": "s".repeat(32), "events": ["billing.subscription_updated"]});
     world.app.post("/v1/webhooks", &world.owner, hook).await.expect(201);
     for (asked, tier, status) in [
-        (Change::Tier(Tier::Growth), "growth", "active"),
-        (Change::Suspend, "growth", "suspended"),
-        (Change::Resume, "growth", "active"),
+        (AdministrativeChange::Tier(Tier::Growth), "growth", "active"),
+        (AdministrativeChange::Suspend, "growth", "suspended"),
+        (AdministrativeChange::Resume, "growth", "active"),
     ] {
         world.app.advance(chrono::Duration::seconds(1));
         let standing = change(&world.app.app, "acme", asked).await.unwrap();
@@ -225,11 +225,12 @@ async fn a_tier_and_a_suspension_are_recorded_and_told_as_a_subscription() {
 async fn a_suspension_reaches_the_data_planes_and_what_is_not_there_is_refused() {
     let world = World::start().await;
     let version = world.version().await;
-    change(&world.app.app, world.org_id.as_str(), Change::Suspend).await.unwrap();
+    change(&world.app.app, world.org_id.as_str(), AdministrativeChange::Suspend).await.unwrap();
     assert!(world.version().await > version);
-    for (organization, asked, code) in
-        [("acme", Change::Suspend, contract::Code::Conflict), ("nobody", Change::Resume, contract::Code::NotFound)]
-    {
+    for (organization, asked, code) in [
+        ("acme", AdministrativeChange::Suspend, contract::Code::Conflict),
+        ("nobody", AdministrativeChange::Resume, contract::Code::NotFound),
+    ] {
         assert_eq!(change(&world.app.app, organization, asked).await.unwrap_err().code(), code);
     }
 }
@@ -240,7 +241,7 @@ async fn another_installations_secrets_change_nothing() {
     let mut config = crate::Config::new(world.app.database_url(), contract::Keyring::new([8; 32]));
     config.database_max_connections = 2;
     let stranger = crate::App::new(config, world.app.parts(), CALLBACKS, world.app.app.pool().clone()).unwrap();
-    let refused = change(&stranger, "acme", Change::Suspend).await.unwrap_err();
+    let refused = change(&stranger, "acme", AdministrativeChange::Suspend).await.unwrap_err();
     assert_eq!(refused.code(), contract::Code::Conflict);
     assert_eq!(world.count("select count(*) from organizations where status = 'suspended'").await, 0);
 }

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use super::store::{self, Row};
+use super::store::{self, TenantRow};
 use crate::domain::billing;
 use crate::domain::tenancy::{organizations, users};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::platform::http::text::{self, Email, NAME_MAX};
 use crate::{Error, Result};
 
@@ -32,11 +32,11 @@ pub struct Tenant {
     created_at: Timestamp,
 }
 
-async fn told(conn: &mut PgConnection, row: Row, now: Timestamp) -> Result<Tenant> {
+async fn told(conn: &mut PgConnection, row: TenantRow, now: Timestamp) -> Result<Tenant> {
     let tenant = organizations::store::find(conn, &row.tenant_id).await?;
     let tenant = tenant.ok_or_else(|| Error::internal("a tenant is an organization"))?;
     let today = now.date_naive().and_time(NaiveTime::MIN).and_utc();
-    let everybody = users::store::Filter { role: None, status: None };
+    let everybody = users::store::UserFilter { role: None, status: None };
     Ok(Tenant {
         id: row.tenant_id.clone(),
         user_count: users::store::count(conn, &row.tenant_id, everybody).await?,
@@ -50,7 +50,7 @@ async fn told(conn: &mut PgConnection, row: Row, now: Timestamp) -> Result<Tenan
     })
 }
 
-pub async fn list(cx: Call, page: Page) -> Result<Paged<Tenant>> {
+pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<Tenant>> {
     let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
     let (rows, total) = store::page(&mut tx, cx.org_id(), &page).await?;
     let mut tenants = Vec::with_capacity(rows.len());
@@ -63,15 +63,14 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<Tenant>> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "TenantCreation")]
-pub struct Creation {
+pub struct TenantCreation {
     name: String,
     slug: String,
     billing_email: Email,
     cloud_region: Option<String>,
 }
 
-pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Tenant>> {
+pub async fn create(cx: Call, Json(input): Json<TenantCreation>) -> Result<Created<Tenant>> {
     let mut tx = cx.begin().await?;
     organizations::store::lock(&mut tx, cx.org_id()).await?;
     if store::is_tenant(&mut tx, cx.org_id()).await? {
@@ -80,7 +79,7 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Ten
     if store::count(&mut tx, cx.org_id()).await? >= TENANTS_MAX {
         return Err(Error::conflict("too_many", format!("an organization has at most {TENANTS_MAX} tenants")));
     }
-    let wish = organizations::Wish {
+    let wish = organizations::OrganizationDraft {
         name: &input.name,
         slug: &input.slug,
         billing_email: &input.billing_email,
@@ -89,7 +88,7 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Ten
         enforce_sso: false,
     };
     let made = organizations::own(&cx, &mut tx, &wish).await?;
-    let row = Row { tenant_id: made.org_id, parent_org_id: cx.org_id().clone(), created_at: cx.now() };
+    let row = TenantRow { tenant_id: made.org_id, parent_org_id: cx.org_id().clone(), created_at: cx.now() };
     store::insert(&mut tx, &row).await?;
     let tenant = told(&mut tx, row, cx.now()).await?;
     tx.commit().await?;
@@ -98,13 +97,12 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Ten
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "TenantChange")]
-pub struct Change {
+pub struct TenantChange {
     name: String,
 }
 
 /// Only what it is called: its settings, users and data are its own.
-pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Tenant>> {
+pub async fn update(cx: Call, Json(input): Json<TenantChange>) -> Result<Json<Tenant>> {
     let name = text::checked("name", &input.name, NAME_MAX)?;
     let mut tx = cx.begin().await?;
     let row = store::find(&mut tx, cx.org_id(), &cx.id("tenant_id")?).await?;

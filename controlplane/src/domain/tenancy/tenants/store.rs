@@ -4,18 +4,18 @@ use contract::{OrgId, Timestamp};
 use sqlx::PgConnection;
 
 use crate::Result;
-use crate::platform::http::page::Page;
+use crate::platform::http::page::PageRequest;
 
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct TenantRow {
     pub tenant_id: OrgId,
     pub parent_org_id: OrgId,
     pub created_at: Timestamp,
 }
 
-pub async fn page(conn: &mut PgConnection, parent: &OrgId, page: &Page) -> Result<(Vec<Row>, i64)> {
+pub async fn page(conn: &mut PgConnection, parent: &OrgId, page: &PageRequest) -> Result<(Vec<TenantRow>, i64)> {
     let rows = sqlx::query_as!(
-        Row,
+        TenantRow,
         "select tenant_id, parent_org_id, created_at
          from tenants
          where parent_org_id = $1 and ($2::timestamptz is null or (created_at, tenant_id) < ($2, $3))
@@ -37,9 +37,9 @@ pub async fn count(conn: &mut PgConnection, parent: &OrgId) -> Result<i64> {
     Ok(total.fetch_one(conn).await?)
 }
 
-pub async fn find(conn: &mut PgConnection, parent: &OrgId, tenant_id: &OrgId) -> Result<Option<Row>> {
+pub async fn find(conn: &mut PgConnection, parent: &OrgId, tenant_id: &OrgId) -> Result<Option<TenantRow>> {
     Ok(sqlx::query_as!(
-        Row,
+        TenantRow,
         "select tenant_id, parent_org_id, created_at from tenants where parent_org_id = $1 and tenant_id = $2",
         parent.as_str(),
         tenant_id.as_str(),
@@ -57,7 +57,7 @@ pub async fn is_tenant(conn: &mut PgConnection, org_id: &OrgId) -> Result<bool> 
     Ok(found.fetch_one(conn).await?)
 }
 
-pub async fn insert(conn: &mut PgConnection, row: &Row) -> Result<()> {
+pub async fn insert(conn: &mut PgConnection, row: &TenantRow) -> Result<()> {
     sqlx::query!(
         "insert into tenants (tenant_id, parent_org_id, created_at) values ($1, $2, $3)",
         row.tenant_id.as_str(),

@@ -1,9 +1,10 @@
 //! What policies may ask about a user: `{region}` in a row filter is the caller's attribute.
 
+use contract::caller::Attributes;
 use serde_json::json;
 
 use crate::domain::tenancy::users::governed::attribute_bytes;
-use crate::domain::tenancy::users::store::{self, Attributes, User};
+use crate::domain::tenancy::users::store::{self, User};
 use crate::platform::events::{self, Event, EventType};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Json;

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use contract::caller::Attributes;
 use contract::governance::Member;
 use contract::{OrgId, Role, UserId};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::{Error, Result};
-
-type Attributes = BTreeMap<String, String>;
 
 /// Every user of the organization.
 pub async fn governed(conn: &mut PgConnection, org_id: &OrgId) -> Result<BTreeMap<UserId, Member>> {

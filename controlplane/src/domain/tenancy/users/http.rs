@@ -6,11 +6,11 @@ use contract::{Access, Role, Scope};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::domain::tenancy::users::store::{self, Filter, User};
+use crate::domain::tenancy::users::store::{self, User, UserFilter};
 use crate::domain::tenancy::users::{attributes, invitations, membership};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::Query;
-use crate::platform::http::page::{Page, Paged};
+use crate::platform::http::page::{PageRequest, Paged};
 use crate::platform::http::routes::Routes;
 use crate::{Error, Result};
 
@@ -70,7 +70,7 @@ struct ListQuery {
     status: Option<String>,
 }
 
-async fn list(call: Call, Query(query): Query<ListQuery>, page: Page) -> Result<Paged<User>> {
+async fn list(call: Call, Query(query): Query<ListQuery>, page: PageRequest) -> Result<Paged<User>> {
     if let Some(role) = &query.role {
         Role::from_str(role).map_err(|unknown| Error::invalid("role", unknown.allowed.clone(), unknown.to_string()))?;
     }
@@ -83,7 +83,7 @@ async fn list(call: Call, Query(query): Query<ListQuery>, page: Page) -> Result<
             format!("`status` is one of {}", STATUSES.join(", ")),
         ));
     }
-    let filter = Filter { role: query.role.as_deref(), status: query.status.as_deref() };
+    let filter = UserFilter { role: query.role.as_deref(), status: query.status.as_deref() };
     let mut conn = call.app.pool().acquire().await?;
     let rows = store::list(&mut conn, call.org_id(), filter, &page).await?;
     let total = store::count(&mut conn, call.org_id(), filter).await?;

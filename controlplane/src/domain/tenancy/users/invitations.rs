@@ -8,17 +8,17 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::domain::accounts::account::INVITATION;
-use crate::domain::accounts::sessions::{Holder, sha256};
+use crate::domain::accounts::sessions::{SessionHolder, sha256};
 use crate::domain::accounts::{links, page};
 use crate::domain::tenancy::organizations;
 use crate::domain::tenancy::organizations::store::Organization;
-use crate::domain::tenancy::users::store::{self, Filter, Invitation, Invitee, User};
+use crate::domain::tenancy::users::store::{self, Invitation, Invitee, User, UserFilter};
 use crate::platform::events::{self, Event, EventType, Origin};
 use crate::platform::http::call::Call;
 use crate::platform::http::json::{Created, Json};
 use crate::platform::http::text::{self, Email, NAME_MAX};
 use crate::platform::mails;
-use crate::platform::mails::{Cause, Kind, Letter, Queued};
+use crate::platform::mails::{Cause, Letter, MailKind, Queued};
 use crate::{App, Error, Result};
 
 /// Characters of base62 that hold 256 bits.
@@ -148,7 +148,7 @@ async fn mail(app: &App, tx: &mut PgConnection, org: &Organization, invitee: &In
         text: &text,
         good_until: invitee.expires_at,
     };
-    let cause = Cause { kind: Kind::Invitation, org_id: Some(invitee.org_id) };
+    let cause = Cause { kind: MailKind::Invitation, org_id: Some(invitee.org_id) };
     match mails::queue(app, tx, cause, &letter).await? {
         Queued::Yes => Ok(()),
         Queued::Full => Err(Error::MailsExhausted),
@@ -199,7 +199,7 @@ pub(crate) async fn within_tier(tx: &mut PgConnection, org_id: &OrgId) -> Result
     let Some(limit) = organization.limits.max_users else {
         return Ok(());
     };
-    let count = store::count(tx, org_id, Filter { role: None, status: None }).await?;
+    let count = store::count(tx, org_id, UserFilter { role: None, status: None }).await?;
     if count >= i64::from(limit) {
         return Err(Error::TierLimit { tier: organization.tier, quota: "users", limit: limit.into() });
     }
@@ -241,7 +241,7 @@ pub(crate) async fn accept(
     account_id: &str,
     name: Option<&str>,
     origin: impl Fn(OrgId) -> Origin,
-) -> Result<Holder> {
+) -> Result<SessionHolder> {
     let invitation = presented(tx, token, app.now()).await?;
     store::accept(tx, &invitation.user_id, account_id, name, app.now()).await?;
     let role = invitation.role.parse::<Role>().map_err(Error::internal)?;
@@ -255,7 +255,7 @@ pub(crate) async fn accept(
         .before(json!({"status": "invited"}))
         .after(json!({"status": "active"}));
     events::record(app, tx, origin, event).await?;
-    Ok(Holder { user_id: invitation.user_id, org_id: invitation.org_id, role })
+    Ok(SessionHolder { user_id: invitation.user_id, org_id: invitation.org_id, role })
 }
 
 /// Is the caller this very user, by session or by a key that acts for them?

@@ -90,8 +90,7 @@ async fn record_role(call: &Call, tx: &mut PgConnection, user: &User, role: Role
 
 /// "The user's keys are revoked and sessions ended."
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "UserRemoval")]
-pub struct Removal {
+pub struct UserRemoval {
     id: UserId,
     user_id: UserId,
     email: String,
@@ -102,7 +101,7 @@ pub struct Removal {
     sessions_terminated: u64,
 }
 
-pub async fn remove(call: Call) -> Result<Json<Removal>> {
+pub async fn remove(call: Call) -> Result<Json<UserRemoval>> {
     let (mut tx, user) = locked(&call).await?;
     if user.is_owner() {
         return Err(Error::Forbidden("the organization owner cannot be removed"));
@@ -117,7 +116,7 @@ pub async fn remove(call: Call) -> Result<Json<Removal>> {
     let event = Event::new(EventType::UserRemoved, user.user_id.as_str()).before(before).after(after);
     events::record(&call.app, &mut tx, &call, event).await?;
     tx.commit().await?;
-    Ok(Json(Removal {
+    Ok(Json(UserRemoval {
         id: user.id,
         user_id: user.user_id,
         email: user.email,

@@ -3,22 +3,19 @@
 mod invitation;
 mod owner;
 
-use std::collections::BTreeMap;
-
+use contract::caller::Attributes;
 use contract::{OrgId, Role, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use crate::platform::http::page::Page;
+use crate::platform::http::page::PageRequest;
 use crate::platform::http::text::Email;
 use crate::{App, Error, Result};
 
 pub use self::invitation::{Invitation, Invitee, accept, invitation, invitation_delivered, invite, renew_invitation};
 pub use self::owner::{Owner, Owning, answered_for, insert_owner, owner, owner_like, owning};
-
-pub type Attributes = BTreeMap<String, String>;
 
 /// A user, as the room sees and answers it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -52,12 +49,17 @@ impl User {
 
 /// The filters of the list.
 #[derive(Debug, Clone, Copy)]
-pub struct Filter<'a> {
+pub struct UserFilter<'a> {
     pub role: Option<&'a str>,
     pub status: Option<&'a str>,
 }
 
-pub async fn list(conn: &mut PgConnection, org_id: &OrgId, filter: Filter<'_>, page: &Page) -> Result<Vec<User>> {
+pub async fn list(
+    conn: &mut PgConnection,
+    org_id: &OrgId,
+    filter: UserFilter<'_>,
+    page: &PageRequest,
+) -> Result<Vec<User>> {
     let rows = sqlx::query_as!(
         User,
         r#"
@@ -84,7 +86,7 @@ pub async fn list(conn: &mut PgConnection, org_id: &OrgId, filter: Filter<'_>, p
     Ok(rows)
 }
 
-pub async fn count(conn: &mut PgConnection, org_id: &OrgId, filter: Filter<'_>) -> Result<i64> {
+pub async fn count(conn: &mut PgConnection, org_id: &OrgId, filter: UserFilter<'_>) -> Result<i64> {
     let count = sqlx::query_scalar!(
         r#"
         select count(*) as "count!"

@@ -182,14 +182,14 @@ fn a_name_with_one_address_that_is_not_public_is_not_reached_at_all() {
         "::",
     ] {
         for loopback in [false, true] {
-            assert_eq!(vetted("example.com", vec![public, at(private)], loopback), Err(Refused), "{private}");
-            assert_eq!(vetted("example.com", vec![at(private)], loopback), Err(Refused), "{private}");
+            assert_eq!(vetted("example.com", vec![public, at(private)], loopback), Err(RefusedAddress), "{private}");
+            assert_eq!(vetted("example.com", vec![at(private)], loopback), Err(RefusedAddress), "{private}");
         }
     }
-    assert_eq!(vetted("example.com", Vec::new(), false), Err(Refused));
+    assert_eq!(vetted("example.com", Vec::new(), false), Err(RefusedAddress));
     assert!(vetted("localhost", vec![at("127.0.0.1"), at("::1")], true).is_ok());
-    assert_eq!(vetted("localhost", vec![at("127.0.0.1")], false), Err(Refused));
-    assert_eq!(vetted("localhost", vec![at("10.0.0.1")], true), Err(Refused));
+    assert_eq!(vetted("localhost", vec![at("127.0.0.1")], false), Err(RefusedAddress));
+    assert_eq!(vetted("localhost", vec![at("10.0.0.1")], true), Err(RefusedAddress));
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn only(secret: &str) -> Secrets {
     Secrets { current: Redacted::new(secret.to_owned()), previous: None }
 }
 
-async fn bring(courier: &Courier, url: &str) -> Receipt {
+async fn bring(courier: &EgressClient, url: &str) -> Receipt {
     let (secrets, event_id) = (only("a secret of the test"), EventId::from("evt"));
     let parcel = Parcel {
         url,
@@ -32,7 +32,7 @@ async fn bring(courier: &Courier, url: &str) -> Receipt {
 #[tokio::test]
 async fn what_is_not_2xx_is_no_success_and_a_redirect_is_not_followed() {
     let (mut receiver, mut other) = (Receiver::start().await, Receiver::start().await);
-    let courier = Courier::new(true).unwrap();
+    let courier = EgressClient::new(true).unwrap();
     for (reply, accepted) in [
         (Reply::Status(200), true),
         (Reply::Status(204), true),
@@ -54,7 +54,7 @@ async fn what_is_not_2xx_is_no_success_and_a_redirect_is_not_followed() {
 async fn a_receiver_that_thinks_too_long_is_left() {
     let receiver = Receiver::start().await;
     receiver.replies(Reply::Held(Arc::new(Notify::new())));
-    let courier = Courier::within(true, Duration::from_millis(50), public()).unwrap();
+    let courier = EgressClient::within(true, Duration::from_millis(50), public()).unwrap();
     let receipt = bring(&courier, &receiver.url()).await;
     assert_eq!((receipt.status, receipt.error), (None, Some("the receiver did not answer in time")));
 }
@@ -63,7 +63,7 @@ async fn a_receiver_that_thinks_too_long_is_left() {
 #[tokio::test]
 async fn this_machine_is_not_reached_whatever_the_url() {
     let mut receiver = Receiver::start().await;
-    let courier = Courier::new(false).unwrap();
+    let courier = EgressClient::new(false).unwrap();
     assert_eq!(bring(&courier, &receiver.url()).await.error, Some("the URL is not one that may be sent to"));
     assert!(receiver.got().is_empty());
 }
@@ -72,7 +72,7 @@ async fn this_machine_is_not_reached_whatever_the_url() {
 #[tokio::test]
 async fn a_name_that_has_become_an_address_of_ours_is_not_connected_to() {
     let mut receiver = Receiver::start().await;
-    let courier = Courier::new(false).unwrap();
+    let courier = EgressClient::new(false).unwrap();
     let url = format!("http://localhost:{}/", receiver.address.port()).parse().unwrap();
     let (secrets, event_id) = (only("s"), EventId::from("evt"));
     let (event_type, now) = ("key.created", chrono::DateTime::UNIX_EPOCH);
@@ -87,7 +87,7 @@ async fn where_nobody_listens_nothing_is_delivered() {
     let receiver = Receiver::start().await;
     let url = receiver.url();
     drop(receiver);
-    let receipt = bring(&Courier::new(true).unwrap(), &url).await;
+    let receipt = bring(&EgressClient::new(true).unwrap(), &url).await;
     assert_eq!(receipt.status, None);
     assert!(receipt.error.is_some());
 }
@@ -129,7 +129,7 @@ fn acceptor(pems: &Pems) -> TlsAcceptor {
 async fn a_receiver_with_https_gets_nothing_unless_its_certificate_is_its_own_and_vouched_for() {
     let (ours, foreign) = (Authority::make().unwrap(), Authority::make().unwrap());
     let (good, misnamed) = (ours.issue("localhost").unwrap(), ours.issue("elsewhere.example").unwrap());
-    let courier = |roots| Courier::within(true, Duration::from_secs(5), roots).unwrap();
+    let courier = |roots| EgressClient::within(true, Duration::from_secs(5), roots).unwrap();
     let unknown = courier(roots(&foreign.issue("localhost").unwrap()));
     for (serves, courier, accepted) in [
         (&good, courier(roots(&good)), true),

@@ -160,7 +160,7 @@ async fn every_post_that_a_key_counts_for_names_one_that_cannot_be_one() {
     let owner = app.signup("ann", "Acme").await;
     app.set_tier("enterprise").await;
     let org_id = owner["org"]["id"].as_str().unwrap();
-    let demo = environments::Seed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
+    let demo = environments::EnvironmentSeed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
     let env_id = environments::record(&app.app, &OrgId::from(org_id), &demo).await.unwrap();
     let posts = crate::server::endpoints::rows()
         .iter()

@@ -22,7 +22,7 @@ pub(super) struct Replica {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Said {
+struct ReplicaReport {
     replica: String,
     #[serde(flatten)]
     word: Word,
@@ -62,7 +62,7 @@ impl Replica {
     }
 
     pub async fn say(&self, words: impl IntoIterator<Item = Word>) -> Result<()> {
-        let said = words.into_iter().map(|word| Said { replica: self.name.clone(), word });
+        let said = words.into_iter().map(|word| ReplicaReport { replica: self.name.clone(), word });
         let said: Vec<String> = said.filter_map(|said| serde_json::to_string(&said).ok()).collect();
         sqlx::query!("select pg_notify('in_force', said) from unnest($1::text[]) as said", &said)
             .execute(&self.pool)
@@ -72,7 +72,7 @@ impl Replica {
 
     /// Heard on the channel. What cannot be read is of another version of this program.
     pub fn hear(&self, attached: &Attached, text: &str) {
-        let Ok(Said { replica, word }) = serde_json::from_str(text) else {
+        let Ok(ReplicaReport { replica, word }) = serde_json::from_str(text) else {
             tracing::debug!(text, "another replica said what cannot be read");
             return;
         };

@@ -1,10 +1,11 @@
 //! Who is invited: the token in the letter, and what becomes of it.
 
+use contract::caller::Attributes;
 use contract::{OrgId, Role, Timestamp, UserId};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use super::{Attributes, User};
+use super::User;
 use crate::platform::http::text::Email;
 use crate::{App, Error, OnConstraint, Result};
 
