@@ -23,7 +23,7 @@ pub(crate) mod proto {
 
 /// Where the rules come from now: the `control_plane` of `/ready`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum RulesSource {
     /// The stream is open.
     Connected,
     /// The stream is not open; the last snapshot rules.
@@ -32,7 +32,7 @@ pub enum Source {
     Unknown,
 }
 
-impl Source {
+impl RulesSource {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Connected => "connected",

@@ -26,10 +26,10 @@ pub mod testing;
 
 pub use encode::column::Column;
 pub use error::Error;
-pub use governance::sessions::{Admitted, Sessions};
+pub use governance::sessions::{AuthenticatedCaller, Sessions};
 pub use pipeline::{Ask, Pipeline};
 pub use request::answer::{Answer, Command, Description, Rows, Totals};
 pub use request::as_of::AsOf;
-pub use request::ask::{AgentName, Bounds, Declared, Names};
+pub use request::ask::{AgentName, Bounds, DeclaredAgent, Names};
 pub use server::plane::{DataPlane, Running, StartError};
 pub use shutdown::Ending;

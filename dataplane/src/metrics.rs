@@ -25,7 +25,7 @@ const SECONDS: [f64; 16] =
 const NO_ERROR: &str = "ok";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ended {
+struct QueryLabels {
     door: &'static str,
     code: &'static str,
 }
@@ -47,7 +47,7 @@ struct StateLabel {
 
 /// A query that has ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Query<'a> {
+pub struct EndedQuery<'a> {
     pub door: &'static str,
     /// Stable code of its error.
     pub code: Option<&'static str>,
@@ -60,7 +60,7 @@ pub struct Query<'a> {
 
 /// What stands at this moment.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Standing {
+pub struct StateGauges {
     pub slots: (usize, usize),
     pub waiting: usize,
     pub engine_up: bool,
@@ -74,7 +74,7 @@ pub struct Standing {
 pub struct Metrics {
     /// Read under a lock, so that two scrapes do not mix what stands.
     registry: Mutex<Registry>,
-    queries: Family<Ended, Counter>,
+    queries: Family<QueryLabels, Counter>,
     executions: Family<DoorLabel, Histogram, fn() -> Histogram>,
     stages: Family<StageLabel, Histogram, fn() -> Histogram>,
     rows: Counter,
@@ -140,9 +140,9 @@ impl Metrics {
     }
 
     /// Counts a query, once, when it ends.
-    pub fn ended(&self, query: Query<'_>) {
-        let Query { door, code, rows, charged, execution, trail } = query;
-        self.queries.get_or_create(&Ended { door, code: code.unwrap_or(NO_ERROR) }).inc();
+    pub fn ended(&self, query: EndedQuery<'_>) {
+        let EndedQuery { door, code, rows, charged, execution, trail } = query;
+        self.queries.get_or_create(&QueryLabels { door, code: code.unwrap_or(NO_ERROR) }).inc();
         self.rows.inc_by(rows);
         self.credits.inc_by(credits(charged));
         if execution > Duration::ZERO {
@@ -154,7 +154,7 @@ impl Metrics {
     }
 
     /// Everything as text, with what stands now.
-    pub fn text(&self, now: Standing) -> Result<String, std::fmt::Error> {
+    pub fn text(&self, now: StateGauges) -> Result<String, std::fmt::Error> {
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let (used, free) = now.slots;
@@ -179,7 +179,7 @@ mod tests {
         let metrics = Metrics::default();
         let trail = Trail::new();
         trail.now(Stage::PolicyCheck, || ());
-        let query = Query {
+        let query = EndedQuery {
             door: "pgwire",
             code: None,
             rows: 3,
@@ -188,10 +188,10 @@ mod tests {
             trail: &trail,
         };
         metrics.ended(query);
-        metrics.ended(Query { code: Some("SVC_ERR_403_POLICY_DENIED"), execution: Duration::ZERO, ..query });
+        metrics.ended(EndedQuery { code: Some("SVC_ERR_403_POLICY_DENIED"), execution: Duration::ZERO, ..query });
         metrics.model.ended("healing", "ok", Some(Duration::from_millis(3)));
         metrics.model.ended("embedding", "paused", None);
-        let standing = Standing { slots: (1, 99), ready: true, ..Standing::default() };
+        let standing = StateGauges { slots: (1, 99), ready: true, ..StateGauges::default() };
         metrics.text(standing).unwrap()
     }
 

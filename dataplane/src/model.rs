@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 use contract::SharedClock;
 
-pub use chat::{Healer, Question};
+pub use chat::{Healer, HealingRequest};
 pub use embeddings::Embeddings;
-pub use endpoint::{Failure, WITHIN};
+pub use endpoint::{ModelFailure, WITHIN};
 pub use measured::Measured;
 pub use settings::ModelSettings;
 

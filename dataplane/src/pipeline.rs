@@ -61,19 +61,19 @@ use stages::audit::Closing;
 use stages::{Gates, Mode};
 use transaction::ClientTransaction;
 
-pub use authorization::authorization_state::Stance;
-pub use authorization::time_rules::Moment;
+pub use authorization::authorization_state::AuthorizationState;
+pub use authorization::time_rules::TimeRules;
 pub(crate) use authorization::visible_catalog::row_estimate;
 pub use delivery::UNREAD_FOR;
 pub use observer::{AgentStatement, StatementObserver};
 pub use once::Once;
-pub use policy_dry_run::{Judged, Supposed};
-pub use stages::quota::Purse;
+pub use policy_dry_run::{PolicyDryRun, Supposed};
+pub use stages::quota::CreditBudget;
 pub use stages::semaphore::Gate;
-pub use startup_gate::{Books, House, Threshold};
+pub use startup_gate::{OwnershipState, StartupGate, UsageLedger};
 pub use storage::Storage;
-pub use tally::Tally;
-pub use tool_action::{Deed, Standing};
+pub use tally::QueryCounter;
+pub use tool_action::{CallerContext, ToolAction};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -88,9 +88,9 @@ pub type EngineSlot = watch::Receiver<Option<engine::Engine>>;
 pub struct Pipeline {
     pub snapshots: Snapshots,
     pub engine: EngineSlot,
-    pub threshold: Threshold,
+    pub threshold: StartupGate,
     pub gate: Gate,
-    pub remembered: Remembered,
+    pub remembered: PipelineCaches,
     /// PostgreSQL's, for each who asks.
     pub catalogue: Catalogue,
     /// The runtime's tables, for statements that read them.
@@ -118,13 +118,13 @@ const JUDGED_MAX: usize = 4;
 
 /// What need not be found out twice. Nothing in it depends on who asks, but what a model has written for them.
 #[derive(Debug, Default)]
-pub struct Remembered {
+pub struct PipelineCaches {
     checked: stages::snapshot::Checked,
     tables: catalog_snapshot::Latest,
     filters: stages::row_filter::Templates,
     answers: result_cache::Answers,
     claims: once::Claims,
-    written: stages::heal::Written,
+    written: stages::heal::CorrectionCache,
     binding: Mutex<()>,
     sealing: OnceLock<Redacted<[u8; 32]>>,
 }
@@ -138,10 +138,10 @@ struct Query {
     /// The id of the branch that it is asked on.
     branch: Option<String>,
     /// Set where it was judged before, by these tables, and is judged once more.
-    judged_by: Option<catalog_snapshot::Seen>,
+    judged_by: Option<catalog_snapshot::CatalogSnapshot>,
     timeout: Duration,
     deadline: Instant,
-    books: Arc<Books>,
+    books: Arc<UsageLedger>,
     /// It has waited before stage 1, and is not sent away there.
     waited: bool,
     closed: CancellationToken,
@@ -219,7 +219,7 @@ impl Pipeline {
         rules: &Arc<Governance>,
         error: Error,
         t: &Trail,
-    ) -> Result<stages::execute::Rows> {
+    ) -> Result<stages::execute::UnmaskedRows> {
         let Some(healed) = t.at(Stage::AiHeal, Box::pin(stages::heal::rewrite(self, query, rules, &error))).await
         else {
             return Err(error);
@@ -243,7 +243,7 @@ impl Pipeline {
         text: &str,
         rules: &Arc<Governance>,
         t: &Trail,
-    ) -> Result<stages::execute::Rows> {
+    ) -> Result<stages::execute::UnmaskedRows> {
         for _ in 1..JUDGED_MAX {
             match Box::pin(self.judged(query, text, rules, t)).await {
                 Err(Error::Redefined) => {}
@@ -260,7 +260,7 @@ impl Pipeline {
         text: &str,
         rules: &Arc<Governance>,
         t: &Trail,
-    ) -> Result<stages::execute::Rows> {
+    ) -> Result<stages::execute::UnmaskedRows> {
         let gates = Gates { pipeline: self, query, rules, t };
         let native = Box::pin(gates.govern(text, &Mode::Run)).await?.native; //                             2 to 8
         let (answers, definitions) = (&self.remembered.answers, self.engine()?.schema_version());
@@ -269,9 +269,9 @@ impl Pipeline {
             t.facts().as_of = as_of;
         }
         let place = match answers.of(rules, query, &native, definitions) {
-            result_cache::Found::Kept(kept) => return Ok(stages::execute::kept(native, &kept, t)), //          in place of 9 to 11
-            result_cache::Found::Place(place) => Some(place),
-            result_cache::Found::Never => None,
+            result_cache::CacheLookup::Kept(kept) => return Ok(stages::execute::kept(native, &kept, t)), //          in place of 9 to 11
+            result_cache::CacheLookup::Place(place) => Some(place),
+            result_cache::CacheLookup::Never => None,
         };
         let pinned = t.at(Stage::SnapshotPin, stages::snapshot::pin(self, query, rules, native, t)).await?; // 9
         let ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await?; //           10

@@ -8,8 +8,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use contract::policy::MaskFunction;
 use dataplane::Ending;
-use dataplane::agents::tools::Budget;
-use dataplane::protocols::agents::{Door, routes};
+use dataplane::agents::tools::ResultBudget;
+use dataplane::protocols::agents::{AgentsContext, routes};
 use dataplane::testing::{analyst_key, demo_key, masking};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::world::{World, world};
 const BYTES: usize = 6_000;
 
 pub fn tight(world: &World) -> Router {
-    routes(Door { budget: Budget::of(BYTES), ..served(world, Ending::default()) })
+    routes(AgentsContext { budget: ResultBudget::of(BYTES), ..served(world, Ending::default()) })
 }
 
 /// The structured result and its texts, each within the budget.

@@ -3,7 +3,7 @@
 use contract::capability::{Capabilities, ColumnRestriction, Grant};
 use contract::{Code, Timestamp};
 use dataplane::testing::demo_key;
-use dataplane::{Declared, Error};
+use dataplane::{DeclaredAgent, Error};
 use serde_json::{Value, json};
 
 use crate::door::{door, tool_as};
@@ -33,7 +33,7 @@ impl World {
     /// As the owner, for an agent.
     async fn agent(&self, agent_id: &str, sql: &str) -> Result<Got, Error> {
         let mut ask = self.ask(dataplane::testing::owner_id(), sql);
-        ask.agent = Declared::told(("agent_id", Some(agent_id.to_owned())), ("framework", None)).unwrap();
+        ask.agent = DeclaredAgent::told(("agent_id", Some(agent_id.to_owned())), ("framework", None)).unwrap();
         self.whole(ask).await
     }
 

@@ -2,7 +2,7 @@
 
 use contract::capability::{Capabilities, Grant};
 use contract::{Code, Role, Timestamp};
-use dataplane::Declared;
+use dataplane::DeclaredAgent;
 use dataplane::testing::{self, analyst_id, demo_key, denying, filtering};
 use futures::StreamExt;
 use serde_json::json;
@@ -15,7 +15,7 @@ impl World {
     async fn as_framework(&self, framework: Option<&str>, sql: &str) -> String {
         let mut ask = self.ask(analyst_id(), sql);
         let framework = framework.map(str::to_owned);
-        ask.agent = Declared::told(("agent_id", None), ("framework", framework)).unwrap();
+        ask.agent = DeclaredAgent::told(("agent_id", None), ("framework", framework)).unwrap();
         self.whole(ask).await.unwrap_or_else(|error| panic!("{sql}: {error}")).json
     }
 

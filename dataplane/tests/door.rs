@@ -7,9 +7,9 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, Request, Response};
 use dataplane::agents::memory::Memories;
 use dataplane::agents::reasoning::Thoughts;
-use dataplane::agents::tools::Budget;
-use dataplane::governance::Source;
-use dataplane::protocols::agents::{Door, routes};
+use dataplane::agents::tools::ResultBudget;
+use dataplane::governance::RulesSource;
+use dataplane::protocols::agents::{AgentsContext, routes};
 use dataplane::protocols::probes::Vitals;
 use dataplane::{Ending, Sessions};
 use http_body_util::BodyExt;
@@ -24,17 +24,17 @@ pub fn door(world: &World) -> Router {
     routes(served(world, Ending::default()))
 }
 
-pub fn served(world: &World, ending: Ending) -> Door {
+pub fn served(world: &World, ending: Ending) -> AgentsContext {
     let pipeline = world.pipeline.clone();
     let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
     let vitals = Vitals {
         began: Instant::now(),
         engine: pipeline.engine.clone(),
         house: world.house.subscribe(),
-        source: watch::channel(Source::Connected).1,
+        source: watch::channel(RulesSource::Connected).1,
         leaving: CancellationToken::new(),
     };
-    Door {
+    AgentsContext {
         pipeline,
         sessions,
         memories: Memories::embedded_by(world.memories.embedder().clone()),
@@ -42,7 +42,7 @@ pub fn served(world: &World, ending: Ending) -> Door {
         triggers: world.triggers.clone(),
         ending,
         limits: connections::Patience::DEFAULT.limits(),
-        budget: Budget::of(dataplane::server::config::TOOL_RESULT_BYTES),
+        budget: ResultBudget::of(dataplane::server::config::TOOL_RESULT_BYTES),
         vitals,
         local: true,
     }

@@ -3,7 +3,7 @@
 use contract::capability::{Capabilities, Grant};
 use contract::policy::abac::{AbacRule, Action, Condition};
 use contract::{Code, Role, Timestamp};
-use dataplane::Declared;
+use dataplane::DeclaredAgent;
 use dataplane::testing::{analyst_id, denying, filtering, owner_id, rule, ruled};
 
 use crate::world::world;
@@ -80,7 +80,7 @@ async fn what_a_view_names_is_denied_whether_or_not_it_is_there() {
     world.change(|rules| drop(rules.agent_capabilities.insert("bot".to_owned(), grants(&["main.open_seen"]))));
     let code = async |sql: &str, agent: Option<&str>| {
         let mut ask = world.ask(if agent.is_some() { owner_id() } else { analyst_id() }, sql);
-        ask.agent = Declared::told(("agent_id", agent.map(str::to_owned)), ("framework", None)).unwrap();
+        ask.agent = DeclaredAgent::told(("agent_id", agent.map(str::to_owned)), ("framework", None)).unwrap();
         world.whole(ask).await.err().map(|error| error.code())
     };
     let denied = ["select * from seen", "select 1 from hr.seen", "select * from above", "select id from beside"];

@@ -10,7 +10,7 @@ use contract::wire::{Forwarded, Who, header};
 use contract::{Role, TestClock};
 use dataplane::Ending;
 use dataplane::agents::reasoning::Thoughts;
-use dataplane::protocols::rest::{Door, routes};
+use dataplane::protocols::rest::{RestContext, routes};
 use dataplane::testing::{analyst_id, demo_key, masking, owner_id};
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use crate::door::{as_json, door, post, whole};
 use crate::world::{World, world, world_at};
 
 async fn sent(world: &World, path: &str, who: &str, key: &str, body: Value) -> Response<Body> {
-    let door = Door {
+    let door = RestContext {
         env_id: "env-1".into(),
         pipeline: world.pipeline.clone(),
         memories: world.memories.clone(),
@@ -190,7 +190,7 @@ async fn the_key_is_in_the_data_and_nowhere_else() {
     while Arc::get_mut(&mut world.pipeline).is_none() {
         tokio::task::yield_now().await; // its task comes to its end
     }
-    Arc::get_mut(&mut world.pipeline).unwrap().remembered = dataplane::pipeline::Remembered::default();
+    Arc::get_mut(&mut world.pipeline).unwrap().remembered = dataplane::pipeline::PipelineCaches::default();
     let again = query(&world, "k", insert).await;
     assert!(is_replayed(&again));
     assert_eq!(as_json(again).await["row_count"], first["row_count"]);

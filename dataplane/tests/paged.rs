@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use axum::Router;
 use dataplane::Ending;
-use dataplane::agents::tools::Budget;
-use dataplane::protocols::agents::{Door, routes};
+use dataplane::agents::tools::ResultBudget;
+use dataplane::protocols::agents::{AgentsContext, routes};
 use dataplane::testing::{analyst_key, demo_key};
 use serde_json::{Value, json};
 
@@ -142,7 +142,8 @@ async fn paged(case: &Case, page: impl AsyncFn(Value) -> Value) -> (Vec<String>,
 #[tokio::test]
 async fn page_by_page_each_list_is_whole() {
     let (world, branch_id) = filled().await;
-    let (narrow, wide) = (tight(&world), routes(Door { budget: Budget::NONE, ..served(&world, Ending::default()) }));
+    let (narrow, wide) =
+        (tight(&world), routes(AgentsContext { budget: ResultBudget::NONE, ..served(&world, Ending::default()) }));
     for case in cases(&branch_id) {
         let (whole, _) = paged(&case, async |arguments| {
             let (result, is_error) = tool(&wide, demo_key(), case.name, arguments).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contract::Code;
-use dataplane::pipeline::House;
+use dataplane::pipeline::OwnershipState;
 use dataplane::testing::owner_id;
 use futures::future::join_all;
 use futures::poll;
@@ -12,12 +12,12 @@ use crate::world::{World, world};
 
 async fn parked() -> World {
     let world = world().await;
-    world.house.send_replace(House::Parked);
+    world.house.send_replace(OwnershipState::Parked);
     world
 }
 
 fn open(world: &World) {
-    world.house.send_replace(House::Open(world.books.clone()));
+    world.house.send_replace(OwnershipState::Open(world.books.clone()));
 }
 
 #[tokio::test]

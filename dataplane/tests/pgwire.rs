@@ -13,7 +13,7 @@ use std::time::Duration;
 use contract::policy::MaskFunction;
 use dataplane::agents::memory::Memories;
 use dataplane::agents::reasoning::Thoughts;
-use dataplane::protocols::pgwire::{self, Door};
+use dataplane::protocols::pgwire::{self, PgWireContext};
 use dataplane::protocols::rest;
 use dataplane::testing::{analyst_key, demo_key, filtering, masking};
 use dataplane::{Ending, Sessions};
@@ -50,7 +50,7 @@ pub async fn wired_in(world: World, tls: Option<Arc<rustls::ServerConfig>>, loca
     let pipeline = Arc::clone(&world.pipeline);
     let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
     let limits = connections::Patience::DEFAULT.limits();
-    let rest = rest::Door {
+    let rest = rest::RestContext {
         env_id: "env-1".into(),
         pipeline: Arc::clone(&pipeline),
         memories: Memories::default(),
@@ -60,7 +60,7 @@ pub async fn wired_in(world: World, tls: Option<Arc<rustls::ServerConfig>>, loca
         limits,
     };
     let http = rest::own_routes(rest, sessions.clone());
-    let door = Door { pipeline, sessions, tls, local, local_trust: None, http, limits };
+    let door = PgWireContext { pipeline, sessions, tls, local, local_trust: None, http, limits };
     tasks.spawn(pgwire::serve(listener, door, ending.clone()));
     Wired { world, address, tasks, ending, notices: Arc::default() }
 }

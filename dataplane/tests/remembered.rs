@@ -3,7 +3,7 @@
 use axum::Router;
 use contract::{Clock, SystemClock, TestClock};
 use dataplane::Ending;
-use dataplane::protocols::agents::{Door, routes};
+use dataplane::protocols::agents::{AgentsContext, routes};
 use dataplane::testing::{analyst_id, analyst_key, denying};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::world::{World, world, world_at};
 
 /// A door that remembers what the branches know of, as a data plane's does.
 fn door(world: &World) -> Router {
-    routes(Door { memories: world.memories.clone(), ..served(world, Ending::default()) })
+    routes(AgentsContext { memories: world.memories.clone(), ..served(world, Ending::default()) })
 }
 
 async fn branch(door: &Router) -> String {

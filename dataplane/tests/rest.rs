@@ -8,7 +8,7 @@ use contract::policy::abac::{Action, Condition, Origin};
 use contract::wire::{Forwarded, Who, header};
 use dataplane::Ending;
 use dataplane::agents::reasoning::Thoughts;
-use dataplane::protocols::rest::{Door, routes};
+use dataplane::protocols::rest::{RestContext, routes};
 use dataplane::testing::{analyst_id, masking, owner_id, rule, ruled};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -27,7 +27,7 @@ async fn post_through(world: &World, origin: Option<Origin>, path: &str, who: &s
 
 /// For the caller whom the control plane names.
 pub async fn post_as(world: &World, caller: &Forwarded, path: &str, body: Value) -> Response<Body> {
-    let door = Door {
+    let door = RestContext {
         env_id: "env-1".into(),
         pipeline: world.pipeline.clone(),
         memories: world.memories.clone(),

@@ -2,7 +2,7 @@
 
 use contract::capability::{Capabilities, ColumnRestriction, Grant};
 use contract::{Code, Role, Timestamp};
-use dataplane::Declared;
+use dataplane::DeclaredAgent;
 use dataplane::testing::{analyst_key, demo_key, denying, filtering, owner_id};
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ async fn a_branch_does_not_tell_of_a_table_that_its_origin_closes() {
 
 async fn asked(world: &World, sql: &str) -> Result<String, dataplane::Error> {
     let mut ask = world.ask(owner_id(), sql);
-    ask.agent = Declared::told(("agent_id", Some("bot".to_owned())), ("framework", None)).unwrap();
+    ask.agent = DeclaredAgent::told(("agent_id", Some("bot".to_owned())), ("framework", None)).unwrap();
     world.whole(ask).await.map(|got| got.json)
 }
 

@@ -8,7 +8,7 @@ use contract::capability::{Capabilities, Grant};
 use contract::report::{Body, TriggerFired};
 use contract::{Clock, Role, SystemClock, TestClock, Timestamp};
 use dataplane::testing::{analyst_id, analyst_key, demo_key, denying, owner_id};
-use dataplane::{Ask, Declared};
+use dataplane::{Ask, DeclaredAgent};
 use serde_json::{Value, json};
 
 use crate::door::{door, tool, tool_as};
@@ -296,7 +296,7 @@ async fn what_an_agent_has_asked_is_noticed_behind_its_answer_without_its_litera
     let mut attending = tokio::task::JoinSet::new();
     attending.spawn(dataplane::agents::triggers::attend(world.pipeline.clone(), world.triggers.clone()));
     let asked = "select balance from customer where name = 'balances of customers'";
-    let agent = Declared::told(("agent_id", Some("clerk".to_owned())), ("framework", None)).unwrap();
+    let agent = DeclaredAgent::told(("agent_id", Some("clerk".to_owned())), ("framework", None)).unwrap();
     let ask = |sql: &str| Ask { agent: agent.clone(), ..world.ask(owner_id(), sql) };
     world.run(asked).await.unwrap(); // nobody's agent
     world.whole(ask("select count(*) from customer where ssn = 'balances of customers'")).await.unwrap();

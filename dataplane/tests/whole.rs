@@ -87,7 +87,7 @@ async fn asked_over_http(
     let routes = if form == Form::Raw {
         agents::routes(served(world, ending.clone()))
     } else {
-        rest::routes(rest::Door {
+        rest::routes(rest::RestContext {
             env_id: "env-1".into(),
             pipeline: world.pipeline.clone(),
             memories: world.memories.clone(),

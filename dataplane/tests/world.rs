@@ -14,11 +14,13 @@ use dataplane::encode::json;
 use dataplane::governance::registry::Registry;
 use dataplane::governance::report::{Cursor, Log};
 use dataplane::model::{Measured, ModelSettings, Models};
-use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Storage, Tally, Threshold};
+use dataplane::pipeline::{
+    CreditBudget, Gate, OwnershipState, PipelineCaches, QueryCounter, StartupGate, Storage, UsageLedger,
+};
 use dataplane::storage::branches::OpenBranches;
 use dataplane::storage::catalogue::Catalogue;
 use dataplane::storage::runtime_tables::RuntimeTables;
-use dataplane::{Answer, Ask, Bounds, Declared, Error, Names, Pipeline, testing};
+use dataplane::{Answer, Ask, Bounds, DeclaredAgent, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -27,8 +29,8 @@ use tokio_util::task::TaskTracker;
 pub struct World {
     pub pipeline: Arc<Pipeline>,
     pub rules: watch::Sender<Option<Arc<Governance>>>,
-    pub books: Arc<Books>,
-    pub house: watch::Sender<House>,
+    pub books: Arc<UsageLedger>,
+    pub house: watch::Sender<OwnershipState>,
     pub memories: Memories,
     pub triggers: Triggers,
     engine: engine::Engine,
@@ -74,8 +76,13 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
     let engine = engine::Engine::start(config.clone()).await.unwrap();
     let (rules, snapshots) = watch::channel(Some(Arc::new(testing::governance())));
     let log = Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap());
-    let books = Arc::new(Books { log, purse: Purse::new(None), tally: Tally::unkept(), storage: Storage::default() });
-    let house = watch::Sender::new(House::Open(books.clone()));
+    let books = Arc::new(UsageLedger {
+        log,
+        purse: CreditBudget::new(None),
+        tally: QueryCounter::unkept(),
+        storage: Storage::default(),
+    });
+    let house = watch::Sender::new(OwnershipState::Open(books.clone()));
     let models = Models::new(model, &clock, Measured::default()).unwrap();
     let memories = Memories::embedded_by(Embedder::of(models.embedding));
     let triggers = Triggers::default();
@@ -83,8 +90,8 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         snapshots,
         engine: watch::channel(Some(engine.clone())).1,
         gate: Gate::new(100),
-        threshold: Threshold::new(house.subscribe()),
-        remembered: Remembered::default(),
+        threshold: StartupGate::new(house.subscribe()),
+        remembered: PipelineCaches::default(),
         catalogue: Catalogue::new(config.clone()),
         runtime: RuntimeTables::new(config, None),
         branches: OpenBranches::default(),
@@ -130,7 +137,7 @@ impl World {
             peer: None,
             origin: Origin::Rest,
             by_dashboard: false,
-            agent: Declared::default(),
+            agent: DeclaredAgent::default(),
             timeout: Some(Duration::from_secs(20)),
             cancel: CancellationToken::new(),
             transaction: None,

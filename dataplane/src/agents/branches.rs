@@ -24,18 +24,18 @@ use std::sync::Arc;
 use contract::{Entropy, Timestamp};
 
 use crate::Error;
-use crate::agents::memory::{self, Memories, Reach};
-use crate::agents::ownership::Made;
-use crate::pipeline::Standing;
-use crate::storage::branches::{Branch, Open, OpenBranches, Status, record};
-use crate::storage::system_tables::Place;
+use crate::agents::memory::{self, Memories, MemoryReach};
+use crate::agents::ownership::Ownership;
+use crate::pipeline::CallerContext;
+use crate::storage::branches::{Branch, OpenBranch, OpenBranches, Status, record};
+use crate::storage::system_tables::ReadTarget;
 
-pub use changed::{Change, Changed, Changes};
+pub use changed::{ChangedRow, Changes, RowChange};
 pub use conflict::{Conflict, Granularity, Strategy};
-pub use fields::{Listing, Merging, NewBranch, Wanted};
-pub use kept::Kept;
+pub use fields::{BranchListing, MergeRequest, NewBranch, Wanted};
+pub use kept::KeptRows;
 pub use merging::{CONFLICTS_TOLD, Merged, Outcome};
-pub use store::Listed;
+pub use store::BranchPosition;
 
 /// Branches that are open at a time.
 const BRANCHES_MAX: usize = 20;
@@ -45,12 +45,12 @@ const KEPT_DAYS: i64 = 30;
 const TABLE: &str = "svc_branches.branches";
 
 impl Branch {
-    fn made(&self) -> Made<'_> {
-        Made { what: "branch", by: self.made_by.as_deref(), agent_id: Some(&self.agent_id) }
+    fn made(&self) -> Ownership<'_> {
+        Ownership { what: "branch", by: self.made_by.as_deref(), agent_id: Some(&self.agent_id) }
     }
 
     /// With those of its tables that this caller may know of; where that is none of them, nothing of it is told.
-    fn seen_by(mut self, standing: &Standing) -> Option<Self> {
+    fn seen_by(mut self, standing: &CallerContext) -> Option<Self> {
         self.tables.retain(|table| standing.may_see_copy(&table.path(), table.origin.as_deref()));
         (!self.tables.is_empty()).then_some(self)
     }
@@ -58,13 +58,13 @@ impl Branch {
 
 /// What a new branch needs of the world.
 #[derive(Debug, Clone)]
-pub struct Fresh {
+pub struct BranchSeed {
     branch_id: String,
     salt: String,
     now: Timestamp,
 }
 
-impl Fresh {
+impl BranchSeed {
     pub fn new(entropy: &Entropy, now: Timestamp) -> Self {
         let id = || contract::ids::unguessable(entropy).replace('-', "");
         Self { branch_id: id(), salt: id(), now }
@@ -86,7 +86,7 @@ impl Branches {
     }
 
     /// The names of a branch's tables, that of memories too if any were left on it.
-    pub async fn tables(&self, place: Place<'_>, branch_id: &str, now: Timestamp) -> Result<Vec<String>, Error> {
+    pub async fn tables(&self, place: ReadTarget<'_>, branch_id: &str, now: Timestamp) -> Result<Vec<String>, Error> {
         let mut tables = self.open.open(place, branch_id, now).await?.branch.paths();
         if remembered::any(place, branch_id).await? {
             tables.push(memory::TABLE.to_owned());
@@ -95,22 +95,27 @@ impl Branches {
     }
 
     /// Copies the tables as they are now.
-    pub async fn create(&self, standing: &Standing, new: &Wanted, fresh: Fresh) -> Result<Branch, Error> {
+    pub async fn create(&self, standing: &CallerContext, new: &Wanted, fresh: BranchSeed) -> Result<Branch, Error> {
         standing.caller.may_query(true).map_err(Error::Lacks)?;
         let _making = self.open.making().await;
         self.sweep(standing.into(), fresh.now).await?;
         if self.open.count(standing.into()).await? >= BRANCHES_MAX {
             return Err(Error::BranchesFull { limit: BRANCHES_MAX });
         }
-        let created = store::create(standing, new, Reach::of(standing).agent_id, fresh).await;
+        let created = store::create(standing, new, MemoryReach::of(standing).agent_id, fresh).await;
         self.open.made(&created).await;
         created
     }
 
     /// The open branch of this id, for a caller who reaches it.
-    pub async fn reached(&self, standing: &Standing, branch_id: &str, now: Timestamp) -> Result<Arc<Open>, Error> {
+    pub async fn reached(
+        &self,
+        standing: &CallerContext,
+        branch_id: &str,
+        now: Timestamp,
+    ) -> Result<Arc<OpenBranch>, Error> {
         let open = self.open.open(standing.into(), branch_id, now).await?;
-        let reach = Reach::of(standing);
+        let reach = MemoryReach::of(standing);
         if reach.bound && reach.agent_id != open.branch.agent_id {
             return Err(Error::BranchNotFound);
         }
@@ -118,8 +123,8 @@ impl Branches {
     }
 
     /// The record of a branch that this caller reaches, as far as they may see it; also of one that has ended.
-    pub async fn recorded(&self, standing: &Standing, branch_id: &str) -> Result<Branch, Error> {
-        let reach = Reach::of(standing);
+    pub async fn recorded(&self, standing: &CallerContext, branch_id: &str) -> Result<Branch, Error> {
+        let reach = MemoryReach::of(standing);
         let found = record(standing.into(), branch_id).await?;
         let found = found.filter(|branch| !reach.bound || reach.agent_id == branch.agent_id);
         found.and_then(|branch| branch.seen_by(standing)).ok_or(Error::BranchNotFound)
@@ -129,21 +134,21 @@ impl Branches {
     /// a key that is bound to one. And where the next page begins, if there is one.
     pub async fn list(
         &self,
-        standing: &Standing,
-        listing: &Listing,
-        behind: Option<&Listed>,
+        standing: &CallerContext,
+        listing: &BranchListing,
+        behind: Option<&BranchPosition>,
         now: Timestamp,
-    ) -> Result<(Vec<Branch>, Option<Listed>), Error> {
+    ) -> Result<(Vec<Branch>, Option<BranchPosition>), Error> {
         let status = listing.status()?;
         self.sweep(standing.into(), now).await?;
-        let agent = Reach::of(standing).narrowed(None)?;
+        let agent = MemoryReach::of(standing).narrowed(None)?;
         let (found, more) = store::page(standing, status, agent.as_deref(), behind).await?;
         let next = found.last().filter(|_| more).map(Branch::listed);
         Ok((found.into_iter().filter_map(|branch| branch.seen_by(standing)).collect(), next))
     }
 
     /// Ends it; nothing of it stays.
-    pub async fn discard(&self, standing: &Standing, branch_id: &str, now: Timestamp) -> Result<(), Error> {
+    pub async fn discard(&self, standing: &CallerContext, branch_id: &str, now: Timestamp) -> Result<(), Error> {
         let open = self.reached(standing, branch_id, now).await?;
         open.branch.made().may_change(standing)?;
         let _alone = open.alone()?;
@@ -152,7 +157,7 @@ impl Branches {
     }
 
     /// Ends what has lived its time.
-    pub async fn sweep(&self, place: Place<'_>, now: Timestamp) -> Result<(), Error> {
+    pub async fn sweep(&self, place: ReadTarget<'_>, now: Timestamp) -> Result<(), Error> {
         for open in self.open.over(place, now).await? {
             // One that is being written to is left for the next time.
             let Ok(_alone) = open.alone() else { continue };
@@ -163,7 +168,7 @@ impl Branches {
     }
 
     /// What ended it decides whether it is known on.
-    async fn forget(&self, open: &Open, ended: Result<(), Error>) -> Result<(), Error> {
+    async fn forget(&self, open: &OpenBranch, ended: Result<(), Error>) -> Result<(), Error> {
         self.open.ended(open, &ended).await;
         if ended.is_ok() {
             self.memories.left(&open.branch.branch_id).await;

@@ -36,8 +36,8 @@ use tokio::task::spawn_blocking;
 
 use crate::Error;
 use crate::agents::last_shown::Behind;
-use crate::agents::ownership::{Made, maker};
-use crate::pipeline::Standing;
+use crate::agents::ownership::{Ownership, maker};
+use crate::pipeline::CallerContext;
 use crate::storage::system_tables;
 use embedder::Provenance;
 use index::Index;
@@ -45,9 +45,9 @@ use search::Meant;
 
 pub use comparing::comparing;
 pub use embedder::Embedder;
-pub use fields::{Listing, NewMemory, Recall, Search};
+pub use fields::{MemoryListing, NewMemory, Recall, Search};
 pub use reembedding::Progress;
-pub use said::{Likeness, Said};
+pub use said::{ComparedText, Likeness};
 pub use search::Hit;
 pub use stats::Stats;
 pub use store::cursor;
@@ -85,8 +85,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    fn made(&self) -> Made<'_> {
-        Made { what: "memory", by: self.made_by.as_deref(), agent_id: Some(&self.agent_id) }
+    fn made(&self) -> Ownership<'_> {
+        Ownership { what: "memory", by: self.made_by.as_deref(), agent_id: Some(&self.agent_id) }
     }
 }
 
@@ -136,15 +136,15 @@ impl Stored {
 
 /// Whose memories a caller reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reach {
+pub struct MemoryReach {
     /// The agent that is written for, and whose keys are looked up.
     pub agent_id: String,
     /// No other agent's memories are seen.
     pub bound: bool,
 }
 
-impl Reach {
-    pub fn of(standing: &Standing) -> Self {
+impl MemoryReach {
+    pub fn of(standing: &CallerContext) -> Self {
         let declared = standing.agent.id.clone();
         let agent_id = declared.unwrap_or_else(|| standing.caller.actor_id().to_owned());
         Self { agent_id, bound: standing.agent.verified }
@@ -153,7 +153,7 @@ impl Reach {
     /// The same for whoever leaves something there: for the agent that the key was made for, for oneself and, from a
     /// developer on, for any agent, as over REST; a service account stands under its scopes. Who makes a branch writes,
     /// and is a developer anyway.
-    pub fn to_leave(standing: &Standing) -> Result<Self, Error> {
+    pub fn to_leave(standing: &CallerContext) -> Result<Self, Error> {
         let reach = Self::of(standing);
         let is_own = reach.bound || reach.agent_id == standing.caller.actor_id();
         if is_own || Access::Developer.admits(standing.caller.role) {
@@ -194,9 +194,9 @@ impl Memories {
     }
 
     /// Stores a memory: a new one, or the next version of its key.
-    pub async fn store(&self, standing: Standing, new: NewMemory, fresh: Fresh) -> Result<Stored, Error> {
+    pub async fn store(&self, standing: CallerContext, new: NewMemory, fresh: MemorySeed) -> Result<Stored, Error> {
         let new = new.checked()?;
-        let reach = Reach::to_leave(&standing)?;
+        let reach = MemoryReach::to_leave(&standing)?;
         // before anybody waits for the index: a model may take its time
         let embedded = self.embedder.embed(&new.content, standing.deadline).await;
         let mut held = self.held.write().await;
@@ -248,13 +248,13 @@ impl Memories {
     /// A page of the memories that fit a text best, the best first, and whether there are more.
     pub async fn search(
         &self,
-        standing: Standing,
+        standing: CallerContext,
         search: Search,
         behind: Behind,
         now: Timestamp,
     ) -> Result<(Vec<Hit>, bool), Error> {
         let search = search.checked()?;
-        let agent = Reach::of(&standing).narrowed(search.agent_id.clone())?;
+        let agent = MemoryReach::of(&standing).narrowed(search.agent_id.clone())?;
         let embedded = self.embedder.embed(&search.query, standing.deadline).await;
         let meant = Meant { vector: embedded.vector().cloned(), calibration: self.embedder.calibration() };
         let index = self.shared(&standing, now).await?;
@@ -265,27 +265,33 @@ impl Memories {
     }
 
     /// The one memory of a key or an id: no search, and no fallback to the mainline.
-    pub async fn recall(&self, standing: Standing, recall: Recall, now: Timestamp) -> Result<Memory, Error> {
+    pub async fn recall(&self, standing: CallerContext, recall: Recall, now: Timestamp) -> Result<Memory, Error> {
         let recall = recall.checked()?;
-        let reach = Reach::of(&standing);
+        let reach = MemoryReach::of(&standing);
         store::recalled(&standing, &reach, &recall, now).await?.ok_or(Error::MemoryNotFound)
     }
 
     /// A page of memories, the newest first, and whether there are more.
     pub async fn list(
         &self,
-        standing: Standing,
-        listing: Listing,
+        standing: CallerContext,
+        listing: MemoryListing,
         now: Timestamp,
     ) -> Result<(Vec<Memory>, bool), Error> {
         let listing = listing.checked()?;
-        let agent = Reach::of(&standing).narrowed(listing.agent_id.clone())?;
+        let agent = MemoryReach::of(&standing).narrowed(listing.agent_id.clone())?;
         store::page(&standing, &listing, agent.as_deref(), now).await
     }
 
     /// Ends a memory, or with `forget` removes it and every earlier version.
-    pub async fn delete(&self, standing: Standing, memory_id: &str, forget: bool, now: Timestamp) -> Result<(), Error> {
-        let agent = Reach::of(&standing).narrowed(None)?;
+    pub async fn delete(
+        &self,
+        standing: CallerContext,
+        memory_id: &str,
+        forget: bool,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let agent = MemoryReach::of(&standing).narrowed(None)?;
         let mut held = self.held.write().await;
         let kept = store::by_id(&standing, memory_id, now).await?;
         let kept = kept.filter(|memory| agent.as_ref().is_none_or(|agent| *agent == memory.agent_id));
@@ -322,7 +328,7 @@ impl Memories {
     async fn loaded<'a>(
         &self,
         held: &'a mut Option<Index>,
-        standing: &Standing,
+        standing: &CallerContext,
         now: Timestamp,
     ) -> Result<&'a mut Index, Error> {
         let index = match held.take() {
@@ -333,7 +339,7 @@ impl Memories {
     }
 
     /// The index as it is now; nothing is changed while it is held.
-    async fn shared(&self, standing: &Standing, now: Timestamp) -> Result<Shared, Error> {
+    async fn shared(&self, standing: &CallerContext, now: Timestamp) -> Result<Shared, Error> {
         let held = Arc::clone(&self.held).read_owned().await;
         if let Ok(index) = OwnedRwLockReadGuard::try_map(held, Option::as_ref) {
             return Ok(index);
@@ -359,7 +365,7 @@ impl Alone {
 
 /// What a new version needs of the world.
 #[derive(Debug, Clone)]
-pub struct Fresh {
+pub struct MemorySeed {
     pub memory_id: String,
     pub now: Timestamp,
 }
@@ -370,8 +376,8 @@ mod tests {
 
     #[test]
     fn a_bound_agent_reaches_its_own_memories_alone() {
-        let bound = Reach { agent_id: "a".to_owned(), bound: true };
-        let free = Reach { agent_id: "a".to_owned(), bound: false };
+        let bound = MemoryReach { agent_id: "a".to_owned(), bound: true };
+        let free = MemoryReach { agent_id: "a".to_owned(), bound: false };
         let asked = |text: &str| Some(text.to_owned());
         assert_eq!(bound.narrowed(None).unwrap(), asked("a"));
         assert_eq!(bound.narrowed(asked("a")).unwrap(), asked("a"));

@@ -10,11 +10,11 @@
 use contract::Access;
 
 use crate::Error;
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 
 /// Something that is to be changed or ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Made<'a> {
+pub struct Ownership<'a> {
     /// What it is, in a word.
     pub what: &'static str,
     pub by: Option<&'a str>,
@@ -22,9 +22,9 @@ pub struct Made<'a> {
     pub agent_id: Option<&'a str>,
 }
 
-impl Made<'_> {
+impl Ownership<'_> {
     /// May this caller change it, or end it?
-    pub fn may_change(&self, standing: &Standing) -> Result<(), Error> {
+    pub fn may_change(&self, standing: &CallerContext) -> Result<(), Error> {
         let (own, bound) = (maker(standing), standing.agent.verified);
         let is_own = self.by == Some(own) || (bound && self.agent_id == Some(own));
         let may_others = !bound && Access::Developer.admits(standing.caller.role);
@@ -33,7 +33,7 @@ impl Made<'_> {
 }
 
 /// Who makes what this caller makes.
-pub fn maker(standing: &Standing) -> &str {
+pub fn maker(standing: &CallerContext) -> &str {
     let bound = standing.agent.id.as_deref().filter(|_| standing.agent.verified);
     bound.unwrap_or_else(|| standing.caller.actor_id())
 }

@@ -20,11 +20,11 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::Error;
-use crate::agents::memory::Reach;
-use crate::pipeline::Standing;
-use store::Head;
+use crate::agents::memory::MemoryReach;
+use crate::pipeline::CallerContext;
+use store::SessionHead;
 
-pub use chain::{Break, Verdict};
+pub use chain::{Break, ChainVerdict};
 pub use fields::{History, NewStep, NewSteps, Replay};
 pub use store::cursor;
 
@@ -66,18 +66,18 @@ pub struct Session {
 
 /// A session told again.
 #[derive(Debug, Clone)]
-pub struct Replayed {
+pub struct ReplayedSession {
     pub thoughts: Vec<Thought>,
     /// Steps in the whole session.
     pub step_count: i64,
     /// None where it was not asked for.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<ChainVerdict>,
 }
 
 /// The step behind the head of its session.
 fn following(
-    head: Option<&Head>,
-    reach: &Reach,
+    head: Option<&SessionHead>,
+    reach: &MemoryReach,
     (trace_id, new): (String, NewStep),
     now: Timestamp,
 ) -> Result<Thought, Error> {
@@ -97,13 +97,13 @@ impl Thoughts {
     /// Appends a step to its session. One at a time: no forks, no gaps.
     pub async fn append(
         &self,
-        standing: Standing,
+        standing: CallerContext,
         new: NewStep,
         trace_id: String,
         now: Timestamp,
     ) -> Result<Thought, Error> {
         let new = new.checked()?;
-        let reach = Reach::to_leave(&standing)?;
+        let reach = MemoryReach::to_leave(&standing)?;
         let _alone = self.0.lock().await;
         let head = store::head(&standing, &new.session_id).await?;
         let thought = following(head.as_ref(), &reach, (trace_id, new), now)?;
@@ -112,9 +112,14 @@ impl Thoughts {
     }
 
     /// Appends steps to their sessions, all or none; those that a session has already are left out.
-    pub async fn append_all(&self, standing: Standing, new: NewSteps, now: Timestamp) -> Result<Vec<Thought>, Error> {
+    pub async fn append_all(
+        &self,
+        standing: CallerContext,
+        new: NewSteps,
+        now: Timestamp,
+    ) -> Result<Vec<Thought>, Error> {
         let new = new.checked()?;
-        let reach = Reach::to_leave(&standing)?;
+        let reach = MemoryReach::to_leave(&standing)?;
         let _alone = self.0.lock().await;
         let mut sessions = BTreeMap::new();
         let mut thoughts = Vec::new();
@@ -131,7 +136,7 @@ impl Thoughts {
             let head = sessions.get(&session_id).and_then(Option::as_ref);
             let thought = following(head, &reach, (trace_id, step), now)?;
             let began_by = head.map_or_else(|| thought.agent_id.clone(), |head| head.began_by.clone());
-            let head = Head { step_number: thought.step_number, hash: thought.hash.clone(), began_by };
+            let head = SessionHead { step_number: thought.step_number, hash: thought.hash.clone(), began_by };
             sessions.insert(session_id, Some(head));
             thoughts.push(thought);
         }
@@ -140,22 +145,22 @@ impl Thoughts {
     }
 
     /// The steps of a session in order; the whole chain is checked if that is asked for.
-    pub async fn replay(&self, standing: Standing, replay: Replay) -> Result<Replayed, Error> {
+    pub async fn replay(&self, standing: CallerContext, replay: Replay) -> Result<ReplayedSession, Error> {
         let replay = replay.checked()?;
-        let reach = Reach::of(&standing);
+        let reach = MemoryReach::of(&standing);
         let head = store::head(&standing, &replay.session_id).await?;
         let head = head.filter(|head| !reach.bound || head.began_by == reach.agent_id);
         let head = head.ok_or(Error::SessionNotFound)?;
         let verdict =
             if replay.verify_chain { Some(store::verify(&standing, &replay.session_id).await?) } else { None };
         let thoughts = store::steps(&standing, &replay.session_id, replay.from_step, replay.limit).await?;
-        Ok(Replayed { thoughts, step_count: head.step_number + 1, verdict })
+        Ok(ReplayedSession { thoughts, step_count: head.step_number + 1, verdict })
     }
 
     /// The sessions there are, the latest first, and whether there are more.
-    pub async fn sessions(&self, standing: Standing, history: History) -> Result<(Vec<Session>, bool), Error> {
+    pub async fn sessions(&self, standing: CallerContext, history: History) -> Result<(Vec<Session>, bool), Error> {
         let history = history.checked()?;
-        let agent = Reach::of(&standing).narrowed(history.agent_id.clone())?;
+        let agent = MemoryReach::of(&standing).narrowed(history.agent_id.clone())?;
         store::sessions(&standing, &history, agent.as_deref()).await
     }
 }

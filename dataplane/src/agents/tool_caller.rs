@@ -9,14 +9,14 @@ use contract::{QueryId, RequestId};
 use telemetry::Place;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Ask, Bounds, Declared, Names, Pipeline};
+use crate::{Ask, Bounds, DeclaredAgent, Names, Pipeline};
 
 /// Somebody whose credential was checked for this request.
 #[derive(Debug, Clone)]
-pub struct Guest {
+pub struct ToolCaller {
     pub who: Who,
     pub peer: Option<IpAddr>,
-    pub agent: Declared,
+    pub agent: DeclaredAgent,
     pub origin: Origin,
     /// The dashboard calls it for one of its own pages.
     pub by_dashboard: bool,
@@ -24,7 +24,7 @@ pub struct Guest {
     pub place: Place,
 }
 
-impl Guest {
+impl ToolCaller {
     /// One statement of this guest.
     pub fn ask(&self, pipeline: &Pipeline, sql: String, timeout_ms: Option<u64>) -> Ask {
         let ask = Ask {

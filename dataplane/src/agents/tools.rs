@@ -46,24 +46,24 @@ use self::telling::Telling;
 use crate::agents::branches::Branches;
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
-use crate::agents::tool_caller::Guest;
+use crate::agents::tool_caller::ToolCaller;
 use crate::agents::triggers::Triggers;
 use crate::limits::invalid;
 use crate::request::detached::to_its_end;
 use crate::{Ask, Bounds, Error, Pipeline};
 
-pub use self::budget::Budget;
+pub use self::budget::ResultBudget;
 pub use self::choice::ToolChoice;
-pub use self::telling::Told;
+pub use self::telling::ToolResult;
 
-static TABLE: LazyLock<Vec<Row>> = LazyLock::new(table::rows);
+static TABLE: LazyLock<Vec<ToolDefinition>> = LazyLock::new(table::rows);
 
 /// Every tool that is listed.
-pub fn all() -> impl Iterator<Item = &'static Row> {
+pub fn all() -> impl Iterator<Item = &'static ToolDefinition> {
     TABLE.iter().filter(|row| row.listed)
 }
 
-pub fn by_name(name: &str) -> Option<&'static Row> {
+pub fn by_name(name: &str) -> Option<&'static ToolDefinition> {
     TABLE.iter().find(|row| row.tool.name == name)
 }
 
@@ -82,7 +82,7 @@ enum Hints {
 }
 
 /// One tool.
-pub struct Row {
+pub struct ToolDefinition {
     pub tool: Tool,
     pub scope: Scope,
     group: &'static str,
@@ -92,11 +92,11 @@ pub struct Row {
 }
 
 /// From the arguments as they came to the result as it is told.
-type Run = dyn Fn(Call, Value) -> BoxFuture<'static, Result<Told, Error>> + Send + Sync;
+type Run = dyn Fn(ToolCall, Value) -> BoxFuture<'static, Result<ToolResult, Error>> + Send + Sync;
 
-impl Row {
+impl ToolDefinition {
     /// `run` takes the tool's arguments and gives its result; both types are its schemas.
-    fn new<I, O, F>(name: &'static str, run: impl Fn(Call, I) -> F + Send + Sync + Copy + 'static) -> Self
+    fn new<I, O, F>(name: &'static str, run: impl Fn(ToolCall, I) -> F + Send + Sync + Copy + 'static) -> Self
     where
         I: DeserializeOwned + JsonSchema + Send + 'static,
         O: Telling + JsonSchema + Send + 'static,
@@ -104,7 +104,7 @@ impl Row {
     {
         let tool = Tool::new_with_raw(name, None, Arc::new(strict_schema_of::<I>()))
             .with_raw_output_schema(Arc::new(schema_of::<O>()));
-        let run = move |call: Call, given| {
+        let run = move |call: ToolCall, given| {
             async move {
                 let (budget, input) = (call.budget, read(given)?);
                 Box::pin(run(call, input)).await?.told(budget)
@@ -142,7 +142,7 @@ impl Row {
 
     /// What a room changes is followed by more (events, indexes, answers that are stale by then), also when the caller
     /// leaves in between. A statement has its own end.
-    pub async fn run(&self, call: Call, arguments: JsonObject) -> Result<Told, Error> {
+    pub async fn run(&self, call: ToolCall, arguments: JsonObject) -> Result<ToolResult, Error> {
         let (tasks, budget) = (call.pipeline.tasks.clone(), call.budget);
         let work = (self.run)(call, Value::Object(arguments));
         if self.scope == Scope::Agent && !self.reads() {
@@ -162,18 +162,18 @@ impl Row {
 
 /// Who calls a tool, and what it runs on.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct ToolCall {
     pub pipeline: Arc<Pipeline>,
     pub memories: Memories,
     pub thoughts: Thoughts,
     pub triggers: Triggers,
-    pub guest: Guest,
+    pub guest: ToolCaller,
     pub scope: Scope,
-    pub budget: Budget,
+    pub budget: ResultBudget,
     pub cancel: CancellationToken,
 }
 
-impl Call {
+impl ToolCall {
     /// The branches, with what is remembered on them.
     fn branches(&self) -> Branches {
         Branches::beside(self.pipeline.branches.clone(), self.memories.clone())
@@ -221,9 +221,9 @@ mod tests {
                 assert!(properties.values().all(Value::is_object), "{}", row.tool.name);
             }
         }
-        let refused = read::<sql::Statement>(serde_json::json!({"sql": "select 1", "max_rows": "ten"}));
+        let refused = read::<sql::StatementArguments>(serde_json::json!({"sql": "select 1", "max_rows": "ten"}));
         assert!(matches!(refused, Err(Error::InvalidArgument { field, .. }) if field == "max_rows"));
-        let refused = read::<sql::Statement>(serde_json::json!({"sql": "select 1", "limit": 10}));
+        let refused = read::<sql::StatementArguments>(serde_json::json!({"sql": "select 1", "limit": 10}));
         assert!(matches!(refused, Err(Error::InvalidArgument { message, .. }) if message.contains("limit")));
     }
 }

@@ -30,16 +30,16 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::Error;
-use crate::agents::memory::{self, Likeness, Said};
-use crate::agents::ownership::{Made, maker};
+use crate::agents::memory::{self, ComparedText, Likeness};
+use crate::agents::ownership::{Ownership, maker};
 use crate::agents::reasoning;
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 use crate::storage::system_tables::{self, Author};
 
 pub use action::{Action, Config};
-pub use fields::{Listing, NewTrigger, Question};
-pub use queries::{Queue, attend};
-pub use sight::Sight;
+pub use fields::{NewTrigger, TriggerListing, TriggerQuestion};
+pub use queries::{TriggerQueue, attend};
+pub use sight::TriggerVisibility;
 pub use telling::notice;
 
 /// Triggers of one environment, those that are switched off included.
@@ -48,7 +48,7 @@ const TRIGGERS_MAX: usize = 1_000;
 /// What is held against the concepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum TriggerSource {
     Memory,
     ReasoningStep,
     /// A statement of an agent, when its answer has ended.
@@ -57,7 +57,7 @@ pub enum Source {
     Explicit,
 }
 
-impl Source {
+impl TriggerSource {
     pub const ALL: [Self; 4] = [Self::Memory, Self::ReasoningStep, Self::Query, Self::Explicit];
 
     /// The table that it is read in, as policies name it.
@@ -81,7 +81,7 @@ pub struct Trigger {
     pub action: Action,
     pub config: Config,
     pub cooldown_secs: i64,
-    pub sources: Vec<Source>,
+    pub sources: Vec<TriggerSource>,
     pub agent_filter: Option<String>,
     pub enabled: bool,
     pub fire_count: i64,
@@ -91,22 +91,22 @@ pub struct Trigger {
 }
 
 /// What triggers are ordered by, the newest first: when one was made in microseconds, and its id.
-pub type Place = (i64, String);
+pub type TriggerPosition = (i64, String);
 
 impl Trigger {
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> TriggerPosition {
         (self.created_at.timestamp_micros(), self.trigger_id.clone())
     }
 
-    fn made(&self) -> Made<'_> {
-        Made { what: "trigger", by: self.made_by.as_deref(), agent_id: None }
+    fn made(&self) -> Ownership<'_> {
+        Ownership { what: "trigger", by: self.made_by.as_deref(), agent_id: None }
     }
 }
 
 /// Something that triggers may notice.
 #[derive(Debug, Clone)]
 pub struct Happening {
-    pub source: Source,
+    pub source: TriggerSource,
     pub content: String,
     /// The memory or step that it is.
     pub content_id: Option<String>,
@@ -116,7 +116,7 @@ pub struct Happening {
 
 /// How one trigger judges a text.
 #[derive(Debug, Clone)]
-pub struct Judged {
+pub struct TriggerJudgement {
     pub trigger: Trigger,
     pub likeness: Likeness,
     pub matched: bool,
@@ -127,7 +127,7 @@ pub struct Judged {
 /// What came of a happening: what has fired, and what has failed to.
 #[derive(Debug, Default)]
 pub struct Noticed {
-    pub fired: Vec<Judged>,
+    pub fired: Vec<TriggerJudgement>,
     pub failed: Vec<(Trigger, Error)>,
 }
 
@@ -137,14 +137,14 @@ pub struct Triggers {
     /// As the table has them; none until it is read.
     known: Arc<Mutex<Option<Vec<Trigger>>>>,
     /// What agents have asked.
-    pub asked: Queue,
+    pub asked: TriggerQueue,
 }
 
 impl Triggers {
     /// Makes a trigger, or gives the one of this name other terms; whether it is new.
     pub async fn register(
         &self,
-        standing: &Standing,
+        standing: &CallerContext,
         new: NewTrigger,
         trigger_id: String,
         now: Timestamp,
@@ -160,7 +160,7 @@ impl Triggers {
         let created = before.is_none();
         let made_by = before.as_ref().and_then(|before| before.made_by.clone());
         // what heard more than they may know begins anew, under another id: its counts and cooldowns would tell
-        let before = before.filter(|before| Sight::of(standing).shows(before));
+        let before = before.filter(|before| TriggerVisibility::of(standing).shows(before));
         let maker = made_by.as_deref().unwrap_or_else(|| maker(standing));
         let trigger = new.trigger(before, (trigger_id, maker), now);
         let put = store::put(standing, &trigger, now).await;
@@ -169,18 +169,18 @@ impl Triggers {
     }
 
     /// Those that the caller may know of, the newest first.
-    pub async fn list(&self, standing: &Standing, listing: &Listing) -> Result<Vec<Trigger>, Error> {
+    pub async fn list(&self, standing: &CallerContext, listing: &TriggerListing) -> Result<Vec<Trigger>, Error> {
         let enabled = listing.enabled()?;
         let mut held = self.known.lock().await;
         let known = loaded(&mut held, standing.into()).await?;
-        let sight = Sight::of(standing);
+        let sight = TriggerVisibility::of(standing);
         let listed =
             |trigger: &&Trigger| enabled.is_none_or(|wanted| trigger.enabled == wanted) && sight.shows(trigger);
         Ok(known.iter().filter(listed).cloned().collect())
     }
 
     /// Switches it off.
-    pub async fn disable(&self, standing: &Standing, trigger_id: &str, now: Timestamp) -> Result<Trigger, Error> {
+    pub async fn disable(&self, standing: &CallerContext, trigger_id: &str, now: Timestamp) -> Result<Trigger, Error> {
         let mut held = self.known.lock().await;
         let known = loaded(&mut held, standing.into()).await?;
         let found = known.iter().find(|trigger| trigger.trigger_id == trigger_id).cloned();
@@ -195,12 +195,12 @@ impl Triggers {
     /// How the triggers that the caller may know of judge a text: those that are named, else all that are on.
     pub async fn judge(
         &self,
-        standing: &Standing,
+        standing: &CallerContext,
         happening: &Happening,
         ids: &[String],
         now: Timestamp,
-    ) -> Result<Vec<Judged>, Error> {
-        let (place, sight) = (standing.into(), Sight::of(standing));
+    ) -> Result<Vec<TriggerJudgement>, Error> {
+        let (place, sight) = (standing.into(), TriggerVisibility::of(standing));
         let mut held = self.known.lock().await;
         let known = loaded(&mut held, place).await?;
         let known: Vec<_> = known.iter().filter(|trigger| sight.shows(trigger)).collect();
@@ -244,19 +244,19 @@ impl Triggers {
     }
 }
 
-fn weighed(triggers: Vec<Trigger>, content: &str) -> Vec<Judged> {
-    let said = Said::of(content);
+fn weighed(triggers: Vec<Trigger>, content: &str) -> Vec<TriggerJudgement> {
+    let said = ComparedText::of(content);
     let judge = |trigger: Trigger| {
-        let likeness = said.likeness(&Said::of(&trigger.concept));
+        let likeness = said.likeness(&ComparedText::of(&trigger.concept));
         let matched = likeness.score >= trigger.threshold;
-        Judged { trigger, likeness, matched, in_cooldown: false }
+        TriggerJudgement { trigger, likeness, matched, in_cooldown: false }
     };
     triggers.into_iter().map(judge).collect()
 }
 
 async fn loaded<'a>(
     held: &'a mut Option<Vec<Trigger>>,
-    place: system_tables::Place<'_>,
+    place: system_tables::ReadTarget<'_>,
 ) -> Result<&'a mut Vec<Trigger>, Error> {
     let known = match held.take() {
         Some(known) => known,

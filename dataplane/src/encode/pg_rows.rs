@@ -15,7 +15,7 @@ use bytes::{BufMut, BytesMut};
 use chrono_tz::Tz;
 
 pub use types::PgType;
-pub use value::Column;
+pub use value::EncodedColumn;
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,13 +84,13 @@ pub fn patch(out: &mut BytesMut, at: usize, length: usize) {
     }
 }
 
-fn columns<'a>(batch: &'a RecordBatch, fields: &[Field], zone: Tz) -> Result<Vec<(Column<'a>, bool)>, Mismatch> {
+fn columns<'a>(batch: &'a RecordBatch, fields: &[Field], zone: Tz) -> Result<Vec<(EncodedColumn<'a>, bool)>, Mismatch> {
     batch
         .columns()
         .iter()
         .zip(fields)
         .map(|(array, field)| {
-            let column = Column::new(&field.kind, array.as_ref(), zone).ok_or_else(|| Mismatch {
+            let column = EncodedColumn::new(&field.kind, array.as_ref(), zone).ok_or_else(|| Mismatch {
                 column: field.name.clone(),
                 kind: field.kind.clone(),
                 found: array.data_type().to_string(),

@@ -11,7 +11,7 @@ use contract::{EnvId, Governance};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::Source;
+use super::RulesSource;
 use super::disk::Disk;
 use super::link::{Backoff, Link};
 use super::proto::{AppliedRequest, Snapshot, WatchRequest};
@@ -26,13 +26,13 @@ pub struct Follower {
     /// One at a time, so that the newest is the last one written; false once the folder is let go.
     keeping: Mutex<bool>,
     snapshots: watch::Sender<Option<Arc<Governance>>>,
-    source: watch::Sender<Source>,
+    source: watch::Sender<RulesSource>,
 }
 
 impl Follower {
     /// Knows nothing yet.
     pub fn new(env_id: EnvId) -> Self {
-        let (snapshots, source) = (watch::Sender::new(None), watch::Sender::new(Source::Unknown));
+        let (snapshots, source) = (watch::Sender::new(None), watch::Sender::new(RulesSource::Unknown));
         Self { env_id, disk: OnceLock::new(), keeping: Mutex::new(true), snapshots, source }
     }
 
@@ -42,7 +42,7 @@ impl Follower {
         let kept = disk.load(&self.env_id).map(Arc::new);
         let _ = self.disk.set(disk);
         let in_force = kept.is_some_and(|kept| self.publish(kept));
-        let connected = *self.source.borrow() == Source::Connected;
+        let connected = *self.source.borrow() == RulesSource::Connected;
         self.set_source(connected);
         if !in_force {
             self.keep();
@@ -53,7 +53,7 @@ impl Follower {
         self.snapshots.subscribe()
     }
 
-    pub fn source(&self) -> watch::Receiver<Source> {
+    pub fn source(&self) -> watch::Receiver<RulesSource> {
         self.source.subscribe()
     }
 
@@ -146,9 +146,9 @@ impl Follower {
         let known = self.snapshots.borrow().is_some();
         self.source.send_if_modified(|source| {
             let now = match (connected, known) {
-                (_, false) => Source::Unknown,
-                (true, true) => Source::Connected,
-                (false, true) => Source::Cached,
+                (_, false) => RulesSource::Unknown,
+                (true, true) => RulesSource::Connected,
+                (false, true) => RulesSource::Cached,
             };
             std::mem::replace(source, now) != now
         });
@@ -180,7 +180,7 @@ mod tests {
     async fn a_passed_version_and_an_unreadable_one_change_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let follower = settled(folder.path());
-        assert_eq!((version(&follower), *follower.source().borrow()), (None, Source::Unknown));
+        assert_eq!((version(&follower), *follower.source().borrow()), (None, RulesSource::Unknown));
         let mut rules = governance();
         rules.version = 7;
         follower.take(sent(&rules)).await;
@@ -199,7 +199,7 @@ mod tests {
         settled(folder.path()).take(sent(&governance())).await;
         let again = settled(folder.path());
         assert_eq!(version(&again), Some(governance().version));
-        assert_eq!(*again.source().borrow(), Source::Cached);
+        assert_eq!(*again.source().borrow(), RulesSource::Cached);
     }
 
     #[tokio::test]

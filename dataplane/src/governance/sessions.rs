@@ -17,7 +17,7 @@ use moka::sync::Cache;
 use tokio::sync::{Semaphore, watch};
 
 use crate::Error;
-use crate::governance::vouching::Vouching;
+use crate::governance::vouching::TokenIntrospection;
 
 const VERIFIED_MAX: u64 = 10_000;
 const VERIFIED_FOR: Duration = Duration::from_mins(5);
@@ -31,7 +31,7 @@ pub type Snapshots = watch::Receiver<Option<Arc<Governance>>>;
 
 /// Somebody whose credential was checked.
 #[derive(Debug, Clone)]
-pub struct Admitted {
+pub struct AuthenticatedCaller {
     pub who: Who,
     pub caller: Caller,
     /// Prefix of the key's secret that was shown, which may end before the key does.
@@ -40,7 +40,7 @@ pub struct Admitted {
 
 /// What a request shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown<'r> {
+pub enum Credential<'r> {
     Key(&'r str),
     /// Of a session, if the control plane says so.
     Token(&'r str),
@@ -48,10 +48,10 @@ pub enum Shown<'r> {
 
 /// The check of credentials that a data plane makes itself.
 #[derive(Debug, Clone)]
-pub struct Sessions(Arc<Inner>);
+pub struct Sessions(Arc<SessionsInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct SessionsInner {
     snapshots: Snapshots,
     clock: SharedClock,
     /// HMAC of key and hash under a key of this process: known to fit.
@@ -59,19 +59,19 @@ struct Inner {
     process_key: [u8; 32],
     cores: Semaphore,
     waiting: AtomicUsize,
-    vouching: Vouching,
+    vouching: TokenIntrospection,
 }
 
 impl Sessions {
     /// Of keys; a token is nobody's here.
     pub fn new(snapshots: Snapshots, clock: SharedClock, entropy: &Entropy) -> Self {
-        Self::asking(snapshots, clock, entropy, Vouching::default())
+        Self::asking(snapshots, clock, entropy, TokenIntrospection::default())
     }
 
     /// Who also asks whose a token is.
-    pub fn asking(snapshots: Snapshots, clock: SharedClock, entropy: &Entropy, vouching: Vouching) -> Self {
+    pub fn asking(snapshots: Snapshots, clock: SharedClock, entropy: &Entropy, vouching: TokenIntrospection) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get().saturating_sub(1).max(1));
-        Self(Arc::new(Inner {
+        Self(Arc::new(SessionsInner {
             snapshots,
             clock,
             verified: Cache::builder().max_capacity(VERIFIED_MAX).time_to_live(VERIFIED_FOR).build(),
@@ -83,10 +83,10 @@ impl Sessions {
     }
 
     /// Checks whatever a request shows.
-    pub async fn admit_shown(&self, shown: Shown<'_>, peer: Option<IpAddr>) -> Result<Admitted, Error> {
+    pub async fn admit_shown(&self, shown: Credential<'_>, peer: Option<IpAddr>) -> Result<AuthenticatedCaller, Error> {
         match shown {
-            Shown::Key(text) => self.admit(text, peer).await,
-            Shown::Token(text) => self.admit_token(text, peer).await,
+            Credential::Key(text) => self.admit(text, peer).await,
+            Credential::Token(text) => self.admit_token(text, peer).await,
         }
     }
 
@@ -97,16 +97,16 @@ impl Sessions {
     }
 
     /// Asks whose a token is. What they may is the snapshot's to say: their role, and one that they were lent.
-    async fn admit_token(&self, text: &str, peer: Option<IpAddr>) -> Result<Admitted, Error> {
+    async fn admit_token(&self, text: &str, peer: Option<IpAddr>) -> Result<AuthenticatedCaller, Error> {
         self.reached(peer)?;
         let who = self.0.vouching.whose(text).await?;
         let rules = announced(&self.0.snapshots, |rules| is_known(rules, &who)).await?;
         let caller = standing_in(&rules, &who, None, self.0.clock.now())?;
-        Ok(Admitted { who, caller, secret: None })
+        Ok(AuthenticatedCaller { who, caller, secret: None })
     }
 
     /// Checks a presented key: form and check characters, snapshot, then Argon2id, once.
-    pub async fn admit(&self, key_text: &str, peer: Option<IpAddr>) -> Result<Admitted, Error> {
+    pub async fn admit(&self, key_text: &str, peer: Option<IpAddr>) -> Result<AuthenticatedCaller, Error> {
         let rules = self.reached(peer)?;
         if key_text.is_empty() {
             return Err(Error::Caller(Code::MissingAuth));
@@ -123,7 +123,11 @@ impl Sessions {
             return Err(refused);
         }
         let caller = rules.caller_of_key(key, Some(secret), peer, self.0.clock.now()).map_err(Error::Caller)?;
-        Ok(Admitted { who: Who::Key { key_id: key.key_id.clone() }, caller, secret: Some(secret.prefix.clone()) })
+        Ok(AuthenticatedCaller {
+            who: Who::Key { key_id: key.key_id.clone() },
+            caller,
+            secret: Some(secret.prefix.clone()),
+        })
     }
 
     /// Looks an admitted caller up again: what each statement of an open session asks. By the secret that was shown: one
@@ -161,7 +165,7 @@ impl Sessions {
         if inner.verified.contains_key(&mark) {
             return Ok(true);
         }
-        let _place = Place::take(&inner.waiting).ok_or(Error::KeyChecksBusy)?;
+        let _place = QueuePlace::take(&inner.waiting).ok_or(Error::KeyChecksBusy)?;
         let _core = inner.cores.acquire().await.map_err(|_| Error::ShuttingDown)?;
         let hash = hash.to_owned();
         let fits = tokio::task::spawn_blocking(move || presented.fits(&hash)).await.map_err(|_| Error::ShuttingDown)?;
@@ -213,9 +217,9 @@ pub(crate) fn standing_in(
 }
 
 /// A place in a bounded queue, given back when dropped.
-struct Place<'a>(&'a AtomicUsize);
+struct QueuePlace<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
+impl<'a> QueuePlace<'a> {
     fn take(waiting: &'a AtomicUsize) -> Option<Self> {
         let before = waiting.fetch_add(1, Ordering::AcqRel);
         let place = Self(waiting);
@@ -223,7 +227,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -274,7 +278,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_rotated_secret_opened_ends_with_its_grace() {
         let (publish, sessions) = sessions(Some(governance()));
-        let Admitted { who, secret, .. } = sessions.admit(demo_key(), None).await.unwrap();
+        let AuthenticatedCaller { who, secret, .. } = sessions.admit(demo_key(), None).await.unwrap();
         assert!(sessions.standing(&who, secret.as_deref(), None).is_ok());
         let rotated = |not_after: Option<Timestamp>| {
             let mut rules = governance();
@@ -296,11 +300,13 @@ mod tests {
     async fn who_connects_from_elsewhere_is_refused_whatever_they_show_and_in_the_middle_of_a_session() {
         let (publish, sessions) = sessions(Some(governance()));
         let (near, far) = (Some("10.1.2.3".parse().unwrap()), Some("192.0.2.1".parse().unwrap()));
-        let Admitted { who, secret, .. } = sessions.admit(demo_key(), far).await.unwrap();
+        let AuthenticatedCaller { who, secret, .. } = sessions.admit(demo_key(), far).await.unwrap();
         let mut rules = governance();
         rules.environment.allowed_networks = vec!["10.0.0.0/8".parse().unwrap()];
         publish.send_replace(Some(Arc::new(rules)));
-        for shown in [Shown::Key(demo_key()), Shown::Key("admin"), Shown::Key(""), Shown::Token("a.b.c")] {
+        for shown in
+            [Credential::Key(demo_key()), Credential::Key("admin"), Credential::Key(""), Credential::Token("a.b.c")]
+        {
             for peer in [far, None] {
                 assert_eq!(sessions.admit_shown(shown, peer).await.unwrap_err().code(), Code::AddressDenied);
             }

@@ -21,18 +21,18 @@ const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
 /// The way there; none where there is no control plane.
 #[derive(Debug, Clone)]
-pub struct Vouching {
+pub struct TokenIntrospection {
     link: Option<Link>,
     places: Arc<Semaphore>,
 }
 
-impl Default for Vouching {
+impl Default for TokenIntrospection {
     fn default() -> Self {
         Self { link: None, places: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 }
 
-impl Vouching {
+impl TokenIntrospection {
     pub fn new(link: Link) -> Self {
         Self { link: Some(link), ..Self::default() }
     }
@@ -72,7 +72,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_token_is_refused_without_asking_and_nobody_is_let_in_unasked() {
-        let vouching = Vouching::default();
+        let vouching = TokenIntrospection::default();
         let long = format!("{}.b.c", "a".repeat(TOKEN_BYTES_MAX));
         for token in ["", "a.b", "a.b.", "a.b.c.d", "a.b=.c", "svc_live_x", long.as_str()] {
             assert_eq!(vouching.whose(token).await.unwrap_err().code(), Code::InvalidToken, "{token}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Failure;
+use super::ModelFailure;
 use super::endpoint::{Endpoint, Kind};
 
 const HEALING: Kind =
@@ -19,7 +19,7 @@ const INSTRUCTIONS: &str = "You correct one SQL statement that failed. The diale
 
 /// All that is sent.
 #[derive(Debug, Serialize)]
-pub struct Question<'a> {
+pub struct HealingRequest<'a> {
     pub statement: &'a str,
     /// As the caller would see it.
     pub error: &'a str,
@@ -41,11 +41,11 @@ struct Completion {
 
 #[derive(Deserialize)]
 struct Choice {
-    message: Message,
+    message: ChatMessage,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ChatMessage {
     content: Option<String>,
 }
 
@@ -60,12 +60,12 @@ impl Healer {
     }
 
     /// What the model writes instead: a text that nobody has looked at.
-    pub async fn corrected(&self, question: &Question<'_>, within: Duration) -> Result<String, Failure> {
+    pub async fn corrected(&self, question: &HealingRequest<'_>, within: Duration) -> Result<String, ModelFailure> {
         self.endpoint.ask(&HEALING, &self.asked(question)?, within, read).await
     }
 
-    fn asked(&self, question: &Question<'_>) -> Result<Value, Failure> {
-        let question = serde_json::to_string(question).map_err(|_| Failure::TooLarge)?;
+    fn asked(&self, question: &HealingRequest<'_>) -> Result<Value, ModelFailure> {
+        let question = serde_json::to_string(question).map_err(|_| ModelFailure::TooLarge)?;
         let schema = json!({
             "type": "object", "properties": {"sql": {"type": "string"}}, "required": ["sql"],
             "additionalProperties": false,

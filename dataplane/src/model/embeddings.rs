@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Failure;
+use super::ModelFailure;
 use super::endpoint::{Endpoint, Kind};
 use super::vector::{DIMENSIONS, Vector};
 
@@ -29,7 +29,7 @@ pub struct Embeddings {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct EmbeddingsResponse {
     data: Vec<Embedding>,
 }
 
@@ -51,7 +51,7 @@ impl Embeddings {
     }
 
     /// A vector of length one for each text, in their order.
-    pub async fn of(&self, texts: &[&str], within: Duration) -> Result<Vec<Vector>, Failure> {
+    pub async fn of(&self, texts: &[&str], within: Duration) -> Result<Vec<Vector>, ModelFailure> {
         let sent: Vec<&str> = texts.iter().map(|text| beginning(text)).collect();
         let body = json!({"model": self.model, "input": sent, "dimensions": DIMENSIONS, "encoding_format": "float"});
         self.endpoint.ask(&EMBEDDING, &body, within, |bytes| read(bytes, texts.len())).await
@@ -64,7 +64,7 @@ fn beginning(text: &str) -> &str {
 
 /// As many as were asked for, each of the right length and pointing somewhere; else nothing of it counts.
 fn read(bytes: &[u8], wanted: usize) -> Option<Vec<Vector>> {
-    let mut answer: Answer = serde_json::from_slice(bytes).ok()?;
+    let mut answer: EmbeddingsResponse = serde_json::from_slice(bytes).ok()?;
     answer.data.sort_by_key(|one| one.index);
     let in_order = answer.data.iter().map(|one| one.index).eq(0..wanted);
     if !in_order {

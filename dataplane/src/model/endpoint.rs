@@ -38,7 +38,7 @@ pub(super) struct Kind {
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum ModelFailure {
     #[error("more was to be sent than is")]
     TooLarge,
     #[error("too many ask it")]
@@ -53,7 +53,7 @@ pub enum Failure {
     Unreadable,
 }
 
-impl Failure {
+impl ModelFailure {
     /// As metrics call it.
     const fn as_str(self) -> &'static str {
         match self {
@@ -117,38 +117,41 @@ impl Endpoint {
         body: &impl Serialize,
         within: Duration,
         read: impl FnOnce(&[u8]) -> Option<T>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, ModelFailure> {
         let began = Instant::now();
-        let answered = self.answer(kind, body, within).await.and_then(|bytes| read(&bytes).ok_or(Failure::Unreadable));
+        let answered =
+            self.answer(kind, body, within).await.and_then(|bytes| read(&bytes).ok_or(ModelFailure::Unreadable));
         let (outcome, sent) = answered.as_ref().map_or_else(|it| (it.as_str(), it.was_sent()), |_| ("ok", true));
         self.measured.ended(kind.purpose, outcome, sent.then(|| began.elapsed()));
         answered
     }
 
-    async fn answer(&self, kind: &Kind, body: &impl Serialize, within: Duration) -> Result<Vec<u8>, Failure> {
-        let body = serde_json::to_vec(body).map_err(|_| Failure::TooLarge)?;
+    async fn answer(&self, kind: &Kind, body: &impl Serialize, within: Duration) -> Result<Vec<u8>, ModelFailure> {
+        let body = serde_json::to_vec(body).map_err(|_| ModelFailure::TooLarge)?;
         if body.len() > kind.sent_bytes_max {
-            return Err(Failure::TooLarge);
+            return Err(ModelFailure::TooLarge);
         }
         let deadline = Instant::now() + within.min(WITHIN);
-        let Ok(Ok(_place)) = timeout_at(deadline, self.places.acquire()).await else { return Err(Failure::Busy) };
+        let Ok(Ok(_place)) = timeout_at(deadline, self.places.acquire()).await else { return Err(ModelFailure::Busy) };
         if !self.pause.admits(self.clock.now()) {
-            return Err(Failure::Paused);
+            return Err(ModelFailure::Paused);
         }
         let answered = match timeout_at(deadline, self.post(kind, body)).await {
             Ok(answered) => answered,
             // who asked had no time; that says nothing of the endpoint
-            Err(_) if within < WITHIN => return Err(Failure::Unanswered),
-            Err(_) => Err(Failure::Unanswered),
+            Err(_) if within < WITHIN => return Err(ModelFailure::Unanswered),
+            Err(_) => Err(ModelFailure::Unanswered),
         };
         self.noticed(answered.as_ref().err().copied());
         answered
     }
 
     /// What an outcome says of the endpoint, for those who ask next.
-    fn noticed(&self, failure: Option<Failure>) {
+    fn noticed(&self, failure: Option<ModelFailure>) {
         match failure {
-            Some(failure @ (Failure::Unanswered | Failure::Refused(_))) if !failure.is_about_the_content() => {
+            Some(failure @ (ModelFailure::Unanswered | ModelFailure::Refused(_)))
+                if !failure.is_about_the_content() =>
+            {
                 if self.pause.failed(self.clock.now()) {
                     tracing::warn!(endpoint = %self.base, %failure, "the model endpoint fails; it is done without it");
                 }
@@ -161,24 +164,24 @@ impl Endpoint {
         }
     }
 
-    async fn post(&self, kind: &Kind, body: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    async fn post(&self, kind: &Kind, body: Vec<u8>) -> Result<Vec<u8>, ModelFailure> {
         let mut request = self.client.post(self.base.below(kind.path)).header(CONTENT_TYPE, "application/json");
         if let Some(credential) = &self.credential {
             request = request.header(AUTHORIZATION, credential.clone());
         }
-        let response = request.body(body).send().await.map_err(|_| Failure::Unanswered)?;
+        let response = request.body(body).send().await.map_err(|_| ModelFailure::Unanswered)?;
         match response.status() {
             status if status.is_success() => whole(response, kind.answer_bytes_max).await,
-            status => Err(Failure::Refused(status.as_u16())),
+            status => Err(ModelFailure::Refused(status.as_u16())),
         }
     }
 }
 
-async fn whole(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, Failure> {
+async fn whole(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, ModelFailure> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|_| Failure::Unanswered)? {
+    while let Some(chunk) = response.chunk().await.map_err(|_| ModelFailure::Unanswered)? {
         if bytes.len() + chunk.len() > bytes_max {
-            return Err(Failure::Unreadable);
+            return Err(ModelFailure::Unreadable);
         }
         bytes.extend_from_slice(&chunk);
     }

@@ -11,7 +11,7 @@ use prometheus_client::metrics::histogram::Histogram;
 const SECONDS: [f64; 9] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Asked {
+pub struct ModelRequestLabels {
     purpose: &'static str,
     outcome: &'static str,
 }
@@ -24,7 +24,7 @@ pub struct PurposeLabel {
 /// The rows `MODEL_REQUESTS` and `MODEL_SECONDS`.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    pub requests: Family<Asked, Counter>,
+    pub requests: Family<ModelRequestLabels, Counter>,
     pub seconds: Family<PurposeLabel, Histogram, fn() -> Histogram>,
 }
 
@@ -37,7 +37,7 @@ impl Default for Measured {
 impl Measured {
     /// Counts a request; one that was not sent took no time.
     pub fn ended(&self, purpose: &'static str, outcome: &'static str, took: Option<Duration>) {
-        self.requests.get_or_create(&Asked { purpose, outcome }).inc();
+        self.requests.get_or_create(&ModelRequestLabels { purpose, outcome }).inc();
         if let Some(took) = took {
             self.seconds.get_or_create(&PurposeLabel { purpose }).observe(took.as_secs_f64());
         }

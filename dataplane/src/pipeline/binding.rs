@@ -15,9 +15,9 @@ use engine::{Engine, Kind, Outcome, Session, Statement};
 use sql::catalog::definition;
 use tokio_util::sync::CancellationToken;
 
-use super::catalog_snapshot::Seen;
+use super::catalog_snapshot::CatalogSnapshot;
 use super::stages::snapshot;
-use super::stages::tables::About;
+use super::stages::tables::StatementInfo;
 use super::stages::transpile::bound as values;
 use super::{Pipeline, Result, runtime};
 use crate::Error;
@@ -46,7 +46,7 @@ impl Pipeline {
         Ok(Bound { rules: told })
     }
 
-    async fn tried(&self, trial: &mut Trial<'_>, seen: &Seen, table: &str, filter: &str) -> Binding {
+    async fn tried(&self, trial: &mut Trial<'_>, seen: &CatalogSnapshot, table: &str, filter: &str) -> Binding {
         let fails = |error: Error| Binding::Fails { message: error.to_string() };
         let template = match self.remembered.filters.of(filter) {
             Ok(template) => template,
@@ -74,7 +74,7 @@ impl Pipeline {
 }
 
 /// That rules rule nothing from now on, because the statement takes away the tables that they name.
-pub(super) fn unbinds(rules: &Governance, about: &About) -> Option<String> {
+pub(super) fn unbinds(rules: &Governance, about: &StatementInfo) -> Option<String> {
     let policies = Policies { standard: &rules.policies, abac: &rules.abac_policies };
     let known = &about.seen.as_ref()?.known;
     let made: Vec<&str> = done(about, Operation::Create).collect();
@@ -89,7 +89,7 @@ pub(super) fn unbinds(rules: &Governance, about: &About) -> Option<String> {
         .then(|| format!("the policies on {named}{more} rule nothing now; they hold for the next table of that name"))
 }
 
-fn done(about: &About, operation: Operation) -> impl Iterator<Item = &str> {
+fn done(about: &StatementInfo, operation: Operation) -> impl Iterator<Item = &str> {
     about.written.iter().filter(move |(_, done)| *done == operation).map(|(path, _)| path.as_str())
 }
 
@@ -130,7 +130,7 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     /// The filter on no rows of the table.
-    async fn of(&mut self, seen: &Seen, table: &str, filter: sql::govern::Filter) -> Result<()> {
+    async fn of(&mut self, seen: &CatalogSnapshot, table: &str, filter: sql::govern::Filter) -> Result<()> {
         let TableRef { schema, name } = table_ref(table);
         let Some(table) = seen.known.get(schema, name) else {
             return Ok(()); // a view: whoever reads it is refused, whatever the filter says
@@ -173,7 +173,7 @@ fn table_ref(rule: &str) -> TableRef<'_> {
     TableRef { schema, name }
 }
 
-fn view<'s>(seen: &'s Seen, wanted: TableRef<'_>) -> Option<&'s Arc<sql::Definition>> {
+fn view<'s>(seen: &'s CatalogSnapshot, wanted: TableRef<'_>) -> Option<&'s Arc<sql::Definition>> {
     let named = |one: &&Arc<sql::Definition>| {
         let is_it = one.schema.eq_ignore_ascii_case(wanted.schema) && one.name.eq_ignore_ascii_case(wanted.name);
         one.kind == definition::DefinitionKind::View && is_it
@@ -182,7 +182,7 @@ fn view<'s>(seen: &'s Seen, wanted: TableRef<'_>) -> Option<&'s Arc<sql::Definit
 }
 
 /// The columns of a table or view.
-fn columns<'s>(seen: &'s Seen, table: &str) -> Option<&'s [sql::Column]> {
+fn columns<'s>(seen: &'s CatalogSnapshot, table: &str) -> Option<&'s [sql::Column]> {
     let wanted = table_ref(table);
     match seen.known.get(wanted.schema, wanted.name) {
         Some(table) => Some(&table.columns),
@@ -190,12 +190,12 @@ fn columns<'s>(seen: &'s Seen, table: &str) -> Option<&'s [sql::Column]> {
     }
 }
 
-fn is_there(seen: &Seen, table: &str) -> bool {
+fn is_there(seen: &CatalogSnapshot, table: &str) -> bool {
     columns(seen, table).is_some()
 }
 
 /// Whether a table has these columns, given in lower case.
-fn found(seen: &Seen, table: &str, wanted: &[String]) -> Binding {
+fn found(seen: &CatalogSnapshot, table: &str, wanted: &[String]) -> Binding {
     let Some(there) = columns(seen, table) else {
         return missing_table(seen, table);
     };
@@ -211,7 +211,7 @@ fn found(seen: &Seen, table: &str, wanted: &[String]) -> Binding {
     }
 }
 
-fn missing_table(seen: &Seen, table: &str) -> Binding {
+fn missing_table(seen: &CatalogSnapshot, table: &str) -> Binding {
     let TableRef { schema, name } = table_ref(table);
     let mut paths: Vec<String> = seen.known.tables().map(|table| table.path()).collect();
     paths.sort_unstable();
@@ -220,7 +220,7 @@ fn missing_table(seen: &Seen, table: &str) -> Binding {
     Binding::Missing { what: Missing::Table, name: path, there }
 }
 
-fn matched(seen: &Seen, pattern: &str) -> Binding {
+fn matched(seen: &CatalogSnapshot, pattern: &str) -> Binding {
     let tables = seen.known.tables().map(|table| table.path());
     let others = seen.known.definitions().into_iter().map(|one| one.path());
     let own = [own_tables::MEMORIES, own_tables::STEPS].into_iter().map(str::to_owned);

@@ -10,13 +10,13 @@ use contract::policy::TableRef;
 use engine::{Engine, Session, Snapshot};
 
 use super::authorization::policy_request::table_ref;
-use super::stages::tables::About;
+use super::stages::tables::StatementInfo;
 use super::{Query, Result, runtime};
 use crate::Error;
 
 /// What the engine said there is, at one moment.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct CatalogSnapshot {
     pub engine: Engine,
     read: Arc<engine::Catalog>,
     /// With the runtime's tables.
@@ -25,7 +25,7 @@ pub(super) struct Seen {
     pub known: Arc<sql::Catalog>,
 }
 
-impl Seen {
+impl CatalogSnapshot {
     fn new(engine: Engine, read: Arc<engine::Catalog>, has_runtime: bool) -> Self {
         let known = Arc::new(as_known(&read, has_runtime));
         Self { engine, read, has_runtime, known }
@@ -88,7 +88,7 @@ impl Seen {
 }
 
 /// The tables that a statement names, and those that are read or written for it, as `schema.table`.
-pub(super) fn paths<'a>(about: &'a About, sql: &'a sql::EngineSql) -> impl Iterator<Item = &'a str> {
+pub(super) fn paths<'a>(about: &'a StatementInfo, sql: &'a sql::EngineSql) -> impl Iterator<Item = &'a str> {
     let emitted = sql.before.iter().flat_map(|step| &step.tables).chain(&sql.tables);
     let within = |name: &'a String| name.split_once('.').map(|(_, path)| path);
     about.tables.iter().map(String::as_str).chain(emitted.filter_map(within))
@@ -96,7 +96,7 @@ pub(super) fn paths<'a>(about: &'a About, sql: &'a sql::EngineSql) -> impl Itera
 
 /// What a statement is judged by of a table: its columns, its keys and checks, and where its rows are from.
 #[derive(PartialEq)]
-struct Shape<'a> {
+struct TableShape<'a> {
     columns: &'a [engine::Column],
     primary_key: &'a [String],
     unique: &'a [Vec<String>],
@@ -104,10 +104,10 @@ struct Shape<'a> {
     comment: Option<&'a str>,
 }
 
-fn shape<'a>(catalog: &'a engine::Catalog, path: &str) -> Option<Shape<'a>> {
+fn shape<'a>(catalog: &'a engine::Catalog, path: &str) -> Option<TableShape<'a>> {
     let TableRef { schema, name } = table_ref(path);
     let table = catalog.table(schema, name)?;
-    Some(Shape {
+    Some(TableShape {
         columns: &table.columns,
         primary_key: &table.primary_key,
         unique: &table.unique,
@@ -118,11 +118,11 @@ fn shape<'a>(catalog: &'a engine::Catalog, path: &str) -> Option<Shape<'a>> {
 
 /// What was seen last, read again only when the engine's catalog changes.
 #[derive(Debug, Default)]
-pub(super) struct Latest(Mutex<Option<Seen>>);
+pub(super) struct Latest(Mutex<Option<CatalogSnapshot>>);
 
 impl Latest {
     /// As this query sees it: as its own transaction does, and with the runtime's tables where there is one.
-    pub(super) async fn of(&self, engine: &Engine, query: &Query, rules: &Governance) -> Result<Seen> {
+    pub(super) async fn of(&self, engine: &Engine, query: &Query, rules: &Governance) -> Result<CatalogSnapshot> {
         if let Some(seen) = &query.judged_by {
             return Ok(seen.clone());
         }
@@ -135,7 +135,7 @@ impl Latest {
     }
 
     /// As nobody's transaction sees it.
-    pub(super) async fn now(&self, engine: &Engine, rules: &Governance) -> Result<Seen> {
+    pub(super) async fn now(&self, engine: &Engine, rules: &Governance) -> Result<CatalogSnapshot> {
         let read = engine.catalog().await?;
         let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(seen) = latest.as_ref()
@@ -144,7 +144,7 @@ impl Latest {
         {
             return Ok(seen.clone());
         }
-        let seen = Seen::new(engine.clone(), read, rules.runtime);
+        let seen = CatalogSnapshot::new(engine.clone(), read, rules.runtime);
         *latest = Some(seen.clone());
         Ok(seen)
     }

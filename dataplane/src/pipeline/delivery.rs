@@ -29,7 +29,7 @@ use crate::request::trail::{Stage, millis};
 pub const UNREAD_FOR: Duration = Duration::from_mins(15);
 
 /// Rows on their way to whoever asked, and the end of their query.
-pub(super) struct Delivery(Arc<Mutex<Flow>>);
+pub(super) struct RowDelivery(Arc<Mutex<Flow>>);
 
 /// The last batches of a query and what is due after them.
 struct Flow {
@@ -49,10 +49,10 @@ struct Flow {
     unread_since: Option<Instant>,
     given_up: Option<Error>,
     watch: Option<AbortHandle>,
-    end: Option<End>,
+    end: Option<QueryEnd>,
 }
 
-struct End {
+struct QueryEnd {
     closing: Closing,
     reservation: Reservation,
     account: Arc<Account>,
@@ -60,18 +60,18 @@ struct End {
     slot: Slot,
 }
 
-impl Delivery {
+impl RowDelivery {
     /// Hands out what stage 13 let through, no more than `limit` rows of it.
     pub fn begin(
         closing: Closing,
-        rows: execute::Rows,
+        rows: execute::UnmaskedRows,
         limit: Option<RowsMax>,
         slot: Slot,
         account: Arc<Account>,
     ) -> Self {
         let (patience, tasks) = (closing.pipeline().unread_for, closing.pipeline().tasks.clone());
         let wanted = closing.query().ask.bounds.rows;
-        let end = End { closing, reservation: rows.reservation, account, slot };
+        let end = QueryEnd { closing, reservation: rows.reservation, account, slot };
         let flow = Flow {
             first: rows.first,
             rest: rows.rest.map(|rest| rest.into_stream().boxed()),
@@ -157,7 +157,7 @@ impl Flow {
 
     /// Meters and audits, once; the engine's side is let go first.
     fn close(&mut self, outcome: Outcome, error: Option<&Error>) {
-        let Some(End { mut closing, reservation, account, slot: _slot }) = self.end.take() else { return };
+        let Some(QueryEnd { mut closing, reservation, account, slot: _slot }) = self.end.take() else { return };
         if let Some(watch) = self.watch.take() {
             watch.abort();
         }
@@ -226,7 +226,7 @@ impl Flow {
     }
 }
 
-impl Stream for Delivery {
+impl Stream for RowDelivery {
     type Item = Result<RecordBatch>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -234,7 +234,7 @@ impl Stream for Delivery {
     }
 }
 
-impl Drop for Delivery {
+impl Drop for RowDelivery {
     fn drop(&mut self) {
         let mut flow = lock(&self.0);
         let unsent = flow.end.as_ref().and_then(|end| end.account.unsent.get().cloned());

@@ -17,7 +17,7 @@ use super::authorization::policy_request::table_ref;
 use super::stages::policy::{Agent, Asker};
 use super::stages::transpile::{self, Native, Passed};
 use super::stages::{Gates, Mode};
-use super::{Deed, Pipeline, Result, Standing, startup_gate};
+use super::{CallerContext, Pipeline, Result, ToolAction, startup_gate};
 use crate::request::trail::Trail;
 use crate::{Ask, Bounds, Error};
 
@@ -28,7 +28,7 @@ impl Pipeline {
     /// The statement as it would run for who asks. Policies are shown to owners and admins alone: for others, a
     /// statement that a policy changes has no text.
     pub async fn transpiled(self: &Arc<Self>, ask: Ask) -> Result<Transpiled> {
-        let told = |standing: Standing, ask: Ask| async move {
+        let told = |standing: CallerContext, ask: Ask| async move {
             let asker = Asker { caller: standing.caller, agent: standing.agent, when: self.clock.now().into() };
             let sees_policies = Access::Admin.admits(asker.caller.role);
             let t = Trail::new();
@@ -47,7 +47,7 @@ impl Pipeline {
 
     /// What the policies do with the statement when it is asked by somebody imagined.
     pub async fn tested(self: &Arc<Self>, ask: Ask, run_as: RunAs) -> Result<Tested> {
-        let told = |standing: Standing, mut ask: Ask| async move {
+        let told = |standing: CallerContext, mut ask: Ask| async move {
             if !Access::Admin.admits(standing.caller.role) {
                 return Err(Error::Lacks(Lack::Role { own: standing.caller.role, access: Access::Admin }));
             }
@@ -75,13 +75,13 @@ impl Pipeline {
         self: &Arc<Self>,
         name: &'static str,
         ask: Ask,
-        told: impl FnOnce(Standing, Ask) -> F,
+        told: impl FnOnce(CallerContext, Ask) -> F,
     ) -> Result<T>
     where
         F: Future<Output = Result<T>>,
     {
         let deed = Ask { sql: name.to_owned(), ..ask.clone() };
-        let deed = Deed { ask: deed, tables: Vec::new(), operation: Operation::Select, reads: Vec::new() };
+        let deed = ToolAction { ask: deed, tables: Vec::new(), operation: Operation::Select, reads: Vec::new() };
         self.act(deed, |standing| async move { Ok((told(standing, ask).await?, 0)) }).await
     }
 

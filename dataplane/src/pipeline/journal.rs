@@ -13,11 +13,11 @@ use engine::{Kind, Outcome, Session, Snapshot, Statement, Value};
 use serde::Deserialize;
 
 use super::result_cache::is_steady;
-use super::stages::execute::Rows;
+use super::stages::execute::UnmaskedRows;
 use super::stages::transpile::bound;
 use super::{Query, Result};
 use crate::Error;
-use crate::storage::branches::Open;
+use crate::storage::branches::OpenBranch;
 use crate::storage::system_tables::{in_batches, read};
 
 const STATEMENTS_MAX: usize = 1_000;
@@ -49,7 +49,7 @@ pub(super) struct Journal {
 
 /// A place in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct JournalPosition {
     done: usize,
     touched: usize,
     is_full: bool,
@@ -64,7 +64,7 @@ pub(super) struct Done {
     changes: Vec<engine::Change>,
     rows: u64,
     defines: bool,
-    branch: Option<Arc<Open>>,
+    branch: Option<Arc<OpenBranch>>,
 }
 
 #[derive(Deserialize)]
@@ -73,7 +73,7 @@ struct Line {
 }
 
 #[derive(Deserialize)]
-struct Changed {
+struct ChangedTable {
     table_name: String,
     operation: String,
 }
@@ -119,12 +119,12 @@ impl Journal {
         Ok(())
     }
 
-    pub fn place(&self) -> Place {
-        Place { done: self.done.len(), touched: self.touched.len(), is_full: self.is_full }
+    pub fn place(&self) -> JournalPosition {
+        JournalPosition { done: self.done.len(), touched: self.touched.len(), is_full: self.is_full }
     }
 
     /// Forgets what came after a place, where all before it is known.
-    pub fn go_back(&mut self, to: Place) -> Result<()> {
+    pub fn go_back(&mut self, to: JournalPosition) -> Result<()> {
         if to.is_full {
             let what = format!(
                 "ROLLBACK TO SAVEPOINT behind more than {STATEMENTS_MAX} statements that change something, or more than \
@@ -155,8 +155,8 @@ impl Journal {
     }
 
     /// The branches that were written to, each once.
-    pub fn branches(&self) -> Vec<Arc<Open>> {
-        let mut branches: Vec<Arc<Open>> = Vec::new();
+    pub fn branches(&self) -> Vec<Arc<OpenBranch>> {
+        let mut branches: Vec<Arc<OpenBranch>> = Vec::new();
         for branch in self.done.iter().filter_map(|done| done.branch.as_ref()) {
             if !branches.iter().any(|known| known.branch.branch_id == branch.branch.branch_id) {
                 branches.push(Arc::clone(branch));
@@ -181,10 +181,10 @@ impl Journal {
     async fn is_untouched(&self, query: &Query, session: &mut Session) -> Result<()> {
         let line = self.line.ok_or(Error::Overtaken)?;
         let step = (CHANGED.to_owned(), vec![Value::BigInt(line)]);
-        let changed: Vec<Changed> = in_batches(&read(session, query.deadline, step).await?)?;
+        let changed: Vec<ChangedTable> = in_batches(&read(session, query.deadline, step).await?)?;
         let defines = |operation: &str| matches!(operation, "create" | "alter" | "drop");
         let concerns =
-            |one: &Changed| defines(&one.operation) || self.touched.contains_key(&one.table_name.to_lowercase());
+            |one: &ChangedTable| defines(&one.operation) || self.touched.contains_key(&one.table_name.to_lowercase());
         if changed.len() > CHANGED_MAX || changed.iter().any(concerns) {
             return Err(Error::Overtaken);
         }
@@ -218,7 +218,7 @@ async fn last_line(session: &mut Session, snapshot: &Snapshot) -> Result<i64> {
 
 impl Done {
     /// A statement that has run, with what it has left in the log of changes.
-    pub fn new(sql: &sql::EngineSql, query: &Query, rows: &Rows, changes: &[engine::Change]) -> Self {
+    pub fn new(sql: &sql::EngineSql, query: &Query, rows: &UnmaskedRows, changes: &[engine::Change]) -> Self {
         let last = sql::Before {
             sql: sql.sql.clone(),
             binds: sql.binds.clone(),

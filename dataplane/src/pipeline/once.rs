@@ -16,12 +16,12 @@ use engine::{Session, Statement, Value};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::stages::execute::Rows;
+use super::stages::execute::UnmaskedRows;
 use super::stages::{policy, quota, tables};
 use super::{Pipeline, Query, Result};
 use crate::request::answer::Replayed;
 use crate::request::trail::Trail;
-use crate::storage::system_tables::{Place, Transaction, at, records};
+use crate::storage::system_tables::{ReadTarget, SystemTransaction, at, records};
 use crate::{Answer, Ask, Error};
 
 const KEPT: Duration = Duration::hours(24);
@@ -93,7 +93,7 @@ pub(super) enum Turn {
     /// It is run; nobody else runs it meanwhile.
     Run(Option<Claimed>),
     /// It was run before.
-    Told(Box<Rows>),
+    Told(Box<UnmaskedRows>),
 }
 
 #[derive(Deserialize)]
@@ -105,7 +105,7 @@ struct Earlier {
 }
 
 #[derive(Deserialize)]
-struct Ended {
+struct EndedCount {
     ended: u64,
 }
 
@@ -118,13 +118,13 @@ impl Pipeline {
     }
 
     /// Forgets the keys of a day ago.
-    pub(crate) async fn forget_keys(&self, place: Place<'_>) -> Result<()> {
+    pub(crate) async fn forget_keys(&self, place: ReadTarget<'_>) -> Result<()> {
         let until = || vec![at(self.clock.now() - KEPT)];
-        let ended: Vec<Ended> = records(place, (ENDED.to_owned(), until())).await?;
+        let ended: Vec<EndedCount> = records(place, (ENDED.to_owned(), until())).await?;
         if ended.iter().all(|one| one.ended == 0) {
             return Ok(());
         }
-        let mut transaction = Transaction::begin(place).await?;
+        let mut transaction = SystemTransaction::begin(place).await?;
         transaction.run((FORGET.to_owned(), until())).await?;
         transaction.commit().await
     }
@@ -135,7 +135,7 @@ pub(super) async fn turn(pipeline: &Pipeline, query: &Query, rules: &Governance,
     let Some(once) = &query.once else { return Ok(Turn::Run(None)) };
     let claim = once.claim(&query.ask.who);
     let claimed = pipeline.remembered.claims.claim(&claim)?;
-    let place = Place { engine: &pipeline.engine()?, deadline: query.deadline };
+    let place = ReadTarget { engine: &pipeline.engine()?, deadline: query.deadline };
     let since = at(pipeline.clock.now() - KEPT);
     let earlier: Vec<Earlier> = records(place, (EARLIER.to_owned(), vec![Value::Text(claim), since])).await?;
     let Some(earlier) = earlier.into_iter().next() else { return Ok(Turn::Run(Some(claimed))) };
@@ -148,7 +148,7 @@ pub(super) async fn turn(pipeline: &Pipeline, query: &Query, rules: &Governance,
     t.facts().caller = Some(caller);
     let about = tables::about(&query.ask.sql, &query.ask.names.variables, t)?;
     let rows_withheld = if earlier.returned { ", and the rows that it returned are not kept" } else { "" };
-    Ok(Turn::Told(Box::new(Rows {
+    Ok(Turn::Told(Box::new(UnmaskedRows {
         schema: SchemaRef::new(Schema::empty()),
         columns: Vec::new(),
         first: VecDeque::new(),
@@ -170,7 +170,7 @@ pub(super) async fn turn(pipeline: &Pipeline, query: &Query, rules: &Governance,
 }
 
 /// Writes the key in the statement's transaction.
-pub(super) async fn keep(query: &Query, session: &mut Session, rows: &Rows, now: Timestamp) -> Result<()> {
+pub(super) async fn keep(query: &Query, session: &mut Session, rows: &UnmaskedRows, now: Timestamp) -> Result<()> {
     let Some(once) = &query.once else { return Ok(()) };
     let changed = i64::try_from(rows.changed.unwrap_or(0)).unwrap_or(i64::MAX);
     let params = vec![

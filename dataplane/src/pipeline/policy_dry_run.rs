@@ -12,7 +12,7 @@ use super::explain::denies;
 use super::stages::Gates;
 use super::stages::policy::{Agent, Asker};
 use super::stages::tables::Lack;
-use super::{Pipeline, Result, Standing, startup_gate};
+use super::{CallerContext, Pipeline, Result, startup_gate};
 use crate::request::trail::Trail;
 use crate::{Ask, Bounds, Error};
 
@@ -29,7 +29,7 @@ pub struct Supposed {
 
 /// A verdict, and what it was made of.
 #[derive(Debug)]
-pub struct Judged {
+pub struct PolicyDryRun {
     pub denied: Option<Error>,
     /// Attribute policies of which a rule spoke.
     pub matched: Vec<report::Verdict>,
@@ -42,7 +42,7 @@ pub struct Judged {
 
 impl Pipeline {
     /// The verdict on what is asked.
-    pub async fn verdict(&self, standing: &Standing, mut ask: Ask, supposed: &Supposed) -> Result<Judged> {
+    pub async fn verdict(&self, standing: &CallerContext, mut ask: Ask, supposed: &Supposed) -> Result<PolicyDryRun> {
         ask.origin = supposed.origin.unwrap_or(ask.origin);
         let (caller, agent) = match supposed.role {
             Some(role) if role != standing.caller.role => {
@@ -68,7 +68,7 @@ impl Pipeline {
             Err(error) => return Err(error),
         };
         let facts = t.facts();
-        Ok(Judged {
+        Ok(PolicyDryRun {
             denied,
             // of masks and filters it is told elsewhere
             matched: facts
@@ -83,7 +83,7 @@ impl Pipeline {
         })
     }
 
-    async fn gates(&self, ask: Ask, asker: Asker, standing: &Standing, t: &Trail) -> Result<Vec<Lack>> {
+    async fn gates(&self, ask: Ask, asker: Asker, standing: &CallerContext, t: &Trail) -> Result<Vec<Lack>> {
         let rules = &standing.rules;
         let query = startup_gate::cross(self, ask).await?;
         let gates = Gates { pipeline: self, query: &query, rules, t };

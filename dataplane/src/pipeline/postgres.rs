@@ -12,7 +12,7 @@ use super::{Pipeline, Query, Result};
 use crate::encode::column::Column;
 use crate::request::answer::{Answer, Command, Description, Rows};
 use crate::request::trail::Trail;
-use crate::storage::catalogue::{Listed, Question, Seen, Sort};
+use crate::storage::catalogue::{CatalogueContent, CatalogueEntry, CatalogueQuery, Sort};
 
 /// What PostgreSQL's functions say of settings; a door that keeps a session answers for it itself.
 const SETTINGS: [(&str, &str); 7] = [
@@ -37,7 +37,7 @@ pub(super) async fn answer(
     asked: &sql::compile::postgres::PostgresQuery,
 ) -> Result<Answer> {
     let seen = seen(pipeline, query).await?;
-    let question = Question {
+    let question = CatalogueQuery {
         sql: &asked.sql,
         params: query.ask.params.clone(),
         seen,
@@ -69,8 +69,13 @@ pub(super) async fn describe(
     asked: &sql::compile::postgres::PostgresQuery,
 ) -> Result<Description> {
     let seen = seen(pipeline, query).await?;
-    let question =
-        Question { sql: &asked.sql, params: Vec::new(), seen, deadline: query.deadline, cancel: &query.ask.cancel };
+    let question = CatalogueQuery {
+        sql: &asked.sql,
+        params: Vec::new(),
+        seen,
+        deadline: query.deadline,
+        cancel: &query.ask.cancel,
+    };
     let described = pipeline.catalogue.describe(&question).await.map_err(|error| fault(query, error))?;
     let text = || "VARCHAR".to_owned();
     Ok(Description {
@@ -93,7 +98,7 @@ fn fault(query: &Query, error: crate::Error) -> crate::Error {
 }
 
 /// What the caller may know to be there.
-async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
+async fn seen(pipeline: &Pipeline, query: &Query) -> Result<CatalogueContent> {
     let rules = pipeline.rules()?;
     let who = policy::caller(pipeline, query, &rules)?;
     let caller = &who.caller;
@@ -108,7 +113,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     visible_catalog::narrow(&mut names, &asked, &known);
     let mut schemas: Vec<String> = seen.schemas().collect();
     schemas.sort();
-    let tables = seen.tables().map(|table| Listed {
+    let tables = seen.tables().map(|table| CatalogueEntry {
         sort: Sort::Table,
         schema: table.schema.clone(),
         name: table.name.clone(),
@@ -116,7 +121,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
         primary_key: names.told(&table.schema, &table.name, &table.primary_key),
         comment: table.comment.clone(),
     });
-    let defined = seen.definitions().into_iter().map(|one| Listed {
+    let defined = seen.definitions().into_iter().map(|one| CatalogueEntry {
         sort: match one.kind {
             sql::catalog::definition::DefinitionKind::View => Sort::View,
             sql::catalog::definition::DefinitionKind::Sequence => Sort::Sequence,
@@ -131,7 +136,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     let mut listed: Vec<_> = tables.chain(defined).collect();
     listed.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
     let user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
-    Ok(Seen {
+    Ok(CatalogueContent {
         database: names.database.clone(),
         user: user.unwrap_or_else(|| "agent".to_owned()),
         schema: query.ask.names.schema.clone(),

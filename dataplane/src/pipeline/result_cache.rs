@@ -40,22 +40,22 @@ static VOLATILE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
 
 /// The answers that are kept, and when each table was written last.
 #[derive(Debug, Clone)]
-pub(super) struct Answers(Arc<Inner>);
+pub(super) struct Answers(Arc<ResultCacheInner>);
 
 #[derive(Debug)]
-struct Inner {
-    kept: Cache<Key, Arc<Kept>>,
-    written: Mutex<Written>,
+struct ResultCacheInner {
+    kept: Cache<Key, Arc<CachedAnswer>>,
+    written: Mutex<TableWrites>,
 }
 
 #[derive(Debug, Default)]
-struct Written {
+struct TableWrites {
     /// Counts the commits.
     now: u64,
     tables: HashMap<String, u64>,
 }
 
-impl Written {
+impl TableWrites {
     /// The latest commit to a table.
     fn of(&self, table: &str) -> u64 {
         self.tables.get(table).copied().unwrap_or(0)
@@ -78,7 +78,7 @@ struct Key {
 
 /// A whole answer.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct CachedAnswer {
     pub schema: SchemaRef,
     pub columns: Vec<engine::Column>,
     pub batches: Vec<RecordBatch>,
@@ -93,37 +93,37 @@ pub(super) struct Kept {
 pub(super) struct Ticket {
     answers: Answers,
     key: Key,
-    kept: Option<Kept>,
+    kept: Option<CachedAnswer>,
     /// As the rows came, in parts that follow hidden ones: about as many as the whole will have.
     bytes: usize,
 }
 
 impl Default for Answers {
     fn default() -> Self {
-        let weight = |key: &Key, kept: &Arc<Kept>| {
+        let weight = |key: &Key, kept: &Arc<CachedAnswer>| {
             u32::try_from(kept.bytes + key.sql.len() + key.values.len()).unwrap_or(u32::MAX)
         };
         let kept = Cache::builder().max_capacity(BYTES_MAX).weigher(weight).eviction_policy(EvictionPolicy::lru());
         let kept = kept.build();
-        Self(Arc::new(Inner { kept, written: Mutex::default() }))
+        Self(Arc::new(ResultCacheInner { kept, written: Mutex::default() }))
     }
 }
 
 impl Answers {
     /// The answer, or the place for it; neither for a statement whose answer is never kept. Asked before the
     /// statement's snapshot is taken.
-    pub fn of(&self, rules: &Governance, query: &Query, native: &Native, definitions: u64) -> Found {
-        let Some(key) = key(rules, query, native, definitions) else { return Found::Never };
+    pub fn of(&self, rules: &Governance, query: &Query, native: &Native, definitions: u64) -> CacheLookup {
+        let Some(key) = key(rules, query, native, definitions) else { return CacheLookup::Never };
         let written = self.written();
         if let Some(kept) = self.0.kept.get(&key) {
             let is_current = |table: &String| written.tables.get(table).is_none_or(|at| *at <= kept.at);
             if kept.tables.iter().all(is_current) {
-                return Found::Kept(kept);
+                return CacheLookup::Kept(kept);
             }
         }
         // those that filters read too
         let tables = paths(&native.about, &native.sql).map(str::to_ascii_lowercase).collect();
-        let kept = Kept {
+        let kept = CachedAnswer {
             schema: SchemaRef::new(arrow::datatypes::Schema::empty()),
             columns: Vec::new(),
             batches: Vec::new(),
@@ -131,7 +131,7 @@ impl Answers {
             tables,
             at: written.now,
         };
-        Found::Place(Ticket { answers: self.clone(), key, kept: Some(kept), bytes: 0 })
+        CacheLookup::Place(Ticket { answers: self.clone(), key, kept: Some(kept), bytes: 0 })
     }
 
     /// What decides the answer; none where another moment may, or a commit that nobody tells here.
@@ -162,13 +162,13 @@ impl Answers {
         written.tables.extend(tables.into_iter().map(|table| (table.to_ascii_lowercase(), now)));
     }
 
-    fn written(&self) -> MutexGuard<'_, Written> {
+    fn written(&self) -> MutexGuard<'_, TableWrites> {
         self.0.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-pub(super) enum Found {
-    Kept(Arc<Kept>),
+pub(super) enum CacheLookup {
+    Kept(Arc<CachedAnswer>),
     Place(Ticket),
     Never,
 }
@@ -226,14 +226,14 @@ impl Ticket {
 
     /// All of it was delivered.
     pub fn done(self) {
-        let Some(kept) = self.kept.and_then(Kept::compact) else { return };
+        let Some(kept) = self.kept.and_then(CachedAnswer::compact) else { return };
         let all = &self.answers.0.kept;
         all.insert(self.key, Arc::new(kept));
         all.run_pending_tasks(); // now, and not when there is time
     }
 }
 
-impl Kept {
+impl CachedAnswer {
     /// Its rows in one piece and without room for more, if they are not too many.
     fn compact(mut self) -> Option<Self> {
         // a single batch would be given back as it is, with the engine's room for 2,048 rows
@@ -277,7 +277,7 @@ mod tests {
         let key = Key { sql: sql.to_owned(), values: String::new(), role: Role::Analyst, rules: 1, definitions: 1 };
         let schema = numbers(0).schema();
         let (columns, batches, tables) = (Vec::new(), Vec::new(), Vec::new());
-        let kept = Kept { schema, columns, batches, bytes: 0, tables, at: 0 };
+        let kept = CachedAnswer { schema, columns, batches, bytes: 0, tables, at: 0 };
         Ticket { answers: answers.clone(), key, kept: Some(kept), bytes: 0 }
     }
 

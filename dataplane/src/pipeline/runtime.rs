@@ -13,7 +13,7 @@ use super::authorization::policy_request::table_ref;
 use super::{Pipeline, Query, Result};
 use crate::Error;
 
-pub(super) use crate::storage::runtime_tables::Rows;
+pub(super) use crate::storage::runtime_tables::RowSelection;
 
 /// Is it the schema of the runtime's tables?
 pub(super) fn is_its_schema(schema: &str) -> bool {
@@ -59,7 +59,7 @@ pub(super) async fn session(
     query: &Query,
     rules: &Governance,
     emitted: &[String],
-    rows: Rows,
+    rows: RowSelection,
 ) -> Result<Option<Session>> {
     let paths: Vec<_> =
         emitted.iter().filter_map(|name| name.split_once('.').map(|(_, path)| path.to_owned())).collect();

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use contract::wire::TIMEOUT_MS_MAX;
 use tokio::sync::watch;
 
-use super::authorization::transaction_recheck::Statement;
-use super::stages::semaphore::Queue;
-use super::{Pipeline, Purse, Query, Result, Storage, Tally};
+use super::authorization::transaction_recheck::RecheckedStatement;
+use super::stages::semaphore::WaitingPlace;
+use super::{CreditBudget, Pipeline, Query, QueryCounter, Result, Storage};
 use crate::governance::report::Log;
 use crate::storage::branches;
 use crate::{Ask, Error, Names};
@@ -22,17 +22,17 @@ const WAITING_MAX: usize = 1_000;
 
 /// Whether statements can run here.
 #[derive(Debug, Clone)]
-pub enum House {
+pub enum OwnershipState {
     /// This process starts.
     Opening,
     /// Another process has the data.
     Parked,
     /// The engine has been started, or will be.
-    Open(Arc<Books>),
+    Open(Arc<UsageLedger>),
 }
 
-impl House {
-    fn books(&self) -> Option<Arc<Books>> {
+impl OwnershipState {
+    fn books(&self) -> Option<Arc<UsageLedger>> {
         match self {
             Self::Open(books) => Some(Arc::clone(books)),
             Self::Opening | Self::Parked => None,
@@ -42,36 +42,36 @@ impl House {
 
 /// What only the owner of the data writes into.
 #[derive(Debug)]
-pub struct Books {
+pub struct UsageLedger {
     pub log: Arc<Log>,
-    pub purse: Purse,
-    pub tally: Tally,
+    pub purse: CreditBudget,
+    pub tally: QueryCounter,
     pub storage: Storage,
 }
 
 /// The places to wait in, and the news that the house is open.
 #[derive(Debug)]
-pub struct Threshold {
-    house: watch::Receiver<House>,
+pub struct StartupGate {
+    house: watch::Receiver<OwnershipState>,
     waiting: AtomicUsize,
 }
 
-impl Threshold {
-    pub fn new(house: watch::Receiver<House>) -> Self {
+impl StartupGate {
+    pub fn new(house: watch::Receiver<OwnershipState>) -> Self {
         Self { house, waiting: AtomicUsize::new(0) }
     }
 
     /// The books, if the house is open.
-    pub fn opened(&self) -> Option<Arc<Books>> {
+    pub fn opened(&self) -> Option<Arc<UsageLedger>> {
         self.house.borrow().books()
     }
 
     /// The books, once the house is open; and whether they were waited for.
-    async fn books(&self, pipeline: &Pipeline, ask: &Ask, timeout: Duration) -> Result<(Arc<Books>, bool)> {
+    async fn books(&self, pipeline: &Pipeline, ask: &Ask, timeout: Duration) -> Result<(Arc<UsageLedger>, bool)> {
         if let Some(books) = self.opened() {
             return Ok((books, false));
         }
-        let _place = Queue::join(&self.waiting, WAITING_MAX).ok_or(Error::ConcurrentLimit)?;
+        let _place = WaitingPlace::join(&self.waiting, WAITING_MAX).ok_or(Error::ConcurrentLimit)?;
         let mut house = self.house.clone();
         let opened = async {
             let open = house.wait_for(|house| house.books().is_some()).await;
@@ -107,7 +107,7 @@ pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
 }
 
 /// A statement of an open transaction that is judged once more, and not run.
-pub(super) fn again(pipeline: &Pipeline, statement: &Statement) -> Result<Query> {
+pub(super) fn again(pipeline: &Pipeline, statement: &RecheckedStatement) -> Result<Query> {
     let timeout = Duration::from_millis(pipeline.rules()?.environment.query_timeout_ms);
     Ok(Query {
         ask: statement.ask.clone(),

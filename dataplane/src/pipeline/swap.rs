@@ -11,11 +11,11 @@ use contract::policy::{Policies, Rules, TableRef};
 use contract::{Caller, Governance};
 use engine::Session;
 
-use super::authorization::capability::Own;
+use super::authorization::capability::AgentGrants;
 use super::authorization::policy_request::table_ref;
 use super::authorization::provenance;
 use super::stages::row_filter::Templates;
-use super::stages::tables::About;
+use super::stages::tables::StatementInfo;
 use super::{Query, Result};
 use crate::Error;
 
@@ -37,7 +37,7 @@ pub(super) struct Renaming<'a> {
     pub query: &'a Query,
     pub rules: &'a Governance,
     pub caller: &'a Caller,
-    pub own: &'a Own<'a>,
+    pub own: &'a AgentGrants<'a>,
     pub templates: &'a Templates,
     pub resolved: &'a sql::Resolved,
 }
@@ -65,7 +65,7 @@ impl Renaming<'_> {
     }
 
     /// Notes what COMMIT must find in place of what it renames away, and what is to be written down with a table.
-    pub fn note(&self, about: &mut About, there: &sql::Catalog) -> Result<()> {
+    pub fn note(&self, about: &mut StatementInfo, there: &sql::Catalog) -> Result<()> {
         let policies = Policies { standard: &self.rules.policies, abac: &[] };
         let first = about.written.first().map(|(path, _)| table_ref(path)).filter(|table| policies.name(*table));
         let Some(table) = first.and_then(|table| there.get(table.schema, table.name)) else { return Ok(()) };

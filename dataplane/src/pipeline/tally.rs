@@ -17,7 +17,7 @@ use super::Result;
 use crate::Error;
 
 #[derive(Debug)]
-pub struct Tally {
+pub struct QueryCounter {
     file: Option<PathBuf>,
     counted: Mutex<Counted>,
 }
@@ -28,7 +28,7 @@ struct Counted {
     queries: BTreeMap<GrantId, u64>,
 }
 
-impl Tally {
+impl QueryCounter {
     /// As the state folder has it.
     pub fn open(state: &Path) -> io::Result<Self> {
         let file = state.join("capabilities.json");
@@ -88,10 +88,11 @@ mod tests {
     #[test]
     fn an_hours_queries_are_counted_by_grant_and_survive_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let count = |tally: &Tally, grant: &str, seconds| tally.count(&grant.into(), Some(2), at(seconds)).unwrap();
-        let tally = Tally::open(folder.path()).unwrap();
+        let count =
+            |tally: &QueryCounter, grant: &str, seconds| tally.count(&grant.into(), Some(2), at(seconds)).unwrap();
+        let tally = QueryCounter::open(folder.path()).unwrap();
         assert!(count(&tally, "a", 7_200) && count(&tally, "b", 7_201));
-        let again = Tally::open(folder.path()).unwrap();
+        let again = QueryCounter::open(folder.path()).unwrap();
         assert!(count(&again, "a", 10_799));
         assert!(!count(&again, "a", 10_799) && count(&again, "b", 10_799));
         assert!(!count(&again, "a", 3_600), "the clock was set back");
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn what_is_not_limited_is_not_counted() {
-        let tally = Tally::unkept();
+        let tally = QueryCounter::unkept();
         assert!((0..10).all(|_| tally.count(&"a".into(), None, at(0)).unwrap()));
         assert!(tally.counted.lock().unwrap().queries.is_empty());
     }

@@ -11,23 +11,23 @@ use std::time::Instant;
 use contract::policy::abac::Operation;
 use contract::{Caller, Governance, QueryId, Timestamp};
 
-use super::authorization::policy_request::{Asked, Whence};
+use super::authorization::policy_request::{PolicyRequest, RequestOrigin};
 use super::authorization::provenance;
 use super::stages::audit::{self, Closing};
 use super::stages::govern::Granted;
 use super::stages::mask::RowsMax;
 use super::stages::policy::{Agent, Asker};
 use super::stages::quota::Reservation;
-use super::stages::tables::About;
+use super::stages::tables::StatementInfo;
 use super::stages::{Gates, semaphore};
 use super::{Pipeline, Query, Result, startup_gate};
 use crate::request::trail::{Stage, Trail};
-use crate::storage::system_tables::{Author, Place};
+use crate::storage::system_tables::{Author, ReadTarget};
 use crate::{Ask, Command, Error};
 
 /// What is to be done, on whose table.
 #[derive(Debug)]
-pub struct Deed {
+pub struct ToolAction {
     /// Its text is what the log says of it: the name of the deed, never its content.
     pub ask: Ask,
     /// As policies name them; none for what touches no data.
@@ -39,7 +39,7 @@ pub struct Deed {
 
 /// The caller, as far as the work must know.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct CallerContext {
     pub caller: Caller,
     pub agent: Agent,
     pub rules: Arc<Governance>,
@@ -50,11 +50,11 @@ pub struct Standing {
     pub engine: engine::Engine,
     pub query_id: QueryId,
     pub deadline: Instant,
-    pub(super) whence: Whence,
+    pub(super) whence: RequestOrigin,
     pub(super) now: Timestamp,
 }
 
-impl Standing {
+impl CallerContext {
     /// May the caller read a copy of a table that was of this origin?
     pub fn admits_copy(&self, path: &str, origin: Option<&str>) -> bool {
         provenance::admits_copy(&self.rules, self.caller.role, path, origin)
@@ -72,31 +72,31 @@ impl Standing {
     }
 
     /// Asks what they may read.
-    fn asked(&self) -> Asked<'_> {
+    fn asked(&self) -> PolicyRequest<'_> {
         let Self { rules, caller, agent, whence, now, .. } = self;
-        Asked { rules, caller, agent, whence: *whence, writes: false, when: (*now).into() }
+        PolicyRequest { rules, caller, agent, whence: *whence, writes: false, when: (*now).into() }
     }
 }
 
-impl<'a> From<&'a Standing> for Author<'a> {
-    fn from(standing: &'a Standing) -> Self {
+impl<'a> From<&'a CallerContext> for Author<'a> {
+    fn from(standing: &'a CallerContext) -> Self {
         Self { place: standing.into(), query_id: &standing.query_id }
     }
 }
 
-impl<'a> From<&'a Standing> for Place<'a> {
-    fn from(standing: &'a Standing) -> Self {
+impl<'a> From<&'a CallerContext> for ReadTarget<'a> {
+    fn from(standing: &'a CallerContext) -> Self {
         Self { engine: &standing.engine, deadline: standing.deadline }
     }
 }
 
 impl Pipeline {
     /// Does the work, if the caller may have it done. The work says how many records it concerned.
-    pub async fn act<T, F>(self: &Arc<Self>, deed: Deed, work: impl FnOnce(Standing) -> F) -> Result<T>
+    pub async fn act<T, F>(self: &Arc<Self>, deed: ToolAction, work: impl FnOnce(CallerContext) -> F) -> Result<T>
     where
         F: Future<Output = Result<(T, u64)>>,
     {
-        let Deed { ask, tables, operation, reads } = deed;
+        let ToolAction { ask, tables, operation, reads } = deed;
         let operations = operations(operation, &reads);
         let about = about(tables, operation, reads);
         let closing = Closing::open(self, startup_gate::cross(self, ask).await?);
@@ -114,8 +114,8 @@ impl Pipeline {
     async fn acted<T, F>(
         &self,
         closing: &Closing,
-        (about, operations): (&About, &[Operation]),
-        work: impl FnOnce(Standing) -> F,
+        (about, operations): (&StatementInfo, &[Operation]),
+        work: impl FnOnce(CallerContext) -> F,
     ) -> Result<(T, u64, Reservation)>
     where
         F: Future<Output = Result<(T, u64)>>,
@@ -134,7 +134,7 @@ impl Pipeline {
         let Asker { caller, agent, .. } = who;
         let (whence, now) = ((&query.ask).into(), self.clock.now());
         let standing =
-            Standing { caller, agent, rules, denied_columns, rows_max, engine, query_id, deadline, whence, now };
+            CallerContext { caller, agent, rules, denied_columns, rows_max, engine, query_id, deadline, whence, now };
         let (value, rows) = t.at(Stage::Execute, in_time(self, query, closing.place().around(work(standing)))).await?;
         drop(slot);
         if let Some(limit) = rows_max.filter(|_| !about.tables.is_empty() && about.operation == Operation::Select) {
@@ -172,7 +172,7 @@ fn operations(operation: Operation, reads: &[String]) -> Vec<Operation> {
     all
 }
 
-fn about(mut tables: Vec<String>, operation: Operation, reads: Vec<String>) -> About {
+fn about(mut tables: Vec<String>, operation: Operation, reads: Vec<String>) -> StatementInfo {
     let writes = operation != Operation::Select;
     let written = if writes { tables.iter().map(|table| (table.clone(), operation)).collect() } else { Vec::new() };
     let command = Command::Other("CALL");
@@ -183,5 +183,5 @@ fn about(mut tables: Vec<String>, operation: Operation, reads: Vec<String>) -> A
         }
     }
     let (away, branch, seen, lacks) = (None, None, None, Vec::new());
-    About { command, operation, writes, tables, written, marks, away, rows_max: None, branch, seen, lacks }
+    StatementInfo { command, operation, writes, tables, written, marks, away, rows_max: None, branch, seen, lacks }
 }

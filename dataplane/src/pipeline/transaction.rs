@@ -14,11 +14,11 @@ use contract::wire::Who;
 use engine::{Session, Snapshot};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::authorization::transaction_recheck::Admitted;
-use super::catalog_snapshot::{Seen, paths};
-use super::journal::{Done, Journal, Place};
+use super::authorization::transaction_recheck::TransactionRecheck;
+use super::catalog_snapshot::{CatalogSnapshot, paths};
+use super::journal::{Done, Journal, JournalPosition};
 use super::stages::semaphore;
-use super::stages::tables::About;
+use super::stages::tables::StatementInfo;
 use super::stages::transpile::Native;
 use super::swap::{Away, Swaps};
 use super::{Pipeline, Query, Result, startup_gate};
@@ -28,17 +28,17 @@ use crate::{Ask, Error};
 /// Held by a door between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.
 pub struct ClientTransaction {
     who: Who,
-    state: State,
+    state: TransactionState,
     /// A table or schema was made, changed or dropped in it: others do not see that yet.
     defined: bool,
     /// The tables with those, until something more is defined.
-    own: Option<Seen>,
+    own: Option<CatalogSnapshot>,
     /// Tables written in it; when it is committed, answers that were kept from them are stale.
     written: Vec<String>,
     /// Statements that changed something in it.
     changes: u64,
     /// What its changes were let through by.
-    admitted: Arc<Admitted>,
+    admitted: Arc<TransactionRecheck>,
     /// Ruled tables that it has renamed.
     swaps: Swaps,
     /// What it did, where its client may go back to a savepoint.
@@ -50,31 +50,31 @@ pub struct ClientTransaction {
 
 /// Where a transaction stood at a savepoint.
 #[derive(Debug, Clone)]
-pub struct Mark {
+pub struct TransactionSavepoint {
     changes: u64,
-    admitted: Arc<Admitted>,
-    place: Option<Place>,
+    admitted: Arc<TransactionRecheck>,
+    place: Option<JournalPosition>,
 }
 
-enum State {
+enum TransactionState {
     /// No statement yet.
     Idle,
-    Open(Opened),
+    Open(TransactionSession),
     Failed,
 }
 
-struct Opened {
+struct TransactionSession {
     session: Session,
     snapshot: Snapshot,
     /// The tables as they were when it was opened: all that is asked in it is judged by these.
-    seen: Seen,
+    seen: CatalogSnapshot,
 }
 
 impl ClientTransaction {
     pub(super) fn new(who: Who, pipeline: Arc<Pipeline>) -> Self {
         Self {
             who,
-            state: State::Idle,
+            state: TransactionState::Idle,
             defined: false,
             own: None,
             written: Vec::new(),
@@ -111,30 +111,32 @@ impl ClientTransaction {
 
     /// Has a statement in it failed?
     pub fn has_failed(&self) -> bool {
-        matches!(self.state, State::Failed)
+        matches!(self.state, TransactionState::Failed)
     }
 
     /// Where it stands now: for a savepoint.
-    pub async fn mark(&mut self) -> Result<Mark> {
-        if let (State::Open(Opened { session, snapshot, .. }), Some(journal)) = (&mut self.state, &mut self.journal) {
+    pub async fn mark(&mut self) -> Result<TransactionSavepoint> {
+        if let (TransactionState::Open(TransactionSession { session, snapshot, .. }), Some(journal)) =
+            (&mut self.state, &mut self.journal)
+        {
             journal.look(session, snapshot).await?;
         }
         let place = self.journal.as_ref().map(Journal::place);
-        Ok(Mark { changes: self.changes, admitted: Arc::clone(&self.admitted), place })
+        Ok(TransactionSavepoint { changes: self.changes, admitted: Arc::clone(&self.admitted), place })
     }
 
     /// Whether nothing was changed since, so that there is nothing to take back.
-    pub fn is_at(&self, mark: &Mark) -> bool {
+    pub fn is_at(&self, mark: &TransactionSavepoint) -> bool {
         self.changes == mark.changes && !self.has_failed()
     }
 
     /// Takes back all that came after a mark: what came before it is done again, in a new transaction of the engine.
-    pub(super) async fn go_back(&mut self, query: &Query, mark: &Mark) -> Result<()> {
+    pub(super) async fn go_back(&mut self, query: &Query, mark: &TransactionSavepoint) -> Result<()> {
         if self.who != query.ask.who {
             return Err(Error::FailedTransaction);
         }
         // Nothing of it is left, unless this comes to its end.
-        if let State::Open(mut opened) = std::mem::replace(&mut self.state, State::Failed) {
+        if let TransactionState::Open(mut opened) = std::mem::replace(&mut self.state, TransactionState::Failed) {
             let _ = opened.session.rollback().await;
         }
         self.writing.clear();
@@ -147,7 +149,7 @@ impl ClientTransaction {
         (self.defined, self.own, self.changes) = (journal.defines(), None, mark.changes);
         if journal.is_empty() {
             journal.forget();
-            self.state = State::Idle;
+            self.state = TransactionState::Idle;
             return Ok(());
         }
         for branch in journal.branches() {
@@ -157,9 +159,9 @@ impl ClientTransaction {
         let engine = self.pipeline.engine()?;
         let mut session = engine.session().await?;
         let snapshot = session.begin().await?;
-        let seen = Seen::of(&engine, &mut session).await?;
+        let seen = CatalogSnapshot::of(&engine, &mut session).await?;
         journal.again(query, &mut session, &snapshot).await?;
-        self.state = State::Open(Opened { session, snapshot, seen });
+        self.state = TransactionState::Open(TransactionSession { session, snapshot, seen });
         Ok(())
     }
 
@@ -169,13 +171,13 @@ impl ClientTransaction {
         let swaps = std::mem::take(&mut self.swaps);
         self.forget();
         if let Err(changed) = judged {
-            self.state = State::Idle;
+            self.state = TransactionState::Idle;
             self.written.clear();
             return Err(changed);
         }
-        match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle => Ok(()),
-            State::Open(mut opened) => {
+        match std::mem::replace(&mut self.state, TransactionState::Idle) {
+            TransactionState::Idle => Ok(()),
+            TransactionState::Open(mut opened) => {
                 let (answers, written) = (self.pipeline.remembered.answers.clone(), std::mem::take(&mut self.written));
                 if let Err(error) = swaps.are_whole(&mut opened.session).await {
                     self.writing.clear();
@@ -186,7 +188,7 @@ impl ClientTransaction {
                 self.writing.clear();
                 Ok(committed?)
             }
-            State::Failed => Err(Error::FailedTransaction),
+            TransactionState::Failed => Err(Error::FailedTransaction),
         }
     }
 
@@ -199,9 +201,9 @@ impl ClientTransaction {
     pub async fn rollback(&mut self) -> Result<()> {
         self.forget();
         self.written.clear();
-        match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle | State::Failed => Ok(()),
-            State::Open(mut opened) => {
+        match std::mem::replace(&mut self.state, TransactionState::Idle) {
+            TransactionState::Idle | TransactionState::Failed => Ok(()),
+            TransactionState::Open(mut opened) => {
                 let rolled_back = opened.session.rollback().await;
                 self.writing.clear();
                 Ok(rolled_back?)
@@ -211,22 +213,24 @@ impl ClientTransaction {
 
     /// The session, begun if this is the first statement. For nobody but who began it, and for nothing that was
     /// judged by other tables than those it sees.
-    pub(super) async fn open(&mut self, who: &Who, judged_by: &Seen) -> Result<(&mut Session, Snapshot)> {
+    pub(super) async fn open(&mut self, who: &Who, judged_by: &CatalogSnapshot) -> Result<(&mut Session, Snapshot)> {
         if self.who != *who {
             return Err(Error::FailedTransaction);
         }
-        if matches!(self.state, State::Idle) {
+        if matches!(self.state, TransactionState::Idle) {
             let mut session = judged_by.engine.session().await?;
             let snapshot = session.begin().await?;
             let seen = if judged_by.is_current() { judged_by.clone() } else { judged_by.by(&mut session).await? };
-            self.state = State::Open(Opened { session, snapshot, seen });
+            self.state = TransactionState::Open(TransactionSession { session, snapshot, seen });
         }
         match &mut self.state {
-            State::Open(Opened { session, snapshot, seen }) if self.defined || seen.is_the_same(judged_by) => {
+            TransactionState::Open(TransactionSession { session, snapshot, seen })
+                if self.defined || seen.is_the_same(judged_by) =>
+            {
                 Ok((session, snapshot.clone()))
             }
-            State::Open(_) => Err(Error::Redefined),
-            State::Idle | State::Failed => Err(Error::FailedTransaction),
+            TransactionState::Open(_) => Err(Error::Redefined),
+            TransactionState::Idle | TransactionState::Failed => Err(Error::FailedTransaction),
         }
     }
 
@@ -236,7 +240,7 @@ impl ClientTransaction {
     }
 
     /// A statement is about to read and to write these.
-    pub(super) fn touches(&mut self, about: &About, sql: &sql::EngineSql) {
+    pub(super) fn touches(&mut self, about: &StatementInfo, sql: &sql::EngineSql) {
         let Some(journal) = &mut self.journal else { return };
         journal.touch(paths(about, sql));
         if let Some(branch) = &about.branch {
@@ -267,9 +271,9 @@ impl ClientTransaction {
     }
 
     /// The tables that it sees, with what was defined in it; none before its first statement.
-    pub(super) async fn seen(&mut self, has_runtime: bool) -> Result<Option<Seen>> {
+    pub(super) async fn seen(&mut self, has_runtime: bool) -> Result<Option<CatalogSnapshot>> {
         self.judge().await?;
-        let State::Open(Opened { session, seen, .. }) = &mut self.state else { return Ok(None) };
+        let TransactionState::Open(TransactionSession { session, seen, .. }) = &mut self.state else { return Ok(None) };
         let seen = match &self.own {
             _ if !self.defined => seen.clone(),
             Some(own) => own.clone(),
@@ -281,21 +285,21 @@ impl ClientTransaction {
     /// The session to ask about tables, where its view may differ from everybody's.
     pub(super) fn own_view(&mut self) -> Option<&mut Session> {
         match &mut self.state {
-            State::Open(opened) if self.defined || !opened.seen.is_current() => Some(&mut opened.session),
+            TransactionState::Open(opened) if self.defined || !opened.seen.is_current() => Some(&mut opened.session),
             _ => None,
         }
     }
 
     pub(super) fn session(&mut self) -> Result<&mut Session> {
         match &mut self.state {
-            State::Open(opened) => Ok(&mut opened.session),
-            State::Idle | State::Failed => Err(Error::FailedTransaction),
+            TransactionState::Open(opened) => Ok(&mut opened.session),
+            TransactionState::Idle | TransactionState::Failed => Err(Error::FailedTransaction),
         }
     }
 
     /// A statement failed: the engine's side of it is given up.
     pub fn fail(&mut self) {
-        self.state = State::Failed;
+        self.state = TransactionState::Failed;
         self.writing.clear();
     }
 }
@@ -312,7 +316,7 @@ impl Pipeline {
     }
 
     /// Takes the transaction of an ask back to where it stood. It may work as long as a statement.
-    pub async fn roll_back_to(&self, ask: Ask, mark: &Mark) -> Result<()> {
+    pub async fn roll_back_to(&self, ask: Ask, mark: &TransactionSavepoint) -> Result<()> {
         let query = startup_gate::cross(self, ask).await?;
         let _slot = semaphore::enter(self, &query).await?;
         let mut transaction = query.transaction().await?.ok_or(Error::FailedTransaction)?;
@@ -339,9 +343,9 @@ impl Query {
 impl std::fmt::Debug for ClientTransaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = match self.state {
-            State::Idle => "idle",
-            State::Open(..) => "open",
-            State::Failed => "failed",
+            TransactionState::Idle => "idle",
+            TransactionState::Open(..) => "open",
+            TransactionState::Failed => "failed",
         };
         f.debug_struct("ClientTransaction").field("state", &state).finish_non_exhaustive()
     }

@@ -29,14 +29,14 @@ use super::http::{self, Security};
 use super::probes;
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
-use crate::agents::tools::Budget;
+use crate::agents::tools::ResultBudget;
 use crate::agents::triggers::Triggers;
 use crate::shutdown::Ending;
 use crate::{Error, Pipeline, Sessions};
 
 /// What the door works with.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub struct AgentsContext {
     pub pipeline: Arc<Pipeline>,
     pub sessions: Sessions,
     pub memories: Memories,
@@ -45,14 +45,14 @@ pub struct Door {
     pub ending: Ending,
     pub limits: Limits,
     /// What a result of a tool may hold.
-    pub budget: Budget,
+    pub budget: ResultBudget,
     pub vitals: probes::Vitals,
     /// Everything is on this machine: names and origins other than its own are refused.
     pub local: bool,
 }
 
 /// Serves until everything is closed.
-pub async fn serve(listener: TcpListener, tls: Option<watch::Receiver<Arc<ServerConfig>>>, door: Door) {
+pub async fn serve(listener: TcpListener, tls: Option<watch::Receiver<Arc<ServerConfig>>>, door: AgentsContext) {
     let security = tls.map_or(Security::Plain, Security::Tls);
     let refusing = Router::new().fallback(shutting_down).with_state(door.clone());
     let (ending, limits) = (door.ending.clone(), door.limits);
@@ -60,13 +60,13 @@ pub async fn serve(listener: TcpListener, tls: Option<watch::Receiver<Arc<Server
 }
 
 /// What the door serves.
-pub fn routes(door: Door) -> Router {
+pub fn routes(door: AgentsContext) -> Router {
     let (tools, flight, probes) = (mcp::routes(&door), flight::routes(&door), probes::routes(door.vitals.clone()));
     let own = Router::new().route("/v1/query/arrow", post(raw_arrow::query)).fallback(nothing_here);
     own.with_state(door).merge(tools).merge(flight).merge(probes)
 }
 
-async fn shutting_down(State(door): State<Door>, headers: HeaderMap) -> Response {
+async fn shutting_down(State(door): State<AgentsContext>, headers: HeaderMap) -> Response {
     let request_id = request_id(&door, &headers);
     if flight::is_grpc(&headers) {
         let status = flight::status_of(&Error::ShuttingDown, &request_id, door.pipeline.clock.now());
@@ -75,12 +75,12 @@ async fn shutting_down(State(door): State<Door>, headers: HeaderMap) -> Response
     refusal(&door, &Error::ShuttingDown, &request_id)
 }
 
-async fn nothing_here(State(door): State<Door>, headers: HeaderMap) -> Response {
+async fn nothing_here(State(door): State<AgentsContext>, headers: HeaderMap) -> Response {
     refusal(&door, &Error::Caller(Code::NotFound), &request_id(&door, &headers))
 }
 
 /// Body 2.
-fn refusal(door: &Door, error: &Error, request_id: &RequestId) -> Response {
+fn refusal(door: &AgentsContext, error: &Error, request_id: &RequestId) -> Response {
     let body = error.problem().machine(request_id, door.pipeline.clock.now());
     answered(error, &body, request_id)
 }
@@ -108,7 +108,7 @@ fn known_by(mut response: Response, request_id: &RequestId) -> Response {
     response
 }
 
-fn request_id(door: &Door, headers: &HeaderMap) -> RequestId {
+fn request_id(door: &AgentsContext, headers: &HeaderMap) -> RequestId {
     let given = headers.get(wire::header::REQUEST_ID).and_then(|value| value.to_str().ok());
     given
         .and_then(RequestId::accepted)

@@ -10,31 +10,31 @@ use contract::key::looks_like_key;
 use contract::{Code, wire};
 
 use crate::Error;
-use crate::governance::sessions::Shown;
+use crate::governance::sessions::Credential;
 
 /// Where a key alone will do.
 pub fn key(headers: &HeaderMap) -> Result<&str, Error> {
     match shown(headers)? {
-        Shown::Key(key) => Ok(key),
-        Shown::Token(_) => Err(Error::Caller(Code::InvalidToken)),
+        Credential::Key(key) => Ok(key),
+        Credential::Token(_) => Err(Error::Caller(Code::InvalidToken)),
     }
 }
 
 /// `Authorization` counts before the headers that hold a key alone.
-pub fn shown(headers: &HeaderMap) -> Result<Shown<'_>, Error> {
+pub fn shown(headers: &HeaderMap) -> Result<Credential<'_>, Error> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
     if let Some(authorization) = text(AUTHORIZATION.as_str()) {
         let (scheme, value) = authorization.split_once(' ').unwrap_or((authorization, ""));
         let (scheme, value) = (scheme.to_ascii_lowercase(), value.trim());
         return match scheme.as_str() {
-            "apikey" => Ok(Shown::Key(value)),
-            "bearer" if looks_like_key(value) => Ok(Shown::Key(value)),
-            "bearer" => Ok(Shown::Token(value)),
+            "apikey" => Ok(Credential::Key(value)),
+            "bearer" if looks_like_key(value) => Ok(Credential::Key(value)),
+            "bearer" => Ok(Credential::Token(value)),
             _ => Err(Error::Caller(Code::InvalidToken)),
         };
     }
     let key = text(wire::header::API_KEY).or_else(|| text("apikey"));
-    key.map(Shown::Key).ok_or(Error::Caller(Code::MissingAuth))
+    key.map(Credential::Key).ok_or(Error::Caller(Code::MissingAuth))
 }
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_key_or_a_token_comes_in_any_of_the_specified_headers() {
-        use Shown::{Key, Token};
+        use Credential::{Key, Token};
         let cases = [
             ("authorization", "ApiKey svc_live_a", Ok(Key("svc_live_a"))),
             ("authorization", "apikey  svc_live_a", Ok(Key("svc_live_a"))),

@@ -48,9 +48,9 @@ use crate::shutdown::Ending;
 use crate::{Error, Pipeline, Sessions};
 use cancel::Cancels;
 use conversation::Conversation;
-use failure::Failure;
+use failure::ErrorResponse;
 use startup::Opening;
-use wire::End;
+use wire::ConnectionEnd;
 
 /// Protocols that a client may name in a TLS handshake here.
 pub const PROTOCOLS: [&[u8]; 2] = [startup::ALPN, http::ALPN];
@@ -70,7 +70,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// What the door works with.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub struct PgWireContext {
     pub pipeline: Arc<Pipeline>,
     pub sessions: Sessions,
     /// The certificate that is shown now.
@@ -85,14 +85,14 @@ pub struct Door {
 }
 
 /// What all connections share.
-struct Hall {
-    door: Door,
+struct SharedConnections {
+    door: PgWireContext,
     cancels: Arc<Cancels>,
     ending: Ending,
     http_places: Semaphore,
 }
 
-impl Hall {
+impl SharedConnections {
     fn tls(&self) -> Option<TlsAcceptor> {
         self.door.tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())))
     }
@@ -111,9 +111,13 @@ impl Hall {
 }
 
 /// Takes connections until everything is closed. Who comes while it drains is told so.
-pub async fn serve(listener: TcpListener, door: Door, ending: Ending) {
-    let hall =
-        Arc::new(Hall { door, cancels: Arc::default(), ending: ending.clone(), http_places: Semaphore::new(HTTP_MAX) });
+pub async fn serve(listener: TcpListener, door: PgWireContext, ending: Ending) {
+    let hall = Arc::new(SharedConnections {
+        door,
+        cancels: Arc::default(),
+        ending: ending.clone(),
+        http_places: Semaphore::new(HTTP_MAX),
+    });
     let (places, strangers) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::new(Semaphore::new(STRANGERS_MAX)));
     loop {
         let accepted = tokio::select! {
@@ -138,7 +142,12 @@ pub async fn serve(listener: TcpListener, door: Door, ending: Ending) {
     }
 }
 
-async fn connection(socket: TcpStream, peer: SocketAddr, hall: &Hall, stranger: tokio::sync::OwnedSemaphorePermit) {
+async fn connection(
+    socket: TcpStream,
+    peer: SocketAddr,
+    hall: &SharedConnections,
+    stranger: tokio::sync::OwnedSemaphorePermit,
+) {
     let _ = socket.set_nodelay(true);
     let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
     let deadline = Instant::now() + STARTUP;
@@ -156,8 +165,10 @@ async fn connection(socket: TcpStream, peer: SocketAddr, hall: &Hall, stranger: 
     let serving = hall.ending.serving();
     let mut wire = opened.wire;
     let ended = match login {
-        None => End::Closed,
-        Some(_) if hall.ending.draining.is_cancelled() => End::Fatal(Failure::from(&Error::ShuttingDown)),
+        None => ConnectionEnd::Closed,
+        Some(_) if hall.ending.draining.is_cancelled() => {
+            ConnectionEnd::Fatal(ErrorResponse::from(&Error::ShuttingDown))
+        }
         Some(Err(end)) => end,
         Some(Ok(login)) => {
             drop(stranger);
@@ -169,9 +180,9 @@ async fn connection(socket: TcpStream, peer: SocketAddr, hall: &Hall, stranger: 
     };
     drop(serving); // last words hold nobody up
     match ended {
-        End::Closed => {}
-        End::Io(error) => tracing::debug!(%error, "a connection broke"),
-        End::Fatal(failure) => {
+        ConnectionEnd::Closed => {}
+        ConnectionEnd::Io(error) => tracing::debug!(%error, "a connection broke"),
+        ConnectionEnd::Fatal(failure) => {
             reply::error(&mut wire.out, reply::Severity::Fatal, &failure);
             wire.close().await;
         }

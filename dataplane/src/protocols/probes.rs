@@ -27,9 +27,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::Pipeline;
-use crate::governance::Source;
-use crate::metrics::Standing;
-use crate::pipeline::{EngineSlot, House};
+use crate::governance::RulesSource;
+use crate::metrics::StateGauges;
+use crate::pipeline::{EngineSlot, OwnershipState};
 
 /// Less than a kubelet waits for an answer.
 const STARTING_HELD: Duration = Duration::from_secs(1);
@@ -39,8 +39,8 @@ const STARTING_HELD: Duration = Duration::from_secs(1);
 pub struct Vitals {
     pub began: Instant,
     pub engine: EngineSlot,
-    pub house: watch::Receiver<House>,
-    pub source: watch::Receiver<Source>,
+    pub house: watch::Receiver<OwnershipState>,
+    pub source: watch::Receiver<RulesSource>,
     pub leaving: CancellationToken,
 }
 
@@ -48,7 +48,7 @@ impl Vitals {
     /// May a query be sent here now?
     pub fn ready(&self) -> bool {
         let takes = matches!(self.engine_state(), "ready" | "parked");
-        takes && *self.source.borrow() != Source::Unknown && !self.leaving.is_cancelled()
+        takes && *self.source.borrow() != RulesSource::Unknown && !self.leaving.is_cancelled()
     }
 
     /// Waits until queries may be sent here, or until none may any more.
@@ -68,12 +68,12 @@ impl Vitals {
     }
 
     fn starting(&self) -> bool {
-        let knows = *self.source.borrow() != Source::Unknown;
+        let knows = *self.source.borrow() != RulesSource::Unknown;
         !self.leaving.is_cancelled() && (!knows || self.engine_state() == "starting")
     }
 
     fn engine_state(&self) -> &'static str {
-        if matches!(*self.house.borrow(), House::Parked) {
+        if matches!(*self.house.borrow(), OwnershipState::Parked) {
             return "parked";
         }
         match &*self.engine.borrow() {
@@ -137,15 +137,15 @@ async fn readiness(vitals: &Vitals, starting_held: Duration) -> (StatusCode, Jso
 async fn metrics(State((vitals, pipeline)): State<(Vitals, Arc<Pipeline>)>, headers: HeaderMap) -> Response {
     let (slots, waiting) = pipeline.gate.standing();
     let reports_waiting = match &*vitals.house.borrow() {
-        House::Open(books) => books.log.written().borrow().saturating_sub(*books.log.acked().borrow()),
-        House::Opening | House::Parked => 0,
+        OwnershipState::Open(books) => books.log.written().borrow().saturating_sub(*books.log.acked().borrow()),
+        OwnershipState::Opening | OwnershipState::Parked => 0,
     };
-    let standing = Standing {
+    let standing = StateGauges {
         slots,
         waiting,
         engine_up: vitals.engine_state() == "ready",
         ready: vitals.ready(),
-        connected: *vitals.source.borrow() == Source::Connected,
+        connected: *vitals.source.borrow() == RulesSource::Connected,
         reports_waiting,
     };
     scrape::answered(&headers, pipeline.metrics.text(standing))
@@ -157,13 +157,13 @@ mod tests {
 
     struct Starting {
         vitals: Vitals,
-        house: watch::Sender<House>,
-        source: watch::Sender<Source>,
+        house: watch::Sender<OwnershipState>,
+        source: watch::Sender<RulesSource>,
         _engine: watch::Sender<Option<engine::Engine>>,
     }
 
     fn starting() -> Starting {
-        let (house, source) = (watch::Sender::new(House::Opening), watch::Sender::new(Source::Unknown));
+        let (house, source) = (watch::Sender::new(OwnershipState::Opening), watch::Sender::new(RulesSource::Unknown));
         let engine = watch::Sender::new(None);
         let vitals = Vitals {
             began: Instant::now(),
@@ -180,9 +180,9 @@ mod tests {
         let Starting { vitals, house, source, _engine } = starting();
         let becoming = async {
             tokio::task::yield_now().await;
-            source.send_replace(Source::Connected);
+            source.send_replace(RulesSource::Connected);
             tokio::task::yield_now().await;
-            house.send_replace(House::Parked);
+            house.send_replace(OwnershipState::Parked);
         };
         let ((status, _), ()) = tokio::join!(readiness(&vitals, Duration::from_mins(1)), becoming);
         assert_eq!(status, StatusCode::OK);

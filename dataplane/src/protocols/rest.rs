@@ -39,11 +39,11 @@ use crate::governance::sessions::{announced, is_known};
 use crate::pipeline::Once;
 use crate::shutdown::Ending;
 use crate::storage::branches::schema_on;
-use crate::{Ask, Bounds, Declared, Error, Names, Pipeline, Sessions};
+use crate::{Ask, Bounds, DeclaredAgent, Error, Names, Pipeline, Sessions};
 
 /// The door's own state.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub struct RestContext {
     pub env_id: EnvId,
     pub pipeline: Arc<Pipeline>,
     pub memories: Memories,
@@ -54,14 +54,14 @@ pub struct Door {
 }
 
 /// Serves until everything is closed.
-pub async fn serve(listener: TcpListener, tls: watch::Receiver<Arc<ServerConfig>>, door: Door) {
+pub async fn serve(listener: TcpListener, tls: watch::Receiver<Arc<ServerConfig>>, door: RestContext) {
     let refusing = Router::new().fallback(shutting_down).with_state(door.clone());
     let (ending, limits) = (door.ending.clone(), door.limits);
     http::serve(listener, Security::ControlPlane(tls), limits, routes(door), refusing, ending).await;
 }
 
 /// What the door serves; a path that is not here is 404.
-pub fn routes(door: Door) -> Router {
+pub fn routes(door: RestContext) -> Router {
     Router::new()
         .route("/v1/environments/{env_id}/query", post(query))
         .route("/v1/environments/{env_id}/query/arrow", post(query_arrow))
@@ -79,28 +79,28 @@ pub struct MayAsk(pub bool);
 
 /// The same routes for callers who come themselves, each request with its own credential. It answers with body 2
 /// too; a caller that somebody else names counts for nothing here.
-pub fn own_routes(door: Door, sessions: Sessions) -> Router {
+pub fn own_routes(door: RestContext, sessions: Sessions) -> Router {
     Router::new()
         .route("/v1/environments/{env_id}/query", post(own_query))
         .route("/v1/environments/{env_id}/query/arrow", post(own_query_arrow))
         .with_state((door, sessions))
 }
 
-type Own = State<(Door, Sessions)>;
+type RestState = State<(RestContext, Sessions)>;
 
-async fn own_query(own: Own, env_id: Path<EnvId>, request: Request) -> Response {
+async fn own_query(own: RestState, env_id: Path<EnvId>, request: Request) -> Response {
     own_answer(own, env_id, request, None).await
 }
 
-async fn own_query_arrow(own: Own, env_id: Path<EnvId>, request: Request) -> Response {
-    own_answer(own, env_id, request, Some(body::Shape::ArrowBase64)).await
+async fn own_query_arrow(own: RestState, env_id: Path<EnvId>, request: Request) -> Response {
+    own_answer(own, env_id, request, Some(body::BodyFormat::ArrowBase64)).await
 }
 
 async fn own_answer(
-    State((door, sessions)): Own,
+    State((door, sessions)): RestState,
     Path(env_id): Path<EnvId>,
     request: Request,
-    shape: Option<body::Shape>,
+    shape: Option<body::BodyFormat>,
 ) -> Response {
     let (parts, body) = request.into_parts();
     let asked = async {
@@ -130,27 +130,37 @@ fn forwarded(headers: &HeaderMap) -> Result<Forwarded, Error> {
         .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })
 }
 
-async fn query(State(door): State<Door>, Path(env_id): Path<EnvId>, headers: HeaderMap, body: Bytes) -> Response {
+async fn query(
+    State(door): State<RestContext>,
+    Path(env_id): Path<EnvId>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let caller = forwarded(&headers);
     answer(door, caller, env_id, headers, body, None).await
 }
 
-async fn query_arrow(State(door): State<Door>, Path(env_id): Path<EnvId>, headers: HeaderMap, body: Bytes) -> Response {
+async fn query_arrow(
+    State(door): State<RestContext>,
+    Path(env_id): Path<EnvId>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let caller = forwarded(&headers);
-    answer(door, caller, env_id, headers, body, Some(body::Shape::ArrowBase64)).await
+    answer(door, caller, env_id, headers, body, Some(body::BodyFormat::ArrowBase64)).await
 }
 
-async fn shutting_down(State(door): State<Door>, headers: HeaderMap) -> Response {
+async fn shutting_down(State(door): State<RestContext>, headers: HeaderMap) -> Response {
     refusal(&Error::ShuttingDown, &request_id(&door, &headers), door.pipeline.clock.now())
 }
 
 async fn answer(
-    door: Door,
+    door: RestContext,
     caller: Result<Forwarded, Error>,
     env_id: EnvId,
     headers: HeaderMap,
     body: Bytes,
-    shape: Option<body::Shape>,
+    shape: Option<body::BodyFormat>,
 ) -> Response {
     let serving = door.ending.serving(); // until the last byte
     let request_id = request_id(&door, &headers);
@@ -179,7 +189,7 @@ async fn answer(
     response
 }
 
-fn request_id(door: &Door, headers: &HeaderMap) -> RequestId {
+fn request_id(door: &RestContext, headers: &HeaderMap) -> RequestId {
     let given = headers.get(wire::header::REQUEST_ID).and_then(|value| value.to_str().ok());
     given
         .and_then(RequestId::accepted)
@@ -187,13 +197,13 @@ fn request_id(door: &Door, headers: &HeaderMap) -> RequestId {
 }
 
 fn asked(
-    door: &Door,
+    door: &RestContext,
     env_id: &EnvId,
     forwarded: Forwarded,
     (headers, body): (&HeaderMap, &[u8]),
-    shape: Option<body::Shape>,
+    shape: Option<body::BodyFormat>,
     request_id: &RequestId,
-) -> Result<(Ask, Option<Once>, body::Shape), Error> {
+) -> Result<(Ask, Option<Once>, body::BodyFormat), Error> {
     if *env_id != door.env_id {
         return Err(Error::OtherEnvironment);
     }
@@ -210,9 +220,9 @@ fn asked(
         return Err(Error::InvalidParams { field: "numbers", message });
     }
     let shape = shape.unwrap_or(match body.format {
-        Format::Json => body::Shape::Json(body.numbers.unwrap_or_default()),
-        Format::Csv => body::Shape::Csv,
-        Format::Arrow => body::Shape::Arrow,
+        Format::Json => body::BodyFormat::Json(body.numbers.unwrap_or_default()),
+        Format::Csv => body::BodyFormat::Csv,
+        Format::Arrow => body::BodyFormat::Arrow,
     });
     if shape.is_arrow() && !door.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
@@ -221,7 +231,7 @@ fn asked(
         let message = format!("timeout_ms is from 1 to {TIMEOUT_MS_MAX}");
         return Err(Error::InvalidParams { field: "timeout_ms", message });
     }
-    let agent = Declared::told(("agent_id", body.agent_id), ("agent_framework", body.agent_framework))?;
+    let agent = DeclaredAgent::told(("agent_id", body.agent_id), ("agent_framework", body.agent_framework))?;
     let mut names = Names::default();
     if let Some(branch_id) = &body.branch_id {
         names.schema = schema_on(branch_id)?;
@@ -251,7 +261,7 @@ fn asked(
 }
 
 /// The dashboard reads no Arrow: with its cookies one still asks for Arrow at that door.
-fn origin(forwarded: Option<Origin>, shape: body::Shape) -> Origin {
+fn origin(forwarded: Option<Origin>, shape: body::BodyFormat) -> Origin {
     match forwarded {
         Some(Origin::Shadow) => Origin::Shadow,
         _ if shape.is_arrow() => Origin::Arrow,

@@ -30,7 +30,7 @@ pub struct StatementRequest<T> {
     pub origin: Origin,
     /// The dashboard asks it for one of its own pages: it is judged and written down as any other, and costs nothing.
     pub by_dashboard: bool,
-    pub agent: Declared,
+    pub agent: DeclaredAgent,
     /// Counts from stage 1, waiting included; the environment's setting when absent.
     pub timeout: Option<Duration>,
     pub cancel: CancellationToken,
@@ -91,7 +91,7 @@ impl Bounds {
 
 /// What a caller says of the agent it runs for. Declared, not verified.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Declared {
+pub struct DeclaredAgent {
     pub agent_id: Option<AgentName>,
     pub framework: Option<AgentName>,
 }
@@ -124,7 +124,7 @@ impl From<AgentName> for String {
     }
 }
 
-impl Declared {
+impl DeclaredAgent {
     /// Both as a door was told of them, each under the name that it has there.
     pub fn told(
         (id_field, agent_id): (&str, Option<String>),

@@ -56,7 +56,7 @@ fn text(path: &Path) -> io::Result<String> {
 
 /// What the doors show now.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct ServedCertificates {
     pub rest: watch::Sender<Arc<ServerConfig>>,
     /// None where the PostgreSQL wire is plain.
     pub pg: Option<watch::Sender<Arc<ServerConfig>>>,
@@ -64,7 +64,7 @@ pub struct Shown {
     pub tools: Option<watch::Sender<Arc<ServerConfig>>>,
 }
 
-impl Shown {
+impl ServedCertificates {
     pub fn new(identity: &TlsIdentity, pg: Option<&PgTls>) -> Result<Self, TlsError> {
         let rest = watch::Sender::new(tls::mutual(identity, &http::PROTOCOLS)?);
         let clients = |protocols: &[&[u8]]| pg.map(|pg| for_clients(pg, protocols)).transpose();
@@ -93,7 +93,7 @@ fn for_clients(pg: &PgTls, protocols: &[&[u8]]) -> Result<Arc<ServerConfig>, Tls
 }
 
 /// Follows the files until told to stop.
-pub async fn follow(files: Files, every: Duration, shown: Shown, link: Link, closing: CancellationToken) {
+pub async fn follow(files: Files, every: Duration, shown: ServedCertificates, link: Link, closing: CancellationToken) {
     let (identity, pg) = (Followed::new("identity", files.identity()), Followed::new("PostgreSQL wire", files.pg()));
     let (mut identity, mut pg) = (identity, pg);
     loop {
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn only_a_pair_that_fits_is_shown() {
         let first = pair();
-        let shown = Shown::new(&identity(), Some(&first)).unwrap();
+        let shown = ServedCertificates::new(&identity(), Some(&first)).unwrap();
         let mut seen = shown.pg.as_ref().unwrap().subscribe();
         let mut followed = Followed::new("wire", Ok(first.clone()));
         let mut look = |read| {

@@ -23,20 +23,20 @@ use tokio_util::task::TaskTracker;
 use crate::agents::branches::Branches;
 use crate::agents::memory::{Embedder, Memories};
 use crate::agents::reasoning::Thoughts;
-use crate::agents::tools::Budget;
+use crate::agents::tools::ResultBudget;
 use crate::agents::triggers::{self, Triggers};
-use crate::governance::Source;
+use crate::governance::RulesSource;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
 use crate::governance::registry::Registry;
 use crate::governance::sessions::Snapshots;
-use crate::governance::vouching::Vouching;
+use crate::governance::vouching::TokenIntrospection;
 use crate::metrics::Metrics;
 use crate::model::{self, Models};
-use crate::pipeline::{Books, Gate, House, Remembered, Threshold};
+use crate::pipeline::{Gate, OwnershipState, PipelineCaches, StartupGate, UsageLedger};
 use crate::protocols::tls::TlsError;
 use crate::protocols::{agents, pgwire, probes, rest};
-use crate::server::certificates::{self, Shown};
+use crate::server::certificates::{self, ServedCertificates};
 use crate::server::config::{Listeners, Settings};
 use crate::server::folder_lock::Claim;
 use crate::shutdown::Ending;
@@ -87,7 +87,7 @@ impl Running {
     }
 
     /// Where the rules come from now.
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> RulesSource {
         *self.vitals.source.borrow()
     }
 
@@ -112,8 +112,8 @@ impl DataPlane {
     pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Running, StartError> {
         permitted(&settings)?;
         let doors = Doors::bind(&settings.listeners).await?;
-        let shown = Shown::new(&settings.identity, settings.pg_tls.as_ref())?;
-        let (parts, owner, books) = Parts::new(&settings, &shutdown)?;
+        let shown = ServedCertificates::new(&settings.identity, settings.pg_tls.as_ref())?;
+        let (parts, owner, books) = DataPlaneParts::new(&settings, &shutdown)?;
         let running = Running {
             pgwire: doors.pgwire.local_addr()?,
             tools: doors.tools.local_addr()?,
@@ -146,14 +146,14 @@ fn permitted(settings: &Settings) -> Result<(), StartError> {
 }
 
 fn sessions(settings: &Settings, snapshots: &Snapshots, link: &Link) -> Sessions {
-    let vouching = Vouching::new(link.clone());
+    let vouching = TokenIntrospection::new(link.clone());
     Sessions::asking(snapshots.clone(), Arc::clone(&settings.clock), &settings.entropy, vouching)
 }
 
 /// What the probes look at.
 fn vitals(
     engine: &watch::Sender<Option<engine::Engine>>,
-    house: &watch::Sender<House>,
+    house: &watch::Sender<OwnershipState>,
     follower: &Follower,
     ending: &Ending,
 ) -> probes::Vitals {
@@ -185,7 +185,7 @@ impl Doors {
 }
 
 /// What a data plane is made of.
-struct Parts {
+struct DataPlaneParts {
     claim: Arc<Claim>,
     follower: Arc<Follower>,
     link: Link,
@@ -201,9 +201,12 @@ struct Parts {
     handed_over: CancellationToken,
 }
 
-impl Parts {
+impl DataPlaneParts {
     /// Takes the folder and opens it, if nobody has it; nothing runs yet.
-    fn new(settings: &Settings, shutdown: &CancellationToken) -> Result<(Self, Owner, Option<Arc<Books>>), StartError> {
+    fn new(
+        settings: &Settings,
+        shutdown: &CancellationToken,
+    ) -> Result<(Self, Owner, Option<Arc<UsageLedger>>), StartError> {
         let metrics = Metrics::default();
         let models = Models::new(&settings.model, &settings.clock, metrics.model.clone())?;
         let memories = Memories::embedded_by(Embedder::of(models.embedding));
@@ -220,15 +223,15 @@ impl Parts {
             entropy: settings.entropy.clone(),
         };
         let books = if claim.try_take()? { Some(folder.open()?) } else { None };
-        let house = watch::Sender::new(if books.is_some() { House::Opening } else { House::Parked });
+        let house = watch::Sender::new(if books.is_some() { OwnershipState::Opening } else { OwnershipState::Parked });
         let ending = Ending::new(shutdown.child_token());
         let (snapshots, engine) = (follower.snapshots(), watch::Sender::new(None));
         let pipeline = Arc::new(Pipeline {
             snapshots: snapshots.clone(),
             engine: engine.subscribe(),
-            threshold: Threshold::new(house.subscribe()),
+            threshold: StartupGate::new(house.subscribe()),
             gate: Gate::new(settings.max_concurrent_queries),
-            remembered: Remembered::default(),
+            remembered: PipelineCaches::default(),
             catalogue: engines::catalogue(settings),
             runtime: engines::runtime(settings, link.clone()),
             branches: OpenBranches::default(),
@@ -273,7 +276,7 @@ impl Parts {
     }
 
     /// Opens the doors and follows the control plane.
-    fn serve(&self, settings: Settings, doors: Doors, shown: Shown) {
+    fn serve(&self, settings: Settings, doors: Doors, shown: ServedCertificates) {
         let (background, closing) = (&self.background, &self.closing);
         background.spawn(Arc::clone(&self.follower).run(self.link.clone(), closing.clone()));
         let probed = probes::Probed {
@@ -288,7 +291,7 @@ impl Parts {
         background.spawn(triggers::attend(Arc::clone(&self.pipeline), self.triggers.clone()));
         let (memories, thoughts) = (self.memories.clone(), Thoughts::default());
         let limits = settings.patience.limits();
-        let door = rest::Door {
+        let door = rest::RestContext {
             env_id: settings.env_id,
             pipeline: Arc::clone(&self.pipeline),
             memories: memories.clone(),
@@ -299,7 +302,7 @@ impl Parts {
         };
         let http = probes::routes(self.vitals.clone()).merge(rest::own_routes(door.clone(), self.sessions.clone()));
         background.spawn(rest::serve(doors.rest, shown.rest.subscribe(), door));
-        let door = agents::Door {
+        let door = agents::AgentsContext {
             pipeline: Arc::clone(&self.pipeline),
             sessions: self.sessions.clone(),
             memories,
@@ -307,12 +310,12 @@ impl Parts {
             triggers: self.triggers.clone(),
             ending: self.ending.clone(),
             limits,
-            budget: Budget::of(settings.tool_result_bytes),
+            budget: ResultBudget::of(settings.tool_result_bytes),
             vitals: self.vitals.clone(),
             local: settings.local,
         };
         background.spawn(agents::serve(doors.tools, shown.tools.as_ref().map(watch::Sender::subscribe), door));
-        let door = pgwire::Door {
+        let door = pgwire::PgWireContext {
             pipeline: Arc::clone(&self.pipeline),
             sessions: self.sessions.clone(),
             tls: shown.pg.as_ref().map(watch::Sender::subscribe),

@@ -15,7 +15,7 @@ use crate::DataPlane;
 use crate::agents::memory::comparing;
 use crate::server::config::Arguments;
 
-type Failure = Box<dyn std::error::Error>;
+type BoxError = Box<dyn std::error::Error>;
 
 /// The name of its spans.
 pub const SERVICE: &str = "sluice-dataplane";
@@ -32,7 +32,7 @@ pub fn main() -> ExitCode {
     }
     let arguments = Arguments::parse();
     let log = Log::start(std::io::stdout);
-    match runtime().map_err(Failure::from).and_then(|runtime| runtime.block_on(run(arguments, log))) {
+    match runtime().map_err(BoxError::from).and_then(|runtime| runtime.block_on(run(arguments, log))) {
         Ok(code) => code,
         Err(error) => {
             tracing::error!(%error, "the data plane cannot run");
@@ -46,7 +46,7 @@ pub fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().thread_stack_size(sql::STACK_BYTES).build()
 }
 
-async fn run(arguments: Arguments, log: Log) -> Result<ExitCode, Failure> {
+async fn run(arguments: Arguments, log: Log) -> Result<ExitCode, BoxError> {
     // Before anything else: from here on a stop is orderly.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let (clock, entropy) = (Arc::new(SystemClock), Entropy::system()?);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-pub use open::{Open, OpenBranches, Writing};
+pub use open::{OpenBranch, OpenBranches, Writing};
 pub(crate) use records::{found, record};
 pub use status::Status;
 

@@ -15,8 +15,8 @@ use engine::{Engine, Held, Kind, Outcome, Parsed, Session, Statement};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-pub use content::{Listed, Seen, Sort};
-use shelf::Shelf;
+pub use content::{CatalogueContent, CatalogueEntry, Sort};
+use shelf::SessionPool;
 
 use crate::Error;
 
@@ -33,21 +33,21 @@ const PERMITTED: [&str; 1] = ["generate_subscripts"];
 pub struct Catalogue {
     config: engine::Config,
     engine: OnceCell<Engine>,
-    shelf: Shelf,
+    shelf: SessionPool,
     places: Semaphore,
 }
 
 /// A question with everything it depends on.
-pub struct Question<'a> {
+pub struct CatalogueQuery<'a> {
     pub sql: &'a str,
     pub params: Vec<engine::Value>,
-    pub seen: Seen,
+    pub seen: CatalogueContent,
     pub deadline: Instant,
     pub cancel: &'a CancellationToken,
 }
 
 /// What is known of an answer before it is made.
-pub struct Described {
+pub struct DescribedAnswer {
     pub parameters: Vec<Option<String>>,
     pub columns: Vec<engine::Column>,
     pub schema: Option<SchemaRef>,
@@ -67,11 +67,11 @@ impl Catalogue {
             mask_key: [0; 32],
             ..like
         };
-        Self { config, engine: OnceCell::new(), shelf: Shelf::default(), places: Semaphore::new(QUESTIONS_MAX) }
+        Self { config, engine: OnceCell::new(), shelf: SessionPool::default(), places: Semaphore::new(QUESTIONS_MAX) }
     }
 
     /// The whole answer: the catalogue is small, and what is not is refused by the engine.
-    pub async fn ask(&self, question: &Question<'_>) -> Result<Held, Error> {
+    pub async fn ask(&self, question: &CatalogueQuery<'_>) -> Result<Held, Error> {
         let _place = self.place(question).await?;
         if let Some(mut kept) = self.shelf.take(&question.seen) {
             let answered = answer(&mut kept, question).await;
@@ -85,7 +85,7 @@ impl Catalogue {
         answered
     }
 
-    pub async fn describe(&self, question: &Question<'_>) -> Result<Described, Error> {
+    pub async fn describe(&self, question: &CatalogueQuery<'_>) -> Result<DescribedAnswer, Error> {
         let _place = self.place(question).await?;
         if let Some(mut kept) = self.shelf.take(&question.seen) {
             let described = describe(&mut kept, question).await;
@@ -99,7 +99,7 @@ impl Catalogue {
         described
     }
 
-    async fn place(&self, question: &Question<'_>) -> Result<SemaphorePermit<'_>, Error> {
+    async fn place(&self, question: &CatalogueQuery<'_>) -> Result<SemaphorePermit<'_>, Error> {
         let left = question.deadline.saturating_duration_since(Instant::now());
         tokio::select! {
             place = self.places.acquire() => place.map_err(|_| Error::ShuttingDown),
@@ -109,7 +109,7 @@ impl Catalogue {
     }
 
     /// Keeps the database for the next question, unless it was lost: then what it answered counts for nothing.
-    fn put_back<T>(&self, question: &Question<'_>, session: Session, outcome: &Result<T, Error>) -> bool {
+    fn put_back<T>(&self, question: &CatalogueQuery<'_>, session: Session, outcome: &Result<T, Error>) -> bool {
         let kind = match outcome {
             Err(Error::Engine(error)) => Some(error.kind),
             _ => None,
@@ -122,7 +122,7 @@ impl Catalogue {
     }
 
     /// A database that holds what is seen.
-    async fn made(&self, question: &Question<'_>) -> Result<Session, Error> {
+    async fn made(&self, question: &CatalogueQuery<'_>) -> Result<Session, Error> {
         let mut session = self.engine().await?.session().await?;
         content::fill(&mut session, &question.seen, question.deadline).await?;
         Ok(session)
@@ -140,7 +140,7 @@ impl Catalogue {
     }
 }
 
-async fn answer(session: &mut Session, question: &Question<'_>) -> Result<Held, Error> {
+async fn answer(session: &mut Session, question: &CatalogueQuery<'_>) -> Result<Held, Error> {
     verify(&parsed(session, question).await?)?;
     // As a write: never run a second time on a database that was lost meanwhile, and answered whole.
     let statement = Statement { sql: question.sql.to_owned(), params: question.params.clone(), writes: true };
@@ -150,15 +150,15 @@ async fn answer(session: &mut Session, question: &Question<'_>) -> Result<Held, 
     }
 }
 
-async fn describe(session: &mut Session, question: &Question<'_>) -> Result<Described, Error> {
+async fn describe(session: &mut Session, question: &CatalogueQuery<'_>) -> Result<DescribedAnswer, Error> {
     verify(&parsed(session, question).await?)?;
-    let Question { sql, deadline, cancel, .. } = question;
+    let CatalogueQuery { sql, deadline, cancel, .. } = question;
     let parameters = session.parameters(sql, *deadline, cancel).await?;
     let engine::Described { columns, schema } = session.describe(sql, *deadline, cancel).await?;
-    Ok(Described { parameters, columns, schema })
+    Ok(DescribedAnswer { parameters, columns, schema })
 }
 
-async fn parsed(session: &mut Session, question: &Question<'_>) -> Result<Parsed, Error> {
+async fn parsed(session: &mut Session, question: &CatalogueQuery<'_>) -> Result<Parsed, Error> {
     let parsed = session.parsed(question.sql, question.deadline, question.cancel).await;
     parsed.map_err(|error| match error.kind {
         // Both parsers take every form that a question may have: it is one that only PostgreSQL has, such as a WITH

@@ -28,7 +28,7 @@ const RAW: &str = "raw";
 
 /// Which rows a database is to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rows {
+pub enum RowSelection {
     All,
     /// To describe a statement, no row is needed.
     None,
@@ -64,7 +64,7 @@ impl RuntimeTables {
     pub async fn session(
         &self,
         tables: &[Table],
-        rows: Rows,
+        rows: RowSelection,
         mask_key: HexKey,
         deadline: Instant,
     ) -> Result<Session, Error> {
@@ -73,7 +73,7 @@ impl RuntimeTables {
         for table in tables {
             database.run(created(*table), Vec::new()).await?;
         }
-        if rows == Rows::All {
+        if rows == RowSelection::All {
             let _place = self.fetches.acquire().await.map_err(|_| Error::ShuttingDown)?;
             self.fetch(tables, &mut database).await?;
         }

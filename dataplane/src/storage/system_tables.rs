@@ -17,11 +17,11 @@ use crate::Error;
 use crate::encode::cell::{self, Cell};
 
 /// One statement and its parameters.
-pub type Step = (String, Vec<Value>);
+pub type BoundStatement = (String, Vec<Value>);
 
 /// What a transaction is, for the log of changes.
 #[derive(Debug, Clone, Copy)]
-pub struct Change {
+pub struct ChangeRecord {
     /// The name that policies have for the table.
     pub table: &'static str,
     pub operation: Operation,
@@ -30,7 +30,7 @@ pub struct Change {
 
 /// Where it is read, and until when.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct ReadTarget<'a> {
     pub engine: &'a Engine,
     pub deadline: Instant,
 }
@@ -38,18 +38,22 @@ pub struct Place<'a> {
 /// Where it is written, and for which query the log of changes says it is.
 #[derive(Debug, Clone, Copy)]
 pub struct Author<'a> {
-    pub place: Place<'a>,
+    pub place: ReadTarget<'a>,
     pub query_id: &'a QueryId,
 }
 
 /// What a query answers, whole.
-pub async fn batches(place: impl Into<Place<'_>>, step: Step) -> Result<Vec<RecordBatch>, Error> {
+pub async fn batches(place: impl Into<ReadTarget<'_>>, step: BoundStatement) -> Result<Vec<RecordBatch>, Error> {
     let place = place.into();
     read(&mut place.engine.session().await?, place.deadline, step).await
 }
 
 /// The same on a session that is open already.
-pub async fn read(session: &mut Session, deadline: Instant, (sql, params): Step) -> Result<Vec<RecordBatch>, Error> {
+pub async fn read(
+    session: &mut Session,
+    deadline: Instant,
+    (sql, params): BoundStatement,
+) -> Result<Vec<RecordBatch>, Error> {
     let statement = Statement { sql, params, writes: false };
     let Outcome::Rows(mut rows) = session.run(statement, deadline, &CancellationToken::new()).await? else {
         return Err(broken("no rows"));
@@ -62,7 +66,10 @@ pub async fn read(session: &mut Session, deadline: Instant, (sql, params): Step)
 }
 
 /// The records of a query whose one column is JSON.
-pub async fn records<T: DeserializeOwned>(place: impl Into<Place<'_>>, step: Step) -> Result<Vec<T>, Error> {
+pub async fn records<T: DeserializeOwned>(
+    place: impl Into<ReadTarget<'_>>,
+    step: BoundStatement,
+) -> Result<Vec<T>, Error> {
     in_batches(&batches(place, step).await?)
 }
 
@@ -84,9 +91,13 @@ pub fn column(batch: &RecordBatch, place: usize, row: usize) -> Cell<'_> {
 }
 
 /// Runs the steps in one transaction.
-pub async fn write<'a>(author: impl Into<Author<'a>>, change: Change, steps: Vec<Step>) -> Result<(), Error> {
+pub async fn write<'a>(
+    author: impl Into<Author<'a>>,
+    change: ChangeRecord,
+    steps: Vec<BoundStatement>,
+) -> Result<(), Error> {
     let Author { place, query_id } = author.into();
-    let mut transaction = Transaction::begin(place).await?;
+    let mut transaction = SystemTransaction::begin(place).await?;
     for step in steps {
         transaction.run(step).await?;
     }
@@ -95,14 +106,14 @@ pub async fn write<'a>(author: impl Into<Author<'a>>, change: Change, steps: Vec
 }
 
 /// A transaction of ours. Dropped, it is rolled back.
-pub struct Transaction {
+pub struct SystemTransaction {
     session: Session,
     snapshot: Snapshot,
     deadline: Instant,
 }
 
-impl Transaction {
-    pub async fn begin(place: Place<'_>) -> Result<Self, Error> {
+impl SystemTransaction {
+    pub async fn begin(place: ReadTarget<'_>) -> Result<Self, Error> {
         let mut session = place.engine.session().await?;
         let snapshot = session.begin().await?;
         Ok(Self { session, snapshot, deadline: place.deadline })
@@ -119,7 +130,7 @@ impl Transaction {
     }
 
     /// Runs one statement that writes; the number of rows it changed.
-    pub async fn run(&mut self, (sql, params): Step) -> Result<u64, Error> {
+    pub async fn run(&mut self, (sql, params): BoundStatement) -> Result<u64, Error> {
         let statement = Statement { sql, params, writes: true };
         match self.session.run(statement, self.deadline, &CancellationToken::new()).await? {
             Outcome::Changed { rows, .. } => Ok(rows),
@@ -128,7 +139,7 @@ impl Transaction {
     }
 
     /// The records of a query whose one column is JSON.
-    pub async fn records<T: DeserializeOwned>(&mut self, step: Step) -> Result<Vec<T>, Error> {
+    pub async fn records<T: DeserializeOwned>(&mut self, step: BoundStatement) -> Result<Vec<T>, Error> {
         in_batches(&read(&mut self.session, self.deadline, step).await?)
     }
 

@@ -13,7 +13,7 @@ use contract::wire::{Forwarded, Who, header};
 use dataplane::Ending;
 use dataplane::agents::memory::Memories;
 use dataplane::agents::reasoning::Thoughts;
-use dataplane::protocols::rest::{Door, routes};
+use dataplane::protocols::rest::{RestContext, routes};
 use dataplane::testing::{analyst_id, analyst_key};
 use futures::TryStreamExt;
 use http_body_util::BodyExt;
@@ -97,7 +97,7 @@ impl Side {
         let (memories, thoughts) = (Memories::default(), Thoughts::default());
         let (triggers, limits) = (self.wired.world.triggers.clone(), connections::Patience::DEFAULT.limits());
         let ending = Ending::default();
-        let door = Door { env_id: "env-1".into(), pipeline, memories, thoughts, triggers, ending, limits };
+        let door = RestContext { env_id: "env-1".into(), pipeline, memories, thoughts, triggers, ending, limits };
         let caller = Forwarded::of(Who::Key { key_id: analyst_id() }, None);
         let request = Request::post(format!("/v1/environments/env-1/{path}"))
             .header(header::CALLER, serde_json::to_string(&caller).unwrap())

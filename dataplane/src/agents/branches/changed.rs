@@ -17,9 +17,9 @@ use super::merging::{is_as_it_was, masked, sees_all};
 use super::store::path;
 use crate::Error;
 use crate::limits::invalid;
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 use crate::storage::branches::{Branch, Copied, base_schema, own_schema};
-use crate::storage::system_tables::{Transaction, broken};
+use crate::storage::system_tables::{SystemTransaction, broken};
 
 /// Rows of a table that are shown.
 const ROWS_SHOWN: usize = 100;
@@ -40,7 +40,7 @@ pub struct Changes {
 /// What has become of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum RowChange {
     Added,
     Changed,
     Deleted,
@@ -48,8 +48,8 @@ pub enum Change {
 
 /// One row that a branch has changed.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-pub struct Changed {
-    pub change: Change,
+pub struct ChangedRow {
+    pub change: RowChange,
     /// How many such rows, of a table without a key; else one.
     pub times: u64,
     /// Its values as text, the first 500 characters of each; null where there was no such row.
@@ -61,12 +61,12 @@ impl Branches {
     /// How many rows the branch has changed, by table.
     pub async fn diff(
         &self,
-        standing: &Standing,
+        standing: &CallerContext,
         branch_id: &str,
         now: Timestamp,
     ) -> Result<Vec<(String, Changes)>, Error> {
         let open = self.reached(standing, branch_id, now).await?;
-        let mut transaction = Transaction::begin(standing.into()).await?;
+        let mut transaction = SystemTransaction::begin(standing.into()).await?;
         let catalog = transaction.catalog().await?;
         let mut found = Vec::new();
         for table in &open.branch.tables {
@@ -80,12 +80,12 @@ impl Branches {
     /// The rows that it has changed in one of its tables, the first of them, and whether there are more.
     pub async fn changes(
         &self,
-        standing: &Standing,
+        standing: &CallerContext,
         (branch_id, wanted): (&str, &str),
         now: Timestamp,
-    ) -> Result<(Vec<Changed>, bool), Error> {
+    ) -> Result<(Vec<ChangedRow>, bool), Error> {
         let open = self.reached(standing, branch_id, now).await?;
-        let mut transaction = Transaction::begin(standing.into()).await?;
+        let mut transaction = SystemTransaction::begin(standing.into()).await?;
         let catalog = transaction.catalog().await?;
         let wanted = if wanted.contains('.') { wanted.to_owned() } else { format!("main.{wanted}") };
         let table = open.branch.tables.iter().find(|table| table.path().eq_ignore_ascii_case(&wanted));
@@ -97,7 +97,7 @@ impl Branches {
 }
 
 /// The first of them, and whether they were cut.
-fn within_bytes(mut rows: Vec<Changed>) -> Result<(Vec<Changed>, bool), Error> {
+fn within_bytes(mut rows: Vec<ChangedRow>) -> Result<(Vec<ChangedRow>, bool), Error> {
     let (mut fit, mut bytes) = (0, 0);
     for row in rows.iter().take(ROWS_SHOWN) {
         bytes += serde_json::to_vec(row).map_err(broken)?.len();
@@ -123,8 +123,8 @@ struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     async fn of(
-        standing: &Standing,
-        transaction: &mut Transaction,
+        standing: &CallerContext,
+        transaction: &mut SystemTransaction,
         catalog: &engine::Catalog,
         (branch, table): (&Branch, &'a Copied),
     ) -> Result<Self, Error> {
@@ -247,8 +247,8 @@ mod tests {
 
     #[test]
     fn rows_are_cut_by_their_number_and_by_their_bytes() {
-        let row = |chars: usize| Changed {
-            change: Change::Added,
+        let row = |chars: usize| ChangedRow {
+            change: RowChange::Added,
             times: 1,
             before: None,
             after: Some([("a".to_owned(), Value::String("x".repeat(chars)))].into_iter().collect()),

@@ -6,7 +6,7 @@ use chrono::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Fresh;
+use super::BranchSeed;
 use super::conflict::{Granularity, Side, Strategy};
 use crate::Error;
 use crate::limits::{counted, invalid, named, sized};
@@ -78,7 +78,7 @@ impl NewBranch {
 }
 
 impl Wanted {
-    pub(super) fn expires_at(&self, fresh: &Fresh) -> contract::Timestamp {
+    pub(super) fn expires_at(&self, fresh: &BranchSeed) -> contract::Timestamp {
         fresh.now + Duration::seconds(self.ttl_seconds)
     }
 }
@@ -115,14 +115,14 @@ fn by_table(given: BTreeMap<String, Vec<String>>, tables: &[String]) -> Result<B
 /// A list of branches.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Listing {
+pub struct BranchListing {
     /// `active` (if absent), `merged`, `discarded`, `expired` or `all`.
     pub status: Option<String>,
     /// `next_cursor` of the same call, for the branches behind those that it has shown.
     pub cursor: Option<String>,
 }
 
-impl Listing {
+impl BranchListing {
     pub(super) fn status(&self) -> Result<Option<Status>, Error> {
         match self.status.as_deref() {
             None => Ok(Some(Status::Active)),
@@ -139,7 +139,7 @@ impl Listing {
 /// How a branch is merged.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Merging {
+pub struct MergeRequest {
     pub branch_id: String,
     /// Who is right where both have changed the same row: `branch_wins`, `main_wins`; `fail_on_conflict`
     /// merges nothing then, `manual` takes what `resolutions` say. A conflict of kind `table` is for `manual` alone.
@@ -167,7 +167,7 @@ struct Resolution {
     take: Side,
 }
 
-impl Merging {
+impl MergeRequest {
     /// What decides its conflicts: all but which page of them is wanted.
     pub fn question(&self) -> impl Serialize {
         (&self.branch_id, self.strategy, self.granularity, &self.resolutions)
@@ -230,7 +230,7 @@ mod tests {
         let wanted = new().checked(all(TABLES_MAX)).unwrap();
         assert_eq!((wanted.tables.len(), wanted.keys["main.t7"].as_slice()), (TABLES_MAX, &["id".to_owned()][..]));
         assert!(new().checked(all(TABLES_MAX + 1)).is_err(), "more than a branch may have");
-        let merging: Merging =
+        let merging: MergeRequest =
             serde_json::from_value(json!({"branch_id": "b", "resolutions": [{"conflict_id": "x", "take": "ours"}]}))
                 .unwrap();
         assert!(merging.resolutions().is_err(), "only manual takes them");

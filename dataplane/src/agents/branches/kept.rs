@@ -8,13 +8,13 @@ use super::Branches;
 use super::merging::sees_all;
 use super::store::path;
 use crate::Error;
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 use crate::storage::branches::{base_schema, own_schema};
-use crate::storage::system_tables::{Transaction, broken};
+use crate::storage::system_tables::{SystemTransaction, broken};
 
 /// Rows that a branch keeps of one table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-pub struct Kept {
+pub struct KeptRows {
     /// As the branch has them now.
     pub rows: u64,
     /// As they were when it was made.
@@ -25,12 +25,12 @@ impl Branches {
     /// How many rows the branch keeps, by table; of who may not see all of a table it is not counted.
     pub async fn kept(
         &self,
-        standing: &Standing,
+        standing: &CallerContext,
         branch_id: &str,
         now: Timestamp,
-    ) -> Result<Vec<(String, Kept)>, Error> {
+    ) -> Result<Vec<(String, KeptRows)>, Error> {
         let open = self.reached(standing, branch_id, now).await?;
-        let mut transaction = Transaction::begin(standing.into()).await?;
+        let mut transaction = SystemTransaction::begin(standing.into()).await?;
         let mut found = Vec::new();
         for table in &open.branch.tables {
             sees_all(standing, table)?;

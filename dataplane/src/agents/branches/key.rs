@@ -11,9 +11,9 @@ use super::merging::{masked, sees_all};
 use super::store::path;
 use crate::Error;
 use crate::limits::invalid;
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 use crate::storage::branches::{Branch, Copied, own_schema};
-use crate::storage::system_tables::{Transaction, broken};
+use crate::storage::system_tables::{SystemTransaction, broken};
 
 impl Copied {
     /// None where nothing tells its rows apart. Where a column is masked for the caller, a given key is none for them: by
@@ -33,7 +33,7 @@ impl Copied {
 }
 
 /// The key that a caller gives for a table, in the table's own words.
-pub fn given(standing: &Standing, table: &Copied, columns: &[String]) -> Result<Vec<String>, Error> {
+pub fn given(standing: &CallerContext, table: &Copied, columns: &[String]) -> Result<Vec<String>, Error> {
     let path = table.path();
     let wrong = |message: String| invalid(&field(&path), message);
     if !table.primary_key.is_empty() {
@@ -58,7 +58,7 @@ pub fn given(standing: &Standing, table: &Copied, columns: &[String]) -> Result<
 }
 
 /// Does a given key hold for the table as it is copied?
-pub async fn holds(transaction: &mut Transaction, table: &Copied) -> Result<(), Error> {
+pub async fn holds(transaction: &mut SystemTransaction, table: &Copied) -> Result<(), Error> {
     let key = &table.given_key;
     if key.is_empty() || tells_apart(transaction, &path(&table.schema, &table.name), key).await? {
         return Ok(());
@@ -72,7 +72,7 @@ pub async fn holds(transaction: &mut Transaction, table: &Copied) -> Result<(), 
 }
 
 /// Does a given key still hold on both sides of a merge? The base is as it was copied.
-pub async fn still_holds(transaction: &mut Transaction, branch: &Branch, table: &Copied) -> Result<(), Error> {
+pub async fn still_holds(transaction: &mut SystemTransaction, branch: &Branch, table: &Copied) -> Result<(), Error> {
     let own = path(&own_schema(&branch.branch_id), &table.name);
     for (side, stored) in [("branch", own), ("mainline", path(&table.schema, &table.name))] {
         if !tells_apart(transaction, &stored, &table.given_key).await? {
@@ -83,7 +83,7 @@ pub async fn still_holds(transaction: &mut Transaction, branch: &Branch, table: 
 }
 
 /// Has it no NULL in this table, and no two rows of the same values?
-pub async fn tells_apart(transaction: &mut Transaction, stored: &str, key: &[String]) -> Result<bool, Error> {
+pub async fn tells_apart(transaction: &mut SystemTransaction, stored: &str, key: &[String]) -> Result<bool, Error> {
     let names: Vec<_> = key.iter().map(|column| quote::name(column)).collect();
     let nulls: Vec<_> = names.iter().map(|name| format!("{name} is null")).collect();
     let sql = format!(

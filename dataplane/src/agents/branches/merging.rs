@@ -17,12 +17,12 @@ use super::changed::Changes;
 use super::conflict::{Conflict, Rules, Strategy};
 use super::merge::Plan;
 use super::store::{self, path};
-use super::{Branches, Merging, TABLE, key, remembered};
+use super::{Branches, MergeRequest, TABLE, key, remembered};
 use crate::Error;
 use crate::agents::memory;
-use crate::pipeline::Standing;
-use crate::storage::branches::{Branch, Copied, Open, Status, base_schema, origin, own_schema};
-use crate::storage::system_tables::{Transaction, broken};
+use crate::pipeline::CallerContext;
+use crate::storage::branches::{Branch, Copied, OpenBranch, Status, base_schema, origin, own_schema};
+use crate::storage::system_tables::{SystemTransaction, broken};
 
 /// Conflicts that are told of at a time.
 pub const CONFLICTS_TOLD: usize = 50;
@@ -53,7 +53,7 @@ pub struct Merged {
 }
 
 #[derive(Debug, Deserialize)]
-struct Sums {
+struct MergeSums {
     changes: Changes,
     /// That the mainline would change.
     rows: u64,
@@ -66,8 +66,8 @@ impl Branches {
     /// Merges an open branch; its record then says so, and its tables are gone. So many of its conflicts are told of.
     pub async fn merge(
         &self,
-        standing: &Standing,
-        merging: &Merging,
+        standing: &CallerContext,
+        merging: &MergeRequest,
         told: usize,
         now: Timestamp,
     ) -> Result<Merged, Error> {
@@ -81,7 +81,7 @@ impl Branches {
         let _alone = open.alone()?;
         // nobody else remembers anything meanwhile
         let memories = if merging.dry_run { None } else { Some(self.memories.alone().await) };
-        let mut transaction = Transaction::begin(standing.into()).await?;
+        let mut transaction = SystemTransaction::begin(standing.into()).await?;
         let (mut merged, plans) = decided(standing, &mut transaction, &open, &rules, told).await?;
         let about = (&open.branch, &rules);
         let remembered = recalled(standing, &mut transaction, about, &mut merged, told, now).await?;
@@ -119,9 +119,9 @@ impl Branches {
 
 /// What is to be done, table by table, with everything that speaks against it.
 async fn decided(
-    standing: &Standing,
-    transaction: &mut Transaction,
-    open: &Open,
+    standing: &CallerContext,
+    transaction: &mut SystemTransaction,
+    open: &OpenBranch,
     rules: &Rules<'_>,
     told: usize,
 ) -> Result<(Merged, Vec<(String, Vec<String>)>), Error> {
@@ -151,7 +151,7 @@ async fn decided(
             key::still_holds(transaction, branch, table).await?;
         }
         let plan = Plan::new(branch, place, table, rules, &masked);
-        let Sums { changes, rows: merging, conflicts, open, masked } = sums(transaction, &plan).await?;
+        let MergeSums { changes, rows: merging, conflicts, open, masked } = sums(transaction, &plan).await?;
         let touched = changes.added + changes.changed + changes.deleted;
         if touched == 0 {
             continue;
@@ -183,8 +183,8 @@ async fn decided(
 
 /// What the memories of the branch come to: how many the mainline takes.
 async fn recalled(
-    standing: &Standing,
-    transaction: &mut Transaction,
+    standing: &CallerContext,
+    transaction: &mut SystemTransaction,
     decided: (&Branch, &Rules<'_>),
     merged: &mut Merged,
     told: usize,
@@ -203,7 +203,7 @@ async fn recalled(
     Ok(found.taken)
 }
 
-async fn sums(transaction: &mut Transaction, plan: &Plan<'_>) -> Result<Sums, Error> {
+async fn sums(transaction: &mut SystemTransaction, plan: &Plan<'_>) -> Result<MergeSums, Error> {
     transaction.run((plan.decide(), Vec::new())).await?;
     let found = transaction.records((plan.sums(), Vec::new())).await?.pop();
     found.ok_or_else(|| broken("sums of a merge"))
@@ -212,7 +212,7 @@ async fn sums(transaction: &mut Transaction, plan: &Plan<'_>) -> Result<Sums, Er
 /// The mainline's table is another one now, or gone. The branch's changes do not fit it: who has
 /// made some must give them up, or keep them elsewhere.
 async fn reshaped(
-    transaction: &mut Transaction,
+    transaction: &mut SystemTransaction,
     merged: &mut Merged,
     table: &Copied,
     strategy: Strategy,
@@ -236,7 +236,7 @@ async fn reshaped(
 }
 
 /// How many rows of a table the branch has added and deleted, whatever tells them apart.
-async fn changed(transaction: &mut Transaction, branch: &Branch, table: &Copied) -> Result<u64, Error> {
+async fn changed(transaction: &mut SystemTransaction, branch: &Branch, table: &Copied) -> Result<u64, Error> {
     let own = path(&own_schema(&branch.branch_id), &table.name);
     let base = path(&base_schema(&branch.branch_id), &table.name);
     let sql = format!(
@@ -257,7 +257,7 @@ pub(super) fn is_as_it_was(catalog: &engine::Catalog, table: &Copied) -> bool {
 }
 
 /// A row that a filter hides from the caller could be changed or counted unseen, and so could all of a closed table.
-pub(super) fn sees_all(standing: &Standing, table: &Copied) -> Result<(), Error> {
+pub(super) fn sees_all(standing: &CallerContext, table: &Copied) -> Result<(), Error> {
     if !standing.admits_copy(&table.path(), table.origin.as_deref()) {
         return Err(Error::TableDenied { table: table.path() });
     }
@@ -269,7 +269,7 @@ pub(super) fn sees_all(standing: &Standing, table: &Copied) -> Result<(), Error>
 }
 
 /// Columns that the caller does not see as they are, in lower case.
-pub(super) fn masked(standing: &Standing, table: &Copied) -> BTreeSet<String> {
+pub(super) fn masked(standing: &CallerContext, table: &Copied) -> BTreeSet<String> {
     let (schema, name) = (table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase());
     let named = TableRef { schema: &schema, name: &name };
     let masks = masks_on(&standing.rules.policies, named, standing.caller.role).into_keys();

@@ -14,16 +14,16 @@ use super::conflict::{Conflict, Rules, conflict_id, take};
 use crate::Error;
 use crate::agents::memory;
 use crate::limits::invalid;
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 use crate::storage::branches::Branch;
-use crate::storage::system_tables::{Place, Step, Transaction, at, broken, records, text};
+use crate::storage::system_tables::{BoundStatement, ReadTarget, SystemTransaction, at, broken, records, text};
 
 const DECIDED: &str = "temp.main._merge_memories";
 const TABLE: &str = "raw._svc_memory.memories";
 
 /// What the memories of a branch come to.
 #[derive(Debug, Default)]
-pub struct Merging {
+pub struct MemoryMerge {
     /// New on the mainline, or a next version there.
     pub taken: u64,
     pub conflicts: u64,
@@ -33,13 +33,13 @@ pub struct Merging {
 }
 
 /// Has anybody left a memory there?
-pub async fn any(place: Place<'_>, branch_id: &str) -> Result<bool, Error> {
+pub async fn any(place: ReadTarget<'_>, branch_id: &str) -> Result<bool, Error> {
     let sql = format!("select to_json(count(*))::varchar from (from {TABLE} where branch_id = $1 limit 1)");
     Ok(records::<u64>(place, (sql, vec![text(branch_id)])).await?.pop().unwrap_or_default() > 0)
 }
 
 #[derive(Debug, Deserialize)]
-struct Sums {
+struct MemorySums {
     taken: u64,
     conflicts: u64,
     open: u64,
@@ -49,12 +49,12 @@ struct Sums {
 
 /// Decides, and tells at most so many conflicts.
 pub async fn decide(
-    standing: &Standing,
-    transaction: &mut Transaction,
+    standing: &CallerContext,
+    transaction: &mut SystemTransaction,
     (branch, rules): (&Branch, &Rules<'_>),
     most: usize,
     now: Timestamp,
-) -> Result<Merging, Error> {
+) -> Result<MemoryMerge, Error> {
     transaction.run((decided(branch, rules, now), Vec::new())).await?;
     let agent = quote::text(standing.agent.id.as_deref().unwrap_or_default());
     let sums = format!(
@@ -62,8 +62,8 @@ pub async fn decide(
          open: count(*) filter (kind is not null and take is null), to_base: count(*) filter (take = 'base'), \
          of_others: count(*) filter (agent_id <> {agent})}})::varchar from {DECIDED}"
     );
-    let found = transaction.records::<Sums>((sums, Vec::new())).await?.pop();
-    let Sums { taken, conflicts, open, to_base, of_others } = found.ok_or_else(|| broken("sums of memories"))?;
+    let found = transaction.records::<MemorySums>((sums, Vec::new())).await?.pop();
+    let MemorySums { taken, conflicts, open, to_base, of_others } = found.ok_or_else(|| broken("sums of memories"))?;
     if standing.agent.verified && of_others > 0 {
         let message = "other agents have left memories on the branch: whose key is made for no agent must merge it";
         return Err(Error::PolicyDenied { message: message.to_owned() });
@@ -82,7 +82,7 @@ pub async fn decide(
     );
     let told: Vec<Conflict> = transaction.records((told, Vec::new())).await?;
     let told = told.into_iter().map(|conflict| Conflict { table: memory::TABLE.to_owned(), ..conflict }).collect();
-    Ok(Merging { taken, conflicts, open, told })
+    Ok(MemoryMerge { taken, conflicts, open, told })
 }
 
 /// Makes the table of what is decided: a row for each memory of the branch that lives.
@@ -116,7 +116,7 @@ fn decided(branch: &Branch, rules: &Rules<'_>, now: Timestamp) -> String {
 }
 
 /// Carries it out; what is not taken goes when the branch ends.
-pub fn apply(now: Timestamp) -> [Step; 2] {
+pub fn apply(now: Timestamp) -> [BoundStatement; 2] {
     let replaced = format!(
         "update {TABLE} as m set valid_to = $1 from {DECIDED} as d where m.memory_id = d.ours_id and d.take = 'theirs'"
     );
@@ -129,6 +129,6 @@ pub fn apply(now: Timestamp) -> [Step; 2] {
 }
 
 /// Nothing of a branch that has ended is remembered there.
-pub fn leave(branch_id: &str) -> Step {
+pub fn leave(branch_id: &str) -> BoundStatement {
     (format!("delete from {TABLE} where branch_id = $1"), vec![Value::Text(branch_id.to_owned())])
 }

@@ -6,22 +6,22 @@ use engine::Value;
 use serde::Deserialize;
 use sql::ast::quote;
 
-use super::{Fresh, KEPT_DAYS, TABLE, Wanted, key, merging, remembered};
+use super::{BranchSeed, KEPT_DAYS, TABLE, Wanted, key, merging, remembered};
 use crate::Error;
 use crate::agents::ownership::maker;
 use crate::limits::invalid;
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 use crate::storage::branches::{Branch, Copied, Status, base_schema, found, origin, own_schema};
-use crate::storage::system_tables::{Place, Transaction, at, broken, optional, text};
+use crate::storage::system_tables::{ReadTarget, SystemTransaction, at, broken, optional, text};
 
 /// Rows of all tables of a branch together.
 const ROWS_MAX: u64 = 5_000_000;
 const LISTED_MAX: usize = 200;
 /// Where a branch stands in the list: when it was made in microseconds, and its id.
-pub type Listed = (i64, String);
+pub type BranchPosition = (i64, String);
 
 impl Branch {
-    pub fn listed(&self) -> Listed {
+    pub fn listed(&self) -> BranchPosition {
         (self.created_at.timestamp_micros(), self.branch_id.clone())
     }
 }
@@ -33,10 +33,10 @@ pub fn path(schema: &str, name: &str) -> String {
 
 /// The newest first, behind a place of the list; and whether there are more.
 pub async fn page(
-    standing: &Standing,
+    standing: &CallerContext,
     status: Option<Status>,
     agent: Option<&str>,
-    behind: Option<&Listed>,
+    behind: Option<&BranchPosition>,
 ) -> Result<(Vec<Branch>, bool), Error> {
     let (micros, id) = behind.map(|(micros, id)| (*micros, id.as_str())).unzip();
     let condition = format!(
@@ -54,10 +54,15 @@ pub async fn page(
 }
 
 /// Copies the tables, and writes down what there is now.
-pub async fn create(standing: &Standing, new: &Wanted, agent_id: String, fresh: Fresh) -> Result<Branch, Error> {
+pub async fn create(
+    standing: &CallerContext,
+    new: &Wanted,
+    agent_id: String,
+    fresh: BranchSeed,
+) -> Result<Branch, Error> {
     let expires_at = new.expires_at(&fresh);
-    let Fresh { branch_id, salt, now } = fresh;
-    let mut transaction = Transaction::begin(standing.into()).await?;
+    let BranchSeed { branch_id, salt, now } = fresh;
+    let mut transaction = SystemTransaction::begin(standing.into()).await?;
     let tables = described(standing, &transaction.catalog().await?, new)?;
     counted(standing, &mut transaction, &tables).await?;
     for table in &tables {
@@ -103,7 +108,7 @@ pub async fn create(standing: &Standing, new: &Wanted, agent_id: String, fresh: 
 }
 
 /// The tables as they are; each must be there.
-fn described(standing: &Standing, catalog: &engine::Catalog, new: &Wanted) -> Result<Vec<Copied>, Error> {
+fn described(standing: &CallerContext, catalog: &engine::Catalog, new: &Wanted) -> Result<Vec<Copied>, Error> {
     if new.tables.is_empty() {
         return Err(invalid("tables", "there is no table that you may see: a branch has one at least"));
     }
@@ -131,7 +136,11 @@ fn described(standing: &Standing, catalog: &engine::Catalog, new: &Wanted) -> Re
 
 /// Are they few enough, also for what the agent was granted? Held against its grant, hidden rows would be counted: so
 /// who is granted a number of them must see all.
-async fn counted(standing: &Standing, transaction: &mut Transaction, tables: &[Copied]) -> Result<(), Error> {
+async fn counted(
+    standing: &CallerContext,
+    transaction: &mut SystemTransaction,
+    tables: &[Copied],
+) -> Result<(), Error> {
     if standing.rows_max.is_some() {
         tables.iter().try_for_each(|table| merging::sees_all(standing, table))?;
     }
@@ -147,7 +156,7 @@ async fn counted(standing: &Standing, transaction: &mut Transaction, tables: &[C
 
 /// A column as the engine describes it.
 #[derive(Deserialize)]
-struct Declared {
+struct EngineColumn {
     name: String,
     type_name: String,
     nullable: bool,
@@ -156,17 +165,17 @@ struct Declared {
 
 /// The base holds rows alone. The branch's own table has the keys and checks of the mainline's too,
 /// so that what could not be written there cannot be written here.
-async fn copy(transaction: &mut Transaction, branch_id: &str, table: &Copied) -> Result<(), Error> {
+async fn copy(transaction: &mut SystemTransaction, branch_id: &str, table: &Copied) -> Result<(), Error> {
     let of = || vec![text(&table.schema), text(&table.name)];
     let columns = "select to_json({name: column_name, type_name: data_type, nullable: is_nullable, \
         \"default\": column_default})::varchar from duckdb_columns() \
         where database_name = 'raw' and schema_name = $1 and table_name = $2 order by column_index";
-    let columns: Vec<Declared> = transaction.records((columns.to_owned(), of())).await?;
+    let columns: Vec<EngineColumn> = transaction.records((columns.to_owned(), of())).await?;
     let constraints = "select to_json(constraint_text)::varchar from duckdb_constraints() \
         where database_name = 'raw' and schema_name = $1 and table_name = $2 \
           and constraint_type in ('PRIMARY KEY', 'UNIQUE', 'CHECK') order by constraint_index";
     let constraints: Vec<String> = transaction.records((constraints.to_owned(), of())).await?;
-    let column = |column: Declared| {
+    let column = |column: EngineColumn| {
         let default = column.default.map(|text| format!(" default ({text})")).unwrap_or_default();
         let nullable = if column.nullable { "" } else { " not null" };
         format!("{} {}{default}{nullable}", quote::name(&column.name), column.type_name)
@@ -185,15 +194,15 @@ async fn copy(transaction: &mut Transaction, branch_id: &str, table: &Copied) ->
 }
 
 /// Ends a branch: its tables and memories go, its record stays for a while.
-pub async fn end(place: Place<'_>, branch: &Branch, status: Status, now: Timestamp) -> Result<(), Error> {
-    let mut transaction = Transaction::begin(place).await?;
+pub async fn end(place: ReadTarget<'_>, branch: &Branch, status: Status, now: Timestamp) -> Result<(), Error> {
+    let mut transaction = SystemTransaction::begin(place).await?;
     ended(&mut transaction, branch, status, now).await?;
     transaction.commit().await
 }
 
 /// The same within a transaction.
 pub async fn ended(
-    transaction: &mut Transaction,
+    transaction: &mut SystemTransaction,
     branch: &Branch,
     status: Status,
     now: Timestamp,

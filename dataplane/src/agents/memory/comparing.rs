@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use engine::{Compared, Comparing, Comparison};
 
-use super::{Said, score};
+use super::{ComparedText, score};
 use crate::error::TOO_MANY_TEXTS;
 use crate::model::vector::DIMENSIONS;
 
@@ -21,18 +21,18 @@ const TEXT_BYTES_MAX: usize = 64 * 1024;
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
 pub fn comparing() -> Comparing {
-    Comparing { dimensions: sql::compile::meaning::DIMENSIONS, make: || Box::new(Call::default()) }
+    Comparing { dimensions: sql::compile::meaning::DIMENSIONS, make: || Box::new(ComparedTexts::default()) }
 }
 
 /// The texts that one call has met.
 #[derive(Default)]
-struct Call {
-    said: HashMap<Box<str>, Arc<Said>>,
+struct ComparedTexts {
+    said: HashMap<Box<str>, Arc<ComparedText>>,
     bytes: usize,
 }
 
-impl Call {
-    fn said(&mut self, text: &str) -> Result<Arc<Said>, String> {
+impl ComparedTexts {
+    fn said(&mut self, text: &str) -> Result<Arc<ComparedText>, String> {
         if let Some(known) = self.said.get(text) {
             return Ok(Arc::clone(known));
         }
@@ -40,13 +40,13 @@ impl Call {
         if self.said.len() >= TEXTS_MAX || text.len() > TEXT_BYTES_MAX || self.bytes > BYTES_MAX {
             return Err(TOO_MANY_TEXTS.to_owned());
         }
-        let said = Arc::new(Said::of(text));
+        let said = Arc::new(ComparedText::of(text));
         self.said.insert(text.into(), Arc::clone(&said));
         Ok(said)
     }
 }
 
-impl Comparison for Call {
+impl Comparison for ComparedTexts {
     fn compare(&mut self, one: Compared<'_>, text: &str) -> Result<f64, String> {
         let concept = self.said(text)?;
         match one {
@@ -63,9 +63,11 @@ mod tests {
 
     #[test]
     fn a_text_is_compared_as_a_search_would_and_a_vector_by_its_direction() {
-        let (mut call, text) = (Call::default(), "invoices are sent by mail");
+        let (mut call, text) = (ComparedTexts::default(), "invoices are sent by mail");
         let score = call.compare(Compared::Text(text), "when are invoices sent").unwrap();
-        assert!((score - Said::of(text).likeness(&Said::of("when are invoices sent")).score).abs() < 1e-9);
+        assert!(
+            (score - ComparedText::of(text).likeness(&ComparedText::of("when are invoices sent")).score).abs() < 1e-9
+        );
         let vector: Vec<f64> = embedding::embed(text).iter().map(|value| f64::from(*value) * 3.0).collect();
         assert!((call.compare(Compared::Vector(&vector), text).unwrap() - 1.0).abs() < 1e-4);
         assert!(call.compare(Compared::Vector(&[0.0; 256]), text).unwrap().abs() < f64::EPSILON);
@@ -73,7 +75,7 @@ mod tests {
 
     #[test]
     fn texts_are_counted_once_and_bounded() {
-        let mut call = Call::default();
+        let mut call = ComparedTexts::default();
         for number in 1..TEXTS_MAX {
             let text = number.to_string();
             call.compare(Compared::Text(&text), "late").unwrap();
@@ -82,8 +84,8 @@ mod tests {
         assert_eq!(call.compare(Compared::Text("one more"), "late"), Err(TOO_MANY_TEXTS.to_owned()));
         assert!(call.compare(Compared::Text("1"), "late").is_ok(), "it is known");
         let long = "x".repeat(TEXT_BYTES_MAX + 1);
-        assert_eq!(Call::default().compare(Compared::Text(&long), "late"), Err(TOO_MANY_TEXTS.to_owned()));
-        let mut call = Call { bytes: BYTES_MAX - 5, ..Call::default() };
+        assert_eq!(ComparedTexts::default().compare(Compared::Text(&long), "late"), Err(TOO_MANY_TEXTS.to_owned()));
+        let mut call = ComparedTexts { bytes: BYTES_MAX - 5, ..ComparedTexts::default() };
         assert_eq!(call.compare(Compared::Text("early"), "late"), Err(TOO_MANY_TEXTS.to_owned()), "in all");
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::embedding;
 use super::score::{self, Calibration};
 use crate::model::vector::Vector;
-use crate::model::{Embeddings, Failure, WITHIN};
+use crate::model::{Embeddings, ModelFailure, WITHIN};
 
 /// Kept with a memory that has no vector yet.
 const NOBODY: &str = "none";
@@ -34,7 +34,7 @@ pub struct Provenance {
 
 /// What became of the vector of a memory.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Embedded {
+pub enum EmbeddingOutcome {
     Ready(Vector),
     /// It will have one.
     Pending,
@@ -42,7 +42,7 @@ pub enum Embedded {
     Failed,
 }
 
-impl Embedded {
+impl EmbeddingOutcome {
     /// "pending/ready/failed"
     pub const fn status(&self) -> &'static str {
         match self {
@@ -86,16 +86,16 @@ impl Embedder {
     }
 
     /// The vector of one text; without one, why there is none now.
-    pub async fn embed(&self, text: &str, deadline: Instant) -> Embedded {
+    pub async fn embed(&self, text: &str, deadline: Instant) -> EmbeddingOutcome {
         match self.all(&[text], deadline).await {
-            Ok(mut embedded) => embedded.pop().unwrap_or(Embedded::Pending),
-            Err(failure) if failure.is_about_the_content() => Embedded::Failed,
-            Err(_) => Embedded::Pending,
+            Ok(mut embedded) => embedded.pop().unwrap_or(EmbeddingOutcome::Pending),
+            Err(failure) if failure.is_about_the_content() => EmbeddingOutcome::Failed,
+            Err(_) => EmbeddingOutcome::Pending,
         }
     }
 
     /// The vectors of a batch. A text that the model does not take keeps none of the others from theirs.
-    pub async fn batch(&self, texts: &[&str], deadline: Instant) -> Result<Vec<Embedded>, Failure> {
+    pub async fn batch(&self, texts: &[&str], deadline: Instant) -> Result<Vec<EmbeddingOutcome>, ModelFailure> {
         match self.all(texts, deadline).await {
             Err(failure) if failure.is_about_the_content() => {}
             other => return other,
@@ -103,32 +103,32 @@ impl Embedder {
         let mut embedded = Vec::with_capacity(texts.len());
         for text in texts {
             embedded.push(match self.all(&[text], deadline).await {
-                Ok(mut one) => one.pop().unwrap_or(Embedded::Pending),
-                Err(failure) if failure.is_about_the_content() => Embedded::Failed,
+                Ok(mut one) => one.pop().unwrap_or(EmbeddingOutcome::Pending),
+                Err(failure) if failure.is_about_the_content() => EmbeddingOutcome::Failed,
                 Err(failure) => return Err(failure),
             });
         }
         Ok(embedded)
     }
 
-    async fn all(&self, texts: &[&str], deadline: Instant) -> Result<Vec<Embedded>, Failure> {
+    async fn all(&self, texts: &[&str], deadline: Instant) -> Result<Vec<EmbeddingOutcome>, ModelFailure> {
         match self {
-            Self::BuiltIn => Ok(texts.iter().map(|text| Embedded::Ready(embedding::embed(text))).collect()),
+            Self::BuiltIn => Ok(texts.iter().map(|text| EmbeddingOutcome::Ready(embedding::embed(text))).collect()),
             Self::Model(model) => {
                 let within = deadline.saturating_duration_since(Instant::now()).min(WITHIN);
-                Ok(Box::pin(model.of(texts, within)).await?.into_iter().map(Embedded::Ready).collect())
+                Ok(Box::pin(model.of(texts, within)).await?.into_iter().map(EmbeddingOutcome::Ready).collect())
             }
         }
     }
 
     /// What is kept of it: bytes, and whose they are.
-    pub fn kept(&self, embedded: &Embedded) -> (Vec<u8>, String) {
+    pub fn kept(&self, embedded: &EmbeddingOutcome) -> (Vec<u8>, String) {
         let bytes = embedded.vector().map_or_else(Vec::new, |vector| embedding::to_bytes(vector));
-        let by = if *embedded == Embedded::Pending { NOBODY } else { self.id() };
+        let by = if *embedded == EmbeddingOutcome::Pending { NOBODY } else { self.id() };
         (bytes, by.to_owned())
     }
 
-    /// The same as [`Embedded::status`], of what was kept.
+    /// The same as [`EmbeddingOutcome::status`], of what was kept.
     pub fn status(&self, kept: &Provenance) -> &'static str {
         match self {
             Self::BuiltIn => "ready",
@@ -139,14 +139,14 @@ impl Embedder {
     }
 
     /// What was kept, as it counts now.
-    pub fn read(&self, bytes: &[u8], by: &str, text: &str) -> Embedded {
+    pub fn read(&self, bytes: &[u8], by: &str, text: &str) -> EmbeddingOutcome {
         let own = if by == self.id() { embedding::from_bytes(bytes) } else { None };
         match (own, self) {
-            (Some(vector), _) => Embedded::Ready(vector),
+            (Some(vector), _) => EmbeddingOutcome::Ready(vector),
             // made again from the text: that costs nothing
-            (None, Self::BuiltIn) => Embedded::Ready(embedding::embed(text)),
-            (None, Self::Model(_)) if by == self.id() => Embedded::Failed,
-            (None, Self::Model(_)) => Embedded::Pending,
+            (None, Self::BuiltIn) => EmbeddingOutcome::Ready(embedding::embed(text)),
+            (None, Self::Model(_)) if by == self.id() => EmbeddingOutcome::Failed,
+            (None, Self::Model(_)) => EmbeddingOutcome::Pending,
         }
     }
 }

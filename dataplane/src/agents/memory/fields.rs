@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::embedder::Provenance;
-use super::{Fresh, Memory, Visibility};
+use super::{Memory, MemorySeed, Visibility};
 use crate::Error;
 use crate::limits::{counted, fraction, invalid, moment, named, sized};
 
@@ -100,7 +100,7 @@ pub struct Recall {
 /// A list of memories.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Listing {
+pub struct MemoryListing {
     /// Only one agent's memories.
     pub agent_id: Option<String>,
     pub namespace: Option<String>,
@@ -167,7 +167,7 @@ impl NewMemory {
         (agent_id, maker): (&str, &str),
         replaced: Option<&Memory>,
         vector: Provenance,
-        fresh: Fresh,
+        fresh: MemorySeed,
     ) -> Memory {
         let made_by = replaced.and_then(|replaced| replaced.made_by.clone());
         Memory {
@@ -245,7 +245,7 @@ impl Recall {
     }
 }
 
-impl Listing {
+impl MemoryListing {
     pub(super) fn checked(self) -> Result<Self, Error> {
         counted("limit", self.limit, PAGE_MAX)?;
         Ok(self)

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::Memory;
 use super::code::Code;
-use super::embedder::Embedded;
+use super::embedder::EmbeddingOutcome;
 use super::embedding::likeness;
 use super::words::found_by;
 use crate::model::vector::Vector;
@@ -37,7 +37,7 @@ pub struct Entry {
     pub importance: f64,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
-    pub embedded: Embedded,
+    pub embedded: EmbeddingOutcome,
     /// What it is found by, each term once with how often it occurs.
     terms: Vec<(String, u32)>,
     /// Of all its terms.
@@ -89,12 +89,12 @@ impl Index {
         self.places.len()
     }
 
-    pub fn add(&mut self, memory: &Memory, embedded: Embedded) {
+    pub fn add(&mut self, memory: &Memory, embedded: EmbeddingOutcome) {
         self.put(entry(memory, embedded));
     }
 
     /// A memory that is there has its vector now, or has none.
-    pub fn embed(&mut self, memory_id: &str, embedded: Embedded) {
+    pub fn embed(&mut self, memory_id: &str, embedded: EmbeddingOutcome) {
         let Some(place) = self.places.get(memory_id) else { return };
         if let (Some(Some(entry)), Some(code)) = (self.entries.get_mut(*place), self.codes.get_mut(*place)) {
             *code = Code::of(embedded.vector());
@@ -206,7 +206,7 @@ impl Entry {
     }
 }
 
-fn entry(memory: &Memory, embedded: Embedded) -> Entry {
+fn entry(memory: &Memory, embedded: EmbeddingOutcome) -> Entry {
     let mut all = found_by(&memory.content);
     all.sort_unstable();
     let length = u32::try_from(all.len()).unwrap_or(u32::MAX);

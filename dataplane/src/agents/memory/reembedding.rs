@@ -10,10 +10,10 @@ use contract::{QueryId, Timestamp};
 use engine::Value;
 use serde::Deserialize;
 
-use super::embedder::Embedded;
+use super::embedder::EmbeddingOutcome;
 use super::store::LIVE;
 use super::{Memories, TABLE};
-use crate::storage::system_tables::{self, Author, Change, Place, Step, at, records, text};
+use crate::storage::system_tables::{self, Author, BoundStatement, ChangeRecord, ReadTarget, at, records, text};
 use crate::{Error, Pipeline};
 
 const BATCH: usize = 64;
@@ -32,7 +32,7 @@ pub enum Progress {
 }
 
 #[derive(Debug, Deserialize)]
-struct Left {
+struct UnembeddedMemory {
     memory_id: String,
     content: String,
 }
@@ -42,7 +42,8 @@ impl Memories {
     pub async fn catch_up(&self, pipeline: &Pipeline) -> Result<Progress, Error> {
         loop {
             let Some(engine) = pipeline.engine.borrow().clone() else { return Ok(Progress::Waiting) };
-            let (now, place) = (pipeline.clock.now(), Place { engine: &engine, deadline: Instant::now() + WITHIN });
+            let (now, place) =
+                (pipeline.clock.now(), ReadTarget { engine: &engine, deadline: Instant::now() + WITHIN });
             let query_id = QueryId::fresh(now, &pipeline.entropy);
             let progress = Box::pin(self.reembed(place, &query_id, now)).await?;
             if progress != Progress::Some {
@@ -51,7 +52,7 @@ impl Memories {
         }
     }
 
-    async fn reembed(&self, place: Place<'_>, query_id: &QueryId, now: Timestamp) -> Result<Progress, Error> {
+    async fn reembed(&self, place: ReadTarget<'_>, query_id: &QueryId, now: Timestamp) -> Result<Progress, Error> {
         let left = self.left_over(place, now).await?;
         if left.is_empty() {
             return Ok(Progress::Done);
@@ -60,7 +61,7 @@ impl Memories {
         let Ok(embedded) = self.embedder.batch(&texts, place.deadline).await else { return Ok(Progress::Waiting) };
         let made: Vec<_> = left.into_iter().map(|left| left.memory_id).zip(embedded).collect();
         let steps = made.iter().map(|(memory_id, embedded)| self.written(memory_id, embedded)).collect();
-        let change = Change { table: TABLE, operation: Operation::Update, at: now };
+        let change = ChangeRecord { table: TABLE, operation: Operation::Update, at: now };
         let mut held = self.held.write().await;
         if let Err(error) = system_tables::write(Author { place, query_id }, change, steps).await {
             *held = None; // whether it was committed is not known
@@ -74,7 +75,7 @@ impl Memories {
         Ok(Progress::Some)
     }
 
-    async fn left_over(&self, place: Place<'_>, now: Timestamp) -> Result<Vec<Left>, Error> {
+    async fn left_over(&self, place: ReadTarget<'_>, now: Timestamp) -> Result<Vec<UnembeddedMemory>, Error> {
         let sql = format!(
             "select to_json({{memory_id: memory_id, content: content}})::varchar from raw._svc_memory.memories \
              where {LIVE} and embedder_id <> $2 order by valid_from, memory_id limit {BATCH}"
@@ -82,7 +83,7 @@ impl Memories {
         records(place, (sql, vec![at(now), text(self.embedder.id())])).await
     }
 
-    fn written(&self, memory_id: &str, embedded: &Embedded) -> Step {
+    fn written(&self, memory_id: &str, embedded: &EmbeddingOutcome) -> BoundStatement {
         let (bytes, by) = self.embedder.kept(embedded);
         let sql = "update raw._svc_memory.memories set embedding = $1, embedder_id = $2 where memory_id = $3";
         (sql.to_owned(), vec![Value::Blob(bytes), text(&by), text(memory_id)])

@@ -6,7 +6,7 @@ use super::{embedding, score, words};
 use crate::model::vector::Vector;
 
 /// A text, as it is held against others: by the built-in embedder always, which needs nobody and waits for nobody.
-pub struct Said {
+pub struct ComparedText {
     vector: Vector,
     /// What it asks for as a concept, each once.
     terms: HashSet<String>,
@@ -24,7 +24,7 @@ pub struct Likeness {
     pub lexical: f64,
 }
 
-impl Said {
+impl ComparedText {
     pub fn of(text: &str) -> Self {
         let terms = words::terms(text);
         Self {

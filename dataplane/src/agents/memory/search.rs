@@ -15,7 +15,7 @@ use super::{Memory, Search, Visibility, score, store};
 use crate::Error;
 use crate::agents::last_shown::Behind;
 use crate::model::vector::Vector;
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 
 /// How many of each order are looked at: more than one page has, so that none with a better score is left out.
 const NEAREST: usize = 200;
@@ -132,7 +132,7 @@ fn ordered(
 }
 
 /// The memories themselves, in the order they were found in.
-pub async fn read(standing: &Standing, found: Vec<(String, Fit)>) -> Result<Vec<Hit>, Error> {
+pub async fn read(standing: &CallerContext, found: Vec<(String, Fit)>) -> Result<Vec<Hit>, Error> {
     let ids: Vec<String> = found.iter().map(|(memory_id, _)| memory_id.clone()).collect();
     let read = store::by_ids(standing, &ids).await?;
     let mut memories: HashMap<_, _> = read.into_iter().map(|memory| (memory.memory_id.clone(), memory)).collect();
@@ -194,7 +194,7 @@ fn first(mut worths: Vec<(usize, f64)>, count: usize) -> Vec<(usize, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::memory::embedder::{Embedded, Provenance};
+    use crate::agents::memory::embedder::{EmbeddingOutcome, Provenance};
     use crate::agents::memory::embedding::embed;
     use proptest::prelude::*;
     use serde_json::{Map, json};
@@ -253,7 +253,7 @@ mod tests {
             for (place, (text, fact, branch, importance)) in made.into_iter().enumerate() {
                 let kind = if fact { "fact" } else { "note" };
                 let memory = memory(place, kind, branch.then(|| "b".to_owned()), importance, TEXTS[text]);
-                index.add(&memory, Embedded::Ready(embed(&memory.content)));
+                index.add(&memory, EmbeddingOutcome::Ready(embed(&memory.content)));
                 all.push(memory);
             }
             index.remove(&format!("m{removed}"));
@@ -283,7 +283,9 @@ mod tests {
     fn what_has_no_vector_is_found_by_its_words_and_compared_with_nothing() {
         let mut index = Index::default();
         for (place, embedded) in
-            [Embedded::Pending, Embedded::Failed, Embedded::Ready(embed(TEXTS[0]))].into_iter().enumerate()
+            [EmbeddingOutcome::Pending, EmbeddingOutcome::Failed, EmbeddingOutcome::Ready(embed(TEXTS[0]))]
+                .into_iter()
+                .enumerate()
         {
             index.add(&memory(place, "fact", None, 0.5, TEXTS[0]), embedded);
         }
@@ -292,7 +294,7 @@ mod tests {
         let similarity = |id: &str| found.iter().find(|(found, _)| found == id).unwrap().1.similarity;
         assert_eq!((found.len(), found[0].0.as_str()), (3, "m2"));
         assert!(similarity("m0").abs() < 1e-9 && similarity("m1").abs() < 1e-9 && similarity("m2") > 0.99);
-        index.embed("m0", Embedded::Ready(embed(TEXTS[0])));
+        index.embed("m0", EmbeddingOutcome::Ready(embed(TEXTS[0])));
         let words_alone = Meant { vector: None, calibration: &score::BUILT_IN };
         let found = first_page(&index, &search, &words_alone, None);
         assert!(found.len() == 3 && found.iter().all(|(_, fit)| fit.similarity.abs() < 1e-9 && fit.score > 0.9));
@@ -306,10 +308,10 @@ mod tests {
     fn a_better_score_is_never_left_out() {
         let mut index = Index::default();
         for place in 0..300 {
-            index.add(&memory(place, "fact", None, 1.0, "gold gold gold"), Embedded::Pending);
+            index.add(&memory(place, "fact", None, 1.0, "gold gold gold"), EmbeddingOutcome::Pending);
         }
         let long = format!("coffee is paid in gold {}", "by nobody whom anybody has ever seen here ".repeat(30));
-        index.add(&memory(300, "fact", None, 0.0, &long), Embedded::Pending);
+        index.add(&memory(300, "fact", None, 0.0, &long), EmbeddingOutcome::Pending);
         let search: Search = serde_json::from_value(json!({"query": "coffee gold", "top_k": 3})).unwrap();
         let meant = Meant { vector: None, calibration: &score::BUILT_IN };
         let found = first_page(&index, &search, &meant, None);
@@ -322,7 +324,7 @@ mod tests {
         let mut index = Index::default();
         for place in 0..3_000 {
             let memory = memory(place, "fact", None, 0.5, TEXTS[place % TEXTS.len()]);
-            index.add(&memory, Embedded::Ready(embed(&memory.content)));
+            index.add(&memory, EmbeddingOutcome::Ready(embed(&memory.content)));
         }
         let search: Search = serde_json::from_value(json!({"query": "invoices by mail", "top_k": 5})).unwrap();
         (6..3_000).for_each(|place| index.remove(&format!("m{place}")));
@@ -355,7 +357,7 @@ mod tests {
             let mut index = Index::default();
             for place in 0..700 {
                 let text = ["gold", "gold and coffee", "coffee", "tea"][place % 4];
-                index.add(&memory(place, "fact", None, 0.5, text), Embedded::Pending);
+                index.add(&memory(place, "fact", None, 0.5, text), EmbeddingOutcome::Pending);
             }
             let search: Search = serde_json::from_value(json!({"query": "coffee gold", "top_k": top_k})).unwrap();
             let all = paged(&mut index, &search, |_, _| ());
@@ -369,19 +371,19 @@ mod tests {
     fn what_comes_or_goes_meanwhile_lets_nothing_come_twice_or_be_lost() {
         let mut index = Index::default();
         for place in 0..120 {
-            index.add(&memory(place, "fact", None, 0.5, "gold"), Embedded::Pending);
+            index.add(&memory(place, "fact", None, 0.5, "gold"), EmbeddingOutcome::Pending);
         }
         let search: Search = serde_json::from_value(json!({"query": "gold", "top_k": 10})).unwrap();
         let mut pages = 0;
         let all = paged(&mut index, &search, |index, page| {
             pages += 1;
-            index.add(&memory(1_000 + pages, "fact", None, 1.0, "gold gold"), Embedded::Pending);
+            index.add(&memory(1_000 + pages, "fact", None, 1.0, "gold gold"), EmbeddingOutcome::Pending);
             index.remove(&page.last().unwrap().0);
         });
         let ids: HashSet<_> = all.iter().map(|(id, _)| id.clone()).collect();
         assert_eq!(ids.len(), all.len(), "none twice");
         assert!((0..120).all(|place| ids.contains(&format!("m{place}"))), "none lost");
-        index.add(&memory(2_000, "fact", None, 0.5, "gold"), Embedded::Pending);
+        index.add(&memory(2_000, "fact", None, 0.5, "gold"), EmbeddingOutcome::Pending);
         let behind = Behind::default().and(&worth("m0", 0.25));
         let meant = Meant { vector: None, calibration: &score::BUILT_IN };
         let refused = find(&index, &search, &behind, &meant, None, chrono::DateTime::UNIX_EPOCH);

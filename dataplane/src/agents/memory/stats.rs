@@ -2,13 +2,13 @@
 
 use contract::Timestamp;
 
-use super::embedder::Embedded;
+use super::embedder::EmbeddingOutcome;
 use super::index::Entry;
 use super::score::Calibration;
-use super::{Memories, Reach};
+use super::{Memories, MemoryReach};
 use crate::Error;
 use crate::model::vector::DIMENSIONS;
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 
 /// The counts are of what the caller could find.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,8 +24,13 @@ pub struct Stats {
 
 impl Memories {
     /// Of one namespace, if one is named.
-    pub async fn stats(&self, standing: Standing, namespace: Option<String>, now: Timestamp) -> Result<Stats, Error> {
-        let agent = Reach::of(&standing).narrowed(None)?;
+    pub async fn stats(
+        &self,
+        standing: CallerContext,
+        namespace: Option<String>,
+        now: Timestamp,
+    ) -> Result<Stats, Error> {
+        let agent = MemoryReach::of(&standing).narrowed(None)?;
         let index = self.shared(&standing, now).await?;
         let (id, calibration) = (self.embedder.id().to_owned(), self.embedder.calibration());
         let mut stats = Stats { embedder: id, dimensions: DIMENSIONS, calibration, ready: 0, pending: 0, failed: 0 };
@@ -34,9 +39,9 @@ impl Memories {
             |entry: &Entry| entry.is_live(now) && is(&agent, &entry.agent_id) && is(&namespace, &entry.namespace);
         for (_, entry) in index.passing(counts) {
             match entry.embedded {
-                Embedded::Ready(_) => stats.ready += 1,
-                Embedded::Pending => stats.pending += 1,
-                Embedded::Failed => stats.failed += 1,
+                EmbeddingOutcome::Ready(_) => stats.ready += 1,
+                EmbeddingOutcome::Pending => stats.pending += 1,
+                EmbeddingOutcome::Failed => stats.failed += 1,
             }
         }
         Ok(stats)

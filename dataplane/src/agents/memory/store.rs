@@ -14,12 +14,14 @@ use sha2::{Digest, Sha256};
 
 use super::embedder::{Embedder, Provenance};
 use super::index::Index;
-use super::{KEPT_DAYS, Listing, Memory, NewMemory, Reach, Recall, TABLE};
+use super::{KEPT_DAYS, Memory, MemoryListing, MemoryReach, NewMemory, Recall, TABLE};
 use crate::Error;
 use crate::encode::cell::Cell;
 use crate::limits::invalid;
-use crate::pipeline::Standing;
-use crate::storage::system_tables::{self, Change, Step, at, batches, broken, column, moment, optional, records, text};
+use crate::pipeline::CallerContext;
+use crate::storage::system_tables::{
+    self, BoundStatement, ChangeRecord, at, batches, broken, column, moment, optional, records, text,
+};
 
 const COLUMNS: &str = "to_json({memory_id: memory_id, agent_id: agent_id, made_by: made_by, session_id: session_id, \
     namespace: namespace, memory_key: memory_key, memory_type: memory_type, content: content, value: value, \
@@ -31,13 +33,13 @@ const INSERT: &str = "insert into raw._svc_memory.memories values \
     ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, null, $18, $19)";
 
 /// A row, and the digest of what it says.
-pub struct Kept {
+pub struct DigestedMemory {
     pub memory: Memory,
     pub digest: String,
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct MemoryRow {
     memory_id: String,
     agent_id: String,
     made_by: Option<String>,
@@ -60,8 +62,8 @@ struct Raw {
     expires_at: Option<i64>,
 }
 
-impl Raw {
-    fn kept(self) -> Result<Kept, Error> {
+impl MemoryRow {
+    fn kept(self) -> Result<DigestedMemory, Error> {
         let memory = Memory {
             memory_id: self.memory_id,
             agent_id: self.agent_id,
@@ -82,7 +84,7 @@ impl Raw {
             expires_at: self.expires_at.map(moment).transpose()?,
             vector: Provenance { by: self.embedder_id, is_there: self.has_vector },
         };
-        Ok(Kept { memory, digest: self.digest })
+        Ok(DigestedMemory { memory, digest: self.digest })
     }
 }
 
@@ -101,13 +103,13 @@ pub fn digest(content: &str, value: Option<&serde_json::Value>) -> String {
 
 /// The live version of a key of this agent.
 pub async fn live_key(
-    standing: &Standing,
+    standing: &CallerContext,
     agent_id: &str,
     namespace: &str,
     key: &str,
     branch_id: Option<&str>,
     now: Timestamp,
-) -> Result<Option<Kept>, Error> {
+) -> Result<Option<DigestedMemory>, Error> {
     let sql = format!(
         "select {COLUMNS} from raw._svc_memory.memories where {LIVE} \
          and agent_id = $2 and namespace = $3 and memory_key = $4 and branch_id is not distinct from $5::varchar"
@@ -118,12 +120,12 @@ pub async fn live_key(
 
 /// A live memory without a key that says the same.
 pub async fn live_twin(
-    standing: &Standing,
+    standing: &CallerContext,
     agent_id: &str,
     new: &NewMemory,
     digest: &str,
     now: Timestamp,
-) -> Result<Option<Kept>, Error> {
+) -> Result<Option<DigestedMemory>, Error> {
     let sql = format!(
         "select {COLUMNS} from raw._svc_memory.memories where {LIVE} and memory_key is null \
          and agent_id = $2 and namespace = $3 and branch_id is not distinct from $4::varchar and content_sha256 = $5"
@@ -132,13 +134,13 @@ pub async fn live_twin(
     Ok(kept(standing, sql, params).await?.pop())
 }
 
-pub async fn by_id(standing: &Standing, memory_id: &str, now: Timestamp) -> Result<Option<Memory>, Error> {
+pub async fn by_id(standing: &CallerContext, memory_id: &str, now: Timestamp) -> Result<Option<Memory>, Error> {
     let sql = format!("select {COLUMNS} from raw._svc_memory.memories where {LIVE} and memory_id = $2");
     let found = kept(standing, sql, vec![at(now), text(memory_id)]).await?.pop();
     Ok(found.map(|kept| kept.memory))
 }
 
-pub async fn by_ids(standing: &Standing, ids: &[String]) -> Result<Vec<Memory>, Error> {
+pub async fn by_ids(standing: &CallerContext, ids: &[String]) -> Result<Vec<Memory>, Error> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -150,8 +152,8 @@ pub async fn by_ids(standing: &Standing, ids: &[String]) -> Result<Vec<Memory>, 
 
 /// The version that was asked for: the live one, a number, or the one of a moment.
 pub async fn recalled(
-    standing: &Standing,
-    reach: &Reach,
+    standing: &CallerContext,
+    reach: &MemoryReach,
     recall: &Recall,
     now: Timestamp,
 ) -> Result<Option<Memory>, Error> {
@@ -191,8 +193,8 @@ pub async fn recalled(
 
 /// A page, the newest first; and whether there are more.
 pub async fn page(
-    standing: &Standing,
-    listing: &Listing,
+    standing: &CallerContext,
+    listing: &MemoryListing,
     agent: Option<&str>,
     now: Timestamp,
 ) -> Result<(Vec<Memory>, bool), Error> {
@@ -236,12 +238,12 @@ fn read_cursor(text: &str) -> Result<(i64, String), Error> {
 }
 
 /// Every live memory, as search wants it.
-pub async fn index(standing: &Standing, embedder: &Embedder, now: Timestamp) -> Result<Index, Error> {
+pub async fn index(standing: &CallerContext, embedder: &Embedder, now: Timestamp) -> Result<Index, Error> {
     let sql = format!("select {COLUMNS}, embedding, embedder_id from raw._svc_memory.memories where {LIVE}");
     let mut index = Index::default();
     for batch in batches(standing, (sql, vec![at(now)])).await? {
         for row in 0..batch.num_rows() {
-            let memory = system_tables::record::<Raw>(&batch, row)?.kept()?.memory;
+            let memory = system_tables::record::<MemoryRow>(&batch, row)?.kept()?.memory;
             let vector = match (column(&batch, 1, row), column(&batch, 2, row)) {
                 (Cell::Blob(bytes), Cell::Text(by)) => embedder.read(bytes, by, &memory.content),
                 _ => return Err(broken("a vector")),
@@ -254,13 +256,13 @@ pub async fn index(standing: &Standing, embedder: &Embedder, now: Timestamp) -> 
 
 /// Writes a version, ends the one before, and drops what ended long ago.
 pub async fn write(
-    standing: &Standing,
+    standing: &CallerContext,
     memory: &Memory,
     replaced: Option<&Memory>,
     vector: Vec<u8>,
     digest: &str,
 ) -> Result<(), Error> {
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<BoundStatement> = Vec::new();
     if let Some(replaced) = replaced {
         let sql = "update raw._svc_memory.memories set valid_to = $1 where memory_id = $2";
         steps.push((sql.to_owned(), vec![at(memory.created_at), text(&replaced.memory_id)]));
@@ -269,7 +271,7 @@ pub async fn write(
     let past = memory.created_at - Duration::days(KEPT_DAYS);
     let sql = "delete from raw._svc_memory.memories where valid_to < $1 or expires_at < $1";
     steps.push((sql.to_owned(), vec![at(past)]));
-    let change = Change { table: TABLE, operation: Operation::Insert, at: memory.created_at };
+    let change = ChangeRecord { table: TABLE, operation: Operation::Insert, at: memory.created_at };
     system_tables::write(standing, change, steps).await
 }
 
@@ -298,7 +300,7 @@ fn inserted(memory: &Memory, vector: Vec<u8>, digest: &str) -> Vec<Value> {
 }
 
 /// Ends a memory; or removes it with every version of its key.
-pub async fn delete(standing: &Standing, memory: &Memory, forget: bool, now: Timestamp) -> Result<(), Error> {
+pub async fn delete(standing: &CallerContext, memory: &Memory, forget: bool, now: Timestamp) -> Result<(), Error> {
     let step = if forget {
         let sql = "delete from raw._svc_memory.memories where memory_id = $1 or (memory_key = $2::varchar \
             and agent_id = $3 and namespace = $4 and branch_id is not distinct from $5::varchar)";
@@ -314,9 +316,10 @@ pub async fn delete(standing: &Standing, memory: &Memory, forget: bool, now: Tim
         let sql = "update raw._svc_memory.memories set valid_to = $1 where memory_id = $2 and valid_to is null";
         (sql.to_owned(), vec![at(now), text(&memory.memory_id)])
     };
-    system_tables::write(standing, Change { table: TABLE, operation: Operation::Delete, at: now }, vec![step]).await
+    system_tables::write(standing, ChangeRecord { table: TABLE, operation: Operation::Delete, at: now }, vec![step])
+        .await
 }
 
-async fn kept(standing: &Standing, sql: String, params: Vec<Value>) -> Result<Vec<Kept>, Error> {
-    records::<Raw>(standing, (sql, params)).await?.into_iter().map(Raw::kept).collect()
+async fn kept(standing: &CallerContext, sql: String, params: Vec<Value>) -> Result<Vec<DigestedMemory>, Error> {
+    records::<MemoryRow>(standing, (sql, params)).await?.into_iter().map(MemoryRow::kept).collect()
 }

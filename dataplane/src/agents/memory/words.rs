@@ -9,7 +9,7 @@ mod pieces;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-use pieces::{Piece, Word, pieces, plain};
+use pieces::{TextPiece, Word, pieces, plain};
 
 /// Longest word that counts; the rest of a longer one is dropped.
 const CHARS_MAX: usize = 64;
@@ -39,9 +39,9 @@ fn collected(text: &str, with_parts: bool) -> Vec<String> {
     let (mut terms, mut fillers) = (Vec::new(), Vec::new());
     for piece in pieces(&text) {
         match piece {
-            Piece::Run(run) => neighbours(run, with_parts, &mut terms),
-            Piece::Word(word) if word.is_contracted() => {}
-            Piece::Word(word) => {
+            TextPiece::Run(run) => neighbours(run, with_parts, &mut terms),
+            TextPiece::Word(word) if word.is_contracted() => {}
+            TextPiece::Word(word) => {
                 let folded = folded(word.text);
                 let is_filler = FILLERS.contains(&folded.as_str()) && word.sign.is_empty();
                 let is_filler = is_filler && !(has_small && word.is_name());

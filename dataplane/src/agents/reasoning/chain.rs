@@ -13,7 +13,7 @@ pub const GENESIS: &str = "sha256:0000000000000000000000000000000000000000000000
 
 /// What a check came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ChainVerdict {
     pub steps_verified: u64,
     pub broken: Option<Break>,
 }
@@ -59,12 +59,12 @@ pub fn hash(thought: &Thought) -> Result<String, Error> {
 pub struct Check {
     next: i64,
     head: String,
-    verdict: Verdict,
+    verdict: ChainVerdict,
 }
 
 impl Check {
     pub fn new() -> Self {
-        Self { next: 0, head: GENESIS.to_owned(), verdict: Verdict { steps_verified: 0, broken: None } }
+        Self { next: 0, head: GENESIS.to_owned(), verdict: ChainVerdict { steps_verified: 0, broken: None } }
     }
 
     /// False once the chain is known to be broken.
@@ -86,7 +86,7 @@ impl Check {
         Ok(true)
     }
 
-    pub fn verdict(self) -> Verdict {
+    pub fn verdict(self) -> ChainVerdict {
         self.verdict
     }
 }
@@ -124,7 +124,7 @@ mod tests {
         (0..length).map(step).collect()
     }
 
-    fn checked(chain: &[Thought]) -> Verdict {
+    fn checked(chain: &[Thought]) -> ChainVerdict {
         let mut check = Check::new();
         for thought in chain {
             if !check.step(thought).unwrap() {
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_whole_chain_holds_and_its_hash_never_changes() {
         let chain = chain(5);
-        assert_eq!(checked(&chain), Verdict { steps_verified: 5, broken: None });
+        assert_eq!(checked(&chain), ChainVerdict { steps_verified: 5, broken: None });
         // The form of the hash is a promise: a ledger of years ago must still verify.
         assert_eq!(chain[0].hash, "sha256:bdec161ed38ad08ef256b370b336c8da9ad5b6777f8ef0173455330c573dc829");
     }

@@ -7,12 +7,12 @@ use contract::policy::abac::Operation;
 use engine::Value;
 use serde::Deserialize;
 
-use super::chain::{Check, Verdict};
+use super::chain::{ChainVerdict, Check};
 use super::{History, Session, TABLE, Thought};
 use crate::Error;
 use crate::limits::invalid;
-use crate::pipeline::Standing;
-use crate::storage::system_tables::{self, Change, at, broken, moment, optional, records, text};
+use crate::pipeline::CallerContext;
+use crate::storage::system_tables::{self, ChangeRecord, at, broken, moment, optional, records, text};
 
 const COLUMNS: &str = "to_json({trace_id: trace_id, session_id: session_id, agent_id: agent_id, \
     step_number: step_number, step_type: step_type, content: content, input: input, output: output, \
@@ -24,7 +24,7 @@ const INSERT: &str = "insert into raw._svc_thoughts.steps values \
 const CHECKED_AT_ONCE: usize = 1_000;
 
 #[derive(Deserialize)]
-struct Raw {
+struct StepRow {
     trace_id: String,
     session_id: String,
     agent_id: String,
@@ -43,7 +43,7 @@ struct Raw {
     created_at: i64,
 }
 
-impl Raw {
+impl StepRow {
     fn thought(self) -> Result<Thought, Error> {
         let json = |text: Option<String>| text.map(|text| serde_json::from_str(&text)).transpose().map_err(broken);
         Ok(Thought {
@@ -69,13 +69,13 @@ impl Raw {
 
 /// The last step of a session, and who took the first.
 #[derive(Deserialize)]
-pub struct Head {
+pub struct SessionHead {
     pub step_number: i64,
     pub hash: String,
     pub began_by: String,
 }
 
-pub async fn head(standing: &Standing, session_id: &str) -> Result<Option<Head>, Error> {
+pub async fn head(standing: &CallerContext, session_id: &str) -> Result<Option<SessionHead>, Error> {
     let sql = "select to_json({step_number: max(step_number), hash: arg_max(hash, step_number), \
         began_by: arg_min(agent_id, step_number)})::varchar \
         from raw._svc_thoughts.steps where session_id = $1 having count(*) > 0";
@@ -83,7 +83,7 @@ pub async fn head(standing: &Standing, session_id: &str) -> Result<Option<Head>,
 }
 
 /// Whether the session has a step of this id.
-pub async fn has(standing: &Standing, session_id: &str, trace_id: &str) -> Result<bool, Error> {
+pub async fn has(standing: &CallerContext, session_id: &str, trace_id: &str) -> Result<bool, Error> {
     let sql = "select to_json(count(*) > 0)::varchar from raw._svc_thoughts.steps \
         where session_id = $1 and trace_id = $2";
     let found = records(standing, (sql.to_owned(), vec![text(session_id), text(trace_id)])).await?.pop();
@@ -91,11 +91,11 @@ pub async fn has(standing: &Standing, session_id: &str, trace_id: &str) -> Resul
 }
 
 /// Writes steps down in one transaction.
-pub async fn insert(standing: &Standing, thoughts: &[Thought], now: Timestamp) -> Result<(), Error> {
+pub async fn insert(standing: &CallerContext, thoughts: &[Thought], now: Timestamp) -> Result<(), Error> {
     if thoughts.is_empty() {
         return Ok(());
     }
-    let change = Change { table: TABLE, operation: Operation::Insert, at: now };
+    let change = ChangeRecord { table: TABLE, operation: Operation::Insert, at: now };
     let steps = thoughts.iter().map(|thought| (INSERT.to_owned(), values(thought))).collect();
     system_tables::write(standing, change, steps).await
 }
@@ -124,22 +124,27 @@ fn values(thought: &Thought) -> Vec<Value> {
 }
 
 /// Steps of a session in order, from a number on.
-pub async fn steps(standing: &Standing, session_id: &str, from_step: u32, limit: usize) -> Result<Vec<Thought>, Error> {
+pub async fn steps(
+    standing: &CallerContext,
+    session_id: &str,
+    from_step: u32,
+    limit: usize,
+) -> Result<Vec<Thought>, Error> {
     from(standing, session_id, i64::from(from_step), limit).await
 }
 
-async fn from(standing: &Standing, session_id: &str, from: i64, limit: usize) -> Result<Vec<Thought>, Error> {
+async fn from(standing: &CallerContext, session_id: &str, from: i64, limit: usize) -> Result<Vec<Thought>, Error> {
     let sql = format!(
         "select {COLUMNS} from raw._svc_thoughts.steps where session_id = $1 and step_number >= $2 \
          order by step_number limit $3"
     );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let params = vec![text(session_id), Value::BigInt(from), Value::BigInt(limit)];
-    records::<Raw>(standing, (sql, params)).await?.into_iter().map(Raw::thought).collect()
+    records::<StepRow>(standing, (sql, params)).await?.into_iter().map(StepRow::thought).collect()
 }
 
 /// Checks a whole session, some steps at a time.
-pub async fn verify(standing: &Standing, session_id: &str) -> Result<Verdict, Error> {
+pub async fn verify(standing: &CallerContext, session_id: &str) -> Result<ChainVerdict, Error> {
     let (mut check, mut next) = (Check::new(), i64::MIN);
     loop {
         let thoughts = from(standing, session_id, next, CHECKED_AT_ONCE).await?;
@@ -156,7 +161,7 @@ pub async fn verify(standing: &Standing, session_id: &str) -> Result<Verdict, Er
 }
 
 #[derive(Deserialize)]
-struct RawSession {
+struct SessionRow {
     session_id: String,
     agent_id: String,
     started_at: i64,
@@ -167,7 +172,7 @@ struct RawSession {
 
 /// A page of sessions, the latest first; and whether there are more.
 pub async fn sessions(
-    standing: &Standing,
+    standing: &CallerContext,
     history: &History,
     agent: Option<&str>,
 ) -> Result<(Vec<Session>, bool), Error> {
@@ -189,9 +194,9 @@ pub async fn sessions(
         optional(id.as_deref()),
         Value::BigInt(wanted),
     ];
-    let found: Vec<RawSession> = records(standing, (sql.to_owned(), params)).await?;
+    let found: Vec<SessionRow> = records(standing, (sql.to_owned(), params)).await?;
     let more = found.len() > history.limit;
-    let session = |raw: RawSession| {
+    let session = |raw: SessionRow| {
         Ok(Session {
             session_id: raw.session_id,
             agent_id: raw.agent_id,

@@ -6,18 +6,19 @@
 use contract::agent::{REGISTERS, Registered, Registration};
 use contract::policy::abac::Operation;
 
-use super::{Call, Telling};
+use super::{Telling, ToolCall};
 use crate::limits::invalid;
-use crate::pipeline::Deed;
-use crate::{Ask, Declared, Error};
+use crate::pipeline::ToolAction;
+use crate::{Ask, DeclaredAgent, Error};
 
 impl Telling for Registered {}
 
-pub async fn register(call: Call, said: Registration) -> Result<Registered, Error> {
+pub async fn register(call: ToolCall, said: Registration) -> Result<Registered, Error> {
     said.checked().map_err(|wrong| invalid(&wrong.field, wrong.message))?;
-    let agent = Declared::told(("agent_id", Some(said.agent_id.clone())), ("framework", Some(said.framework.clone())))?;
+    let agent =
+        DeclaredAgent::told(("agent_id", Some(said.agent_id.clone())), ("framework", Some(said.framework.clone())))?;
     let ask = Ask { agent, ..call.ask(REGISTERS, None)? };
-    let deed = Deed { ask, tables: Vec::new(), operation: Operation::Insert, reads: Vec::new() };
+    let deed = ToolAction { ask, tables: Vec::new(), operation: Operation::Insert, reads: Vec::new() };
     let registry = call.pipeline.registry.clone();
     let registered = |_| async move { Ok((registry.register(&said).await?, 1)) };
     call.pipeline.act(deed, registered).await

@@ -13,11 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::cursor::{Mark, Page};
+use super::cursor::{CursorContent, ResultPage};
 use super::seal::Seal;
-use super::sql::{MEMBERS_BYTES, Named, columns, object};
+use super::sql::{MEMBERS_BYTES, NamedColumn, columns, object};
 use super::truth::Truth;
-use super::{Call, Telling};
+use super::{Telling, ToolCall};
 use crate::encode::arrow_ipc;
 use crate::{Answer, Error};
 
@@ -64,12 +64,12 @@ impl Telling for ArrowStream {
     }
 }
 
-pub async fn run(call: Call, statement: ArrowStatement) -> Result<ArrowStream, Error> {
+pub async fn run(call: ToolCall, statement: ArrowStatement) -> Result<ArrowStream, Error> {
     if !call.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
     }
     let seal = Seal::of(&call, "sql", &(&statement.sql, "arrow"));
-    let mark = Mark::opened(&seal, statement.cursor.as_deref())?;
+    let mark = CursorContent::opened(&seal, statement.cursor.as_deref())?;
     let before = mark.map_or(0, |mark| mark.rows);
     let mut ask = call.ask(statement.sql, statement.timeout_ms)?;
     ask.bounds.reads_only = true;
@@ -77,7 +77,7 @@ pub async fn run(call: Call, statement: ArrowStatement) -> Result<ArrowStream, E
     let room = call.budget.room(MEMBERS_BYTES);
     ask.bounds.rows = room.map(|bytes| before + rows_in(bytes));
     let mut answer = call.pipeline.run(ask).await?;
-    let mut page = Page::begin(mark, answer.as_of.take()).map_err(|error| answer.rows.unsent(error))?;
+    let mut page = ResultPage::begin(mark, answer.as_of.take()).map_err(|error| answer.rows.unsent(error))?;
     let (stream, of) = encoded(&mut answer, room, &mut page).await?;
     page.joins(&call.pipeline)?;
     let totals = answer.rows.totals();
@@ -113,7 +113,7 @@ fn rows_in(bytes: usize) -> u64 {
 
 /// The stream of as many rows as there is room for in base64, and how many there were behind those that were shown
 /// before. Without such a bound too many are refused.
-async fn encoded(answer: &mut Answer, room: Option<usize>, page: &mut Page) -> Result<(Vec<u8>, u64), Error> {
+async fn encoded(answer: &mut Answer, room: Option<usize>, page: &mut ResultPage) -> Result<(Vec<u8>, u64), Error> {
     let unencodable = |error: ArrowError| Error::Unverified { why: error.to_string() };
     let mut encoder = arrow_ipc::Encoder::new(&answer.schema).map_err(unencodable)?;
     let (mut stream, mut of, mut full) = (encoder.take(), 0, false);
@@ -145,7 +145,7 @@ async fn encoded(answer: &mut Answer, room: Option<usize>, page: &mut Page) -> R
 }
 
 /// How many rows of a batch were shown before.
-fn passed(page: &mut Page, columns: &[Named], batch: &RecordBatch) -> Result<usize, Error> {
+fn passed(page: &mut ResultPage, columns: &[NamedColumn], batch: &RecordBatch) -> Result<usize, Error> {
     for row in 0..batch.num_rows() {
         if !page.is_passing() || !page.passes(&text(columns, batch, row))? {
             return Ok(row);
@@ -154,7 +154,7 @@ fn passed(page: &mut Page, columns: &[Named], batch: &RecordBatch) -> Result<usi
     Ok(batch.num_rows())
 }
 
-fn text(columns: &[Named], batch: &RecordBatch, row: usize) -> String {
+fn text(columns: &[NamedColumn], batch: &RecordBatch, row: usize) -> String {
     Value::Object(object(columns, batch, row).0).to_string()
 }
 

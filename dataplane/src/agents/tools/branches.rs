@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 use super::budget::Rest;
 use super::onward::Onward;
 use super::seal::Seal;
-use super::sql::{Statement, Table};
-use super::{Call, Telling};
+use super::sql::{ResultTable, StatementArguments};
+use super::{Telling, ToolCall};
 use crate::Error;
-use crate::agents::branches::{Changed, Changes, Fresh, Kept, Listed, Listing, NewBranch};
-use crate::pipeline::Deed;
+use crate::agents::branches::{BranchListing, BranchPosition, BranchSeed, ChangedRow, Changes, KeptRows, NewBranch};
+use crate::pipeline::ToolAction;
 use crate::storage::branches::{Branch, Status, schema_name};
-use crate::storage::system_tables::Place;
+use crate::storage::system_tables::ReadTarget;
 
 /// A branch as it is shown.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Shown {
+pub struct ShownBranch {
     branch_id: String,
     /// A session whose search path begins with it is on the branch.
     schema_name: String,
@@ -38,9 +38,9 @@ pub struct Shown {
     expires_at: String,
 }
 
-impl Telling for Shown {}
+impl Telling for ShownBranch {}
 
-impl From<Branch> for Shown {
+impl From<Branch> for ShownBranch {
     fn from(branch: Branch) -> Self {
         Self {
             schema_name: schema_name(&branch.branch_id),
@@ -61,7 +61,7 @@ impl From<Branch> for Shown {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Warned {
     #[serde(flatten)]
-    branch: Shown,
+    branch: ShownBranch,
     /// Of tables without a key, while it is open.
     warnings: Vec<String>,
 }
@@ -83,11 +83,11 @@ impl From<Branch> for Warned {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BranchList {
-    branches: Vec<Shown>,
+    branches: Vec<ShownBranch>,
     /// With the same call it gives the branches behind these; null behind the last.
     next_cursor: Option<String>,
     #[serde(skip)]
-    onward: Onward<Listed>,
+    onward: Onward<BranchPosition>,
 }
 
 impl Telling for BranchList {
@@ -102,7 +102,7 @@ impl Telling for BranchList {
 /// One branch.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Named {
+pub struct BranchReference {
     branch_id: String,
 }
 
@@ -128,7 +128,7 @@ impl Telling for Diff {}
 pub struct Cost {
     branch_id: String,
     /// By `schema.table`.
-    tables: BTreeMap<String, Kept>,
+    tables: BTreeMap<String, KeptRows>,
 }
 
 impl Telling for Cost {}
@@ -146,7 +146,7 @@ pub struct NamedTable {
 pub struct ChangedRows {
     branch_id: String,
     /// The first hundred. What is masked for you is `***`.
-    rows: Vec<Changed>,
+    rows: Vec<ChangedRow>,
     /// There are more.
     truncated: bool,
 }
@@ -177,12 +177,12 @@ pub struct BranchStatement {
 pub struct BranchTable {
     branch_id: String,
     #[serde(flatten)]
-    table: Table,
+    table: ResultTable,
 }
 
 impl Telling for BranchTable {
-    const LIST: Option<&'static str> = Table::LIST;
-    const BARE: bool = Table::BARE;
+    const LIST: Option<&'static str> = ResultTable::LIST;
+    const BARE: bool = ResultTable::BARE;
 
     fn notes(&self) -> Vec<String> {
         self.table.notes()
@@ -190,7 +190,7 @@ impl Telling for BranchTable {
 }
 
 /// What failed may have been given up halfway.
-pub(super) async fn sure<T>(call: &Call, done: Result<T, Error>) -> Result<T, Error> {
+pub(super) async fn sure<T>(call: &ToolCall, done: Result<T, Error>) -> Result<T, Error> {
     if done.is_err() {
         call.branches().doubt().await;
     }
@@ -201,19 +201,24 @@ fn moment(at: Timestamp) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
-pub(super) fn deed(call: &Call, name: &str, tables: Vec<String>, operation: Operation) -> Result<Deed, Error> {
-    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables, operation, reads: Vec::new() })
+pub(super) fn deed(
+    call: &ToolCall,
+    name: &str,
+    tables: Vec<String>,
+    operation: Operation,
+) -> Result<ToolAction, Error> {
+    Ok(ToolAction { ask: call.ask(format!("CALL {name}"), None)?, tables, operation, reads: Vec::new() })
 }
 
-pub async fn create(call: Call, new: NewBranch) -> Result<Warned, Error> {
+pub async fn create(call: ToolCall, new: NewBranch) -> Result<Warned, Error> {
     let now = call.pipeline.clock.now();
     let was_named = new.tables.is_some();
     let all = if was_named { Vec::new() } else { visible(&call).await? };
     let new = new.checked(all)?;
-    let fresh = Fresh::new(&call.pipeline.entropy, now);
+    let fresh = BranchSeed::new(&call.pipeline.entropy, now);
     let deed = deed(&call, "create_branch", new.tables.clone(), Operation::Create)?;
     // as of CREATE TABLE AS: the copies are made, and what they are made of is read
-    let deed = Deed { reads: new.tables.clone(), ..deed };
+    let deed = ToolAction { reads: new.tables.clone(), ..deed };
     let branches = call.branches();
     let created = |standing| async move { Ok((branches.create(&standing, &new, fresh).await?, 1)) };
     let created = call.pipeline.act(deed, created).await;
@@ -221,23 +226,23 @@ pub async fn create(call: Call, new: NewBranch) -> Result<Warned, Error> {
 }
 
 /// The tables that the caller may see. Of who may not ask at all nothing is known here; the deed is refused.
-async fn visible(call: &Call) -> Result<Vec<String>, Error> {
+async fn visible(call: &ToolCall) -> Result<Vec<String>, Error> {
     let ask = call.ask("CALL create_branch", None)?;
     Ok(call.pipeline.visible_tables(&ask).await.unwrap_or_default())
 }
 
-pub async fn query(call: Call, asked: BranchStatement) -> Result<BranchTable, Error> {
+pub async fn query(call: ToolCall, asked: BranchStatement) -> Result<BranchTable, Error> {
     let BranchStatement { branch_id, sql, params, timeout_ms, max_rows, heal, cursor } = asked;
     let branch = Some(branch_id.clone());
-    let statement = Statement { sql, params, timeout_ms, max_rows, heal, cursor, branch_id: branch };
+    let statement = StatementArguments { sql, params, timeout_ms, max_rows, heal, cursor, branch_id: branch };
     Ok(BranchTable { table: super::sql::run(call, statement).await?, branch_id })
 }
 
-pub async fn list(call: Call, listing: Listing) -> Result<BranchList, Error> {
+pub async fn list(call: ToolCall, listing: BranchListing) -> Result<BranchList, Error> {
     let now = call.pipeline.clock.now();
     let deed = deed(&call, "branch_list", Vec::new(), Operation::Select)?;
     let seal = Seal::of(&call, "status", &("branch_list", &listing.status));
-    let from: Option<Listed> = seal.open_at(listing.cursor.as_deref())?;
+    let from: Option<BranchPosition> = seal.open_at(listing.cursor.as_deref())?;
     let branches = call.branches();
     let listed = |standing| async move {
         let (found, next) = branches.list(&standing, &listing, from.as_ref(), now).await?;
@@ -246,14 +251,18 @@ pub async fn list(call: Call, listing: Listing) -> Result<BranchList, Error> {
     };
     let (found, next) = call.pipeline.act(deed, listed).await?;
     let onward = Onward::new(seal, found.iter().map(Branch::listed).collect(), false).until(next);
-    Ok(BranchList { branches: found.into_iter().map(Shown::from).collect(), next_cursor: onward.cursor(), onward })
+    Ok(BranchList {
+        branches: found.into_iter().map(ShownBranch::from).collect(),
+        next_cursor: onward.cursor(),
+        onward,
+    })
 }
 
 /// The tables of a branch: what is done to it is judged as done to them. That there is no such
 /// branch is told to nobody who may not ask.
-pub(super) async fn tables(call: &Call, branch_id: &str) -> Result<Vec<String>, Error> {
+pub(super) async fn tables(call: &ToolCall, branch_id: &str) -> Result<Vec<String>, Error> {
     const WITHIN: Duration = Duration::from_secs(30);
-    let place = Place { engine: &call.pipeline.engine()?, deadline: Instant::now() + WITHIN };
+    let place = ReadTarget { engine: &call.pipeline.engine()?, deadline: Instant::now() + WITHIN };
     match call.branches().tables(place, branch_id, call.pipeline.clock.now()).await {
         Err(Error::BranchNotFound | Error::BranchClosed { .. }) => Ok(Vec::new()),
         other => other,
@@ -265,7 +274,7 @@ pub(super) fn unnamed<T>(done: Result<T, Error>) -> Result<T, Error> {
     done.map_err(|error| if let Error::TableDenied { .. } = error { Error::DeniedOnBranch } else { error })
 }
 
-pub async fn discard(call: Call, Named { branch_id }: Named) -> Result<Discarded, Error> {
+pub async fn discard(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Discarded, Error> {
     let now = call.pipeline.clock.now();
     let deed = deed(&call, "discard_branch", Vec::new(), Operation::Delete)?;
     let branches = call.branches();
@@ -277,7 +286,7 @@ pub async fn discard(call: Call, Named { branch_id }: Named) -> Result<Discarded
 }
 
 /// One branch, whatever became of it.
-pub async fn get(call: Call, Named { branch_id }: Named) -> Result<Warned, Error> {
+pub async fn get(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Warned, Error> {
     let deed = deed(&call, "branch_get", Vec::new(), Operation::Select)?;
     let branches = call.branches();
     let found = |standing| async move { Ok((branches.recorded(&standing, &branch_id).await?, 1)) };
@@ -285,7 +294,7 @@ pub async fn get(call: Call, Named { branch_id }: Named) -> Result<Warned, Error
 }
 
 /// What the branch has changed.
-pub async fn diff(call: Call, Named { branch_id }: Named) -> Result<Diff, Error> {
+pub async fn diff(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Diff, Error> {
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
     let deed = deed(&call, "branch_diff", tables, Operation::Select)?;
@@ -297,7 +306,7 @@ pub async fn diff(call: Call, Named { branch_id }: Named) -> Result<Diff, Error>
 }
 
 /// The rows that the branch keeps.
-pub async fn cost(call: Call, Named { branch_id }: Named) -> Result<Cost, Error> {
+pub async fn cost(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Cost, Error> {
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
     let deed = deed(&call, "branch_cost", tables, Operation::Select)?;
@@ -309,7 +318,7 @@ pub async fn cost(call: Call, Named { branch_id }: Named) -> Result<Cost, Error>
 }
 
 /// The rows that the branch has changed in one table.
-pub async fn changes(call: Call, NamedTable { branch_id, table }: NamedTable) -> Result<ChangedRows, Error> {
+pub async fn changes(call: ToolCall, NamedTable { branch_id, table }: NamedTable) -> Result<ChangedRows, Error> {
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
     let deed = deed(&call, "branch_changes", tables, Operation::Select)?;

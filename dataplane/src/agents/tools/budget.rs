@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Bytes of a result, in each of its forms; none for the REST surfaces, whose pages have their own limits.
 #[derive(Debug, Clone, Copy)]
-pub struct Budget(Option<usize>);
+pub struct ResultBudget(Option<usize>);
 
 /// The part of a budget that one text may have once something has to be cut, and the least that is left of it.
 const TEXT_PART: usize = 8;
@@ -20,7 +20,7 @@ const LIST_BYTES_MAX: usize = 8 << 20;
 /// The argument by which the same call goes on, with its value.
 pub type Rest = (&'static str, Value);
 
-impl Budget {
+impl ResultBudget {
     pub const NONE: Self = Self(None);
 
     pub const fn of(bytes: usize) -> Self {
@@ -38,10 +38,10 @@ impl Budget {
     }
 
     /// Room for a list that stands among so many other bytes.
-    pub fn beside(self, others: usize) -> Gathered {
+    pub fn beside(self, others: usize) -> GatheredItems {
         let most = self.room(others).unwrap_or(LIST_BYTES_MAX);
         let text_most = (self.0.unwrap_or(LIST_BYTES_MAX) / TEXT_PART).max(TEXT_BYTES_MIN);
-        Gathered { most, text_most, ..Gathered::default() }
+        GatheredItems { most, text_most, ..GatheredItems::default() }
     }
 
     /// Cuts what is too much of a result, and says what: first its texts, then the tail of `list`. `rest` tells how the
@@ -105,7 +105,7 @@ fn continued(told: &mut Value, rest: Option<Rest>) -> String {
 
 /// The first items of a list, as many as there is room for, and how many there were.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub struct GatheredItems {
     most: usize,
     text_most: usize,
     /// There was more than there is room for: long texts are cut.
@@ -120,7 +120,7 @@ pub struct Gathered {
     pub seen: u64,
 }
 
-impl Gathered {
+impl GatheredItems {
     /// Whether the item has found room. Behind one that has not there is none for any.
     pub fn add(&mut self, mut item: Value) -> bool {
         self.seen += 1;
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn what_fits_is_left_as_it_is() {
         let told = list(10, 10);
-        for budget in [Budget::NONE, Budget::of(size(&told))] {
+        for budget in [ResultBudget::NONE, ResultBudget::of(size(&told))] {
             let mut fit = told.clone();
             assert_eq!((budget.fit(&mut fit, Some("items"), &numbered), &fit), (vec![], &told));
         }
@@ -271,7 +271,7 @@ mod tests {
                 for most in [2_000, 10_000, 51_200] {
                     let mut told = list(items, text);
                     let was_too_much = size(&told) > most;
-                    let notes = Budget::of(most).fit(&mut told, Some("items"), &numbered);
+                    let notes = ResultBudget::of(most).fit(&mut told, Some("items"), &numbered);
                     let about = format!("{items} items with {text} in {most}: {notes:?}");
                     assert!(size(&told) <= most, "{about}: {}", size(&told));
                     assert_eq!(notes.is_empty(), !was_too_much, "{about}");
@@ -291,7 +291,7 @@ mod tests {
     fn a_result_without_a_list_has_its_texts_cut() {
         let mut told =
             json!({"memory_id": "m1", "content": "x".repeat(60_000), "value": {"deep": ["y".repeat(60_000)]}});
-        let notes = Budget::of(10_000).fit(&mut told, None, &|_| None);
+        let notes = ResultBudget::of(10_000).fit(&mut told, None, &|_| None);
         assert!(size(&told) <= 10_000 && notes.len() == 1, "{notes:?}");
         assert!(told["content"].as_str().unwrap().ends_with('…') && told["memory_id"] == "m1");
     }
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn what_cannot_be_continued_is_asked_narrower() {
         let mut told = json!({"items": vec!["0123456789"; 1_000], "truncated": false});
-        let notes = Budget::of(1_000).fit(&mut told, Some("items"), &|_| None);
+        let notes = ResultBudget::of(1_000).fit(&mut told, Some("items"), &|_| None);
         assert_eq!((notes.last().map(String::as_str), &told["truncated"]), (Some("ask narrower"), &json!(true)));
     }
     /// Else a call that goes on behind what was shown would never come further.
@@ -311,7 +311,7 @@ mod tests {
             json!((0..900).map(|n| (format!("k{n}"), json!(n))).collect::<serde_json::Map<_, _>>()),
         ] {
             let mut told = json!({"items": [{"n": 0, "value": value}, {"n": 1}], "from": null});
-            let notes = Budget::of(4_096).fit(&mut told, Some("items"), &numbered);
+            let notes = ResultBudget::of(4_096).fit(&mut told, Some("items"), &numbered);
             assert!(size(&told) <= 4_096 && told["items"][0]["n"] == 0, "{notes:?}");
             assert!(size(&told["items"][0]["value"]) > 1_000, "{told}");
             assert!(notes.iter().any(|note| note.contains("long lists and objects")), "{notes:?}");

@@ -6,7 +6,7 @@ use axum::extract::Query;
 use axum::http::Uri;
 use serde::Deserialize;
 
-use super::{Row, TABLE, all};
+use super::{TABLE, ToolDefinition, all};
 use crate::Error;
 use crate::limits::invalid;
 
@@ -31,12 +31,12 @@ impl ToolChoice {
         }
     }
 
-    pub fn holds(&self, row: &Row) -> bool {
+    pub fn holds(&self, row: &ToolDefinition) -> bool {
         self.0.as_ref().is_none_or(|wanted| wanted.iter().any(|word| is(row, word)))
     }
 }
 
-fn is(row: &Row, word: &str) -> bool {
+fn is(row: &ToolDefinition, word: &str) -> bool {
     row.group == word || row.tool.name == word
 }
 

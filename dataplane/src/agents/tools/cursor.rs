@@ -18,7 +18,7 @@ type Short = [u8; SHORT];
 
 /// What a cursor says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct CursorContent {
     /// How many were shown.
     pub rows: u64,
     /// Their digest.
@@ -27,7 +27,7 @@ pub(super) struct Mark {
     as_of: Short,
 }
 
-impl Mark {
+impl CursorContent {
     pub fn sealed(&self, seal: &Seal) -> String {
         seal.close(&[self.rows.to_be_bytes().as_slice(), &self.shown, &self.as_of].concat())
     }
@@ -45,8 +45,8 @@ impl Mark {
 }
 
 /// The rows of one call: those that were shown before, which have to be the same, and those behind.
-pub(super) struct Page {
-    mark: Option<Mark>,
+pub(super) struct ResultPage {
+    mark: Option<CursorContent>,
     as_of: Option<AsOf>,
     rows: u64,
     digest: Sha256,
@@ -55,9 +55,9 @@ pub(super) struct Page {
 const CHANGED: &str = "its tables, or what you may see of them, have changed since";
 const UNORDERED: &str = "its rows came in another order this time, which an ORDER BY prevents";
 
-impl Page {
+impl ResultPage {
     /// Of an answer; it is refused where it is not decided as the one that the cursor is of.
-    pub fn begin(mark: Option<Mark>, as_of: Option<AsOf>) -> Result<Self, Error> {
+    pub fn begin(mark: Option<CursorContent>, as_of: Option<AsOf>) -> Result<Self, Error> {
         let decided = as_of.as_ref().map(|as_of| short(as_of.digest()));
         if mark.is_some_and(|mark| Some(mark.as_of) != decided) {
             return Err(Error::CursorOver { why: CHANGED });
@@ -99,10 +99,10 @@ impl Page {
     }
 
     /// Where the next page begins; nowhere if this one shows nothing, enough was shown, or what decides it is not known.
-    pub fn continued(&self) -> Option<Mark> {
+    pub fn continued(&self) -> Option<CursorContent> {
         let before = self.mark.map_or(0, |mark| mark.rows);
         let as_of = self.as_of.as_ref().filter(|_| before < self.rows && self.rows < ROWS_MAX)?;
-        Some(Mark { rows: self.rows, shown: self.shown(), as_of: short(as_of.digest()) })
+        Some(CursorContent { rows: self.rows, shown: self.shown(), as_of: short(as_of.digest()) })
     }
 }
 
@@ -116,22 +116,22 @@ fn short(digest: [u8; 32]) -> Short {
 mod tests {
     use super::*;
 
-    const MARK: Mark = Mark { rows: 140, shown: [1; SHORT], as_of: [2; SHORT] };
+    const MARK: CursorContent = CursorContent { rows: 140, shown: [1; SHORT], as_of: [2; SHORT] };
 
     #[test]
     fn a_mark_is_read_as_it_was_written() {
         let body = [140_u64.to_be_bytes().as_slice(), &MARK.shown, &MARK.as_of].concat();
-        assert_eq!((Mark::read(&body), Mark::read(&body[1..])), (Some(MARK), None));
+        assert_eq!((CursorContent::read(&body), CursorContent::read(&body[1..])), (Some(MARK), None));
     }
 
     #[test]
     fn rows_that_were_shown_are_passed_over_if_they_are_the_same() {
-        let begin = |mark| Page { mark, as_of: None, rows: 0, digest: Sha256::new() };
+        let begin = |mark| ResultPage { mark, as_of: None, rows: 0, digest: Sha256::new() };
         let mut page = begin(None);
         assert!(!page.is_passing() && !page.passes("a").unwrap());
         page.shows("a");
         page.shows("b");
-        let mark = Mark { rows: page.rows, shown: page.shown(), ..MARK };
+        let mark = CursorContent { rows: page.rows, shown: page.shown(), ..MARK };
         let mut next = begin(Some(mark));
         assert_eq!(["a", "b", "c"].map(|row| next.passes(row).unwrap()), [true, true, false]);
         assert!(!next.is_passing());

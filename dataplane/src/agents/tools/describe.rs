@@ -11,7 +11,7 @@ use super::budget::{halve, shorten, size};
 use super::schema::{COLUMNS_GONE, Estimates, MEMBERS_BYTES, as_written};
 use super::seal::Seal;
 use super::sql::{columns, objects};
-use super::{Call, Telling};
+use super::{Telling, ToolCall};
 use crate::agents::last_shown::LastShown;
 use crate::limits::invalid;
 use crate::{Ask, Error};
@@ -23,7 +23,7 @@ const VALUE_BYTES_MIN: usize = 64;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Description {
+pub struct DescribeArguments {
     /// `table` or `schema.table`.
     table_name: String,
     /// Rows to show, 0 to 5.
@@ -34,7 +34,7 @@ pub struct Description {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Described {
+pub struct DescribedTable {
     table_schema: String,
     table_name: String,
     columns: Vec<DescribedColumn>,
@@ -51,7 +51,7 @@ pub struct Described {
     notes: Vec<String>,
 }
 
-impl Telling for Described {
+impl Telling for DescribedTable {
     const LIST: Option<&'static str> = Some("columns");
     const BARE: bool = true;
 
@@ -69,7 +69,7 @@ struct DescribedColumn {
     masked: bool,
 }
 
-pub async fn describe_table(call: Call, wanted: Description) -> Result<Described, Error> {
+pub async fn describe_table(call: ToolCall, wanted: DescribeArguments) -> Result<DescribedTable, Error> {
     if wanted.sample_rows > SAMPLE_MAX {
         return Err(invalid("sample_rows", format!("sample_rows is from 0 to {SAMPLE_MAX}")));
     }
@@ -101,8 +101,8 @@ pub async fn describe_table(call: Call, wanted: Description) -> Result<Described
     });
     let primary_key = table.map(|table| told(&table.primary_key, &denied)).unwrap_or_default();
     let beside = [size(&json!(primary_key)), size(&json!(schema)), size(&json!(name))].iter().sum::<usize>();
-    let page = Page::of(columns.collect(), sample, before, call.budget.room(beside + MEMBERS_BYTES))?;
-    Ok(Described {
+    let page = DescribedPage::of(columns.collect(), sample, before, call.budget.room(beside + MEMBERS_BYTES))?;
+    Ok(DescribedTable {
         row_estimate: estimates.rows(&schema, &name),
         primary_key,
         notes: page.notes(),
@@ -115,7 +115,7 @@ pub async fn describe_table(call: Call, wanted: Description) -> Result<Described
 }
 
 /// The columns that one result has room for, each with its values in the sample.
-struct Page {
+struct DescribedPage {
     columns: Vec<DescribedColumn>,
     sample: Vec<Map<String, Value>>,
     /// Columns from here on, these included.
@@ -127,7 +127,7 @@ struct Page {
     next: Option<LastShown>,
 }
 
-impl Page {
+impl DescribedPage {
     /// As many as there is room for, at least one.
     fn of(
         all: Vec<DescribedColumn>,
@@ -192,7 +192,7 @@ fn cut(sample: &mut [Map<String, Value>], most: usize) -> bool {
 
 /// The columns of a table that are denied to the agent behind the call: it is not told that they are there. Of who may
 /// not ask at all nothing is known here; their statement is refused.
-async fn denied(call: &Call, ask: &Ask, schema: &str, name: &str) -> Result<Vec<String>, Error> {
+async fn denied(call: &ToolCall, ask: &Ask, schema: &str, name: &str) -> Result<Vec<String>, Error> {
     let denied = call.pipeline.denied_columns(ask, &format!("{schema}.{name}")).unwrap_or_default();
     if denied.is_empty() {
         return Ok(Vec::new());

@@ -9,13 +9,15 @@ use serde_json::{Map, Value};
 use super::budget::Rest;
 use super::onward::Onward;
 use super::seal::Seal;
-use super::{Call, Telling};
+use super::{Telling, ToolCall};
 use crate::Error;
 use crate::agents::last_shown::Behind;
-use crate::agents::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Reach, Recall, Search, Stats, Stored};
-use crate::agents::triggers::{self, Happening, Source};
+use crate::agents::memory::{
+    self, Hit, Memory, MemoryListing, MemoryReach, MemorySeed, NewMemory, Recall, Search, Stats, Stored,
+};
+use crate::agents::triggers::{self, Happening, TriggerSource};
 use crate::limits::invalid;
-use crate::pipeline::{Deed, Standing};
+use crate::pipeline::{CallerContext, ToolAction};
 use crate::storage::branches::Writing;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -42,7 +44,7 @@ pub struct StoredMemory {
 impl Telling for StoredMemory {}
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Found {
+pub struct FoundMemories {
     results: Vec<FoundMemory>,
     /// With the same call it gives the results behind these; null behind the last.
     next_cursor: Option<String>,
@@ -50,7 +52,7 @@ pub struct Found {
     onward: Onward<Behind>,
 }
 
-impl Telling for Found {
+impl Telling for FoundMemories {
     const LIST: Option<&'static str> = Some("results");
     const BARE: bool = true;
 
@@ -62,16 +64,16 @@ impl Telling for Found {
 #[derive(Debug, Serialize, JsonSchema)]
 struct FoundMemory {
     #[serde(flatten)]
-    memory: Shown,
+    memory: ShownMemory,
     /// How well it fits, 0 to 1; results stand in its order.
     score: f64,
     /// The cosine behind it.
     similarity_score: f64,
-    score_parts: Parts,
+    score_parts: ScoreParts,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Parts {
+struct ScoreParts {
     semantic: f64,
     lexical: f64,
     recency: f64,
@@ -80,7 +82,7 @@ struct Parts {
 
 /// A memory as it is shown.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Shown {
+pub struct ShownMemory {
     memory_id: String,
     memory_key: Option<String>,
     agent_id: String,
@@ -102,10 +104,10 @@ pub struct Shown {
     embedding_status: &'static str,
 }
 
-impl Telling for Shown {}
+impl Telling for ShownMemory {}
 
-impl Shown {
-    fn of(call: &Call, memory: Memory) -> Self {
+impl ShownMemory {
+    fn of(call: &ToolCall, memory: Memory) -> Self {
         Self {
             embedding_status: call.memories.embedder().status(&memory.vector),
             memory_id: memory.memory_id,
@@ -129,14 +131,14 @@ impl Shown {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Page {
-    memories: Vec<Shown>,
+pub struct MemoryPage {
+    memories: Vec<ShownMemory>,
     /// For the next page; null after the last.
     cursor: Option<String>,
     has_more: bool,
 }
 
-impl Telling for Page {
+impl Telling for MemoryPage {
     const LIST: Option<&'static str> = Some("memories");
 
     fn rest(&self, shown: usize) -> Option<Rest> {
@@ -163,35 +165,35 @@ fn retire() -> String {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Deleted {
+pub struct DeletedMemory {
     deleted: bool,
     memory_id: String,
 }
 
-impl Telling for Deleted {}
+impl Telling for DeletedMemory {}
 
-fn deed(call: &Call, name: &str, operation: Operation) -> Result<Deed, Error> {
+fn deed(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
     let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, vec![memory::TABLE.to_owned()]);
-    Ok(Deed { ask, tables, operation, reads: Vec::new() })
+    Ok(ToolAction { ask, tables, operation, reads: Vec::new() })
 }
 
-fn fresh(call: &Call) -> Fresh {
+fn fresh(call: &ToolCall) -> MemorySeed {
     let now = call.pipeline.clock.now();
-    Fresh { memory_id: contract::ids::fresh(now, &call.pipeline.entropy), now }
+    MemorySeed { memory_id: contract::ids::fresh(now, &call.pipeline.entropy), now }
 }
 
-pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
+pub async fn store(call: ToolCall, new: NewMemory) -> Result<StoredMemory, Error> {
     let (deed, fresh) = (deed(&call, "store_memory", Operation::Insert)?, fresh(&call));
     let (content, metadata, now) = (new.content.clone(), new.metadata.clone(), fresh.now);
     let own = &call;
-    let stored = |standing: Standing| async move {
+    let stored = |standing: CallerContext| async move {
         let _writing = on_branch(own, &standing, new.branch_id.as_deref(), now).await?;
         let stored = own.memories.store(standing.clone(), new, fresh).await?;
         if stored.deduplicated {
             return Ok(((stored, Vec::new()), 1));
         }
         let (content_id, agent_id) = (Some(stored.memory_id.clone()), stored.agent_id.clone());
-        let happening = Happening { source: Source::Memory, content, content_id, agent_id, metadata };
+        let happening = Happening { source: TriggerSource::Memory, content, content_id, agent_id, metadata };
         let fired = triggers::notice((&own.pipeline, &own.triggers), &standing, &happening, now).await;
         Ok(((stored, fired), 1))
     };
@@ -224,17 +226,17 @@ pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
 /// A key made for an agent leaves nothing on another's branch, which that one could not merge then; and on its own the
 /// branch does not end meanwhile.
 async fn on_branch(
-    call: &Call,
-    standing: &Standing,
+    call: &ToolCall,
+    standing: &CallerContext,
     branch_id: Option<&str>,
     now: Timestamp,
 ) -> Result<Option<Writing>, Error> {
-    let Some(branch_id) = branch_id.filter(|_| Reach::of(standing).bound) else { return Ok(None) };
+    let Some(branch_id) = branch_id.filter(|_| MemoryReach::of(standing).bound) else { return Ok(None) };
     let open = call.branches().reached(standing, branch_id, now).await?;
     Ok(Some(open.writing().await?))
 }
 
-pub async fn search(call: Call, search: Search) -> Result<Found, Error> {
+pub async fn search(call: ToolCall, search: Search) -> Result<FoundMemories, Error> {
     let (deed, now) = (deed(&call, "search_memory", Operation::Select)?, call.pipeline.clock.now());
     let seal = Seal::of(&call, "query and conditions", &("search_memory", search.question()));
     let begin: Behind = seal.open_at(search.cursor.as_deref())?.unwrap_or_default();
@@ -247,17 +249,17 @@ pub async fn search(call: Call, search: Search) -> Result<Found, Error> {
     let (hits, more) = call.pipeline.act(deed, found).await?;
     let onward = Onward::new(seal, places(begin, &hits), more);
     let shown = |Hit { memory, fit }: Hit| FoundMemory {
-        memory: Shown::of(&call, memory),
+        memory: ShownMemory::of(&call, memory),
         score: fit.score,
         similarity_score: fit.similarity,
-        score_parts: Parts {
+        score_parts: ScoreParts {
             semantic: fit.semantic,
             lexical: fit.lexical,
             recency: fit.recency,
             importance: fit.importance,
         },
     };
-    Ok(Found { next_cursor: onward.cursor(), results: hits.into_iter().map(shown).collect(), onward })
+    Ok(FoundMemories { next_cursor: onward.cursor(), results: hits.into_iter().map(shown).collect(), onward })
 }
 
 /// What stands behind each of the hits.
@@ -269,13 +271,13 @@ fn places(mut behind: Behind, hits: &[Hit]) -> Vec<Behind> {
     hits.iter().map(place).collect()
 }
 
-pub async fn load_exact(call: Call, recall: Recall) -> Result<Shown, Error> {
+pub async fn load_exact(call: ToolCall, recall: Recall) -> Result<ShownMemory, Error> {
     let (deed, now) = (deed(&call, "load_memory_exact", Operation::Select)?, call.pipeline.clock.now());
     let loaded = |standing| async { Ok((call.memories.recall(standing, recall, now).await?, 1)) };
-    Ok(Shown::of(&call, call.pipeline.act(deed, loaded).await?))
+    Ok(ShownMemory::of(&call, call.pipeline.act(deed, loaded).await?))
 }
 
-pub async fn list(call: Call, listing: Listing) -> Result<Page, Error> {
+pub async fn list(call: ToolCall, listing: MemoryListing) -> Result<MemoryPage, Error> {
     let (deed, now) = (deed(&call, "list_memories", Operation::Select)?, call.pipeline.clock.now());
     let listed = |standing| async {
         let (memories, more) = call.memories.list(standing, listing, now).await?;
@@ -285,10 +287,14 @@ pub async fn list(call: Call, listing: Listing) -> Result<Page, Error> {
     let (memories, has_more) = call.pipeline.act(deed, listed).await?;
     let last = memories.last().filter(|_| has_more);
     let cursor = last.map(|last| memory::cursor(last.created_at, &last.memory_id));
-    Ok(Page { memories: memories.into_iter().map(|memory| Shown::of(&call, memory)).collect(), cursor, has_more })
+    Ok(MemoryPage {
+        memories: memories.into_iter().map(|memory| ShownMemory::of(&call, memory)).collect(),
+        cursor,
+        has_more,
+    })
 }
 
-pub async fn delete(call: Call, deletion: Deletion) -> Result<Deleted, Error> {
+pub async fn delete(call: ToolCall, deletion: Deletion) -> Result<DeletedMemory, Error> {
     let forget = match deletion.mode.as_str() {
         "retire" => false,
         "forget" => true,
@@ -298,7 +304,7 @@ pub async fn delete(call: Call, deletion: Deletion) -> Result<Deleted, Error> {
     let memory_id = deletion.memory_id;
     let gone = |standing| async { Ok((call.memories.delete(standing, &memory_id, forget, now).await?, 1)) };
     call.pipeline.act(deed, gone).await?;
-    Ok(Deleted { deleted: true, memory_id })
+    Ok(DeletedMemory { deleted: true, memory_id })
 }
 
 /// How memories are found in this environment.
@@ -332,7 +338,7 @@ pub struct Counting {
     namespace: Option<String>,
 }
 
-pub async fn embedding_stats(call: Call, Counting { namespace }: Counting) -> Result<EmbeddingStats, Error> {
+pub async fn embedding_stats(call: ToolCall, Counting { namespace }: Counting) -> Result<EmbeddingStats, Error> {
     let (deed, now) = (deed(&call, "embedding_stats", Operation::Select)?, call.pipeline.clock.now());
     let counted = |standing| async { Ok((call.memories.stats(standing, namespace, now).await?, 1)) };
     let counted = call.pipeline.act(deed, counted).await?;

@@ -10,11 +10,11 @@ use super::branches::{deed, sure, tables, unnamed};
 use super::budget::Rest;
 use super::onward::Onward;
 use super::seal::Seal;
-use super::{Call, Telling};
+use super::{Telling, ToolCall};
 use crate::Error;
-use crate::agents::branches::{CONFLICTS_TOLD, Conflict, Merged, Merging, Outcome, Strategy};
+use crate::agents::branches::{CONFLICTS_TOLD, Conflict, MergeRequest, Merged, Outcome, Strategy};
 use crate::agents::last_shown::Behind;
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MergeReport {
@@ -45,7 +45,7 @@ impl Telling for MergeReport {
     }
 }
 
-pub async fn merge(call: Call, mut merging: Merging) -> Result<MergeReport, Error> {
+pub async fn merge(call: ToolCall, mut merging: MergeRequest) -> Result<MergeReport, Error> {
     let now = call.pipeline.clock.now();
     let with = "branch_id, strategy, granularity and resolutions";
     let seal = Seal::of(&call, with, &("merge_branch", merging.question()));
@@ -57,7 +57,7 @@ pub async fn merge(call: Call, mut merging: Merging) -> Result<MergeReport, Erro
     let (dry_run, operation) = (merging.dry_run, if merging.dry_run { Operation::Select } else { Operation::Merge });
     let deed = deed(&call, "merge_branch", tables.clone(), operation)?;
     let (branches, strategy) = (call.branches(), merging.strategy);
-    let merged = |standing: Standing| async move {
+    let merged = |standing: CallerContext| async move {
         let told = behind.shown.saturating_add(CONFLICTS_TOLD);
         let mut merged = branches.merge(&standing, &merging, told, now).await?;
         let begin = behind.last.behind(merged.conflicts.iter().map(known_by));
@@ -114,7 +114,7 @@ fn onward(seal: Seal, mut from: Behind, conflicts: &[Conflict], (outcome, total)
 }
 
 /// It has happened, whether or not the log takes it.
-fn tell(call: &Call, merged: &Merged, strategy: Strategy, actor_id: String, merged_at: Timestamp) {
+fn tell(call: &ToolCall, merged: &Merged, strategy: Strategy, actor_id: String, merged_at: Timestamp) {
     let told = BranchMerged {
         branch_id: merged.branch.branch_id.clone(),
         branch_name: merged.branch.name.clone(),

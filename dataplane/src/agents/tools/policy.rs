@@ -11,14 +11,14 @@ use contract::{Access, Lack, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Telling};
+use super::{Telling, ToolCall};
 use crate::limits::invalid;
-use crate::pipeline::{Deed, Judged, Standing, Supposed};
+use crate::pipeline::{CallerContext, PolicyDryRun, Supposed, ToolAction};
 use crate::{Ask, Error};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub struct PolicyQuestion {
     /// Who asks, from where and when; what is left out is you, here and now.
     #[serde(default)]
     context: Given,
@@ -73,18 +73,18 @@ struct Filter {
     name: String,
 }
 
-pub async fn enforce(call: Call, question: Question) -> Result<Judgement, Error> {
+pub async fn enforce(call: ToolCall, question: PolicyQuestion) -> Result<Judgement, Error> {
     let ask = call.ask("CALL enforce_abac_policy", None)?;
     let asked = statements(&question).iter().map(|sql| call.ask(sql.as_str(), None)).collect::<Result<Vec<_>, _>>()?;
-    let deed = Deed { ask, tables: Vec::new(), operation: Operation::Select, reads: Vec::new() };
+    let deed = ToolAction { ask, tables: Vec::new(), operation: Operation::Select, reads: Vec::new() };
     let pipeline = call.pipeline.clone();
     let judged =
-        |standing: Standing| async move { Ok((judge(&pipeline, &standing, &question.context, asked).await?, 1)) };
+        |standing: CallerContext| async move { Ok((judge(&pipeline, &standing, &question.context, asked).await?, 1)) };
     call.pipeline.act(deed, judged).await
 }
 
 /// What is judged: the statement, and one that reads of the table no column.
-fn statements(question: &Question) -> Vec<String> {
+fn statements(question: &PolicyQuestion) -> Vec<String> {
     let table = question.table.as_ref().map(|table| {
         let (schema, name) = table.rsplit_once('.').unwrap_or(("main", table));
         format!("select 1 as one from {}.{}", sql::ast::quote::name(schema), sql::ast::quote::name(name))
@@ -95,14 +95,14 @@ fn statements(question: &Question) -> Vec<String> {
 
 async fn judge(
     pipeline: &crate::Pipeline,
-    standing: &Standing,
+    standing: &CallerContext,
     given: &Given,
     asked: Vec<Ask>,
 ) -> Result<Judgement, Error> {
     let supposed = supposed(given, standing)?;
     let role = supposed.role.unwrap_or(standing.caller.role);
     let (matched, tables, lacks) = (Vec::new(), Vec::new(), Vec::new());
-    let mut all = Judged { denied: None, matched, tables, lacks, evaluation_time_ms: 0.0 };
+    let mut all = PolicyDryRun { denied: None, matched, tables, lacks, evaluation_time_ms: 0.0 };
     for ask in asked {
         let one = pipeline.verdict(standing, ask, &supposed).await?;
         all.denied = all.denied.or(one.denied);
@@ -133,7 +133,7 @@ async fn judge(
     })
 }
 
-fn in_words(judged: &Judged) -> (&'static str, String) {
+fn in_words(judged: &PolicyDryRun) -> (&'static str, String) {
     let only_reads = judged.matched.iter().any(|verdict| verdict.action == Action::ReadOnly.as_str());
     match &judged.denied {
         Some(error) => ("deny", error.to_string()),
@@ -144,7 +144,7 @@ fn in_words(judged: &Judged) -> (&'static str, String) {
     }
 }
 
-fn supposed(given: &Given, standing: &Standing) -> Result<Supposed, Error> {
+fn supposed(given: &Given, standing: &CallerContext) -> Result<Supposed, Error> {
     let role = read("user_role", given.user_role.as_deref(), |text| text.parse::<Role>().ok())?;
     let own = standing.caller.role;
     if role.is_some_and(|role| role != own) && !Access::Admin.admits(own) {

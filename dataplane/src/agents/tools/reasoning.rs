@@ -7,11 +7,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::budget::Rest;
-use super::{Call, Telling};
+use super::{Telling, ToolCall};
 use crate::Error;
-use crate::agents::reasoning::{self, History, NewStep, NewSteps, Replay, Replayed, Session, Thought};
-use crate::agents::triggers::{self, Happening, Source};
-use crate::pipeline::{Deed, Standing};
+use crate::agents::reasoning::{self, History, NewStep, NewSteps, Replay, ReplayedSession, Session, Thought};
+use crate::agents::triggers::{self, Happening, TriggerSource};
+use crate::pipeline::{CallerContext, ToolAction};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Logged {
@@ -39,7 +39,7 @@ impl Telling for LoggedTogether {}
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Story {
     session_id: String,
-    steps: Vec<Told>,
+    steps: Vec<ShownStep>,
     /// Steps in the whole session.
     step_count: i64,
     /// Null where it was not asked for.
@@ -58,7 +58,7 @@ impl Telling for Story {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Told {
+struct ShownStep {
     trace_id: String,
     agent_id: String,
     step_number: i64,
@@ -76,7 +76,7 @@ struct Told {
     created_at: String,
 }
 
-impl From<Thought> for Told {
+impl From<Thought> for ShownStep {
     fn from(thought: Thought) -> Self {
         Self {
             trace_id: thought.trace_id,
@@ -109,7 +109,7 @@ struct BreakAt {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SessionList {
-    sessions: Vec<Listed>,
+    sessions: Vec<ListedSession>,
     /// For the next page; null after the last.
     cursor: Option<String>,
     has_more: bool,
@@ -126,7 +126,7 @@ impl Telling for SessionList {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
+struct ListedSession {
     session_id: String,
     /// Who began it.
     agent_id: String,
@@ -136,7 +136,7 @@ struct Listed {
     head_hash: String,
 }
 
-impl From<Session> for Listed {
+impl From<Session> for ListedSession {
     fn from(session: Session) -> Self {
         Self {
             session_id: session.session_id,
@@ -153,17 +153,17 @@ fn moment(at: Timestamp) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
-fn deed(call: &Call, name: &str, operation: Operation) -> Result<Deed, Error> {
+fn deed(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
     let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, vec![reasoning::TABLE.to_owned()]);
-    Ok(Deed { ask, tables, operation, reads: Vec::new() })
+    Ok(ToolAction { ask, tables, operation, reads: Vec::new() })
 }
 
-pub async fn log(call: Call, new: NewStep) -> Result<Logged, Error> {
+pub async fn log(call: ToolCall, new: NewStep) -> Result<Logged, Error> {
     let deed = deed(&call, "log_reasoning_step", Operation::Insert)?;
     let now = call.pipeline.clock.now();
     let trace_id = contract::ids::fresh(now, &call.pipeline.entropy);
     let own = &call;
-    let logged = |standing: Standing| async move {
+    let logged = |standing: CallerContext| async move {
         let thought = own.thoughts.append(standing.clone(), new, trace_id, now).await?;
         let fired = triggers::notice((&own.pipeline, &own.triggers), &standing, &happening(&thought), now).await;
         Ok(((thought, fired), 1))
@@ -175,7 +175,7 @@ pub async fn log(call: Call, new: NewStep) -> Result<Logged, Error> {
 
 fn happening(thought: &Thought) -> Happening {
     Happening {
-        source: Source::ReasoningStep,
+        source: TriggerSource::ReasoningStep,
         content: thought.content.clone(),
         content_id: Some(thought.trace_id.clone()),
         agent_id: thought.agent_id.clone(),
@@ -184,11 +184,11 @@ fn happening(thought: &Thought) -> Happening {
 }
 
 /// Steps that were taken elsewhere.
-pub async fn log_together(call: Call, new: NewSteps) -> Result<LoggedTogether, Error> {
+pub async fn log_together(call: ToolCall, new: NewSteps) -> Result<LoggedTogether, Error> {
     let deed = deed(&call, "log_reasoning_steps", Operation::Insert)?;
     let now = call.pipeline.clock.now();
     let own = &call;
-    let logged = |standing: Standing| async move {
+    let logged = |standing: CallerContext| async move {
         let thoughts = own.thoughts.append_all(standing.clone(), new, now).await?;
         let mut fired = Vec::new();
         for thought in &thoughts {
@@ -201,7 +201,7 @@ pub async fn log_together(call: Call, new: NewSteps) -> Result<LoggedTogether, E
     Ok(LoggedTogether { logged, triggers_fired })
 }
 
-pub async fn replay(call: Call, replay: Replay) -> Result<Story, Error> {
+pub async fn replay(call: ToolCall, replay: Replay) -> Result<Story, Error> {
     let deed = deed(&call, "replay_decision", Operation::Select)?;
     let session_id = replay.session_id.clone();
     let told = |standing| async {
@@ -209,7 +209,7 @@ pub async fn replay(call: Call, replay: Replay) -> Result<Story, Error> {
         let count = u64::try_from(replayed.thoughts.len()).unwrap_or(u64::MAX);
         Ok((replayed, count))
     };
-    let Replayed { thoughts, step_count, verdict } = call.pipeline.act(deed, told).await?;
+    let ReplayedSession { thoughts, step_count, verdict } = call.pipeline.act(deed, told).await?;
     let chain_valid = verdict.as_ref().map(|verdict| verdict.broken.is_none());
     let break_detected_at = verdict.and_then(|verdict| verdict.broken).map(|broken| BreakAt {
         trace_id: broken.trace_id,
@@ -217,11 +217,11 @@ pub async fn replay(call: Call, replay: Replay) -> Result<Story, Error> {
         expected_hash: broken.expected_hash,
         actual_hash: broken.actual_hash,
     });
-    let steps = thoughts.into_iter().map(Told::from).collect();
+    let steps = thoughts.into_iter().map(ShownStep::from).collect();
     Ok(Story { session_id, steps, step_count, chain_valid, break_detected_at })
 }
 
-pub async fn history(call: Call, history: History) -> Result<SessionList, Error> {
+pub async fn history(call: ToolCall, history: History) -> Result<SessionList, Error> {
     let deed = deed(&call, "get_session_history", Operation::Select)?;
     let listed = |standing| async {
         let (sessions, more) = call.thoughts.sessions(standing, history).await?;
@@ -231,5 +231,5 @@ pub async fn history(call: Call, history: History) -> Result<SessionList, Error>
     let (sessions, has_more) = call.pipeline.act(deed, listed).await?;
     let last = sessions.last().filter(|_| has_more);
     let cursor = last.map(|last| reasoning::cursor(last.last_step_at, &last.session_id));
-    Ok(SessionList { sessions: sessions.into_iter().map(Listed::from).collect(), cursor, has_more })
+    Ok(SessionList { sessions: sessions.into_iter().map(ListedSession::from).collect(), cursor, has_more })
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::budget::size;
 use super::seal::Seal;
 use super::sql::{columns, objects};
-use super::{Call, Telling};
+use super::{Telling, ToolCall};
 use crate::agents::last_shown::LastShown;
 use crate::governance::sessions::standing_in;
 use crate::pipeline::row_estimate;
@@ -29,7 +29,7 @@ pub(super) const COLUMNS_GONE: &str = "the columns that it has shown last have g
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Listing {
+pub struct TableListing {
     /// Only tables of this schema.
     schema: Option<String>,
     /// List the columns too.
@@ -43,14 +43,14 @@ pub struct Listing {
 
 /// Where a list goes on: behind a table, or within one whose columns had no room together.
 #[derive(Debug, Serialize, Deserialize)]
-struct Place {
+struct TableListPosition {
     schema: String,
     name: String,
     /// Its columns that were shown, if there are more.
     within: Option<LastShown>,
 }
 
-impl Place {
+impl TableListPosition {
     fn is_at(&self, path: (&str, &str)) -> bool {
         self.schema.eq_ignore_ascii_case(path.0) && self.name.eq_ignore_ascii_case(path.1)
     }
@@ -61,7 +61,7 @@ pub struct TableList {
     /// Of these tables.
     schemas: Vec<String>,
     /// One whose columns have no room together comes again with the rest of them.
-    tables: Vec<Listed>,
+    tables: Vec<ListedTable>,
     /// There are more.
     truncated: bool,
     /// With the same call it gives the tables behind these; null behind the last.
@@ -81,7 +81,7 @@ impl Telling for TableList {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
+struct ListedTable {
     table_schema: String,
     table_name: String,
     /// `BASE TABLE` or `VIEW`.
@@ -99,13 +99,13 @@ struct ListedColumn {
     is_nullable: bool,
 }
 
-pub async fn list_tables(call: Call, wanted: Listing) -> Result<TableList, Error> {
+pub async fn list_tables(call: ToolCall, wanted: TableListing) -> Result<TableList, Error> {
     let asked = ("list_tables", &wanted.schema, wanted.include_columns, &wanted.like);
     let seal = Seal::of(&call, "schema, include_columns and like", &asked);
-    let from: Option<Place> = seal.open_at(wanted.cursor.as_deref())?;
+    let from: Option<TableListPosition> = seal.open_at(wanted.cursor.as_deref())?;
     let (tables, more) = tables(&call, &wanted, from.as_ref()).await?;
     let (all, columns) = (tables.len(), wanted.include_columns);
-    let Page { schemas, tables, next } = page(call.budget.room(MEMBERS_BYTES), tables, more);
+    let TablePage { schemas, tables, next } = page(call.budget.room(MEMBERS_BYTES), tables, more);
     let next_cursor = next.as_ref().map(|place| seal.close_at(place));
     let behind = if from.is_some() { " behind those that were shown before" } else { "" };
     let within = next.as_ref().filter(|place| columns && place.within.is_some());
@@ -117,14 +117,14 @@ pub async fn list_tables(call: Call, wanted: Listing) -> Result<TableList, Error
 }
 
 /// The tables that one result has room for.
-struct Page {
+struct TablePage {
     schemas: Vec<String>,
-    tables: Vec<Listed>,
-    next: Option<Place>,
+    tables: Vec<ListedTable>,
+    next: Option<TableListPosition>,
 }
 
 /// As many as there is room for, at least one: of one that is too wide, the first columns.
-fn page(room: Option<usize>, all: Vec<(Listed, LastShown)>, more: bool) -> Page {
+fn page(room: Option<usize>, all: Vec<(ListedTable, LastShown)>, more: bool) -> TablePage {
     let (mut schemas, mut tables, mut left) = (Vec::<String>::new(), Vec::new(), room);
     let mut last = None;
     for (mut table, before) in all {
@@ -135,7 +135,7 @@ fn page(room: Option<usize>, all: Vec<(Listed, LastShown)>, more: bool) -> Page 
         }
         let bytes = size(&json!(table)) + 1 + schema;
         if left.is_some_and(|left| left < bytes) && !tables.is_empty() {
-            return Page { schemas, tables, next: last };
+            return TablePage { schemas, tables, next: last };
         }
         left = left.map(|left| left.saturating_sub(bytes));
         if schema > 0 {
@@ -144,17 +144,17 @@ fn page(room: Option<usize>, all: Vec<(Listed, LastShown)>, more: bool) -> Page 
         let shown = table.columns.iter().flatten();
         let is_narrowed = table.columns.as_ref().map_or(0, Vec::len) < whole;
         let within = is_narrowed.then(|| shown.fold(before, |last, column| last.and(&column.column_name)));
-        let place = Place { schema: table.table_schema.clone(), name: table.table_name.clone(), within };
+        let place = TableListPosition { schema: table.table_schema.clone(), name: table.table_name.clone(), within };
         tables.push(table);
         if place.within.is_some() {
-            return Page { schemas, tables, next: Some(place) };
+            return TablePage { schemas, tables, next: Some(place) };
         }
         last = Some(place);
     }
-    Page { schemas, tables, next: last.filter(|_| more) }
+    TablePage { schemas, tables, next: last.filter(|_| more) }
 }
 
-impl Listed {
+impl ListedTable {
     /// With its first columns alone, as many as there is room for, at least one.
     fn narrow(&mut self, room: Option<usize>) {
         let Some(room) = room.filter(|room| size(&json!(self)) >= *room) else { return };
@@ -184,10 +184,10 @@ impl Listed {
 
 /// The tables behind a place, each with what was shown of its columns before; and whether there are more.
 async fn tables(
-    call: &Call,
-    wanted: &Listing,
-    from: Option<&Place>,
-) -> Result<(Vec<(Listed, LastShown)>, bool), Error> {
+    call: &ToolCall,
+    wanted: &TableListing,
+    from: Option<&TableListPosition>,
+) -> Result<(Vec<(ListedTable, LastShown)>, bool), Error> {
     let sql = "select table_schema, table_name, table_type from information_schema.tables \
         where ($1 is null or table_schema = $1) and ($2 is null or table_name ilike $2) \
         and ($3 is null or table_schema > $3 or (table_schema = $3 and table_name >= $4)) order by 1, 2";
@@ -224,7 +224,7 @@ async fn tables(
         }
         let row_estimate = estimates.rows(&table_schema, &table_name);
         let table_type = text(row, "table_type");
-        tables.push((Listed { table_schema, table_name, table_type, row_estimate, columns }, before));
+        tables.push((ListedTable { table_schema, table_name, table_type, row_estimate, columns }, before));
     }
     Ok((tables, more))
 }
@@ -234,19 +234,19 @@ fn path_of(row: &Map<String, Value>) -> (&str, &str) {
     (of("table_schema"), of("table_name"))
 }
 
-type Columns = BTreeMap<(String, String), Vec<ListedColumn>>;
+type ColumnsByTable = BTreeMap<(String, String), Vec<ListedColumn>>;
 
 /// The columns of the tables from a place on; if there are too many of them, the table that has the last of these.
 async fn columns_of(
-    call: &Call,
-    wanted: &Listing,
-    from: Option<&Place>,
-) -> Result<(Columns, Option<(String, String)>), Error> {
+    call: &ToolCall,
+    wanted: &TableListing,
+    from: Option<&TableListPosition>,
+) -> Result<(ColumnsByTable, Option<(String, String)>), Error> {
     let sql = "select table_schema, table_name, column_name, data_type, is_nullable from information_schema.columns \
         where ($1 is null or table_schema = $1) and ($2 is null or table_name ilike $2) \
         and ($3 is null or table_schema > $3 or (table_schema = $3 and table_name >= $4)) \
         order by table_schema, table_name, ordinal_position";
-    let mut found = Columns::new();
+    let mut found = ColumnsByTable::new();
     let (rows, is_cut) = rows(call, sql, wanted, from, TABLES_MAX * 10).await?;
     let last = rows.last().map(|row| (text(row, "table_schema"), text(row, "table_name")));
     for row in rows {
@@ -261,16 +261,16 @@ async fn columns_of(
 }
 
 /// What is listed or described is what was named: no such statement is ever healed.
-pub(super) fn as_written(call: &Call, sql: &str) -> Result<Ask, Error> {
+pub(super) fn as_written(call: &ToolCall, sql: &str) -> Result<Ask, Error> {
     let ask = call.ask(sql, None)?;
     Ok(Ask { bounds: Bounds { heal: Some(Heal::Off), ..ask.bounds }, ..ask })
 }
 
 async fn rows(
-    call: &Call,
+    call: &ToolCall,
     sql: &str,
-    wanted: &Listing,
-    from: Option<&Place>,
+    wanted: &TableListing,
+    from: Option<&TableListPosition>,
     most: u64,
 ) -> Result<(Vec<Map<String, Value>>, bool), Error> {
     let given = |text: Option<&String>| text.cloned().map_or(engine::Value::Null, engine::Value::Text);
@@ -297,7 +297,7 @@ pub(super) struct Estimates {
 }
 
 impl Estimates {
-    pub async fn of(call: &Call) -> Result<Self, Error> {
+    pub async fn of(call: &ToolCall) -> Result<Self, Error> {
         let rules = call.pipeline.rules()?;
         let caller = standing_in(&rules, &call.guest.who, call.guest.peer, call.pipeline.clock.now())?;
         let catalog = call.pipeline.catalog().await?;

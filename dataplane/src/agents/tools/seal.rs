@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use subtle::ConstantTimeEq;
 
-use super::Call;
+use super::ToolCall;
 use crate::Error;
 use crate::limits::invalid;
 
@@ -29,7 +29,7 @@ pub(super) struct Seal {
 
 impl Seal {
     /// The arguments that decide the answer, and their names.
-    pub fn of(call: &Call, with: &'static str, asked: &impl Serialize) -> Self {
+    pub fn of(call: &ToolCall, with: &'static str, asked: &impl Serialize) -> Self {
         let (who, agent) = (&call.guest.who, &call.guest.agent);
         let of = json!([who, agent.agent_id.as_deref(), agent.framework.as_deref(), asked]);
         Self { key: Redacted::new(*call.pipeline.sealing()), of: of.to_string(), with }

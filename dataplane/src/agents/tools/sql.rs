@@ -11,11 +11,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::budget::{Gathered, size};
-use super::cursor::{Mark, Page, ROWS_MAX};
+use super::budget::{GatheredItems, size};
+use super::cursor::{CursorContent, ROWS_MAX, ResultPage};
 use super::seal::Seal;
 use super::truth::Truth;
-use super::{Call, Telling};
+use super::{Telling, ToolCall};
 use crate::encode::{cell, json};
 use crate::limits::invalid;
 use crate::storage::branches::schema_on;
@@ -30,7 +30,7 @@ pub(super) const MEMBERS_BYTES: usize = 640;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Statement {
+pub struct StatementArguments {
     /// One SQL statement.
     pub sql: String,
     /// Values of `$1`, `$2`, ….
@@ -50,9 +50,9 @@ pub struct Statement {
 
 /// A table of rows, each an object by the names of `columns`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Table {
+pub struct ResultTable {
     query_id: String,
-    columns: Vec<Named>,
+    columns: Vec<NamedColumn>,
     rows: Vec<Map<String, Value>>,
     /// Rows returned, or changed.
     row_count: u64,
@@ -69,7 +69,7 @@ pub struct Table {
     truth: Truth,
 }
 
-impl Telling for Table {
+impl Telling for ResultTable {
     const LIST: Option<&'static str> = Some("rows");
     const BARE: bool = true;
 
@@ -79,27 +79,27 @@ impl Telling for Table {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Named {
+pub struct NamedColumn {
     name: String,
     #[serde(rename = "type")]
     type_name: String,
 }
 
-pub async fn run(call: Call, statement: Statement) -> Result<Table, Error> {
+pub async fn run(call: ToolCall, statement: StatementArguments) -> Result<ResultTable, Error> {
     table(call, statement, false).await
 }
 
-pub async fn run_readonly(call: Call, statement: Statement) -> Result<Table, Error> {
+pub async fn run_readonly(call: ToolCall, statement: StatementArguments) -> Result<ResultTable, Error> {
     table(call, statement, true).await
 }
 
-async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Table, Error> {
+async fn table(call: ToolCall, statement: StatementArguments, reads_only: bool) -> Result<ResultTable, Error> {
     let wanted = statement.max_rows.unwrap_or(ROWS_DEFAULT);
     if !(1..=ROWS_MAX).contains(&wanted) {
         return Err(invalid("max_rows", format!("max_rows is from 1 to {ROWS_MAX}")));
     }
     let seal = Seal::of(&call, "sql, params and branch_id", &(&statement.sql, &statement.params, &statement.branch_id));
-    let mark = Mark::opened(&seal, statement.cursor.as_deref())?;
+    let mark = CursorContent::opened(&seal, statement.cursor.as_deref())?;
     let before = mark.map_or(0, |mark| mark.rows);
     let wanted = wanted.min(ROWS_MAX.saturating_sub(before));
     let mut ask = call.ask(statement.sql, statement.timeout_ms)?;
@@ -111,7 +111,7 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
         ask.names.schema = schema_on(branch_id)?;
     }
     let mut answer = call.pipeline.run(ask).await?;
-    let mut page = Page::begin(mark, answer.as_of.take()).map_err(|error| answer.rows.unsent(error))?;
+    let mut page = ResultPage::begin(mark, answer.as_of.take()).map_err(|error| answer.rows.unsent(error))?;
     let columns = columns(&answer);
     let beside = [size(&json!(columns)), size(&json!(answer.warnings)), size(&json!(answer.columns_masked))];
     let mut rows = call.budget.beside(beside.iter().sum::<usize>() + MEMBERS_BYTES);
@@ -122,7 +122,7 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
     let is_continued = truncated && answer.changed.is_none();
     let next_cursor = page.continued().filter(|_| is_continued).map(|mark| mark.sealed(&seal));
     let shown = u64::try_from(rows.items.len()).unwrap_or(u64::MAX);
-    Ok(Table {
+    Ok(ResultTable {
         query_id: answer.query_id.to_string(),
         row_count: answer.changed.unwrap_or(shown),
         truncated,
@@ -152,7 +152,12 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
 }
 
 /// Reads all rows that were wanted. Those that were shown before, or find no room, are not billed.
-async fn gather(answer: &mut Answer, columns: &[Named], rows: &mut Gathered, page: &mut Page) -> Result<(), Error> {
+async fn gather(
+    answer: &mut Answer,
+    columns: &[NamedColumn],
+    rows: &mut GatheredItems,
+    page: &mut ResultPage,
+) -> Result<(), Error> {
     while let Some(batch) = answer.rows.next().await {
         let batch = batch?;
         let mut kept_back = 0;
@@ -173,7 +178,7 @@ async fn gather(answer: &mut Answer, columns: &[Named], rows: &mut Gathered, pag
 }
 
 /// Names for the members of a row: a second column of a name is told from the first.
-pub(super) fn columns(answer: &Answer) -> Vec<Named> {
+pub(super) fn columns(answer: &Answer) -> Vec<NamedColumn> {
     let mut taken = HashSet::new();
     let named = |column: &crate::Column| {
         let mut name = column.name.clone();
@@ -182,13 +187,16 @@ pub(super) fn columns(answer: &Answer) -> Vec<Named> {
             name = format!("{}_{number}", column.name);
             number += 1;
         }
-        Named { name, type_name: column.type_name.clone() }
+        NamedColumn { name, type_name: column.type_name.clone() }
     };
     answer.columns.iter().map(named).collect()
 }
 
 /// The rows as objects, and whether they were cut off because there was too much in them.
-pub(super) async fn objects(answer: &mut Answer, columns: &[Named]) -> Result<(Vec<Map<String, Value>>, bool), Error> {
+pub(super) async fn objects(
+    answer: &mut Answer,
+    columns: &[NamedColumn],
+) -> Result<(Vec<Map<String, Value>>, bool), Error> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
     while let Some(batch) = answer.rows.next().await {
         let batch = batch?;
@@ -204,7 +212,7 @@ pub(super) async fn objects(answer: &mut Answer, columns: &[Named]) -> Result<(V
     Ok((rows, false))
 }
 
-pub(super) fn object(columns: &[Named], batch: &RecordBatch, row: usize) -> (Map<String, Value>, usize) {
+pub(super) fn object(columns: &[NamedColumn], batch: &RecordBatch, row: usize) -> (Map<String, Value>, usize) {
     let mut size = 0;
     let members = columns.iter().zip(batch.columns()).map(|(column, array)| {
         let mut text = String::new();

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::budget::{Budget, NEXT, Rest, behind};
+use super::budget::{NEXT, Rest, ResultBudget, behind};
 use crate::Error;
 
 /// A result on its way out: for programs, and for models that read text.
 #[derive(Debug)]
-pub struct Told {
+pub struct ToolResult {
     pub structured: Value,
     /// The same as JSON, or the list in it alone.
     pub text: String,
@@ -32,7 +32,7 @@ pub(super) trait Telling: Serialize + Sized {
         None
     }
 
-    fn told(self, budget: Budget) -> Result<Told, Error> {
+    fn told(self, budget: ResultBudget) -> Result<ToolResult, Error> {
         let mut notes = self.notes();
         let mut structured = serde_json::to_value(&self).map_err(|error| unwritable(&error))?;
         notes.extend(budget.fit(&mut structured, Self::LIST, &|shown| self.rest(shown)));
@@ -44,7 +44,7 @@ pub(super) trait Telling: Serialize + Sized {
         }
         let list = Self::LIST.filter(|_| Self::BARE).and_then(|name| structured.get(name));
         let text = list.unwrap_or(&structured).to_string();
-        Ok(Told { structured, text, note: (!notes.is_empty()).then(|| notes.join("\n")) })
+        Ok(ToolResult { structured, text, note: (!notes.is_empty()).then(|| notes.join("\n")) })
     }
 }
 

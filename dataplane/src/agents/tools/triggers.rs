@@ -8,18 +8,19 @@ use serde::{Deserialize, Serialize};
 use super::budget::Rest;
 use super::onward::Onward;
 use super::seal::Seal;
-use super::{Call, Telling};
+use super::{Telling, ToolCall};
 use crate::Error;
-use crate::agents::memory::Reach;
+use crate::agents::memory::MemoryReach;
 use crate::agents::triggers::{
-    Action, Config, Happening, Judged, Listing, NewTrigger, Place, Question, Source, Trigger, notice,
+    Action, Config, Happening, NewTrigger, Trigger, TriggerJudgement, TriggerListing, TriggerPosition, TriggerQuestion,
+    TriggerSource, notice,
 };
-use crate::pipeline::{Deed, Standing};
+use crate::pipeline::{CallerContext, ToolAction};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Registered {
     #[serde(flatten)]
-    trigger: Shown,
+    trigger: ShownTrigger,
     /// False where the name was there already.
     created: bool,
 }
@@ -28,7 +29,7 @@ impl Telling for Registered {}
 
 /// A trigger as it is shown.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Shown {
+pub struct ShownTrigger {
     trigger_id: String,
     name: String,
     concept: String,
@@ -37,7 +38,7 @@ pub struct Shown {
     action_config: Config,
     cooldown_secs: i64,
     cooldown_ms: i64,
-    sources: Vec<Source>,
+    sources: Vec<TriggerSource>,
     agent_filter: Option<String>,
     enabled: bool,
     fire_count: i64,
@@ -46,7 +47,7 @@ pub struct Shown {
     updated_at: String,
 }
 
-impl From<Trigger> for Shown {
+impl From<Trigger> for ShownTrigger {
     fn from(trigger: Trigger) -> Self {
         Self {
             trigger_id: trigger.trigger_id,
@@ -70,11 +71,11 @@ impl From<Trigger> for Shown {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TriggerList {
-    triggers: Vec<Shown>,
+    triggers: Vec<ShownTrigger>,
     /// With the same call it gives the triggers behind these; null behind the last.
     next_cursor: Option<String>,
     #[serde(skip)]
-    onward: Onward<Place>,
+    onward: Onward<TriggerPosition>,
 }
 
 impl Telling for TriggerList {
@@ -92,11 +93,11 @@ pub struct Evaluation {
     evaluated: u64,
     /// Ids of those that have fired.
     fired: Vec<String>,
-    results: Vec<Verdict>,
+    results: Vec<TriggerVerdict>,
     /// With the same call it gives the results behind these, and nothing fires; null behind the last.
     next_cursor: Option<String>,
     #[serde(skip)]
-    onward: Onward<Place>,
+    onward: Onward<TriggerPosition>,
 }
 
 impl Telling for Evaluation {
@@ -108,7 +109,7 @@ impl Telling for Evaluation {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Verdict {
+struct TriggerVerdict {
     trigger_id: String,
     trigger_name: String,
     matched: bool,
@@ -123,32 +124,32 @@ struct Verdict {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Named {
+pub struct TriggerReference {
     trigger_id: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Deleted {
+pub struct DeletedTrigger {
     /// It is off; its name can be registered again.
     deleted: bool,
     trigger_id: String,
 }
 
-impl Telling for Deleted {}
+impl Telling for DeletedTrigger {}
 
 fn moment(at: Timestamp) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
-fn deed(call: &Call, name: &str, operation: Operation) -> Result<Deed, Error> {
+fn deed(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
     let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, Vec::new());
-    Ok(Deed { ask, tables, operation, reads: Vec::new() })
+    Ok(ToolAction { ask, tables, operation, reads: Vec::new() })
 }
 
-pub async fn register(call: Call, new: NewTrigger) -> Result<Registered, Error> {
+pub async fn register(call: ToolCall, new: NewTrigger) -> Result<Registered, Error> {
     let (now, new) = (call.pipeline.clock.now(), new.checked()?);
     // whoever registers it hears by it what lies there
-    let deed = Deed { reads: new.tables(), ..deed(&call, "register_trigger", Operation::Insert)? };
+    let deed = ToolAction { reads: new.tables(), ..deed(&call, "register_trigger", Operation::Insert)? };
     let id = contract::ids::fresh(now, &call.pipeline.entropy);
     let triggers = call.triggers.clone();
     let registered = |standing| async move { Ok((triggers.register(&standing, new, id, now).await?, 1)) };
@@ -156,10 +157,10 @@ pub async fn register(call: Call, new: NewTrigger) -> Result<Registered, Error> 
     Ok(Registered { trigger: trigger.into(), created })
 }
 
-pub async fn list(call: Call, listing: Listing) -> Result<TriggerList, Error> {
+pub async fn list(call: ToolCall, listing: TriggerListing) -> Result<TriggerList, Error> {
     let deed = deed(&call, "list_triggers", Operation::Select)?;
     let seal = Seal::of(&call, "status", &("list_triggers", &listing.status));
-    let from: Option<Place> = seal.open_at(listing.cursor.as_deref())?;
+    let from: Option<TriggerPosition> = seal.open_at(listing.cursor.as_deref())?;
     let triggers = call.triggers.clone();
     let listed = |standing| async move {
         let mut found = triggers.list(&standing, &listing).await?;
@@ -169,28 +170,28 @@ pub async fn list(call: Call, listing: Listing) -> Result<TriggerList, Error> {
     };
     let found = call.pipeline.act(deed, listed).await?;
     let onward = Onward::new(seal, found.iter().map(Trigger::place).collect(), false);
-    Ok(TriggerList { triggers: found.into_iter().map(Shown::from).collect(), next_cursor: None, onward })
+    Ok(TriggerList { triggers: found.into_iter().map(ShownTrigger::from).collect(), next_cursor: None, onward })
 }
 
 /// Behind a place of the list, or it has none.
-fn is_behind(from: Option<&Place>, trigger: &Trigger) -> bool {
+fn is_behind(from: Option<&TriggerPosition>, trigger: &Trigger) -> bool {
     from.is_none_or(|from| trigger.place() < *from)
 }
 
-pub async fn evaluate(call: Call, question: Question) -> Result<Evaluation, Error> {
+pub async fn evaluate(call: ToolCall, question: TriggerQuestion) -> Result<Evaluation, Error> {
     let (now, mut question) = (call.pipeline.clock.now(), question.checked()?);
     let asked = ("evaluate_triggers", &question.content, &question.trigger_ids, question.dry_run);
     let seal = Seal::of(&call, "content, trigger_ids and dry_run", &asked);
-    let from: Option<Place> = seal.open_at(question.cursor.as_deref())?;
+    let from: Option<TriggerPosition> = seal.open_at(question.cursor.as_deref())?;
     question.dry_run |= from.is_some(); // what has fired does not fire once more for the rest of it
     let operation = if question.dry_run { Operation::Select } else { Operation::Insert };
     let deed = deed(&call, "evaluate_triggers", operation)?;
     let own = &call;
-    let evaluated = |standing: Standing| async move {
+    let evaluated = |standing: CallerContext| async move {
         // what fires spends the agent's cooldown
-        let reach = if question.dry_run { Reach::of(&standing) } else { Reach::to_leave(&standing)? };
+        let reach = if question.dry_run { MemoryReach::of(&standing) } else { MemoryReach::to_leave(&standing)? };
         let happening = Happening {
-            source: Source::Explicit,
+            source: TriggerSource::Explicit,
             content: question.content,
             content_id: None,
             agent_id: reach.agent_id,
@@ -215,9 +216,9 @@ pub async fn evaluate(call: Call, question: Question) -> Result<Evaluation, Erro
     Ok(Evaluation { evaluated, fired, results, next_cursor: None, onward })
 }
 
-fn verdict(judged: Judged) -> Verdict {
-    let Judged { trigger, likeness, matched, in_cooldown } = judged;
-    Verdict {
+fn verdict(judged: TriggerJudgement) -> TriggerVerdict {
+    let TriggerJudgement { trigger, likeness, matched, in_cooldown } = judged;
+    TriggerVerdict {
         trigger_id: trigger.trigger_id,
         trigger_name: trigger.name,
         matched,
@@ -229,12 +230,15 @@ fn verdict(judged: Judged) -> Verdict {
     }
 }
 
-pub async fn delete(call: Call, Named { trigger_id }: Named) -> Result<Deleted, Error> {
+pub async fn delete(
+    call: ToolCall,
+    TriggerReference { trigger_id }: TriggerReference,
+) -> Result<DeletedTrigger, Error> {
     let now = call.pipeline.clock.now();
     let deed = deed(&call, "delete_trigger", Operation::Delete)?;
     let triggers = call.triggers.clone();
     let id = trigger_id.clone();
     let gone = |standing| async move { Ok((triggers.disable(&standing, &id, now).await?, 1)) };
     call.pipeline.act(deed, gone).await?;
-    Ok(Deleted { deleted: true, trigger_id })
+    Ok(DeletedTrigger { deleted: true, trigger_id })
 }

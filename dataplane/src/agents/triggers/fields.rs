@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Action, Config, Sight, Source, Trigger};
+use super::{Action, Config, Trigger, TriggerSource, TriggerVisibility};
 use crate::Error;
-use crate::agents::memory::Reach;
+use crate::agents::memory::MemoryReach;
 use crate::limits::{fraction, invalid, named, sized};
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 
 const CONCEPT_BYTES_MAX: usize = 8 * 1024;
 const CONTENT_BYTES_MAX: usize = 64 * 1024;
@@ -39,7 +39,7 @@ pub struct NewTrigger {
     /// What is held against it; memories, steps of reasoning and texts that are given if absent. `query` is for those
     /// who read the log of statements, and for a key made for an agent, which hears its own.
     #[serde(default = "left_and_given")]
-    sources: Vec<Source>,
+    sources: Vec<TriggerSource>,
     /// Only what this agent leaves; of a key made for an agent, that one.
     agent_filter: Option<String>,
 }
@@ -72,13 +72,14 @@ impl NewTrigger {
     }
 
     /// Of a key made for an agent: only what that agent leaves. Of who may not read others' statements: none of them.
-    pub(super) fn within(self, standing: &Standing) -> Result<Self, Error> {
-        if self.sources.contains(&Source::Query) && !Sight::of(standing).hears(Source::Query) {
+    pub(super) fn within(self, standing: &CallerContext) -> Result<Self, Error> {
+        if self.sources.contains(&TriggerSource::Query) && !TriggerVisibility::of(standing).hears(TriggerSource::Query)
+        {
             let message = "a trigger on `query` hears others' statements: it is for those who read the log of them \
                            (`audit:read`; owner, admin or auditor), and for a key made for an agent";
             return Err(Error::PolicyDenied { message: message.to_owned() });
         }
-        Ok(Self { agent_filter: Reach::of(standing).narrowed(self.agent_filter)?, ..self })
+        Ok(Self { agent_filter: MemoryReach::of(standing).narrowed(self.agent_filter)?, ..self })
     }
 
     pub(super) fn trigger(
@@ -113,14 +114,14 @@ impl NewTrigger {
 /// A list of triggers.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Listing {
+pub struct TriggerListing {
     /// `all` (if absent), `active` or `inactive`.
     pub status: Option<String>,
     /// `next_cursor` of the same call, for the triggers behind those that it has shown.
     pub cursor: Option<String>,
 }
 
-impl Listing {
+impl TriggerListing {
     pub(super) fn enabled(&self) -> Result<Option<bool>, Error> {
         match self.status.as_deref() {
             None | Some("all") => Ok(None),
@@ -134,7 +135,7 @@ impl Listing {
 /// A text to be held against triggers.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub struct TriggerQuestion {
     pub content: String,
     /// Only these triggers; all that are on if absent.
     #[serde(default)]
@@ -149,7 +150,7 @@ pub struct Question {
     pub cursor: Option<String>,
 }
 
-impl Question {
+impl TriggerQuestion {
     pub fn checked(self) -> Result<Self, Error> {
         sized("content", self.content.len(), CONTENT_BYTES_MAX)?;
         if self.trigger_ids.len() > IDS_MAX {
@@ -175,6 +176,6 @@ fn yes() -> bool {
     true
 }
 
-fn left_and_given() -> Vec<Source> {
-    vec![Source::Memory, Source::ReasoningStep, Source::Explicit]
+fn left_and_given() -> Vec<TriggerSource> {
+    vec![TriggerSource::Memory, TriggerSource::ReasoningStep, TriggerSource::Explicit]
 }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use serde_json::Map;
 use tokio::sync::mpsc;
 
-use super::{Happening, Source, Triggers, telling};
+use super::{Happening, TriggerSource, Triggers, telling};
 use crate::Pipeline;
 use crate::pipeline::{AgentStatement, StatementObserver};
-use crate::storage::system_tables::{Author, Place};
+use crate::storage::system_tables::{Author, ReadTarget};
 
 /// Statements that may wait.
 const WAITING_MAX: usize = 1_024;
@@ -21,20 +21,20 @@ const WITHIN: Duration = Duration::from_secs(30);
 
 /// Statements that wait to be judged.
 #[derive(Debug, Clone)]
-pub struct Queue {
+pub struct TriggerQueue {
     enter: mpsc::Sender<AgentStatement>,
     /// Until somebody attends to it.
     leave: Arc<Mutex<Option<mpsc::Receiver<AgentStatement>>>>,
 }
 
-impl Default for Queue {
+impl Default for TriggerQueue {
     fn default() -> Self {
         let (enter, leave) = mpsc::channel(WAITING_MAX);
         Self { enter, leave: Arc::new(Mutex::new(Some(leave))) }
     }
 }
 
-impl StatementObserver for Queue {
+impl StatementObserver for TriggerQueue {
     /// Waits for nothing.
     fn ended(&self, asked: AgentStatement) {
         if let Err(mpsc::error::TrySendError::Full(asked)) = self.enter.try_send(asked) {
@@ -51,13 +51,13 @@ pub async fn attend(pipeline: Arc<Pipeline>, triggers: Triggers) {
         let Some(engine) = pipeline.engine.borrow().clone() else { continue };
         let AgentStatement { query_id, agent_id, sql, at } = asked;
         let happening = Happening {
-            source: Source::Query,
+            source: TriggerSource::Query,
             content: sql,
             content_id: Some(query_id.to_string()),
             agent_id,
             metadata: Map::new(),
         };
-        let place = Place { engine: &engine, deadline: Instant::now() + WITHIN };
+        let place = ReadTarget { engine: &engine, deadline: Instant::now() + WITHIN };
         telling::told((&pipeline, &triggers), Author { place, query_id: &query_id }, &happening, at).await;
     }
 }

@@ -6,34 +6,36 @@
 
 use contract::{Access, Scope};
 
-use super::{Source, Trigger};
-use crate::agents::memory::Reach;
-use crate::pipeline::Standing;
+use super::{Trigger, TriggerSource};
+use crate::agents::memory::MemoryReach;
+use crate::pipeline::CallerContext;
 
 #[derive(Debug)]
-pub struct Sight {
+pub struct TriggerVisibility {
     /// The agent that the key was made for.
     bound: Option<String>,
     /// Sources of what is closed to the caller.
-    closed: Vec<Source>,
+    closed: Vec<TriggerSource>,
 }
 
-impl Sight {
-    pub fn of(standing: &Standing) -> Self {
-        let reach = Reach::of(standing);
+impl TriggerVisibility {
+    pub fn of(standing: &CallerContext) -> Self {
+        let reach = MemoryReach::of(standing);
         let reads_log = || standing.caller.may(Access::Auditor, Some(Scope::AuditRead)).is_ok();
-        let is_closed = |source: &Source| match source {
-            Source::Memory | Source::ReasoningStep => source.table().is_some_and(|table| !standing.may_read(table)),
-            Source::Query => !reach.bound && !reads_log(), // an agent's key hears what is asked in its name
-            Source::Explicit => false,
+        let is_closed = |source: &TriggerSource| match source {
+            TriggerSource::Memory | TriggerSource::ReasoningStep => {
+                source.table().is_some_and(|table| !standing.may_read(table))
+            }
+            TriggerSource::Query => !reach.bound && !reads_log(), // an agent's key hears what is asked in its name
+            TriggerSource::Explicit => false,
         };
         Self {
-            closed: Source::ALL.into_iter().filter(is_closed).collect(),
+            closed: TriggerSource::ALL.into_iter().filter(is_closed).collect(),
             bound: reach.bound.then_some(reach.agent_id),
         }
     }
 
-    pub fn hears(&self, source: Source) -> bool {
+    pub fn hears(&self, source: TriggerSource) -> bool {
         !self.closed.contains(&source)
     }
 

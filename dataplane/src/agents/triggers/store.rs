@@ -6,10 +6,12 @@ use contract::policy::abac::Operation;
 use engine::Value;
 use serde::Deserialize;
 
-use super::{Action, Config, Source, Trigger};
+use super::{Action, Config, Trigger, TriggerSource};
 use crate::Error;
-use crate::pipeline::Standing;
-use crate::storage::system_tables::{Author, Change, Place, at, broken, moment, optional, records, text, write};
+use crate::pipeline::CallerContext;
+use crate::storage::system_tables::{
+    Author, ChangeRecord, ReadTarget, at, broken, moment, optional, records, text, write,
+};
 
 /// The name that the log of changes has for the tables.
 const TABLE: &str = "svc_triggers.triggers";
@@ -17,7 +19,7 @@ const TABLE: &str = "svc_triggers.triggers";
 const KEPT_DAYS: i64 = 7;
 
 #[derive(Deserialize)]
-struct Raw {
+struct TriggerRow {
     trigger_id: String,
     name: String,
     concept: String,
@@ -35,7 +37,7 @@ struct Raw {
     updated_at: i64,
 }
 
-impl Raw {
+impl TriggerRow {
     fn trigger(self) -> Result<Trigger, Error> {
         Ok(Trigger {
             trigger_id: self.trigger_id,
@@ -50,7 +52,7 @@ impl Raw {
                 .map_err(broken)?,
             made_by: self.made_by,
             cooldown_secs: self.cooldown_secs,
-            sources: serde_json::from_str::<Vec<Source>>(&self.sources).map_err(broken)?,
+            sources: serde_json::from_str::<Vec<TriggerSource>>(&self.sources).map_err(broken)?,
             agent_filter: self.agent_filter,
             enabled: self.enabled,
             fire_count: self.fire_count,
@@ -62,17 +64,17 @@ impl Raw {
 }
 
 /// The newest first.
-pub async fn all(place: Place<'_>) -> Result<Vec<Trigger>, Error> {
+pub async fn all(place: ReadTarget<'_>) -> Result<Vec<Trigger>, Error> {
     let sql = "select to_json({trigger_id: trigger_id, name: name, concept: concept, threshold: threshold, \
         action: action, action_config: action_config, made_by: made_by, cooldown_secs: cooldown_secs, sources: sources, agent_filter: agent_filter, \
         enabled: enabled, created_at: epoch_us(created_at), updated_at: epoch_us(updated_at), \
         fire_count: fire_count, last_fired_at: epoch_us(last_fired_at)})::varchar \
         from raw._svc_triggers.triggers order by created_at desc, trigger_id desc";
-    records::<Raw>(place, (sql.to_owned(), Vec::new())).await?.into_iter().map(Raw::trigger).collect()
+    records::<TriggerRow>(place, (sql.to_owned(), Vec::new())).await?.into_iter().map(TriggerRow::trigger).collect()
 }
 
 /// In place of what was there of this name.
-pub async fn put(standing: &Standing, trigger: &Trigger, now: Timestamp) -> Result<(), Error> {
+pub async fn put(standing: &CallerContext, trigger: &Trigger, now: Timestamp) -> Result<(), Error> {
     let delete = "delete from raw._svc_triggers.triggers where name = $1".to_owned();
     let insert = "insert into raw._svc_triggers.triggers values \
         ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
@@ -93,12 +95,17 @@ pub async fn put(standing: &Standing, trigger: &Trigger, now: Timestamp) -> Resu
         optional(trigger.made_by.as_deref()),
         Value::Text(serde_json::to_string(&trigger.config).map_err(broken)?),
     ];
-    let change = Change { table: TABLE, operation: Operation::Update, at: now };
+    let change = ChangeRecord { table: TABLE, operation: Operation::Update, at: now };
     write(standing, change, vec![(delete, vec![text(&trigger.name)]), (insert.to_owned(), params)]).await
 }
 
 /// Has it fired for this agent within its cooldown?
-pub async fn fired_since(place: Place<'_>, trigger: &Trigger, agent_id: &str, now: Timestamp) -> Result<bool, Error> {
+pub async fn fired_since(
+    place: ReadTarget<'_>,
+    trigger: &Trigger,
+    agent_id: &str,
+    now: Timestamp,
+) -> Result<bool, Error> {
     let sql = "select to_json(count(*))::varchar from raw._svc_triggers.firings \
         where trigger_id = $1 and agent_id = $2 and last_at > $3";
     let params = vec![text(&trigger.trigger_id), text(agent_id), at(cooled(trigger, now))];
@@ -121,7 +128,7 @@ pub async fn fire(author: Author<'_>, trigger: &Trigger, agent_id: &str, now: Ti
         ),
     ];
     let steps = steps.into_iter().map(|(sql, params)| (sql.to_owned(), params)).collect();
-    write(author, Change { table: TABLE, operation: Operation::Update, at: now }, steps).await?;
+    write(author, ChangeRecord { table: TABLE, operation: Operation::Update, at: now }, steps).await?;
     Ok(true)
 }
 

@@ -4,9 +4,9 @@ use contract::Timestamp;
 use contract::report::{Body, TriggerError, TriggerFired};
 use serde_json::{Value, json};
 
-use super::{Config, Happening, Judged, Sight, Trigger, Triggers};
+use super::{Config, Happening, Trigger, TriggerJudgement, TriggerVisibility, Triggers};
 use crate::Pipeline;
-use crate::pipeline::Standing;
+use crate::pipeline::CallerContext;
 use crate::storage::system_tables::Author;
 
 /// What of a text goes with the event.
@@ -16,7 +16,7 @@ const CONTENT_CHARS_MAX: usize = 1_000;
 /// them. What goes wrong here is told, and undoes nothing.
 pub async fn notice(
     (pipeline, triggers): (&Pipeline, &Triggers),
-    standing: &Standing,
+    standing: &CallerContext,
     happening: &Happening,
     now: Timestamp,
 ) -> Vec<String> {
@@ -24,7 +24,7 @@ pub async fn notice(
     if fired.is_empty() {
         return Vec::new();
     }
-    let sight = Sight::of(standing);
+    let sight = TriggerVisibility::of(standing);
     fired.into_iter().filter(|trigger| sight.shows(trigger)).map(|trigger| trigger.trigger_id).collect()
 }
 
@@ -58,8 +58,8 @@ pub async fn told(
     those_fired
 }
 
-fn fired(judged: Judged, happening: &Happening, fired_at: Timestamp) -> TriggerFired {
-    let Judged { trigger, likeness, .. } = judged;
+fn fired(judged: TriggerJudgement, happening: &Happening, fired_at: Timestamp) -> TriggerFired {
+    let TriggerJudgement { trigger, likeness, .. } = judged;
     let mut metadata = happening.metadata.clone();
     metadata.insert("action_type".to_owned(), json!(trigger.action));
     // what the text's own metadata says there is not the trigger's

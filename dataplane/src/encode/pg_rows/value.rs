@@ -16,12 +16,12 @@ use super::{PgType, moment, patch};
 use crate::encode::{cell, json};
 
 /// A column and how its values are to be written.
-pub struct Column<'a> {
+pub struct EncodedColumn<'a> {
     array: &'a dyn Array,
-    values: Values<'a>,
+    values: ColumnValues<'a>,
 }
 
-enum Values<'a> {
+enum ColumnValues<'a> {
     /// A column of nothing but NULL.
     Null,
     Bool(&'a BooleanArray),
@@ -70,92 +70,94 @@ struct Micros<'a> {
 
 /// A list's values lie behind one another in one array, which is a column itself.
 struct List<'a> {
-    items: Box<Column<'a>>,
+    items: Box<EncodedColumn<'a>>,
     oid: u32,
-    bounds: Bounds<'a>,
+    bounds: ListBounds<'a>,
 }
 
-enum Bounds<'a> {
+enum ListBounds<'a> {
     Offsets(&'a ListArray),
     Every(usize),
 }
 
-impl<'a> Column<'a> {
+impl<'a> EncodedColumn<'a> {
     /// Nothing if the array cannot hold values of this type.
     pub fn new(kind: &PgType, array: &'a dyn Array, zone: Tz) -> Option<Self> {
         let values = match (kind, array.data_type()) {
-            (_, DataType::Null) => Values::Null,
-            (PgType::Bool, _) => Values::Bool(cast(array)?),
-            (PgType::Int2, _) => Values::Integer(Integers::of(array)?, Width::Two),
-            (PgType::Int4, _) => Values::Integer(Integers::of(array)?, Width::Four),
-            (PgType::Int8, _) => Values::Integer(Integers::of(array)?, Width::Eight),
+            (_, DataType::Null) => ColumnValues::Null,
+            (PgType::Bool, _) => ColumnValues::Bool(cast(array)?),
+            (PgType::Int2, _) => ColumnValues::Integer(Integers::of(array)?, Width::Two),
+            (PgType::Int4, _) => ColumnValues::Integer(Integers::of(array)?, Width::Four),
+            (PgType::Int8, _) => ColumnValues::Integer(Integers::of(array)?, Width::Eight),
             (PgType::Numeric(_), DataType::Decimal128(_, scale)) => {
-                Values::Decimal(cast(array)?, u8::try_from(*scale).ok()?)
+                ColumnValues::Decimal(cast(array)?, u8::try_from(*scale).ok()?)
             }
-            (PgType::Numeric(_), _) => Values::Integer(Integers::of(array)?, Width::Numeric),
-            (PgType::Float4, _) => Values::Real(cast(array)?),
-            (PgType::Float8, _) => Values::Double(cast(array)?),
-            (PgType::Text, _) | (PgType::Json, DataType::Utf8) => Values::Text(cast(array)?),
-            (PgType::Uuid, _) => Values::Uuid(cast(array)?),
-            (PgType::Json, _) => Values::Nested,
-            (PgType::Bytea, _) => Values::Bytes(cast(array)?),
-            (PgType::Date, _) => Values::Date(cast(array)?),
-            (PgType::Time, _) => Values::Time(Micros::of(array)?),
-            (PgType::Timestamp, _) => Values::Timestamp(Micros::of(array)?),
-            (PgType::TimestampTz, _) => Values::TimestampTz(Micros::of(array)?, zone),
-            (PgType::Interval, _) => Values::Interval(cast(array)?),
-            (PgType::Array(item), _) => Values::List(List::of(item, array, zone)?),
+            (PgType::Numeric(_), _) => ColumnValues::Integer(Integers::of(array)?, Width::Numeric),
+            (PgType::Float4, _) => ColumnValues::Real(cast(array)?),
+            (PgType::Float8, _) => ColumnValues::Double(cast(array)?),
+            (PgType::Text, _) | (PgType::Json, DataType::Utf8) => ColumnValues::Text(cast(array)?),
+            (PgType::Uuid, _) => ColumnValues::Uuid(cast(array)?),
+            (PgType::Json, _) => ColumnValues::Nested,
+            (PgType::Bytea, _) => ColumnValues::Bytes(cast(array)?),
+            (PgType::Date, _) => ColumnValues::Date(cast(array)?),
+            (PgType::Time, _) => ColumnValues::Time(Micros::of(array)?),
+            (PgType::Timestamp, _) => ColumnValues::Timestamp(Micros::of(array)?),
+            (PgType::TimestampTz, _) => ColumnValues::TimestampTz(Micros::of(array)?, zone),
+            (PgType::Interval, _) => ColumnValues::Interval(cast(array)?),
+            (PgType::Array(item), _) => ColumnValues::List(List::of(item, array, zone)?),
         };
         Some(Self { array, values })
     }
 
     pub fn is_null(&self, row: usize) -> bool {
-        matches!(self.values, Values::Null) || self.array.is_null(row)
+        matches!(self.values, ColumnValues::Null) || self.array.is_null(row)
     }
 
     pub fn text(&self, row: usize, out: &mut BytesMut) {
         match &self.values {
-            Values::Null => {}
-            Values::Bool(values) => out.put_u8(if values.value(row) { b't' } else { b'f' }),
-            Values::Integer(values, _) => number::integer(values.at(row), out),
-            Values::Real(values) => number::float4(values.value(row), out),
-            Values::Double(values) => number::float8(values.value(row), out),
-            Values::Decimal(values, scale) => Decimal { digits: values.value(row), scale: *scale }.text(out),
-            Values::Text(values) | Values::Uuid(values) => out.put_slice(values.value(row).as_bytes()),
-            Values::Bytes(values) => {
+            ColumnValues::Null => {}
+            ColumnValues::Bool(values) => out.put_u8(if values.value(row) { b't' } else { b'f' }),
+            ColumnValues::Integer(values, _) => number::integer(values.at(row), out),
+            ColumnValues::Real(values) => number::float4(values.value(row), out),
+            ColumnValues::Double(values) => number::float8(values.value(row), out),
+            ColumnValues::Decimal(values, scale) => Decimal { digits: values.value(row), scale: *scale }.text(out),
+            ColumnValues::Text(values) | ColumnValues::Uuid(values) => out.put_slice(values.value(row).as_bytes()),
+            ColumnValues::Bytes(values) => {
                 out.put_slice(b"\\x");
                 out.put_slice(hex::encode(values.value(row)).as_bytes());
             }
-            Values::Date(values) => moment::date(values.value(row), out),
-            Values::Time(values) => moment::time(values.at(row), out),
-            Values::Timestamp(values) => moment::timestamp(values.at(row), out),
-            Values::TimestampTz(values, zone) => moment::timestamp_tz(values.at(row), *zone, out),
-            Values::Interval(values) => interval(values, row).text(out),
-            Values::Nested => {
+            ColumnValues::Date(values) => moment::date(values.value(row), out),
+            ColumnValues::Time(values) => moment::time(values.at(row), out),
+            ColumnValues::Timestamp(values) => moment::timestamp(values.at(row), out),
+            ColumnValues::TimestampTz(values, zone) => moment::timestamp_tz(values.at(row), *zone, out),
+            ColumnValues::Interval(values) => interval(values, row).text(out),
+            ColumnValues::Nested => {
                 let mut text = String::new();
                 json::value(&mut text, &cell::at(self.array, row), false);
                 out.put_slice(text.as_bytes());
             }
-            Values::List(list) => list.text(row, out),
+            ColumnValues::List(list) => list.text(row, out),
         }
     }
 
     pub fn binary(&self, row: usize, out: &mut BytesMut) {
         match &self.values {
-            Values::Bool(values) => out.put_u8(u8::from(values.value(row))),
-            Values::Integer(values, width) => integer(values.at(row), *width, out),
-            Values::Real(values) => out.put_f32(values.value(row)),
-            Values::Double(values) => out.put_f64(values.value(row)),
-            Values::Decimal(values, scale) => Decimal { digits: values.value(row), scale: *scale }.binary(out),
-            Values::Uuid(values) => uuid(values.value(row), out),
-            Values::Bytes(values) => out.put_slice(values.value(row)),
-            Values::Date(values) => moment::date_binary(values.value(row), out),
-            Values::Time(values) => out.put_i64(values.at(row)),
-            Values::Timestamp(values) | Values::TimestampTz(values, _) => moment::timestamp_binary(values.at(row), out),
-            Values::Interval(values) => interval(values, row).binary(out),
-            Values::List(list) => list.binary(row, out),
+            ColumnValues::Bool(values) => out.put_u8(u8::from(values.value(row))),
+            ColumnValues::Integer(values, width) => integer(values.at(row), *width, out),
+            ColumnValues::Real(values) => out.put_f32(values.value(row)),
+            ColumnValues::Double(values) => out.put_f64(values.value(row)),
+            ColumnValues::Decimal(values, scale) => Decimal { digits: values.value(row), scale: *scale }.binary(out),
+            ColumnValues::Uuid(values) => uuid(values.value(row), out),
+            ColumnValues::Bytes(values) => out.put_slice(values.value(row)),
+            ColumnValues::Date(values) => moment::date_binary(values.value(row), out),
+            ColumnValues::Time(values) => out.put_i64(values.at(row)),
+            ColumnValues::Timestamp(values) | ColumnValues::TimestampTz(values, _) => {
+                moment::timestamp_binary(values.at(row), out);
+            }
+            ColumnValues::Interval(values) => interval(values, row).binary(out),
+            ColumnValues::List(list) => list.binary(row, out),
             // These have one form.
-            Values::Null | Values::Text(_) | Values::Nested => self.text(row, out),
+            ColumnValues::Null | ColumnValues::Text(_) | ColumnValues::Nested => self.text(row, out),
         }
     }
 }
@@ -247,21 +249,21 @@ impl<'a> List<'a> {
         let (items, bounds): (&ArrayRef, _) = match array.data_type() {
             DataType::List(_) => {
                 let list: &ListArray = cast(array)?;
-                (list.values(), Bounds::Offsets(list))
+                (list.values(), ListBounds::Offsets(list))
             }
             DataType::FixedSizeList(_, length) => {
                 let list: &FixedSizeListArray = cast(array)?;
-                (list.values(), Bounds::Every(usize::try_from(*length).ok()?))
+                (list.values(), ListBounds::Every(usize::try_from(*length).ok()?))
             }
             _ => return None,
         };
-        Some(Self { items: Box::new(Column::new(kind, items.as_ref(), zone)?), oid: kind.oid(), bounds })
+        Some(Self { items: Box::new(EncodedColumn::new(kind, items.as_ref(), zone)?), oid: kind.oid(), bounds })
     }
 
     fn range(&self, row: usize) -> std::ops::Range<usize> {
         match &self.bounds {
-            Bounds::Every(length) => row * length..(row + 1) * length,
-            Bounds::Offsets(list) => {
+            ListBounds::Every(length) => row * length..(row + 1) * length,
+            ListBounds::Offsets(list) => {
                 let end =
                     |at: usize| list.value_offsets().get(at).and_then(|end| usize::try_from(*end).ok()).unwrap_or(0);
                 end(row)..end(row + 1)

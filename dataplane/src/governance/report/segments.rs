@@ -20,7 +20,7 @@ pub(super) struct Segment {
 
 /// What a dead process left.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct RecoveredLog {
     pub segments: Vec<Segment>,
     pub next: u64,
     /// Begun, not finished: sequence and estimated credits.
@@ -50,8 +50,8 @@ fn list(folder: &Path) -> io::Result<Vec<Segment>> {
 
 /// Reads all segments. A half line at the very end is what a crash leaves of an entry that nobody
 /// was told of: it is cut off. One that cannot be read elsewhere is damage, and an error.
-pub(super) fn recover(folder: &Path) -> io::Result<Found> {
-    let mut found = Found { segments: list(folder)?, next: 1, ..Found::default() };
+pub(super) fn recover(folder: &Path) -> io::Result<RecoveredLog> {
+    let mut found = RecoveredLog { segments: list(folder)?, next: 1, ..RecoveredLog::default() };
     let count = found.segments.len();
     for index in 0..count {
         let Some(segment) = found.segments.get_mut(index) else { break };

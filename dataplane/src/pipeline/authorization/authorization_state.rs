@@ -5,25 +5,25 @@ use std::sync::Arc;
 
 use contract::{Caller, Governance, Timestamp};
 
-use crate::Declared;
-use crate::pipeline::Moment;
+use crate::DeclaredAgent;
+use crate::pipeline::TimeRules;
 
 /// The rules and the caller, with the agent that they declare, at one moment.
 #[derive(Debug, Clone)]
-pub struct Stance {
+pub struct AuthorizationState {
     rules: Arc<Governance>,
     caller: Caller,
-    agent: Declared,
-    moment: Option<Moment>,
+    agent: DeclaredAgent,
+    moment: Option<TimeRules>,
 }
 
-impl Stance {
-    pub fn of(rules: Arc<Governance>, caller: Caller, agent: Declared, now: Timestamp) -> Self {
-        let moment = Moment::of(&rules, &caller, &agent, now);
+impl AuthorizationState {
+    pub fn of(rules: Arc<Governance>, caller: Caller, agent: DeclaredAgent, now: Timestamp) -> Self {
+        let moment = TimeRules::of(&rules, &caller, &agent, now);
         Self { rules, caller, agent, moment }
     }
 
-    pub fn agent(&self) -> &Declared {
+    pub fn agent(&self) -> &DeclaredAgent {
         &self.agent
     }
 

@@ -13,7 +13,7 @@ use contract::{Governance, Timestamp};
 use super::policy_request::table_ref;
 use crate::Error;
 use crate::pipeline::stages::policy::Agent;
-use crate::pipeline::stages::tables::About;
+use crate::pipeline::stages::tables::StatementInfo;
 use crate::pipeline::{Query, Result};
 use crate::request::trail::Trail;
 
@@ -27,13 +27,13 @@ pub(in crate::pipeline) struct Confinement {
 }
 
 /// The grants of the agent behind a query.
-pub(in crate::pipeline) struct Own<'a> {
+pub(in crate::pipeline) struct AgentGrants<'a> {
     pub rules: &'a Governance,
     pub agent: &'a Agent,
     pub now: Timestamp,
 }
 
-impl Own<'_> {
+impl AgentGrants<'_> {
     /// None if the agent was never granted anything, or there is no agent.
     fn grants(&self) -> Option<&[Grant]> {
         self.rules.agent_capabilities.get(self.agent.id.as_deref()?).map(Vec::as_slice)
@@ -105,7 +105,7 @@ fn refusal(denied: Denied, tables: &[String]) -> Error {
 pub(in crate::pipeline) fn spend(
     query: &Query,
     confinement: Option<&Confinement>,
-    about: &mut About,
+    about: &mut StatementInfo,
     now: Timestamp,
     t: &Trail,
 ) -> Result<()> {

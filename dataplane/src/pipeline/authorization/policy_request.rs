@@ -10,7 +10,7 @@ use contract::policy::abac::{self, Context, Decision, Effect, Operation, Origin,
 use contract::report::{AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
 
-use super::capability::{Confinement, Own};
+use super::capability::{AgentGrants, Confinement};
 use super::{provenance, visible_catalog};
 use crate::pipeline::Result;
 use crate::pipeline::stages::policy::Agent;
@@ -19,31 +19,31 @@ use crate::{Ask, Error};
 
 /// The door that something is asked at, and the address it is asked from.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::pipeline) struct Whence {
+pub(in crate::pipeline) struct RequestOrigin {
     pub origin: Origin,
     pub peer: Option<IpAddr>,
 }
 
-impl From<&Ask> for Whence {
+impl From<&Ask> for RequestOrigin {
     fn from(ask: &Ask) -> Self {
         Self { origin: ask.origin, peer: ask.peer }
     }
 }
 
 /// Everything a policy may ask about, but for the tables and what is done to them.
-pub(in crate::pipeline) struct Asked<'a> {
+pub(in crate::pipeline) struct PolicyRequest<'a> {
     pub rules: &'a Governance,
     pub caller: &'a Caller,
     pub agent: &'a Agent,
-    pub whence: Whence,
+    pub whence: RequestOrigin,
     pub writes: bool,
     pub when: When,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PolicyRequest<'a> {
     /// The grants of the agent behind it.
-    pub fn own(&self) -> Own<'a> {
-        Own { rules: self.rules, agent: self.agent, now: self.when.now }
+    pub fn own(&self) -> AgentGrants<'a> {
+        AgentGrants { rules: self.rules, agent: self.agent, now: self.when.now }
     }
 
     /// Has the policies judge these names, and the agent's grants those tables.

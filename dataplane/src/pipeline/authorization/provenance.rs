@@ -19,7 +19,7 @@ use crate::pipeline::Result;
 
 /// A source, and the role that read it: what that role was exempt from is in the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Source {
+struct ProvenanceSource {
     table: String,
     read_by: Role,
 }
@@ -29,12 +29,12 @@ fn policies(rules: &Governance) -> Policies<'_> {
 }
 
 /// What is written down with a table; none for a table of no such origin, or one that a policy names.
-fn sources(rules: &Governance, known: &sql::Catalog, path: &str) -> Result<Vec<Source>> {
+fn sources(rules: &Governance, known: &sql::Catalog, path: &str) -> Result<Vec<ProvenanceSource>> {
     let table = known.tables().find(|table| table.is_at(path));
     written_down(rules, path, table.and_then(|table| table.origin.as_deref()))
 }
 
-fn written_down(rules: &Governance, path: &str, origin: Option<&str>) -> Result<Vec<Source>> {
+fn written_down(rules: &Governance, path: &str, origin: Option<&str>) -> Result<Vec<ProvenanceSource>> {
     match origin {
         Some(_) if policies(rules).name(table_ref(path)) => Ok(Vec::new()),
         // what cannot be read could say anything
@@ -53,7 +53,7 @@ pub(in crate::pipeline) fn admits_copy(rules: &Governance, role: Role, path: &st
     written_down(rules, path, origin).is_ok_and(|sources| admits_to(rules, role, &sources))
 }
 
-fn admits_to(rules: &Governance, role: Role, sources: &[Source]) -> bool {
+fn admits_to(rules: &Governance, role: Role, sources: &[ProvenanceSource]) -> bool {
     !sources.iter().any(|source| policies(rules).bind_more(table_ref(&source.table), role, source.read_by))
 }
 
@@ -85,7 +85,7 @@ pub(in crate::pipeline) fn write_down(
 
 /// What is to be written down with tables that a statement puts such rows or values into.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::pipeline) struct Mark {
+pub(in crate::pipeline) struct ProvenanceRecord {
     pub table: String,
     /// As the engine is told.
     pub sql: String,
@@ -98,10 +98,10 @@ pub(in crate::pipeline) fn marks(
     role: Role,
     known: &sql::Catalog,
     statement: &sql::Resolved,
-) -> Result<Vec<Mark>> {
+) -> Result<Vec<ProvenanceRecord>> {
     let (filled, read) = statement.fills();
     let found = of_what_is_read(rules, role, known, read)?;
-    let mut marks: Vec<Mark> = Vec::new();
+    let mut marks: Vec<ProvenanceRecord> = Vec::new();
     for target in filled {
         let table = target.path();
         if policies(rules).name(table_ref(&table)) || marks.iter().any(|mark| mark.table == table) {
@@ -113,34 +113,39 @@ pub(in crate::pipeline) fn marks(
         let new: Vec<_> = others.filter(|source| !all.contains(source)).cloned().collect();
         all.extend(new);
         if all.len() > before {
-            marks.push(Mark { table, sql: sql::catalog::table::keeping(target, &written(&all)?) });
+            marks.push(ProvenanceRecord { table, sql: sql::catalog::table::keeping(target, &written(&all)?) });
         }
     }
     Ok(marks)
 }
 
 /// What is to be written down with a ruled table that this role, from which its rules hide nothing, renames.
-pub(in crate::pipeline) fn mark_of_renamed(role: Role, table: &sql::Table, new: &str) -> Result<Mark> {
+pub(in crate::pipeline) fn mark_of_renamed(role: Role, table: &sql::Table, new: &str) -> Result<ProvenanceRecord> {
     let unreadable = |_| Error::TableDenied { table: table.path() };
-    let mut all: Vec<Source> = match &table.origin {
+    let mut all: Vec<ProvenanceSource> = match &table.origin {
         Some(written) => serde_json::from_str(written).map_err(unreadable)?,
         None => Vec::new(),
     };
-    let own = Source { table: table.path(), read_by: role };
+    let own = ProvenanceSource { table: table.path(), read_by: role };
     if !all.contains(&own) {
         all.push(own);
     }
     let renamed = table.renamed(table_ref(new).name);
-    Ok(Mark { table: new.to_owned(), sql: sql::catalog::table::keeping(&renamed, &written(&all)?) })
+    Ok(ProvenanceRecord { table: new.to_owned(), sql: sql::catalog::table::keeping(&renamed, &written(&all)?) })
 }
 
 /// What this role is exempt from in these tables, and what they have down.
-fn of_what_is_read(rules: &Governance, role: Role, known: &sql::Catalog, read: Vec<String>) -> Result<Vec<Source>> {
-    let mut all: Vec<Source> = Vec::new();
+fn of_what_is_read(
+    rules: &Governance,
+    role: Role,
+    known: &sql::Catalog,
+    read: Vec<String>,
+) -> Result<Vec<ProvenanceSource>> {
+    let mut all: Vec<ProvenanceSource> = Vec::new();
     for table in read {
         let mut found = sources(rules, known, &table)?;
         if policies(rules).exempt(table_ref(&table), role) {
-            found.push(Source { table, read_by: role });
+            found.push(ProvenanceSource { table, read_by: role });
         }
         for source in found {
             if !all.contains(&source) {
@@ -151,6 +156,6 @@ fn of_what_is_read(rules: &Governance, role: Role, known: &sql::Catalog, read: V
     Ok(all)
 }
 
-fn written(sources: &[Source]) -> Result<String> {
+fn written(sources: &[ProvenanceSource]) -> Result<String> {
     serde_json::to_string(sources).map_err(|_| Error::Unsupported { what: "a table of this origin".to_owned() })
 }

@@ -7,22 +7,22 @@
 use contract::policy::abac::{self, AbacPolicy, AbacRule, Condition, Effect, Operation, Origin};
 use contract::{Caller, Governance, GrantId, Timestamp, capability};
 
-use super::policy_request::{Asked, Whence};
-use crate::Declared;
+use super::policy_request::{PolicyRequest, RequestOrigin};
+use crate::DeclaredAgent;
 use crate::pipeline::stages::policy::{self, Agent};
 
 /// Of one caller and the agent that they declare, at one moment. What was admitted at another is admitted still if
 /// both are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moment {
+pub struct TimeRules {
     /// Those that stand; none where the agent was never granted anything.
     grants: Option<Vec<GrantId>>,
     is_open: bool,
 }
 
-impl Moment {
+impl TimeRules {
     /// None where the caller may not even declare such an agent.
-    pub fn of(rules: &Governance, caller: &Caller, declared: &Declared, now: Timestamp) -> Option<Self> {
+    pub fn of(rules: &Governance, caller: &Caller, declared: &DeclaredAgent, now: Timestamp) -> Option<Self> {
         let agent = policy::agent(rules, caller, declared).ok()?;
         let grants = agent.id.as_ref().and_then(|id| rules.agent_capabilities.get(id));
         let standing = |grants: &Vec<capability::Grant>| {
@@ -34,14 +34,14 @@ impl Moment {
 }
 
 /// Whether the clock lets them change anything.
-pub(super) fn lets_write(rules: &Governance, caller: &Caller, declared: &Declared, now: Timestamp) -> bool {
+pub(super) fn lets_write(rules: &Governance, caller: &Caller, declared: &DeclaredAgent, now: Timestamp) -> bool {
     policy::agent(rules, caller, declared).is_ok_and(|agent| effect(rules, caller, &agent, now) == Effect::Allow)
 }
 
 fn effect(rules: &Governance, caller: &Caller, agent: &Agent, now: Timestamp) -> Effect {
     // a condition of time asks for nothing else: neither the door, nor the tables
-    let whence = Whence { origin: Origin::Pgwire, peer: None };
-    let asked = Asked { rules, caller, agent, whence, writes: false, when: now.into() };
+    let whence = RequestOrigin { origin: Origin::Pgwire, peer: None };
+    let asked = PolicyRequest { rules, caller, agent, whence, writes: false, when: now.into() };
     abac::evaluate(&timed(&rules.abac_policies), &asked.context(&[], &[Operation::Select])).effect
 }
 

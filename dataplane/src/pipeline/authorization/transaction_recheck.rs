@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 use super::capability::Confinement;
 use super::time_rules::lets_write;
 use crate::governance::sessions::standing_in;
-use crate::pipeline::catalog_snapshot::Seen;
-use crate::pipeline::stages::tables::About;
+use crate::pipeline::catalog_snapshot::CatalogSnapshot;
+use crate::pipeline::stages::tables::StatementInfo;
 use crate::pipeline::stages::transpile::Native;
 use crate::pipeline::stages::{Gates, Mode};
-use crate::pipeline::{Pipeline, Query, Result, Stance, startup_gate};
+use crate::pipeline::{AuthorizationState, Pipeline, Query, Result, startup_gate};
 use crate::request::trail::Trail;
 use crate::{Ask, Error};
 
@@ -35,9 +35,9 @@ const TABLES_MAX: usize = 32;
 
 /// The rules and the caller of each agent and address, and what was let through by them.
 #[derive(Debug, Clone, Default)]
-pub(in crate::pipeline) struct Admitted {
-    stances: Vec<(Option<IpAddr>, Stance)>,
-    statements: HashMap<[u8; 32], Arc<Statement>>,
+pub(in crate::pipeline) struct TransactionRecheck {
+    stances: Vec<(Option<IpAddr>, AuthorizationState)>,
+    statements: HashMap<[u8; 32], Arc<RecheckedStatement>>,
     text_bytes: usize,
     /// There are more of them than are kept: then nobody can tell what other rules would make of all.
     has_more: bool,
@@ -45,23 +45,24 @@ pub(in crate::pipeline) struct Admitted {
 
 /// A statement, to be judged once more.
 #[derive(Debug)]
-pub(in crate::pipeline) struct Statement {
+pub(in crate::pipeline) struct RecheckedStatement {
     /// Without values, and without its transaction.
     pub ask: Ask,
     pub branch: Option<String>,
     /// The tables that it was judged by.
-    pub seen: Seen,
+    pub seen: CatalogSnapshot,
     /// The agent's grant that it counts for, and the rows that this allows.
     under: Option<(GrantId, Option<u64>)>,
 }
 
-impl Admitted {
+impl TransactionRecheck {
     /// A statement that changes something, as the gates let it through.
     pub fn add(&mut self, rules: &Arc<Governance>, query: &Query, native: &Native, pipeline: &Pipeline) -> Result<()> {
         let (ask, now) = (&query.ask, pipeline.clock.now());
         let caller = standing_in(rules, &ask.who, ask.peer, now)?;
-        let stance = Stance::of(Arc::clone(rules), caller, ask.agent.clone(), now);
-        let is_its = |(peer, then): &(Option<IpAddr>, Stance)| *peer == ask.peer && *then.agent() == ask.agent;
+        let stance = AuthorizationState::of(Arc::clone(rules), caller, ask.agent.clone(), now);
+        let is_its =
+            |(peer, then): &(Option<IpAddr>, AuthorizationState)| *peer == ask.peer && *then.agent() == ask.agent;
         let known = self.stances.iter().position(is_its);
         match known.and_then(|at| self.stances.get_mut(at)) {
             // where its rules are others by now, all is judged once more
@@ -95,7 +96,7 @@ impl Admitted {
         }
         let ask = Ask { params: Vec::new(), transaction: None, cancel: CancellationToken::new(), ..query.ask.clone() };
         let under = query.under.get().map(|grant_id| (grant_id.clone(), native.about.rows_max));
-        let statement = Statement { ask, branch: query.branch.clone(), seen, under };
+        let statement = RecheckedStatement { ask, branch: query.branch.clone(), seen, under };
         self.statements.insert(digest, Arc::new(statement));
         Ok(())
     }
@@ -112,7 +113,7 @@ impl Admitted {
             let caller = standing_in(&rules, who, *peer, now).map_err(gone)?;
             caller.may_query(true).map_err(Error::Lacks).map_err(gone)?;
             let may_write = lets_write(&rules, &caller, then.agent(), now);
-            let stance = Stance::of(Arc::clone(&rules), caller, then.agent().clone(), now);
+            let stance = AuthorizationState::of(Arc::clone(&rules), caller, then.agent().clone(), now);
             are_the_same &= may_write && stance.is_as(then);
             stances.push((*peer, stance));
         }
@@ -133,7 +134,7 @@ impl Admitted {
     }
 }
 
-impl Statement {
+impl RecheckedStatement {
     /// What the gates make of it under these rules; nothing where that depends on the rows there are. The type is
     /// erased, because the gates ask a transaction which tables it sees, and so whether it still holds.
     fn anew<'a>(&'a self, pipeline: &'a Pipeline, rules: &'a Governance) -> BoxFuture<'a, Result<Option<[u8; 32]>>> {
@@ -160,7 +161,7 @@ impl Statement {
 
 /// All that the gates make of a statement: what runs, with the values that policies put into it, how its errors are
 /// told, and what is written down with its tables; for one agent at one door.
-fn digest(sql: &sql::EngineSql, about: &About, care: sql::ExecutionMode, ask: &Ask) -> [u8; 32] {
+fn digest(sql: &sql::EngineSql, about: &StatementInfo, care: sql::ExecutionMode, ask: &Ask) -> [u8; 32] {
     let mut digest = Sha256::new();
     let mut add = |text: &str| {
         digest.update(text.len().to_le_bytes());

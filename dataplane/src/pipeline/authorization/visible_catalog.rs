@@ -8,15 +8,15 @@ use contract::policy::{TableRef, filters_on, masks_on};
 use contract::{Caller, Governance, Role};
 use sql::catalog::definition::DefinitionKind;
 
-use super::capability::Own;
-use super::policy_request::{Asked, table_ref};
+use super::capability::AgentGrants;
+use super::policy_request::{PolicyRequest, table_ref};
 use crate::Ask;
 use crate::pipeline::stages::policy::Asker;
 use crate::pipeline::{Pipeline, Result, runtime};
 use crate::storage::branches::origin;
 
 /// Schema, table and column, in lower case.
-type Columns = BTreeSet<(String, String, String)>;
+type ColumnPaths = BTreeSet<(String, String, String)>;
 
 /// Views that stand in views, at most so deep.
 const DEEP_MAX: usize = 16;
@@ -26,7 +26,7 @@ impl Pipeline {
     pub(crate) fn denied_columns(&self, ask: &Ask, path: &str) -> Result<Vec<String>> {
         let (rules, now) = (self.rules()?, self.clock.now());
         let who = Asker::of(&rules, ask, now)?;
-        Ok(Own { rules: &rules, agent: &who.agent, now }.denied_columns(path))
+        Ok(AgentGrants { rules: &rules, agent: &who.agent, now }.denied_columns(path))
     }
 
     /// The tables that the caller of an ask may see, as `schema.table`.
@@ -46,7 +46,7 @@ impl Pipeline {
 }
 
 /// Has names tell of columns what the one who asks may know.
-pub(in crate::pipeline) fn narrow(names: &mut sql::SessionNames, asked: &Asked<'_>, known: &sql::Catalog) {
+pub(in crate::pipeline) fn narrow(names: &mut sql::SessionNames, asked: &PolicyRequest<'_>, known: &sql::Catalog) {
     names.masked = Arc::new(masked(asked.rules, asked.caller, known));
     names.denied = Arc::new(denied(&asked.own(), known));
 }
@@ -76,7 +76,7 @@ pub(in crate::pipeline) fn row_estimates(
 
 /// What there is for the one who asks: nothing that they may not read, and no view over that, whose columns would tell
 /// of its columns.
-pub(in crate::pipeline) fn seen(asked: &Asked<'_>, known: &sql::Catalog) -> sql::Catalog {
+pub(in crate::pipeline) fn seen(asked: &PolicyRequest<'_>, known: &sql::Catalog) -> sql::Catalog {
     let lower = |path: &str| {
         let TableRef { schema, name } = table_ref(path);
         (schema.to_ascii_lowercase(), name.to_ascii_lowercase())
@@ -90,8 +90,8 @@ pub(in crate::pipeline) fn seen(asked: &Asked<'_>, known: &sql::Catalog) -> sql:
 
 /// Every column that is masked for the caller. What a view makes of a masked column is not known without running
 /// it, so all columns of a view over such a table count.
-fn masked(rules: &Governance, caller: &Caller, known: &sql::Catalog) -> Columns {
-    let mut masked = Columns::new();
+fn masked(rules: &Governance, caller: &Caller, known: &sql::Catalog) -> ColumnPaths {
+    let mut masked = ColumnPaths::new();
     let mut touched = BTreeSet::new();
     for table in known.tables() {
         let (schema, name) = (table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase());
@@ -113,8 +113,8 @@ fn masked(rules: &Governance, caller: &Caller, known: &sql::Catalog) -> Columns 
 }
 
 /// Every column that a grant of the agent denies. A view over such a table has no columns of these names to show.
-fn denied(own: &Own<'_>, known: &sql::Catalog) -> Columns {
-    let mut denied = Columns::new();
+fn denied(own: &AgentGrants<'_>, known: &sql::Catalog) -> ColumnPaths {
+    let mut denied = ColumnPaths::new();
     let (mut touched, mut names) = (BTreeSet::new(), BTreeSet::new());
     for table in known.tables() {
         let columns = own.denied_columns(&table.path());

@@ -17,7 +17,7 @@ use super::mask::Masked;
 use super::meter;
 use super::quota::Reservation;
 use crate::governance::sessions::standing_in;
-use crate::pipeline::delivery::Delivery;
+use crate::pipeline::delivery::RowDelivery;
 use crate::pipeline::observer::AgentStatement;
 use crate::pipeline::{Pipeline, Query, Result, spans};
 use crate::request::trail::{Stage, Trail, millis};
@@ -90,7 +90,7 @@ impl Closing {
             as_of,
             replayed: rows.replayed,
             transpilation_ms,
-            rows: Rows::new(Delivery::begin(self, rows, rows_max, slot, Arc::clone(&account)), account),
+            rows: Rows::new(RowDelivery::begin(self, rows, rows_max, slot, Arc::clone(&account)), account),
         })
     }
 
@@ -147,7 +147,7 @@ impl Closing {
         });
         finished.stages = self.trail.stages();
         spans::ended(&mut self.span, &self.query, &self.trail, rows, error);
-        pipeline.metrics.ended(metrics::Query {
+        pipeline.metrics.ended(metrics::EndedQuery {
             door: self.query.ask.origin.as_str(),
             code: error.map(|error| error.code().stable()),
             rows,

@@ -7,7 +7,7 @@ use contract::policy::abac::Operation;
 use contract::report::{CREDIT, MicroCredits};
 
 use super::policy::Allowed;
-use super::tables::About;
+use super::tables::StatementInfo;
 use crate::request::trail::Trail;
 
 /// An allowed statement and what it will cost at least.
@@ -23,7 +23,7 @@ pub(super) fn estimate(allowed: Allowed, t: &Trail) -> Costed {
 }
 
 /// The estimate of a tool's action: however many tables it names, as of a statement on one.
-pub(super) fn estimate_action(about: &About, t: &Trail) -> MicroCredits {
+pub(super) fn estimate_action(about: &StatementInfo, t: &Trail) -> MicroCredits {
     told(of(about.operation), t)
 }
 
@@ -34,7 +34,7 @@ fn told(estimate: MicroCredits, t: &Trail) -> MicroCredits {
     estimate
 }
 
-fn base(about: &About) -> MicroCredits {
+fn base(about: &StatementInfo) -> MicroCredits {
     let further = u64::try_from(about.tables.len().saturating_sub(1)).unwrap_or(u64::MAX);
     of(about.operation).saturating_add(further.saturating_mul(CREDIT / 10))
 }

@@ -6,14 +6,14 @@
 
 use std::sync::atomic::Ordering;
 
-use super::execute::{Ran, Rows};
+use super::execute::{Ran, UnmaskedRows};
 use super::snapshot::Lease;
 use super::tables;
-use super::tables::About;
+use super::tables::StatementInfo;
 use crate::pipeline::journal::Done;
 use crate::pipeline::{Pipeline, Query, Result, once};
 
-pub(in crate::pipeline) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Result<Rows> {
+pub(in crate::pipeline) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Result<UnmaskedRows> {
     let Ran { rows, lease, snapshot, done } = ran;
     if !rows.about.writes {
         return Ok(rows); // its session ends with its rows
@@ -72,7 +72,7 @@ pub(in crate::pipeline) async fn track(pipeline: &Pipeline, query: &Query, ran: 
 }
 
 /// The tables are closed before anybody can see what is in them now.
-async fn marked(query: &Query, lease: &mut Lease, about: &About) -> Result<()> {
+async fn marked(query: &Query, lease: &mut Lease, about: &StatementInfo) -> Result<()> {
     for mark in &about.marks {
         let statement = engine::Statement { sql: mark.sql.clone(), params: Vec::new(), writes: true };
         let ran = lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;

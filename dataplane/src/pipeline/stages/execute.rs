@@ -23,11 +23,11 @@ use sql::ExecutionMode;
 use super::audit;
 use super::quota::Reservation;
 use super::snapshot::{Lease, Pinned, step_agrees};
-use super::tables::About;
+use super::tables::StatementInfo;
 use super::transpile::{Native, bound};
 use crate::Error;
 use crate::pipeline::catalog_snapshot::paths;
-use crate::pipeline::result_cache::{Kept, Ticket};
+use crate::pipeline::result_cache::{CachedAnswer, Ticket};
 use crate::pipeline::{Pipeline, Query, Result, runtime};
 use crate::request::answer::Replayed;
 use crate::request::trail::Trail;
@@ -37,7 +37,7 @@ const HELD_BYTES_MAX: usize = 1024 * 1024;
 
 /// The statement has run, or runs; nothing of it has left.
 pub(in crate::pipeline) struct Ran {
-    pub rows: Rows,
+    pub rows: UnmaskedRows,
     pub lease: Lease,
     pub snapshot: Snapshot,
     /// What changed something in a client's transaction, which may have to do it again.
@@ -45,7 +45,7 @@ pub(in crate::pipeline) struct Ran {
 }
 
 /// Rows on their way, not yet asserted to be masked.
-pub(in crate::pipeline) struct Rows {
+pub(in crate::pipeline) struct UnmaskedRows {
     pub schema: SchemaRef,
     pub columns: Vec<engine::Column>,
     /// Read already, not sent.
@@ -56,7 +56,7 @@ pub(in crate::pipeline) struct Rows {
     pub fails_anyhow: bool,
     /// Rows a write changed.
     pub changed: Option<u64>,
-    pub about: About,
+    pub about: StatementInfo,
     pub reservation: Reservation,
     pub masked_outputs: Vec<usize>,
     pub masked_columns: Vec<String>,
@@ -68,7 +68,7 @@ pub(in crate::pipeline) struct Rows {
     pub replayed: Option<Replayed>,
 }
 
-impl Rows {
+impl UnmaskedRows {
     pub fn kept_at(mut self, place: Option<Ticket>) -> Self {
         self.place = place;
         if let Some(place) = &mut self.place {
@@ -83,7 +83,7 @@ impl Rows {
     }
 }
 
-impl std::fmt::Debug for Rows {
+impl std::fmt::Debug for UnmaskedRows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Rows").field("columns", &self.columns.len()).finish_non_exhaustive()
     }
@@ -128,8 +128,8 @@ pub(in crate::pipeline) async fn run(pipeline: &Pipeline, query: &Query, pinned:
     if matches!(about.operation, Operation::Create | Operation::Alter | Operation::Drop) {
         lease.defined();
     }
-    let Head { schema, columns, first, rest } = head;
-    let rows = Rows {
+    let AnswerHead { schema, columns, first, rest } = head;
+    let rows = UnmaskedRows {
         schema,
         columns,
         first,
@@ -149,13 +149,13 @@ pub(in crate::pipeline) async fn run(pipeline: &Pipeline, query: &Query, pinned:
 }
 
 /// An answer that was kept, as if it had just been made. It costs nothing.
-pub(in crate::pipeline) fn kept(native: Native, kept: &Kept, t: &Trail) -> Rows {
+pub(in crate::pipeline) fn kept(native: Native, kept: &CachedAnswer, t: &Trail) -> UnmaskedRows {
     let Native { sql, about, reservation, masked_columns, .. } = native;
     let mut facts = t.facts();
     facts.cache_hit = true;
     facts.base = 0;
     drop(facts);
-    Rows {
+    UnmaskedRows {
         schema: SchemaRef::clone(&kept.schema),
         columns: kept.columns.clone(),
         first: kept.batches.iter().cloned().collect(),
@@ -191,7 +191,7 @@ async fn start_again(native: &Native, lease: &mut Lease, t: &Trail) -> Result<()
 }
 
 /// Runs it so that no error tells of a hidden row.
-async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail) -> Result<(Head, Option<u64>)> {
+async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail) -> Result<(AnswerHead, Option<u64>)> {
     match native.care {
         ExecutionMode::Direct => return once(query, native, &native.sql, lease).await,
         ExecutionMode::Leakproof if may_repeat(native, lease) => match once(query, native, &native.sql, lease).await {
@@ -234,14 +234,19 @@ fn tells_of_data(query: &Query, kind: Kind) -> bool {
 }
 
 /// The beginning of an answer.
-struct Head {
+struct AnswerHead {
     schema: SchemaRef,
     columns: Vec<engine::Column>,
     first: VecDeque<RecordBatch>,
     rest: Option<engine::Rows>,
 }
 
-async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut Lease) -> Result<(Head, Option<u64>)> {
+async fn once(
+    query: &Query,
+    native: &Native,
+    sql: &sql::EngineSql,
+    lease: &mut Lease,
+) -> Result<(AnswerHead, Option<u64>)> {
     let mut prepared = 0;
     for step in &sql.before {
         step_agrees(query, lease.session()?, &step.sql, &step.tables).await?;
@@ -273,15 +278,15 @@ async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut 
         Outcome::Rows(mut rows) => {
             let first = rows.next().await.transpose().map_err(|error| query.fault(error))?;
             let (schema, columns) = (rows.schema.clone(), rows.columns.clone());
-            Ok((Head { schema, columns, first: first.into_iter().collect(), rest: Some(rows) }, None))
+            Ok((AnswerHead { schema, columns, first: first.into_iter().collect(), rest: Some(rows) }, None))
         }
         Outcome::Changed { rows, returning: Some(held) } => {
             let engine::Held { schema, columns, batches } = held;
-            Ok((Head { schema, columns, first: batches.into(), rest: None }, Some(rows + prepared)))
+            Ok((AnswerHead { schema, columns, first: batches.into(), rest: None }, Some(rows + prepared)))
         }
         Outcome::Changed { rows, returning: None } => {
             let schema = SchemaRef::new(Schema::empty());
-            Ok((Head { schema, columns: Vec::new(), first: VecDeque::new(), rest: None }, Some(rows + prepared)))
+            Ok((AnswerHead { schema, columns: Vec::new(), first: VecDeque::new(), rest: None }, Some(rows + prepared)))
         }
     }
 }
@@ -294,7 +299,7 @@ pub(in crate::pipeline) async fn keep(query: &Query, session: &mut engine::Sessi
 }
 
 /// Reads on until the end, or until it is more than may be held: then nothing.
-async fn hold(query: &Query, mut head: Head) -> Result<Option<Head>> {
+async fn hold(query: &Query, mut head: AnswerHead) -> Result<Option<AnswerHead>> {
     let Some(mut rest) = head.rest.take() else { return Ok(Some(head)) };
     let mut bytes: usize = head.first.iter().map(RecordBatch::get_array_memory_size).sum();
     while bytes <= HELD_BYTES_MAX {

@@ -9,7 +9,7 @@ use engine::Engine;
 use super::policy::Asker;
 use super::quota::Reservation;
 use super::row_filter::Filtered;
-use super::tables::{About, Lack};
+use super::tables::{Lack, StatementInfo};
 use super::transpile::Passed;
 use super::{Gates, Mode, cost, embed, policy, quota, row_filter, tables, transpile};
 use crate::pipeline::Result;
@@ -59,7 +59,7 @@ impl Gates<'_> {
     }
 
     /// Walks a tool's action through the stages 3 to 5.
-    pub async fn admit(&self, about: &About, operations: &[Operation]) -> Result<Granted> {
+    pub async fn admit(&self, about: &StatementInfo, operations: &[Operation]) -> Result<Granted> {
         let Self { pipeline, query, rules, t } = *self;
         let (who, confinement) = t.now(Stage::PolicyCheck, || policy::check_action(self, about, operations))?; // 3
         let engine = pipeline.engine()?;

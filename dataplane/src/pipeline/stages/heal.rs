@@ -20,7 +20,7 @@ use crate::pipeline::{Pipeline, Query};
 use crate::request::answer::Healed;
 
 pub(in crate::pipeline) use suggesting::suggested;
-pub(in crate::pipeline) use written::Written;
+pub(in crate::pipeline) use written::CorrectionCache;
 
 /// How far this statement may be healed.
 pub(super) fn level(query: &Query, rules: &Governance) -> Heal {

@@ -8,7 +8,7 @@
 use arrow::datatypes::DataType;
 use contract::Governance;
 
-use super::execute::Rows;
+use super::execute::UnmaskedRows;
 use super::semaphore::Slot;
 use crate::pipeline::Result;
 use crate::request::trail::Trail;
@@ -17,7 +17,7 @@ use crate::{Column, Error};
 /// Governed rows, ready to be delivered. Holds its slot until the last one has left.
 #[derive(Debug)]
 pub(in crate::pipeline) struct Masked {
-    pub rows: Rows,
+    pub rows: UnmaskedRows,
     pub slot: Slot,
     pub columns: Vec<Column>,
     /// Bare names of the base columns, first appearance first.
@@ -53,7 +53,12 @@ impl RowsMax {
     }
 }
 
-pub(in crate::pipeline) fn columns(rules: &Governance, mut rows: Rows, slot: Slot, t: &Trail) -> Result<Masked> {
+pub(in crate::pipeline) fn columns(
+    rules: &Governance,
+    mut rows: UnmaskedRows,
+    slot: Slot,
+    t: &Trail,
+) -> Result<Masked> {
     for place in &rows.masked_outputs {
         let field = rows.schema.fields().get(*place);
         if field.is_none_or(|field| *field.data_type() != DataType::Utf8) {

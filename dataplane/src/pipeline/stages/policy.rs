@@ -13,24 +13,24 @@ use contract::policy::{self, Policies, filters_on};
 use contract::report;
 use contract::{Caller, Governance, Timestamp};
 
-use super::tables::{self, About, Extracted};
+use super::tables::{self, Extracted, StatementInfo};
 use super::{Gates, row_filter};
 use crate::governance::sessions::standing_in;
 use crate::pipeline::authorization::capability::Confinement;
-use crate::pipeline::authorization::policy_request::{Asked, Whence, table_ref};
+use crate::pipeline::authorization::policy_request::{PolicyRequest, RequestOrigin, table_ref};
 use crate::pipeline::authorization::{provenance, visible_catalog};
 use crate::pipeline::swap::Renaming;
 use crate::pipeline::{Pipeline, Query, Result, runtime};
 use crate::request::trail::Trail;
-use crate::storage::branches::Open;
-use crate::storage::system_tables::Place;
-use crate::{AgentName, Ask, Declared, Error};
+use crate::storage::branches::OpenBranch;
+use crate::storage::system_tables::ReadTarget;
+use crate::{AgentName, Ask, DeclaredAgent, Error};
 
 /// A statement that this caller may run. Its rows and columns are not governed yet.
 #[derive(Debug)]
 pub(super) struct Allowed {
     pub resolved: sql::Resolved,
-    pub about: About,
+    pub about: StatementInfo,
     pub who: Asker,
     /// The tables there are, as of now.
     pub known: Arc<sql::Catalog>,
@@ -55,8 +55,8 @@ impl Asker {
     }
 
     /// What they ask of the policies.
-    pub fn asks<'a>(&'a self, rules: &'a Governance, whence: Whence, writes: bool) -> Asked<'a> {
-        Asked { rules, caller: &self.caller, agent: &self.agent, whence, writes, when: self.when }
+    pub fn asks<'a>(&'a self, rules: &'a Governance, whence: RequestOrigin, writes: bool) -> PolicyRequest<'a> {
+        PolicyRequest { rules, caller: &self.caller, agent: &self.agent, whence, writes, when: self.when }
     }
 }
 
@@ -165,9 +165,9 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
 
 /// What its names turned out to mean, and the one that it gives to something.
 fn permits_bound(
-    asked: &Asked<'_>,
+    asked: &PolicyRequest<'_>,
     resolved: &sql::Resolved,
-    about: &About,
+    about: &StatementInfo,
     (bound, operations): (&[String], &[Operation]),
     there: &sql::Catalog,
     t: &Trail,
@@ -187,7 +187,7 @@ fn permits_bound(
 }
 
 /// A schema in which something is hidden from the caller, or would be if it were there, stays; nobody is told what.
-fn keeps_schema(asked: &Asked<'_>, about: &About, there: &sql::Catalog) -> Result<()> {
+fn keeps_schema(asked: &PolicyRequest<'_>, about: &StatementInfo, there: &sql::Catalog) -> Result<()> {
     let hides = |path: &str| {
         let is_filtered = !filters_on(&asked.rules.policies, table_ref(path), asked.caller.role).is_empty();
         is_filtered || !asked.may_see(there, path)
@@ -219,7 +219,7 @@ fn named_by_policies(rules: &Governance) -> impl Iterator<Item = String> {
 
 /// Why names mean nothing. What a view names is denied like what its reader names, there or not.
 fn unresolved(
-    asked: &Asked<'_>,
+    asked: &PolicyRequest<'_>,
     query: &Query,
     error: sql::Error,
     (meant, operations): (&[String], &[Operation]),
@@ -249,9 +249,9 @@ pub(super) async fn branch(
     query: &Query,
     agent: &Agent,
     operations: &[Operation],
-) -> Result<Option<Arc<Open>>> {
+) -> Result<Option<Arc<OpenBranch>>> {
     let Some(id) = &query.branch else { return Ok(None) };
-    let place = Place { engine: &pipeline.engine()?, deadline: query.deadline };
+    let place = ReadTarget { engine: &pipeline.engine()?, deadline: query.deadline };
     let open = pipeline.branches.open(place, id, pipeline.clock.now()).await?;
     if agent.verified && agent.id.as_deref() != Some(open.branch.agent_id.as_str()) {
         return Err(Error::BranchNotFound);
@@ -280,7 +280,7 @@ pub(in crate::pipeline) fn names(query: &Query, rules: &Governance) -> sql::Sess
 /// A tool's action passes the same check: who asks, what their key may, what the policies say.
 pub(super) fn check_action(
     gates: &Gates<'_>,
-    about: &About,
+    about: &StatementInfo,
     operations: &[Operation],
 ) -> Result<(Asker, Option<Confinement>)> {
     let Gates { pipeline, query, rules, t } = *gates;
@@ -327,10 +327,10 @@ fn stands(rules: &Governance) -> Result<()> {
 }
 
 /// A key made for one agent refuses another declaration; anything else is only declared.
-pub(in crate::pipeline) fn agent(rules: &Governance, caller: &Caller, declared: &Declared) -> Result<Agent> {
+pub(in crate::pipeline) fn agent(rules: &Governance, caller: &Caller, declared: &DeclaredAgent) -> Result<Agent> {
     let key = caller.key_id().and_then(|key_id| rules.key(key_id));
     let Some(bound) = key.and_then(|key| key.agent_id.as_ref().map(|id| (id, key.agent_framework.as_ref()))) else {
-        let Declared { agent_id, framework } = declared.clone();
+        let DeclaredAgent { agent_id, framework } = declared.clone();
         let (id, framework) = (agent_id.map(String::from), framework.map(String::from));
         return Ok(Agent { id, framework, verified: false, framework_verified: false });
     };
@@ -349,7 +349,7 @@ pub(in crate::pipeline) fn agent(rules: &Governance, caller: &Caller, declared: 
 /// Names that an enabled policy uses keep their meaning, so such a table cannot be altered, nor renamed to what a
 /// pattern of it does not match, unless another takes its name, or that of its column (`swap`); and who does not see all
 /// its rows cannot drop or replace it.
-fn keeps_governed(renaming: &Renaming<'_>, about: &About) -> Result<()> {
+fn keeps_governed(renaming: &Renaming<'_>, about: &StatementInfo) -> Result<()> {
     let Renaming { rules, caller, own, .. } = renaming;
     let renamed_to = renaming.resolved.renamed_to();
     let policies = Policies { standard: &rules.policies, abac: &rules.abac_policies };

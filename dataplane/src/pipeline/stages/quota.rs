@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::Gates;
 use super::cost::Costed;
 use super::policy::Allowed;
-use super::tables::About;
+use super::tables::StatementInfo;
 use crate::Error;
 use crate::governance::link::Link;
 use crate::pipeline::Result;
@@ -30,10 +30,10 @@ const RESERVE_WITHIN: Duration = Duration::from_secs(3);
 
 /// The credits this data plane holds.
 #[derive(Debug, Clone)]
-pub struct Purse(Arc<Inner>);
+pub struct CreditBudget(Arc<CreditBudgetInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct CreditBudgetInner {
     /// Where to ask for more; none where nobody grants (no organization with a limit runs there).
     link: Option<(Link, String)>,
     held: Mutex<Held>,
@@ -71,7 +71,7 @@ pub(super) struct Afforded {
 /// An estimate set aside; given back when dropped unsettled.
 #[derive(Debug)]
 pub(in crate::pipeline) struct Reservation {
-    purse: Option<Purse>,
+    purse: Option<CreditBudget>,
     estimate: MicroCredits,
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn check(gates: &Gates<'_>, costed: Costed) -> Result<Afforded>
 }
 
 /// Counts it for the agent's grant, and refuses what adds where the organization's storage is full.
-pub(super) fn has_room(gates: &Gates<'_>, confinement: Option<&Confinement>, about: &mut About) -> Result<()> {
+pub(super) fn has_room(gates: &Gates<'_>, confinement: Option<&Confinement>, about: &mut StatementInfo) -> Result<()> {
     let Gates { pipeline, query, rules, t } = *gates;
     capability::spend(query, confinement, about, pipeline.clock.now(), t)?;
     query.books.storage.has_room(rules, about.operation)
@@ -116,10 +116,10 @@ pub(in crate::pipeline) fn nothing() -> Reservation {
     Reservation { purse: None, estimate: 0 }
 }
 
-impl Purse {
+impl CreditBudget {
     /// `log` names us to the control plane: grants are per log.
     pub fn new(link: Option<(Link, String)>) -> Self {
-        Self(Arc::new(Inner { link, held: Mutex::default(), asking: tokio::sync::Mutex::default() }))
+        Self(Arc::new(CreditBudgetInner { link, held: Mutex::default(), asking: tokio::sync::Mutex::default() }))
     }
 
     async fn take(&self, estimate: MicroCredits) -> Option<Reservation> {
@@ -220,8 +220,8 @@ impl Drop for Reservation {
 mod tests {
     use super::*;
 
-    fn purse(granted: MicroCredits) -> Purse {
-        let purse = Purse::new(None);
+    fn purse(granted: MicroCredits) -> CreditBudget {
+        let purse = CreditBudget::new(None);
         purse.granted(granted, 0, Duration::from_mins(5));
         purse
     }

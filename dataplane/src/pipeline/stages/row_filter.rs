@@ -18,7 +18,7 @@ use sql::govern::filter::FilterTemplate;
 use super::Gates;
 use super::policy::Allowed;
 use super::quota::{Afforded, Reservation};
-use super::tables::{About, Lack};
+use super::tables::{Lack, StatementInfo};
 use crate::Error;
 use crate::pipeline::Result;
 use crate::pipeline::authorization::capability::Confinement;
@@ -30,7 +30,7 @@ pub(super) struct Filtered {
     pub governed: sql::Governed,
     /// The same statement as the caller wrote it, where governing changed it: for the audit entry.
     pub ungoverned: Option<sql::Resolved>,
-    pub about: About,
+    pub about: StatementInfo,
     pub reservation: Reservation,
     pub role: Role,
     /// Set if the agent may do no more than it was granted.

@@ -74,7 +74,7 @@ pub(in crate::pipeline) async fn enter(pipeline: &Pipeline, query: &Query) -> Re
     // Who has waited for the data is among a bounded number, and is not sent away now.
     let (places, patience) =
         if query.waited { (usize::MAX, query.left()) } else { (slots.saturating_mul(2), query.left().min(WAIT_MAX)) };
-    let queue = Queue::join(&gate.waiting, places).ok_or(Error::ConcurrentLimit)?;
+    let queue = WaitingPlace::join(&gate.waiting, places).ok_or(Error::ConcurrentLimit)?;
     let permit = tokio::select! {
         permit = Arc::clone(&gate.slots).acquire_owned() => permit.map_err(|_| Error::ShuttingDown),
         () = query.ask.cancel.cancelled() => Err(Error::Cancelled),
@@ -86,9 +86,9 @@ pub(in crate::pipeline) async fn enter(pipeline: &Pipeline, query: &Query) -> Re
 }
 
 /// A place in the queue.
-pub(in crate::pipeline) struct Queue<'a>(&'a AtomicUsize);
+pub(in crate::pipeline) struct WaitingPlace<'a>(&'a AtomicUsize);
 
-impl<'a> Queue<'a> {
+impl<'a> WaitingPlace<'a> {
     pub fn join(waiting: &'a AtomicUsize, places: usize) -> Option<Self> {
         let before = waiting.fetch_add(1, Ordering::AcqRel);
         let place = Self(waiting);
@@ -96,7 +96,7 @@ impl<'a> Queue<'a> {
     }
 }
 
-impl Drop for Queue<'_> {
+impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn the_queue_is_bounded() {
         let waiting = AtomicUsize::new(0);
-        let places: Vec<_> = (0..3).filter_map(|_| Queue::join(&waiting, 2)).collect();
+        let places: Vec<_> = (0..3).filter_map(|_| WaitingPlace::join(&waiting, 2)).collect();
         assert_eq!(places.len(), 2);
         drop(places);
         assert_eq!(waiting.load(Ordering::Acquire), 0);

@@ -18,7 +18,7 @@ use crate::Error;
 use crate::pipeline::catalog_snapshot::paths;
 use crate::pipeline::journal::Done;
 use crate::pipeline::result_cache::Answers;
-use crate::pipeline::runtime::{self, Rows};
+use crate::pipeline::runtime::{self, RowSelection};
 use crate::pipeline::swap::Away;
 use crate::pipeline::transaction::ClientTransaction;
 use crate::pipeline::{Pipeline, Query, Result};
@@ -121,7 +121,7 @@ pub(in crate::pipeline) async fn pin(
         }
         None => None,
     };
-    let of_runtime = runtime::session(pipeline, query, rules, &native.sql.tables, Rows::All).await?;
+    let of_runtime = runtime::session(pipeline, query, rules, &native.sql.tables, RowSelection::All).await?;
     let judged_by = native.about.judged_by()?;
     let (mut lease, snapshot) = match (of_runtime, query.transaction().await?) {
         // The runtime is no part of a client's transaction: its rows are as of now.

@@ -9,23 +9,23 @@ use std::sync::Arc;
 use contract::policy::abac::Operation;
 
 use crate::pipeline::Result;
-use crate::pipeline::authorization::provenance::Mark;
-use crate::pipeline::catalog_snapshot::Seen;
+use crate::pipeline::authorization::provenance::ProvenanceRecord;
+use crate::pipeline::catalog_snapshot::CatalogSnapshot;
 use crate::pipeline::swap::Away;
 use crate::request::trail::Trail;
-use crate::storage::branches::Open;
+use crate::storage::branches::OpenBranch;
 use crate::{Command, Error};
 
 /// A statement and what it touches, by the caller's own words.
 #[derive(Debug)]
 pub(super) struct Extracted {
     pub statement: sql::Statement,
-    pub about: About,
+    pub about: StatementInfo,
 }
 
 /// What later stages want to know of a statement that has been taken apart.
 #[derive(Debug, Clone)]
-pub(in crate::pipeline) struct About {
+pub(in crate::pipeline) struct StatementInfo {
     pub command: Command,
     /// What it does most of all: the name it has in audit and billing.
     pub operation: Operation,
@@ -35,15 +35,15 @@ pub(in crate::pipeline) struct About {
     /// Tables written to, with what is done to them; known once the names are bound.
     pub written: Vec<(String, Operation)>,
     /// What is to be written down with them.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<ProvenanceRecord>,
     /// A ruled table that it renames, or one of which it renames a column.
     pub away: Option<Away>,
     /// Rows that the agent's grant lets it read or change.
     pub rows_max: Option<u64>,
     /// The branch whose rows it reads and writes; tables are named as on the mainline.
-    pub branch: Option<Arc<Open>>,
+    pub branch: Option<Arc<OpenBranch>>,
     /// The tables that it was judged by; none before it was, nor for what is no statement.
-    pub seen: Option<Seen>,
+    pub seen: Option<CatalogSnapshot>,
     /// Row filters that hide all of a table from who asks; known once the rules are chosen.
     pub lacks: Vec<Lack>,
 }
@@ -62,13 +62,13 @@ impl fmt::Display for Lack {
     }
 }
 
-impl About {
+impl StatementInfo {
     /// Whether it makes, changes or drops a table, or what is written down with one.
     pub fn defines(&self) -> bool {
         !self.marks.is_empty() || matches!(self.operation, Operation::Create | Operation::Alter | Operation::Drop)
     }
 
-    pub(in crate::pipeline) fn judged_by(&self) -> Result<&Seen> {
+    pub(in crate::pipeline) fn judged_by(&self) -> Result<&CatalogSnapshot> {
         self.seen.as_ref().ok_or_else(|| Error::Unverified { why: "it was not judged by any tables".to_owned() })
     }
 }
@@ -81,7 +81,7 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
             return Err(error.into());
         }
     };
-    let about = About {
+    let about = StatementInfo {
         command: command(statement.kind()),
         operation: main_operation(&statement),
         writes: statement.is_write(),
@@ -103,7 +103,7 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
 }
 
 /// What is known of a statement that has run before, and is not run again.
-pub(in crate::pipeline) fn about(text: &str, variables: &sql::Variables, t: &Trail) -> Result<About> {
+pub(in crate::pipeline) fn about(text: &str, variables: &sql::Variables, t: &Trail) -> Result<StatementInfo> {
     extract(text, variables, t).map(|extracted| extracted.about)
 }
 
@@ -211,7 +211,7 @@ fn command(kind: &sql::StatementKind) -> Command {
 mod tests {
     use super::*;
 
-    fn about(text: &str) -> About {
+    fn about(text: &str) -> StatementInfo {
         extract(text, &sql::Variables::default(), &Trail::new()).unwrap().about
     }
 

@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::embed::Embedded;
 use super::quota::Reservation;
 use super::row_filter::Filtered;
-use super::tables::About;
+use super::tables::StatementInfo;
 use super::{Gates, Mode, semaphore};
 use crate::pipeline::authorization::capability::Confinement;
-use crate::pipeline::runtime::{self, Rows};
+use crate::pipeline::runtime::{self, RowSelection};
 use crate::pipeline::{Pipeline, Query, Result};
 use crate::request::answer::Description;
 use crate::{Column, Error};
@@ -23,7 +23,7 @@ use crate::{Column, Error};
 #[derive(Debug)]
 pub(in crate::pipeline) struct Native {
     pub sql: sql::EngineSql,
-    pub about: About,
+    pub about: StatementInfo,
     pub(super) reservation: Reservation,
     pub care: sql::ExecutionMode,
     /// Whether its errors must not say by which expression it failed: rows are hidden, and chance decides it.
@@ -120,7 +120,7 @@ pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> 
     }
     let _slot = semaphore::enter(pipeline, query).await?;
     let engine = pipeline.engine()?;
-    let mut own = runtime::session(pipeline, query, rules, &sql.tables, Rows::None).await?;
+    let mut own = runtime::session(pipeline, query, rules, &sql.tables, RowSelection::None).await?;
     let mut transaction = query.transaction().await?;
     let of_client = transaction.as_mut().and_then(|transaction| transaction.own_view());
     let (deadline, cancel) = (query.deadline, &query.ask.cancel);

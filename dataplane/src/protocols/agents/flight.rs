@@ -32,14 +32,14 @@ use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::super::http::BODY_BYTES_MAX;
-use super::Door;
+use super::AgentsContext;
 use crate::Error;
-use crate::agents::tool_caller::Guest;
-use handles::Desk;
+use crate::agents::tool_caller::ToolCaller;
+use handles::FlightHandles;
 
 pub(super) use status::{is_grpc, of as status_of};
 
-type Reply<T> = Result<Response<T>, Status>;
+type FlightResponse<T> = Result<Response<T>, Status>;
 type Streamed<T> = BoxStream<'static, Result<T, Status>>;
 
 /// Every call of the service has a path below this.
@@ -47,8 +47,8 @@ const PATH: &str = "/arrow.flight.protocol.FlightService/{call}";
 /// The one whose messages are rows; it reads none before the credential is checked.
 const PUT: &str = "/arrow.flight.protocol.FlightService/DoPut";
 
-pub(super) fn routes(door: &Door) -> Router {
-    let service = Flight { desk: Desk::new(&door.pipeline.entropy), door: door.clone() };
+pub(super) fn routes(door: &AgentsContext) -> Router {
+    let service = Flight { desk: FlightHandles::new(&door.pipeline.entropy), door: door.clone() };
     let service = FlightServiceServer::new(service);
     Router::new()
         .route_service(PUT, service.clone().max_decoding_message_size(put_stream::MESSAGE_BYTES_MAX))
@@ -57,16 +57,16 @@ pub(super) fn routes(door: &Door) -> Router {
 
 #[derive(Debug, Clone)]
 struct Flight {
-    door: Door,
-    desk: Desk,
+    door: AgentsContext,
+    desk: FlightHandles,
 }
 
 /// One call of somebody whose credential was checked.
 #[derive(Debug, Clone)]
 struct Visit {
-    door: Door,
-    desk: Desk,
-    guest: Guest,
+    door: AgentsContext,
+    desk: FlightHandles,
+    guest: ToolCaller,
     /// How far its statements may be healed, where it asks for less than the environment permits.
     heal: Option<Heal>,
     /// The drain waits until it is answered to the last row.
@@ -88,14 +88,14 @@ impl Flight {
     }
 
     /// What the protocol has and this service does not.
-    async fn absent<T>(&self, metadata: &MetadataMap, extensions: &Extensions, what: &str) -> Reply<T> {
+    async fn absent<T>(&self, metadata: &MetadataMap, extensions: &Extensions, what: &str) -> FlightResponse<T> {
         let visit = self.enter(metadata, extensions).await?;
         visit.reply(Err(Error::Unsupported { what: what.to_owned() }))
     }
 }
 
 impl Visit {
-    fn reply<T>(&self, answered: Result<T, Error>) -> Reply<T> {
+    fn reply<T>(&self, answered: Result<T, Error>) -> FlightResponse<T> {
         let request_id = &self.guest.request_id;
         let mut response = answered.map(Response::new).map_err(|error| self.status(&error))?;
         if let Ok(value) = MetadataValue::try_from(request_id.as_str()) {
@@ -123,7 +123,7 @@ impl FlightService for Flight {
     type ListActionsStream = Streamed<ActionType>;
     type DoExchangeStream = Streamed<FlightData>;
 
-    async fn handshake(&self, request: Request<Streaming<HandshakeRequest>>) -> Reply<Self::HandshakeStream> {
+    async fn handshake(&self, request: Request<Streaming<HandshakeRequest>>) -> FlightResponse<Self::HandshakeStream> {
         let (metadata, extensions, _) = request.into_parts();
         let request_id = super::request_id(&self.door, metadata.as_ref());
         let token = handshake::handshake(&self.door, &self.desk, metadata.as_ref(), &extensions).await;
@@ -136,34 +136,34 @@ impl FlightService for Flight {
         Ok(response)
     }
 
-    async fn list_flights(&self, request: Request<Criteria>) -> Reply<Self::ListFlightsStream> {
+    async fn list_flights(&self, request: Request<Criteria>) -> FlightResponse<Self::ListFlightsStream> {
         let (metadata, extensions, _) = request.into_parts();
         self.absent(&metadata, &extensions, "ListFlights").await
     }
 
-    async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Reply<FlightInfo> {
+    async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> FlightResponse<FlightInfo> {
         let (metadata, extensions, descriptor) = request.into_parts();
         let visit = self.enter(&metadata, &extensions).await?;
         let answered = Box::pin(visit.info(descriptor)).await;
         visit.reply(answered)
     }
 
-    async fn poll_flight_info(&self, request: Request<FlightDescriptor>) -> Reply<PollInfo> {
+    async fn poll_flight_info(&self, request: Request<FlightDescriptor>) -> FlightResponse<PollInfo> {
         let (metadata, extensions, _) = request.into_parts();
         self.absent(&metadata, &extensions, "PollFlightInfo").await
     }
 
-    async fn get_schema(&self, request: Request<FlightDescriptor>) -> Reply<SchemaResult> {
+    async fn get_schema(&self, request: Request<FlightDescriptor>) -> FlightResponse<SchemaResult> {
         let (metadata, extensions, descriptor) = request.into_parts();
         let visit = self.enter(&metadata, &extensions).await?;
         let answered = Box::pin(visit.schema(descriptor)).await;
         visit.reply(answered)
     }
 
-    async fn do_get(&self, request: Request<Ticket>) -> Reply<Self::DoGetStream> {
+    async fn do_get(&self, request: Request<Ticket>) -> FlightResponse<Self::DoGetStream> {
         let (metadata, extensions, ticket) = request.into_parts();
         let visit = self.enter(&metadata, &extensions).await?;
-        let do_get::Sending { headers, data } = match Box::pin(visit.get(&ticket)).await {
+        let do_get::FlightAnswer { headers, data } = match Box::pin(visit.get(&ticket)).await {
             Ok(sending) => sending,
             Err(error) => return Err(visit.status(&error)),
         };
@@ -172,14 +172,14 @@ impl FlightService for Flight {
         Ok(response)
     }
 
-    async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Reply<Self::DoPutStream> {
+    async fn do_put(&self, request: Request<Streaming<FlightData>>) -> FlightResponse<Self::DoPutStream> {
         let (metadata, extensions, sent) = request.into_parts();
         let visit = self.enter(&metadata, &extensions).await?;
         let answered = Box::pin(visit.put(sent)).await;
         visit.reply(answered.map(|metadata| one(PutResult { app_metadata: metadata })))
     }
 
-    async fn do_action(&self, request: Request<Action>) -> Reply<Self::DoActionStream> {
+    async fn do_action(&self, request: Request<Action>) -> FlightResponse<Self::DoActionStream> {
         let (metadata, extensions, action) = request.into_parts();
         let visit = self.enter(&metadata, &extensions).await?;
         let answered = Box::pin(visit.act(&action)).await;
@@ -189,13 +189,13 @@ impl FlightService for Flight {
         }))
     }
 
-    async fn list_actions(&self, request: Request<Empty>) -> Reply<Self::ListActionsStream> {
+    async fn list_actions(&self, request: Request<Empty>) -> FlightResponse<Self::ListActionsStream> {
         let (metadata, extensions, Empty {}) = request.into_parts();
         let visit = self.enter(&metadata, &extensions).await?;
         visit.reply(Ok(stream::iter(command::actions().map(Ok)).boxed()))
     }
 
-    async fn do_exchange(&self, request: Request<Streaming<FlightData>>) -> Reply<Self::DoExchangeStream> {
+    async fn do_exchange(&self, request: Request<Streaming<FlightData>>) -> FlightResponse<Self::DoExchangeStream> {
         let (metadata, extensions, _) = request.into_parts();
         self.absent(&metadata, &extensions, "DoExchange").await
     }

@@ -10,18 +10,18 @@ use telemetry::Place;
 
 use super::super::credential;
 use super::super::http::Peer;
-use super::Door;
-use crate::agents::tool_caller::Guest;
-use crate::{AgentName, Declared, Error};
+use super::AgentsContext;
+use crate::agents::tool_caller::ToolCaller;
+use crate::{AgentName, DeclaredAgent, Error};
 
 /// Checks the credential of a request.
 pub async fn admit(
-    door: &Door,
+    door: &AgentsContext,
     headers: &HeaderMap,
     extensions: &Extensions,
     origin: Origin,
     request_id: &RequestId,
-) -> Result<Guest, Error> {
+) -> Result<ToolCaller, Error> {
     let peer = extensions.get::<Peer>().map(|peer| peer.0);
     let admitted = door.sessions.admit_shown(credential::shown(headers)?, peer).await?;
     declared_by(admitted.who, peer, headers, origin, request_id)
@@ -34,11 +34,13 @@ pub fn declared_by(
     headers: &HeaderMap,
     origin: Origin,
     request_id: &RequestId,
-) -> Result<Guest, Error> {
-    let agent =
-        Declared { agent_id: declared(headers, "x-agent-id")?, framework: declared(headers, "x-agent-framework")? };
+) -> Result<ToolCaller, Error> {
+    let agent = DeclaredAgent {
+        agent_id: declared(headers, "x-agent-id")?,
+        framework: declared(headers, "x-agent-framework")?,
+    };
     let (by_dashboard, place) = (false, Place::of_headers(headers));
-    Ok(Guest { who, peer, agent, origin, by_dashboard, request_id: request_id.clone(), place })
+    Ok(ToolCaller { who, peer, agent, origin, by_dashboard, request_id: request_id.clone(), place })
 }
 
 fn declared(headers: &HeaderMap, name: &'static str) -> Result<Option<AgentName>, Error> {

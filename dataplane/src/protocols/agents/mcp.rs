@@ -36,10 +36,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::message::{EVENTS, JSON, Sent};
 use super::super::http::{BODY_BYTES_MAX, whole};
-use super::{Door, guest};
+use super::{AgentsContext, guest};
 use crate::Error;
-use crate::agents::tool_caller::Guest;
-use crate::agents::tools::{self, Call, Told, ToolChoice};
+use crate::agents::tool_caller::ToolCaller;
+use crate::agents::tools::{self, ToolCall, ToolChoice, ToolResult};
 
 const VERSIONS: &[ProtocolVersion] = &[
     ProtocolVersion::V_2024_11_05,
@@ -52,7 +52,7 @@ const VERSIONS: &[ProtocolVersion] = &[
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
-pub(super) fn routes(door: &Door) -> Router {
+pub(super) fn routes(door: &AgentsContext) -> Router {
     let server = Server { door: door.clone() };
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
@@ -64,7 +64,7 @@ pub(super) fn routes(door: &Door) -> Router {
 
 /// A page in a browser must not reach a platform on this machine under another name. Elsewhere the
 /// certificate says which names are ours, and no page has any business here.
-fn configuration(door: &Door) -> StreamableHttpServerConfig {
+fn configuration(door: &AgentsContext) -> StreamableHttpServerConfig {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -80,15 +80,15 @@ fn configuration(door: &Door) -> StreamableHttpServerConfig {
 
 /// Cancelled when the client has closed its connection: `rmcp` goes on with a call that nobody waits for.
 #[derive(Clone)]
-struct Left(CancellationToken);
+struct ClientDisconnected(CancellationToken);
 
 /// Checks the credential, and makes of the request what `rmcp` expects.
-async fn enter(State(door): State<Door>, request: Request, next: Next) -> Response {
+async fn enter(State(door): State<AgentsContext>, request: Request, next: Next) -> Response {
     let _serving = door.ending.serving(); // until it is answered
     let request_id = super::request_id(&door, request.headers());
     let (mut parts, body) = request.into_parts();
     let left = door.ending.closed.child_token();
-    parts.extensions.insert(Left(left.clone()));
+    parts.extensions.insert(ClientDisconnected(left.clone()));
     let _until_answered = left.drop_guard(); // or until the server drops this, having lost the client
     let takes_events = message::takes_events_alone(&parts.headers);
     let response = match prepare(&door, &mut parts, body, &request_id).await {
@@ -99,7 +99,7 @@ async fn enter(State(door): State<Door>, request: Request, next: Next) -> Respon
     super::known_by(response, &request_id)
 }
 
-async fn prepare(door: &Door, parts: &mut Parts, body: Body, request_id: &RequestId) -> Result<Bytes, Error> {
+async fn prepare(door: &AgentsContext, parts: &mut Parts, body: Body, request_id: &RequestId) -> Result<Bytes, Error> {
     let guest = guest::admit(door, &parts.headers, &parts.extensions, Origin::Mcp, request_id).await?;
     parts.extensions.insert(guest);
     parts.extensions.insert(ToolChoice::of(&parts.uri)?);
@@ -159,7 +159,7 @@ fn entered<T: Clone + Send + Sync + 'static>(context: &RequestContext<RoleServer
 /// What `rmcp` asks for each request.
 #[derive(Debug, Clone)]
 struct Server {
-    door: Door,
+    door: AgentsContext,
 }
 
 impl ServerHandler for Server {
@@ -250,14 +250,14 @@ impl ServerHandler for Server {
         let row = tools::by_name(&params.name)
             .filter(|row| choice.holds(row))
             .ok_or_else(|| ErrorData::invalid_params(format!("there is no tool {}", params.name), None))?;
-        let caller = entered::<Guest>(&context).zip(entered::<Left>(&context));
-        let (mut guest, Left(left)) =
+        let caller = entered::<ToolCaller>(&context).zip(entered::<ClientDisconnected>(&context));
+        let (mut guest, ClientDisconnected(left)) =
             caller.ok_or_else(|| ErrorData::internal_error("the caller is not known", None))?;
         // The call's own context is nearer to who asks than that of its request, which a gateway may have sent.
         let said = Place::of(context.meta.get_traceparent(), context.meta.get_tracestate());
         guest.place = said.or_else(|| guest.place.clone());
         let request_id = guest.request_id.clone();
-        let call = Call {
+        let call = ToolCall {
             pipeline: Arc::clone(&self.door.pipeline),
             memories: self.door.memories.clone(),
             thoughts: self.door.thoughts.clone(),
@@ -274,7 +274,7 @@ impl ServerHandler for Server {
         };
         drop(give_up);
         let told = match told {
-            Ok(Told { structured, text, note }) => {
+            Ok(ToolResult { structured, text, note }) => {
                 let texts = [Some(text), note].into_iter().flatten();
                 let mut result = CallToolResult::success(texts.map(ContentBlock::text).collect());
                 result.structured_content = Some(structured);

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::super::held::{self, Pieces, put};
 use super::super::http::whole;
 use super::super::keyed;
-use super::{Door, guest};
+use super::{AgentsContext, guest};
 use crate::encode::arrow_ipc::{CONTENT_TYPE, Encoder};
 use crate::{Answer, Ask, Bounds, Error};
 
@@ -32,7 +32,7 @@ struct Input {
     heal: Option<Heal>,
 }
 
-pub(super) async fn query(State(door): State<Door>, request: Request) -> Response {
+pub(super) async fn query(State(door): State<AgentsContext>, request: Request) -> Response {
     let serving = door.ending.serving(); // until the last byte
     let request_id = super::request_id(&door, request.headers());
     let sent = match answered(&door, request, &request_id).await {
@@ -46,7 +46,11 @@ pub(super) async fn query(State(door): State<Door>, request: Request) -> Respons
     super::known_by(sent.unwrap_or_else(refused), &request_id)
 }
 
-async fn answered(door: &Door, request: Request, request_id: &contract::RequestId) -> Result<Sending, Error> {
+async fn answered(
+    door: &AgentsContext,
+    request: Request,
+    request_id: &contract::RequestId,
+) -> Result<ArrowBody, Error> {
     let (parts, body) = request.into_parts();
     let guest = guest::admit(door, &parts.headers, &parts.extensions, Origin::Arrow, request_id).await?;
     if !door.pipeline.rules()?.organization.tier.has_arrow() {
@@ -61,7 +65,7 @@ async fn answered(door: &Door, request: Request, request_id: &contract::RequestI
     let give_up = ask.cancel.clone().drop_guard();
     let answer = door.pipeline.run_once(ask, once).await;
     give_up.disarm();
-    Sending::new(answer?)
+    ArrowBody::new(answer?)
 }
 
 fn input(body: &[u8]) -> Result<Input, Error> {
@@ -77,13 +81,13 @@ fn input(body: &[u8]) -> Result<Input, Error> {
 }
 
 /// An answer on its way out.
-struct Sending {
+struct ArrowBody {
     answer: Answer,
     encoder: Encoder,
     ended: bool,
 }
 
-impl Sending {
+impl ArrowBody {
     fn new(answer: Answer) -> Result<Self, Error> {
         let encoder = Encoder::new(&answer.schema).map_err(|error| unencodable(&answer, &error))?;
         Ok(Self { answer, encoder, ended: false })
@@ -107,7 +111,7 @@ fn unencodable(answer: &Answer, error: &arrow::error::ArrowError) -> Error {
     answer.rows.unsent(Error::Unverified { why: format!("the answer cannot be encoded: {error}") })
 }
 
-impl Pieces for Sending {
+impl Pieces for ArrowBody {
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         if self.ended {
             return Ok(None);

@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 /// The connections that can be named.
 #[derive(Debug, Default)]
-pub struct Cancels(Mutex<HashMap<u32, Arc<Slot>>>);
+pub struct Cancels(Mutex<HashMap<u32, Arc<CancelEntry>>>);
 
 #[derive(Debug)]
-struct Slot {
+struct CancelEntry {
     secret: [u8; 4],
     /// Of the statement that runs now.
     running: Mutex<CancellationToken>,
@@ -23,12 +23,12 @@ struct Slot {
 pub struct Cancellable {
     all: Arc<Cancels>,
     pub process: u32,
-    slot: Arc<Slot>,
+    slot: Arc<CancelEntry>,
 }
 
 impl Cancels {
     pub fn register(self: &Arc<Self>, entropy: &Entropy) -> Cancellable {
-        let slot = Arc::new(Slot { secret: entropy.bytes(), running: Mutex::default() });
+        let slot = Arc::new(CancelEntry { secret: entropy.bytes(), running: Mutex::default() });
         let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let process = loop {
             // Positive, as a process id is.

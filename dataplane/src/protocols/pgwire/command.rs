@@ -3,22 +3,22 @@
 //! They are answered here, touch nobody's data, and are neither billed nor audited. A statement
 //! counts as one only when all of it has a form below; everything else goes to the pipeline.
 
-use super::copy::{Copy, Direction, Options, What};
+use super::copy::{Copy, CopySubject, Direction, Options};
 use super::lex::Token;
-use super::settings::{Reach, Written};
+use super::settings::{SetValueForm, SettingScope};
 use super::typeinfo;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum PgCommand {
     /// `SET [LOCAL] name = value`; no value is `DEFAULT`.
     Set {
         name: String,
         value: Option<String>,
-        written: Written,
-        reach: Reach,
+        written: SetValueForm,
+        reach: SettingScope,
     },
     /// `SET (a, b) = (1, 'x')`.
-    SetSeveral(Vec<(String, String, Written)>),
+    SetSeveral(Vec<(String, String, SetValueForm)>),
     /// `UNSET name`.
     Unset(String),
     ShowVariables,
@@ -33,7 +33,7 @@ pub enum Command {
     /// `SET TRANSACTION` and `SET SESSION CHARACTERISTICS`: isolation and access mode.
     Characteristics {
         modes: Modes,
-        reach: Reach,
+        reach: SettingScope,
     },
     Commit,
     Rollback,
@@ -62,7 +62,7 @@ pub enum Command {
     Copy(Copy),
     Unlisten,
     /// `SELECT` of functions that tell about the session: one row.
-    Select(Vec<Call>),
+    Select(Vec<FunctionCall>),
     /// A driver's question about types (`typeinfo.rs`).
     TypeInfo,
     /// A form that cannot be honoured, by name.
@@ -77,7 +77,7 @@ pub enum Count {
 
 /// A function of the session with its arguments, and the name of its column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct FunctionCall {
     pub function: &'static str,
     pub arguments: Vec<Token>,
     pub column: String,
@@ -103,24 +103,24 @@ const FUNCTIONS: &[&str] = &[
 const BARE: &[&str] = &["current_schema", "current_catalog", "current_user", "session_user", "user"];
 
 /// The command that these tokens are, if they are one.
-pub fn read(tokens: &[Token]) -> Option<Command> {
-    let mut reader = Reader { tokens, at: 0 };
+pub fn read(tokens: &[Token]) -> Option<PgCommand> {
+    let mut reader = CommandParser { tokens, at: 0 };
     let Some(Token::Word(first)) = tokens.first() else { return None };
     reader.at = 1;
     let command = match first.as_str() {
         "set" => reader.set(),
-        "unset" => reader.path().map(Command::Unset),
+        "unset" => reader.path().map(PgCommand::Unset),
         "reset" => reader.reset(),
         "use" => reader.use_schema(),
         "alter" => reader.alter_session(),
         "show" => reader.show(),
         "begin" => reader.begin("BEGIN"),
         "start" => reader.word("transaction").and_then(|()| reader.begin("START TRANSACTION")),
-        "commit" | "end" => Some(reader.end_of_transaction(Command::Commit)),
+        "commit" | "end" => Some(reader.end_of_transaction(PgCommand::Commit)),
         "rollback" | "abort" => reader.rollback(),
-        "savepoint" => reader.name().map(Command::Savepoint),
-        "release" => reader.savepoint().map(Command::Release),
-        "listen" | "notify" => return Some(Command::Refused("LISTEN")),
+        "savepoint" => reader.name().map(PgCommand::Savepoint),
+        "release" => reader.savepoint().map(PgCommand::Release),
+        "listen" | "notify" => return Some(PgCommand::Refused("LISTEN")),
         "discard" => reader.discard(),
         "deallocate" => reader.deallocate(),
         "declare" => return reader.declare(),
@@ -128,9 +128,9 @@ pub fn read(tokens: &[Token]) -> Option<Command> {
         "move" => reader.fetch(true),
         "close" => reader.close(),
         "copy" => return reader.copy(),
-        "unlisten" => reader.name().or_else(|| reader.mark('*').map(|()| String::new())).map(|_| Command::Unlisten),
+        "unlisten" => reader.name().or_else(|| reader.mark('*').map(|()| String::new())).map(|_| PgCommand::Unlisten),
         "select" => reader.select(),
-        "with" => return reader.words(&["recursive", typeinfo::NAME]).map(|()| Command::TypeInfo),
+        "with" => return reader.words(&["recursive", typeinfo::NAME]).map(|()| PgCommand::TypeInfo),
         _ => None,
     };
     command.filter(|_| reader.is_at_end())
@@ -144,12 +144,12 @@ pub struct Modes {
     pub serializable: bool,
 }
 
-struct Reader<'a> {
+struct CommandParser<'a> {
     tokens: &'a [Token],
     at: usize,
 }
 
-impl Reader<'_> {
+impl CommandParser<'_> {
     fn is_at_end(&self) -> bool {
         self.at >= self.tokens.len()
     }
@@ -205,10 +205,10 @@ impl Reader<'_> {
         Some(path)
     }
 
-    fn begin(&mut self, tag: &'static str) -> Option<Command> {
+    fn begin(&mut self, tag: &'static str) -> Option<PgCommand> {
         let _noise = self.word("transaction").or_else(|| self.word("work"));
         let modes = if self.is_at_end() { Modes::default() } else { self.modes()? };
-        Some(Command::Begin { modes, tag })
+        Some(PgCommand::Begin { modes, tag })
     }
 
     fn modes(&mut self) -> Option<Modes> {
@@ -235,20 +235,20 @@ impl Reader<'_> {
         }
     }
 
-    fn end_of_transaction(&mut self, command: Command) -> Command {
+    fn end_of_transaction(&mut self, command: PgCommand) -> PgCommand {
         let _noise = self.word("transaction").or_else(|| self.word("work"));
         let _chain = self.words(&["and", "no", "chain"]);
         command
     }
 
-    fn rollback(&mut self) -> Option<Command> {
+    fn rollback(&mut self) -> Option<PgCommand> {
         let start = self.at;
         let _noise = self.word("transaction").or_else(|| self.word("work"));
         if self.word("to").is_some() {
-            return self.savepoint().map(Command::RollbackTo);
+            return self.savepoint().map(PgCommand::RollbackTo);
         }
         self.at = start;
-        Some(self.end_of_transaction(Command::Rollback))
+        Some(self.end_of_transaction(PgCommand::Rollback))
     }
 
     /// `[SAVEPOINT] name`
@@ -258,9 +258,9 @@ impl Reader<'_> {
         self.name()
     }
 
-    fn discard(&mut self) -> Option<Command> {
+    fn discard(&mut self) -> Option<PgCommand> {
         if self.word("all").is_some() {
-            return Some(Command::DiscardAll);
+            return Some(PgCommand::DiscardAll);
         }
         let tags = [
             ("plans", "DISCARD PLANS"),
@@ -269,29 +269,29 @@ impl Reader<'_> {
             ("temporary", "DISCARD TEMP"),
         ];
         let (_, tag) = tags.into_iter().find(|(word, _)| self.word(word).is_some())?;
-        Some(Command::Discard(tag))
+        Some(PgCommand::Discard(tag))
     }
 
-    fn deallocate(&mut self) -> Option<Command> {
+    fn deallocate(&mut self) -> Option<PgCommand> {
         let _noise = self.word("prepare");
         if self.word("all").is_some() {
-            return Some(Command::Deallocate(None));
+            return Some(PgCommand::Deallocate(None));
         }
-        self.name().map(|name| Command::Deallocate(Some(name)))
+        self.name().map(|name| PgCommand::Deallocate(Some(name)))
     }
 
     /// `COPY table [(columns)] | (query)  TO STDOUT | FROM STDIN  [options]`. Other targets are files and stages,
     /// which the pipeline refuses.
-    fn copy(&mut self) -> Option<Command> {
+    fn copy(&mut self) -> Option<PgCommand> {
         let what = if self.mark('(').is_some() {
             let from = self.at;
-            What::Query { from, to: self.closing()? }
+            CopySubject::Query { from, to: self.closing()? }
         } else {
             let from = self.at;
             self.path()?;
             let name = (from, self.at);
             let inside = if self.mark('(').is_some() { Some((self.at, self.closing()?)) } else { None };
-            What::Table { name, columns: inside }
+            CopySubject::Table { name, columns: inside }
         };
         let direction = if self.words(&["to", "stdout"]).is_some() {
             Direction::Out
@@ -300,9 +300,9 @@ impl Reader<'_> {
             Direction::In
         };
         let Some(options) = Options::read(self.tokens.get(self.at..).unwrap_or_default()) else {
-            return Some(Command::Refused("COPY with these options"));
+            return Some(PgCommand::Refused("COPY with these options"));
         };
-        Some(Command::Copy(Copy { what, direction, options }))
+        Some(PgCommand::Copy(Copy { what, direction, options }))
     }
 
     /// The token that closes an open bracket; the reader goes on behind it.
@@ -319,15 +319,15 @@ impl Reader<'_> {
     }
 
     /// `SELECT f(…) [AS name], …` of the session's functions alone.
-    fn select(&mut self) -> Option<Command> {
+    fn select(&mut self) -> Option<PgCommand> {
         let mut calls = vec![self.call()?];
         while self.mark(',').is_some() {
             calls.push(self.call()?);
         }
-        Some(Command::Select(calls))
+        Some(PgCommand::Select(calls))
     }
 
-    fn call(&mut self) -> Option<Call> {
+    fn call(&mut self) -> Option<FunctionCall> {
         let _schema = matches!(self.tokens.get(self.at..self.at + 2), Some([Token::Word(w), Token::Mark('.')]) if w == "pg_catalog")
             .then(|| self.at += 2);
         let Some(Token::Word(word)) = self.next() else { return None };
@@ -347,7 +347,7 @@ impl Reader<'_> {
             return None;
         }
         let column = if self.word("as").is_some() { self.name()? } else { function.to_owned() };
-        Some(Call { function, arguments, column })
+        Some(FunctionCall { function, arguments, column })
     }
 }
 

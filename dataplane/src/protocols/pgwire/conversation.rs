@@ -9,23 +9,23 @@ use contract::{Code, QueryId, RequestId};
 use telemetry::Place;
 use tokio_util::sync::CancellationToken;
 
-use super::Hall;
+use super::SharedConnections;
 use super::cancel::Cancellable;
-use super::command::{self, Command};
-use super::delivery::Delivery;
-use super::extended::{Life, Portal, Prepared};
-use super::failure::Failure;
-use super::lex::{self, Piece};
+use super::command::{self, PgCommand};
+use super::delivery::PgDelivery;
+use super::extended::{Life, Portal, PreparedStatement};
+use super::failure::ErrorResponse;
+use super::lex::{self, LexedStatement};
 use super::login::Login;
-use super::message::{Formats, Message};
+use super::message::{Formats, FrontendMessage};
 use super::reply::{self, Severity};
-use super::session::Reply;
-use super::settings::{REPORTED, Settings};
+use super::session::CommandReply;
+use super::settings::{REPORTED, SessionSettings};
 use super::telling;
-use super::transaction::Transaction;
+use super::transaction::SessionTransaction;
 use super::watch::{Stop, Watch};
-use super::wire::{End, FRAME_BYTES_MAX, Wire};
-use crate::{Ask, Bounds, Declared, Names, Pipeline};
+use super::wire::{ConnectionEnd, FRAME_BYTES_MAX, Wire};
+use crate::{Ask, Bounds, DeclaredAgent, Names, Pipeline};
 
 /// What a client has for its next message, while the process waits to end: a cursor that is fetched
 /// and a transaction that is committed come to their end.
@@ -35,12 +35,12 @@ pub struct Conversation {
     pub(super) pipeline: Arc<Pipeline>,
     pub(super) wire: Wire,
     pub(super) watch: Watch,
-    pub(super) settings: Settings,
+    pub(super) settings: SessionSettings,
     pub(super) database: Option<String>,
     pub(super) cancellable: Cancellable,
-    pub(super) statements: HashMap<String, Arc<Prepared>>,
+    pub(super) statements: HashMap<String, Arc<PreparedStatement>>,
     pub(super) portals: HashMap<String, Portal>,
-    pub(super) transaction: Transaction,
+    pub(super) transaction: SessionTransaction,
     /// The query that is served has several statements, which are one transaction.
     pub(super) several: bool,
     /// An extended message failed: all others are skipped up to `Sync`.
@@ -51,7 +51,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    pub fn new(wire: Wire, login: Login, hall: &Hall) -> Self {
+    pub fn new(wire: Wire, login: Login, hall: &SharedConnections) -> Self {
         let watch = Watch::new(hall.door.sessions.clone(), &login, hall.ending.closed.clone());
         let Login { settings, database, .. } = login;
         Self {
@@ -63,7 +63,7 @@ impl Conversation {
             cancellable: hall.cancels.register(&hall.door.pipeline.entropy),
             statements: HashMap::new(),
             portals: HashMap::new(),
-            transaction: Transaction::default(),
+            transaction: SessionTransaction::default(),
             several: false,
             skipping: false,
             draining: hall.ending.draining.clone(),
@@ -79,7 +79,7 @@ impl Conversation {
     }
 
     /// Greets, then serves messages until one side ends it.
-    pub async fn run(&mut self) -> End {
+    pub async fn run(&mut self) -> ConnectionEnd {
         reply::authentication_ok(&mut self.wire.out);
         for name in REPORTED {
             self.report(name);
@@ -97,17 +97,17 @@ impl Conversation {
         }
     }
 
-    async fn ready(&mut self) -> Result<(), End> {
+    async fn ready(&mut self) -> Result<(), ConnectionEnd> {
         reply::ready(&mut self.wire.out, self.transaction.standing());
         self.wire.flush().await
     }
 
     /// Serves messages up to the next `ReadyForQuery`.
-    async fn until_sync(&mut self) -> Result<(), End> {
+    async fn until_sync(&mut self) -> Result<(), ConnectionEnd> {
         let mut first = true;
         loop {
             let (kind, body) = self.next(std::mem::take(&mut first)).await?;
-            let message = match Message::read(kind, body) {
+            let message = match FrontendMessage::read(kind, body) {
                 Ok(message) => message,
                 // Where a message ends is known, so the conversation can go on.
                 Err(failure) if kind == b'Q' => {
@@ -120,15 +120,15 @@ impl Conversation {
                 }
             };
             match message {
-                Message::Terminate => return Err(End::Closed),
-                Message::Query(text) => return self.simple(&text).await,
-                Message::Sync => return self.sync().await,
-                Message::FunctionCall => {
-                    self.failed(Failure::unsupported("the function call message")).await;
+                FrontendMessage::Terminate => return Err(ConnectionEnd::Closed),
+                FrontendMessage::Query(text) => return self.simple(&text).await,
+                FrontendMessage::Sync => return self.sync().await,
+                FrontendMessage::FunctionCall => {
+                    self.failed(ErrorResponse::unsupported("the function call message")).await;
                     return Ok(());
                 }
-                Message::Copy => {}
-                Message::Flush => self.wire.flush().await?,
+                FrontendMessage::Copy => {}
+                FrontendMessage::Flush => self.wire.flush().await?,
                 _ if self.skipping => {}
                 message => match self.extended(message).await {
                     Ok(()) => {}
@@ -144,7 +144,7 @@ impl Conversation {
 
     /// The next message; an idle session also ends when its key or this process does. Between two
     /// statements it ends at once; inside something, after a lull.
-    async fn next(&mut self, at_rest: bool) -> Result<(u8, bytes::Bytes), End> {
+    async fn next(&mut self, at_rest: bool) -> Result<(u8, bytes::Bytes), ConnectionEnd> {
         let lull = if at_rest && !self.transaction.is_explicit() { Duration::ZERO } else { LULL };
         let draining = self.draining.clone();
         let ending = async {
@@ -164,8 +164,8 @@ impl Conversation {
             biased; // what had not begun when the drain did, does not begin
             () = ending => Err(shutting_down()),
             frame = self.wire.frame(FRAME_BYTES_MAX) => frame,
-            failure = self.watch.vanished() => Err(End::Fatal(failure)),
-            () = idle => Err(End::Fatal(idle_in_transaction(patience))),
+            failure = self.watch.vanished() => Err(ConnectionEnd::Fatal(failure)),
+            () = idle => Err(ConnectionEnd::Fatal(idle_in_transaction(patience))),
         };
         if at_rest {
             self.late = self.draining.is_cancelled();
@@ -173,13 +173,13 @@ impl Conversation {
         message
     }
 
-    async fn skip(&mut self, failure: Failure) {
+    async fn skip(&mut self, failure: ErrorResponse) {
         self.failed(failure).await;
         self.skipping = true;
     }
 
     /// Tells of a failure; a transaction fails with it.
-    async fn failed(&mut self, failure: Failure) {
+    async fn failed(&mut self, failure: ErrorResponse) {
         reply::error(&mut self.wire.out, Severity::Error, &failure);
         if self.transaction.is_explicit() || self.transaction.is_implicit() {
             self.drop_portals();
@@ -190,7 +190,7 @@ impl Conversation {
         }
     }
 
-    async fn sync(&mut self) -> Result<(), End> {
+    async fn sync(&mut self) -> Result<(), ConnectionEnd> {
         self.skipping = false;
         self.end_implicit().await;
         if !self.transaction.is_explicit() {
@@ -205,7 +205,7 @@ impl Conversation {
         if self.transaction.is_implicit() {
             self.drop_portals();
             if let Err(error) = self.transaction.commit().await {
-                reply::error(&mut self.wire.out, Severity::Error, &Failure::from(&error));
+                reply::error(&mut self.wire.out, Severity::Error, &ErrorResponse::from(&error));
                 stands = false;
             }
         }
@@ -215,7 +215,7 @@ impl Conversation {
     }
 
     /// A simple query: statements that stand and fall together, each with its answer.
-    async fn simple(&mut self, text: &str) -> Result<(), End> {
+    async fn simple(&mut self, text: &str) -> Result<(), ConnectionEnd> {
         self.skipping = false;
         self.statements.remove("");
         self.portals.remove("");
@@ -241,7 +241,12 @@ impl Conversation {
         Ok(())
     }
 
-    async fn statement(&mut self, command: Option<&Command>, piece: &Piece<'_>, together: bool) -> Result<(), Stop> {
+    async fn statement(
+        &mut self,
+        command: Option<&PgCommand>,
+        piece: &LexedStatement<'_>,
+        together: bool,
+    ) -> Result<(), Stop> {
         self.may_go_on(command)?;
         if let Some(command) = command {
             let reply = self.command(command, piece.text, &piece.starts, Vec::new()).await?;
@@ -260,8 +265,8 @@ impl Conversation {
     }
 
     /// Sends what a session command answers.
-    async fn answer(&mut self, command: &Command, reply: Reply) -> Result<(), Stop> {
-        if let Command::Fetch { name, count, moves } = command {
+    async fn answer(&mut self, command: &PgCommand, reply: CommandReply) -> Result<(), Stop> {
+        if let PgCommand::Fetch { name, count, moves } = command {
             return self.fetch(name, *count, *moves, true).await;
         }
         if !reply.fields.is_empty() {
@@ -272,7 +277,7 @@ impl Conversation {
     }
 
     /// Rows and tag of a command's answer.
-    pub(super) fn send_reply(&mut self, reply: &Reply) {
+    pub(super) fn send_reply(&mut self, reply: &CommandReply) {
         for row in &reply.rows {
             reply::made_row(&mut self.wire.out, &reply.fields, row);
         }
@@ -280,11 +285,11 @@ impl Conversation {
     }
 
     /// Is the caller still somebody, and the transaction still one that takes statements?
-    pub(super) fn may_go_on(&self, command: Option<&Command>) -> Result<(), Stop> {
+    pub(super) fn may_go_on(&self, command: Option<&PgCommand>) -> Result<(), Stop> {
         if let Some(failure) = self.watch.ended() {
-            return Err(Stop::End(End::Fatal(failure)));
+            return Err(Stop::End(ConnectionEnd::Fatal(failure)));
         }
-        let ends = matches!(command, Some(Command::Commit | Command::Rollback | Command::RollbackTo(_)));
+        let ends = matches!(command, Some(PgCommand::Commit | PgCommand::Rollback | PgCommand::RollbackTo(_)));
         if self.transaction.has_failed() && !ends {
             return Err(crate::Error::FailedTransaction.into());
         }
@@ -308,7 +313,7 @@ impl Conversation {
         params: Vec<engine::Value>,
         formats: &Formats,
         bounds: Bounds,
-    ) -> Result<Delivery, Stop> {
+    ) -> Result<PgDelivery, Stop> {
         if self.late {
             return Err(Stop::End(shutting_down()));
         }
@@ -325,24 +330,24 @@ impl Conversation {
         for warning in &answer.warnings {
             reply::notice(&mut self.wire.out, Severity::Notice, &telling::notice(warning));
         }
-        Ok(Delivery::new(answer, formats, cancel, stance)?)
+        Ok(PgDelivery::new(answer, formats, cancel, stance)?)
     }
 
-    fn refuse_writes_if_read_only(&self, sql: &str) -> Result<(), Failure> {
+    fn refuse_writes_if_read_only(&self, sql: &str) -> Result<(), ErrorResponse> {
         // What cannot be parsed is the pipeline's to refuse.
         if self.settings.is_read_only()
             && sql::parse_with(sql, &self.settings.variables()).is_ok_and(|statement| statement.is_write())
         {
             let message = "the transaction is read-only";
-            return Err(Failure::new(Code::Forbidden, message).with_state("25006"));
+            return Err(ErrorResponse::new(Code::Forbidden, message).with_state("25006"));
         }
         Ok(())
     }
 
     /// The agent that the session says it is of now.
-    pub(super) fn declared(&self) -> Declared {
+    pub(super) fn declared(&self) -> DeclaredAgent {
         let identity = self.settings.identity();
-        Declared { agent_id: identity.agent_id.clone(), framework: identity.framework.clone() }
+        DeclaredAgent { agent_id: identity.agent_id.clone(), framework: identity.framework.clone() }
     }
 
     pub(super) fn ask(&self, sql: &str, params: Vec<engine::Value>, cancel: CancellationToken) -> Ask {
@@ -372,11 +377,11 @@ impl Conversation {
 }
 
 /// A transaction holds a session of the engine.
-fn idle_in_transaction(patience: Duration) -> Failure {
+fn idle_in_transaction(patience: Duration) -> ErrorResponse {
     let message = format!("the transaction was idle for {} s and is rolled back", patience.as_secs());
-    Failure::new(Code::QueryTimeout, message).with_state("25P03").with_hint("begin it again")
+    ErrorResponse::new(Code::QueryTimeout, message).with_state("25P03").with_hint("begin it again")
 }
 
-fn shutting_down() -> End {
-    End::Fatal(Failure::from(&crate::Error::ShuttingDown))
+fn shutting_down() -> ConnectionEnd {
+    ConnectionEnd::Fatal(ErrorResponse::from(&crate::Error::ShuttingDown))
 }

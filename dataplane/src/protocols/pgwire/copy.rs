@@ -11,30 +11,30 @@ mod upload;
 use bytes::{BufMut, Bytes, BytesMut};
 use contract::Code;
 
-pub use form::Form;
-pub use options::{Format, Options};
+pub use form::CopyEncoder;
+pub use options::{CopyFormat, Options};
 
 use super::conversation::Conversation;
-use super::failure::Failure;
+use super::failure::ErrorResponse;
 use super::message::Formats;
 use super::reply;
 use super::watch::Stop;
-use super::wire::{End, FRAME_BYTES_MAX};
+use super::wire::{ConnectionEnd, FRAME_BYTES_MAX};
 use crate::Bounds;
 use crate::encode::pg_rows::PgType;
 use records::Records;
-use upload::{Column, Upload};
+use upload::{CopyColumn, Upload};
 
 /// A copy command; its parts are token numbers of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copy {
-    pub what: What,
+    pub what: CopySubject,
     pub direction: Direction,
     pub options: Options,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum CopySubject {
     /// Between the brackets.
     Query { from: usize, to: usize },
     /// The table's name, and the list of columns behind it, without its brackets.
@@ -66,38 +66,40 @@ impl Conversation {
     pub(super) async fn copy(&mut self, copy: &Copy, text: &str, starts: &[usize]) -> Result<String, Stop> {
         let words = Words { text, starts };
         match (copy.what, copy.direction) {
-            (What::Query { from, to }, Direction::Out) => {
+            (CopySubject::Query { from, to }, Direction::Out) => {
                 let query = words.between((from, to)).to_owned();
                 self.copy_out(&query, &copy.options).await
             }
-            (What::Table { name, columns }, Direction::Out) => {
+            (CopySubject::Table { name, columns }, Direction::Out) => {
                 let columns = columns.map_or("*", |columns| words.between(columns));
                 let query = format!("select {columns} from {}", words.between(name));
                 self.copy_out(&query, &copy.options).await
             }
-            (What::Table { name, columns }, Direction::In) => {
+            (CopySubject::Table { name, columns }, Direction::In) => {
                 let columns = columns.map(|columns| words.between(columns));
                 self.copy_in(words.between(name), columns, &copy.options).await
             }
-            (What::Query { .. }, Direction::In) => Err(Failure::unsupported("COPY of a query FROM STDIN").into()),
+            (CopySubject::Query { .. }, Direction::In) => {
+                Err(ErrorResponse::unsupported("COPY of a query FROM STDIN").into())
+            }
         }
     }
 
     async fn copy_out(&mut self, query: &str, options: &Options) -> Result<String, Stop> {
-        let no_rows = || Failure::new(Code::InvalidParams, "COPY TO needs a query that answers with rows");
+        let no_rows = || ErrorResponse::new(Code::InvalidParams, "COPY TO needs a query that answers with rows");
         // before it has changed anything; what cannot be parsed is the pipeline's to refuse
         if sql::parse_with(query, &self.settings.variables()).is_ok_and(|statement| !statement.answers()) {
             return Err(no_rows().into());
         }
-        let formats = if options.format == Format::Binary { Formats::all_binary() } else { Formats::default() };
+        let formats = if options.format == CopyFormat::Binary { Formats::all_binary() } else { Formats::default() };
         let mut delivery = self.start(query, Vec::new(), &formats, Bounds::default()).await?;
         if !delivery.has_rows() {
             return Err(no_rows().into());
         }
-        let is_binary = options.format == Format::Binary;
+        let is_binary = options.format == CopyFormat::Binary;
         reply::copy_response(&mut self.wire.out, b'H', is_binary, delivery.fields.len());
         let names: Vec<_> = delivery.fields.iter().map(|field| field.name.as_str()).collect();
-        let form = Form::new(options.clone());
+        let form = CopyEncoder::new(options.clone());
         form.begin(&names, &mut self.wire.out);
         delivery.copied_as(form);
         let (rows, _) = delivery.send(None, self.settings.zone(), &mut self.wire, &mut self.watch).await?;
@@ -108,10 +110,10 @@ impl Conversation {
 
     async fn copy_in(&mut self, table: &str, columns: Option<&str>, options: &Options) -> Result<String, Stop> {
         let into = self.copied_columns(table, columns).await?;
-        let mut upload = Upload::new(table, columns, into).binary(options.format == Format::Binary);
+        let mut upload = Upload::new(table, columns, into).binary(options.format == CopyFormat::Binary);
         // All of it stands or falls together.
         self.transaction.begin_implicit(&self.pipeline, &self.watch.who);
-        reply::copy_response(&mut self.wire.out, b'G', options.format == Format::Binary, upload.width());
+        reply::copy_response(&mut self.wire.out, b'G', options.format == CopyFormat::Binary, upload.width());
         self.wire.flush().await?;
         let mut records = Records::new(options.clone());
         while let Some(data) = self.copy_data().await? {
@@ -131,11 +133,12 @@ impl Conversation {
     }
 
     /// The columns that are copied into, as the pipeline shows them to the caller.
-    async fn copied_columns(&mut self, table: &str, columns: Option<&str>) -> Result<Vec<Column>, Stop> {
+    async fn copied_columns(&mut self, table: &str, columns: Option<&str>) -> Result<Vec<CopyColumn>, Stop> {
         let cancel = self.cancellable.next();
         let ask = self.ask(&format!("select {} from {table}", columns.unwrap_or("*")), Vec::new(), cancel.clone());
         let described = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.describe(&ask))).await??;
-        let column = |column: crate::Column| Column { kind: PgType::from_engine(&column.type_name), name: column.name };
+        let column =
+            |column: crate::Column| CopyColumn { kind: PgType::from_engine(&column.type_name), name: column.name };
         Ok(described.columns.into_iter().map(column).collect())
     }
 
@@ -144,7 +147,7 @@ impl Conversation {
         loop {
             let (kind, body) = tokio::select! {
                 frame = self.wire.frame(FRAME_BYTES_MAX) => frame?,
-                failure = self.watch.over() => return Err(Stop::End(End::Fatal(failure))),
+                failure = self.watch.over() => return Err(Stop::End(ConnectionEnd::Fatal(failure))),
             };
             match kind {
                 b'd' => return Ok(Some(body)),
@@ -152,14 +155,14 @@ impl Conversation {
                 // Part of a pipeline that was sent before the copy began.
                 b'H' | b'S' => {}
                 b'f' => {
-                    return Err(Failure::new(Code::QueryCancelled, "the client gave the copy up")
+                    return Err(ErrorResponse::new(Code::QueryCancelled, "the client gave the copy up")
                         .with_state("57014")
                         .into());
                 }
-                b'X' => return Err(Stop::End(End::Closed)),
+                b'X' => return Err(Stop::End(ConnectionEnd::Closed)),
                 other => {
                     let message = format!("a message of type {:?} inside COPY FROM STDIN", char::from(other));
-                    return Err(Failure::protocol(message).into());
+                    return Err(ErrorResponse::protocol(message).into());
                 }
             }
         }

@@ -10,13 +10,13 @@ use contract::Code;
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use super::copy::Form;
-use super::failure::Failure;
+use super::copy::CopyEncoder;
+use super::failure::ErrorResponse;
 use super::message::Formats;
 use super::watch::{Stop, Watch};
-use super::wire::{End, Wire};
+use super::wire::{ConnectionEnd, Wire};
 use crate::encode::pg_rows::{self, Field, PgType};
-use crate::pipeline::Stance;
+use crate::pipeline::AuthorizationState;
 use crate::{Answer, Column, Command, Error, Rows};
 
 /// What the rest of a suspended answer may take when the next statement needs the session.
@@ -26,7 +26,7 @@ const SET_ASIDE_BYTES_MAX: usize = 64 << 20;
 const SHARE_ROWS: usize = 1_024;
 
 /// Rows that were not sent yet, and how to write them.
-pub struct Delivery {
+pub struct PgDelivery {
     pub fields: Vec<Field>,
     pub command: Command,
     /// Rows a write changed.
@@ -39,13 +39,13 @@ pub struct Delivery {
     offset: usize,
     sent: u64,
     /// The rules and the caller it was started under.
-    stance: Stance,
+    stance: AuthorizationState,
     /// Rows leave as those of a copy.
-    form: Option<Form>,
+    form: Option<CopyEncoder>,
 }
 
 /// How the columns are told to the client.
-pub fn fields(columns: &[Column], formats: &Formats) -> Result<Vec<Field>, Failure> {
+pub fn fields(columns: &[Column], formats: &Formats) -> Result<Vec<Field>, ErrorResponse> {
     let formats = formats.of(columns.len())?;
     let field = |(column, format): (&Column, _)| Field {
         name: column.name.clone(),
@@ -55,8 +55,13 @@ pub fn fields(columns: &[Column], formats: &Formats) -> Result<Vec<Field>, Failu
     Ok(columns.iter().zip(formats).map(field).collect())
 }
 
-impl Delivery {
-    pub fn new(answer: Answer, formats: &Formats, cancel: CancellationToken, stance: Stance) -> Result<Self, Failure> {
+impl PgDelivery {
+    pub fn new(
+        answer: Answer,
+        formats: &Formats,
+        cancel: CancellationToken,
+        stance: AuthorizationState,
+    ) -> Result<Self, ErrorResponse> {
         Ok(Self {
             fields: fields(&answer.columns, formats)?,
             command: answer.command,
@@ -71,7 +76,7 @@ impl Delivery {
         })
     }
 
-    pub fn copied_as(&mut self, form: Form) {
+    pub fn copied_as(&mut self, form: CopyEncoder) {
         self.form = Some(form);
     }
 
@@ -108,13 +113,13 @@ impl Delivery {
     }
 
     /// Nothing is told, not even how many rows there are, by rules that are not in force any more.
-    fn holds(&mut self, watch: &Watch) -> Result<(), Failure> {
+    fn holds(&mut self, watch: &Watch) -> Result<(), ErrorResponse> {
         if watch.still_holds(&self.stance) {
             return Ok(());
         }
         self.rows = None;
         self.waiting.clear();
-        Err(Failure::new(Code::PolicyDenied, "the rules changed while the cursor was open"))
+        Err(ErrorResponse::new(Code::PolicyDenied, "the rules changed while the cursor was open"))
     }
 
     /// Moves on in the first waiting batch.
@@ -153,7 +158,7 @@ impl Delivery {
                 if let Some(rows) = &self.rows {
                     rows.unsent(Error::Unverified { why: mismatch.to_string() });
                 }
-                Failure::new(Code::Internal, Code::Internal.meaning())
+                ErrorResponse::new(Code::Internal, Code::Internal.meaning())
             })?;
             if wire.is_full() {
                 attend_to_send(wire, watch, &self.cancel).await?;
@@ -174,7 +179,7 @@ impl Delivery {
                 None => {
                     let Some(rows) = &mut self.rows else { return Ok(None) };
                     match watch.attend(wire, &self.cancel, rows.next()).await? {
-                        Some(batch) => self.waiting.push_back(batch.map_err(Failure::from)?),
+                        Some(batch) => self.waiting.push_back(batch.map_err(ErrorResponse::from)?),
                         None => self.rows = None,
                     }
                 }
@@ -195,7 +200,7 @@ impl Delivery {
             match watch.attend(wire, &self.cancel, rows.next()).await? {
                 None => self.rows = None,
                 Some(batch) => {
-                    let batch = batch.map_err(Failure::from)?;
+                    let batch = batch.map_err(ErrorResponse::from)?;
                     held += batch.get_array_memory_size();
                     self.waiting.push_back(batch);
                 }
@@ -203,7 +208,7 @@ impl Delivery {
             if others + held > SET_ASIDE_BYTES_MAX {
                 let message =
                     "the session's suspended cursors have too many rows left for another statement to run beside them";
-                return Err(Failure::new(Code::QuotaExceeded, message).into());
+                return Err(ErrorResponse::new(Code::QuotaExceeded, message).into());
             }
         }
         Ok(held)
@@ -218,7 +223,7 @@ async fn attend_to_send(wire: &mut Wire, watch: &mut Watch, cancel: &Cancellatio
         sent = &mut sending => Ok(sent?),
         failure = watch.over() => {
             cancel.cancel();
-            Err(Stop::End(End::Fatal(failure)))
+            Err(Stop::End(ConnectionEnd::Fatal(failure)))
         }
     }
 }

@@ -8,21 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use contract::Code;
 
-use super::command::{self, Command, Count};
+use super::command::{self, Count, PgCommand};
 use super::conversation::Conversation;
 use super::delivery;
-use super::failure::Failure;
+use super::failure::ErrorResponse;
 use super::lex;
-use super::message::{Bind, Formats, Message, Target};
+use super::message::{Bind, DescribeTarget, Formats, FrontendMessage};
 use super::parameters;
 use super::reply;
 use super::session::{self, OPEN_MAX, no_cursor};
 use super::typeinfo;
 use super::watch::Stop;
 use crate::encode::pg_rows::{Field, Format, PgType};
-use crate::pipeline::Stance;
+use crate::pipeline::AuthorizationState;
 use crate::{Bounds, Description};
-use portal::State;
+use portal::PortalState;
 
 pub use portal::{Life, Portal};
 
@@ -33,66 +33,66 @@ const BOUND_BYTES_MAX: usize = 64 << 20;
 
 /// A prepared statement.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedStatement {
     sql: String,
     /// Characters of the client's text before this statement.
     before: usize,
     starts: Vec<usize>,
-    what: What,
+    what: PreparedKind,
     /// Parameter types the client gave; 0 is for us to tell.
     declared: Vec<u32>,
     /// Under which rules it was described last, for whom, and how.
-    described: Mutex<Option<(u64, Stance, Arc<Description>)>>,
+    described: Mutex<Option<(u64, AuthorizationState, Arc<Description>)>>,
 }
 
 #[derive(Debug)]
-enum What {
+enum PreparedKind {
     Empty,
-    Command(Command),
+    Command(PgCommand),
     Statement,
 }
 
-impl Prepared {
-    fn new(text: &str, declared: Vec<u32>) -> Result<Self, Failure> {
+impl PreparedStatement {
+    fn new(text: &str, declared: Vec<u32>) -> Result<Self, ErrorResponse> {
         let mut pieces = lex::split(text);
         if pieces.len() > 1 {
-            return Err(Failure::new(Code::BadSql, "a prepared statement is one statement"));
+            return Err(ErrorResponse::new(Code::BadSql, "a prepared statement is one statement"));
         }
         let Some(piece) = pieces.pop() else {
             return Ok(Self {
                 sql: String::new(),
                 before: 0,
                 starts: Vec::new(),
-                what: What::Empty,
+                what: PreparedKind::Empty,
                 declared,
                 described: Mutex::default(),
             });
         };
-        let what = command::read(&piece.tokens).map_or(What::Statement, What::Command);
+        let what = command::read(&piece.tokens).map_or(PreparedKind::Statement, PreparedKind::Command);
         let sql = piece.text.to_owned();
         Ok(Self { sql, before: piece.before, starts: piece.starts, what, declared, described: Mutex::default() })
     }
 
-    fn command(&self) -> Option<&Command> {
+    fn command(&self) -> Option<&PgCommand> {
         match &self.what {
-            What::Command(command) => Some(command),
-            What::Empty | What::Statement => None,
+            PreparedKind::Command(command) => Some(command),
+            PreparedKind::Empty | PreparedKind::Statement => None,
         }
     }
 }
 
 impl Conversation {
-    pub(super) async fn extended(&mut self, message: Message) -> Result<(), Stop> {
+    pub(super) async fn extended(&mut self, message: FrontendMessage) -> Result<(), Stop> {
         match message {
-            Message::Parse { name, sql, types } => self.parse(name, &sql, types),
-            Message::Bind(bind) => self.bind(bind).await,
-            Message::Describe(Target::Statement(name)) => self.describe_statement(&name).await,
-            Message::Describe(Target::Portal(name)) => self.describe_portal(&name).await,
-            Message::Execute { portal, rows_max } => self.execute(&portal, rows_max).await,
-            Message::Close(target) => {
+            FrontendMessage::Parse { name, sql, types } => self.parse(name, &sql, types),
+            FrontendMessage::Bind(bind) => self.bind(bind).await,
+            FrontendMessage::Describe(DescribeTarget::Statement(name)) => self.describe_statement(&name).await,
+            FrontendMessage::Describe(DescribeTarget::Portal(name)) => self.describe_portal(&name).await,
+            FrontendMessage::Execute { portal, rows_max } => self.execute(&portal, rows_max).await,
+            FrontendMessage::Close(target) => {
                 match target {
-                    Target::Statement(name) => drop(self.statements.remove(&name)),
-                    Target::Portal(name) => drop(self.portals.remove(&name)),
+                    DescribeTarget::Statement(name) => drop(self.statements.remove(&name)),
+                    DescribeTarget::Portal(name) => drop(self.portals.remove(&name)),
                 }
                 reply::close_complete(&mut self.wire.out);
                 Ok(())
@@ -104,31 +104,33 @@ impl Conversation {
 
     fn parse(&mut self, name: String, sql: &str, types: Vec<u32>) -> Result<(), Stop> {
         if !name.is_empty() && self.statements.contains_key(&name) {
-            return Err(Failure::new(Code::Conflict, format!("prepared statement {name:?} already exists"))
+            return Err(ErrorResponse::new(Code::Conflict, format!("prepared statement {name:?} already exists"))
                 .with_state("42P05")
                 .into());
         }
         let text: usize = self.statements.values().map(|prepared| prepared.sql.len()).sum();
         if self.statements.len() >= OPEN_MAX || text + sql.len() > TEXT_BYTES_MAX {
-            return Err(Failure::new(Code::InvalidParams, "the session has too many prepared statements")
+            return Err(ErrorResponse::new(Code::InvalidParams, "the session has too many prepared statements")
                 .with_state("53400")
                 .into());
         }
-        let prepared = Prepared::new(sql, types)?;
+        let prepared = PreparedStatement::new(sql, types)?;
         self.may_go_on(prepared.command())?;
         self.statements.insert(name, Arc::new(prepared));
         reply::parse_complete(&mut self.wire.out);
         Ok(())
     }
 
-    fn prepared(&self, name: &str) -> Result<Arc<Prepared>, Failure> {
-        let missing =
-            || Failure::new(Code::NotFound, format!("prepared statement {name:?} does not exist")).with_state("26000");
+    fn prepared(&self, name: &str) -> Result<Arc<PreparedStatement>, ErrorResponse> {
+        let missing = || {
+            ErrorResponse::new(Code::NotFound, format!("prepared statement {name:?} does not exist"))
+                .with_state("26000")
+        };
         self.statements.get(name).cloned().ok_or_else(missing)
     }
 
     /// What the pipeline says of the statement, asked once for as long as the rules stay.
-    async fn description(&mut self, prepared: &Prepared) -> Result<Arc<Description>, Stop> {
+    async fn description(&mut self, prepared: &PreparedStatement) -> Result<Arc<Description>, Stop> {
         let (version, agent) = (self.watch.rules()?.version, self.declared());
         let known = prepared.described.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((at, stance, description)) = known
@@ -142,20 +144,20 @@ impl Conversation {
         let cancel = self.cancellable.next();
         let ask = self.ask(&prepared.sql, Vec::new(), cancel.clone());
         let described = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.describe(&ask))).await?;
-        let description = Arc::new(described.map_err(|error| Failure::from(&error).shifted(prepared.before))?);
+        let description = Arc::new(described.map_err(|error| ErrorResponse::from(&error).shifted(prepared.before))?);
         *prepared.described.lock().unwrap_or_else(PoisonError::into_inner) =
             Some((version, stance, Arc::clone(&description)));
         Ok(description)
     }
 
     /// The type of each parameter: as declared, else as described.
-    async fn types(&mut self, prepared: &Prepared, values: usize) -> Result<Vec<u32>, Stop> {
+    async fn types(&mut self, prepared: &PreparedStatement, values: usize) -> Result<Vec<u32>, Stop> {
         let declared = &prepared.declared;
-        if prepared.command() == Some(&Command::TypeInfo) {
+        if prepared.command() == Some(&PgCommand::TypeInfo) {
             return Ok(vec![typeinfo::PARAMETER]);
         }
         let told = declared.len() >= values && declared.iter().all(|oid| *oid != 0);
-        if told || !matches!(prepared.what, What::Statement) {
+        if told || !matches!(prepared.what, PreparedKind::Statement) {
             return Ok(declared.clone());
         }
         let description = self.description(prepared).await?;
@@ -171,14 +173,14 @@ impl Conversation {
         let prepared = self.prepared(&bind.statement)?;
         self.may_go_on(prepared.command())?;
         if !bind.portal.is_empty() && (self.portals.contains_key(&bind.portal) || self.portals.len() >= OPEN_MAX) {
-            return Err(Failure::new(Code::Conflict, format!("portal {:?} cannot be opened", bind.portal))
+            return Err(ErrorResponse::new(Code::Conflict, format!("portal {:?} cannot be opened", bind.portal))
                 .with_state("42P03")
                 .into());
         }
         let bound_bytes: usize = bind.values.iter().flatten().map(Bytes::len).sum();
         let bound: usize = self.portals.values().map(|portal| portal.bound_bytes).sum();
         if bound + bound_bytes > BOUND_BYTES_MAX {
-            return Err(Failure::new(
+            return Err(ErrorResponse::new(
                 Code::InvalidParams,
                 "the session's open portals have too many bytes bound to them",
             )
@@ -186,12 +188,12 @@ impl Conversation {
             .into());
         }
         let types = if bind.values.is_empty() { Vec::new() } else { self.types(&prepared, bind.values.len()).await? };
-        if matches!(prepared.what, What::Statement) && types.len() != bind.values.len() {
+        if matches!(prepared.what, PreparedKind::Statement) && types.len() != bind.values.len() {
             let message = format!("{} values are bound to {} parameters", bind.values.len(), types.len());
-            return Err(Failure::protocol(message).into());
+            return Err(ErrorResponse::protocol(message).into());
         }
         let formats = bind.formats.of(bind.values.len())?;
-        let types = if prepared.command() == Some(&Command::TypeInfo) { vec![PgType::Bytea.oid()] } else { types };
+        let types = if prepared.command() == Some(&PgCommand::TypeInfo) { vec![PgType::Bytea.oid()] } else { types };
         let mut params = Vec::with_capacity(bind.values.len());
         for (at, (value, format)) in bind.values.into_iter().zip(formats).enumerate() {
             params.push(parameters::value(at + 1, types.get(at).copied().unwrap_or(0), format, value)?);
@@ -203,7 +205,7 @@ impl Conversation {
             bound_bytes,
             formats: bind.results,
             told: None,
-            state: State::Ready,
+            state: PortalState::Ready,
         };
         self.portals.insert(bind.portal, portal);
         reply::bind_complete(&mut self.wire.out);
@@ -248,15 +250,15 @@ impl Conversation {
     }
 
     /// The columns a statement will have.
-    async fn fields(&mut self, prepared: &Prepared, formats: &Formats) -> Result<Vec<Field>, Stop> {
+    async fn fields(&mut self, prepared: &PreparedStatement, formats: &Formats) -> Result<Vec<Field>, Stop> {
         match &prepared.what {
-            What::Empty | What::Command(Command::Fetch { moves: true, .. }) => Ok(Vec::new()),
-            What::Command(Command::Fetch { name, .. }) => {
+            PreparedKind::Empty | PreparedKind::Command(PgCommand::Fetch { moves: true, .. }) => Ok(Vec::new()),
+            PreparedKind::Command(PgCommand::Fetch { name, .. }) => {
                 let cursor = self.portals.get(name).and_then(Portal::running).ok_or_else(|| no_cursor(name))?;
                 Ok(cursor.fields.clone())
             }
-            What::Command(command) => Ok(formatted(session::described(command), formats)?),
-            What::Statement => {
+            PreparedKind::Command(command) => Ok(formatted(session::described(command), formats)?),
+            PreparedKind::Statement => {
                 let description = self.description(prepared).await?;
                 Ok(delivery::fields(&description.columns, formats)?)
             }
@@ -279,24 +281,24 @@ impl Conversation {
         {
             self.may_go_on(prepared.command())?;
             match &prepared.what {
-                What::Empty => {
+                PreparedKind::Empty => {
                     reply::empty_query(&mut self.wire.out);
                     return Ok(());
                 }
-                What::Command(Command::Fetch { name, count, moves }) => {
+                PreparedKind::Command(PgCommand::Fetch { name, count, moves }) => {
                     return self.fetch(name, *count, *moves, false).await;
                 }
-                What::Command(command) => {
+                PreparedKind::Command(command) => {
                     let params = std::mem::take(&mut portal.params);
                     let mut reply = self.command(command, &prepared.sql, &prepared.starts, params).await?;
                     reply.fields = formatted(reply.fields, &portal.formats)?;
                     self.send_reply(&reply);
                     return Ok(());
                 }
-                What::Statement => self.launch(portal, &prepared, rows_max).await?,
+                PreparedKind::Statement => self.launch(portal, &prepared, rows_max).await?,
             }
         }
-        let State::Running(delivery) = &mut portal.state else { return Ok(()) };
+        let PortalState::Running(delivery) = &mut portal.state else { return Ok(()) };
         let most = (rows_max > 0).then(|| u64::from(rows_max));
         let (_, more) = delivery.send(most, self.settings.zone(), &mut self.wire, &mut self.watch).await?;
         if more {
@@ -307,7 +309,7 @@ impl Conversation {
         Ok(())
     }
 
-    async fn launch(&mut self, portal: &mut Portal, prepared: &Prepared, rows_max: u32) -> Result<(), Stop> {
+    async fn launch(&mut self, portal: &mut Portal, prepared: &PreparedStatement, rows_max: u32) -> Result<(), Stop> {
         // Statements up to one `Sync` belong together; one alone needs nothing for that.
         if self.wire.next_kind().is_some_and(|kind| kind != b'S') {
             self.transaction.begin_implicit(&self.pipeline, &self.watch.who);
@@ -320,14 +322,14 @@ impl Conversation {
             end @ Stop::End(_) => end,
         })?;
         keep_told(&mut delivery.fields, portal.told.as_deref())?;
-        portal.state = State::Running(Box::new(delivery));
+        portal.state = PortalState::Running(Box::new(delivery));
         Ok(())
     }
 
     /// The next rows of a cursor.
     pub(super) async fn fetch(&mut self, name: &str, count: Count, moves: bool, describes: bool) -> Result<(), Stop> {
         let mut portal = self.portals.remove(name).ok_or_else(|| no_cursor(name))?;
-        let State::Running(delivery) = &mut portal.state else { return Err(no_cursor(name).into()) };
+        let PortalState::Running(delivery) = &mut portal.state else { return Err(no_cursor(name).into()) };
         if describes && !moves {
             reply::row_description(&mut self.wire.out, &delivery.fields);
         }
@@ -349,10 +351,10 @@ impl Conversation {
 
 /// Holds the columns to what `Describe` said of them. A parameter alone is text until it is bound,
 /// so what was told as text is sent as text, whatever it is now.
-fn keep_told(fields: &mut [Field], told: Option<&[PgType]>) -> Result<(), Failure> {
+fn keep_told(fields: &mut [Field], told: Option<&[PgType]>) -> Result<(), ErrorResponse> {
     let Some(told) = told else { return Ok(()) };
     let changed = || {
-        let failure = Failure::unsupported("a result that changed since it was described");
+        let failure = ErrorResponse::unsupported("a result that changed since it was described");
         failure.with_hint("prepare the statement again")
     };
     if fields.len() != told.len() {
@@ -368,7 +370,7 @@ fn keep_told(fields: &mut [Field], told: Option<&[PgType]>) -> Result<(), Failur
     Ok(())
 }
 
-fn formatted(mut fields: Vec<Field>, formats: &Formats) -> Result<Vec<Field>, Failure> {
+fn formatted(mut fields: Vec<Field>, formats: &Formats) -> Result<Vec<Field>, ErrorResponse> {
     let formats = formats.of(fields.len())?;
     for (field, format) in fields.iter_mut().zip(formats) {
         field.format = format;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// What becomes an `ErrorResponse`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct ErrorResponse {
     pub sqlstate: &'static str,
     pub message: String,
     /// Stable code first; then what else there is to know.
@@ -18,7 +18,7 @@ pub struct Failure {
     pub position: Option<usize>,
 }
 
-impl Failure {
+impl ErrorResponse {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             sqlstate: code.sqlstate(),
@@ -61,7 +61,7 @@ impl Failure {
     }
 }
 
-impl From<&crate::Error> for Failure {
+impl From<&crate::Error> for ErrorResponse {
     fn from(error: &crate::Error) -> Self {
         let problem = error.problem();
         let hint = hint(&problem.details);
@@ -82,7 +82,7 @@ fn hint(details: &Map<String, Value>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-impl From<crate::Error> for Failure {
+impl From<crate::Error> for ErrorResponse {
     fn from(error: crate::Error) -> Self {
         Self::from(&error)
     }

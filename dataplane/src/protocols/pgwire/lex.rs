@@ -19,7 +19,7 @@ pub enum Token {
 
 /// One statement of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece<'a> {
+pub struct LexedStatement<'a> {
     pub text: &'a str,
     /// Characters of the whole text before this one's.
     pub before: usize,
@@ -29,8 +29,8 @@ pub struct Piece<'a> {
 }
 
 /// The statements of a text, cut at semicolons; empty ones are left out.
-pub fn split(text: &str) -> Vec<Piece<'_>> {
-    let mut reader = Reader { text, at: 0 };
+pub fn split(text: &str) -> Vec<LexedStatement<'_>> {
+    let mut reader = Lexer { text, at: 0 };
     let mut pieces = Vec::new();
     let (mut start, mut tokens, mut starts) = (0, Vec::new(), Vec::new());
     loop {
@@ -56,7 +56,7 @@ pub fn split(text: &str) -> Vec<Piece<'_>> {
         if let (false, Some(piece)) = (tokens.is_empty(), text.get(start..end)) {
             let before = text.get(..start).map_or(0, |before| before.chars().count());
             let (tokens, starts) = (std::mem::take(&mut tokens), std::mem::take(&mut starts));
-            pieces.push(Piece { text: piece, before, tokens, starts });
+            pieces.push(LexedStatement { text: piece, before, tokens, starts });
         }
         if !matches!(next, Next::Token(_)) {
             return pieces;
@@ -67,7 +67,7 @@ pub fn split(text: &str) -> Vec<Piece<'_>> {
 
 /// Is there nothing after the last semicolon but space and comments?
 pub fn is_ended(text: &str) -> bool {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Lexer { text, at: 0 };
     let mut ended = false;
     loop {
         match reader.next() {
@@ -86,12 +86,12 @@ enum Next {
     End,
 }
 
-struct Reader<'a> {
+struct Lexer<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl Lexer<'_> {
     fn rest(&self) -> &str {
         self.text.get(self.at..).unwrap_or_default()
     }

@@ -11,14 +11,14 @@ use contract::key::looks_like_key;
 use contract::wire::Who;
 use contract::{Caller, Code, Governance};
 
-use super::Hall;
-use super::failure::Failure;
+use super::SharedConnections;
+use super::failure::ErrorResponse;
 use super::identity;
-use super::message::Fields;
+use super::message::MessageFields;
 use super::reply;
-use super::settings::Settings;
-use super::startup::{Opened, Parameters};
-use super::wire::End;
+use super::settings::SessionSettings;
+use super::startup::{OpenedConnection, Parameters};
+use super::wire::ConnectionEnd;
 
 /// A key has 72 characters; nobody's password needs more than this.
 const PASSWORD_BYTES_MAX: usize = 1_024;
@@ -29,21 +29,25 @@ pub struct Login {
     /// Prefix of the key's secret that was shown.
     pub secret: Option<String>,
     pub peer: Option<IpAddr>,
-    pub settings: Settings,
+    pub settings: SessionSettings,
     pub database: Option<String>,
 }
 
 /// Checks the startup packet, asks for the key, and knows the caller. Says nothing yet.
-pub async fn login(opened: &mut Opened, peer: SocketAddr, hall: &Hall) -> Result<Login, End> {
-    let fatal = |failure: Failure| End::Fatal(failure);
+pub async fn login(
+    opened: &mut OpenedConnection,
+    peer: SocketAddr,
+    hall: &SharedConnections,
+) -> Result<Login, ConnectionEnd> {
+    let fatal = |failure: ErrorResponse| ConnectionEnd::Fatal(failure);
     let parameters = &opened.parameters;
     let may_be_plain = hall.door.local && peer.ip().is_loopback();
     if !opened.secure && !may_be_plain {
-        let failure = Failure::new(Code::MissingAuth, "the connection is not encrypted").with_state("28000");
-        return Err(End::Fatal(failure.with_hint("connect with sslmode=require")));
+        let failure = ErrorResponse::new(Code::MissingAuth, "the connection is not encrypted").with_state("28000");
+        return Err(ConnectionEnd::Fatal(failure.with_hint("connect with sslmode=require")));
     }
     if parameters.get("replication").is_some_and(|value| value != "false") {
-        return Err(fatal(Failure::unsupported("replication")));
+        return Err(fatal(ErrorResponse::unsupported("replication")));
     }
     let settings = settings(parameters).map_err(fatal)?;
     let user = parameters.get("user").unwrap_or_default().to_owned();
@@ -56,33 +60,42 @@ pub async fn login(opened: &mut Opened, peer: SocketAddr, hall: &Hall) -> Result
             hall.door
                 .sessions
                 .standing(who, None, Some(peer.ip()))
-                .map_err(|error| End::Fatal(Failure::from(&error)))?;
+                .map_err(|error| ConnectionEnd::Fatal(ErrorResponse::from(&error)))?;
             (who.clone(), None)
         }
         _ => by_key(opened, &user, peer.ip(), hall).await?,
     };
-    let rules = hall.door.sessions.rules().map_err(|error| End::Fatal(Failure::from(&error)))?;
+    let rules = hall.door.sessions.rules().map_err(|error| ConnectionEnd::Fatal(ErrorResponse::from(&error)))?;
     let known = database.as_ref().is_none_or(|name| hall.door.local || *name == rules.environment.slug);
     if !known {
         let name = database.unwrap_or_default();
-        return Err(fatal(Failure::new(Code::EnvNotFound, format!("database {name:?} does not exist here"))));
+        return Err(fatal(ErrorResponse::new(Code::EnvNotFound, format!("database {name:?} does not exist here"))));
     }
     Ok(Login { who, secret, peer: Some(peer.ip()), settings, database })
 }
 
-async fn by_key(opened: &mut Opened, user: &str, peer: IpAddr, hall: &Hall) -> Result<(Who, Option<String>), End> {
+async fn by_key(
+    opened: &mut OpenedConnection,
+    user: &str,
+    peer: IpAddr,
+    hall: &SharedConnections,
+) -> Result<(Who, Option<String>), ConnectionEnd> {
     reply::authentication_cleartext(&mut opened.wire.out);
     opened.wire.flush().await?;
     let (kind, body) = opened.wire.frame(PASSWORD_BYTES_MAX).await?;
     if kind != b'p' {
-        return Err(End::Fatal(Failure::protocol("a password is expected")));
+        return Err(ConnectionEnd::Fatal(ErrorResponse::protocol("a password is expected")));
     }
-    let key = Fields(body).text().map_err(End::Fatal)?;
-    let admitted =
-        hall.door.sessions.admit(&key, Some(peer)).await.map_err(|error| End::Fatal(Failure::from(&error)))?;
-    let rules = hall.door.sessions.rules().map_err(|error| End::Fatal(Failure::from(&error)))?;
+    let key = MessageFields(body).text().map_err(ConnectionEnd::Fatal)?;
+    let admitted = hall
+        .door
+        .sessions
+        .admit(&key, Some(peer))
+        .await
+        .map_err(|error| ConnectionEnd::Fatal(ErrorResponse::from(&error)))?;
+    let rules = hall.door.sessions.rules().map_err(|error| ConnectionEnd::Fatal(ErrorResponse::from(&error)))?;
     if !may_be_called(user, &admitted.who, &admitted.caller, &rules) {
-        return Err(End::Fatal(Failure::from(&crate::Error::Caller(Code::InvalidKey))));
+        return Err(ConnectionEnd::Fatal(ErrorResponse::from(&crate::Error::Caller(Code::InvalidKey))));
     }
     Ok((admitted.who, admitted.secret))
 }
@@ -103,9 +116,9 @@ fn may_be_called(user: &str, who: &Who, caller: &Caller, rules: &Governance) -> 
 }
 
 /// What the startup packet sets: its own parameters, and those inside `options`.
-fn settings(parameters: &Parameters) -> Result<Settings, Failure> {
-    let mut settings = Settings::new(parameters.get("user").unwrap_or_default());
-    let bad = |message| Failure::new(Code::InvalidParams, message);
+fn settings(parameters: &Parameters) -> Result<SessionSettings, ErrorResponse> {
+    let mut settings = SessionSettings::new(parameters.get("user").unwrap_or_default());
+    let bad = |message| ErrorResponse::new(Code::InvalidParams, message);
     for (name, value) in &parameters.pairs {
         match name.as_str() {
             "user" | "database" | "replication" => {}

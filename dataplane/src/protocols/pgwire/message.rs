@@ -6,12 +6,12 @@
 
 use bytes::{Buf, Bytes};
 
-use super::failure::Failure;
+use super::failure::ErrorResponse;
 use crate::encode::pg_rows::Format;
 
 /// A message after login.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum FrontendMessage {
     Query(String),
     Parse {
         name: String,
@@ -19,12 +19,12 @@ pub enum Message {
         types: Vec<u32>,
     },
     Bind(Bind),
-    Describe(Target),
+    Describe(DescribeTarget),
     Execute {
         portal: String,
         rows_max: u32,
     },
-    Close(Target),
+    Close(DescribeTarget),
     Flush,
     Sync,
     Terminate,
@@ -45,7 +45,7 @@ pub struct Bind {
 
 /// What `Describe` and `Close` name.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum DescribeTarget {
     Statement(String),
     Portal(String),
 }
@@ -60,23 +60,23 @@ impl Formats {
     }
 
     /// The format of each of `count` values.
-    pub fn of(&self, count: usize) -> Result<Vec<Format>, Failure> {
+    pub fn of(&self, count: usize) -> Result<Vec<Format>, ErrorResponse> {
         match self.0.as_slice() {
             [] => Ok(vec![Format::Text; count]),
             [all] => Ok(vec![*all; count]),
             each if each.len() == count => Ok(each.to_vec()),
-            each => Err(Failure::protocol(format!("there are {} format codes for {count} values", each.len()))),
+            each => Err(ErrorResponse::protocol(format!("there are {} format codes for {count} values", each.len()))),
         }
     }
 }
 
-impl Message {
+impl FrontendMessage {
     /// Takes apart the body of a frame of this kind.
-    pub fn read(kind: u8, body: Bytes) -> Result<Self, Failure> {
-        let mut fields = Fields(body);
+    pub fn read(kind: u8, body: Bytes) -> Result<Self, ErrorResponse> {
+        let mut fields = MessageFields(body);
         let message = match kind {
             b'Q' => Self::Query(fields.text()?),
-            b'P' => Self::Parse { name: fields.text()?, sql: fields.text()?, types: fields.list(Fields::u32)? },
+            b'P' => Self::Parse { name: fields.text()?, sql: fields.text()?, types: fields.list(MessageFields::u32)? },
             b'B' => Self::Bind(fields.bind()?),
             b'D' => Self::Describe(fields.target()?),
             b'E' => Self::Execute { portal: fields.text()?, rows_max: fields.u32()? },
@@ -86,7 +86,9 @@ impl Message {
             b'X' => Self::Terminate,
             b'd' | b'c' | b'f' => return Ok(Self::Copy),
             b'F' => return Ok(Self::FunctionCall),
-            other => return Err(Failure::protocol(format!("there is no message of type {:?}", char::from(other)))),
+            other => {
+                return Err(ErrorResponse::protocol(format!("there is no message of type {:?}", char::from(other))));
+            }
         };
         fields.end()?;
         Ok(message)
@@ -95,56 +97,56 @@ impl Message {
 
 /// The fields of a body, from the front.
 #[derive(Debug)]
-pub struct Fields(pub Bytes);
+pub struct MessageFields(pub Bytes);
 
-impl Fields {
-    fn take(&mut self, count: usize) -> Result<Bytes, Failure> {
+impl MessageFields {
+    fn take(&mut self, count: usize) -> Result<Bytes, ErrorResponse> {
         if count > self.0.len() {
-            return Err(Failure::protocol("a message is shorter than its fields"));
+            return Err(ErrorResponse::protocol("a message is shorter than its fields"));
         }
         Ok(self.0.split_to(count))
     }
 
-    pub fn u16(&mut self) -> Result<u16, Failure> {
+    pub fn u16(&mut self) -> Result<u16, ErrorResponse> {
         Ok(self.take(2)?.get_u16())
     }
 
-    pub fn u32(&mut self) -> Result<u32, Failure> {
+    pub fn u32(&mut self) -> Result<u32, ErrorResponse> {
         Ok(self.take(4)?.get_u32())
     }
 
     /// Text up to a zero byte.
-    pub fn text(&mut self) -> Result<String, Failure> {
+    pub fn text(&mut self) -> Result<String, ErrorResponse> {
         let end = self.0.iter().position(|byte| *byte == 0);
-        let bytes = self.take(end.ok_or_else(|| Failure::protocol("a text has no end"))?)?;
+        let bytes = self.take(end.ok_or_else(|| ErrorResponse::protocol("a text has no end"))?)?;
         self.take(1)?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| Failure::encoding())
+        String::from_utf8(bytes.to_vec()).map_err(|_| ErrorResponse::encoding())
     }
 
-    fn list<T>(&mut self, each: impl Fn(&mut Self) -> Result<T, Failure>) -> Result<Vec<T>, Failure> {
+    fn list<T>(&mut self, each: impl Fn(&mut Self) -> Result<T, ErrorResponse>) -> Result<Vec<T>, ErrorResponse> {
         let count = usize::from(self.u16()?);
         (0..count).map(|_| each(self)).collect()
     }
 
-    fn format(&mut self) -> Result<Format, Failure> {
+    fn format(&mut self) -> Result<Format, ErrorResponse> {
         match self.u16()? {
             0 => Ok(Format::Text),
             1 => Ok(Format::Binary),
-            other => Err(Failure::protocol(format!("there is no format {other}"))),
+            other => Err(ErrorResponse::protocol(format!("there is no format {other}"))),
         }
     }
 
-    pub fn value(&mut self) -> Result<Option<Bytes>, Failure> {
+    pub fn value(&mut self) -> Result<Option<Bytes>, ErrorResponse> {
         match self.u32()? {
             u32::MAX => Ok(None),
             length => usize::try_from(length)
-                .map_err(|_| Failure::protocol("a value is too long"))
+                .map_err(|_| ErrorResponse::protocol("a value is too long"))
                 .and_then(|n| self.take(n))
                 .map(Some),
         }
     }
 
-    fn bind(&mut self) -> Result<Bind, Failure> {
+    fn bind(&mut self) -> Result<Bind, ErrorResponse> {
         Ok(Bind {
             portal: self.text()?,
             statement: self.text()?,
@@ -154,16 +156,16 @@ impl Fields {
         })
     }
 
-    fn target(&mut self) -> Result<Target, Failure> {
+    fn target(&mut self) -> Result<DescribeTarget, ErrorResponse> {
         match self.take(1)?.get_u8() {
-            b'S' => Ok(Target::Statement(self.text()?)),
-            b'P' => Ok(Target::Portal(self.text()?)),
-            _ => Err(Failure::protocol("a target is a statement or a portal")),
+            b'S' => Ok(DescribeTarget::Statement(self.text()?)),
+            b'P' => Ok(DescribeTarget::Portal(self.text()?)),
+            _ => Err(ErrorResponse::protocol("a target is a statement or a portal")),
         }
     }
 
-    pub fn end(&self) -> Result<(), Failure> {
-        if self.0.is_empty() { Ok(()) } else { Err(Failure::protocol("a message is longer than its fields")) }
+    pub fn end(&self) -> Result<(), ErrorResponse> {
+        if self.0.is_empty() { Ok(()) } else { Err(ErrorResponse::protocol("a message is longer than its fields")) }
     }
 }
 
@@ -171,14 +173,14 @@ impl Fields {
 mod tests {
     use super::*;
 
-    fn read(kind: u8, body: &[u8]) -> Result<Message, Failure> {
-        Message::read(kind, Bytes::copy_from_slice(body))
+    fn read(kind: u8, body: &[u8]) -> Result<FrontendMessage, ErrorResponse> {
+        FrontendMessage::read(kind, Bytes::copy_from_slice(body))
     }
 
     #[test]
     fn a_bind_reads_back_with_nulls_and_formats() {
         let body = b"p\0s\0\x00\x01\x00\x01\x00\x02\x00\x00\x00\x02ab\xff\xff\xff\xff\x00\x00";
-        let Ok(Message::Bind(bind)) = read(b'B', body) else { panic!("a bind") };
+        let Ok(FrontendMessage::Bind(bind)) = read(b'B', body) else { panic!("a bind") };
         assert_eq!((bind.portal.as_str(), bind.statement.as_str()), ("p", "s"));
         assert_eq!(bind.values, [Some(Bytes::from_static(b"ab")), None]);
         assert_eq!(bind.formats.of(2).unwrap(), [Format::Binary; 2]);

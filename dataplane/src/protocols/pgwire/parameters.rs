@@ -8,8 +8,8 @@ use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, Timelik
 use contract::Code;
 use engine::Value;
 
-use super::failure::Failure;
-use super::message::Fields;
+use super::failure::ErrorResponse;
+use super::message::MessageFields;
 use crate::encode::pg_rows::moment::{EPOCH_DAYS, EPOCH_MICROS};
 use crate::encode::pg_rows::{Format, number};
 
@@ -37,11 +37,11 @@ mod oid {
 }
 
 /// The value of parameter `index` (from 1).
-pub fn value(index: usize, oid: u32, format: Format, bytes: Option<Bytes>) -> Result<Value, Failure> {
+pub fn value(index: usize, oid: u32, format: Format, bytes: Option<Bytes>) -> Result<Value, ErrorResponse> {
     let Some(bytes) = bytes else { return Ok(Value::Null) };
     let read = match format {
         Format::Text => {
-            let text = std::str::from_utf8(&bytes).map_err(|_| Failure::encoding())?;
+            let text = std::str::from_utf8(&bytes).map_err(|_| ErrorResponse::encoding())?;
             from_text(oid, text)
         }
         Format::Binary => from_binary(oid, bytes)?,
@@ -49,13 +49,14 @@ pub fn value(index: usize, oid: u32, format: Format, bytes: Option<Bytes>) -> Re
     read.ok_or_else(|| refused(index, oid, format))
 }
 
-fn refused(index: usize, oid: u32, format: Format) -> Failure {
+fn refused(index: usize, oid: u32, format: Format) -> ErrorResponse {
     if !is_known(oid) {
-        return Failure::unsupported(&format!("parameter ${index} of type {oid}"))
+        return ErrorResponse::unsupported(&format!("parameter ${index} of type {oid}"))
             .with_hint("cast the parameter to text in the statement");
     }
     let state = if format == Format::Binary { "22P03" } else { "22P02" };
-    Failure::new(Code::ConversionFailed, format!("parameter ${index} is not a value of its type")).with_state(state)
+    ErrorResponse::new(Code::ConversionFailed, format!("parameter ${index} is not a value of its type"))
+        .with_state(state)
 }
 
 fn is_known(oid: u32) -> bool {
@@ -110,7 +111,7 @@ fn from_text(kind: u32, text: &str) -> Option<Value> {
     }
 }
 
-fn from_binary(kind: u32, bytes: Bytes) -> Result<Option<Value>, Failure> {
+fn from_binary(kind: u32, bytes: Bytes) -> Result<Option<Value>, ErrorResponse> {
     let fixed = |length: usize| {
         (bytes.len() == length).then(|| bytes.iter().fold(0_u64, |all, byte| (all << 8) | u64::from(*byte)))
     };
@@ -139,7 +140,7 @@ fn from_binary(kind: u32, bytes: Bytes) -> Result<Option<Value>, Failure> {
             .and_then(|json| from_text(kind, json)),
         kind => match array::item(kind) {
             Some(item) => array::binary(item, bytes)?,
-            None => from_text(kind, std::str::from_utf8(&bytes).map_err(|_| Failure::encoding())?),
+            None => from_text(kind, std::str::from_utf8(&bytes).map_err(|_| ErrorResponse::encoding())?),
         },
     })
 }
@@ -227,7 +228,7 @@ fn moment(micros: i64) -> i64 {
 }
 
 fn interval(bytes: Bytes) -> Option<Value> {
-    let mut fields = Fields(bytes);
+    let mut fields = MessageFields(bytes);
     let (high, low) = (fields.u32().ok()?, fields.u32().ok()?);
     let micros = ((u64::from(high) << 32) | u64::from(low)).cast_signed();
     let (days, months) = (fields.u32().ok()?.cast_signed(), fields.u32().ok()?.cast_signed());
@@ -238,11 +239,11 @@ fn interval(bytes: Bytes) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn text(oid: u32, text: &str) -> Result<Value, Failure> {
+    fn text(oid: u32, text: &str) -> Result<Value, ErrorResponse> {
         value(1, oid, Format::Text, Some(Bytes::copy_from_slice(text.as_bytes())))
     }
 
-    fn binary(oid: u32, bytes: &[u8]) -> Result<Value, Failure> {
+    fn binary(oid: u32, bytes: &[u8]) -> Result<Value, ErrorResponse> {
         value(1, oid, Format::Binary, Some(Bytes::copy_from_slice(bytes)))
     }
 

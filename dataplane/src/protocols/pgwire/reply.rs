@@ -2,12 +2,12 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::failure::Failure;
+use super::failure::ErrorResponse;
 use crate::encode::pg_rows::{Field, Format, PgType, patch};
 
 /// Where a session stands between statements, as `ReadyForQuery` tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum TransactionStatus {
     Idle,
     InTransaction,
     Failed,
@@ -74,11 +74,11 @@ pub fn backend_key(out: &mut BytesMut, process: u32, secret: &[u8]) {
     });
 }
 
-pub fn ready(out: &mut BytesMut, standing: Standing) {
+pub fn ready(out: &mut BytesMut, standing: TransactionStatus) {
     let status = match standing {
-        Standing::Idle => b'I',
-        Standing::InTransaction => b'T',
-        Standing::Failed => b'E',
+        TransactionStatus::Idle => b'I',
+        TransactionStatus::InTransaction => b'T',
+        TransactionStatus::Failed => b'E',
     };
     message(out, b'Z', |out| out.put_u8(status));
 }
@@ -167,16 +167,16 @@ pub fn copy_response(out: &mut BytesMut, kind: u8, is_binary: bool, columns: usi
     });
 }
 
-pub fn error(out: &mut BytesMut, severity: Severity, failure: &Failure) {
+pub fn error(out: &mut BytesMut, severity: Severity, failure: &ErrorResponse) {
     message(out, b'E', |out| fields(out, severity, failure));
 }
 
 /// `NoticeResponse`: what the caller should know beside the answer.
-pub fn notice(out: &mut BytesMut, severity: Severity, notice: &Failure) {
+pub fn notice(out: &mut BytesMut, severity: Severity, notice: &ErrorResponse) {
     message(out, b'N', |out| fields(out, severity, notice));
 }
 
-fn fields(out: &mut BytesMut, severity: Severity, failure: &Failure) {
+fn fields(out: &mut BytesMut, severity: Severity, failure: &ErrorResponse) {
     let word = match severity {
         Severity::Error => "ERROR",
         Severity::Fatal => "FATAL",
@@ -213,14 +213,14 @@ mod tests {
     fn a_message_tells_its_length_without_its_kind() {
         let mut out = BytesMut::new();
         command_complete(&mut out, "SELECT 1");
-        ready(&mut out, Standing::Failed);
+        ready(&mut out, TransactionStatus::Failed);
         assert_eq!(out.as_ref(), b"C\x00\x00\x00\x0dSELECT 1\0Z\x00\x00\x00\x05E");
     }
 
     #[test]
     fn an_error_has_the_sqlstate_and_the_stable_code_in_its_detail() {
         let mut out = BytesMut::new();
-        let mut failure = Failure::new(Code::TableNotFound, "table t does not exist").with_hint("use u");
+        let mut failure = ErrorResponse::new(Code::TableNotFound, "table t does not exist").with_hint("use u");
         failure.position = Some(15);
         error(&mut out, Severity::Error, &failure);
         let body = String::from_utf8(out[5..].to_vec()).unwrap();
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_notice_without_a_detail_has_no_such_field() {
         let mut out = BytesMut::new();
-        let mut corrected = Failure::new(Code::ColumnMasked, "corrected a name");
+        let mut corrected = ErrorResponse::new(Code::ColumnMasked, "corrected a name");
         corrected.detail.clear();
         notice(&mut out, Severity::Notice, &corrected);
         assert_eq!(&out[5..], b"SNOTICE\0VNOTICE\0C01000\0Mcorrected a name\0\0");

@@ -2,32 +2,32 @@
 
 use contract::Code;
 
-use super::command::{Call, Command, Modes};
+use super::command::{FunctionCall, Modes, PgCommand};
 use super::conversation::Conversation;
-use super::delivery::Delivery;
+use super::delivery::PgDelivery;
 use super::extended::{Life, Portal};
-use super::failure::Failure;
+use super::failure::ErrorResponse;
 use super::lex::Token;
 use super::message::Formats;
-use super::settings::{Reach, Settings, Written};
+use super::settings::{SessionSettings, SetValueForm, SettingScope};
 use super::typeinfo;
 use super::watch::Stop;
 use crate::Bounds;
 use crate::encode::pg_rows::{Field, Format, PgType};
-use crate::pipeline::transaction::Mark;
+use crate::pipeline::transaction::TransactionSavepoint;
 
 /// Server-side cursors, prepared statements and portals of one session.
 pub const OPEN_MAX: usize = 1_000;
 
 /// What a command answers: columns if it has rows, and its tag.
 #[derive(Debug, Default)]
-pub struct Reply {
+pub struct CommandReply {
     pub fields: Vec<Field>,
     pub rows: Vec<Vec<Option<String>>>,
     pub tag: String,
 }
 
-impl Reply {
+impl CommandReply {
     fn tag(tag: &str) -> Self {
         Self { tag: tag.to_owned(), ..Self::default() }
     }
@@ -43,18 +43,18 @@ fn field(name: &str, kind: PgType) -> Field {
 }
 
 /// The columns a command will answer with, before it runs; `FETCH` has those of its cursor.
-pub fn described(command: &Command) -> Vec<Field> {
+pub fn described(command: &PgCommand) -> Vec<Field> {
     match command {
-        Command::Show(name) => vec![field(&Settings::shown_name(name), PgType::Text)],
-        Command::ShowVariables => ["name", "value", "type"].map(|name| field(name, PgType::Text)).to_vec(),
-        Command::ShowAll => ["name", "setting", "description"].map(|name| field(name, PgType::Text)).to_vec(),
-        Command::TypeInfo => typeinfo::fields(),
-        Command::Select(calls) => calls.iter().map(|call| field(&call.column, kind(call))).collect(),
+        PgCommand::Show(name) => vec![field(&SessionSettings::shown_name(name), PgType::Text)],
+        PgCommand::ShowVariables => ["name", "value", "type"].map(|name| field(name, PgType::Text)).to_vec(),
+        PgCommand::ShowAll => ["name", "setting", "description"].map(|name| field(name, PgType::Text)).to_vec(),
+        PgCommand::TypeInfo => typeinfo::fields(),
+        PgCommand::Select(calls) => calls.iter().map(|call| field(&call.column, kind(call))).collect(),
         _ => Vec::new(),
     }
 }
 
-fn kind(call: &Call) -> PgType {
+fn kind(call: &FunctionCall) -> PgType {
     match call.function {
         "pg_backend_pid" => PgType::Int4,
         "pg_is_in_recovery" => PgType::Bool,
@@ -65,88 +65,94 @@ fn kind(call: &Call) -> PgType {
 impl Conversation {
     pub(super) async fn command(
         &mut self,
-        command: &Command,
+        command: &PgCommand,
         text: &str,
         starts: &[usize],
         params: Vec<engine::Value>,
-    ) -> Result<Reply, Stop> {
+    ) -> Result<CommandReply, Stop> {
         match command {
-            Command::Begin { .. }
-            | Command::Characteristics { .. }
-            | Command::Commit
-            | Command::Rollback
-            | Command::Savepoint(_)
-            | Command::Release(_)
-            | Command::RollbackTo(_) => self.transaction_command(command).await,
-            Command::Declare { name, hold, statement_at } => {
+            PgCommand::Begin { .. }
+            | PgCommand::Characteristics { .. }
+            | PgCommand::Commit
+            | PgCommand::Rollback
+            | PgCommand::Savepoint(_)
+            | PgCommand::Release(_)
+            | PgCommand::RollbackTo(_) => self.transaction_command(command).await,
+            PgCommand::Declare { name, hold, statement_at } => {
                 let statement = starts.get(*statement_at).and_then(|at| text.get(*at..)).unwrap_or_default();
                 self.declare(name, *hold, statement, params).await
             }
-            Command::Copy(copy) => {
+            PgCommand::Copy(copy) => {
                 let tag = Box::pin(self.copy(copy, text, starts)).await?;
-                Ok(Reply::tag(&tag))
+                Ok(CommandReply::tag(&tag))
             }
-            Command::TypeInfo => match params.as_slice() {
+            PgCommand::TypeInfo => match params.as_slice() {
                 [engine::Value::Blob(array)] => match typeinfo::ids(array) {
                     Some(oids) => Ok(typeinfo::answer(&oids)),
-                    None => Err(Failure::new(Code::ConversionFailed, "an array of type ids is expected").into()),
+                    None => Err(ErrorResponse::new(Code::ConversionFailed, "an array of type ids is expected").into()),
                 },
-                _ => Err(Failure::unsupported("this question about types without its parameter").into()),
+                _ => Err(ErrorResponse::unsupported("this question about types without its parameter").into()),
             },
             command => Ok(self.setting_command(command)?),
         }
     }
 
-    fn setting_command(&mut self, command: &Command) -> Result<Reply, Failure> {
+    fn setting_command(&mut self, command: &PgCommand) -> Result<CommandReply, ErrorResponse> {
         match command {
-            Command::Set { name, value, written, reach } => {
-                if *reach == Reach::Transaction {
+            PgCommand::Set { name, value, written, reach } => {
+                if *reach == SettingScope::Transaction {
                     self.warn_outside("SET LOCAL");
                 }
                 self.set(name, value.as_deref(), *written, *reach)?;
-                Ok(Reply::tag("SET"))
+                Ok(CommandReply::tag("SET"))
             }
-            Command::SetSeveral(pairs) => {
+            PgCommand::SetSeveral(pairs) => {
                 for (name, value, written) in pairs {
-                    self.set(name, Some(value), *written, Reach::Session)?;
+                    self.set(name, Some(value), *written, SettingScope::Session)?;
                 }
-                Ok(Reply::tag("SET"))
+                Ok(CommandReply::tag("SET"))
             }
-            Command::Unset(name) => {
-                self.set(name, None, Written::Text, Reach::Session)?;
-                Ok(Reply::tag("UNSET"))
+            PgCommand::Unset(name) => {
+                self.set(name, None, SetValueForm::Text, SettingScope::Session)?;
+                Ok(CommandReply::tag("UNSET"))
             }
-            Command::ShowVariables => {
+            PgCommand::ShowVariables => {
                 let rows = self.settings.variables().told().map(|told| told.map(Some).to_vec()).collect();
-                Ok(Reply::table(&["name", "value", "type"], rows, "SHOW"))
+                Ok(CommandReply::table(&["name", "value", "type"], rows, "SHOW"))
             }
-            Command::Reset(name) => {
-                self.set(name, None, Written::Text, Reach::Session)?;
-                Ok(Reply::tag("RESET"))
+            PgCommand::Reset(name) => {
+                self.set(name, None, SetValueForm::Text, SettingScope::Session)?;
+                Ok(CommandReply::tag("RESET"))
             }
-            Command::ResetAll => {
-                self.change(Settings::reset_all);
-                Ok(Reply::tag("RESET"))
+            PgCommand::ResetAll => {
+                self.change(SessionSettings::reset_all);
+                Ok(CommandReply::tag("RESET"))
             }
-            Command::Show(name) => self.show(name),
-            Command::ShowAll => {
+            PgCommand::Show(name) => self.show(name),
+            PgCommand::ShowAll => {
                 let row = |name: &str| vec![Some(name.to_owned()), self.setting(name), Some(String::new())];
-                let rows = Settings::names().map(row).collect();
-                Ok(Reply::table(&["name", "setting", "description"], rows, "SHOW"))
+                let rows = SessionSettings::names().map(row).collect();
+                Ok(CommandReply::table(&["name", "setting", "description"], rows, "SHOW"))
             }
-            Command::DiscardAll => self.discard_all(),
-            Command::Discard(tag) => Ok(Reply::tag(tag)),
-            Command::Deallocate(name) => self.deallocate(name.as_deref()),
-            Command::CloseCursor(name) => self.close_cursor(name.as_deref()),
-            Command::Unlisten => Ok(Reply::tag("UNLISTEN")),
-            Command::Select(calls) => self.select(calls),
-            Command::Refused(what) => Err(Failure::unsupported(what)),
+            PgCommand::DiscardAll => self.discard_all(),
+            PgCommand::Discard(tag) => Ok(CommandReply::tag(tag)),
+            PgCommand::Deallocate(name) => self.deallocate(name.as_deref()),
+            PgCommand::CloseCursor(name) => self.close_cursor(name.as_deref()),
+            PgCommand::Unlisten => Ok(CommandReply::tag("UNLISTEN")),
+            PgCommand::Select(calls) => self.select(calls),
+            PgCommand::Refused(what) => Err(ErrorResponse::unsupported(what)),
             // `FETCH` streams (`extended.rs`); the rest are transactions and cursors, handled above.
-            _ => Ok(Reply::default()),
+            _ => Ok(CommandReply::default()),
         }
     }
 
-    fn set(&mut self, name: &str, value: Option<&str>, written: Written, reach: Reach) -> Result<(), Failure> {
+    fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        written: SetValueForm,
+        reach: SettingScope,
+    ) -> Result<(), ErrorResponse> {
         self.change(|settings| settings.assign(name, value, written, reach))
     }
 
@@ -154,88 +160,87 @@ impl Conversation {
         self.settings.holding(name, self.watch.rules().ok().map(|rules| rules.environment.heal))
     }
 
-    fn show(&self, name: &str) -> Result<Reply, Failure> {
+    fn show(&self, name: &str) -> Result<CommandReply, ErrorResponse> {
         let value = self.setting(name).ok_or_else(|| unknown_setting(name))?;
-        Ok(Reply::table(&[&Settings::shown_name(name)], vec![vec![Some(value)]], "SHOW"))
+        Ok(CommandReply::table(&[&SessionSettings::shown_name(name)], vec![vec![Some(value)]], "SHOW"))
     }
 
-    fn discard_all(&mut self) -> Result<Reply, Failure> {
+    fn discard_all(&mut self) -> Result<CommandReply, ErrorResponse> {
         if self.transaction.is_explicit() {
-            return Err(
-                Failure::new(Code::InvalidParams, "DISCARD ALL cannot run inside a transaction").with_state("25001")
-            );
+            return Err(ErrorResponse::new(Code::InvalidParams, "DISCARD ALL cannot run inside a transaction")
+                .with_state("25001"));
         }
-        self.change(Settings::reset_all);
+        self.change(SessionSettings::reset_all);
         self.statements.clear();
         self.portals.clear();
-        Ok(Reply::tag("DISCARD ALL"))
+        Ok(CommandReply::tag("DISCARD ALL"))
     }
 
-    fn deallocate(&mut self, name: Option<&str>) -> Result<Reply, Failure> {
+    fn deallocate(&mut self, name: Option<&str>) -> Result<CommandReply, ErrorResponse> {
         let Some(name) = name else {
             self.statements.clear();
-            return Ok(Reply::tag("DEALLOCATE ALL"));
+            return Ok(CommandReply::tag("DEALLOCATE ALL"));
         };
         match self.statements.remove(name) {
-            Some(_) => Ok(Reply::tag("DEALLOCATE")),
-            None => Err(Failure::new(Code::InvalidParams, format!("prepared statement {name:?} does not exist"))
+            Some(_) => Ok(CommandReply::tag("DEALLOCATE")),
+            None => Err(ErrorResponse::new(Code::InvalidParams, format!("prepared statement {name:?} does not exist"))
                 .with_state("26000")),
         }
     }
 
-    fn close_cursor(&mut self, name: Option<&str>) -> Result<Reply, Failure> {
+    fn close_cursor(&mut self, name: Option<&str>) -> Result<CommandReply, ErrorResponse> {
         let Some(name) = name else {
             self.portals.clear();
-            return Ok(Reply::tag("CLOSE CURSOR ALL"));
+            return Ok(CommandReply::tag("CLOSE CURSOR ALL"));
         };
         match self.portals.remove(name) {
-            Some(_) => Ok(Reply::tag("CLOSE CURSOR")),
+            Some(_) => Ok(CommandReply::tag("CLOSE CURSOR")),
             None => Err(no_cursor(name)),
         }
     }
 
-    async fn transaction_command(&mut self, command: &Command) -> Result<Reply, Stop> {
+    async fn transaction_command(&mut self, command: &PgCommand) -> Result<CommandReply, Stop> {
         match command {
-            Command::Begin { modes, tag } => {
+            PgCommand::Begin { modes, tag } => {
                 let begun = !self.transaction.is_explicit();
                 if !begun {
                     self.warn("25001", "there is already a transaction in progress");
                 }
                 self.transaction.begin(&self.pipeline, &self.watch.who);
                 let read_only = modes.read_only.or(begun.then(|| self.settings.is_read_only()));
-                self.characteristics(Modes { read_only, ..*modes }, Reach::Transaction)?;
-                Ok(Reply::tag(tag))
+                self.characteristics(Modes { read_only, ..*modes }, SettingScope::Transaction)?;
+                Ok(CommandReply::tag(tag))
             }
-            Command::Characteristics { modes, reach } => {
-                if *reach == Reach::Transaction {
+            PgCommand::Characteristics { modes, reach } => {
+                if *reach == SettingScope::Transaction {
                     self.warn_outside("SET TRANSACTION");
                 }
                 self.characteristics(*modes, *reach)?;
-                Ok(Reply::tag("SET"))
+                Ok(CommandReply::tag("SET"))
             }
-            Command::Savepoint(name) => {
+            PgCommand::Savepoint(name) => {
                 self.set_aside(|portal| portal.life != Life::Session).await?;
                 self.transaction.savepoint(name, self.settings.mark()).await?;
-                Ok(Reply::tag("SAVEPOINT"))
+                Ok(CommandReply::tag("SAVEPOINT"))
             }
-            Command::Release(name) => {
+            PgCommand::Release(name) => {
                 self.transaction.release(name)?;
-                Ok(Reply::tag("RELEASE"))
+                Ok(CommandReply::tag("RELEASE"))
             }
-            Command::RollbackTo(name) => {
+            PgCommand::RollbackTo(name) => {
                 if let Some(mark) = self.transaction.changed_since(name).await? {
                     self.go_back(&mark).await?;
                 }
                 let then = self.transaction.went_back(name)?;
                 self.change(|settings| settings.go_back(then));
-                Ok(Reply::tag("ROLLBACK"))
+                Ok(CommandReply::tag("ROLLBACK"))
             }
-            command => self.end_transaction(*command == Command::Commit).await,
+            command => self.end_transaction(*command == PgCommand::Commit).await,
         }
     }
 
     /// Does again what was done before a savepoint.
-    async fn go_back(&mut self, mark: &Mark) -> Result<(), Stop> {
+    async fn go_back(&mut self, mark: &TransactionSavepoint) -> Result<(), Stop> {
         self.set_aside(|portal| portal.life != Life::Session).await?;
         let cancel = self.cancellable.next();
         let ask = self.ask("ROLLBACK TO SAVEPOINT", Vec::new(), cancel.clone());
@@ -243,19 +248,19 @@ impl Conversation {
         Ok(self.watch.attend(&mut self.wire, &cancel, gone_back).await??)
     }
 
-    fn characteristics(&mut self, modes: Modes, reach: Reach) -> Result<(), Failure> {
+    fn characteristics(&mut self, modes: Modes, reach: SettingScope) -> Result<(), ErrorResponse> {
         if modes.serializable {
-            self.change(Settings::take_less);
+            self.change(SessionSettings::take_less);
         }
         let Some(read_only) = modes.read_only else { return Ok(()) };
         let name = match reach {
-            Reach::Session => "default_transaction_read_only",
-            Reach::Transaction => "transaction_read_only",
+            SettingScope::Session => "default_transaction_read_only",
+            SettingScope::Transaction => "transaction_read_only",
         };
-        self.set(name, Some(if read_only { "on" } else { "off" }), Written::Word, reach)
+        self.set(name, Some(if read_only { "on" } else { "off" }), SetValueForm::Word, reach)
     }
 
-    async fn end_transaction(&mut self, commits: bool) -> Result<Reply, Stop> {
+    async fn end_transaction(&mut self, commits: bool) -> Result<CommandReply, Stop> {
         if !self.transaction.is_explicit() {
             self.warn("25P01", "there is no transaction in progress");
         }
@@ -267,7 +272,7 @@ impl Conversation {
             if commits { self.transaction.commit().await } else { self.transaction.rollback().await.map(|()| false) };
         let committed = matches!(ended, Ok(true));
         self.change(|settings| settings.end(committed));
-        Ok(Reply::tag(if ended? { "COMMIT" } else { "ROLLBACK" }))
+        Ok(CommandReply::tag(if ended? { "COMMIT" } else { "ROLLBACK" }))
     }
 
     async fn declare(
@@ -276,36 +281,41 @@ impl Conversation {
         hold: bool,
         statement: &str,
         params: Vec<engine::Value>,
-    ) -> Result<Reply, Stop> {
+    ) -> Result<CommandReply, Stop> {
         if self.transaction.is_implicit() {
-            return Err(Failure::unsupported("DECLARE CURSOR among other statements outside a transaction").into());
+            return Err(
+                ErrorResponse::unsupported("DECLARE CURSOR among other statements outside a transaction").into()
+            );
         }
         let inside = self.transaction.is_explicit();
         if !inside && !hold {
-            let failure = Failure::new(Code::InvalidParams, "DECLARE CURSOR is only possible inside a transaction");
+            let failure =
+                ErrorResponse::new(Code::InvalidParams, "DECLARE CURSOR is only possible inside a transaction");
             return Err(failure.with_state("25P01").into());
         }
         // it would be carried out when it is declared; what cannot be parsed is the pipeline's to refuse
         if sql::parse_with(statement, &self.settings.variables()).is_ok_and(|statement| statement.changes()) {
-            return Err(Failure::unsupported("DECLARE CURSOR for a statement that changes something").into());
+            return Err(ErrorResponse::unsupported("DECLARE CURSOR for a statement that changes something").into());
         }
         if self.portals.contains_key(name) {
-            return Err(Failure::new(Code::Conflict, format!("cursor {name:?} already exists"))
+            return Err(ErrorResponse::new(Code::Conflict, format!("cursor {name:?} already exists"))
                 .with_state("42P03")
                 .into());
         }
         if self.portals.len() >= OPEN_MAX {
-            return Err(Failure::new(Code::InvalidParams, "too many cursors are open").with_state("53400").into());
+            return Err(ErrorResponse::new(Code::InvalidParams, "too many cursors are open")
+                .with_state("53400")
+                .into());
         }
         let in_parts = Bounds { parts: true, ..Bounds::default() };
-        let delivery: Delivery = self.start(statement, params, &Formats::default(), in_parts).await?;
+        let delivery: PgDelivery = self.start(statement, params, &Formats::default(), in_parts).await?;
         let life = match (hold, inside) {
             (false, _) => Life::Transaction,
             (true, true) => Life::Committed,
             (true, false) => Life::Session,
         };
         self.portals.insert(name.to_owned(), Portal::cursor(delivery, life));
-        Ok(Reply::tag("DECLARE CURSOR"))
+        Ok(CommandReply::tag("DECLARE CURSOR"))
     }
 
     /// What ends with its transaction.
@@ -322,16 +332,16 @@ impl Conversation {
         Ok(())
     }
 
-    fn select(&mut self, calls: &[Call]) -> Result<Reply, Failure> {
+    fn select(&mut self, calls: &[FunctionCall]) -> Result<CommandReply, ErrorResponse> {
         let mut row = Vec::with_capacity(calls.len());
         for call in calls {
             row.push(self.call(call)?);
         }
         let fields = calls.iter().map(|call| field(&call.column, kind(call))).collect();
-        Ok(Reply { fields, rows: vec![row], tag: "SELECT 1".to_owned() })
+        Ok(CommandReply { fields, rows: vec![row], tag: "SELECT 1".to_owned() })
     }
 
-    fn call(&mut self, call: &Call) -> Result<Option<String>, Failure> {
+    fn call(&mut self, call: &FunctionCall) -> Result<Option<String>, ErrorResponse> {
         let texts: Vec<&str> = call.arguments.iter().filter_map(text).collect();
         let user = || self.watch.caller_name().or_else(|| self.settings.get("session_authorization"));
         Ok(match (call.function, texts.as_slice()) {
@@ -347,13 +357,13 @@ impl Conversation {
             ("current_setting", [name, _missing_ok]) => self.setting(name),
             ("set_config", [name, value, is_local]) => {
                 let (name, value) = ((*name).to_owned(), (*value).to_owned());
-                let reach = if truth(is_local)? { Reach::Transaction } else { Reach::Session };
-                self.set(&name, Some(&value), Written::Text, reach)?;
+                let reach = if truth(is_local)? { SettingScope::Transaction } else { SettingScope::Session };
+                self.set(&name, Some(&value), SetValueForm::Text, reach)?;
                 self.settings.get(&name)
             }
             (function, _) => {
                 let message = format!("function {function} does not take these arguments");
-                return Err(Failure::new(Code::UndefinedFunction, message));
+                return Err(ErrorResponse::new(Code::UndefinedFunction, message));
             }
         })
     }
@@ -372,18 +382,18 @@ fn text(token: &Token) -> Option<&str> {
 }
 
 /// As PostgreSQL reads one.
-fn truth(text: &str) -> Result<bool, Failure> {
+fn truth(text: &str) -> Result<bool, ErrorResponse> {
     match text.to_lowercase().as_str() {
         "true" | "t" | "yes" | "on" | "1" => Ok(true),
         "false" | "f" | "no" | "off" | "0" => Ok(false),
-        _ => Err(Failure::new(Code::ConversionFailed, format!("{text:?} is neither true nor false"))),
+        _ => Err(ErrorResponse::new(Code::ConversionFailed, format!("{text:?} is neither true nor false"))),
     }
 }
 
-fn unknown_setting(name: &str) -> Failure {
-    Failure::new(Code::NotFound, format!("parameter {name:?} is not known"))
+fn unknown_setting(name: &str) -> ErrorResponse {
+    ErrorResponse::new(Code::NotFound, format!("parameter {name:?} is not known"))
 }
 
-pub fn no_cursor(name: &str) -> Failure {
-    Failure::new(Code::NotFound, format!("cursor {name:?} does not exist")).with_state("34000")
+pub fn no_cursor(name: &str) -> ErrorResponse {
+    ErrorResponse::new(Code::NotFound, format!("cursor {name:?} does not exist")).with_state("34000")
 }

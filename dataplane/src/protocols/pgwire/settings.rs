@@ -14,11 +14,11 @@ use chrono_tz::Tz;
 use contract::wire::TIMEOUT_MS_MAX;
 use contract::{Code, Heal};
 
-use super::failure::Failure;
+use super::failure::ErrorResponse;
 use super::identity::{Identity, Property};
-use known::Change::{Any, Never, OneOf, Only};
-use known::{HEAL, KNOWN, Known, SERIALIZABLE, SNAPSHOT, find, shows_default};
-use values::{Literal, Put, Values};
+use known::AllowedValues::{Any, Never, OneOf, Only};
+use known::{HEAL, KNOWN, KnownSetting, SERIALIZABLE, SNAPSHOT, find, shows_default};
+use values::{Literal, Put, SettingValues};
 
 pub use known::REPORTED;
 
@@ -27,7 +27,7 @@ const NAME_BYTES_MAX: usize = 256;
 
 /// The form of a value in `SET name = value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum SetValueForm {
     Number,
     /// Without quotes.
     Word,
@@ -36,18 +36,18 @@ pub enum Written {
 
 /// How long a value holds that was set in a transaction which is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum SettingScope {
     Session,
     /// `LOCAL`: until its end.
     Transaction,
 }
 
 #[derive(Debug, Clone)]
-pub struct Settings {
-    now: Arc<Values>,
+pub struct SessionSettings {
+    now: Arc<SettingValues>,
     transaction: Option<Around>,
     /// What `RESET ALL` goes back to.
-    at_login: Arc<Values>,
+    at_login: Arc<SettingValues>,
     /// The variables, as a statement takes them.
     put_in: Arc<sql::Variables>,
     /// More isolation was asked for than there is, and that was not told yet.
@@ -60,18 +60,18 @@ pub struct Settings {
 /// The settings before a transaction, and those after it if it is committed.
 #[derive(Debug, Clone)]
 struct Around {
-    before: Arc<Values>,
-    after: Arc<Values>,
+    before: Arc<SettingValues>,
+    after: Arc<SettingValues>,
 }
 
 /// The settings at one moment of a transaction.
 #[derive(Debug, Clone)]
-pub struct Mark {
-    now: Arc<Values>,
-    after: Arc<Values>,
+pub struct SettingsSnapshot {
+    now: Arc<SettingValues>,
+    after: Arc<SettingValues>,
 }
 
-impl Settings {
+impl SessionSettings {
     pub fn new(user: &str) -> Self {
         Self {
             now: Arc::default(),
@@ -105,14 +105,14 @@ impl Settings {
     }
 
     /// As they are: for a savepoint.
-    pub fn mark(&self) -> Mark {
+    pub fn mark(&self) -> SettingsSnapshot {
         let now = Arc::clone(&self.now);
         let after = self.transaction.as_ref().map_or(&self.now, |around| &around.after);
-        Mark { after: Arc::clone(after), now }
+        SettingsSnapshot { after: Arc::clone(after), now }
     }
 
     /// As they were.
-    pub fn go_back(&mut self, mark: Mark) {
+    pub fn go_back(&mut self, mark: SettingsSnapshot) {
         if let Some(around) = &mut self.transaction {
             around.after = mark.after;
         }
@@ -120,7 +120,7 @@ impl Settings {
     }
 
     /// Those that a client keeps track of, and that are others now.
-    pub fn reported_since(&self, mark: &Mark) -> Vec<&'static str> {
+    pub fn reported_since(&self, mark: &SettingsSnapshot) -> Vec<&'static str> {
         if Arc::ptr_eq(&self.now, &mark.now) {
             return Vec::new();
         }
@@ -139,19 +139,28 @@ impl Settings {
     }
 
     /// `SET name = value`, or `SET name = DEFAULT`.
-    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), Failure> {
-        self.assign(name, value, Written::Text, Reach::Session)
+    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), ErrorResponse> {
+        self.assign(name, value, SetValueForm::Text, SettingScope::Session)
     }
 
     /// The same of a value that the client wrote in some form, which a variable keeps.
-    pub fn assign(&mut self, name: &str, value: Option<&str>, written: Written, reach: Reach) -> Result<(), Failure> {
+    pub fn assign(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        written: SetValueForm,
+        reach: SettingScope,
+    ) -> Result<(), ErrorResponse> {
         if name.len() > NAME_BYTES_MAX || value.is_some_and(|value| value.len() > VALUE_BYTES_MAX) {
             let name: String = name.chars().take(NAME_BYTES_MAX).collect();
-            return Err(Failure::new(Code::InvalidParams, format!("the name or the value of {name} is too long")));
+            return Err(ErrorResponse::new(
+                Code::InvalidParams,
+                format!("the name or the value of {name} is too long"),
+            ));
         }
         let put = self.put(name, value, written)?;
         let now = self.now.with(&put)?;
-        if reach == Reach::Session && !put.is_of_transaction() {
+        if reach == SettingScope::Session && !put.is_of_transaction() {
             if let Some(around) = &mut self.transaction {
                 let is_one = Arc::ptr_eq(&around.after, &self.now);
                 around.after = if is_one { Arc::clone(&now) } else { around.after.with(&put)? };
@@ -164,14 +173,14 @@ impl Settings {
     }
 
     /// What the change is, if it is one that may be made.
-    fn put(&mut self, name: &str, value: Option<&str>, written: Written) -> Result<Put, Failure> {
+    fn put(&mut self, name: &str, value: Option<&str>, written: SetValueForm) -> Result<Put, ErrorResponse> {
         if let Some(property) = Property::of(name) {
             return Ok(Put::Identity(property, value.unwrap_or_default().to_owned()));
         }
         let lower = name.to_lowercase();
         let Some(known) = find(&lower) else {
             if sql::functions::settings::is_one(&lower) || matches!(&*lower, "role" | "session authorization") {
-                return Err(Failure::new(Code::Forbidden, format!("setting {lower} cannot be changed")));
+                return Err(ErrorResponse::new(Code::Forbidden, format!("setting {lower} cannot be changed")));
             }
             let literal = value.map(|text| Arc::new(Literal { text: text.to_owned(), written }));
             return Ok(Put::Variable(lower.into(), literal));
@@ -198,13 +207,13 @@ impl Settings {
         Ok(Put::Known(known, Arc::from(kept)))
     }
 
-    fn check(&self, known: &Known, value: &str) -> Result<(), Failure> {
-        let refused = |message: String| Err(Failure::new(Code::InvalidParams, message));
+    fn check(&self, known: &KnownSetting, value: &str) -> Result<(), ErrorResponse> {
+        let refused = |message: String| Err(ErrorResponse::new(Code::InvalidParams, message));
         match known.change {
             Any => Ok(()),
             Never if self.get(known.name).as_deref() == Some(value) => Ok(()),
             Never if known.name == "session_authorization" => {
-                Err(Failure::new(Code::Forbidden, "the session's user cannot be changed"))
+                Err(ErrorResponse::new(Code::Forbidden, "the session's user cannot be changed"))
             }
             Never => refused(format!("parameter {} cannot be changed", known.name)).map_err(|f| f.with_state("55P02")),
             OneOf(words) if words.contains(&value) => Ok(()),
@@ -225,7 +234,7 @@ impl Settings {
         self.become_those(Arc::new(self.at_login.with_transaction_of(&self.now)));
     }
 
-    fn become_those(&mut self, now: Arc<Values>) {
+    fn become_those(&mut self, now: Arc<SettingValues>) {
         let before = std::mem::replace(&mut self.now, now);
         if Arc::ptr_eq(&before, &self.now) {
             return;
@@ -309,15 +318,15 @@ fn word(value: &str) -> String {
     value.trim_matches(['\'', '"', ' ']).to_lowercase()
 }
 
-fn zone(name: &str) -> Result<Tz, Failure> {
+fn zone(name: &str) -> Result<Tz, ErrorResponse> {
     let name = name.trim_matches(['\'', '"']);
     let mut known = chrono_tz::TZ_VARIANTS.iter();
     let found = known.find(|zone| zone.name().eq_ignore_ascii_case(name)).copied();
-    found.ok_or_else(|| Failure::new(Code::InvalidParams, format!("time zone {name:?} is not known")))
+    found.ok_or_else(|| ErrorResponse::new(Code::InvalidParams, format!("time zone {name:?} is not known")))
 }
 
 /// Milliseconds, or a number with a unit.
-fn timeout(text: &str) -> Result<Option<Duration>, Failure> {
+fn timeout(text: &str) -> Result<Option<Duration>, ErrorResponse> {
     let text = text.trim().trim_matches('\'').trim();
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(end).unwrap_or((text, ""));
@@ -329,7 +338,7 @@ fn timeout(text: &str) -> Result<Option<Duration>, Failure> {
     };
     let millis = number.parse::<u64>().ok().filter(|_| factor > 0).and_then(|number| number.checked_mul(factor));
     let millis = millis.filter(|millis| *millis <= TIMEOUT_MS_MAX).ok_or_else(|| {
-        Failure::new(Code::InvalidParams, format!("statement_timeout is 0 to {TIMEOUT_MS_MAX} milliseconds"))
+        ErrorResponse::new(Code::InvalidParams, format!("statement_timeout is 0 to {TIMEOUT_MS_MAX} milliseconds"))
     })?;
     Ok((millis > 0).then(|| Duration::from_millis(millis)))
 }

@@ -8,11 +8,11 @@ use contract::Code;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::Hall;
-use super::failure::Failure;
+use super::SharedConnections;
+use super::failure::ErrorResponse;
 use super::http::{self, Begun};
-use super::message::Fields;
-use super::wire::{End, Io, Wire};
+use super::message::MessageFields;
+use super::wire::{ConnectionEnd, Io, Wire};
 
 /// What a client says in the TLS handshake when it starts with one (PostgreSQL 17).
 pub const ALPN: &[u8] = b"postgresql";
@@ -25,7 +25,7 @@ const CANCEL_REQUEST: u32 = 80_877_102;
 const TLS_HANDSHAKE: u8 = 0x16;
 
 /// A connection that wants a session.
-pub struct Opened {
+pub struct OpenedConnection {
     pub wire: Wire,
     pub secure: bool,
     pub parameters: Parameters,
@@ -48,14 +48,14 @@ enum Packet {
         process: u32,
         secret: Bytes,
     },
-    Startup(Result<Parameters, Failure>),
+    Startup(Result<Parameters, ErrorResponse>),
     /// No packet at all: these bytes begin a request.
     Http([u8; 4]),
 }
 
 /// What a connection turned out to be.
 pub enum Opening {
-    Session(Opened),
+    Session(OpenedConnection),
     Http {
         begun: Begun,
         secure: bool,
@@ -65,7 +65,7 @@ pub enum Opening {
 }
 
 /// Goes through the first packets.
-pub async fn open(mut socket: TcpStream, hall: &Hall) -> Result<Opening, End> {
+pub async fn open(mut socket: TcpStream, hall: &SharedConnections) -> Result<Opening, ConnectionEnd> {
     let mut first = [0];
     if socket.peek(&mut first).await? > 0 && first == [TLS_HANDSHAKE] {
         return direct(socket, hall).await;
@@ -83,7 +83,7 @@ pub async fn open(mut socket: TcpStream, hall: &Hall) -> Result<Opening, End> {
             },
             Packet::GssEnc if !std::mem::replace(&mut gss_asked, true) => socket.write_all(b"N").await?,
             Packet::Http(first) if !ssl_asked && !gss_asked => return Ok(as_http(first, socket, false)),
-            Packet::Ssl | Packet::GssEnc | Packet::Http(_) => return Err(End::Closed),
+            Packet::Ssl | Packet::GssEnc | Packet::Http(_) => return Err(ConnectionEnd::Closed),
             Packet::Cancel { process, secret } => {
                 hall.cancels.cancel(process, &secret);
                 return Ok(Opening::Over);
@@ -94,8 +94,8 @@ pub async fn open(mut socket: TcpStream, hall: &Hall) -> Result<Opening, End> {
 }
 
 /// TLS without having asked; the client must have said that it means this protocol, or HTTP.
-async fn direct(socket: TcpStream, hall: &Hall) -> Result<Opening, End> {
-    let Some(tls) = hall.tls() else { return Err(End::Closed) };
+async fn direct(socket: TcpStream, hall: &SharedConnections) -> Result<Opening, ConnectionEnd> {
+    let Some(tls) = hall.tls() else { return Err(ConnectionEnd::Closed) };
     let mut stream = tls.accept(socket).await?;
     if stream.get_ref().1.alpn_protocol() == Some(ALPN) {
         return inside(stream, hall).await;
@@ -103,7 +103,7 @@ async fn direct(socket: TcpStream, hall: &Hall) -> Result<Opening, End> {
     // Whoever said nothing, or HTTP, gets that and nothing else.
     match packet(&mut stream).await? {
         Packet::Http(first) => Ok(as_http(first, stream, true)),
-        _ => Err(End::Closed),
+        _ => Err(ConnectionEnd::Closed),
     }
 }
 
@@ -111,30 +111,34 @@ fn as_http(first: [u8; 4], io: impl Io + 'static, secure: bool) -> Opening {
     Opening::Http { begun: Begun { first: Bytes::copy_from_slice(&first), io: Box::new(io) }, secure }
 }
 
-async fn inside(mut stream: impl Io + 'static, hall: &Hall) -> Result<Opening, End> {
+async fn inside(mut stream: impl Io + 'static, hall: &SharedConnections) -> Result<Opening, ConnectionEnd> {
     match packet(&mut stream).await? {
         Packet::Startup(parameters) => session(stream, true, parameters).await,
         Packet::Cancel { process, secret } => {
             hall.cancels.cancel(process, &secret);
             Ok(Opening::Over)
         }
-        Packet::Ssl | Packet::GssEnc | Packet::Http(_) => Err(End::Closed),
+        Packet::Ssl | Packet::GssEnc | Packet::Http(_) => Err(ConnectionEnd::Closed),
     }
 }
 
-async fn session(io: impl Io + 'static, secure: bool, parameters: Result<Parameters, Failure>) -> Result<Opening, End> {
+async fn session(
+    io: impl Io + 'static,
+    secure: bool,
+    parameters: Result<Parameters, ErrorResponse>,
+) -> Result<Opening, ConnectionEnd> {
     let mut wire = Wire::new(io);
     match parameters {
-        Ok(parameters) => Ok(Opening::Session(Opened { wire, secure, parameters })),
+        Ok(parameters) => Ok(Opening::Session(OpenedConnection { wire, secure, parameters })),
         Err(failure) => {
             super::reply::error(&mut wire.out, super::reply::Severity::Fatal, &failure);
             wire.close().await;
-            Err(End::Closed)
+            Err(ConnectionEnd::Closed)
         }
     }
 }
 
-async fn packet(io: &mut impl Io) -> Result<Packet, End> {
+async fn packet(io: &mut impl Io) -> Result<Packet, ConnectionEnd> {
     let mut first = [0; 4];
     io.read_exact(&mut first).await?;
     if http::begins(first) {
@@ -142,7 +146,7 @@ async fn packet(io: &mut impl Io) -> Result<Packet, End> {
     }
     let length = usize::try_from(u32::from_be_bytes(first)).unwrap_or(usize::MAX);
     if !(8..=PACKET_BYTES_MAX).contains(&length) {
-        return Err(End::Closed);
+        return Err(ConnectionEnd::Closed);
     }
     let mut body = vec![0; length - 4];
     io.read_exact(&mut body).await?;
@@ -150,7 +154,7 @@ async fn packet(io: &mut impl Io) -> Result<Packet, End> {
 }
 
 fn read(body: Bytes) -> Packet {
-    let mut fields = Fields(body);
+    let mut fields = MessageFields(body);
     match fields.u32() {
         Ok(SSL_REQUEST) => Packet::Ssl,
         Ok(GSSENC_REQUEST) => Packet::GssEnc,
@@ -161,12 +165,15 @@ fn read(body: Bytes) -> Packet {
     }
 }
 
-fn unsupported(version: u32) -> Failure {
-    Failure::new(Code::InvalidParams, format!("protocol {}.{} is not spoken: use 3.0", version >> 16, version & 0xFFFF))
-        .with_state("0A000")
+fn unsupported(version: u32) -> ErrorResponse {
+    ErrorResponse::new(
+        Code::InvalidParams,
+        format!("protocol {}.{} is not spoken: use 3.0", version >> 16, version & 0xFFFF),
+    )
+    .with_state("0A000")
 }
 
-fn parameters(minor: u32, mut fields: Fields) -> Result<Parameters, Failure> {
+fn parameters(minor: u32, mut fields: MessageFields) -> Result<Parameters, ErrorResponse> {
     let mut parameters = Parameters { minor, ..Parameters::default() };
     loop {
         let name = fields.text()?;
@@ -193,7 +200,7 @@ impl Parameters {
 mod tests {
     use super::*;
 
-    fn startup(bytes: &[u8]) -> Result<Parameters, Failure> {
+    fn startup(bytes: &[u8]) -> Result<Parameters, ErrorResponse> {
         match read(Bytes::copy_from_slice(bytes)) {
             Packet::Startup(parameters) => parameters,
             _ => panic!("a startup packet"),

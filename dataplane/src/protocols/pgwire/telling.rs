@@ -3,9 +3,9 @@
 use contract::Code;
 
 use super::conversation::Conversation;
-use super::failure::Failure;
+use super::failure::ErrorResponse;
 use super::reply::{self, Severity};
-use super::settings::Settings;
+use super::settings::SessionSettings;
 
 /// What `SERIALIZABLE` is taken as.
 const SNAPSHOTS: &str = "isolation level serializable is taken as repeatable read: a transaction sees one snapshot, and \
@@ -19,7 +19,7 @@ impl Conversation {
     }
 
     /// Changes settings, and tells the client those that it keeps track of.
-    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut Settings) -> T) -> T {
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut SessionSettings) -> T) -> T {
         let before = self.settings.mark();
         let done = change(&mut self.settings);
         for name in self.settings.reported_since(&before) {
@@ -37,7 +37,7 @@ impl Conversation {
     }
 
     pub(super) fn warn(&mut self, state: &'static str, message: &str) {
-        let warning = Failure::new(Code::Conflict, message).with_state(state);
+        let warning = ErrorResponse::new(Code::Conflict, message).with_state(state);
         reply::notice(&mut self.wire.out, Severity::Warning, &warning);
     }
 
@@ -50,9 +50,9 @@ impl Conversation {
 }
 
 /// A warning of the answer as a notice: masked columns by their own code.
-pub fn notice(warning: &str) -> Failure {
+pub fn notice(warning: &str) -> ErrorResponse {
     let masked = warning.strip_prefix(Code::ColumnMasked.stable()).map(|rest| rest.trim_start_matches([':', ' ']));
-    let mut notice = Failure::new(
+    let mut notice = ErrorResponse::new(
         Code::ColumnMasked,
         masked.map_or_else(|| warning.to_owned(), |columns| format!("columns masked: {columns}")),
     );

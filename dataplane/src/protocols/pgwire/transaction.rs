@@ -10,10 +10,10 @@ use contract::Code;
 use contract::wire::Who;
 use tokio::sync::Mutex;
 
-use super::failure::Failure;
-use super::reply::Standing;
+use super::failure::ErrorResponse;
+use super::reply::TransactionStatus;
 use super::settings;
-use crate::pipeline::transaction::{ClientTransaction, Mark};
+use crate::pipeline::transaction::{ClientTransaction, TransactionSavepoint};
 use crate::{Error, Pipeline};
 
 type Handle = Arc<Mutex<ClientTransaction>>;
@@ -23,12 +23,12 @@ const SAVEPOINTS_MAX: usize = 1_000;
 
 /// The transaction of a session, if there is one.
 #[derive(Debug, Default)]
-pub struct Transaction {
-    open: Option<Open>,
+pub struct SessionTransaction {
+    open: Option<OpenTransaction>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenTransaction {
     handle: Handle,
     /// The client never said BEGIN.
     implicit: bool,
@@ -39,37 +39,37 @@ struct Open {
 #[derive(Debug)]
 struct Savepoint {
     name: String,
-    mark: Mark,
-    settings: settings::Mark,
+    mark: TransactionSavepoint,
+    settings: settings::SettingsSnapshot,
 }
 
-impl Open {
+impl OpenTransaction {
     fn new(handle: Handle, implicit: bool) -> Self {
         Self { handle, implicit, failed: false, savepoints: Vec::new() }
     }
 
     /// The place of the savepoint that the name means: the last one of it.
-    fn savepoint(&self, name: &str) -> Result<usize, Failure> {
+    fn savepoint(&self, name: &str) -> Result<usize, ErrorResponse> {
         self.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(|| no_savepoint(name))
     }
 }
 
-fn no_savepoint(name: &str) -> Failure {
-    Failure::new(Code::NotFound, format!("savepoint {name:?} does not exist")).with_state("3B001")
+fn no_savepoint(name: &str) -> ErrorResponse {
+    ErrorResponse::new(Code::NotFound, format!("savepoint {name:?} does not exist")).with_state("3B001")
 }
 
-impl Transaction {
+impl SessionTransaction {
     pub fn begin(&mut self, pipeline: &Arc<Pipeline>, who: &Who) {
         match &mut self.open {
             // What was meant becomes what was said.
             Some(open) => open.implicit = false,
-            None => self.open = Some(Open::new(pipeline.begin_with_savepoints(who.clone()), false)),
+            None => self.open = Some(OpenTransaction::new(pipeline.begin_with_savepoints(who.clone()), false)),
         }
     }
 
     pub fn begin_implicit(&mut self, pipeline: &Arc<Pipeline>, who: &Who) {
         if self.open.is_none() {
-            self.open = Some(Open::new(pipeline.begin_with_savepoints(who.clone()), true));
+            self.open = Some(OpenTransaction::new(pipeline.begin_with_savepoints(who.clone()), true));
         }
     }
 
@@ -105,17 +105,17 @@ impl Transaction {
     }
 
     /// The transaction that the client opened, for a command of savepoints.
-    fn explicit(&mut self, command: &str) -> Result<&mut Open, Failure> {
+    fn explicit(&mut self, command: &str) -> Result<&mut OpenTransaction, ErrorResponse> {
         let message = || format!("{command} is only possible inside a transaction");
-        let none = || Failure::new(Code::InvalidParams, message()).with_state("25P01");
+        let none = || ErrorResponse::new(Code::InvalidParams, message()).with_state("25P01");
         self.open.as_mut().filter(|open| !open.implicit).ok_or_else(none)
     }
 
-    pub async fn savepoint(&mut self, name: &str, settings: settings::Mark) -> Result<(), Failure> {
+    pub async fn savepoint(&mut self, name: &str, settings: settings::SettingsSnapshot) -> Result<(), ErrorResponse> {
         let open = self.explicit("SAVEPOINT")?;
         if open.savepoints.len() >= SAVEPOINTS_MAX {
             let message = format!("a transaction has at most {SAVEPOINTS_MAX} savepoints");
-            return Err(Failure::new(Code::InvalidParams, message).with_state("53400"));
+            return Err(ErrorResponse::new(Code::InvalidParams, message).with_state("53400"));
         }
         let mark = open.handle.lock().await.mark().await?;
         open.savepoints.push(Savepoint { name: name.to_owned(), mark, settings });
@@ -123,7 +123,7 @@ impl Transaction {
     }
 
     /// Forgets the savepoint and those after it.
-    pub fn release(&mut self, name: &str) -> Result<(), Failure> {
+    pub fn release(&mut self, name: &str) -> Result<(), ErrorResponse> {
         let open = self.explicit("RELEASE")?;
         let at = open.savepoint(name)?;
         open.savepoints.truncate(at);
@@ -131,7 +131,7 @@ impl Transaction {
     }
 
     /// Where it stood at the savepoint, unless it stands there still.
-    pub async fn changed_since(&mut self, name: &str) -> Result<Option<Mark>, Failure> {
+    pub async fn changed_since(&mut self, name: &str) -> Result<Option<TransactionSavepoint>, ErrorResponse> {
         let open = self.explicit("ROLLBACK TO SAVEPOINT")?;
         let at = open.savepoint(name)?;
         let Some(savepoint) = open.savepoints.get(at) else { return Ok(None) };
@@ -140,7 +140,7 @@ impl Transaction {
     }
 
     /// It stands at the savepoint again, which stays; a statement that failed since is forgotten. The settings of then.
-    pub fn went_back(&mut self, name: &str) -> Result<settings::Mark, Failure> {
+    pub fn went_back(&mut self, name: &str) -> Result<settings::SettingsSnapshot, ErrorResponse> {
         let open = self.explicit("ROLLBACK TO SAVEPOINT")?;
         let at = open.savepoint(name)?;
         open.savepoints.truncate(at + 1);
@@ -165,11 +165,11 @@ impl Transaction {
     }
 
     /// What `ReadyForQuery` says.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> TransactionStatus {
         match &self.open {
-            Some(Open { implicit: false, failed: true, .. }) => Standing::Failed,
-            Some(Open { implicit: false, failed: false, .. }) => Standing::InTransaction,
-            _ => Standing::Idle,
+            Some(OpenTransaction { implicit: false, failed: true, .. }) => TransactionStatus::Failed,
+            Some(OpenTransaction { implicit: false, failed: false, .. }) => TransactionStatus::InTransaction,
+            _ => TransactionStatus::Idle,
         }
     }
 }

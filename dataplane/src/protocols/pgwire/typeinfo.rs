@@ -2,7 +2,7 @@
 //! before it reads its first array, over catalog tables that are not served here yet. The types that
 //! this door ever announces are few and fixed, so it is answered from them.
 
-use super::session::Reply;
+use super::session::CommandReply;
 use crate::encode::pg_rows::{Field, Format, PgType};
 
 /// Name of the question's recursive query, by which it is known.
@@ -53,7 +53,7 @@ pub fn fields() -> Vec<Field> {
 }
 
 /// The types with these ids and the items of those that are arrays, items first.
-pub fn answer(oids: &[u32]) -> Reply {
+pub fn answer(oids: &[u32]) -> CommandReply {
     let arrays = ITEMS.iter().filter(|(_, item)| oids.contains(&PgType::Array(Box::new(item.clone())).oid()));
     let items = ITEMS.iter().filter(|(_, item)| oids.contains(&item.oid()));
     let rows: Vec<_> = arrays
@@ -65,7 +65,7 @@ pub fn answer(oids: &[u32]) -> Reply {
         }))
         .collect();
     let tag = format!("SELECT {}", rows.len());
-    Reply { fields: fields(), rows, tag }
+    CommandReply { fields: fields(), rows, tag }
 }
 
 fn row(name: &str, oid: u32, item: Option<(u32, &str)>, depth: u8) -> Vec<Option<String>> {

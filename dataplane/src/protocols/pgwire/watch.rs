@@ -10,37 +10,37 @@ use contract::wire::Who;
 use contract::{Caller, Governance};
 use tokio_util::sync::CancellationToken;
 
-use super::failure::Failure;
+use super::failure::ErrorResponse;
 use super::login::Login;
-use super::wire::{End, Wire};
+use super::wire::{ConnectionEnd, Wire};
 use crate::governance::sessions::Snapshots;
-use crate::pipeline::Stance;
-use crate::{Declared, Sessions};
+use crate::pipeline::AuthorizationState;
+use crate::{DeclaredAgent, Sessions};
 
 /// Why a statement went no further.
 #[derive(Debug)]
 pub enum Stop {
     /// The statement failed; the conversation goes on.
-    Failure(Failure),
+    Failure(ErrorResponse),
     /// The connection ends.
-    End(End),
+    End(ConnectionEnd),
 }
 
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
+impl From<ErrorResponse> for Stop {
+    fn from(failure: ErrorResponse) -> Self {
         Self::Failure(failure)
     }
 }
 
-impl From<End> for Stop {
-    fn from(end: End) -> Self {
+impl From<ConnectionEnd> for Stop {
+    fn from(end: ConnectionEnd) -> Self {
         Self::End(end)
     }
 }
 
 impl From<crate::Error> for Stop {
     fn from(error: crate::Error) -> Self {
-        Self::Failure(Failure::from(&error))
+        Self::Failure(ErrorResponse::from(&error))
     }
 }
 
@@ -77,23 +77,23 @@ impl Watch {
     }
 
     /// Why the session must end now, if it must: asked before each statement.
-    pub fn ended(&self) -> Option<Failure> {
-        let failure = Failure::from(&self.caller().err()?);
+    pub fn ended(&self) -> Option<ErrorResponse> {
+        let failure = ErrorResponse::from(&self.caller().err()?);
         failure.sqlstate.starts_with("28").then_some(failure)
     }
 
     /// Waits until the session must end, also with a statement in it: the key is gone, or the
     /// process ends.
-    pub async fn over(&mut self) -> Failure {
+    pub async fn over(&mut self) -> ErrorResponse {
         let closed = self.closed.clone();
         tokio::select! {
             failure = self.vanished() => failure,
-            () = closed.cancelled() => Failure::from(&crate::Error::ShuttingDown),
+            () = closed.cancelled() => ErrorResponse::from(&crate::Error::ShuttingDown),
         }
     }
 
     /// Waits until the caller does not stand any more.
-    pub async fn vanished(&mut self) -> Failure {
+    pub async fn vanished(&mut self) -> ErrorResponse {
         loop {
             self.snapshots.mark_unchanged();
             if let Some(failure) = self.ended() {
@@ -106,13 +106,13 @@ impl Watch {
     }
 
     /// The rules and the caller, with the agent that they declare, as they are now.
-    pub fn stance(&self, agent: Declared) -> Result<Stance, crate::Error> {
+    pub fn stance(&self, agent: DeclaredAgent) -> Result<AuthorizationState, crate::Error> {
         let (rules, caller) = (self.sessions.rules()?, self.caller()?);
-        Ok(Stance::of(rules, caller, agent, self.sessions.now()))
+        Ok(AuthorizationState::of(rules, caller, agent, self.sessions.now()))
     }
 
     /// Does the same still apply to the same caller?
-    pub fn still_holds(&self, then: &Stance) -> bool {
+    pub fn still_holds(&self, then: &AuthorizationState) -> bool {
         self.stance(then.agent().clone()).is_ok_and(|now| now.is_as(then))
     }
 
@@ -122,7 +122,7 @@ impl Watch {
         wire: &mut Wire,
         cancel: &CancellationToken,
         work: impl Future<Output = T>,
-    ) -> Result<T, End> {
+    ) -> Result<T, ConnectionEnd> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
@@ -130,12 +130,12 @@ impl Watch {
                 done = &mut work => return Ok(done),
                 failure = self.over() => {
                     cancel.cancel();
-                    return Err(End::Fatal(failure));
+                    return Err(ConnectionEnd::Fatal(failure));
                 }
                 alive = wire.fill(), if wire.has_room() => {
                     if !alive? {
                         cancel.cancel();
-                        return Err(End::Closed);
+                        return Err(ConnectionEnd::Closed);
                     }
                 }
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::failure::Failure;
+use super::failure::ErrorResponse;
 
 /// Longest frame after login: a statement with its parameters.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
@@ -25,15 +25,15 @@ const READ_BYTES: usize = 8 << 10;
 
 /// Why a connection ends.
 #[derive(Debug)]
-pub enum End {
+pub enum ConnectionEnd {
     /// The client said goodbye, or went away.
     Closed,
     Io(io::Error),
     /// The client is told why.
-    Fatal(Failure),
+    Fatal(ErrorResponse),
 }
 
-impl From<io::Error> for End {
+impl From<io::Error> for ConnectionEnd {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -55,7 +55,7 @@ impl Wire {
     }
 
     /// A message of the conversation: its kind and body.
-    pub async fn frame(&mut self, bytes_max: usize) -> Result<(u8, Bytes), End> {
+    pub async fn frame(&mut self, bytes_max: usize) -> Result<(u8, Bytes), ConnectionEnd> {
         loop {
             if let [kind, length @ ..] = self.inbox.as_ref()
                 && let Some(length) = length.first_chunk::<4>()
@@ -71,8 +71,8 @@ impl Wire {
         }
     }
 
-    async fn must_fill(&mut self) -> Result<(), End> {
-        if self.fill().await? { Ok(()) } else { Err(End::Closed) }
+    async fn must_fill(&mut self) -> Result<(), ConnectionEnd> {
+        if self.fill().await? { Ok(()) } else { Err(ConnectionEnd::Closed) }
     }
 
     /// Reads what is there; false at the end of the stream. May be given up and asked again.
@@ -96,7 +96,7 @@ impl Wire {
     }
 
     /// Sends all of it. May be given up: what was sent is not sent again.
-    pub async fn flush(&mut self) -> Result<(), End> {
+    pub async fn flush(&mut self) -> Result<(), ConnectionEnd> {
         let sending = async {
             while !self.out.is_empty() {
                 if self.io.write_buf(&mut self.out).await? == 0 {
@@ -106,7 +106,7 @@ impl Wire {
             self.io.flush().await
         };
         let sent = tokio::time::timeout(STALLED, sending).await;
-        Ok(sent.map_err(|_| End::Closed)??)
+        Ok(sent.map_err(|_| ConnectionEnd::Closed)??)
     }
 
     /// Ends the stream in order, so that the last words arrive: a connection that is closed while
@@ -117,18 +117,18 @@ impl Wire {
             self.io.shutdown().await?;
             let mut unread = (&mut self.io).take(AHEAD_BYTES_MAX as u64);
             tokio::io::copy(&mut unread, &mut tokio::io::sink()).await?;
-            Ok::<_, End>(())
+            Ok::<_, ConnectionEnd>(())
         };
         let _ = tokio::time::timeout(FAREWELL, goodbye).await;
     }
 }
 
-fn checked(length: u32, least: usize, most: usize) -> Result<usize, End> {
+fn checked(length: u32, least: usize, most: usize) -> Result<usize, ConnectionEnd> {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     if (least..=most).contains(&length) {
         return Ok(length);
     }
-    Err(End::Fatal(Failure::protocol(format!("a message of {length} bytes is not taken here"))))
+    Err(ConnectionEnd::Fatal(ErrorResponse::protocol(format!("a message of {length} bytes is not taken here"))))
 }
 
 #[cfg(test)]
@@ -150,7 +150,7 @@ mod tests {
         for bytes in [&b"Q\x00\x00\x00\x03"[..], b"Q\x7f\xff\xff\xff", b"Q\xff\xff\xff\xff"] {
             let (mut client, server) = tokio::io::duplex(64);
             client.write_all(bytes).await.unwrap();
-            assert!(matches!(Wire::new(server).frame(100).await, Err(End::Fatal(_))), "{bytes:?}");
+            assert!(matches!(Wire::new(server).frame(100).await, Err(ConnectionEnd::Fatal(_))), "{bytes:?}");
         }
     }
 }

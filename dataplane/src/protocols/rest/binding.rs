@@ -8,11 +8,11 @@ use bytes::Bytes;
 use contract::binding::{BindBody, Bound};
 use contract::{EnvId, wire};
 
-use super::Door;
+use super::RestContext;
 use crate::Error;
 
 pub(super) async fn bind(
-    State(door): State<Door>,
+    State(door): State<RestContext>,
     Path(env_id): Path<EnvId>,
     headers: HeaderMap,
     body: Bytes,
@@ -32,7 +32,7 @@ pub(super) async fn bind(
     response
 }
 
-async fn bound(door: &Door, env_id: &EnvId, body: &[u8]) -> Result<Bound, Error> {
+async fn bound(door: &RestContext, env_id: &EnvId, body: &[u8]) -> Result<Bound, Error> {
     if *env_id != door.env_id {
         return Err(Error::OtherEnvironment);
     }

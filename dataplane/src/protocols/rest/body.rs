@@ -21,59 +21,59 @@ use crate::protocols::held::{self, Pieces, put};
 use crate::{Answer, Error};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum BodyFormat {
     Json(Numbers),
     Csv,
     Arrow,
     ArrowBase64,
 }
 
-impl Shape {
+impl BodyFormat {
     pub fn is_arrow(self) -> bool {
         matches!(self, Self::Arrow | Self::ArrowBase64)
     }
 }
 
 /// An answer on its way out: what stands before the rows, the rows, what stands after them.
-struct Sending {
+struct RestBody {
     answer: Answer,
-    form: Form,
-    step: Step,
+    form: BodyEncoder,
+    step: BodyStep,
 }
 
-enum Form {
+enum BodyEncoder {
     Json { numbers: Numbers, first: bool },
     Csv,
     Arrow(arrow_ipc::Encoder),
     Base64 { encoder: arrow_ipc::Encoder, carried: Vec<u8> },
 }
 
-enum Step {
+enum BodyStep {
     Head,
     Rows,
     Done,
 }
 
 /// `serving` is given back with the last byte.
-pub(super) async fn response(answer: Answer, shape: Shape, serving: TaskTrackerToken) -> Result<Response, Error> {
+pub(super) async fn response(answer: Answer, shape: BodyFormat, serving: TaskTrackerToken) -> Result<Response, Error> {
     let encoder = || arrow_ipc::Encoder::new(&answer.schema).map_err(|error| unencodable(&answer, &error));
     let form = match shape {
-        Shape::Json(numbers) => Form::Json { numbers, first: true },
-        Shape::Csv => Form::Csv,
-        Shape::Arrow => Form::Arrow(encoder()?),
-        Shape::ArrowBase64 => Form::Base64 { encoder: encoder()?, carried: Vec::new() },
+        BodyFormat::Json(numbers) => BodyEncoder::Json { numbers, first: true },
+        BodyFormat::Csv => BodyEncoder::Csv,
+        BodyFormat::Arrow => BodyEncoder::Arrow(encoder()?),
+        BodyFormat::ArrowBase64 => BodyEncoder::Base64 { encoder: encoder()?, carried: Vec::new() },
     };
     let headers = headers(&answer, shape);
-    let sending = Sending { answer, form, step: Step::Head };
+    let sending = RestBody { answer, form, step: BodyStep::Head };
     held::response(sending, headers, serving).await
 }
 
-fn headers(answer: &Answer, shape: Shape) -> HeaderMap {
+fn headers(answer: &Answer, shape: BodyFormat) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let content_type = match shape {
-        Shape::Json(_) | Shape::ArrowBase64 => "application/json",
-        Shape::Csv => csv::CONTENT_TYPE,
-        Shape::Arrow => arrow_ipc::CONTENT_TYPE,
+        BodyFormat::Json(_) | BodyFormat::ArrowBase64 => "application/json",
+        BodyFormat::Csv => csv::CONTENT_TYPE,
+        BodyFormat::Arrow => arrow_ipc::CONTENT_TYPE,
     };
     put(&mut headers, header::CONTENT_TYPE.as_str(), content_type);
     put(&mut headers, names::QUERY_ID, answer.query_id.as_str());
@@ -81,7 +81,7 @@ fn headers(answer: &Answer, shape: Shape) -> HeaderMap {
         put(&mut headers, names::QUERY_HEALED, &healed.header());
     }
     keyed::replayed(answer).for_each(|name| put(&mut headers, name, "true"));
-    if matches!(shape, Shape::Csv | Shape::Arrow) {
+    if matches!(shape, BodyFormat::Csv | BodyFormat::Arrow) {
         put(&mut headers, names::COLUMNS_MASKED, &answer.columns_masked.join(","));
         put(&mut headers, names::CACHE_HIT, if answer.cache_hit { "true" } else { "false" });
     }
@@ -92,28 +92,28 @@ fn unencodable(answer: &Answer, error: &arrow::error::ArrowError) -> Error {
     answer.rows.unsent(Error::Unverified { why: format!("the answer cannot be encoded: {error}") })
 }
 
-impl Pieces for Sending {
+impl Pieces for RestBody {
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         match self.step {
-            Step::Head => {
-                self.step = Step::Rows;
+            BodyStep::Head => {
+                self.step = BodyStep::Rows;
                 Ok(Some(self.head()))
             }
-            Step::Rows => {
+            BodyStep::Rows => {
                 if let Some(batch) = self.answer.rows.next().await {
                     return self.rows(&batch?).map(Some);
                 }
-                self.step = Step::Done;
+                self.step = BodyStep::Done;
                 self.end().map(Some)
             }
-            Step::Done => Ok(None),
+            BodyStep::Done => Ok(None),
         }
     }
 
     fn told(&self) -> &'static [&'static str] {
         match self.form {
-            Form::Json { .. } | Form::Base64 { .. } => &[], // members of the body
-            Form::Csv | Form::Arrow(_) => &[names::ROW_COUNT, names::CREDITS_CONSUMED],
+            BodyEncoder::Json { .. } | BodyEncoder::Base64 { .. } => &[], // members of the body
+            BodyEncoder::Csv | BodyEncoder::Arrow(_) => &[names::ROW_COUNT, names::CREDITS_CONSUMED],
         }
     }
 
@@ -128,11 +128,11 @@ impl Pieces for Sending {
     }
 }
 
-impl Sending {
+impl RestBody {
     fn head(&mut self) -> Bytes {
         let mut out = String::new();
         match &mut self.form {
-            Form::Json { .. } => {
+            BodyEncoder::Json { .. } => {
                 let columns: Vec<_> = self
                     .answer
                     .columns
@@ -142,9 +142,9 @@ impl Sending {
                 let columns = serde_json::Value::Array(columns);
                 out = format!(r#"{{"query_id":"{}","columns":{columns},"rows":["#, self.answer.query_id);
             }
-            Form::Csv => csv::header(&mut out, &self.answer.columns),
-            Form::Arrow(encoder) => return encoder.take().into(),
-            Form::Base64 { .. } => out.push_str(r#"{"format":"arrow_ipc_base64","data":""#),
+            BodyEncoder::Csv => csv::header(&mut out, &self.answer.columns),
+            BodyEncoder::Arrow(encoder) => return encoder.take().into(),
+            BodyEncoder::Base64 { .. } => out.push_str(r#"{"format":"arrow_ipc_base64","data":""#),
         }
         out.into()
     }
@@ -152,19 +152,21 @@ impl Sending {
     fn rows(&mut self, batch: &arrow::array::RecordBatch) -> Result<Bytes, Error> {
         let mut out = String::with_capacity(batch.num_rows() * 32);
         let added = match &mut self.form {
-            Form::Json { numbers, first } => {
+            BodyEncoder::Json { numbers, first } => {
                 json::rows(&mut out, &self.answer.columns, batch, *numbers, first);
                 Ok(())
             }
-            Form::Csv => {
+            BodyEncoder::Csv => {
                 csv::rows(&mut out, batch);
                 Ok(())
             }
-            Form::Arrow(encoder) => match encoder.add(batch) {
+            BodyEncoder::Arrow(encoder) => match encoder.add(batch) {
                 Ok(()) => return Ok(encoder.take().into()),
                 Err(error) => Err(error),
             },
-            Form::Base64 { encoder, carried } => encoder.add(batch).map(|()| whole_triples(&mut out, encoder, carried)),
+            BodyEncoder::Base64 { encoder, carried } => {
+                encoder.add(batch).map(|()| whole_triples(&mut out, encoder, carried))
+            }
         };
         added.map(|()| out.into()).map_err(|error| unencodable(&self.answer, &error))
     }
@@ -174,13 +176,13 @@ impl Sending {
         let totals = self.answer.rows.totals();
         let mut out = String::new();
         match &mut self.form {
-            Form::Json { .. } => out = self.members(),
-            Form::Csv => {}
-            Form::Arrow(encoder) => {
+            BodyEncoder::Json { .. } => out = self.members(),
+            BodyEncoder::Csv => {}
+            BodyEncoder::Arrow(encoder) => {
                 encoder.end().map_err(|error| unencodable(&self.answer, &error))?;
                 return Ok(encoder.take().into());
             }
-            Form::Base64 { encoder, carried } => {
+            BodyEncoder::Base64 { encoder, carried } => {
                 encoder.end().map_err(|error| unencodable(&self.answer, &error))?;
                 whole_triples(&mut out, encoder, carried);
                 out.push_str(&BASE64_STANDARD.encode(&carried));

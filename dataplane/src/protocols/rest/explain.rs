@@ -14,18 +14,18 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use telemetry::Place;
 
-use super::{Door, forwarded};
+use super::{RestContext, forwarded};
 use crate::governance::sessions::{announced, is_known};
-use crate::{Ask, Bounds, Declared, Error, Names};
+use crate::{Ask, Bounds, DeclaredAgent, Error, Names};
 
 pub(super) async fn transpile(
-    State(door): State<Door>,
+    State(door): State<RestContext>,
     Path(env_id): Path<EnvId>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     told(&door, &env_id, &headers, &body, async |ask, body: TranspileBody| {
-        let agent = Declared::told(("agent_id", body.agent_id), ("agent_framework", body.agent_framework))?;
+        let agent = DeclaredAgent::told(("agent_id", body.agent_id), ("agent_framework", body.agent_framework))?;
         let bounds = Bounds { scope: Some(Scope::QueryRead), ..Bounds::default() };
         door.pipeline.transpiled(Ask { sql: body.sql, agent, bounds, ..ask }.as_session()).await
     })
@@ -33,14 +33,14 @@ pub(super) async fn transpile(
 }
 
 pub(super) async fn test(
-    State(door): State<Door>,
+    State(door): State<RestContext>,
     Path(env_id): Path<EnvId>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     told(&door, &env_id, &headers, &body, async |ask, body: TestBody| {
         let supposed = (body.run_as.agent_id.clone(), body.run_as.framework.clone());
-        Declared::told(("as.agent_id", supposed.0), ("as.framework", supposed.1))?;
+        DeclaredAgent::told(("as.agent_id", supposed.0), ("as.framework", supposed.1))?;
         let bounds = Bounds { scope: Some(Scope::PolicyRead), ..Bounds::default() };
         door.pipeline.tested(Ask { sql: body.sql, bounds, ..ask }.as_session(), body.run_as).await
     })
@@ -49,7 +49,7 @@ pub(super) async fn test(
 
 /// Reads the question, has it answered for the caller that the control plane names, and writes the answer.
 async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Error>>>(
-    door: &Door,
+    door: &RestContext,
     env_id: &EnvId,
     headers: &HeaderMap,
     body: &[u8],
@@ -78,7 +78,7 @@ async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Er
             peer: caller.peer,
             origin: caller.origin.unwrap_or(Origin::Rest),
             by_dashboard: false, // nothing of it is run
-            agent: Declared::default(),
+            agent: DeclaredAgent::default(),
             timeout: None,
             cancel: door.ending.closed.child_token(),
             transaction: None,

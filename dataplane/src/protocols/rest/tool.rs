@@ -12,22 +12,22 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use telemetry::Place;
 
-use super::{Door, forwarded};
-use crate::agents::tool_caller::Guest;
-use crate::agents::tools::{self, Budget, Call, Told};
+use super::{RestContext, forwarded};
+use crate::agents::tool_caller::ToolCaller;
+use crate::agents::tools::{self, ResultBudget, ToolCall, ToolResult};
 use crate::governance::sessions::{announced, is_known};
-use crate::{Declared, Error};
+use crate::{DeclaredAgent, Error};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct ToolRequest {
     agent_id: Option<String>,
     #[serde(default)]
     arguments: JsonObject,
 }
 
 pub(super) async fn call(
-    State(door): State<Door>,
+    State(door): State<RestContext>,
     Path((env_id, name)): Path<(EnvId, String)>,
     headers: HeaderMap,
     body: Bytes,
@@ -48,31 +48,31 @@ pub(super) async fn call(
 }
 
 async fn called(
-    door: &Door,
+    door: &RestContext,
     env_id: &EnvId,
     name: &str,
     headers: &HeaderMap,
     body: &[u8],
     request_id: &RequestId,
-) -> Result<Told, Error> {
+) -> Result<ToolResult, Error> {
     if *env_id != door.env_id {
         return Err(Error::OtherEnvironment);
     }
     let forwarded = forwarded(headers)?;
     let row = tools::by_name(name).ok_or(Error::Caller(Code::NotFound))?;
-    let input: Input = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
+    let input: ToolRequest = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
         field: "body",
         message: format!("the body cannot be read: {error}"),
     })?;
-    let agent = Declared::told(("agent_id", input.agent_id), ("agent_framework", None))?;
+    let agent = DeclaredAgent::told(("agent_id", input.agent_id), ("agent_framework", None))?;
     // The control plane has authenticated them; whether we know them yet is a matter of moments.
     let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &forwarded.who)).await;
-    let call = Call {
+    let call = ToolCall {
         pipeline: door.pipeline.clone(),
         memories: door.memories.clone(),
         thoughts: door.thoughts.clone(),
         triggers: door.triggers.clone(),
-        guest: Guest {
+        guest: ToolCaller {
             who: forwarded.who,
             peer: forwarded.peer,
             agent,
@@ -82,7 +82,7 @@ async fn called(
             place: Place::of_headers(headers),
         },
         scope: row.scope,
-        budget: Budget::NONE,
+        budget: ResultBudget::NONE,
         cancel: door.ending.closed.child_token(),
     };
     let _give_up = call.cancel.clone().drop_guard();

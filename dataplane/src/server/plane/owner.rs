@@ -15,14 +15,14 @@ use crate::governance::follow::Follower;
 use crate::governance::link::Link;
 use crate::governance::report::Log;
 use crate::governance::{ship, stored};
-use crate::pipeline::{Books, House, Purse, Storage, Tally};
+use crate::pipeline::{CreditBudget, OwnershipState, QueryCounter, Storage, UsageLedger};
 use crate::server::folder_lock::Claim;
 use crate::shutdown::Ending;
 
 pub(super) struct Owner {
     pub claim: Arc<Claim>,
     pub folder: Folder,
-    pub house: watch::Sender<House>,
+    pub house: watch::Sender<OwnershipState>,
     pub engines: Engines,
     pub ending: Ending,
     /// Set when the folder cannot be opened.
@@ -48,18 +48,18 @@ pub(super) struct Folder {
 
 impl Folder {
     /// For its owner alone. Blocking.
-    pub fn open(&self) -> io::Result<Arc<Books>> {
+    pub fn open(&self) -> io::Result<Arc<UsageLedger>> {
         self.follower.settle(Disk::new(&self.state));
         let log = Arc::new(Log::open(&self.state.join("report"), &self.clock, &self.entropy)?);
-        let purse = Purse::new(Some((self.link.clone(), log.id().to_owned())));
-        let tally = Tally::open(&self.state)?;
-        Ok(Arc::new(Books { log, purse, tally, storage: Storage::default() }))
+        let purse = CreditBudget::new(Some((self.link.clone(), log.id().to_owned())));
+        let tally = QueryCounter::open(&self.state)?;
+        Ok(Arc::new(UsageLedger { log, purse, tally, storage: Storage::default() }))
     }
 }
 
 impl Owner {
     /// Takes over, unless the books are open already, and keeps an engine until everything is closed.
-    pub async fn run(self, books: Option<Arc<Books>>) {
+    pub async fn run(self, books: Option<Arc<UsageLedger>>) {
         let books = match books {
             Some(books) => books,
             None => match self.take_over().await {
@@ -70,10 +70,10 @@ impl Owner {
         self.keep(&books);
         let open = || {
             self.house.send_if_modified(|house| {
-                let opens = !matches!(house, House::Open(_));
+                let opens = !matches!(house, OwnershipState::Open(_));
                 if opens {
                     tracing::info!("statements run");
-                    *house = House::Open(Arc::clone(&books));
+                    *house = OwnershipState::Open(Arc::clone(&books));
                 }
                 opens
             });
@@ -81,7 +81,7 @@ impl Owner {
         self.ending.closed.run_until_cancelled(self.engines.keep(open)).await;
     }
 
-    async fn take_over(&self) -> Option<Arc<Books>> {
+    async fn take_over(&self) -> Option<Arc<UsageLedger>> {
         tracing::info!("parked: another process owns the state folder");
         self.ending.closed.run_until_cancelled(self.claim.take()).await?;
         tracing::info!("the state folder is ours");
@@ -100,7 +100,7 @@ impl Owner {
 
     /// The log goes to disk and to the control plane, as does what there is on disk; the credits that
     /// are held stay held.
-    fn keep(&self, books: &Books) {
+    fn keep(&self, books: &UsageLedger) {
         self.keeping.spawn(books.purse.clone().keep(self.closing.clone()));
         self.keeping.spawn({
             let (log, closing) = (Arc::clone(&books.log), self.closing.clone());

@@ -7,7 +7,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::Pipeline;
 use crate::agents::branches::Branches;
-use crate::storage::system_tables::Place;
+use crate::storage::system_tables::ReadTarget;
 
 const EVERY: Duration = Duration::from_mins(1);
 const WITHIN: Duration = Duration::from_secs(30);
@@ -18,7 +18,7 @@ pub(super) async fn rounds(pipeline: Arc<Pipeline>, branches: Branches) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while pipeline.closed.run_until_cancelled(ticks.tick()).await.is_some() {
         let Some(engine) = pipeline.engine.borrow().clone() else { continue };
-        let place = Place { engine: &engine, deadline: Instant::now() + WITHIN };
+        let place = ReadTarget { engine: &engine, deadline: Instant::now() + WITHIN };
         if let Err(error) = branches.sweep(place, pipeline.clock.now()).await {
             tracing::warn!(%error, "branches whose time is over could not be ended");
         }

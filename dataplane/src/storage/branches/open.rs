@@ -9,11 +9,11 @@ use tokio::sync::{Mutex, MutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard
 
 use super::{Branch, Copied, Status, own_schema, records, schema_name};
 use crate::Error;
-use crate::storage::system_tables::Place;
+use crate::storage::system_tables::ReadTarget;
 
 /// A branch that can be read and written.
 #[derive(Debug)]
-pub struct Open {
+pub struct OpenBranch {
     pub branch: Branch,
     /// Shared by who writes, alone for who ends it.
     gate: Arc<RwLock<()>>,
@@ -23,7 +23,7 @@ pub struct Open {
 /// The right to write to a branch; it does not end meanwhile.
 pub type Writing = OwnedRwLockReadGuard<()>;
 
-impl Open {
+impl OpenBranch {
     fn new(branch: Branch) -> Self {
         Self { branch, gate: Arc::default(), ended: AtomicBool::new(false) }
     }
@@ -66,15 +66,15 @@ impl Open {
 /// The branches of one environment that are open.
 #[derive(Debug, Clone, Default)]
 pub struct OpenBranches {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<BranchIndex>>,
     /// One is made at a time.
     making: Arc<Mutex<()>>,
 }
 
 /// The open branches by their ids.
 #[derive(Debug, Default)]
-struct Known {
-    open: BTreeMap<String, Arc<Open>>,
+struct BranchIndex {
+    open: BTreeMap<String, Arc<OpenBranch>>,
     /// It is what the table says.
     sure: bool,
 }
@@ -86,12 +86,17 @@ impl OpenBranches {
     }
 
     /// How many there are.
-    pub(crate) async fn count(&self, place: Place<'_>) -> Result<usize, Error> {
+    pub(crate) async fn count(&self, place: ReadTarget<'_>) -> Result<usize, Error> {
         Ok(self.known(place).await?.open.len())
     }
 
     /// The open branch of this id.
-    pub(crate) async fn open(&self, place: Place<'_>, branch_id: &str, now: Timestamp) -> Result<Arc<Open>, Error> {
+    pub(crate) async fn open(
+        &self,
+        place: ReadTarget<'_>,
+        branch_id: &str,
+        now: Timestamp,
+    ) -> Result<Arc<OpenBranch>, Error> {
         let found = self.known(place).await?.open.get(branch_id).cloned();
         match found.filter(|open| now < open.branch.expires_at) {
             Some(open) => Ok(open),
@@ -103,7 +108,7 @@ impl OpenBranches {
     }
 
     /// Those that have lived their time.
-    pub(crate) async fn over(&self, place: Place<'_>, now: Timestamp) -> Result<Vec<Arc<Open>>, Error> {
+    pub(crate) async fn over(&self, place: ReadTarget<'_>, now: Timestamp) -> Result<Vec<Arc<OpenBranch>>, Error> {
         let known = self.known(place).await?;
         Ok(known.open.values().filter(|open| now >= open.branch.expires_at).cloned().collect())
     }
@@ -113,14 +118,14 @@ impl OpenBranches {
         let mut known = self.known.lock().await;
         match created {
             Ok(branch) => {
-                known.open.insert(branch.branch_id.clone(), Arc::new(Open::new(branch.clone())));
+                known.open.insert(branch.branch_id.clone(), Arc::new(OpenBranch::new(branch.clone())));
             }
             Err(_) => known.sure = false, // whether it was committed is not known
         }
     }
 
     /// What ended it decides whether it is known on.
-    pub(crate) async fn ended(&self, open: &Open, ended: &Result<(), Error>) {
+    pub(crate) async fn ended(&self, open: &OpenBranch, ended: &Result<(), Error>) {
         let mut known = self.known.lock().await;
         match ended {
             Ok(()) => {
@@ -138,7 +143,7 @@ impl OpenBranches {
 
     /// Those that are open, as the table says. One that stays is the same as before: who writes to it
     /// still keeps it from ending.
-    async fn known(&self, place: Place<'_>) -> Result<MutexGuard<'_, Known>, Error> {
+    async fn known(&self, place: ReadTarget<'_>) -> Result<MutexGuard<'_, BranchIndex>, Error> {
         let mut known = self.known.lock().await;
         if known.sure {
             return Ok(known);
@@ -147,7 +152,7 @@ impl OpenBranches {
         let mut before = std::mem::take(&mut known.open);
         for branch in active {
             let id = branch.branch_id.clone();
-            let open = before.remove(&id).unwrap_or_else(|| Arc::new(Open::new(branch)));
+            let open = before.remove(&id).unwrap_or_else(|| Arc::new(OpenBranch::new(branch)));
             known.open.insert(id, open);
         }
         for gone in before.values() {

@@ -5,14 +5,14 @@ use serde::Deserialize;
 
 use super::{Branch, Status};
 use crate::Error;
-use crate::storage::system_tables::{Place, broken, moment, records, text};
+use crate::storage::system_tables::{ReadTarget, broken, moment, records, text};
 
 const COLUMNS: &str = "to_json({branch_id: branch_id, name: name, description: description, agent_id: agent_id, made_by: made_by, \
     tables: tables, base_snapshot: base_snapshot, status: status, salt: salt, \
     created_at: epoch_us(created_at), expires_at: epoch_us(expires_at)})::varchar";
 
 #[derive(Deserialize)]
-struct Raw {
+struct BranchRow {
     branch_id: String,
     name: String,
     description: Option<String>,
@@ -26,7 +26,7 @@ struct Raw {
     expires_at: i64,
 }
 
-impl Raw {
+impl BranchRow {
     fn branch(self) -> Result<Branch, Error> {
         Ok(Branch {
             branch_id: self.branch_id,
@@ -45,17 +45,17 @@ impl Raw {
 }
 
 /// The branches that the table has as open.
-pub(crate) async fn active(place: Place<'_>) -> Result<Vec<Branch>, Error> {
+pub(crate) async fn active(place: ReadTarget<'_>) -> Result<Vec<Branch>, Error> {
     found(place, "where status = 'active'", Vec::new()).await
 }
 
 /// The record of a branch, open or ended.
-pub(crate) async fn record(place: Place<'_>, branch_id: &str) -> Result<Option<Branch>, Error> {
+pub(crate) async fn record(place: ReadTarget<'_>, branch_id: &str) -> Result<Option<Branch>, Error> {
     Ok(found(place, "where branch_id = $1", vec![text(branch_id)]).await?.pop())
 }
 
 /// The branches that a condition finds, in its order.
-pub(crate) async fn found(place: Place<'_>, condition: &str, params: Vec<Value>) -> Result<Vec<Branch>, Error> {
+pub(crate) async fn found(place: ReadTarget<'_>, condition: &str, params: Vec<Value>) -> Result<Vec<Branch>, Error> {
     let sql = format!("select {COLUMNS} from raw._svc_branches.branches {condition}");
-    records::<Raw>(place, (sql, params)).await?.into_iter().map(Raw::branch).collect()
+    records::<BranchRow>(place, (sql, params)).await?.into_iter().map(BranchRow::branch).collect()
 }

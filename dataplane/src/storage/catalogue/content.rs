@@ -14,25 +14,25 @@ use sql::ast::quote;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use cell::Cell;
-use rows::{Rows, Table};
+use cell::CatalogueCell;
+use rows::{CatalogueRows, CatalogueTable};
 
 /// Everything that decides what the catalogue says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct CatalogueContent {
     pub database: String,
     pub user: String,
     /// Where names without a schema are looked for.
     pub schema: String,
     pub schemas: Vec<String>,
-    pub listed: Vec<Listed>,
+    pub listed: Vec<CatalogueEntry>,
     /// Settings that `current_setting` tells, by name in lower case.
     pub settings: Vec<(String, String)>,
 }
 
 /// Something with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct CatalogueEntry {
     pub sort: Sort,
     pub schema: String,
     pub name: String,
@@ -75,7 +75,7 @@ pub fn defines(name: &str) -> bool {
 }
 
 /// Writes it all into an empty database.
-pub async fn fill(session: &mut Session, seen: &Seen, deadline: Instant) -> Result<(), Error> {
+pub async fn fill(session: &mut Session, seen: &CatalogueContent, deadline: Instant) -> Result<(), Error> {
     let cancel = CancellationToken::new();
     for sql in statements(seen) {
         let statement = Statement { sql, params: Vec::new(), writes: true };
@@ -84,8 +84,8 @@ pub async fn fill(session: &mut Session, seen: &Seen, deadline: Instant) -> Resu
     Ok(())
 }
 
-fn statements(seen: &Seen) -> Vec<String> {
-    let rows = Rows::of(seen);
+fn statements(seen: &CatalogueContent) -> Vec<String> {
+    let rows = CatalogueRows::of(seen);
     let mut all: Vec<String> = sql::compile::postgres::relations().map(|relation| created(&relation)).collect();
     all.extend(rows.variables().into_iter().map(|(name, value)| format!("set variable {name} = {value}")));
     all.extend(split(FUNCTIONS));
@@ -125,11 +125,13 @@ fn created(relation: &sql::compile::postgres::CatalogRelation) -> String {
     format!("create table {} ({})", quote::name(&relation.stored()), columns.join(", "))
 }
 
-fn inserted(table: &Table) -> Vec<String> {
+fn inserted(table: &CatalogueTable) -> Vec<String> {
     let columns: Vec<_> = table.columns.iter().map(|name| quote::name(name)).collect();
     let head = format!("insert into {} ({}) values ", quote::name(table.name), columns.join(", "));
-    let row = |cells: &Vec<Cell>| format!("({})", cells.iter().map(Cell::sql).collect::<Vec<_>>().join(", "));
-    let chunk = |rows: &[Vec<Cell>]| format!("{head}{}", rows.iter().map(row).collect::<Vec<_>>().join(", "));
+    let row = |cells: &Vec<CatalogueCell>| {
+        format!("({})", cells.iter().map(CatalogueCell::sql).collect::<Vec<_>>().join(", "))
+    };
+    let chunk = |rows: &[Vec<CatalogueCell>]| format!("{head}{}", rows.iter().map(row).collect::<Vec<_>>().join(", "));
     table.rows.chunks(ROWS_MAX).map(chunk).collect()
 }
 

@@ -5,23 +5,23 @@ use std::sync::{Mutex, PoisonError};
 
 use engine::Session;
 
-use super::Seen;
+use super::CatalogueContent;
 
 /// Databases kept; the one that waited longest goes first.
 pub const KEPT_MAX: usize = 24;
 
 #[derive(Default)]
-pub struct Shelf(Mutex<VecDeque<(Seen, Session)>>);
+pub struct SessionPool(Mutex<VecDeque<(CatalogueContent, Session)>>);
 
-impl Shelf {
+impl SessionPool {
     /// One that holds exactly this: what a caller may see is compared whole, so nobody is given another's.
-    pub fn take(&self, seen: &Seen) -> Option<Session> {
+    pub fn take(&self, seen: &CatalogueContent) -> Option<Session> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = kept.iter().rposition(|(held, _)| held == seen)?;
         kept.remove(at).map(|(_, session)| session)
     }
 
-    pub fn put(&self, seen: &Seen, session: Session) {
+    pub fn put(&self, seen: &CatalogueContent, session: Session) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_back((seen.clone(), session));
         if kept.len() > KEPT_MAX {

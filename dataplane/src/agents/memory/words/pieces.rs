@@ -16,7 +16,7 @@ const ZERO_WIDTH_SPACE: char = '\u{200B}';
 
 /// A part of a text that search looks at.
 #[derive(Debug, Clone, Copy)]
-pub enum Piece<'a> {
+pub enum TextPiece<'a> {
     Word(Word<'a>),
     /// Characters of scripts that write no blanks between their words.
     Run(&'a str),
@@ -59,7 +59,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 }
 
 /// The pieces of a plain text, in order.
-pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+pub fn pieces(text: &str) -> impl Iterator<Item = TextPiece<'_>> {
     let mut from = 0;
     std::iter::from_fn(move || {
         let (_, rest) = text.split_at_checked(from)?;
@@ -68,7 +68,11 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
         let is_part = |c: char| is_combining_mark(c) || (c.is_alphanumeric() && is_unspaced(c) == is_run);
         let (own, after) = rest.split_at(rest.find(|c: char| !is_part(c)).unwrap_or(rest.len()));
         from = before.len() + own.len();
-        Some(if is_run { Piece::Run(own) } else { Piece::Word(Word { text: own, sign: sign(own, after), before }) })
+        Some(if is_run {
+            TextPiece::Run(own)
+        } else {
+            TextPiece::Word(Word { text: own, sign: sign(own, after), before })
+        })
     })
 }
 

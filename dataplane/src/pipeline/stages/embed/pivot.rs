@@ -16,7 +16,7 @@ use super::super::transpile::bound;
 use super::Embedded;
 use crate::Error;
 use crate::pipeline::catalog_snapshot::paths;
-use crate::pipeline::runtime::{self, Rows};
+use crate::pipeline::runtime::{self, RowSelection};
 use crate::pipeline::{Query, Result};
 
 pub(super) async fn values(gates: &Gates<'_>, filtered: Filtered) -> Result<Filtered> {
@@ -27,7 +27,7 @@ pub(super) async fn values(gates: &Gates<'_>, filtered: Filtered) -> Result<Filt
     };
     let has_hidden = !matches!(asked.care(), sql::ExecutionMode::Direct | sql::ExecutionMode::Leakproof);
     let sql = sql::transpile(asked)?;
-    let own = runtime::session(pipeline, query, rules, &sql.tables, Rows::All).await?;
+    let own = runtime::session(pipeline, query, rules, &sql.tables, RowSelection::All).await?;
     let sql = if has_hidden { sql.over_visible()? } else { sql };
     let values = match (own, query.transaction().await?) {
         (Some(mut session), _) => read(query, &mut session, &sql).await?,

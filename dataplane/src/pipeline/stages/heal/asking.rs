@@ -7,10 +7,10 @@
 use contract::Governance;
 
 use super::super::audit::capped;
-use super::sight::Sight;
+use super::sight::VisibleRelations;
 use super::wish;
 use crate::Error;
-use crate::model::{Healer, Question};
+use crate::model::{Healer, HealingRequest};
 use crate::pipeline::{Pipeline, Query};
 use crate::request::answer::Healed;
 
@@ -43,9 +43,9 @@ pub(super) async fn corrected(
 ) -> Option<Healed> {
     let (text, variables) = (&query.ask.sql, &query.ask.names.variables);
     let named = wish::read_by(text, variables)?;
-    let tables = Sight::of(pipeline, query, rules).await.ok()?.lines(&named);
+    let tables = VisibleRelations::of(pipeline, query, rules).await.ok()?.lines(&named);
     let told = format!("{}: {error}", error.code().stable());
-    let question = Question { statement: text, error: &told, tables: &tables };
+    let question = HealingRequest { statement: text, error: &told, tables: &tables };
     let answer = tokio::select! {
         answer = Box::pin(healer.corrected(&question, query.left())) => answer,
         () = query.ask.cancel.cancelled() => return None,

@@ -6,7 +6,7 @@
 use contract::Governance;
 use sql::ast::error::ErrorKind;
 
-use super::sight::Sight;
+use super::sight::VisibleRelations;
 use super::wish;
 use crate::Error;
 use crate::pipeline::{Pipeline, Query};
@@ -28,13 +28,13 @@ pub(super) async fn corrected(pipeline: &Pipeline, query: &Query, rules: &Govern
             (sql, wrong, right.to_uppercase())
         }
         Error::Sql(sql::Error { kind: ErrorKind::TableNotFound { schema, name, .. }, .. }) if !name.is_ascii() => {
-            let sight = Sight::of(pipeline, query, rules).await.ok()?;
+            let sight = VisibleRelations::of(pipeline, query, rules).await.ok()?;
             let schema = schema.as_deref().unwrap_or(&query.ask.names.schema);
             recased(text, name, sight.tables_in(schema))?
         }
         Error::ColumnMissing { name } if !name.is_ascii() => {
             let statement = sql::parse_with(text, variables).ok()?;
-            let sight = Sight::of(pipeline, query, rules).await.ok()?;
+            let sight = VisibleRelations::of(pipeline, query, rules).await.ok()?;
             recased(text, name, sight.columns(statement.tables()))?
         }
         _ => return None,

@@ -17,7 +17,7 @@ const COLUMNS_MAX: usize = 128;
 const BYTES_MAX: usize = 16 * 1024;
 
 /// What there is for one caller: tables and views with their columns.
-pub(super) struct Sight {
+pub(super) struct VisibleRelations {
     relations: Vec<Relation>,
     /// Where names without a schema are looked for.
     home: String,
@@ -39,7 +39,7 @@ impl Relation {
     }
 }
 
-impl Sight {
+impl VisibleRelations {
     pub async fn of(pipeline: &Pipeline, query: &Query, rules: &Governance) -> Result<Self> {
         let who = policy::caller(pipeline, query, rules)?;
         let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?.known;

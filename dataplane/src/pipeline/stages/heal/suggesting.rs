@@ -11,7 +11,7 @@ use contract::body::TEXT_CHARACTERS_MAX;
 use sql::ast::error::ErrorKind;
 
 use super::likeness::{function, nearest, ranked};
-use super::sight::Sight;
+use super::sight::VisibleRelations;
 use super::wish;
 use crate::Error;
 use crate::error::Hint;
@@ -54,22 +54,28 @@ async fn hint(pipeline: &Pipeline, query: &Query, error: &Error) -> Option<Hint>
     (!hint.is_empty()).then_some(hint)
 }
 
-type Found = (Hint, Option<String>);
+type Suggestion = (Hint, Option<String>);
 
 /// Of the columns that the tables of the statement have for this caller.
-async fn of_column(pipeline: &Pipeline, query: &Query, rules: &Governance, name: &str) -> Option<Found> {
+async fn of_column(pipeline: &Pipeline, query: &Query, rules: &Governance, name: &str) -> Option<Suggestion> {
     let (text, variables) = (&query.ask.sql, &query.ask.names.variables);
     let statement = sql::parse_with(text, variables).ok()?;
-    let columns = Sight::of(pipeline, query, rules).await.ok()?.columns(statement.tables());
+    let columns = VisibleRelations::of(pipeline, query, rules).await.ok()?.columns(statement.tables());
     let hint = among(name, columns);
     let corrected = hint.near.as_deref().and_then(|near| sql::compile::heal::renamed(text, name, near));
     Some((hint, corrected))
 }
 
 /// Of the columns of a table that is written to.
-async fn of_target(pipeline: &Pipeline, query: &Query, rules: &Governance, table: &str, column: &str) -> Option<Found> {
+async fn of_target(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    table: &str,
+    column: &str,
+) -> Option<Suggestion> {
     let (schema, name) = table.split_once('.').unwrap_or((&query.ask.names.schema, table));
-    let columns = Sight::of(pipeline, query, rules).await.ok()?.columns_of(schema, name);
+    let columns = VisibleRelations::of(pipeline, query, rules).await.ok()?.columns_of(schema, name);
     Some((among(column, columns), None))
 }
 
@@ -87,7 +93,7 @@ fn of_table(query: &Query, schema: Option<&str>, name: &str, near: &str) -> Opti
     is_same.then(|| sql::compile::heal::renamed(&query.ask.sql, name, near)).flatten()
 }
 
-fn of_function(query: &Query, name: &str) -> Option<Found> {
+fn of_function(query: &Query, name: &str) -> Option<Suggestion> {
     let near = function(name)?;
     let corrected = sql::compile::heal::renamed(&query.ask.sql, name, &near);
     Some((Hint { near: Some(near), ..Hint::default() }, corrected))

@@ -7,7 +7,7 @@ use contract::Governance;
 use contract::wire::Who;
 use moka::sync::Cache;
 
-use crate::Declared;
+use crate::DeclaredAgent;
 use crate::pipeline::Query;
 use crate::request::answer::Healed;
 
@@ -15,18 +15,18 @@ const KEPT_MAX: u64 = 64;
 const KEPT_FOR: Duration = Duration::from_mins(1);
 
 /// By who asked, under which rules, where, and what.
-type Asked = (Who, Declared, u64, Option<String>, String, String);
+type CorrectionKey = (Who, DeclaredAgent, u64, Option<String>, String, String);
 
 #[derive(Debug)]
-pub(in crate::pipeline) struct Written(Cache<Asked, Healed>);
+pub(in crate::pipeline) struct CorrectionCache(Cache<CorrectionKey, Healed>);
 
-impl Default for Written {
+impl Default for CorrectionCache {
     fn default() -> Self {
         Self(Cache::builder().max_capacity(KEPT_MAX).time_to_live(KEPT_FOR).build())
     }
 }
 
-impl Written {
+impl CorrectionCache {
     pub(super) fn of(&self, query: &Query, rules: &Governance) -> Option<Healed> {
         self.0.get(&asked(query, rules))
     }
@@ -37,7 +37,7 @@ impl Written {
     }
 }
 
-fn asked(query: &Query, rules: &Governance) -> Asked {
+fn asked(query: &Query, rules: &Governance) -> CorrectionKey {
     let ask = &query.ask;
     (ask.who.clone(), ask.agent.clone(), rules.version, query.branch.clone(), ask.names.schema.clone(), ask.sql.clone())
 }

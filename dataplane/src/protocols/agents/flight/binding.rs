@@ -5,7 +5,7 @@ use engine::Value;
 use futures::{Stream, StreamExt};
 use tonic::Status;
 
-use super::columns::{Budget, Columns};
+use super::columns::{ByteBudget, FlightColumns};
 use super::put_stream::{batches, refused, unreadable};
 use crate::Error;
 
@@ -22,13 +22,13 @@ pub async fn rows(
 ) -> Result<Vec<Vec<Value>>, Error> {
     let too_much = || refused(format!("one call takes {ROWS_MAX} rows and 16 MiB of values: send fewer"));
     let mut batches = batches(first, sent);
-    let (mut rows, mut budget) = (Vec::new(), Budget(BYTES_MAX));
+    let (mut rows, mut budget) = (Vec::new(), ByteBudget(BYTES_MAX));
     while let Some(batch) = batches.next().await {
         let batch = batch.map_err(unreadable)?;
         if rows.len() + batch.num_rows() > ROWS_MAX {
             return Err(too_much());
         }
-        let columns = Columns::of(&batch).map_err(|place| {
+        let columns = FlightColumns::of(&batch).map_err(|place| {
             let schema = batch.schema();
             let kind = schema.fields().get(place).map(|field| field.data_type().to_string()).unwrap_or_default();
             refused(format!("parameter ${} of type {kind} cannot be bound", place + 1))

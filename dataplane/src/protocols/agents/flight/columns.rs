@@ -13,13 +13,13 @@ use engine::Value;
 
 /// Bytes that may still be read.
 #[derive(Debug)]
-pub struct Budget(pub usize);
+pub struct ByteBudget(pub usize);
 
 /// It is used up.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Spent;
 
-impl Budget {
+impl ByteBudget {
     fn spend(&mut self, bytes: usize) -> Result<(), Spent> {
         self.0 = self.0.checked_sub(bytes).ok_or(Spent)?;
         Ok(())
@@ -27,15 +27,15 @@ impl Budget {
 }
 
 /// The columns of a batch.
-pub struct Columns {
-    columns: Vec<Column>,
+pub struct FlightColumns {
+    columns: Vec<FlightColumn>,
     rows: usize,
 }
 
-impl Columns {
+impl FlightColumns {
     /// Where there is a type that is not read, or a value that does not fit: the place of its column.
     pub fn of(batch: &RecordBatch) -> Result<Self, usize> {
-        let read = |(place, column)| Column::of(column).ok_or(place);
+        let read = |(place, column)| FlightColumn::of(column).ok_or(place);
         let columns = batch.columns().iter().enumerate().map(read).collect::<Result<_, _>>()?;
         Ok(Self { columns, rows: batch.num_rows() })
     }
@@ -44,27 +44,27 @@ impl Columns {
         self.rows
     }
 
-    pub fn row(&self, row: usize, budget: &mut Budget) -> Result<Vec<Value>, Spent> {
+    pub fn row(&self, row: usize, budget: &mut ByteBudget) -> Result<Vec<Value>, Spent> {
         self.columns.iter().map(|column| column.value(row, budget)).collect()
     }
 }
 
-enum Column {
+enum FlightColumn {
     /// In the one form of its kind.
     Plain(ArrayRef),
     Keyed {
         keys: Int64Array,
-        items: Box<Column>,
+        items: Box<FlightColumn>,
     },
     Lists {
         lists: ArrayRef,
         /// Where each list begins in the items, and where the last ends.
         starts: Vec<usize>,
-        items: Box<Column>,
+        items: Box<FlightColumn>,
     },
 }
 
-impl Column {
+impl FlightColumn {
     fn of(column: &ArrayRef) -> Option<Self> {
         match column.data_type() {
             DataType::Dictionary(..) => {
@@ -104,7 +104,7 @@ impl Column {
         Some(Self::Lists { lists: ArrayRef::clone(column), starts, items })
     }
 
-    fn value(&self, row: usize, budget: &mut Budget) -> Result<Value, Spent> {
+    fn value(&self, row: usize, budget: &mut ByteBudget) -> Result<Value, Spent> {
         match self {
             Self::Plain(column) => plain(column, row, budget),
             Self::Keyed { keys, items } if keys.is_valid(row) => {
@@ -165,7 +165,7 @@ fn form(kind: &DataType) -> Option<DataType> {
 }
 
 /// A value of a column in its one form.
-fn plain(column: &ArrayRef, row: usize, budget: &mut Budget) -> Result<Value, Spent> {
+fn plain(column: &ArrayRef, row: usize, budget: &mut ByteBudget) -> Result<Value, Spent> {
     budget.spend(size_of::<Value>())?;
     // a column of nothing has no bitmap that says so
     if column.is_null(row) || *column.data_type() == DataType::Null {
@@ -201,12 +201,12 @@ fn plain(column: &ArrayRef, row: usize, budget: &mut Budget) -> Result<Value, Sp
     })
 }
 
-fn text(text: &str, budget: &mut Budget) -> Result<Value, Spent> {
+fn text(text: &str, budget: &mut ByteBudget) -> Result<Value, Spent> {
     budget.spend(text.len())?;
     Ok(Value::Text(text.to_owned()))
 }
 
-fn blob(bytes: &[u8], budget: &mut Budget) -> Result<Value, Spent> {
+fn blob(bytes: &[u8], budget: &mut ByteBudget) -> Result<Value, Spent> {
     budget.spend(bytes.len())?;
     Ok(Value::Blob(bytes.to_vec()))
 }
@@ -230,8 +230,8 @@ mod tests {
 
     /// The last value of a column.
     fn read(column: ArrayRef, bytes: usize) -> Result<Value, Spent> {
-        let columns = Columns::of(&batch(column)).unwrap();
-        columns.row(columns.rows() - 1, &mut Budget(bytes)).map(|mut row| row.remove(0))
+        let columns = FlightColumns::of(&batch(column)).unwrap();
+        columns.row(columns.rows() - 1, &mut ByteBudget(bytes)).map(|mut row| row.remove(0))
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
         let structs: ArrayRef = Arc::new(StructArray::new_empty_fields(1, None));
         let late: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MAX]));
         for column in [structs, late] {
-            assert_eq!(Columns::of(&batch(column)).err(), Some(0));
+            assert_eq!(FlightColumns::of(&batch(column)).err(), Some(0));
         }
     }
 

@@ -22,12 +22,12 @@ use futures::StreamExt;
 use prost::Message;
 use tonic::metadata::{MetadataMap, MetadataValue};
 
-use super::handles::{Prepared, Statement, Ticketed, Transaction};
+use super::handles::{FlightPreparedStatement, FlightStatement, FlightTransaction, Ticketed};
 use super::{Streamed, Visit, binding, command, get_tables};
 use crate::{Answer, Ask, Bounds, Error};
 
 /// An answer on its way, with its headers.
-pub struct Sending {
+pub struct FlightAnswer {
     pub headers: MetadataMap,
     pub data: Streamed<FlightData>,
 }
@@ -38,7 +38,7 @@ impl Visit {
         let (ticket, schema) = match command::described(&descriptor)? {
             Command::CommandStatementQuery(query) => {
                 let transaction = self.transaction(query.transaction_id.as_ref())?;
-                let statement = Statement { sql: query.query, params: Vec::new(), transaction };
+                let statement = FlightStatement { sql: query.query, params: Vec::new(), transaction };
                 let schema = self.told(&statement).await;
                 if has_no_rows(schema.as_ref()) {
                     return self.done(descriptor, &statement).await;
@@ -54,7 +54,7 @@ impl Visit {
                     return Err(Error::Unsupported { what: "a query with several rows of values".to_owned() });
                 }
                 let params = bound.pop().unwrap_or_default();
-                let statement = Statement { sql: prepared.sql, params, transaction };
+                let statement = FlightStatement { sql: prepared.sql, params, transaction };
                 if has_no_rows(prepared.schema.as_ref()) {
                     return self.done(descriptor, &statement).await;
                 }
@@ -71,7 +71,7 @@ impl Visit {
     }
 
     /// Runs it; there is nothing to come for.
-    async fn done(&self, descriptor: FlightDescriptor, statement: &Statement) -> Result<FlightInfo, Error> {
+    async fn done(&self, descriptor: FlightDescriptor, statement: &FlightStatement) -> Result<FlightInfo, Error> {
         let changed = self.update(statement).await?;
         let mut info = FlightInfo::new().with_descriptor(descriptor).with_total_records(changed);
         info.schema = encoded(&Schema::empty())?;
@@ -80,7 +80,7 @@ impl Visit {
 
     /// What a statement answers with, which is known only without parameters. One that cannot be described has no
     /// schema yet: the verdict is spoken, and written down, when it is run.
-    async fn told(&self, statement: &Statement) -> Option<SchemaRef> {
+    async fn told(&self, statement: &FlightStatement) -> Option<SchemaRef> {
         let ask = self.ask(statement);
         let description = Box::pin(self.door.pipeline.describe(&ask)).await.ok()?;
         description.schema.filter(|_| description.parameters.is_empty())
@@ -90,7 +90,7 @@ impl Visit {
         let schema = match command::described(&descriptor)? {
             Command::CommandStatementQuery(query) => {
                 let transaction = self.transaction(query.transaction_id.as_ref())?;
-                let ask = self.ask(&Statement { sql: query.query, params: Vec::new(), transaction });
+                let ask = self.ask(&FlightStatement { sql: query.query, params: Vec::new(), transaction });
                 Box::pin(self.door.pipeline.describe(&ask)).await?.schema
             }
             Command::CommandPreparedStatementQuery(query) => {
@@ -104,7 +104,7 @@ impl Visit {
         Ok(SchemaResult { schema: encoded(&schema)? })
     }
 
-    pub(super) async fn get(&self, ticket: &Ticket) -> Result<Sending, Error> {
+    pub(super) async fn get(&self, ticket: &Ticket) -> Result<FlightAnswer, Error> {
         match command::ticketed(&ticket.ticket)? {
             Command::TicketStatementQuery(ticket) => self.redeem(ticket.statement_handle).await,
             listed => {
@@ -113,13 +113,13 @@ impl Visit {
                 let data =
                     FlightDataEncoderBuilder::new().with_schema(schema).build(futures::stream::iter([Ok(batch)]));
                 let data = data.map(|data| data.map_err(tonic::Status::from)).boxed();
-                Ok(Sending { headers: MetadataMap::new(), data })
+                Ok(FlightAnswer { headers: MetadataMap::new(), data })
             }
         }
     }
 
     /// Runs what the ticket is for: once, because it may write.
-    async fn redeem(&self, handle: Bytes) -> Result<Sending, Error> {
+    async fn redeem(&self, handle: Bytes) -> Result<FlightAnswer, Error> {
         let ticketed = self.desk.tickets.get(&self.guest.who, &handle)?;
         if ticketed.redeemed.swap(true, Ordering::AcqRel) {
             return Err(Error::HandleNotFound { what: "ticket" });
@@ -142,7 +142,7 @@ impl Visit {
             }
         });
         let data = FlightDataEncoderBuilder::new().with_schema(schema).build(batches);
-        Ok(Sending { headers, data: data.map(|data| data.map_err(tonic::Status::from)).boxed() })
+        Ok(FlightAnswer { headers, data: data.map(|data| data.map_err(tonic::Status::from)).boxed() })
     }
 
     /// Runs it; a client that leaves before there is an answer cancels it.
@@ -161,7 +161,7 @@ impl Visit {
     }
 
     /// Runs it to its end; how many rows it changed, or -1 where it changes none.
-    pub(super) async fn update(&self, statement: &Statement) -> Result<i64, Error> {
+    pub(super) async fn update(&self, statement: &FlightStatement) -> Result<i64, Error> {
         let mut answer = self.run(self.ask(statement)).await?;
         while let Some(batch) = answer.rows.next().await {
             if let Err(error) = batch {
@@ -212,7 +212,7 @@ impl Visit {
     ) -> Result<ActionCreatePreparedStatementResult, Error> {
         let ActionCreatePreparedStatementRequest { query, transaction_id } = request;
         let transaction = self.transaction(transaction_id.as_ref())?;
-        let ask = self.ask(&Statement { sql: query.clone(), params: Vec::new(), transaction });
+        let ask = self.ask(&FlightStatement { sql: query.clone(), params: Vec::new(), transaction });
         let description = Box::pin(self.door.pipeline.describe(&ask)).await.ok();
         let parameters = match &description {
             Some(description) => self.door.pipeline.taken(description).await?,
@@ -226,7 +226,8 @@ impl Visit {
         };
         let bytes = query.len();
         let takes = parameters.fields().len();
-        let prepared = Prepared { sql: query, transaction: transaction_id, schema, takes, bound: Vec::new() };
+        let prepared =
+            FlightPreparedStatement { sql: query, transaction: transaction_id, schema, takes, bound: Vec::new() };
         let prepared_statement_handle = self.desk.prepared.put(&self.guest.who, prepared, bytes)?;
         Ok(ActionCreatePreparedStatementResult { prepared_statement_handle, ..result })
     }
@@ -266,7 +267,7 @@ impl Visit {
         Ok(CancelStatus::Cancelled)
     }
 
-    fn ticket(&self, statement: Statement) -> Result<Bytes, Error> {
+    fn ticket(&self, statement: FlightStatement) -> Result<Bytes, Error> {
         let bytes = statement.sql.len() + binding::size(&statement.params);
         let cancel = self.door.ending.closed.child_token();
         let ticketed = Arc::new(Ticketed { statement, cancel, redeemed: AtomicBool::new(false) });
@@ -274,12 +275,12 @@ impl Visit {
         Ok(TicketStatementQuery { statement_handle }.as_any().encode_to_vec().into())
     }
 
-    pub(super) fn transaction(&self, handle: Option<&Bytes>) -> Result<Option<Transaction>, Error> {
+    pub(super) fn transaction(&self, handle: Option<&Bytes>) -> Result<Option<FlightTransaction>, Error> {
         let handle = handle.filter(|handle| !handle.is_empty());
         handle.map(|handle| self.desk.transactions.get(&self.guest.who, handle)).transpose()
     }
 
-    pub(super) fn ask(&self, statement: &Statement) -> Ask {
+    pub(super) fn ask(&self, statement: &FlightStatement) -> Ask {
         let ask = self.guest.ask(&self.door.pipeline, statement.sql.clone(), None);
         Ask {
             params: statement.params.clone(),
@@ -305,7 +306,7 @@ impl Drop for Used {
 }
 
 /// A statement of it went wrong: only a rollback is accepted now.
-pub async fn fail(transaction: Option<&Transaction>) {
+pub async fn fail(transaction: Option<&FlightTransaction>) {
     if let Some(transaction) = transaction {
         let mut transaction = transaction.lock().await;
         // The engine's side ends now, and with it what it holds.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use prost::Message;
 use tonic::Streaming;
 
-use super::handles::{Prepared, Statement};
+use super::handles::{FlightPreparedStatement, FlightStatement};
 use super::{Visit, binding, command, put_stream};
 use crate::Error;
 
@@ -20,7 +20,7 @@ impl Visit {
         let result = match command::described(first.flight_descriptor.as_ref().ok_or_else(missing)?)? {
             Command::CommandStatementUpdate(update) => {
                 let transaction = self.transaction(update.transaction_id.as_ref())?;
-                let statement = Statement { sql: update.query, params: Vec::new(), transaction };
+                let statement = FlightStatement { sql: update.query, params: Vec::new(), transaction };
                 updated(self.update(&statement).await?)
             }
             Command::CommandPreparedStatementUpdate(CommandPreparedStatementUpdate { prepared_statement_handle }) => {
@@ -41,16 +41,20 @@ impl Visit {
     }
 
     /// Runs it for each row of values: all of them, or none.
-    async fn update_each(&self, prepared: Prepared, rows: Vec<Vec<engine::Value>>) -> Result<i64, Error> {
+    async fn update_each(
+        &self,
+        prepared: FlightPreparedStatement,
+        rows: Vec<Vec<engine::Value>>,
+    ) -> Result<i64, Error> {
         let theirs = self.transaction(prepared.transaction.as_ref())?;
         let rows = if rows.is_empty() { prepared.bound } else { rows };
         if rows.len() <= 1 {
             let params = rows.into_iter().next().unwrap_or_default();
-            return self.update(&Statement { sql: prepared.sql, params, transaction: theirs }).await;
+            return self.update(&FlightStatement { sql: prepared.sql, params, transaction: theirs }).await;
         }
         let transaction = theirs.clone().unwrap_or_else(|| self.door.pipeline.begin(self.guest.who.clone()));
         let mut statement =
-            Statement { sql: prepared.sql, params: Vec::new(), transaction: Some(Arc::clone(&transaction)) };
+            FlightStatement { sql: prepared.sql, params: Vec::new(), transaction: Some(Arc::clone(&transaction)) };
         let mut changed = 0;
         for params in rows {
             statement.params = params;

@@ -11,7 +11,7 @@ use arrow_flight::error::FlightError;
 use arrow_flight::sql::{Command, CommandGetPrimaryKeys, CommandGetTables};
 use futures::StreamExt;
 
-use super::handles::Statement;
+use super::handles::FlightStatement;
 use super::{Visit, sql_info};
 use crate::Error;
 
@@ -150,7 +150,7 @@ async fn tables(visit: &Visit, command: CommandGetTables) -> Result<RecordBatch,
 /// What `select *` answers with; nothing where it would be refused.
 async fn columns(visit: &Visit, schema: &str, table: &str) -> SchemaRef {
     let sql = format!("select * from {}.{}", sql::ast::quote::name(schema), sql::ast::quote::name(table));
-    let ask = visit.ask(&Statement { sql, params: Vec::new(), transaction: None });
+    let ask = visit.ask(&FlightStatement { sql, params: Vec::new(), transaction: None });
     let description = Box::pin(visit.door.pipeline.describe(&ask)).await.ok();
     description.and_then(|description| description.schema).unwrap_or_else(|| SchemaRef::new(Schema::empty()))
 }
@@ -173,7 +173,7 @@ async fn primary_keys(visit: &Visit, command: CommandGetPrimaryKeys) -> Result<R
 /// Rows of the catalogue, every column of which is text.
 async fn asked<const N: usize>(visit: &Visit, sql: &str, value: Option<String>) -> Result<Vec<[String; N]>, Error> {
     let params = value.map(engine::Value::Text).into_iter().collect();
-    let ask = visit.ask(&Statement { sql: sql.to_owned(), params, transaction: None });
+    let ask = visit.ask(&FlightStatement { sql: sql.to_owned(), params, transaction: None });
     let mut answer = Box::pin(visit.door.pipeline.run(ask)).await?;
     let mut rows = Vec::new();
     while let Some(batch) = answer.rows.next().await {

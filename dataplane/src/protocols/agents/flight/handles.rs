@@ -30,27 +30,27 @@ const TRANSACTIONS_MAX: usize = 16;
 const BYTES_MAX: usize = 32 << 20;
 
 /// A transaction that a client holds open.
-pub type Transaction = Arc<tokio::sync::Mutex<ClientTransaction>>;
+pub type FlightTransaction = Arc<tokio::sync::Mutex<ClientTransaction>>;
 
 /// A statement with the values of its parameters.
 #[derive(Debug, Clone)]
-pub struct Statement {
+pub struct FlightStatement {
     pub sql: String,
     pub params: Vec<engine::Value>,
-    pub transaction: Option<Transaction>,
+    pub transaction: Option<FlightTransaction>,
 }
 
 /// A statement whose ticket was given out. It is run once.
 #[derive(Debug)]
 pub struct Ticketed {
-    pub statement: Statement,
+    pub statement: FlightStatement,
     pub cancel: CancellationToken,
     pub redeemed: AtomicBool,
 }
 
 /// A statement to run again and again, with the values that were bound last.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub struct FlightPreparedStatement {
     pub sql: String,
     pub transaction: Option<Bytes>,
     /// What it answers with, where that does not depend on its values.
@@ -61,20 +61,20 @@ pub struct Prepared {
 }
 
 #[derive(Debug, Clone)]
-pub struct Desk {
-    pub tickets: Shelf<Arc<Ticketed>>,
-    pub prepared: Shelf<Prepared>,
-    pub transactions: Shelf<Transaction>,
+pub struct FlightHandles {
+    pub tickets: HandleMap<Arc<Ticketed>>,
+    pub prepared: HandleMap<FlightPreparedStatement>,
+    pub transactions: HandleMap<FlightTransaction>,
     /// Signs the bearers of handshakes; they end with the process.
     pub signing: [u8; 32],
 }
 
-impl Desk {
+impl FlightHandles {
     pub fn new(entropy: &Entropy) -> Self {
         Self {
-            tickets: Shelf::new("ticket", TICKET_FOR, TICKETS_MAX, entropy),
-            prepared: Shelf::new("prepared statement", PREPARED_FOR, PREPARED_MAX, entropy),
-            transactions: Shelf::new("transaction", TRANSACTION_FOR, TRANSACTIONS_MAX, entropy),
+            tickets: HandleMap::new("ticket", TICKET_FOR, TICKETS_MAX, entropy),
+            prepared: HandleMap::new("prepared statement", PREPARED_FOR, PREPARED_MAX, entropy),
+            transactions: HandleMap::new("transaction", TRANSACTION_FOR, TRANSACTIONS_MAX, entropy),
             signing: entropy.bytes(),
         }
     }
@@ -82,23 +82,23 @@ impl Desk {
 
 /// Things by their handles, each until it has lain unused for some time.
 #[derive(Debug, Clone)]
-pub struct Shelf<T> {
+pub struct HandleMap<T> {
     what: &'static str,
     lasts: Duration,
     each_max: usize,
     entropy: Entropy,
-    kept: Arc<Mutex<HashMap<Bytes, Kept<T>>>>,
+    kept: Arc<Mutex<HashMap<Bytes, HandleEntry<T>>>>,
 }
 
 #[derive(Debug)]
-struct Kept<T> {
+struct HandleEntry<T> {
     who: Who,
     value: T,
     bytes: usize,
     until: Instant,
 }
 
-impl<T: Clone> Shelf<T> {
+impl<T: Clone> HandleMap<T> {
     fn new(what: &'static str, lasts: Duration, each_max: usize, entropy: &Entropy) -> Self {
         Self { what, lasts, each_max, entropy: entropy.clone(), kept: Arc::default() }
     }
@@ -117,7 +117,7 @@ impl<T: Clone> Shelf<T> {
             return Err(Error::TooManyOpen { what: self.what });
         }
         let handle = Bytes::copy_from_slice(&self.entropy.bytes::<32>());
-        kept.insert(handle.clone(), Kept { who: who.clone(), value, bytes, until: now + self.lasts });
+        kept.insert(handle.clone(), HandleEntry { who: who.clone(), value, bytes, until: now + self.lasts });
         Ok(handle)
     }
 
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_handle_is_its_callers_alone() {
-        let shelf = Shelf::new("thing", TICKET_FOR, 2, &Entropy::seeded(1));
+        let shelf = HandleMap::new("thing", TICKET_FOR, 2, &Entropy::seeded(1));
         let handle = shelf.put(&who("ada"), 7, 1).unwrap();
         assert_eq!(shelf.get(&who("ada"), &handle).unwrap(), 7);
         assert!(shelf.get(&who("bob"), &handle).is_err());
@@ -178,7 +178,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_lies_unused_for_its_time_is_gone() {
-        let shelf = Shelf::new("thing", Duration::ZERO, 2, &Entropy::seeded(1));
+        let shelf = HandleMap::new("thing", Duration::ZERO, 2, &Entropy::seeded(1));
         let handle = shelf.put(&who("ada"), 7, 1).unwrap();
         assert!(shelf.get(&who("ada"), &handle).is_err());
         shelf.outlive(&handle).await;
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn nobody_can_leave_more_than_a_bound() {
-        let shelf = Shelf::new("thing", TICKET_FOR, 2, &Entropy::seeded(1));
+        let shelf = HandleMap::new("thing", TICKET_FOR, 2, &Entropy::seeded(1));
         assert!(shelf.put(&who("ada"), 0, BYTES_MAX + 1).is_err());
         let first = shelf.put(&who("ada"), 1, 1).unwrap();
         shelf.put(&who("ada"), 2, 1).unwrap();

@@ -16,21 +16,21 @@ use subtle::ConstantTimeEq;
 
 use super::super::super::credential;
 use super::super::super::http::Peer;
-use super::super::{Door, guest};
-use super::handles::Desk;
+use super::super::{AgentsContext, guest};
+use super::handles::FlightHandles;
 use crate::Error;
-use crate::agents::tool_caller::Guest;
+use crate::agents::tool_caller::ToolCaller;
 
 const BEARER_FOR: chrono::Duration = chrono::Duration::hours(1);
 
 /// Checks the credential of a call, and that the tier has such results.
 pub async fn admit(
-    door: &Door,
-    desk: &Desk,
+    door: &AgentsContext,
+    desk: &FlightHandles,
     headers: &HeaderMap,
     extensions: &Extensions,
     request_id: &RequestId,
-) -> Result<Guest, Error> {
+) -> Result<ToolCaller, Error> {
     let peer = extensions.get::<Peer>().map(|peer| peer.0);
     let who = match bearer(headers) {
         Some(token) => {
@@ -58,8 +58,8 @@ pub fn heal(headers: &HeaderMap) -> Result<Option<Heal>, Error> {
 
 /// The bearer for whoever shows a key.
 pub async fn handshake(
-    door: &Door,
-    desk: &Desk,
+    door: &AgentsContext,
+    desk: &FlightHandles,
     headers: &HeaderMap,
     extensions: &Extensions,
 ) -> Result<String, Error> {

@@ -16,18 +16,18 @@ use contract::Code;
 use futures::StreamExt;
 use tonic::Streaming;
 
-use super::handles::{Statement, Transaction};
+use super::handles::{FlightStatement, FlightTransaction};
 use super::{Visit, do_get, put_stream};
 use crate::Error;
-use fields::Fields;
-use gathered::Gathered;
+use fields::IngestFields;
+use gathered::GatheredRows;
 
 /// A whole ingest, however many rows it has.
 const WITHIN: Duration = Duration::from_hours(1);
 
 /// The table that is written, and what is done about it before.
 #[derive(Debug, PartialEq, Eq)]
-struct Target {
+struct IngestTarget {
     /// Its path, quoted.
     table: String,
     definition: Definition,
@@ -48,7 +48,7 @@ enum Definition {
     Replace,
 }
 
-impl Target {
+impl IngestTarget {
     fn of(command: &CommandStatementIngest) -> Result<Self, Error> {
         let refused = |field, message: &str| Err(Error::InvalidParams { field, message: message.to_owned() });
         if command.table.is_empty() {
@@ -78,7 +78,7 @@ impl Target {
     }
 
     /// Of a table that is not there yet.
-    fn create(&self, words: &str, fields: &Fields) -> Result<Option<String>, Error> {
+    fn create(&self, words: &str, fields: &IngestFields) -> Result<Option<String>, Error> {
         Ok(Some(format!("{words} {} ({})", self.table, fields.declared()?)))
     }
 }
@@ -91,7 +91,7 @@ impl Visit {
         first: FlightData,
         sent: Streaming<FlightData>,
     ) -> Result<i64, Error> {
-        let target = Target::of(command)?;
+        let target = IngestTarget::of(command)?;
         let theirs = self.transaction(command.transaction_id.as_ref())?;
         let transaction = theirs.clone().unwrap_or_else(|| self.door.pipeline.begin(self.guest.who.clone()));
         let batches = put_stream::batches(first, sent);
@@ -108,18 +108,18 @@ impl Visit {
 
     async fn write(
         &self,
-        target: &Target,
-        transaction: &Transaction,
+        target: &IngestTarget,
+        transaction: &FlightTransaction,
         mut batches: FlightRecordBatchStream,
     ) -> Result<i64, Error> {
         // The schema comes before the first batch.
         let mut next = batches.next().await.transpose().map_err(put_stream::unreadable)?;
         let schema = batches.schema().cloned().ok_or_else(|| put_stream::refused("the schema is missing"))?;
-        let fields = Fields::of(&schema)?;
+        let fields = IngestFields::of(&schema)?;
         if let Some(sql) = self.definition(target, &fields, transaction).await? {
             self.changed(transaction, sql, Vec::new()).await?;
         }
-        let (insert, mut gathered) = (fields.insert(&target.table), Gathered::new(&fields));
+        let (insert, mut gathered) = (fields.insert(&target.table), GatheredRows::new(&fields));
         let (mut written, mut is_said) = (0, false);
         while let Some(batch) = next {
             gathered.open(&batch)?;
@@ -136,17 +136,22 @@ impl Visit {
         Ok(written)
     }
 
-    async fn changed(&self, transaction: &Transaction, sql: String, params: Vec<engine::Value>) -> Result<i64, Error> {
-        let statement = Statement { sql, params, transaction: Some(Transaction::clone(transaction)) };
+    async fn changed(
+        &self,
+        transaction: &FlightTransaction,
+        sql: String,
+        params: Vec<engine::Value>,
+    ) -> Result<i64, Error> {
+        let statement = FlightStatement { sql, params, transaction: Some(FlightTransaction::clone(transaction)) };
         Ok(self.update(&statement).await?.max(0))
     }
 
     /// The statement that makes the table, where one must. What only the engine can tell, it tells when it is run.
     async fn definition(
         &self,
-        target: &Target,
-        fields: &Fields,
-        transaction: &Transaction,
+        target: &IngestTarget,
+        fields: &IngestFields,
+        transaction: &FlightTransaction,
     ) -> Result<Option<String>, Error> {
         match target.definition {
             Definition::Create => target.create("create table", fields),
@@ -162,10 +167,10 @@ impl Visit {
     }
 
     /// A table that may not be read is there: what is done to it has its own verdict.
-    async fn is_absent(&self, target: &Target, transaction: &Transaction) -> bool {
+    async fn is_absent(&self, target: &IngestTarget, transaction: &FlightTransaction) -> bool {
         let sql = format!("select * from {}", target.table);
-        let transaction = Some(Transaction::clone(transaction));
-        let ask = self.ask(&Statement { sql, params: Vec::new(), transaction });
+        let transaction = Some(FlightTransaction::clone(transaction));
+        let ask = self.ask(&FlightStatement { sql, params: Vec::new(), transaction });
         let described = Box::pin(self.door.pipeline.describe(&ask)).await;
         described.is_err_and(|error| error.code() == Code::TableNotFound)
     }
@@ -203,7 +208,7 @@ mod tests {
             (Absent::Unspecified, There::Append, None),
             (Absent::Create, There::Unspecified, None),
         ] {
-            let target = Target::of(&command(absent, there)).ok();
+            let target = IngestTarget::of(&command(absent, there)).ok();
             assert_eq!(target.map(|target| target.definition), definition, "{absent:?} {there:?}");
         }
     }
@@ -211,17 +216,17 @@ mod tests {
     #[test]
     fn what_is_not_done_is_refused_by_its_field() {
         let append = || command(TableNotExistOption::Fail, TableExistsOption::Append);
-        assert_eq!(Target::of(&append()).unwrap().table, r#""main"."ta""ble""#);
+        assert_eq!(IngestTarget::of(&append()).unwrap().table, r#""main"."ta""ble""#);
         let options = [("speed".to_owned(), "high".to_owned())].into();
         for (command, field) in [
             (CommandStatementIngest { table: String::new(), ..append() }, "table"),
             (CommandStatementIngest { options, ..append() }, "options"),
             (CommandStatementIngest { table_definition_options: None, ..append() }, "table_definition_options"),
         ] {
-            let refused = Target::of(&command).unwrap_err().problem();
+            let refused = IngestTarget::of(&command).unwrap_err().problem();
             assert_eq!(refused.details.get("field").and_then(|field| field.as_str()), Some(field));
         }
-        let temporary = Target::of(&CommandStatementIngest { temporary: true, ..append() }).unwrap_err();
+        let temporary = IngestTarget::of(&CommandStatementIngest { temporary: true, ..append() }).unwrap_err();
         assert_eq!(temporary.code(), Code::UnsupportedSql);
     }
 }

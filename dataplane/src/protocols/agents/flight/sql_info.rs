@@ -40,9 +40,9 @@ pub fn server() -> Result<SqlInfoData, Error> {
 }
 
 /// A type: its name, what ODBC and JDBC call it, the digits or bytes it holds, and the radix of those digits.
-type Row = (&'static str, Xdbc, Option<i32>, Option<i32>);
+type XdbcTypeRow = (&'static str, Xdbc, Option<i32>, Option<i32>);
 
-const NUMBERS: [Row; 8] = [
+const NUMBERS: [XdbcTypeRow; 8] = [
     ("BOOLEAN", Xdbc::XdbcBit, Some(1), None),
     ("TINYINT", Xdbc::XdbcTinyint, Some(8), Some(2)),
     ("SMALLINT", Xdbc::XdbcSmallint, Some(16), Some(2)),
@@ -53,7 +53,7 @@ const NUMBERS: [Row; 8] = [
     ("DECIMAL", Xdbc::XdbcDecimal, Some(38), Some(10)),
 ];
 
-const TEXTS: [Row; 4] = [
+const TEXTS: [XdbcTypeRow; 4] = [
     ("VARCHAR", Xdbc::XdbcVarchar, None, None),
     ("BLOB", Xdbc::XdbcVarbinary, None, None),
     ("UUID", Xdbc::XdbcChar, Some(36), None),

@@ -1,33 +1,33 @@
 //! `DECLARE`, `FETCH`, `MOVE` and `CLOSE`.
 
-use super::{Command, Count, Reader};
+use super::{CommandParser, Count, PgCommand};
 use crate::protocols::pgwire::lex::Token;
 
-impl Reader<'_> {
+impl CommandParser<'_> {
     /// `DECLARE name [BINARY] [INSENSITIVE] [[NO] SCROLL] CURSOR [WITH|WITHOUT HOLD] FOR …`
-    pub(super) fn declare(&mut self) -> Option<Command> {
+    pub(super) fn declare(&mut self) -> Option<PgCommand> {
         let name = self.name()?;
         loop {
             if self.word("cursor").is_some() {
                 break;
             }
             if self.word("scroll").is_some() || self.word("binary").is_some() {
-                return Some(Command::Refused("a cursor that scrolls or is binary"));
+                return Some(PgCommand::Refused("a cursor that scrolls or is binary"));
             }
             self.word("insensitive").or_else(|| self.word("asensitive")).or_else(|| self.words(&["no", "scroll"]))?;
         }
         let hold = self.words(&["with", "hold"]).is_some();
         let _without = self.words(&["without", "hold"]);
         self.word("for")?;
-        Some(Command::Declare { name, hold, statement_at: self.at })
+        Some(PgCommand::Declare { name, hold, statement_at: self.at })
     }
 
     /// `FETCH [NEXT | FORWARD | n | ALL | FORWARD n | FORWARD ALL] [FROM | IN] name`
-    pub(super) fn fetch(&mut self, moves: bool) -> Option<Command> {
+    pub(super) fn fetch(&mut self, moves: bool) -> Option<PgCommand> {
         let back = ["prior", "first", "last", "absolute", "relative", "backward"];
         if back.iter().any(|word| self.word(word).is_some()) {
             self.at = self.tokens.len();
-            return Some(Command::Refused("a cursor that scrolls"));
+            return Some(PgCommand::Refused("a cursor that scrolls"));
         }
         let forward = self.word("forward").or_else(|| self.word("next")).is_some();
         let count = if self.word("all").is_some() {
@@ -41,13 +41,13 @@ impl Reader<'_> {
         };
         let _ = forward;
         let _from = self.word("from").or_else(|| self.word("in"));
-        self.name().map(|name| Command::Fetch { name, count, moves })
+        self.name().map(|name| PgCommand::Fetch { name, count, moves })
     }
 
-    pub(super) fn close(&mut self) -> Option<Command> {
+    pub(super) fn close(&mut self) -> Option<PgCommand> {
         if self.word("all").is_some() {
-            return Some(Command::CloseCursor(None));
+            return Some(PgCommand::CloseCursor(None));
         }
-        self.name().map(|name| Command::CloseCursor(Some(name)))
+        self.name().map(|name| PgCommand::CloseCursor(Some(name)))
     }
 }

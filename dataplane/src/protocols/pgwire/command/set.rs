@@ -1,25 +1,25 @@
 //! `SET`, `RESET`, `SHOW`, and what else changes a setting of the session.
 
-use super::{Command, Reader};
+use super::{CommandParser, PgCommand};
 use crate::protocols::pgwire::lex::Token;
-use crate::protocols::pgwire::settings::{Reach, Written};
+use crate::protocols::pgwire::settings::{SetValueForm, SettingScope};
 
-impl Reader<'_> {
-    pub(super) fn set(&mut self) -> Option<Command> {
+impl CommandParser<'_> {
+    pub(super) fn set(&mut self) -> Option<PgCommand> {
         if self.words(&["session", "characteristics", "as", "transaction"]).is_some() {
-            return self.modes().map(|modes| Command::Characteristics { modes, reach: Reach::Session });
+            return self.modes().map(|modes| PgCommand::Characteristics { modes, reach: SettingScope::Session });
         }
         if self.word("transaction").is_some() {
-            return self.modes().map(|modes| Command::Characteristics { modes, reach: Reach::Transaction });
+            return self.modes().map(|modes| PgCommand::Characteristics { modes, reach: SettingScope::Transaction });
         }
         if self.words(&["session", "authorization"]).is_some() {
-            return self.setting("session_authorization", Reach::Session);
+            return self.setting("session_authorization", SettingScope::Session);
         }
         if self.mark('(').is_some() {
             return self.set_several();
         }
         let _noise = self.word("session");
-        let reach = if self.word("local").is_some() { Reach::Transaction } else { Reach::Session };
+        let reach = if self.word("local").is_some() { SettingScope::Transaction } else { SettingScope::Session };
         if self.words(&["time", "zone"]).is_some() {
             return self.setting("TimeZone", reach);
         }
@@ -36,31 +36,31 @@ impl Reader<'_> {
     }
 
     /// `DEFAULT`, or values joined by commas as they would be shown.
-    fn setting(&mut self, name: &str, reach: Reach) -> Option<Command> {
+    fn setting(&mut self, name: &str, reach: SettingScope) -> Option<PgCommand> {
         let name = name.to_owned();
         if self.word("default").is_some() {
-            return Some(Command::Set { name, value: None, written: Written::Text, reach });
+            return Some(PgCommand::Set { name, value: None, written: SetValueForm::Text, reach });
         }
         let (mut value, mut written) = self.value()?;
         while self.mark(',').is_some() {
             let (next, _) = self.value()?;
-            (value, written) = (format!("{value}, {next}"), Written::Text);
+            (value, written) = (format!("{value}, {next}"), SetValueForm::Text);
         }
-        Some(Command::Set { name, value: Some(value), written, reach })
+        Some(PgCommand::Set { name, value: Some(value), written, reach })
     }
 
-    fn value(&mut self) -> Option<(String, Written)> {
+    fn value(&mut self) -> Option<(String, SetValueForm)> {
         let minus = self.mark('-').map_or("", |()| "-");
         match self.next()? {
-            Token::Number(number) => Some((format!("{minus}{number}"), Written::Number)),
-            Token::Word(text) if minus.is_empty() => Some((text, Written::Word)),
-            Token::Text(text) | Token::Quoted(text) if minus.is_empty() => Some((text, Written::Text)),
+            Token::Number(number) => Some((format!("{minus}{number}"), SetValueForm::Number)),
+            Token::Word(text) if minus.is_empty() => Some((text, SetValueForm::Word)),
+            Token::Text(text) | Token::Quoted(text) if minus.is_empty() => Some((text, SetValueForm::Text)),
             _ => None,
         }
     }
 
     /// `SET (a, b) = (1, 'x')`, its first bracket read.
-    fn set_several(&mut self) -> Option<Command> {
+    fn set_several(&mut self) -> Option<PgCommand> {
         let mut names = vec![self.name()?];
         while self.mark(',').is_some() {
             names.push(self.name()?);
@@ -73,52 +73,52 @@ impl Reader<'_> {
         self.mark(')')?;
         let one_each = names.len() == values.len();
         let pairs = names.into_iter().zip(values).map(|(name, (value, written))| (name, value, written));
-        one_each.then(|| Command::SetSeveral(pairs.collect()))
+        one_each.then(|| PgCommand::SetSeveral(pairs.collect()))
     }
 
     /// `USE SCHEMA s`; what else can be chosen so is chosen already, and the pipeline says so.
-    pub(super) fn use_schema(&mut self) -> Option<Command> {
+    pub(super) fn use_schema(&mut self) -> Option<PgCommand> {
         self.word("schema")?;
         let path = self.path()?;
         let schema = path.rsplit('.').next().unwrap_or(&path).to_owned();
         let (name, value) = ("search_path".to_owned(), Some(schema));
-        Some(Command::Set { name, value, written: Written::Text, reach: Reach::Session })
+        Some(PgCommand::Set { name, value, written: SetValueForm::Text, reach: SettingScope::Session })
     }
 
     /// `ALTER SESSION SET TIMEZONE = 'UTC'`: the one parameter that a session here has too.
-    pub(super) fn alter_session(&mut self) -> Option<Command> {
+    pub(super) fn alter_session(&mut self) -> Option<PgCommand> {
         self.words(&["session", "set", "timezone"])?;
         self.mark('=')?;
-        self.setting("TimeZone", Reach::Session)
+        self.setting("TimeZone", SettingScope::Session)
     }
 
-    pub(super) fn reset(&mut self) -> Option<Command> {
+    pub(super) fn reset(&mut self) -> Option<PgCommand> {
         if self.word("all").is_some() {
-            return Some(Command::ResetAll);
+            return Some(PgCommand::ResetAll);
         }
         if self.words(&["session", "authorization"]).is_some() {
-            return Some(Command::Reset("session_authorization".to_owned()));
+            return Some(PgCommand::Reset("session_authorization".to_owned()));
         }
-        self.path().map(Command::Reset)
+        self.path().map(PgCommand::Reset)
     }
 
-    pub(super) fn show(&mut self) -> Option<Command> {
+    pub(super) fn show(&mut self) -> Option<PgCommand> {
         if self.word("all").is_some() {
-            return Some(Command::ShowAll);
+            return Some(PgCommand::ShowAll);
         }
         if self.words(&["transaction", "isolation", "level"]).is_some() {
-            return Some(Command::Show("transaction_isolation".to_owned()));
+            return Some(PgCommand::Show("transaction_isolation".to_owned()));
         }
         if self.words(&["time", "zone"]).is_some() {
-            return Some(Command::Show("TimeZone".to_owned()));
+            return Some(PgCommand::Show("TimeZone".to_owned()));
         }
         if self.word("variables").is_some() {
-            return Some(Command::ShowVariables);
+            return Some(PgCommand::ShowVariables);
         }
         let name = self.path()?;
         // `SHOW TABLES` and its like ask for the catalog, which is the pipeline's.
         let catalog =
             ["tables", "schemas", "databases", "columns", "views", "functions", "objects", "sequences", "procedures"];
-        (!catalog.contains(&name.as_str())).then_some(Command::Show(name))
+        (!catalog.contains(&name.as_str())).then_some(PgCommand::Show(name))
     }
 }

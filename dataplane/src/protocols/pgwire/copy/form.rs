@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BytesMut};
 
-use super::{Format, Options, data};
+use super::{CopyFormat, Options, data};
 
 /// What a binary copy begins with: a mark that no transfer changes unseen, no flags, no extension.
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -10,21 +10,21 @@ const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const TRAILER: &[u8] = &[0xff, 0xff];
 
 #[derive(Debug)]
-pub struct Form {
+pub struct CopyEncoder {
     options: Options,
     /// What goes before the next row, in the same message: some clients look for both in the first.
     head: &'static [u8],
     line: Vec<u8>,
 }
 
-impl Form {
+impl CopyEncoder {
     pub fn new(options: Options) -> Self {
-        let head = if options.format == Format::Binary { SIGNATURE } else { &[] };
+        let head = if options.format == CopyFormat::Binary { SIGNATURE } else { &[] };
         Self { options, head, line: Vec::new() }
     }
 
     pub fn begin(&self, names: &[&str], out: &mut BytesMut) {
-        if self.options.header && self.options.format != Format::Binary {
+        if self.options.header && self.options.format != CopyFormat::Binary {
             let mut line = Vec::new();
             for (at, name) in names.iter().enumerate() {
                 self.separate(at, &mut line);
@@ -36,7 +36,7 @@ impl Form {
     }
 
     pub fn end(&self, out: &mut BytesMut) {
-        if self.options.format == Format::Binary {
+        if self.options.format == CopyFormat::Binary {
             data(out, &[self.head, TRAILER].concat());
         }
     }
@@ -47,7 +47,7 @@ impl Form {
             let length = usize::try_from(rows.get(1..5).map_or(0, |mut bytes| bytes.get_u32())).unwrap_or(0);
             let mut row = rows.split_to((length + 1).min(rows.len()));
             row.advance(5);
-            if self.options.format == Format::Binary {
+            if self.options.format == CopyFormat::Binary {
                 data(out, &[std::mem::take(&mut self.head), &row].concat());
             } else {
                 self.row(row);
@@ -80,7 +80,7 @@ impl Form {
     fn value(&self, value: Option<&[u8]>, line: &mut Vec<u8>) {
         match (value, self.options.format) {
             (None, _) => line.extend_from_slice(self.options.null().as_bytes()),
-            (Some(value), Format::Csv) => self.quoted(value, line),
+            (Some(value), CopyFormat::Csv) => self.quoted(value, line),
             (Some(value), _) => self.escaped(value, line),
         }
     }

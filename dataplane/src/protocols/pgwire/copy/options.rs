@@ -3,7 +3,7 @@
 use super::super::lex::Token;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum CopyFormat {
     Text,
     Csv,
     Binary,
@@ -11,7 +11,7 @@ pub enum Format {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    pub format: Format,
+    pub format: CopyFormat,
     pub header: bool,
     delimiter: Option<u8>,
     null: Option<String>,
@@ -21,18 +21,18 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { format: Format::Text, header: false, delimiter: None, null: None, quote: b'"', escape: None }
+        Self { format: CopyFormat::Text, header: false, delimiter: None, null: None, quote: b'"', escape: None }
     }
 }
 
 impl Options {
     pub fn delimiter(&self) -> u8 {
-        self.delimiter.unwrap_or(if self.format == Format::Csv { b',' } else { b'\t' })
+        self.delimiter.unwrap_or(if self.format == CopyFormat::Csv { b',' } else { b'\t' })
     }
 
     /// What stands for NULL.
     pub fn null(&self) -> &str {
-        self.null.as_deref().unwrap_or(if self.format == Format::Csv { "" } else { "\\N" })
+        self.null.as_deref().unwrap_or(if self.format == CopyFormat::Csv { "" } else { "\\N" })
     }
 
     pub fn escape(&self) -> u8 {
@@ -54,8 +54,8 @@ impl Options {
             };
             match word.as_str() {
                 "with" | "freeze" => {}
-                "csv" => options.format = Format::Csv,
-                "binary" => options.format = Format::Binary,
+                "csv" => options.format = CopyFormat::Csv,
+                "binary" => options.format = CopyFormat::Binary,
                 "format" => options.format = format(&text()?)?,
                 "delimiter" | "delimiters" => options.delimiter = Some(one(&text()?)?),
                 "null" => options.null = Some(text()?),
@@ -79,18 +79,18 @@ impl Options {
     fn are_sound(&self) -> bool {
         let delimiter = self.delimiter();
         let breaks = |byte: u8| matches!(byte, b'\r' | b'\n');
-        let differs = self.format != Format::Csv || (delimiter != self.quote && !breaks(self.quote));
-        let plain = self.format != Format::Text || !(delimiter == b'\\' || delimiter.is_ascii_alphanumeric());
+        let differs = self.format != CopyFormat::Csv || (delimiter != self.quote && !breaks(self.quote));
+        let plain = self.format != CopyFormat::Text || !(delimiter == b'\\' || delimiter.is_ascii_alphanumeric());
         let null = !self.null().contains(['\r', '\n', char::from(delimiter)]);
         !breaks(delimiter) && differs && plain && null
     }
 }
 
-fn format(name: &str) -> Option<Format> {
+fn format(name: &str) -> Option<CopyFormat> {
     match name.to_lowercase().as_str() {
-        "text" => Some(Format::Text),
-        "csv" => Some(Format::Csv),
-        "binary" => Some(Format::Binary),
+        "text" => Some(CopyFormat::Text),
+        "csv" => Some(CopyFormat::Csv),
+        "binary" => Some(CopyFormat::Binary),
         _ => None,
     }
 }
@@ -121,10 +121,10 @@ mod tests {
 
     #[test]
     fn both_forms_of_the_options_are_read() {
-        let csv = Options { format: Format::Csv, header: true, delimiter: Some(b';'), ..Options::default() };
+        let csv = Options { format: CopyFormat::Csv, header: true, delimiter: Some(b';'), ..Options::default() };
         assert_eq!(read("with (format csv, header true, delimiter ';')"), Some(csv.clone()));
         assert_eq!(read("with csv header delimiter as ';'"), Some(csv));
-        assert_eq!(read("(format binary)").unwrap().format, Format::Binary);
+        assert_eq!(read("(format binary)").unwrap().format, CopyFormat::Binary);
         assert!(!read("(format csv, header false)").unwrap().header);
         let old = read("with delimiter as '\t' null as '\\N'").unwrap();
         assert_eq!((old.delimiter(), old.null()), (b'\t', "\\N"));

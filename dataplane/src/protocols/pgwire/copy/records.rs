@@ -3,8 +3,8 @@
 use bytes::{Buf, Bytes, BytesMut};
 use contract::Code;
 
-use super::super::failure::Failure;
-use super::{Format, Options};
+use super::super::failure::ErrorResponse;
+use super::{CopyFormat, Options};
 
 /// The bytes of one row.
 const RECORD_BYTES_MAX: usize = 16 << 20;
@@ -30,7 +30,7 @@ pub struct Records {
 
 impl Records {
     pub fn new(options: Options) -> Self {
-        let header = options.header || options.format == Format::Binary;
+        let header = options.header || options.format == CopyFormat::Binary;
         Self { options, inbox: BytesMut::new(), looked: 0, quoted: false, count: 0, header, ended: false }
     }
 
@@ -39,17 +39,17 @@ impl Records {
         self.count
     }
 
-    pub fn add(&mut self, data: &[u8]) -> Result<(), Failure> {
+    pub fn add(&mut self, data: &[u8]) -> Result<(), ErrorResponse> {
         if self.inbox.len() + data.len() > RECORD_BYTES_MAX * 2 {
-            return Err(Failure::new(Code::QueryTooLarge, "a row of the copy is too long"));
+            return Err(ErrorResponse::new(Code::QueryTooLarge, "a row of the copy is too long"));
         }
         self.inbox.extend_from_slice(data);
         Ok(())
     }
 
     /// The next whole row.
-    pub fn next(&mut self) -> Result<Option<Record>, Failure> {
-        if self.options.format == Format::Binary {
+    pub fn next(&mut self) -> Result<Option<Record>, ErrorResponse> {
+        if self.options.format == CopyFormat::Binary {
             return self.binary();
         }
         while let Some(line) = self.line() {
@@ -61,14 +61,14 @@ impl Records {
     }
 
     /// What is left when the client has sent all: a last line without its end.
-    pub fn last(&mut self) -> Result<Option<Record>, Failure> {
+    pub fn last(&mut self) -> Result<Option<Record>, ErrorResponse> {
         if let Some(record) = self.next()? {
             return Ok(Some(record));
         }
         // The mark behind the last row of a binary copy may be absent, as at PostgreSQL: ADBC sends none.
-        let is_binary = self.options.format == Format::Binary;
+        let is_binary = self.options.format == CopyFormat::Binary;
         if self.quoted || (is_binary && (!self.inbox.is_empty() || self.header)) {
-            return Err(Failure::new(Code::ConversionFailed, "the copy ends inside a row").with_state("22P04"));
+            return Err(ErrorResponse::new(Code::ConversionFailed, "the copy ends inside a row").with_state("22P04"));
         }
         let rest = self.inbox.split();
         self.looked = 0;
@@ -77,7 +77,7 @@ impl Records {
 
     /// The bytes up to the next end of a row, without it.
     fn line(&mut self) -> Option<BytesMut> {
-        let is_csv = self.options.format == Format::Csv;
+        let is_csv = self.options.format == CopyFormat::Csv;
         let mut escaped = false;
         let mut at = self.looked;
         while let Some(byte) = self.inbox.get(at).copied() {
@@ -106,7 +106,7 @@ impl Records {
         None
     }
 
-    fn read(&mut self, line: &[u8]) -> Result<Option<Record>, Failure> {
+    fn read(&mut self, line: &[u8]) -> Result<Option<Record>, ErrorResponse> {
         if std::mem::take(&mut self.header) || self.ended {
             return Ok(None);
         }
@@ -115,13 +115,15 @@ impl Records {
             return Ok(None);
         }
         self.count += 1;
-        let record = if self.options.format == Format::Csv { self.csv(line) } else { self.text(line) };
-        let place =
-            |failure: Failure| Failure { message: format!("line {}: {}", self.count, failure.message), ..failure };
+        let record = if self.options.format == CopyFormat::Csv { self.csv(line) } else { self.text(line) };
+        let place = |failure: ErrorResponse| ErrorResponse {
+            message: format!("line {}: {}", self.count, failure.message),
+            ..failure
+        };
         record.map(Some).map_err(place)
     }
 
-    fn text(&self, line: &[u8]) -> Result<Record, Failure> {
+    fn text(&self, line: &[u8]) -> Result<Record, ErrorResponse> {
         let mut record = Record::new();
         let mut raw = 0..0;
         let mut value = Vec::new();
@@ -150,7 +152,7 @@ impl Records {
                     b't' => b'\t',
                     b'v' => 0x0b,
                     b'x' | b'0'..=b'7' => {
-                        return Err(Failure::unsupported("a byte by its number in COPY text"));
+                        return Err(ErrorResponse::unsupported("a byte by its number in COPY text"));
                     }
                     other => other,
                 });
@@ -162,7 +164,7 @@ impl Records {
         Ok(record)
     }
 
-    fn csv(&self, line: &[u8]) -> Result<Record, Failure> {
+    fn csv(&self, line: &[u8]) -> Result<Record, ErrorResponse> {
         let (quote, escape) = (self.options.quote, self.options.escape());
         let mut record = Record::new();
         let (mut value, mut was_quoted, mut inside) = (Vec::new(), false, false);
@@ -186,15 +188,15 @@ impl Records {
             }
         }
         if inside {
-            return Err(Failure::new(Code::ConversionFailed, "a quoted value has no end").with_state("22P04"));
+            return Err(ErrorResponse::new(Code::ConversionFailed, "a quoted value has no end").with_state("22P04"));
         }
         close(&mut value, &mut was_quoted);
         Ok(record)
     }
 
-    fn binary(&mut self) -> Result<Option<Record>, Failure> {
+    fn binary(&mut self) -> Result<Option<Record>, ErrorResponse> {
         let broken =
-            || Failure::new(Code::ConversionFailed, "the copy is not in the binary format").with_state("22P04");
+            || ErrorResponse::new(Code::ConversionFailed, "the copy is not in the binary format").with_state("22P04");
         if self.header {
             if self.inbox.len() < HEADER_BYTES {
                 return Ok(None);
@@ -222,7 +224,7 @@ impl Records {
     }
 
     /// Where the row at the front ends, when all of it is here.
-    fn binary_end(&self) -> Result<Option<usize>, Failure> {
+    fn binary_end(&self) -> Result<Option<usize>, ErrorResponse> {
         if self.ended {
             return Ok(None);
         }
@@ -233,7 +235,7 @@ impl Records {
             let length = length.get_i32();
             at += 4 + usize::try_from(length).unwrap_or(0);
             if length < -1 || at > RECORD_BYTES_MAX {
-                return Err(Failure::new(Code::QueryTooLarge, "a row of the copy is too long"));
+                return Err(ErrorResponse::new(Code::QueryTooLarge, "a row of the copy is too long"));
             }
         }
         Ok((at <= self.inbox.len()).then_some(at))
@@ -245,7 +247,7 @@ mod tests {
     use super::super::super::lex;
     use super::*;
 
-    fn records(options: &str, pieces: &[&[u8]]) -> Result<Vec<Vec<Option<String>>>, Failure> {
+    fn records(options: &str, pieces: &[&[u8]]) -> Result<Vec<Vec<Option<String>>>, ErrorResponse> {
         let tokens = lex::split(options).pop().map(|piece| piece.tokens).unwrap_or_default();
         let mut records = Records::new(Options::read(&tokens).unwrap());
         let mut all = Vec::new();

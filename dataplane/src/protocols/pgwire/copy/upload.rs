@@ -3,7 +3,7 @@
 use contract::Code;
 use engine::Value;
 
-use super::super::failure::Failure;
+use super::super::failure::ErrorResponse;
 use super::super::parameters;
 use super::records::Record;
 use crate::encode::pg_rows::{Format, PgType};
@@ -14,12 +14,12 @@ const BYTES_MAX: usize = 4 << 20;
 
 /// A column that is written.
 #[derive(Debug)]
-pub struct Column {
+pub struct CopyColumn {
     pub name: String,
     pub kind: PgType,
 }
 
-impl Column {
+impl CopyColumn {
     /// The values of the column, which are parameter `number`. Decimals go as text, and are numbers to what compares
     /// them on their way.
     fn list(&self, number: usize) -> String {
@@ -35,7 +35,7 @@ impl Column {
 #[derive(Debug)]
 pub struct Upload {
     insert: String,
-    columns: Vec<Column>,
+    columns: Vec<CopyColumn>,
     values: Vec<Vec<Value>>,
     bytes: usize,
     is_binary: bool,
@@ -44,7 +44,7 @@ pub struct Upload {
 
 impl Upload {
     /// `table` and `columns` as the client wrote them.
-    pub fn new(table: &str, columns: Option<&str>, into: Vec<Column>) -> Self {
+    pub fn new(table: &str, columns: Option<&str>, into: Vec<CopyColumn>) -> Self {
         let written = columns.map_or_else(
             || into.iter().map(|column| sql::ast::quote::name(&column.name)).collect::<Vec<_>>().join(", "),
             str::to_owned,
@@ -69,16 +69,16 @@ impl Upload {
     }
 
     /// Takes a row; `number` is its place in the copy.
-    pub fn add(&mut self, record: Record, number: u64) -> Result<(), Failure> {
+    pub fn add(&mut self, record: Record, number: u64) -> Result<(), ErrorResponse> {
         if record.len() != self.columns.len() {
             let message = format!("line {number} has {} values for {} columns", record.len(), self.columns.len());
-            return Err(Failure::new(Code::ConversionFailed, message).with_state("22P04"));
+            return Err(ErrorResponse::new(Code::ConversionFailed, message).with_state("22P04"));
         }
         for ((column, list), value) in self.columns.iter().zip(&mut self.values).zip(record) {
             self.bytes += value.as_ref().map_or(1, bytes::Bytes::len);
             list.push(read(column, value, self.is_binary).map_err(|failure| {
                 let message = format!("line {number}, column {}: {}", column.name, failure.message);
-                Failure { message, ..failure }
+                ErrorResponse { message, ..failure }
             })?);
         }
         Ok(())
@@ -97,9 +97,9 @@ impl Upload {
 
 /// A value by its column's type. What the engine reads from text itself, and what has as many types as values, goes
 /// as text; INSERT makes it the column's.
-fn read(column: &Column, value: Option<bytes::Bytes>, is_binary: bool) -> Result<Value, Failure> {
+fn read(column: &CopyColumn, value: Option<bytes::Bytes>, is_binary: bool) -> Result<Value, ErrorResponse> {
     if matches!(column.kind, PgType::Array(_)) {
-        return Err(Failure::unsupported("COPY into a column of arrays"));
+        return Err(ErrorResponse::unsupported("COPY into a column of arrays"));
     }
     let format = if is_binary { Format::Binary } else { Format::Text };
     let oid = match column.kind {
@@ -107,7 +107,8 @@ fn read(column: &Column, value: Option<bytes::Bytes>, is_binary: bool) -> Result
         PgType::Numeric(_) if !is_binary => PgType::Text.oid(),
         ref kind => kind.oid(),
     };
-    let failed = |failure: Failure| Failure { message: "this is no value of its type".to_owned(), ..failure };
+    let failed =
+        |failure: ErrorResponse| ErrorResponse { message: "this is no value of its type".to_owned(), ..failure };
     Ok(match parameters::value(1, oid, format, value).map_err(failed)? {
         Value::Decimal(digits) => Value::Text(digits),
         other => other,

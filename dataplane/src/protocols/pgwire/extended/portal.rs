@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Prepared;
+use super::PreparedStatement;
 use crate::encode::pg_rows::PgType;
-use crate::protocols::pgwire::delivery::Delivery;
+use crate::protocols::pgwire::delivery::PgDelivery;
 use crate::protocols::pgwire::message::Formats;
 use crate::protocols::pgwire::watch::{Stop, Watch};
 use crate::protocols::pgwire::wire::Wire;
@@ -21,24 +21,24 @@ pub enum Life {
 /// A statement with its values, or a cursor.
 pub struct Portal {
     pub life: Life,
-    pub(super) prepared: Option<Arc<Prepared>>,
+    pub(super) prepared: Option<Arc<PreparedStatement>>,
     pub(super) params: Vec<engine::Value>,
     /// Of the values as they came.
     pub(super) bound_bytes: usize,
     pub(super) formats: Formats,
     /// What `Describe` said of its columns.
     pub(super) told: Option<Vec<PgType>>,
-    pub(super) state: State,
+    pub(super) state: PortalState,
 }
 
-pub(super) enum State {
+pub(super) enum PortalState {
     Ready,
-    Running(Box<Delivery>),
+    Running(Box<PgDelivery>),
 }
 
 impl Portal {
     /// Of `DECLARE … CURSOR`: it runs already.
-    pub fn cursor(delivery: Delivery, life: Life) -> Self {
+    pub fn cursor(delivery: PgDelivery, life: Life) -> Self {
         Self {
             life,
             prepared: None,
@@ -46,27 +46,27 @@ impl Portal {
             bound_bytes: 0,
             formats: Formats::default(),
             told: None,
-            state: State::Running(Box::new(delivery)),
+            state: PortalState::Running(Box::new(delivery)),
         }
     }
 
-    pub(super) fn running(&self) -> Option<&Delivery> {
+    pub(super) fn running(&self) -> Option<&PgDelivery> {
         match &self.state {
-            State::Ready => None,
-            State::Running(delivery) => Some(delivery),
+            PortalState::Ready => None,
+            PortalState::Running(delivery) => Some(delivery),
         }
     }
 
     /// Bytes of the rows that wait in it.
     pub fn held(&self) -> usize {
-        self.running().map_or(0, Delivery::held)
+        self.running().map_or(0, PgDelivery::held)
     }
 
     /// How many bytes it holds then; `others`: what the session's other portals hold.
     pub async fn set_aside(&mut self, others: usize, wire: &mut Wire, watch: &mut Watch) -> Result<usize, Stop> {
         match &mut self.state {
-            State::Ready => Ok(0),
-            State::Running(delivery) => delivery.set_aside(others, wire, watch).await,
+            PortalState::Ready => Ok(0),
+            PortalState::Running(delivery) => delivery.set_aside(others, wire, watch).await,
         }
     }
 }

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use engine::Value;
 
 use super::{from_binary, from_text};
-use crate::protocols::pgwire::failure::Failure;
-use crate::protocols::pgwire::message::Fields;
+use crate::protocols::pgwire::failure::ErrorResponse;
+use crate::protocols::pgwire::message::MessageFields;
 
 /// Arrays with the type of their items.
 const ITEMS: [(u32, u32); 23] = [
@@ -82,8 +82,8 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
 }
 
 /// Dimensions, flags, type of the items, then length and lower bound, then each item behind its length.
-pub fn binary(item: u32, bytes: Bytes) -> Result<Option<Value>, Failure> {
-    let mut fields = Fields(bytes);
+pub fn binary(item: u32, bytes: Bytes) -> Result<Option<Value>, ErrorResponse> {
+    let mut fields = MessageFields(bytes);
     let (dimensions, _has_nulls, _item) = (fields.u32()?, fields.u32()?, fields.u32()?);
     if dimensions == 0 {
         return Ok(Some(Value::List(Vec::new())));

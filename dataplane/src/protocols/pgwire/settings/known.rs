@@ -4,14 +4,14 @@ use contract::Heal;
 
 /// A setting of PostgreSQL: its name as it is shown, its default, and how it may be changed.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownSetting {
     pub name: &'static str,
     pub default: &'static str,
-    pub change: Change,
+    pub change: AllowedValues,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum AllowedValues {
     /// Any value; it has no effect here.
     Any,
     /// Only to what it means already: the value must start so, whatever the case.
@@ -21,10 +21,10 @@ pub(super) enum Change {
     Never,
 }
 
-use Change::{Any, Never, OneOf, Only};
+use AllowedValues::{Any, Never, OneOf, Only};
 
-const fn known(name: &'static str, default: &'static str, change: Change) -> Known {
-    Known { name, default, change }
+const fn known(name: &'static str, default: &'static str, change: AllowedValues) -> KnownSetting {
+    KnownSetting { name, default, change }
 }
 
 /// How far statements that fail may be healed: the one setting that is not PostgreSQL's.
@@ -37,7 +37,7 @@ pub(super) const SERIALIZABLE: &str = "serializable";
 const LEVELS: &[&str] = &["read uncommitted", "read committed", SNAPSHOT, SERIALIZABLE];
 
 /// `TimeZone`, `search_path`, `statement_timeout` and `heal` have effects, and code of their own.
-pub(super) const KNOWN: &[Known] = &[
+pub(super) const KNOWN: &[KnownSetting] = &[
     known("application_name", "", Any),
     known("backslash_quote", "safe_encoding", Any),
     known("bytea_output", "hex", Only(&["hex"])),
@@ -93,11 +93,11 @@ pub const REPORTED: &[&str] = &[
     "TimeZone",
 ];
 
-pub(super) fn find(lower: &str) -> Option<&'static Known> {
+pub(super) fn find(lower: &str) -> Option<&'static KnownSetting> {
     KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(lower))
 }
 
-impl Known {
+impl KnownSetting {
     /// It is of one transaction: whoever sets it, it ends there.
     pub fn is_of_transaction(&self) -> bool {
         self.name.starts_with("transaction_")
@@ -110,6 +110,6 @@ impl Known {
 }
 
 /// Spellings of one value: `utf-8` is shown as `UTF8`.
-pub(super) fn shows_default(known: &Known) -> bool {
+pub(super) fn shows_default(known: &KnownSetting) -> bool {
     matches!(known.change, Only(_)) && !known.name.ends_with("isolation")
 }

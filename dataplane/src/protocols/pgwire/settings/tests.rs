@@ -1,7 +1,7 @@
 use super::*;
 
-fn settings() -> Settings {
-    Settings::new("agent").logged_in()
+fn settings() -> SessionSettings {
+    SessionSettings::new("agent").logged_in()
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn what_would_break_a_promise_is_refused() {
 
 #[test]
 fn reset_goes_back_to_the_login_and_keeps_its_identity() {
-    let mut settings = Settings::new("agent");
+    let mut settings = SessionSettings::new("agent");
     settings.set("acme_agent_id", Some("a1")).unwrap();
     settings.set("application_name", Some("x")).unwrap();
     let mut settings = settings.logged_in();
@@ -72,24 +72,24 @@ fn variables_are_bounded() {
 fn a_variable_keeps_the_form_it_was_written_in() {
     let mut settings = settings();
     for (name, value, written) in
-        [("n", "-1.5", Written::Number), ("b", "true", Written::Word), ("t", "true", Written::Text)]
+        [("n", "-1.5", SetValueForm::Number), ("b", "true", SetValueForm::Word), ("t", "true", SetValueForm::Text)]
     {
-        settings.assign(name, Some(value), written, Reach::Session).unwrap();
+        settings.assign(name, Some(value), written, SettingScope::Session).unwrap();
     }
     let told: Vec<_> = settings.variables().told().map(|told| told.join(" ")).collect();
     assert_eq!(told, ["b true boolean", "n -1.5 fixed", "t true text"]);
-    let redacted = |settings: &Settings| {
+    let redacted = |settings: &SessionSettings| {
         sql::parse_with("select $N, $b, $t", &settings.variables()).map(|statement| statement.redacted()).ok()
     };
     assert!(redacted(&settings).is_some());
-    settings.assign("t", None, Written::Text, Reach::Session).unwrap();
+    settings.assign("t", None, SetValueForm::Text, SettingScope::Session).unwrap();
     assert_eq!(redacted(&settings), None);
 }
 
 #[test]
 fn a_session_asks_for_less_healing_and_never_gets_more() {
     let mut settings = settings();
-    let shown = |settings: &Settings, permitted| settings.holding("HEAL", Some(permitted)).unwrap_or_default();
+    let shown = |settings: &SessionSettings, permitted| settings.holding("HEAL", Some(permitted)).unwrap_or_default();
     assert_eq!((settings.heal(), shown(&settings, Heal::Safe).as_str()), (None, "safe"));
     for (value, permitted, holds) in
         [("OFF", Heal::Auto, "off"), ("'safe'", Heal::Auto, "safe"), ("auto", Heal::Safe, "safe")]
@@ -114,14 +114,14 @@ fn the_schema_is_the_first_of_the_path() {
 }
 
 /// `x` as it is shown, and whether the session only reads.
-fn shown(settings: &Settings) -> (Option<String>, bool) {
+fn shown(settings: &SessionSettings) -> (Option<String>, bool) {
     (settings.get("x"), settings.is_read_only())
 }
 
 #[test]
 fn what_is_set_in_a_transaction_stands_or_falls_with_it() {
-    use Reach::{Session, Transaction};
-    type Sets = &'static [(&'static str, Reach)];
+    use SettingScope::{Session, Transaction};
+    type Sets = &'static [(&'static str, SettingScope)];
     let cases: [(Sets, bool, Option<&str>); 8] = [
         (&[("1", Session)], true, Some("1")),
         (&[("1", Session)], false, Some("0")),
@@ -137,7 +137,7 @@ fn what_is_set_in_a_transaction_stands_or_falls_with_it() {
         settings.set("x", Some("0")).unwrap();
         settings.begin();
         for (value, reach) in sets {
-            settings.assign("x", Some(value), Written::Text, *reach).unwrap();
+            settings.assign("x", Some(value), SetValueForm::Text, *reach).unwrap();
             assert_eq!(settings.get("x").as_deref(), Some(*value), "{sets:?}");
         }
         settings.end(is_committed);
@@ -150,11 +150,11 @@ fn what_is_set_in_a_transaction_stands_or_falls_with_it() {
 fn a_savepoint_keeps_both_what_is_and_what_will_be() {
     let mut settings = settings();
     settings.begin();
-    settings.assign("x", Some("1"), Written::Text, Reach::Session).unwrap();
+    settings.assign("x", Some("1"), SetValueForm::Text, SettingScope::Session).unwrap();
     let mark = settings.mark();
-    settings.assign("x", Some("2"), Written::Text, Reach::Transaction).unwrap();
-    settings.assign("x", Some("3"), Written::Text, Reach::Session).unwrap();
-    settings.assign("TimeZone", Some("Europe/Berlin"), Written::Text, Reach::Session).unwrap();
+    settings.assign("x", Some("2"), SetValueForm::Text, SettingScope::Transaction).unwrap();
+    settings.assign("x", Some("3"), SetValueForm::Text, SettingScope::Session).unwrap();
+    settings.assign("TimeZone", Some("Europe/Berlin"), SetValueForm::Text, SettingScope::Session).unwrap();
     assert_eq!(settings.reported_since(&mark), ["TimeZone"]);
     settings.go_back(mark.clone());
     assert_eq!((settings.get("x").as_deref(), settings.zone()), (Some("1"), Tz::UTC));

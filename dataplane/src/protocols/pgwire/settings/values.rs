@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use contract::Code;
 
-use super::known::{Known, find};
-use super::{Failure, Identity, Property, Written};
+use super::known::{KnownSetting, find};
+use super::{ErrorResponse, Identity, Property, SetValueForm};
 
 /// Variables of one session.
 pub(super) const VARIABLES_MAX: usize = 256;
@@ -16,7 +16,7 @@ pub(super) const VARIABLES_MAX: usize = 256;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Literal {
     pub text: String,
-    pub written: Written,
+    pub written: SetValueForm,
 }
 
 impl Literal {
@@ -30,7 +30,7 @@ impl Literal {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Values {
+pub(super) struct SettingValues {
     /// By name as it is shown; what is absent has its default.
     known: BTreeMap<&'static str, Arc<str>>,
     variables: Arc<BTreeMap<Arc<str>, Arc<Literal>>>,
@@ -40,7 +40,7 @@ pub(super) struct Values {
 /// One change of them.
 #[derive(Debug)]
 pub(super) enum Put {
-    Known(&'static Known, Arc<str>),
+    Known(&'static KnownSetting, Arc<str>),
     Variable(Arc<str>, Option<Arc<Literal>>),
     Identity(Property, String),
 }
@@ -51,16 +51,16 @@ impl Put {
     }
 }
 
-impl Values {
+impl SettingValues {
     /// The same after a change.
-    pub fn with(&self, put: &Put) -> Result<Arc<Self>, Failure> {
+    pub fn with(&self, put: &Put) -> Result<Arc<Self>, ErrorResponse> {
         let mut changed = self.clone();
         match put {
             Put::Known(known, value) => {
                 changed.known.insert(known.name, Arc::clone(value));
             }
             Put::Identity(property, value) => {
-                changed.identity.set(*property, value).map_err(|text| Failure::new(Code::InvalidParams, text))?;
+                changed.identity.set(*property, value).map_err(|text| ErrorResponse::new(Code::InvalidParams, text))?;
             }
             Put::Variable(name, value) => {
                 let variables = Arc::make_mut(&mut changed.variables);
@@ -70,7 +70,7 @@ impl Values {
                 };
                 if variables.len() > VARIABLES_MAX {
                     let message = format!("a session has at most {VARIABLES_MAX} variables");
-                    return Err(Failure::new(Code::InvalidParams, message).with_state("53400"));
+                    return Err(ErrorResponse::new(Code::InvalidParams, message).with_state("53400"));
                 }
             }
         }
@@ -79,7 +79,7 @@ impl Values {
 
     /// These, but for what the transaction was begun with.
     pub fn with_transaction_of(&self, other: &Self) -> Self {
-        let is_kept = |(name, _): &(&&str, &Arc<str>)| find(name).is_some_and(Known::is_of_transaction);
+        let is_kept = |(name, _): &(&&str, &Arc<str>)| find(name).is_some_and(KnownSetting::is_of_transaction);
         let of_transaction = other.known.iter().filter(is_kept);
         let mut these = self.clone();
         these.known.extend(of_transaction.map(|(name, value)| (*name, Arc::clone(value))));
@@ -87,12 +87,12 @@ impl Values {
     }
 
     /// What was set, if it was.
-    pub fn set(&self, known: &Known) -> Option<&str> {
+    pub fn set(&self, known: &KnownSetting) -> Option<&str> {
         self.known.get(known.name).map(|value| &**value)
     }
 
     /// The value that a setting has.
-    pub fn of<'v>(&'v self, known: &'v Known) -> &'v str {
+    pub fn of<'v>(&'v self, known: &'v KnownSetting) -> &'v str {
         let begun_with = || known.stands_for().and_then(|default| self.set(default));
         self.set(known).or_else(begun_with).unwrap_or(known.default)
     }
@@ -110,8 +110,8 @@ impl Values {
         let mut put_in = sql::Variables::default();
         for (name, literal) in &*self.variables {
             let value = match (literal.written, literal.boolean()) {
-                (Written::Number, _) => sql::Variable::Number(literal.text.clone()),
-                (Written::Word, Some(value)) => sql::Variable::Boolean(value),
+                (SetValueForm::Number, _) => sql::Variable::Number(literal.text.clone()),
+                (SetValueForm::Word, Some(value)) => sql::Variable::Boolean(value),
                 _ => sql::Variable::Text(literal.text.clone()),
             };
             put_in.set(name, value);

@@ -4,7 +4,7 @@ use sql::ast::quote;
 
 /// A value of a row, as SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cell {
+pub enum CatalogueCell {
     Null,
     Number(i64),
     Bool(bool),
@@ -12,7 +12,7 @@ pub enum Cell {
     Numbers(Vec<i64>),
 }
 
-impl Cell {
+impl CatalogueCell {
     pub fn sql(&self) -> String {
         match self {
             Self::Null => "null".to_owned(),
@@ -26,25 +26,25 @@ impl Cell {
     }
 }
 
-impl From<u32> for Cell {
+impl From<u32> for CatalogueCell {
     fn from(id: u32) -> Self {
         Self::Number(id.into())
     }
 }
 
-impl From<i32> for Cell {
+impl From<i32> for CatalogueCell {
     fn from(number: i32) -> Self {
         Self::Number(number.into())
     }
 }
 
-impl From<bool> for Cell {
+impl From<bool> for CatalogueCell {
     fn from(truth: bool) -> Self {
         Self::Bool(truth)
     }
 }
 
-impl From<&str> for Cell {
+impl From<&str> for CatalogueCell {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }

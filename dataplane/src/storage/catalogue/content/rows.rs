@@ -3,10 +3,10 @@
 use sql::ast::quote;
 use sql::compile::postgres::{RelationKind, relations};
 
-use super::cell::Cell;
+use super::cell::CatalogueCell;
 use super::ids::Ids;
 use super::types::{self, Type, types};
-use super::{Listed, Seen, Sort};
+use super::{CatalogueContent, CatalogueEntry, Sort};
 use crate::encode::pg_rows::PgType;
 use keys::{key_columns, key_name};
 
@@ -25,33 +25,33 @@ const SQL: u32 = 14;
 
 /// Rows of one table, by the columns they have.
 #[derive(Debug)]
-pub struct Table {
+pub struct CatalogueTable {
     pub name: &'static str,
     pub columns: &'static [&'static str],
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<CatalogueCell>>,
 }
 
 /// The name of a variable and its value, as SQL.
 pub type Variable = (&'static str, String);
 
 macro_rules! row {
-    ($($cell:expr),* $(,)?) => { vec![$(Cell::from($cell)),*] };
+    ($($cell:expr),* $(,)?) => { vec![$(CatalogueCell::from($cell)),*] };
 }
 
 mod comments;
 mod keys;
 
 /// Everything that is seen, with its ids.
-pub struct Rows<'a> {
-    seen: &'a Seen,
+pub struct CatalogueRows<'a> {
+    seen: &'a CatalogueContent,
     schemas: Vec<(String, u32)>,
-    listed: Vec<(&'a Listed, u32)>,
+    listed: Vec<(&'a CatalogueEntry, u32)>,
     /// The index of a table's primary key and the key itself, beside the table.
-    keys: Vec<(&'a Listed, u32, u32, u32)>,
+    keys: Vec<(&'a CatalogueEntry, u32, u32, u32)>,
 }
 
-impl<'a> Rows<'a> {
-    pub fn of(seen: &'a Seen) -> Self {
+impl<'a> CatalogueRows<'a> {
+    pub fn of(seen: &'a CatalogueContent) -> Self {
         let mut ids = Ids::default();
         let mut schemas = vec![("pg_catalog".to_owned(), CATALOG), ("information_schema".to_owned(), INFORMATION)];
         schemas.extend(seen.schemas.iter().map(|name| (name.clone(), ids.of(&["schema", name]))));
@@ -78,7 +78,7 @@ impl<'a> Rows<'a> {
         self.schemas.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or(0, |(_, id)| *id)
     }
 
-    fn relations(&self) -> impl Iterator<Item = &(&'a Listed, u32)> {
+    fn relations(&self) -> impl Iterator<Item = &(&'a CatalogueEntry, u32)> {
         self.listed.iter().filter(|(one, _)| one.sort != Sort::Function)
     }
 
@@ -114,8 +114,8 @@ impl<'a> Rows<'a> {
 
     /// Tables by id and by name; which of them need no schema.
     fn relation_variables(&self) -> [Variable; 3] {
-        let is_home = |one: &Listed| one.schema.eq_ignore_ascii_case(&self.seen.schema);
-        let path = |one: &Listed| format!("{}.{}", one.schema, one.name);
+        let is_home = |one: &CatalogueEntry| one.schema.eq_ignore_ascii_case(&self.seen.schema);
+        let path = |one: &CatalogueEntry| format!("{}.{}", one.schema, one.name);
         let mut names: Vec<(u32, String)> = catalogs().map(|(id, name, _, _)| (id, name)).collect();
         names.extend(self.relations().map(|(one, id)| (*id, if is_home(one) { one.name.clone() } else { path(one) })));
         let mut ids: Vec<(String, u32)> =
@@ -139,7 +139,7 @@ impl<'a> Rows<'a> {
         ]
     }
 
-    pub fn tables(&self) -> Vec<Table> {
+    pub fn tables(&self) -> Vec<CatalogueTable> {
         let mut all = vec![self.namespaces(), self.classes(), self.attributes(), self.functions()];
         all.extend([self.indexes(), self.constraints(), self.databases(), self.settings(), self.descriptions()]);
         all.extend([
@@ -165,17 +165,17 @@ impl<'a> Rows<'a> {
         all
     }
 
-    fn namespaces(&self) -> Table {
+    fn namespaces(&self) -> CatalogueTable {
         let rows = self.schemas.iter().map(|(name, id)| row![*id, name.as_str(), OWNER]).collect();
-        Table { name: "pg_namespace", columns: &["oid", "nspname", "nspowner"], rows }
+        CatalogueTable { name: "pg_namespace", columns: &["oid", "nspname", "nspowner"], rows }
     }
 
-    fn classes(&self) -> Table {
+    fn classes(&self) -> CatalogueTable {
         let row = |id: u32, name: &str, schema: u32, kind: &str, columns: usize, indexed: bool, am: u32| {
             let columns = i32::try_from(columns).unwrap_or(i32::MAX);
-            let pages = Cell::Number(0);
+            let pages = CatalogueCell::Number(0);
             let mut row = row![id, name, schema, OWNER, am, kind, columns, indexed, "p", "d", true];
-            row.extend([pages, Cell::Number(-1)]);
+            row.extend([pages, CatalogueCell::Number(-1)]);
             row
         };
         let catalogs = catalogs().filter(|(id, ..)| *id != 0).map(|(id, name, schema, kind)| {
@@ -211,10 +211,10 @@ impl<'a> Rows<'a> {
             "relpages",
             "reltuples",
         ];
-        Table { name: "pg_class", columns, rows }
+        CatalogueTable { name: "pg_class", columns, rows }
     }
 
-    fn attributes(&self) -> Table {
+    fn attributes(&self) -> CatalogueTable {
         let mut rows = Vec::new();
         let tables = self.relations().map(|(one, id)| (one, *id, one.columns.iter().collect()));
         let indexes = self.keys.iter().map(|(one, _, index, _)| (one, *index, key_columns(one)));
@@ -258,10 +258,10 @@ impl<'a> Rows<'a> {
             "attstorage",
             "attstattarget",
         ];
-        Table { name: "pg_attribute", columns, rows }
+        CatalogueTable { name: "pg_attribute", columns, rows }
     }
 
-    fn functions(&self) -> Table {
+    fn functions(&self) -> CatalogueTable {
         let of_types = types::functions()
             .map(|(id, name, returned)| row![id, name, CATALOG, OWNER, INTERNAL, "f", "i", "s", returned]);
         let functions = self.listed.iter().filter(|(one, _)| one.sort == Sort::Function);
@@ -279,12 +279,12 @@ impl<'a> Rows<'a> {
             "proparallel",
             "prorettype",
         ];
-        Table { name: "pg_proc", columns, rows }
+        CatalogueTable { name: "pg_proc", columns, rows }
     }
 
-    fn databases(&self) -> Table {
+    fn databases(&self) -> CatalogueTable {
         let mut row = row![5, self.seen.database.as_str(), OWNER, 6, "c", true, -1, 1663, "C.UTF-8", "C.UTF-8"];
-        row.push(Cell::Null);
+        row.push(CatalogueCell::Null);
         let columns = &[
             "oid",
             "datname",
@@ -298,15 +298,15 @@ impl<'a> Rows<'a> {
             "datctype",
             "datacl",
         ];
-        Table { name: "pg_database", columns, rows: vec![row] }
+        CatalogueTable { name: "pg_database", columns, rows: vec![row] }
     }
 
-    fn settings(&self) -> Table {
+    fn settings(&self) -> CatalogueTable {
         let rows = self.seen.settings.iter().map(|(name, value)| {
             row![name.as_str(), value.as_str(), "string", "user", "default", value.as_str(), value.as_str()]
         });
         let columns = &["name", "setting", "vartype", "context", "source", "boot_val", "reset_val"];
-        Table { name: "pg_settings", columns, rows: rows.collect() }
+        CatalogueTable { name: "pg_settings", columns, rows: rows.collect() }
     }
 }
 
@@ -314,8 +314,8 @@ fn text(text: &str) -> String {
     quote::text(text)
 }
 
-fn fixed(name: &'static str, columns: &'static [&'static str], rows: Vec<Vec<Cell>>) -> Table {
-    Table { name, columns, rows }
+fn fixed(name: &'static str, columns: &'static [&'static str], rows: Vec<Vec<CatalogueCell>>) -> CatalogueTable {
+    CatalogueTable { name, columns, rows }
 }
 
 /// `map([…], […])` with its types, which an empty one would not have.
@@ -331,7 +331,7 @@ fn catalogs() -> impl Iterator<Item = (u32, String, String, RelationKind)> {
         .map(|relation| (relation.oid, relation.name.to_owned(), relation.schema.to_owned(), relation.kind))
 }
 
-fn types_table() -> Table {
+fn types_table() -> CatalogueTable {
     let row = |t: Type| {
         let kind = if t.category == "P" || t.category == "X" { "p" } else { "b" };
         let is_preferred = matches!(t.oid, 25 | 26 | 16 | 701 | 1184 | 1186 | 869 | 1562);
@@ -380,5 +380,5 @@ fn types_table() -> Table {
         "typreceive",
         "typsend",
     ];
-    Table { name: "pg_type", columns, rows: types().map(row).collect() }
+    CatalogueTable { name: "pg_type", columns, rows: types().map(row).collect() }
 }

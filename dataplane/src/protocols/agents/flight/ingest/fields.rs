@@ -9,15 +9,15 @@ use crate::limits::invalid;
 const FIELDS_MAX: usize = 1_600;
 const DIGITS_MAX: u8 = 38;
 
-pub struct Fields(Vec<Column>);
+pub struct IngestFields(Vec<IngestColumn>);
 
-struct Column {
+struct IngestColumn {
     name: String,
     /// None for a column of nothing but NULL: it has no type of its own.
     declared: Option<String>,
 }
 
-impl Fields {
+impl IngestFields {
     pub fn of(schema: &Schema) -> Result<Self, Error> {
         let fields = schema.fields();
         if fields.is_empty() || fields.len() > FIELDS_MAX {
@@ -28,7 +28,7 @@ impl Fields {
                 DataType::Null => None,
                 kind => Some(declared(kind).ok_or_else(|| unread(field))?),
             };
-            Ok(Column { name: field.name().clone(), declared })
+            Ok(IngestColumn { name: field.name().clone(), declared })
         };
         fields.iter().map(|field| column(field)).collect::<Result<_, _>>().map(Self)
     }
@@ -39,7 +39,7 @@ impl Fields {
 
     /// As `CREATE TABLE` wants them.
     pub fn declared(&self) -> Result<String, Error> {
-        let one = |column: &Column| {
+        let one = |column: &IngestColumn| {
             let open = || invalid(&column.name, format!("column {} has no type to make a table of", column.name));
             let declared = column.declared.as_deref().ok_or_else(open)?;
             Ok(format!("{} {declared}", sql::ast::quote::name(&column.name)))
@@ -50,7 +50,7 @@ impl Fields {
     /// Writes rows whose values are one list a column. Each list says its type: values that are all NULL have none.
     pub fn insert(&self, table: &str) -> String {
         let names: Vec<_> = self.0.iter().map(|column| sql::ast::quote::name(&column.name)).collect();
-        let list = |(column, number): (&Column, usize)| {
+        let list = |(column, number): (&IngestColumn, usize)| {
             let declared = column.declared.as_deref().unwrap_or("varchar");
             format!("unnest(cast(${number} as {declared}[]))")
         };
@@ -121,10 +121,10 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    fn fields(kinds: &[DataType]) -> Result<Fields, Error> {
+    fn fields(kinds: &[DataType]) -> Result<IngestFields, Error> {
         let fields: Vec<_> =
             kinds.iter().zip(0..).map(|(kind, at)| Field::new(format!("c{at}"), kind.clone(), true)).collect();
-        Fields::of(&Schema::new(fields))
+        IngestFields::of(&Schema::new(fields))
     }
 
     fn list(item: DataType) -> DataType {

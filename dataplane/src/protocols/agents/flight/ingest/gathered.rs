@@ -3,8 +3,8 @@
 use arrow::array::RecordBatch;
 use engine::Value;
 
-use super::super::columns::{Budget, Columns};
-use super::fields::{self, Fields};
+use super::super::columns::{ByteBudget, FlightColumns};
+use super::fields::{self, IngestFields};
 use crate::Error;
 use crate::protocols::agents::flight::put_stream;
 
@@ -13,7 +13,7 @@ const ROWS_MAX: usize = 20_000;
 const BYTES_MAX: usize = 4 << 20;
 const ROW_BYTES_MAX: usize = 4 << 20;
 
-pub struct Gathered {
+pub struct GatheredRows {
     lists: Vec<Vec<Value>>,
     bytes: usize,
     batch: Option<RecordBatch>,
@@ -23,8 +23,8 @@ pub struct Gathered {
     number: u64,
 }
 
-impl Gathered {
-    pub fn new(fields: &Fields) -> Self {
+impl GatheredRows {
+    pub fn new(fields: &IngestFields) -> Self {
         let lists = (0..fields.count()).map(|_| Vec::new()).collect();
         Self { lists, bytes: 0, batch: None, taken: 0, number: 0 }
     }
@@ -49,7 +49,7 @@ impl Gathered {
         let count = (batch.num_rows() - self.taken).min(ROWS_MAX - gathered);
         // Only as many as can be wanted are made ready.
         let piece = batch.slice(self.taken, count);
-        let columns = Columns::of(&piece).map_err(|place| match piece.schema().fields().get(place) {
+        let columns = FlightColumns::of(&piece).map_err(|place| match piece.schema().fields().get(place) {
             Some(field) => fields::unread(field),
             None => put_stream::refused("a batch has other columns than the schema"),
         })?;
@@ -58,7 +58,7 @@ impl Gathered {
                 return Ok(true);
             }
             self.number += 1;
-            let mut budget = Budget(ROW_BYTES_MAX);
+            let mut budget = ByteBudget(ROW_BYTES_MAX);
             let values = columns.row(row, &mut budget).map_err(|_| {
                 let message = format!("row {} is larger than {} MiB", self.number, ROW_BYTES_MAX >> 20);
                 put_stream::refused(message)
@@ -124,15 +124,15 @@ mod tests {
     use arrow::array::{ArrayRef, Int64Array, StringArray};
     use std::sync::Arc;
 
-    fn gathered(columns: &[(&str, ArrayRef)]) -> Gathered {
+    fn gathered(columns: &[(&str, ArrayRef)]) -> GatheredRows {
         let batch = RecordBatch::try_from_iter(columns.to_vec()).unwrap();
-        let mut gathered = Gathered::new(&Fields::of(&batch.schema()).unwrap());
+        let mut gathered = GatheredRows::new(&IngestFields::of(&batch.schema()).unwrap());
         gathered.open(&batch).unwrap();
         gathered
     }
 
     /// Rows of each INSERT that a batch becomes.
-    fn pieces(mut gathered: Gathered) -> Result<Vec<usize>, Error> {
+    fn pieces(mut gathered: GatheredRows) -> Result<Vec<usize>, Error> {
         let mut pieces = Vec::new();
         while gathered.fill()? {
             let lists = gathered.take();
