@@ -1,4 +1,4 @@
-//! A search among a hundred thousand memories through the door of the tools: the median, the 99th
+//! A search among a hundred thousand memories through the protocol of the tools: the median, the 99th
 //! percentile, and how often what was meant is among the ten.
 //!
 //! "100 k memories: search ≤30 ms p99 on two cores." Words are as unevenly used as in any language; a

@@ -1,4 +1,4 @@
-//! Batches of rows into what each door sends.
+//! Batches of rows into what each protocol sends.
 
 pub mod arrow_ipc;
 pub mod cell;

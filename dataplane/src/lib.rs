@@ -1,7 +1,7 @@
-//! The query proxy of one environment: its doors, the fifteen stages, its engine.
+//! The query proxy of one environment: its protocols, the fifteen stages, its engine.
 //!
-//! A door turns a credential and a request into an [`Ask`]; [`pipeline::Pipeline`] turns it into an
-//! [`Answer`]; the door encodes it. Nothing else runs SQL. What the caller may do is decided by the
+//! A protocol turns a credential and a request into an [`Ask`]; [`pipeline::Pipeline`] turns it into an
+//! [`Answer`]; the protocol encodes it. Nothing else runs SQL. What the caller may do is decided by the
 //! governance snapshot that the control plane streams here, and holds while it is away.
 //!
 //! Not here: who may log in, what policies say, where usage is stored (control plane); what a

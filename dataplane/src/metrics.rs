@@ -31,7 +31,7 @@ struct QueryLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DoorLabel {
+struct ProtocolLabel {
     door: &'static str,
 }
 
@@ -75,7 +75,7 @@ pub struct Metrics {
     /// Read under a lock, so that two scrapes do not mix what stands.
     registry: Mutex<Registry>,
     queries: Family<QueryLabels, Counter>,
-    executions: Family<DoorLabel, Histogram, fn() -> Histogram>,
+    executions: Family<ProtocolLabel, Histogram, fn() -> Histogram>,
     stages: Family<StageLabel, Histogram, fn() -> Histogram>,
     rows: Counter,
     credits: Counter<f64, AtomicU64>,
@@ -146,7 +146,7 @@ impl Metrics {
         self.rows.inc_by(rows);
         self.credits.inc_by(credits(charged));
         if execution > Duration::ZERO {
-            self.executions.get_or_create(&DoorLabel { door }).observe(execution.as_secs_f64());
+            self.executions.get_or_create(&ProtocolLabel { door }).observe(execution.as_secs_f64());
         }
         for (stage, _, took) in trail.times() {
             self.stages.get_or_create(&StageLabel { stage: Stage::as_str(stage) }).observe(took.as_secs_f64());

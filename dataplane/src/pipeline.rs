@@ -1,4 +1,4 @@
-//! Every query, through whatever door, walks these fifteen stages in this order.
+//! The fifteen stages that every query passes in this order, by whatever protocol it came.
 //!
 //! "1 semaphore, 2 table extraction, 3 policy check, 4 cost estimate, 5 quota check, 6 row filter,
 //! 7 vector embed, 8 transpile, 9 snapshot pin, 10 execute, 11 dirty tracking and write-ahead log,
@@ -20,6 +20,7 @@ mod observer;
 mod once;
 mod policy_dry_run;
 mod postgres;
+mod query_counter;
 mod result_cache;
 mod runtime;
 mod spans;
@@ -27,7 +28,6 @@ mod stages;
 mod startup_gate;
 mod storage;
 mod swap;
-mod tally;
 mod tool_action;
 pub mod transaction;
 
@@ -68,11 +68,11 @@ pub use delivery::UNREAD_FOR;
 pub use observer::{AgentStatement, StatementObserver};
 pub use once::Once;
 pub use policy_dry_run::{PolicyDryRun, Supposed};
+pub use query_counter::QueryCounter;
 pub use stages::quota::CreditBudget;
 pub use stages::semaphore::Gate;
 pub use startup_gate::{OwnershipState, StartupGate, UsageLedger};
 pub use storage::Storage;
-pub use tally::QueryCounter;
 pub use tool_action::{CallerContext, ToolAction};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -141,7 +141,7 @@ struct Query {
     judged_by: Option<catalog_snapshot::CatalogSnapshot>,
     timeout: Duration,
     deadline: Instant,
-    books: Arc<UsageLedger>,
+    ledger: Arc<UsageLedger>,
     /// It has waited before stage 1, and is not sent away there.
     waited: bool,
     closed: CancellationToken,

@@ -1,4 +1,4 @@
-//! The doors: each turns a credential and a request into an [`crate::Ask`] and its answer into what
+//! The protocols: each turns a credential and a request into an [`crate::Ask`] and its answer into what
 //! its clients read. None of them decides anything.
 
 pub mod agents;

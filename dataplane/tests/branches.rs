@@ -246,7 +246,7 @@ async fn making_a_branch_is_judged_as_making_its_tables() {
     assert!(denied["error"]["message"].as_str().unwrap().contains("hides rows"), "{denied}");
     assert!(!developer(None).await.1, "without a limit of rows nobody counts");
     world.change(|rules| rules.organization.limits.storage_limit_gb = Some(1));
-    world.books.storage.told(1_000_000_000);
+    world.ledger.storage.told(1_000_000_000);
     let full = refused(&door, "create_branch", wanted()).await;
     assert_eq!(full["details"]["quota"], "storage", "{full}");
     world.stop().await;

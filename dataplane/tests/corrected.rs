@@ -1,4 +1,4 @@
-//! What rules correct, the same at every door, and what is only suggested.
+//! What rules correct, the same over every protocol, and what is only suggested.
 
 mod doors;
 

@@ -30,7 +30,7 @@ pub fn served(world: &World, ending: Ending) -> AgentsContext {
     let vitals = Vitals {
         began: Instant::now(),
         engine: pipeline.engine.clone(),
-        house: world.house.subscribe(),
+        ownership: world.ownership.subscribe(),
         source: watch::channel(RulesSource::Connected).1,
         leaving: CancellationToken::new(),
     };

@@ -12,12 +12,12 @@ use crate::world::{World, world};
 
 async fn parked() -> World {
     let world = world().await;
-    world.house.send_replace(OwnershipState::Parked);
+    world.ownership.send_replace(OwnershipState::Parked);
     world
 }
 
 fn open(world: &World) {
-    world.house.send_replace(OwnershipState::Open(world.books.clone()));
+    world.ownership.send_replace(OwnershipState::Open(world.ledger.clone()));
 }
 
 #[tokio::test]

@@ -347,9 +347,9 @@ async fn a_full_organization_takes_no_more_and_still_reads_and_makes_room() {
     let world = world().await;
     world.change(|rules| rules.organization.limits.storage_limit_gb = Some(1));
     let inserted = "insert into customer values (9, 'Zoe', 'EU', '1', 1)";
-    world.books.storage.told(999_999_999);
+    world.ledger.storage.told(999_999_999);
     world.run(inserted).await.unwrap();
-    world.books.storage.told(1_000_000_000);
+    world.ledger.storage.told(1_000_000_000);
     for sql in [inserted, "create table other as select 1 as a", "update customer set name = 'x' where id = 9"] {
         let error = world.run(sql).await.unwrap_err();
         assert_eq!(error.code(), Code::Forbidden, "{sql}");

@@ -1,4 +1,4 @@
-//! No answer that fails on its way looks like a whole one: every form of every door, whatever the cause.
+//! No answer that fails on its way looks like a whole one: every form of every protocol, whatever the cause.
 
 use std::process::Command;
 

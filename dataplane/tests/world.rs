@@ -29,8 +29,8 @@ use tokio_util::task::TaskTracker;
 pub struct World {
     pub pipeline: Arc<Pipeline>,
     pub rules: watch::Sender<Option<Arc<Governance>>>,
-    pub books: Arc<UsageLedger>,
-    pub house: watch::Sender<OwnershipState>,
+    pub ledger: Arc<UsageLedger>,
+    pub ownership: watch::Sender<OwnershipState>,
     pub memories: Memories,
     pub triggers: Triggers,
     engine: engine::Engine,
@@ -76,13 +76,13 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
     let engine = engine::Engine::start(config.clone()).await.unwrap();
     let (rules, snapshots) = watch::channel(Some(Arc::new(testing::governance())));
     let log = Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap());
-    let books = Arc::new(UsageLedger {
+    let ledger = Arc::new(UsageLedger {
         log,
-        purse: CreditBudget::new(None),
-        tally: QueryCounter::unkept(),
+        budget: CreditBudget::new(None),
+        query_counter: QueryCounter::unkept(),
         storage: Storage::default(),
     });
-    let house = watch::Sender::new(OwnershipState::Open(books.clone()));
+    let ownership = watch::Sender::new(OwnershipState::Open(ledger.clone()));
     let models = Models::new(model, &clock, Measured::default()).unwrap();
     let memories = Memories::embedded_by(Embedder::of(models.embedding));
     let triggers = Triggers::default();
@@ -90,7 +90,7 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         snapshots,
         engine: watch::channel(Some(engine.clone())).1,
         gate: Gate::new(100),
-        threshold: StartupGate::new(house.subscribe()),
+        threshold: StartupGate::new(ownership.subscribe()),
         remembered: PipelineCaches::default(),
         catalogue: Catalogue::new(config.clone()),
         runtime: RuntimeTables::new(config, None),
@@ -106,8 +106,8 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         unread_for: dataplane::pipeline::UNREAD_FOR,
         closed: CancellationToken::new(),
     });
-    let tail = Mutex::new(books.log.after(0));
-    let world = World { pipeline, rules, books, house, memories, triggers, engine, tail, folder };
+    let tail = Mutex::new(ledger.log.after(0));
+    let world = World { pipeline, rules, ledger, ownership, memories, triggers, engine, tail, folder };
     for sql in [
         "create table customer (id integer, name varchar, region varchar, ssn varchar, balance decimal(12,2))",
         "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50), (2, 'Bob', 'US', '219-09-9999', 20.25), \
@@ -217,7 +217,7 @@ impl World {
     pub fn entries_after(&self, sequence: u64) -> Vec<Entry> {
         let mut tail = self.tail.lock().unwrap();
         if tail.position() > sequence {
-            *tail = self.books.log.after(sequence);
+            *tail = self.ledger.log.after(sequence);
         }
         let lines = tail.next(usize::MAX, usize::MAX).unwrap();
         let entries = lines.iter().map(|line| serde_json::from_slice::<Entry>(line).unwrap());

@@ -7,13 +7,13 @@
 //! It dies with its parent, whatever it is doing: the control thread never runs a statement, and
 //! the end of the control socket is the end of the process.
 
+mod acceptor;
 mod answer;
-mod ceiling;
 mod compare;
 mod databases;
-mod doorman;
 mod harden;
 mod mask;
+mod memory_limit;
 mod pattern;
 mod serve;
 mod table;
@@ -32,8 +32,8 @@ use crate::comparison::Comparing;
 use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES};
 use crate::message::{Notice, Order, kind};
 pub(crate) use answer::text;
-use ceiling::Ceiling;
 use databases::Databases;
+use memory_limit::MemoryLimit;
 use table::Sessions;
 
 /// The whole life of the child; its program calls this, with how it compares, and exits with what it returns.
@@ -53,8 +53,8 @@ fn serve_parent(comparing: Option<Comparing>) -> io::Result<()> {
     let Some(Order::Start(start)) = next(&mut orders)? else {
         return Ok(());
     };
-    let ceiling = Ceiling::of(&start, notices.clone());
-    let gate = ceiling.gate();
+    let memory_limit = MemoryLimit::of(&start, notices.clone());
+    let gate = memory_limit.gate();
     let (databases, opened_micros) = match Databases::open(start, comparing) {
         Ok(open) => open,
         Err(error) => return notices.send(&Notice::Failed(error)),
@@ -62,12 +62,12 @@ fn serve_parent(comparing: Option<Comparing>) -> io::Result<()> {
     notices.send(&Notice::Ready { opened_micros })?;
     let sessions = Arc::new(Sessions::default());
     let busy = sessions.busy();
-    thread::Builder::new().name("ceiling".to_owned()).spawn(move || ceiling.watch(&busy))?;
-    let (for_doorman, ends, databases) = (Arc::clone(&sessions), notices.clone(), Arc::new(databases));
+    thread::Builder::new().name("ceiling".to_owned()).spawn(move || memory_limit.watch(&busy))?;
+    let (for_acceptor, ends, databases) = (Arc::clone(&sessions), notices.clone(), Arc::new(databases));
     let for_sessions = Arc::clone(&databases);
     thread::Builder::new()
         .name("doorman".to_owned())
-        .spawn(move || doorman::admit(&arrivals, &for_sessions, &for_doorman, &ends, &gate))?;
+        .spawn(move || acceptor::admit(&arrivals, &for_sessions, &for_acceptor, &ends, &gate))?;
     obey(&mut orders, &notices, &databases, &sessions)
 }
 

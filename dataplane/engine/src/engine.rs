@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     permits: Arc<Semaphore>,
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
-    desks: Mutex<Vec<Session>>,
+    pool: Mutex<Vec<Session>>,
     cached: Mutex<Option<Cached>>,
     /// Commits of definitions that have begun, and those that are over, however they ended.
     defining: AtomicU64,
@@ -74,7 +74,7 @@ impl Engine {
             permits,
             tasks,
             runtime: tokio::runtime::Handle::current(),
-            desks: Mutex::default(),
+            pool: Mutex::default(),
             cached: Mutex::default(),
             defining: AtomicU64::new(0),
             definitions: AtomicU64::new(0),
@@ -148,15 +148,15 @@ impl Engine {
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<T, Error> {
-        let idle = self.0.desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut desk = match idle {
-            Some(desk) => desk,
+        let idle = self.0.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut pooled = match idle {
+            Some(pooled) => pooled,
             None => self.session_by(deadline.min(Instant::now() + RESTART)).await?,
         };
-        let answer = desk.question(what, deadline, cancel).await;
-        let mut desks = self.0.desks.lock().unwrap_or_else(PoisonError::into_inner);
-        if desks.len() < DESKS {
-            desks.push(desk);
+        let answer = pooled.question(what, deadline, cancel).await;
+        let mut pool = self.0.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.len() < DESKS {
+            pool.push(pooled);
         }
         answer
     }
@@ -164,7 +164,7 @@ impl Engine {
     /// Writes everything to the file and ends the child.
     pub async fn stop(&self) {
         self.0.stop.cancel();
-        self.0.desks.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.pool.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let mut stage = self.0.stage.clone();
         // An error means that the supervisor is gone, and the child with it.
         let _ = stage.wait_for(|stage| matches!(stage, Stage::Stopped)).await;

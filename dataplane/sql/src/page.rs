@@ -59,7 +59,7 @@ const STATEMENTS: &[&str] = &[
     "On a branch: queries, and changes of its tables; what defines (`CREATE`, `ALTER`, `DROP`) is refused there",
     "`SHOW DATABASES | TABLES | VIEWS | OBJECTS | SCHEMAS | COLUMNS | SEQUENCES | USER FUNCTIONS | PROCEDURES`, `DESCRIBE`",
     "`SHOW PRIMARY | IMPORTED KEYS [IN [TABLE | SCHEMA | DATABASE | ACCOUNT] name]`",
-    "`USE`, `ALTER SESSION`, `SET`, `ALTER TABLE … CLUSTER BY`: accepted; what they choose is chosen by the door and the key",
+    "`USE`, `ALTER SESSION`, `SET`, `ALTER TABLE … CLUSTER BY`: accepted; what they choose is chosen by the protocol and the key",
     "`SET v = <literal>`, `SET (a, b) = (…)`, `UNSET`, `SHOW VARIABLES` in a session; `$v` is that literal",
     "Over REST, MCP and Flight a request is a session: `SET v = 5; SELECT $v` is one text, and `v` ends with its answer",
 ];

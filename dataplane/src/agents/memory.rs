@@ -207,7 +207,7 @@ impl Memories {
                 store::live_key(&standing, &reach.agent_id, &new.namespace, key, new.branch_id.as_deref(), fresh.now)
                     .await?
             }
-            None => store::live_twin(&standing, &reach.agent_id, &new, &digest, fresh.now).await?,
+            None => store::live_duplicate(&standing, &reach.agent_id, &new, &digest, fresh.now).await?,
         };
         if let (Some(wanted), current) = (new.if_version, before.as_ref().map_or(0, |kept| kept.memory.version))
             && wanted != current
@@ -226,7 +226,8 @@ impl Memories {
         let (bytes, by) = self.embedder.kept(&embedded);
         let provenance = Provenance { by, is_there: !bytes.is_empty() };
         let memory = new.memory((&reach.agent_id, maker(&standing)), replaced.as_ref(), provenance, fresh);
-        let similar_memory_id = embedded.vector().and_then(|vector| index.twin(&memory, vector, memory.created_at));
+        let similar_memory_id =
+            embedded.vector().and_then(|vector| index.duplicate(&memory, vector, memory.created_at));
         let written = store::write(&standing, &memory, replaced.as_ref(), bytes, &digest).await;
         let stored = Stored::of(&memory, embedded.status());
         let stored = Stored { created: replaced.is_none(), similar_memory_id, ..stored };

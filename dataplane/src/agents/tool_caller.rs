@@ -1,4 +1,4 @@
-//! Who calls a tool: whose credential it is, the agent that is declared, the door and the address.
+//! Who calls a tool: whose credential it is, the agent that is declared, the protocol and the address.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -167,7 +167,7 @@ pub struct ToolCall {
     pub memories: Memories,
     pub thoughts: Thoughts,
     pub triggers: Triggers,
-    pub guest: ToolCaller,
+    pub tool_caller: ToolCaller,
     pub scope: Scope,
     pub budget: ResultBudget,
     pub cancel: CancellationToken,
@@ -184,7 +184,7 @@ impl ToolCall {
         if timeout_ms.is_some_and(|timeout_ms| !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms)) {
             return Err(invalid("timeout_ms", format!("timeout_ms is from 1 to {TIMEOUT_MS_MAX}")));
         }
-        let ask = self.guest.ask(&self.pipeline, sql.into(), timeout_ms);
+        let ask = self.tool_caller.ask(&self.pipeline, sql.into(), timeout_ms);
         let bounds = Bounds { scope: Some(self.scope), ..Bounds::default() };
         Ok(Ask { cancel: self.cancel.clone(), bounds, ..ask })
     }

@@ -77,7 +77,7 @@ pub fn write(
 
 /// Fills in a length that was not known when its place was written.
 pub fn patch(out: &mut BytesMut, at: usize, length: usize) {
-    // Messages are far below 2 GB: rows by the engine's limit of a frame, texts by the door's.
+    // Messages are far below 2 GB: rows by the engine's limit of a frame, texts by the protocol's.
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     if let Some(place) = out.get_mut(at..at + 4) {
         place.copy_from_slice(&length.to_be_bytes());

@@ -176,7 +176,7 @@ impl Sessions {
     }
 }
 
-/// The snapshot that knows what was made a moment ago: a key must open the door as soon as its
+/// The snapshot that knows what was made a moment ago: a key must be accepted as soon as its
 /// creation was answered, and the snapshot that holds it is on its way. Only what somebody has
 /// proven to be ours is waited for, and never long.
 pub(crate) async fn announced(

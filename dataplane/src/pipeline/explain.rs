@@ -2,7 +2,7 @@
 //!
 //! "Policy tester: 'run as' (role, agent, framework, time) shows filters, masks, verdict and rewritten SQL, for
 //! owners and admins." Who is imagined passes the same stages as who asks; nothing is judged a second way. The
-//! engine is asked for its tables and runs nothing. Asking is a deed: it is judged, billed and written down as one.
+//! engine is asked for its tables and runs nothing. Asking is a tool action: it is judged, billed and written down as one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,9 +80,10 @@ impl Pipeline {
     where
         F: Future<Output = Result<T>>,
     {
-        let deed = Ask { sql: name.to_owned(), ..ask.clone() };
-        let deed = ToolAction { ask: deed, tables: Vec::new(), operation: Operation::Select, reads: Vec::new() };
-        self.act(deed, |standing| async move { Ok((told(standing, ask).await?, 0)) }).await
+        let tool_action = Ask { sql: name.to_owned(), ..ask.clone() };
+        let tool_action =
+            ToolAction { ask: tool_action, tables: Vec::new(), operation: Operation::Select, reads: Vec::new() };
+        self.act(tool_action, |standing| async move { Ok((told(standing, ask).await?, 0)) }).await
     }
 
     /// What the gates make of the statement for this caller.

@@ -14,7 +14,7 @@ use crate::request::answer::{Answer, Command, Description, Rows};
 use crate::request::trail::Trail;
 use crate::storage::catalogue::{CatalogueContent, CatalogueEntry, CatalogueQuery, Sort};
 
-/// What PostgreSQL's functions say of settings; a door that keeps a session answers for it itself.
+/// What PostgreSQL's functions say of settings; a protocol that keeps a session answers for it itself.
 const SETTINGS: [(&str, &str); 7] = [
     ("server_version", "15.0"),
     ("server_version_num", "150000"),

@@ -32,9 +32,9 @@ pub enum OwnershipState {
 }
 
 impl OwnershipState {
-    fn books(&self) -> Option<Arc<UsageLedger>> {
+    fn ledger(&self) -> Option<Arc<UsageLedger>> {
         match self {
-            Self::Open(books) => Some(Arc::clone(books)),
+            Self::Open(ledger) => Some(Arc::clone(ledger)),
             Self::Opening | Self::Parked => None,
         }
     }
@@ -44,41 +44,41 @@ impl OwnershipState {
 #[derive(Debug)]
 pub struct UsageLedger {
     pub log: Arc<Log>,
-    pub purse: CreditBudget,
-    pub tally: QueryCounter,
+    pub budget: CreditBudget,
+    pub query_counter: QueryCounter,
     pub storage: Storage,
 }
 
 /// The places to wait in, and the news that the house is open.
 #[derive(Debug)]
 pub struct StartupGate {
-    house: watch::Receiver<OwnershipState>,
+    ownership: watch::Receiver<OwnershipState>,
     waiting: AtomicUsize,
 }
 
 impl StartupGate {
-    pub fn new(house: watch::Receiver<OwnershipState>) -> Self {
-        Self { house, waiting: AtomicUsize::new(0) }
+    pub fn new(ownership: watch::Receiver<OwnershipState>) -> Self {
+        Self { ownership, waiting: AtomicUsize::new(0) }
     }
 
     /// The books, if the house is open.
     pub fn opened(&self) -> Option<Arc<UsageLedger>> {
-        self.house.borrow().books()
+        self.ownership.borrow().ledger()
     }
 
     /// The books, once the house is open; and whether they were waited for.
-    async fn books(&self, pipeline: &Pipeline, ask: &Ask, timeout: Duration) -> Result<(Arc<UsageLedger>, bool)> {
-        if let Some(books) = self.opened() {
-            return Ok((books, false));
+    async fn ledger(&self, pipeline: &Pipeline, ask: &Ask, timeout: Duration) -> Result<(Arc<UsageLedger>, bool)> {
+        if let Some(ledger) = self.opened() {
+            return Ok((ledger, false));
         }
         let _place = WaitingPlace::join(&self.waiting, WAITING_MAX).ok_or(Error::ConcurrentLimit)?;
-        let mut house = self.house.clone();
+        let mut ownership = self.ownership.clone();
         let opened = async {
-            let open = house.wait_for(|house| house.books().is_some()).await;
-            open.ok().and_then(|house| house.books()).ok_or(Error::ShuttingDown)
+            let open = ownership.wait_for(|ownership| ownership.ledger().is_some()).await;
+            open.ok().and_then(|ownership| ownership.ledger()).ok_or(Error::ShuttingDown)
         };
         tokio::select! {
-            books = opened => books.map(|books| (books, true)),
+            ledger = opened => ledger.map(|ledger| (ledger, true)),
             () = ask.cancel.cancelled() => Err(Error::Cancelled),
             () = pipeline.closed.cancelled() => Err(Error::ShuttingDown),
             () = tokio::time::sleep(timeout) => Err(Error::Timeout(timeout)),
@@ -94,7 +94,7 @@ pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
     if pipeline.closed.is_cancelled() {
         return Err(Error::ShuttingDown);
     }
-    let (books, waited) = pipeline.threshold.books(pipeline, &ask, timeout).await?;
+    let (ledger, waited) = pipeline.threshold.ledger(pipeline, &ask, timeout).await?;
     let closed = pipeline.closed.clone();
     let mut ask = ask;
     let branch = branches::named(&ask.names.schema);
@@ -103,7 +103,7 @@ pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
     }
     let (started, committing, under) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
     let (judged_by, once) = (None, None);
-    Ok(Query { ask, once, branch, judged_by, timeout, deadline, books, waited, closed, started, committing, under })
+    Ok(Query { ask, once, branch, judged_by, timeout, deadline, ledger, waited, closed, started, committing, under })
 }
 
 /// A statement of an open transaction that is judged once more, and not run.
@@ -116,7 +116,7 @@ pub(super) fn again(pipeline: &Pipeline, statement: &RecheckedStatement) -> Resu
         judged_by: Some(statement.seen.clone()),
         timeout,
         deadline: Instant::now() + timeout,
-        books: pipeline.threshold.opened().ok_or(Error::NotReady)?,
+        ledger: pipeline.threshold.opened().ok_or(Error::NotReady)?,
         waited: false,
         closed: pipeline.closed.clone(),
         started: AtomicBool::new(false),

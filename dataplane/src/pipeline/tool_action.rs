@@ -28,7 +28,7 @@ use crate::{Ask, Command, Error};
 /// What is to be done, on whose table.
 #[derive(Debug)]
 pub struct ToolAction {
-    /// Its text is what the log says of it: the name of the deed, never its content.
+    /// Its text is what the log says of it: the name of the tool action, never its content.
     pub ask: Ask,
     /// As policies name them; none for what touches no data.
     pub tables: Vec<String>,
@@ -50,7 +50,7 @@ pub struct CallerContext {
     pub engine: engine::Engine,
     pub query_id: QueryId,
     pub deadline: Instant,
-    pub(super) whence: RequestOrigin,
+    pub(super) request_origin: RequestOrigin,
     pub(super) now: Timestamp,
 }
 
@@ -73,8 +73,8 @@ impl CallerContext {
 
     /// Asks what they may read.
     fn asked(&self) -> PolicyRequest<'_> {
-        let Self { rules, caller, agent, whence, now, .. } = self;
-        PolicyRequest { rules, caller, agent, whence: *whence, writes: false, when: (*now).into() }
+        let Self { rules, caller, agent, request_origin, now, .. } = self;
+        PolicyRequest { rules, caller, agent, request_origin: *request_origin, writes: false, when: (*now).into() }
     }
 }
 
@@ -92,11 +92,15 @@ impl<'a> From<&'a CallerContext> for ReadTarget<'a> {
 
 impl Pipeline {
     /// Does the work, if the caller may have it done. The work says how many records it concerned.
-    pub async fn act<T, F>(self: &Arc<Self>, deed: ToolAction, work: impl FnOnce(CallerContext) -> F) -> Result<T>
+    pub async fn act<T, F>(
+        self: &Arc<Self>,
+        tool_action: ToolAction,
+        work: impl FnOnce(CallerContext) -> F,
+    ) -> Result<T>
     where
         F: Future<Output = Result<(T, u64)>>,
     {
-        let ToolAction { ask, tables, operation, reads } = deed;
+        let ToolAction { ask, tables, operation, reads } = tool_action;
         let operations = operations(operation, &reads);
         let about = about(tables, operation, reads);
         let closing = Closing::open(self, startup_gate::cross(self, ask).await?);
@@ -132,9 +136,19 @@ impl Pipeline {
         audit::started(self, query, t)?;
         let (query_id, deadline) = (query.ask.query_id.clone(), query.deadline);
         let Asker { caller, agent, .. } = who;
-        let (whence, now) = ((&query.ask).into(), self.clock.now());
-        let standing =
-            CallerContext { caller, agent, rules, denied_columns, rows_max, engine, query_id, deadline, whence, now };
+        let (request_origin, now) = ((&query.ask).into(), self.clock.now());
+        let standing = CallerContext {
+            caller,
+            agent,
+            rules,
+            denied_columns,
+            rows_max,
+            engine,
+            query_id,
+            deadline,
+            request_origin,
+            now,
+        };
         let (value, rows) = t.at(Stage::Execute, in_time(self, query, closing.place().around(work(standing)))).await?;
         drop(slot);
         if let Some(limit) = rows_max.filter(|_| !about.tables.is_empty() && about.operation == Operation::Select) {

@@ -25,7 +25,7 @@ use super::{Pipeline, Query, Result, startup_gate};
 use crate::storage::branches::Writing;
 use crate::{Ask, Error};
 
-/// Held by a door between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.
+/// Held by a protocol between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.
 pub struct ClientTransaction {
     who: Who,
     state: TransactionState,

@@ -1,4 +1,4 @@
-//! The door for agents and programs (5440): `/mcp`, the raw Arrow route, Arrow Flight SQL, `/health` and `/ready`.
+//! The protocols of agents and programs (5440): `/mcp`, the raw Arrow route, Arrow Flight SQL, `/health` and `/ready`.
 //!
 //! "POST /v1/query/arrow … API key or token; served on the agent tool server port (default 5440)";
 //! "The server path is `/mcp`." One listener for HTTP/1.1 and HTTP/2, under the same certificate as
@@ -7,9 +7,9 @@
 //! remembered between two requests, so a revoked key and a session that was signed out end with the next.
 
 mod flight;
-mod guest;
 mod mcp;
 mod raw_arrow;
+mod tool_caller;
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use crate::agents::triggers::Triggers;
 use crate::shutdown::Ending;
 use crate::{Error, Pipeline, Sessions};
 
-/// What the door works with.
+/// What the handlers of these protocols work with.
 #[derive(Debug, Clone)]
 pub struct AgentsContext {
     pub pipeline: Arc<Pipeline>,
@@ -52,36 +52,37 @@ pub struct AgentsContext {
 }
 
 /// Serves until everything is closed.
-pub async fn serve(listener: TcpListener, tls: Option<watch::Receiver<Arc<ServerConfig>>>, door: AgentsContext) {
+pub async fn serve(listener: TcpListener, tls: Option<watch::Receiver<Arc<ServerConfig>>>, context: AgentsContext) {
     let security = tls.map_or(Security::Plain, Security::Tls);
-    let refusing = Router::new().fallback(shutting_down).with_state(door.clone());
-    let (ending, limits) = (door.ending.clone(), door.limits);
-    http::serve(listener, security, limits, routes(door), refusing, ending).await;
+    let refusing = Router::new().fallback(shutting_down).with_state(context.clone());
+    let (ending, limits) = (context.ending.clone(), context.limits);
+    http::serve(listener, security, limits, routes(context), refusing, ending).await;
 }
 
-/// What the door serves.
-pub fn routes(door: AgentsContext) -> Router {
-    let (tools, flight, probes) = (mcp::routes(&door), flight::routes(&door), probes::routes(door.vitals.clone()));
+/// The routes.
+pub fn routes(context: AgentsContext) -> Router {
+    let (tools, flight, probes) =
+        (mcp::routes(&context), flight::routes(&context), probes::routes(context.vitals.clone()));
     let own = Router::new().route("/v1/query/arrow", post(raw_arrow::query)).fallback(nothing_here);
-    own.with_state(door).merge(tools).merge(flight).merge(probes)
+    own.with_state(context).merge(tools).merge(flight).merge(probes)
 }
 
-async fn shutting_down(State(door): State<AgentsContext>, headers: HeaderMap) -> Response {
-    let request_id = request_id(&door, &headers);
+async fn shutting_down(State(context): State<AgentsContext>, headers: HeaderMap) -> Response {
+    let request_id = request_id(&context, &headers);
     if flight::is_grpc(&headers) {
-        let status = flight::status_of(&Error::ShuttingDown, &request_id, door.pipeline.clock.now());
+        let status = flight::status_of(&Error::ShuttingDown, &request_id, context.pipeline.clock.now());
         return status.into_http();
     }
-    refusal(&door, &Error::ShuttingDown, &request_id)
+    refusal(&context, &Error::ShuttingDown, &request_id)
 }
 
-async fn nothing_here(State(door): State<AgentsContext>, headers: HeaderMap) -> Response {
-    refusal(&door, &Error::Caller(Code::NotFound), &request_id(&door, &headers))
+async fn nothing_here(State(context): State<AgentsContext>, headers: HeaderMap) -> Response {
+    refusal(&context, &Error::Caller(Code::NotFound), &request_id(&context, &headers))
 }
 
 /// Body 2.
-fn refusal(door: &AgentsContext, error: &Error, request_id: &RequestId) -> Response {
-    let body = error.problem().machine(request_id, door.pipeline.clock.now());
+fn refusal(context: &AgentsContext, error: &Error, request_id: &RequestId) -> Response {
+    let body = error.problem().machine(request_id, context.pipeline.clock.now());
     answered(error, &body, request_id)
 }
 
@@ -108,9 +109,9 @@ fn known_by(mut response: Response, request_id: &RequestId) -> Response {
     response
 }
 
-fn request_id(door: &AgentsContext, headers: &HeaderMap) -> RequestId {
+fn request_id(context: &AgentsContext, headers: &HeaderMap) -> RequestId {
     let given = headers.get(wire::header::REQUEST_ID).and_then(|value| value.to_str().ok());
     given
         .and_then(RequestId::accepted)
-        .unwrap_or_else(|| RequestId::minted(door.pipeline.clock.now(), &door.pipeline.entropy))
+        .unwrap_or_else(|| RequestId::minted(context.pipeline.clock.now(), &context.pipeline.entropy))
 }

@@ -1,4 +1,4 @@
-//! `Idempotency-Key` at the doors that speak HTTP.
+//! `Idempotency-Key` over the protocols that speak HTTP.
 
 use axum::http::HeaderMap;
 use contract::wire::{IDEMPOTENCY_KEY_BYTES_MAX, header};

@@ -5,7 +5,7 @@
 //! (`encode::pg_rows`). Session commands are answered here; questions about `pg_catalog` by the pipeline.
 //!
 //! The protocol is spoken by hand: what a frame may hold, when a byte is trusted and when rows
-//! leave are decisions of this door, and a framework's would have to be undone.
+//! leave are decisions of this protocol, and a framework's would have to be undone.
 
 mod cancel;
 mod command;
@@ -68,7 +68,7 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// After the listener refused a connection: out of file descriptors, usually.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What the door works with.
+/// What a session works with.
 #[derive(Debug, Clone)]
 pub struct PgWireContext {
     pub pipeline: Arc<Pipeline>,
@@ -86,7 +86,7 @@ pub struct PgWireContext {
 
 /// What all connections share.
 struct SharedConnections {
-    door: PgWireContext,
+    context: PgWireContext,
     cancels: Arc<Cancels>,
     ending: Ending,
     http_places: Semaphore,
@@ -94,7 +94,7 @@ struct SharedConnections {
 
 impl SharedConnections {
     fn tls(&self) -> Option<TlsAcceptor> {
-        self.door.tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())))
+        self.context.tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())))
     }
 
     /// Gives it until `deadline`, and a moment when the process ends.
@@ -111,9 +111,9 @@ impl SharedConnections {
 }
 
 /// Takes connections until everything is closed. Who comes while it drains is told so.
-pub async fn serve(listener: TcpListener, door: PgWireContext, ending: Ending) {
+pub async fn serve(listener: TcpListener, context: PgWireContext, ending: Ending) {
     let hall = Arc::new(SharedConnections {
-        door,
+        context,
         cancels: Arc::default(),
         ending: ending.clone(),
         http_places: Semaphore::new(HTTP_MAX),
@@ -156,8 +156,9 @@ async fn connection(
         Some(Ok(Opening::Http { begun, secure })) => {
             let Ok(_place) = hall.http_places.try_acquire() else { return };
             drop(stranger); // each request says who it is
-            let may_ask = secure || (hall.door.local && peer.ip().is_loopback());
-            return http::serve(begun, peer, (may_ask, hall.door.limits), hall.door.http.clone(), &hall.ending).await;
+            let may_ask = secure || (hall.context.local && peer.ip().is_loopback());
+            return http::serve(begun, peer, (may_ask, hall.context.limits), hall.context.http.clone(), &hall.ending)
+                .await;
         }
         Some(Ok(Opening::Over) | Err(_)) | None => return,
     };

@@ -39,7 +39,7 @@ const STARTING_HELD: Duration = Duration::from_secs(1);
 pub struct Vitals {
     pub began: Instant,
     pub engine: EngineSlot,
-    pub house: watch::Receiver<OwnershipState>,
+    pub ownership: watch::Receiver<OwnershipState>,
     pub source: watch::Receiver<RulesSource>,
     pub leaving: CancellationToken,
 }
@@ -53,11 +53,11 @@ impl Vitals {
 
     /// Waits until queries may be sent here, or until none may any more.
     pub async fn settled(&self) {
-        let Self { mut engine, mut house, mut source, .. } = self.clone();
+        let Self { mut engine, mut ownership, mut source, .. } = self.clone();
         while !self.ready() {
             let changed = tokio::select! {
                 changed = engine.changed() => changed,
-                changed = house.changed() => changed,
+                changed = ownership.changed() => changed,
                 changed = source.changed() => changed,
                 () = self.leaving.cancelled() => return,
             };
@@ -73,7 +73,7 @@ impl Vitals {
     }
 
     fn engine_state(&self) -> &'static str {
-        if matches!(*self.house.borrow(), OwnershipState::Parked) {
+        if matches!(*self.ownership.borrow(), OwnershipState::Parked) {
             return "parked";
         }
         match &*self.engine.borrow() {
@@ -136,8 +136,8 @@ async fn readiness(vitals: &Vitals, starting_held: Duration) -> (StatusCode, Jso
 
 async fn metrics(State((vitals, pipeline)): State<(Vitals, Arc<Pipeline>)>, headers: HeaderMap) -> Response {
     let (slots, waiting) = pipeline.gate.standing();
-    let reports_waiting = match &*vitals.house.borrow() {
-        OwnershipState::Open(books) => books.log.written().borrow().saturating_sub(*books.log.acked().borrow()),
+    let reports_waiting = match &*vitals.ownership.borrow() {
+        OwnershipState::Open(ledger) => ledger.log.written().borrow().saturating_sub(*ledger.log.acked().borrow()),
         OwnershipState::Opening | OwnershipState::Parked => 0,
     };
     let standing = StateGauges {
@@ -157,32 +157,33 @@ mod tests {
 
     struct Starting {
         vitals: Vitals,
-        house: watch::Sender<OwnershipState>,
+        ownership: watch::Sender<OwnershipState>,
         source: watch::Sender<RulesSource>,
         _engine: watch::Sender<Option<engine::Engine>>,
     }
 
     fn starting() -> Starting {
-        let (house, source) = (watch::Sender::new(OwnershipState::Opening), watch::Sender::new(RulesSource::Unknown));
+        let (ownership, source) =
+            (watch::Sender::new(OwnershipState::Opening), watch::Sender::new(RulesSource::Unknown));
         let engine = watch::Sender::new(None);
         let vitals = Vitals {
             began: Instant::now(),
             engine: engine.subscribe(),
-            house: house.subscribe(),
+            ownership: ownership.subscribe(),
             source: source.subscribe(),
             leaving: CancellationToken::new(),
         };
-        Starting { vitals, house, source, _engine: engine }
+        Starting { vitals, ownership, source, _engine: engine }
     }
 
     #[tokio::test]
     async fn who_asks_while_it_starts_hears_of_it_as_soon_as_it_is_ready() {
-        let Starting { vitals, house, source, _engine } = starting();
+        let Starting { vitals, ownership, source, _engine } = starting();
         let becoming = async {
             tokio::task::yield_now().await;
             source.send_replace(RulesSource::Connected);
             tokio::task::yield_now().await;
-            house.send_replace(OwnershipState::Parked);
+            ownership.send_replace(OwnershipState::Parked);
         };
         let ((status, _), ()) = tokio::join!(readiness(&vitals, Duration::from_mins(1)), becoming);
         assert_eq!(status, StatusCode::OK);
@@ -190,7 +191,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_does_not_become_ready_says_so_after_a_while_and_one_that_goes_at_once() {
-        let Starting { vitals, house: _house, source: _source, _engine } = starting();
+        let Starting { vitals, ownership: _ownership, source: _source, _engine } = starting();
         let (status, Json(body)) = readiness(&vitals, Duration::from_millis(1)).await;
         assert_eq!((status, &body["engine"]), (StatusCode::SERVICE_UNAVAILABLE, &json!("starting")));
         vitals.leaving.cancel();

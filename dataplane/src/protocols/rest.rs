@@ -1,4 +1,4 @@
-//! The internal REST door (8090): for the control plane alone. The same routes are served on 5439 to callers who
+//! The internal REST listener (8090): for the control plane alone. The same routes are served on 5439 to callers who
 //! come themselves (`own_routes`).
 //!
 //! The control plane has authenticated the caller and says who it is in `X-Sluice-Caller`, never
@@ -41,7 +41,7 @@ use crate::shutdown::Ending;
 use crate::storage::branches::schema_on;
 use crate::{Ask, Bounds, DeclaredAgent, Error, Names, Pipeline, Sessions};
 
-/// The door's own state.
+/// The state of the handlers.
 #[derive(Debug, Clone)]
 pub struct RestContext {
     pub env_id: EnvId,
@@ -54,14 +54,14 @@ pub struct RestContext {
 }
 
 /// Serves until everything is closed.
-pub async fn serve(listener: TcpListener, tls: watch::Receiver<Arc<ServerConfig>>, door: RestContext) {
-    let refusing = Router::new().fallback(shutting_down).with_state(door.clone());
-    let (ending, limits) = (door.ending.clone(), door.limits);
-    http::serve(listener, Security::ControlPlane(tls), limits, routes(door), refusing, ending).await;
+pub async fn serve(listener: TcpListener, tls: watch::Receiver<Arc<ServerConfig>>, context: RestContext) {
+    let refusing = Router::new().fallback(shutting_down).with_state(context.clone());
+    let (ending, limits) = (context.ending.clone(), context.limits);
+    http::serve(listener, Security::ControlPlane(tls), limits, routes(context), refusing, ending).await;
 }
 
-/// What the door serves; a path that is not here is 404.
-pub fn routes(door: RestContext) -> Router {
+/// The routes; a path that is not here is 404.
+pub fn routes(context: RestContext) -> Router {
     Router::new()
         .route("/v1/environments/{env_id}/query", post(query))
         .route("/v1/environments/{env_id}/query/arrow", post(query_arrow))
@@ -70,7 +70,7 @@ pub fn routes(door: RestContext) -> Router {
         .route("/v1/environments/{env_id}/policies/bind", post(binding::bind))
         .route("/v1/environments/{env_id}/tools/{name}", post(tool::call))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .with_state(door)
+        .with_state(context)
 }
 
 /// Whether the connection keeps a credential secret; an extension of every request of a caller who comes alone.
@@ -79,11 +79,11 @@ pub struct MayAsk(pub bool);
 
 /// The same routes for callers who come themselves, each request with its own credential. It answers with body 2
 /// too; a caller that somebody else names counts for nothing here.
-pub fn own_routes(door: RestContext, sessions: Sessions) -> Router {
+pub fn own_routes(context: RestContext, sessions: Sessions) -> Router {
     Router::new()
         .route("/v1/environments/{env_id}/query", post(own_query))
         .route("/v1/environments/{env_id}/query/arrow", post(own_query_arrow))
-        .with_state((door, sessions))
+        .with_state((context, sessions))
 }
 
 type RestState = State<(RestContext, Sessions)>;
@@ -97,7 +97,7 @@ async fn own_query_arrow(own: RestState, env_id: Path<EnvId>, request: Request) 
 }
 
 async fn own_answer(
-    State((door, sessions)): RestState,
+    State((context, sessions)): RestState,
     Path(env_id): Path<EnvId>,
     request: Request,
     shape: Option<body::BodyFormat>,
@@ -111,7 +111,7 @@ async fn own_answer(
         Ok((caller, body)) => (Ok(caller), body),
         Err(error) => (Err(error), Bytes::new()),
     };
-    answer(door, caller, env_id, parts.headers, body, shape).await
+    answer(context, caller, env_id, parts.headers, body, shape).await
 }
 
 async fn own_caller(sessions: &Sessions, parts: &Parts) -> Result<Forwarded, Error> {
@@ -131,49 +131,49 @@ fn forwarded(headers: &HeaderMap) -> Result<Forwarded, Error> {
 }
 
 async fn query(
-    State(door): State<RestContext>,
+    State(context): State<RestContext>,
     Path(env_id): Path<EnvId>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let caller = forwarded(&headers);
-    answer(door, caller, env_id, headers, body, None).await
+    answer(context, caller, env_id, headers, body, None).await
 }
 
 async fn query_arrow(
-    State(door): State<RestContext>,
+    State(context): State<RestContext>,
     Path(env_id): Path<EnvId>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let caller = forwarded(&headers);
-    answer(door, caller, env_id, headers, body, Some(body::BodyFormat::ArrowBase64)).await
+    answer(context, caller, env_id, headers, body, Some(body::BodyFormat::ArrowBase64)).await
 }
 
-async fn shutting_down(State(door): State<RestContext>, headers: HeaderMap) -> Response {
-    refusal(&Error::ShuttingDown, &request_id(&door, &headers), door.pipeline.clock.now())
+async fn shutting_down(State(context): State<RestContext>, headers: HeaderMap) -> Response {
+    refusal(&Error::ShuttingDown, &request_id(&context, &headers), context.pipeline.clock.now())
 }
 
 async fn answer(
-    door: RestContext,
+    context: RestContext,
     caller: Result<Forwarded, Error>,
     env_id: EnvId,
     headers: HeaderMap,
     body: Bytes,
     shape: Option<body::BodyFormat>,
 ) -> Response {
-    let serving = door.ending.serving(); // until the last byte
-    let request_id = request_id(&door, &headers);
+    let serving = context.ending.serving(); // until the last byte
+    let request_id = request_id(&context, &headers);
     let asked = caller.and_then(|caller| {
-        let (ask, once, shape) = asked(&door, &env_id, caller, (&headers, &body), shape, &request_id)?;
+        let (ask, once, shape) = asked(&context, &env_id, caller, (&headers, &body), shape, &request_id)?;
         Ok((Ask { place: Place::of_headers(&headers), ..ask }, once, shape))
     });
     let sent = match asked {
         Ok((ask, once, shape)) => {
             // The control plane has authenticated them; whether we know them yet is a matter of moments.
-            let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &ask.who)).await;
+            let _ = announced(&context.pipeline.snapshots, |rules| is_known(rules, &ask.who)).await;
             let give_up = ask.cancel.clone().drop_guard();
-            let ran = door.pipeline.run_once(ask, once).await;
+            let ran = context.pipeline.run_once(ask, once).await;
             give_up.disarm();
             match ran {
                 Ok(answer) => body::response(answer, shape, serving).await,
@@ -182,29 +182,29 @@ async fn answer(
         }
         Err(error) => Err(error),
     };
-    let mut response = sent.unwrap_or_else(|error| refusal(&error, &request_id, door.pipeline.clock.now()));
+    let mut response = sent.unwrap_or_else(|error| refusal(&error, &request_id, context.pipeline.clock.now()));
     if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
         response.headers_mut().insert(wire::header::REQUEST_ID, value);
     }
     response
 }
 
-fn request_id(door: &RestContext, headers: &HeaderMap) -> RequestId {
+fn request_id(context: &RestContext, headers: &HeaderMap) -> RequestId {
     let given = headers.get(wire::header::REQUEST_ID).and_then(|value| value.to_str().ok());
     given
         .and_then(RequestId::accepted)
-        .unwrap_or_else(|| RequestId::minted(door.pipeline.clock.now(), &door.pipeline.entropy))
+        .unwrap_or_else(|| RequestId::minted(context.pipeline.clock.now(), &context.pipeline.entropy))
 }
 
 fn asked(
-    door: &RestContext,
+    context: &RestContext,
     env_id: &EnvId,
     forwarded: Forwarded,
     (headers, body): (&HeaderMap, &[u8]),
     shape: Option<body::BodyFormat>,
     request_id: &RequestId,
 ) -> Result<(Ask, Option<Once>, body::BodyFormat), Error> {
-    if *env_id != door.env_id {
+    if *env_id != context.env_id {
         return Err(Error::OtherEnvironment);
     }
     let unreadable = |error: serde_json::Error| Error::InvalidParams {
@@ -224,7 +224,7 @@ fn asked(
         Format::Csv => body::BodyFormat::Csv,
         Format::Arrow => body::BodyFormat::Arrow,
     });
-    if shape.is_arrow() && !door.pipeline.rules()?.organization.tier.has_arrow() {
+    if shape.is_arrow() && !context.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
     }
     if body.timeout_ms.is_some_and(|timeout_ms| !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms)) {
@@ -237,7 +237,7 @@ fn asked(
         names.schema = schema_on(branch_id)?;
     }
     let ask = Ask {
-        query_id: QueryId::fresh(door.pipeline.clock.now(), &door.pipeline.entropy),
+        query_id: QueryId::fresh(context.pipeline.clock.now(), &context.pipeline.entropy),
         request_id: request_id.clone(),
         sql: body.sql,
         params: Vec::new(),
@@ -247,7 +247,7 @@ fn asked(
         by_dashboard: forwarded.by_dashboard,
         agent,
         timeout: body.timeout_ms.map(Duration::from_millis),
-        cancel: door.ending.closed.child_token(),
+        cancel: context.ending.closed.child_token(),
         transaction: None,
         names,
         bounds: Bounds {
@@ -260,7 +260,7 @@ fn asked(
     Ok((ask.as_session(), once, shape))
 }
 
-/// The dashboard reads no Arrow: with its cookies one still asks for Arrow at that door.
+/// The dashboard reads no Arrow: with its cookies one still asks for Arrow here.
 fn origin(forwarded: Option<Origin>, shape: body::BodyFormat) -> Origin {
     match forwarded {
         Some(Origin::Shadow) => Origin::Shadow,

@@ -143,14 +143,14 @@ impl Command {
     }
 }
 
-/// What the stream of an answer and its door tell each other.
+/// What the stream of an answer and its protocol tell each other.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     /// Set by the stream when it ends, fails or is dropped.
     pub totals: OnceLock<Totals>,
-    /// Why the door could not send the rows that it was given.
+    /// Why the protocol could not send the rows that it was given.
     pub unsent: OnceLock<Error>,
-    /// Rows that the door was given and did not hand on.
+    /// Rows that the protocol was given and did not hand on.
     kept_back: AtomicU64,
 }
 
@@ -162,7 +162,7 @@ impl Account {
 
 /// The batches of one answer.
 pub struct Rows {
-    /// Never locked: the mutex lets a door that holds rows be shared between threads.
+    /// Never locked: the mutex lets a protocol that holds rows be shared between threads.
     stream: Mutex<BoxStream<'static, Result<RecordBatch, Error>>>,
     account: Arc<Account>,
 }

@@ -1,4 +1,4 @@
-//! A statement that somebody asks to have run: what every door makes and the pipeline takes.
+//! A statement that somebody asks to have run: what every protocol makes and the pipeline takes.
 
 use std::net::IpAddr;
 use std::ops::Deref;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::limits::named;
 
-/// One statement with all that decides about it. The door has checked the credential; the
+/// One statement with all that decides about it. The protocol has checked the credential; the
 /// pipeline looks the caller up again in the snapshot that the whole query lives by, and says what holds the client's
 /// transaction.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub struct StatementRequest<T> {
     pub transaction: Option<T>,
     pub names: Names,
     pub bounds: Bounds,
-    /// Where in a trace the door was told that it is asked; a comment of the statement may tell it else.
+    /// Where in a trace the protocol was told that it is asked; a comment of the statement may tell it else.
     pub place: Place,
 }
 
@@ -48,7 +48,7 @@ impl<T> StatementRequest<T> {
         self.place.clone().or_else(|| Place::of_sql(&self.sql))
     }
 
-    /// At a door that keeps no session each request is one: the SETs that its text begins with are its variables.
+    /// Over a protocol that keeps no session each request is one: the SETs that its text begins with are its variables.
     #[must_use]
     pub fn as_session(mut self) -> Self {
         if let Some((variables, sql)) = sql::request(&self.sql) {
@@ -96,13 +96,13 @@ pub struct DeclaredAgent {
     pub framework: Option<AgentName>,
 }
 
-/// The name of an agent or of its framework, in the bounds that every door keeps to: it is kept and told wherever the
+/// The name of an agent or of its framework, in the bounds that every protocol keeps to: it is kept and told wherever the
 /// query is, and a key of the control plane's tables.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AgentName(String);
 
 impl AgentName {
-    /// From 1 to 256 characters, none of them for control; what is wrong names the field of the door.
+    /// From 1 to 256 characters, none of them for control; what is wrong names the field of the protocol.
     pub fn of(field: &str, text: impl Into<String>) -> Result<Self, Error> {
         let text = text.into();
         named(field, &text)?;
@@ -125,7 +125,7 @@ impl From<AgentName> for String {
 }
 
 impl DeclaredAgent {
-    /// Both as a door was told of them, each under the name that it has there.
+    /// Both as a protocol was told of them, each under the name that it has there.
     pub fn told(
         (id_field, agent_id): (&str, Option<String>),
         (framework_field, framework): (&str, Option<String>),

@@ -1,6 +1,6 @@
 //! Starts and stops one data plane: the only place that starts things.
 //!
-//! Starting: the doors open at once; the folder, and with it the engine, when it is ours. Stopping
+//! Starting: the listeners open at once; the folder, and with it the engine, when it is ours. Stopping
 //! goes from the outside in (`ending`): no new statements, running ones finish, the last entries of
 //! the log are shipped while the engine checkpoints, the folder is let go. A successor that waits
 //! finds the log in the folder and ships the rest itself.
@@ -111,23 +111,23 @@ impl DataPlane {
     /// Binds the listeners and starts everything; returns before the engine is ready.
     pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Running, StartError> {
         permitted(&settings)?;
-        let doors = Doors::bind(&settings.listeners).await?;
+        let listeners = BoundListeners::bind(&settings.listeners).await?;
         let shown = ServedCertificates::new(&settings.identity, settings.pg_tls.as_ref())?;
-        let (parts, owner, books) = DataPlaneParts::new(&settings, &shutdown)?;
+        let (parts, owner, ledger) = DataPlaneParts::new(&settings, &shutdown)?;
         let running = Running {
-            pgwire: doors.pgwire.local_addr()?,
-            tools: doors.tools.local_addr()?,
-            rest: doors.rest.local_addr()?,
-            probes: doors.probes.local_addr()?,
+            pgwire: listeners.pgwire.local_addr()?,
+            tools: listeners.tools.local_addr()?,
+            rest: listeners.rest.local_addr()?,
+            probes: listeners.probes.local_addr()?,
             pipeline: Arc::clone(&parts.pipeline),
             sessions: parts.sessions.clone(),
             vitals: parts.vitals.clone(),
             failed: owner.failed.clone(),
             ended: TaskTracker::new(),
         };
-        let owning = parts.background.spawn(owner.run(books));
+        let owning = parts.background.spawn(owner.run(ledger));
         let (grace, drain) = (settings.grace, settings.drain);
-        parts.serve(settings, doors, shown);
+        parts.serve(settings, listeners, shown);
         running.ended.spawn(parts.stop(grace, drain, owning));
         running.ended.close();
         Ok(running)
@@ -153,27 +153,27 @@ fn sessions(settings: &Settings, snapshots: &Snapshots, link: &Link) -> Sessions
 /// What the probes look at.
 fn vitals(
     engine: &watch::Sender<Option<engine::Engine>>,
-    house: &watch::Sender<OwnershipState>,
+    ownership: &watch::Sender<OwnershipState>,
     follower: &Follower,
     ending: &Ending,
 ) -> probes::Vitals {
     probes::Vitals {
         began: Instant::now(),
         engine: engine.subscribe(),
-        house: house.subscribe(),
+        ownership: ownership.subscribe(),
         source: follower.source(),
         leaving: ending.leaving.clone(),
     }
 }
 
-struct Doors {
+struct BoundListeners {
     pgwire: TcpListener,
     tools: TcpListener,
     rest: TcpListener,
     probes: TcpListener,
 }
 
-impl Doors {
+impl BoundListeners {
     async fn bind(listeners: &Listeners) -> std::io::Result<Self> {
         Ok(Self {
             pgwire: TcpListener::bind(listeners.pgwire).await?,
@@ -222,14 +222,15 @@ impl DataPlaneParts {
             clock: Arc::clone(&settings.clock),
             entropy: settings.entropy.clone(),
         };
-        let books = if claim.try_take()? { Some(folder.open()?) } else { None };
-        let house = watch::Sender::new(if books.is_some() { OwnershipState::Opening } else { OwnershipState::Parked });
+        let ledger = if claim.try_take()? { Some(folder.open()?) } else { None };
+        let ownership =
+            watch::Sender::new(if ledger.is_some() { OwnershipState::Opening } else { OwnershipState::Parked });
         let ending = Ending::new(shutdown.child_token());
         let (snapshots, engine) = (follower.snapshots(), watch::Sender::new(None));
         let pipeline = Arc::new(Pipeline {
             snapshots: snapshots.clone(),
             engine: engine.subscribe(),
-            threshold: StartupGate::new(house.subscribe()),
+            threshold: StartupGate::new(ownership.subscribe()),
             gate: Gate::new(settings.max_concurrent_queries),
             remembered: PipelineCaches::default(),
             catalogue: engines::catalogue(settings),
@@ -249,7 +250,7 @@ impl DataPlaneParts {
         let parts = Self {
             claim: Arc::clone(&claim),
             sessions: sessions(settings, &snapshots, &link),
-            vitals: vitals(&engine, &house, &follower, &ending),
+            vitals: vitals(&engine, &ownership, &follower, &ending),
             follower,
             link,
             pipeline,
@@ -264,7 +265,7 @@ impl DataPlaneParts {
         let owner = Owner {
             claim,
             folder,
-            house,
+            ownership,
             engines: Engines::new(settings, snapshots, engine),
             ending,
             failed: CancellationToken::new(),
@@ -272,11 +273,11 @@ impl DataPlaneParts {
             closing: parts.closing.clone(),
             handed_over: parts.handed_over.clone(),
         };
-        Ok((parts, owner, books))
+        Ok((parts, owner, ledger))
     }
 
-    /// Opens the doors and follows the control plane.
-    fn serve(&self, settings: Settings, doors: Doors, shown: ServedCertificates) {
+    /// Opens the listeners and follows the control plane.
+    fn serve(&self, settings: Settings, listeners: BoundListeners, shown: ServedCertificates) {
         let (background, closing) = (&self.background, &self.closing);
         background.spawn(Arc::clone(&self.follower).run(self.link.clone(), closing.clone()));
         let probed = probes::Probed {
@@ -284,14 +285,14 @@ impl DataPlaneParts {
             pipeline: Arc::clone(&self.pipeline),
             log: settings.telemetry.log.clone(),
         };
-        background.spawn(probes::serve(doors.probes, probed, closing.clone()));
+        background.spawn(probes::serve(listeners.probes, probed, closing.clone()));
         let branches = Branches::beside(self.pipeline.branches.clone(), self.memories.clone());
         background.spawn(sweeping::rounds(Arc::clone(&self.pipeline), branches));
         background.spawn(embedding::catch_up(Arc::clone(&self.pipeline), self.memories.clone()));
         background.spawn(triggers::attend(Arc::clone(&self.pipeline), self.triggers.clone()));
         let (memories, thoughts) = (self.memories.clone(), Thoughts::default());
         let limits = settings.patience.limits();
-        let door = rest::RestContext {
+        let context = rest::RestContext {
             env_id: settings.env_id,
             pipeline: Arc::clone(&self.pipeline),
             memories: memories.clone(),
@@ -300,9 +301,9 @@ impl DataPlaneParts {
             ending: self.ending.clone(),
             limits,
         };
-        let http = probes::routes(self.vitals.clone()).merge(rest::own_routes(door.clone(), self.sessions.clone()));
-        background.spawn(rest::serve(doors.rest, shown.rest.subscribe(), door));
-        let door = agents::AgentsContext {
+        let http = probes::routes(self.vitals.clone()).merge(rest::own_routes(context.clone(), self.sessions.clone()));
+        background.spawn(rest::serve(listeners.rest, shown.rest.subscribe(), context));
+        let context = agents::AgentsContext {
             pipeline: Arc::clone(&self.pipeline),
             sessions: self.sessions.clone(),
             memories,
@@ -314,8 +315,8 @@ impl DataPlaneParts {
             vitals: self.vitals.clone(),
             local: settings.local,
         };
-        background.spawn(agents::serve(doors.tools, shown.tools.as_ref().map(watch::Sender::subscribe), door));
-        let door = pgwire::PgWireContext {
+        background.spawn(agents::serve(listeners.tools, shown.tools.as_ref().map(watch::Sender::subscribe), context));
+        let context = pgwire::PgWireContext {
             pipeline: Arc::clone(&self.pipeline),
             sessions: self.sessions.clone(),
             tls: shown.pg.as_ref().map(watch::Sender::subscribe),
@@ -324,7 +325,7 @@ impl DataPlaneParts {
             http,
             limits,
         };
-        background.spawn(pgwire::serve(doors.pgwire, door, self.ending.clone()));
+        background.spawn(pgwire::serve(listeners.pgwire, context, self.ending.clone()));
         if let Some((files, every)) = settings.reload {
             background.spawn(certificates::follow(files, every, shown, self.link.clone(), closing.clone()));
         }
@@ -336,8 +337,8 @@ impl DataPlaneParts {
         self.ending.drain(grace, drain, || self.claim.wanted()).await;
         // An error means that it panicked: then it opens nothing any more either.
         let _ = owning.await;
-        if let Some(books) = self.pipeline.threshold.opened() {
-            books.log.close();
+        if let Some(ledger) = self.pipeline.threshold.opened() {
+            ledger.log.close();
         }
         self.closing.cancel();
         if self.claim.wanted() {

@@ -1,4 +1,4 @@
-//! The same statements at every door: what is corrected is corrected at each and marked before its rows; what is not is
+//! The same statements over every protocol: what is corrected is corrected at each and marked before its rows; what is not is
 //! refused at each.
 
 use arrow::ipc::reader::StreamReader;

@@ -80,7 +80,7 @@ impl Side {
     }
 
     pub async fn shown(&mut self, sql: &str, door: Surface) -> String {
-        self.seen = *self.wired.world.books.log.written().borrow();
+        self.seen = *self.wired.world.ledger.log.written().borrow();
         let answer = match door {
             Surface::Json => self.rest("query", json!({"sql": sql}), "json").await,
             Surface::Csv => self.rest("query", json!({"sql": sql, "format": "csv"}), "csv").await,

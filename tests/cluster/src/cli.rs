@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::{
     Error, Level, Pieces,
     image::{Extra, Recipe, load},
-    namespaces, undertaker,
+    namespaces, reaper,
 };
 
 /// A real Kubernetes on one machine, without docker or a registry.
@@ -151,7 +151,7 @@ async fn run(command: Command) -> Result<ExitCode, Error> {
         }
         Command::Check { setup } => setup.checked().map(done),
         Command::Inside { setup, folder, command } => inside::run(setup, folder, command).await,
-        Command::Undertake { folder } => undertaker::wait_and_bury(&folder).await.map(done),
+        Command::Undertake { folder } => reaper::wait_and_bury(&folder).await.map(done),
         Command::Init { command } => namespaces::init(&command),
     }
 }

@@ -22,7 +22,7 @@ mod network;
 mod node;
 mod pieces;
 mod program;
-mod undertaker;
+mod reaper;
 mod volumes;
 
 pub use cluster::{Cluster, Options};

@@ -79,7 +79,7 @@ fn done(command: &SessionCommand, catalog: &Catalog, session: &SessionNames) -> 
     Listing::said("Statement executed successfully.").query()
 }
 
-/// A door that keeps a session answers these commands itself. Where they come to us, the session is one request.
+/// A protocol that keeps a session answers these commands itself. Where they come to us, the session is one request.
 pub(crate) fn remark(kind: &StatementKind) -> Option<&'static str> {
     match kind {
         StatementKind::Session(SessionCommand::Set { .. }) => {

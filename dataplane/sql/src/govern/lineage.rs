@@ -53,7 +53,7 @@ pub(super) struct Output {
     /// A NULL, which is of every type.
     pub is_null: bool,
     /// Whether equal values of it may differ.
-    pub has_twins: bool,
+    pub has_indistinct_values: bool,
 }
 
 impl Output {
@@ -69,7 +69,7 @@ impl Output {
             reached: Vec::new(),
             direct: None,
             is_null: false,
-            has_twins: true,
+            has_indistinct_values: true,
         }
     }
 }
@@ -327,7 +327,7 @@ impl<'a> LineageWalk<'a> {
         // Conditions may name what the select list defines.
         let defined = FromItem::new(String::new(), outputs.clone(), None);
         self.scopes.insert(self.scopes.len() - 1, vec![defined]);
-        self.found.failing.by_order |= self.stands_for_twins(select, &outputs);
+        self.found.failing.by_order |= self.stands_for_indistinct_values(select, &outputs);
         select.selection.iter().for_each(|expr| self.predicate(expr));
         select.having.iter().for_each(|expr| self.predicate(expr));
         select.qualify.iter().for_each(|expr| self.predicate(expr));

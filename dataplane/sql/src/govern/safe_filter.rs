@@ -97,7 +97,7 @@ impl Tried<'_> {
     fn whole(&mut self, part: Expr) -> Result<Expr, Error> {
         match part {
             part if asks(&part) => {
-                if asking::by_twins(&part, self.table) {
+                if asking::by_indistinct_values(&part, self.table) {
                     let why =
                         "any statement: a row filter asks other tables by a value whose equals can be told apart,";
                     return Err(Error::ungovernable(why, &self.table.path()));

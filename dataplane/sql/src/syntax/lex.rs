@@ -1,6 +1,6 @@
 //! From text to tokens, by our own lexical rules.
 //!
-//! A backslash in `'…'` is an ordinary character at every door (`standard_conforming_strings` is on),
+//! A backslash in `'…'` is an ordinary character over every protocol (`standard_conforming_strings` is on),
 //! so the warehouse's own lexer, which takes it as an escape, is never used: what a driver quotes for
 //! `\' OR 1=1 --` must come back as one literal. All ways to write a string become one kind of token,
 //! and white space that a reader cannot see is refused.

@@ -52,8 +52,8 @@ pub(crate) const STATEMENTS: &[(&str, &str, &str)] = &[
 const COPY_FROM: &str = "COPY from a file of the server";
 /// COPY that writes there.
 const COPY_TO: &str = "COPY to a file of the server";
-/// COPY with the rows of a client, at a door that has none.
-const COPY_HERE: &str = "COPY at this door";
+/// COPY with the rows of a client, over a protocol that has none.
+const COPY_HERE: &str = "COPY over this protocol";
 
 /// What it is called; what to do instead. Nothing of the statement itself is in it.
 pub(crate) const PARSED: &[(&str, &str)] = &[

@@ -22,7 +22,7 @@ const B: f64 = 0.75;
 /// Empty places that are borne before it is packed.
 const EMPTY_MIN: usize = 1_024;
 /// From here on two texts say nearly the same.
-const TWIN: f32 = 0.95;
+const DUPLICATE: f32 = 0.95;
 
 /// What is known of one memory without reading it.
 #[derive(Debug, Clone)]
@@ -181,7 +181,7 @@ impl Index {
     }
 
     /// A memory of the same agent, namespace and branch that says nearly the same.
-    pub fn twin(&self, memory: &Memory, vector: &Vector, now: Timestamp) -> Option<String> {
+    pub fn duplicate(&self, memory: &Memory, vector: &Vector, now: Timestamp) -> Option<String> {
         let same = |entry: &Entry| {
             entry.agent_id == memory.agent_id
                 && entry.namespace == memory.namespace
@@ -190,7 +190,8 @@ impl Index {
                 && entry.is_live(now)
         };
         let near = self.passing(same).into_iter().filter_map(|(_, entry)| Some((entry.likeness(vector)?, entry)));
-        let nearest = near.filter(|(likeness, _)| *likeness >= TWIN).max_by(|one, other| one.0.total_cmp(&other.0));
+        let nearest =
+            near.filter(|(likeness, _)| *likeness >= DUPLICATE).max_by(|one, other| one.0.total_cmp(&other.0));
         nearest.map(|(_, entry)| entry.memory_id.clone())
     }
 }

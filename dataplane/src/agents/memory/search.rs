@@ -299,8 +299,8 @@ mod tests {
         let found = first_page(&index, &search, &words_alone, None);
         assert!(found.len() == 3 && found.iter().all(|(_, fit)| fit.similarity.abs() < 1e-9 && fit.score > 0.9));
         let same = memory(9, "fact", None, 0.5, TEXTS[0]);
-        let twin = index.twin(&same, &embed(TEXTS[0]), chrono::DateTime::UNIX_EPOCH);
-        assert_eq!(twin, None, "m1, of the same agent, has no vector");
+        let duplicate = index.duplicate(&same, &embed(TEXTS[0]), chrono::DateTime::UNIX_EPOCH);
+        assert_eq!(duplicate, None, "m1, of the same agent, has no vector");
     }
 
     /// By BM25 alone three hundred texts with one rare word each would come before the one that has both.

@@ -119,7 +119,7 @@ pub async fn live_key(
 }
 
 /// A live memory without a key that says the same.
-pub async fn live_twin(
+pub async fn live_duplicate(
     standing: &CallerContext,
     agent_id: &str,
     new: &NewMemory,

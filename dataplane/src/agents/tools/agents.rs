@@ -18,8 +18,8 @@ pub async fn register(call: ToolCall, said: Registration) -> Result<Registered, 
     let agent =
         DeclaredAgent::told(("agent_id", Some(said.agent_id.clone())), ("framework", Some(said.framework.clone())))?;
     let ask = Ask { agent, ..call.ask(REGISTERS, None)? };
-    let deed = ToolAction { ask, tables: Vec::new(), operation: Operation::Insert, reads: Vec::new() };
+    let tool_action = ToolAction { ask, tables: Vec::new(), operation: Operation::Insert, reads: Vec::new() };
     let registry = call.pipeline.registry.clone();
     let registered = |_| async move { Ok((registry.register(&said).await?, 1)) };
-    call.pipeline.act(deed, registered).await
+    call.pipeline.act(tool_action, registered).await
 }

@@ -201,7 +201,7 @@ fn moment(at: Timestamp) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
-pub(super) fn deed(
+pub(super) fn tool_action(
     call: &ToolCall,
     name: &str,
     tables: Vec<String>,
@@ -216,16 +216,16 @@ pub async fn create(call: ToolCall, new: NewBranch) -> Result<Warned, Error> {
     let all = if was_named { Vec::new() } else { visible(&call).await? };
     let new = new.checked(all)?;
     let fresh = BranchSeed::new(&call.pipeline.entropy, now);
-    let deed = deed(&call, "create_branch", new.tables.clone(), Operation::Create)?;
+    let tool_action = tool_action(&call, "create_branch", new.tables.clone(), Operation::Create)?;
     // as of CREATE TABLE AS: the copies are made, and what they are made of is read
-    let deed = ToolAction { reads: new.tables.clone(), ..deed };
+    let tool_action = ToolAction { reads: new.tables.clone(), ..tool_action };
     let branches = call.branches();
     let created = |standing| async move { Ok((branches.create(&standing, &new, fresh).await?, 1)) };
-    let created = call.pipeline.act(deed, created).await;
+    let created = call.pipeline.act(tool_action, created).await;
     Ok(sure(&call, if was_named { created } else { unnamed(created) }).await?.into())
 }
 
-/// The tables that the caller may see. Of who may not ask at all nothing is known here; the deed is refused.
+/// The tables that the caller may see. Of who may not ask at all nothing is known here; the tool action is refused.
 async fn visible(call: &ToolCall) -> Result<Vec<String>, Error> {
     let ask = call.ask("CALL create_branch", None)?;
     Ok(call.pipeline.visible_tables(&ask).await.unwrap_or_default())
@@ -240,7 +240,7 @@ pub async fn query(call: ToolCall, asked: BranchStatement) -> Result<BranchTable
 
 pub async fn list(call: ToolCall, listing: BranchListing) -> Result<BranchList, Error> {
     let now = call.pipeline.clock.now();
-    let deed = deed(&call, "branch_list", Vec::new(), Operation::Select)?;
+    let tool_action = tool_action(&call, "branch_list", Vec::new(), Operation::Select)?;
     let seal = Seal::of(&call, "status", &("branch_list", &listing.status));
     let from: Option<BranchPosition> = seal.open_at(listing.cursor.as_deref())?;
     let branches = call.branches();
@@ -249,7 +249,7 @@ pub async fn list(call: ToolCall, listing: BranchListing) -> Result<BranchList, 
         let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
         Ok(((found, next), count))
     };
-    let (found, next) = call.pipeline.act(deed, listed).await?;
+    let (found, next) = call.pipeline.act(tool_action, listed).await?;
     let onward = Onward::new(seal, found.iter().map(Branch::listed).collect(), false).until(next);
     Ok(BranchList {
         branches: found.into_iter().map(ShownBranch::from).collect(),
@@ -276,32 +276,32 @@ pub(super) fn unnamed<T>(done: Result<T, Error>) -> Result<T, Error> {
 
 pub async fn discard(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Discarded, Error> {
     let now = call.pipeline.clock.now();
-    let deed = deed(&call, "discard_branch", Vec::new(), Operation::Delete)?;
+    let tool_action = tool_action(&call, "discard_branch", Vec::new(), Operation::Delete)?;
     let branches = call.branches();
     let id = branch_id.clone();
     let gone = |standing| async move { Ok((branches.discard(&standing, &id, now).await?, 1)) };
-    let gone = call.pipeline.act(deed, gone).await;
+    let gone = call.pipeline.act(tool_action, gone).await;
     sure(&call, gone).await?;
     Ok(Discarded { discarded: true, branch_id })
 }
 
 /// One branch, whatever became of it.
 pub async fn get(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Warned, Error> {
-    let deed = deed(&call, "branch_get", Vec::new(), Operation::Select)?;
+    let tool_action = tool_action(&call, "branch_get", Vec::new(), Operation::Select)?;
     let branches = call.branches();
     let found = |standing| async move { Ok((branches.recorded(&standing, &branch_id).await?, 1)) };
-    Ok(call.pipeline.act(deed, found).await?.into())
+    Ok(call.pipeline.act(tool_action, found).await?.into())
 }
 
 /// What the branch has changed.
 pub async fn diff(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Diff, Error> {
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
-    let deed = deed(&call, "branch_diff", tables, Operation::Select)?;
+    let tool_action = tool_action(&call, "branch_diff", tables, Operation::Select)?;
     let branches = call.branches();
     let id = branch_id.clone();
     let compared = |standing| async move { Ok((branches.diff(&standing, &id, now).await?, 1)) };
-    let found = unnamed(call.pipeline.act(deed, compared).await)?;
+    let found = unnamed(call.pipeline.act(tool_action, compared).await)?;
     Ok(Diff { branch_id, tables: found.into_iter().collect() })
 }
 
@@ -309,11 +309,11 @@ pub async fn diff(call: ToolCall, BranchReference { branch_id }: BranchReference
 pub async fn cost(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Cost, Error> {
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
-    let deed = deed(&call, "branch_cost", tables, Operation::Select)?;
+    let tool_action = tool_action(&call, "branch_cost", tables, Operation::Select)?;
     let branches = call.branches();
     let id = branch_id.clone();
     let counted = |standing| async move { Ok((branches.kept(&standing, &id, now).await?, 1)) };
-    let found = unnamed(call.pipeline.act(deed, counted).await)?;
+    let found = unnamed(call.pipeline.act(tool_action, counted).await)?;
     Ok(Cost { branch_id, tables: found.into_iter().collect() })
 }
 
@@ -321,7 +321,7 @@ pub async fn cost(call: ToolCall, BranchReference { branch_id }: BranchReference
 pub async fn changes(call: ToolCall, NamedTable { branch_id, table }: NamedTable) -> Result<ChangedRows, Error> {
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
-    let deed = deed(&call, "branch_changes", tables, Operation::Select)?;
+    let tool_action = tool_action(&call, "branch_changes", tables, Operation::Select)?;
     let branches = call.branches();
     let id = branch_id.clone();
     let compared = |standing| async move {
@@ -329,6 +329,6 @@ pub async fn changes(call: ToolCall, NamedTable { branch_id, table }: NamedTable
         let count = u64::try_from(rows.len()).unwrap_or(u64::MAX);
         Ok(((rows, truncated), count))
     };
-    let (rows, truncated) = unnamed(call.pipeline.act(deed, compared).await)?;
+    let (rows, truncated) = unnamed(call.pipeline.act(tool_action, compared).await)?;
     Ok(ChangedRows { branch_id, rows, truncated })
 }

@@ -172,7 +172,7 @@ pub struct DeletedMemory {
 
 impl Telling for DeletedMemory {}
 
-fn deed(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
+fn tool_action(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
     let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, vec![memory::TABLE.to_owned()]);
     Ok(ToolAction { ask, tables, operation, reads: Vec::new() })
 }
@@ -183,7 +183,7 @@ fn fresh(call: &ToolCall) -> MemorySeed {
 }
 
 pub async fn store(call: ToolCall, new: NewMemory) -> Result<StoredMemory, Error> {
-    let (deed, fresh) = (deed(&call, "store_memory", Operation::Insert)?, fresh(&call));
+    let (tool_action, fresh) = (tool_action(&call, "store_memory", Operation::Insert)?, fresh(&call));
     let (content, metadata, now) = (new.content.clone(), new.metadata.clone(), fresh.now);
     let own = &call;
     let stored = |standing: CallerContext| async move {
@@ -197,7 +197,7 @@ pub async fn store(call: ToolCall, new: NewMemory) -> Result<StoredMemory, Error
         let fired = triggers::notice((&own.pipeline, &own.triggers), &standing, &happening, now).await;
         Ok(((stored, fired), 1))
     };
-    let (stored, triggers_fired) = call.pipeline.act(deed, stored).await?;
+    let (stored, triggers_fired) = call.pipeline.act(tool_action, stored).await?;
     let Stored {
         memory_id,
         agent_id,
@@ -237,7 +237,7 @@ async fn on_branch(
 }
 
 pub async fn search(call: ToolCall, search: Search) -> Result<FoundMemories, Error> {
-    let (deed, now) = (deed(&call, "search_memory", Operation::Select)?, call.pipeline.clock.now());
+    let (tool_action, now) = (tool_action(&call, "search_memory", Operation::Select)?, call.pipeline.clock.now());
     let seal = Seal::of(&call, "query and conditions", &("search_memory", search.question()));
     let begin: Behind = seal.open_at(search.cursor.as_deref())?.unwrap_or_default();
     let behind = begin.clone();
@@ -246,7 +246,7 @@ pub async fn search(call: ToolCall, search: Search) -> Result<FoundMemories, Err
         let count = count(&hits);
         Ok(((hits, more), count))
     };
-    let (hits, more) = call.pipeline.act(deed, found).await?;
+    let (hits, more) = call.pipeline.act(tool_action, found).await?;
     let onward = Onward::new(seal, places(begin, &hits), more);
     let shown = |Hit { memory, fit }: Hit| FoundMemory {
         memory: ShownMemory::of(&call, memory),
@@ -272,19 +272,19 @@ fn places(mut behind: Behind, hits: &[Hit]) -> Vec<Behind> {
 }
 
 pub async fn load_exact(call: ToolCall, recall: Recall) -> Result<ShownMemory, Error> {
-    let (deed, now) = (deed(&call, "load_memory_exact", Operation::Select)?, call.pipeline.clock.now());
+    let (tool_action, now) = (tool_action(&call, "load_memory_exact", Operation::Select)?, call.pipeline.clock.now());
     let loaded = |standing| async { Ok((call.memories.recall(standing, recall, now).await?, 1)) };
-    Ok(ShownMemory::of(&call, call.pipeline.act(deed, loaded).await?))
+    Ok(ShownMemory::of(&call, call.pipeline.act(tool_action, loaded).await?))
 }
 
 pub async fn list(call: ToolCall, listing: MemoryListing) -> Result<MemoryPage, Error> {
-    let (deed, now) = (deed(&call, "list_memories", Operation::Select)?, call.pipeline.clock.now());
+    let (tool_action, now) = (tool_action(&call, "list_memories", Operation::Select)?, call.pipeline.clock.now());
     let listed = |standing| async {
         let (memories, more) = call.memories.list(standing, listing, now).await?;
         let count = count(&memories);
         Ok(((memories, more), count))
     };
-    let (memories, has_more) = call.pipeline.act(deed, listed).await?;
+    let (memories, has_more) = call.pipeline.act(tool_action, listed).await?;
     let last = memories.last().filter(|_| has_more);
     let cursor = last.map(|last| memory::cursor(last.created_at, &last.memory_id));
     Ok(MemoryPage {
@@ -300,10 +300,10 @@ pub async fn delete(call: ToolCall, deletion: Deletion) -> Result<DeletedMemory,
         "forget" => true,
         _ => return Err(invalid("mode", "mode is retire or forget")),
     };
-    let (deed, now) = (deed(&call, "delete_memory", Operation::Delete)?, call.pipeline.clock.now());
+    let (tool_action, now) = (tool_action(&call, "delete_memory", Operation::Delete)?, call.pipeline.clock.now());
     let memory_id = deletion.memory_id;
     let gone = |standing| async { Ok((call.memories.delete(standing, &memory_id, forget, now).await?, 1)) };
-    call.pipeline.act(deed, gone).await?;
+    call.pipeline.act(tool_action, gone).await?;
     Ok(DeletedMemory { deleted: true, memory_id })
 }
 
@@ -339,9 +339,9 @@ pub struct Counting {
 }
 
 pub async fn embedding_stats(call: ToolCall, Counting { namespace }: Counting) -> Result<EmbeddingStats, Error> {
-    let (deed, now) = (deed(&call, "embedding_stats", Operation::Select)?, call.pipeline.clock.now());
+    let (tool_action, now) = (tool_action(&call, "embedding_stats", Operation::Select)?, call.pipeline.clock.now());
     let counted = |standing| async { Ok((call.memories.stats(standing, namespace, now).await?, 1)) };
-    let counted = call.pipeline.act(deed, counted).await?;
+    let counted = call.pipeline.act(tool_action, counted).await?;
     let Stats { embedder, dimensions, calibration, ready, pending, failed } = counted;
     let calibration = calibration.iter().map(|&(cosine, score)| CalibrationPoint { cosine, score }).collect();
     Ok(EmbeddingStats { embedder, dimensions, calibration, ready, pending, failed })

@@ -6,7 +6,7 @@ use contract::report::{Body, BranchMerged};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::branches::{deed, sure, tables, unnamed};
+use super::branches::{sure, tables, tool_action, unnamed};
 use super::budget::Rest;
 use super::onward::Onward;
 use super::seal::Seal;
@@ -55,7 +55,7 @@ pub async fn merge(call: ToolCall, mut merging: MergeRequest) -> Result<MergeRep
     let behind = from.clone();
     let tables = tables(&call, &merging.branch_id).await?;
     let (dry_run, operation) = (merging.dry_run, if merging.dry_run { Operation::Select } else { Operation::Merge });
-    let deed = deed(&call, "merge_branch", tables.clone(), operation)?;
+    let tool_action = tool_action(&call, "merge_branch", tables.clone(), operation)?;
     let (branches, strategy) = (call.branches(), merging.strategy);
     let merged = |standing: CallerContext| async move {
         let told = behind.shown.saturating_add(CONFLICTS_TOLD);
@@ -67,7 +67,7 @@ pub async fn merge(call: ToolCall, mut merging: MergeRequest) -> Result<MergeRep
         let rows = merged.rows_affected;
         Ok(((merged, standing.caller.actor_id().to_owned()), rows))
     };
-    let merged = call.pipeline.act(deed, merged).await;
+    let merged = call.pipeline.act(tool_action, merged).await;
     if !dry_run {
         call.pipeline.wrote(&tables); // also when it failed: nobody may know whether it was committed
     }
@@ -125,8 +125,8 @@ fn tell(call: &ToolCall, merged: &Merged, strategy: Strategy, actor_id: String, 
         actor_id,
         merged_at,
     };
-    let Some(books) = call.pipeline.threshold.opened() else { return };
-    if let Err(error) = books.log.happened(Body::BranchMerged(Box::new(told))) {
+    let Some(ledger) = call.pipeline.threshold.opened() else { return };
+    if let Err(error) = ledger.log.happened(Body::BranchMerged(Box::new(told))) {
         tracing::error!(branch.id = %merged.branch.branch_id, %error, "a merge could not be recorded");
     }
 }

@@ -76,11 +76,11 @@ struct Filter {
 pub async fn enforce(call: ToolCall, question: PolicyQuestion) -> Result<Judgement, Error> {
     let ask = call.ask("CALL enforce_abac_policy", None)?;
     let asked = statements(&question).iter().map(|sql| call.ask(sql.as_str(), None)).collect::<Result<Vec<_>, _>>()?;
-    let deed = ToolAction { ask, tables: Vec::new(), operation: Operation::Select, reads: Vec::new() };
+    let tool_action = ToolAction { ask, tables: Vec::new(), operation: Operation::Select, reads: Vec::new() };
     let pipeline = call.pipeline.clone();
     let judged =
         |standing: CallerContext| async move { Ok((judge(&pipeline, &standing, &question.context, asked).await?, 1)) };
-    call.pipeline.act(deed, judged).await
+    call.pipeline.act(tool_action, judged).await
 }
 
 /// What is judged: the statement, and one that reads of the table no column.

@@ -153,13 +153,13 @@ fn moment(at: Timestamp) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
-fn deed(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
+fn tool_action(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
     let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, vec![reasoning::TABLE.to_owned()]);
     Ok(ToolAction { ask, tables, operation, reads: Vec::new() })
 }
 
 pub async fn log(call: ToolCall, new: NewStep) -> Result<Logged, Error> {
-    let deed = deed(&call, "log_reasoning_step", Operation::Insert)?;
+    let tool_action = tool_action(&call, "log_reasoning_step", Operation::Insert)?;
     let now = call.pipeline.clock.now();
     let trace_id = contract::ids::fresh(now, &call.pipeline.entropy);
     let own = &call;
@@ -168,7 +168,7 @@ pub async fn log(call: ToolCall, new: NewStep) -> Result<Logged, Error> {
         let fired = triggers::notice((&own.pipeline, &own.triggers), &standing, &happening(&thought), now).await;
         Ok(((thought, fired), 1))
     };
-    let (thought, triggers_fired) = call.pipeline.act(deed, logged).await?;
+    let (thought, triggers_fired) = call.pipeline.act(tool_action, logged).await?;
     let Thought { trace_id, session_id, step_number, hash, prev_hash, .. } = thought;
     Ok(Logged { trace_id, session_id, step_number, hash, prev_hash, triggers_fired })
 }
@@ -185,7 +185,7 @@ fn happening(thought: &Thought) -> Happening {
 
 /// Steps that were taken elsewhere.
 pub async fn log_together(call: ToolCall, new: NewSteps) -> Result<LoggedTogether, Error> {
-    let deed = deed(&call, "log_reasoning_steps", Operation::Insert)?;
+    let tool_action = tool_action(&call, "log_reasoning_steps", Operation::Insert)?;
     let now = call.pipeline.clock.now();
     let own = &call;
     let logged = |standing: CallerContext| async move {
@@ -197,19 +197,19 @@ pub async fn log_together(call: ToolCall, new: NewSteps) -> Result<LoggedTogethe
         let count = u64::try_from(thoughts.len()).unwrap_or(u64::MAX);
         Ok(((count, fired), count))
     };
-    let (logged, triggers_fired) = call.pipeline.act(deed, logged).await?;
+    let (logged, triggers_fired) = call.pipeline.act(tool_action, logged).await?;
     Ok(LoggedTogether { logged, triggers_fired })
 }
 
 pub async fn replay(call: ToolCall, replay: Replay) -> Result<Story, Error> {
-    let deed = deed(&call, "replay_decision", Operation::Select)?;
+    let tool_action = tool_action(&call, "replay_decision", Operation::Select)?;
     let session_id = replay.session_id.clone();
     let told = |standing| async {
         let replayed = call.thoughts.replay(standing, replay).await?;
         let count = u64::try_from(replayed.thoughts.len()).unwrap_or(u64::MAX);
         Ok((replayed, count))
     };
-    let ReplayedSession { thoughts, step_count, verdict } = call.pipeline.act(deed, told).await?;
+    let ReplayedSession { thoughts, step_count, verdict } = call.pipeline.act(tool_action, told).await?;
     let chain_valid = verdict.as_ref().map(|verdict| verdict.broken.is_none());
     let break_detected_at = verdict.and_then(|verdict| verdict.broken).map(|broken| BreakAt {
         trace_id: broken.trace_id,
@@ -222,13 +222,13 @@ pub async fn replay(call: ToolCall, replay: Replay) -> Result<Story, Error> {
 }
 
 pub async fn history(call: ToolCall, history: History) -> Result<SessionList, Error> {
-    let deed = deed(&call, "get_session_history", Operation::Select)?;
+    let tool_action = tool_action(&call, "get_session_history", Operation::Select)?;
     let listed = |standing| async {
         let (sessions, more) = call.thoughts.sessions(standing, history).await?;
         let count = u64::try_from(sessions.len()).unwrap_or(u64::MAX);
         Ok(((sessions, more), count))
     };
-    let (sessions, has_more) = call.pipeline.act(deed, listed).await?;
+    let (sessions, has_more) = call.pipeline.act(tool_action, listed).await?;
     let last = sessions.last().filter(|_| has_more);
     let cursor = last.map(|last| reasoning::cursor(last.last_step_at, &last.session_id));
     Ok(SessionList { sessions: sessions.into_iter().map(ListedSession::from).collect(), cursor, has_more })

@@ -299,7 +299,7 @@ pub(super) struct Estimates {
 impl Estimates {
     pub async fn of(call: &ToolCall) -> Result<Self, Error> {
         let rules = call.pipeline.rules()?;
-        let caller = standing_in(&rules, &call.guest.who, call.guest.peer, call.pipeline.clock.now())?;
+        let caller = standing_in(&rules, &call.tool_caller.who, call.tool_caller.peer, call.pipeline.clock.now())?;
         let catalog = call.pipeline.catalog().await?;
         Ok(Self { catalog, rules, role: caller.role })
     }

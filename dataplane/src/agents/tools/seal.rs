@@ -30,7 +30,7 @@ pub(super) struct Seal {
 impl Seal {
     /// The arguments that decide the answer, and their names.
     pub fn of(call: &ToolCall, with: &'static str, asked: &impl Serialize) -> Self {
-        let (who, agent) = (&call.guest.who, &call.guest.agent);
+        let (who, agent) = (&call.tool_caller.who, &call.tool_caller.agent);
         let of = json!([who, agent.agent_id.as_deref(), agent.framework.as_deref(), asked]);
         Self { key: Redacted::new(*call.pipeline.sealing()), of: of.to_string(), with }
     }

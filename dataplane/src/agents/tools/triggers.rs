@@ -141,7 +141,7 @@ fn moment(at: Timestamp) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
-fn deed(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
+fn tool_action(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
     let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, Vec::new());
     Ok(ToolAction { ask, tables, operation, reads: Vec::new() })
 }
@@ -149,16 +149,16 @@ fn deed(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction,
 pub async fn register(call: ToolCall, new: NewTrigger) -> Result<Registered, Error> {
     let (now, new) = (call.pipeline.clock.now(), new.checked()?);
     // whoever registers it hears by it what lies there
-    let deed = ToolAction { reads: new.tables(), ..deed(&call, "register_trigger", Operation::Insert)? };
+    let tool_action = ToolAction { reads: new.tables(), ..tool_action(&call, "register_trigger", Operation::Insert)? };
     let id = contract::ids::fresh(now, &call.pipeline.entropy);
     let triggers = call.triggers.clone();
     let registered = |standing| async move { Ok((triggers.register(&standing, new, id, now).await?, 1)) };
-    let (trigger, created) = call.pipeline.act(deed, registered).await?;
+    let (trigger, created) = call.pipeline.act(tool_action, registered).await?;
     Ok(Registered { trigger: trigger.into(), created })
 }
 
 pub async fn list(call: ToolCall, listing: TriggerListing) -> Result<TriggerList, Error> {
-    let deed = deed(&call, "list_triggers", Operation::Select)?;
+    let tool_action = tool_action(&call, "list_triggers", Operation::Select)?;
     let seal = Seal::of(&call, "status", &("list_triggers", &listing.status));
     let from: Option<TriggerPosition> = seal.open_at(listing.cursor.as_deref())?;
     let triggers = call.triggers.clone();
@@ -168,7 +168,7 @@ pub async fn list(call: ToolCall, listing: TriggerListing) -> Result<TriggerList
         let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
         Ok((found, count))
     };
-    let found = call.pipeline.act(deed, listed).await?;
+    let found = call.pipeline.act(tool_action, listed).await?;
     let onward = Onward::new(seal, found.iter().map(Trigger::place).collect(), false);
     Ok(TriggerList { triggers: found.into_iter().map(ShownTrigger::from).collect(), next_cursor: None, onward })
 }
@@ -185,7 +185,7 @@ pub async fn evaluate(call: ToolCall, question: TriggerQuestion) -> Result<Evalu
     let from: Option<TriggerPosition> = seal.open_at(question.cursor.as_deref())?;
     question.dry_run |= from.is_some(); // what has fired does not fire once more for the rest of it
     let operation = if question.dry_run { Operation::Select } else { Operation::Insert };
-    let deed = deed(&call, "evaluate_triggers", operation)?;
+    let tool_action = tool_action(&call, "evaluate_triggers", operation)?;
     let own = &call;
     let evaluated = |standing: CallerContext| async move {
         // what fires spends the agent's cooldown
@@ -208,7 +208,7 @@ pub async fn evaluate(call: ToolCall, question: TriggerQuestion) -> Result<Evalu
         let count = u64::try_from(judged.len()).unwrap_or(u64::MAX);
         Ok(((judged, fired), count))
     };
-    let (judged, fired) = call.pipeline.act(deed, evaluated).await?;
+    let (judged, fired) = call.pipeline.act(tool_action, evaluated).await?;
     let onward = Onward::new(seal, judged.iter().map(|judged| judged.trigger.place()).collect(), false);
     let onward = onward.beginning_at((i64::MAX, String::new())); // all are behind it
     let results: Vec<_> = judged.into_iter().map(verdict).collect();
@@ -235,10 +235,10 @@ pub async fn delete(
     TriggerReference { trigger_id }: TriggerReference,
 ) -> Result<DeletedTrigger, Error> {
     let now = call.pipeline.clock.now();
-    let deed = deed(&call, "delete_trigger", Operation::Delete)?;
+    let tool_action = tool_action(&call, "delete_trigger", Operation::Delete)?;
     let triggers = call.triggers.clone();
     let id = trigger_id.clone();
     let gone = |standing| async move { Ok((triggers.disable(&standing, &id, now).await?, 1)) };
-    call.pipeline.act(deed, gone).await?;
+    call.pipeline.act(tool_action, gone).await?;
     Ok(DeletedTrigger { deleted: true, trigger_id })
 }

@@ -82,8 +82,8 @@ fn fired(judged: TriggerJudgement, happening: &Happening, fired_at: Timestamp) -
 }
 
 fn tell(pipeline: &Pipeline, body: Body) {
-    let Some(books) = pipeline.threshold.opened() else { return };
-    if let Err(error) = books.log.happened(body) {
+    let Some(ledger) = pipeline.threshold.opened() else { return };
+    if let Err(error) = ledger.log.happened(body) {
         tracing::error!(%error, "a trigger could not be recorded");
     }
 }

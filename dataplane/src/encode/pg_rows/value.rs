@@ -37,7 +37,7 @@ enum ColumnValues<'a> {
     Timestamp(Micros<'a>),
     TimestampTz(Micros<'a>, Tz),
     Interval(&'a IntervalMonthDayNanoArray),
-    /// Structs, maps, nested lists: as the REST door writes them.
+    /// Structs, maps, nested lists: as the REST protocol writes them.
     Nested,
     List(List<'a>),
 }

@@ -124,7 +124,7 @@ fn count<'a>(query: &Query, grants: &'a [Grant], now: Timestamp) -> Result<&'a G
     let mut used_up = 0;
     for grant in grants {
         let max = grant.capabilities.max_queries_per_hour;
-        if query.books.tally.count(&grant.grant_id, max, now)? {
+        if query.ledger.query_counter.count(&grant.grant_id, max, now)? {
             let _ = query.under.set(grant.grant_id.clone());
             return Ok(grant);
         }

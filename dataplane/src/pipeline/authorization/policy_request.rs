@@ -17,7 +17,7 @@ use crate::pipeline::stages::policy::Agent;
 use crate::request::trail::{Trail, millis};
 use crate::{Ask, Error};
 
-/// The door that something is asked at, and the address it is asked from.
+/// The protocol that something is asked at, and the address it is asked from.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::pipeline) struct RequestOrigin {
     pub origin: Origin,
@@ -35,7 +35,7 @@ pub(in crate::pipeline) struct PolicyRequest<'a> {
     pub rules: &'a Governance,
     pub caller: &'a Caller,
     pub agent: &'a Agent,
-    pub whence: RequestOrigin,
+    pub request_origin: RequestOrigin,
     pub writes: bool,
     pub when: When,
 }
@@ -94,8 +94,8 @@ impl<'a> PolicyRequest<'a> {
             attributes: &self.caller.attributes,
             agent_id: self.agent.id.as_deref(),
             agent_framework: self.agent.framework.as_deref(),
-            origin: self.whence.origin,
-            source_ip: self.whence.peer.map(|ip| ip.to_canonical()),
+            origin: self.request_origin.origin,
+            source_ip: self.request_origin.peer.map(|ip| ip.to_canonical()),
             tables: tables.iter().map(|path| table_ref(path)).collect(),
             operations: operations.to_vec(),
             when: self.when,

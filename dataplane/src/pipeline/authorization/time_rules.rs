@@ -39,9 +39,9 @@ pub(super) fn lets_write(rules: &Governance, caller: &Caller, declared: &Declare
 }
 
 fn effect(rules: &Governance, caller: &Caller, agent: &Agent, now: Timestamp) -> Effect {
-    // a condition of time asks for nothing else: neither the door, nor the tables
-    let whence = RequestOrigin { origin: Origin::Pgwire, peer: None };
-    let asked = PolicyRequest { rules, caller, agent, whence, writes: false, when: now.into() };
+    // a condition of time asks for nothing else: neither the protocol, nor the tables
+    let request_origin = RequestOrigin { origin: Origin::Pgwire, peer: None };
+    let asked = PolicyRequest { rules, caller, agent, request_origin, writes: false, when: now.into() };
     abac::evaluate(&timed(&rules.abac_policies), &asked.context(&[], &[Operation::Select])).effect
 }
 

@@ -60,20 +60,20 @@ impl TransactionRecheck {
     pub fn add(&mut self, rules: &Arc<Governance>, query: &Query, native: &Native, pipeline: &Pipeline) -> Result<()> {
         let (ask, now) = (&query.ask, pipeline.clock.now());
         let caller = standing_in(rules, &ask.who, ask.peer, now)?;
-        let stance = AuthorizationState::of(Arc::clone(rules), caller, ask.agent.clone(), now);
+        let authorization = AuthorizationState::of(Arc::clone(rules), caller, ask.agent.clone(), now);
         let is_its =
             |(peer, then): &(Option<IpAddr>, AuthorizationState)| *peer == ask.peer && *then.agent() == ask.agent;
         let known = self.stances.iter().position(is_its);
         match known.and_then(|at| self.stances.get_mut(at)) {
             // where its rules are others by now, all is judged once more
-            Some((_, then)) if !stance.is_as(then) => *then = stance,
+            Some((_, then)) if !authorization.is_as(then) => *then = authorization,
             Some(_) => {}
             None => {
                 if self.stances.len() >= AGENTS_MAX {
                     let what = format!("a transaction that writes for more than {AGENTS_MAX} agents");
                     return Err(Error::Unsupported { what });
                 }
-                self.stances.push((ask.peer, stance));
+                self.stances.push((ask.peer, authorization));
             }
         }
         self.keep(query, native)
@@ -113,9 +113,9 @@ impl TransactionRecheck {
             let caller = standing_in(&rules, who, *peer, now).map_err(gone)?;
             caller.may_query(true).map_err(Error::Lacks).map_err(gone)?;
             let may_write = lets_write(&rules, &caller, then.agent(), now);
-            let stance = AuthorizationState::of(Arc::clone(&rules), caller, then.agent().clone(), now);
-            are_the_same &= may_write && stance.is_as(then);
-            stances.push((*peer, stance));
+            let authorization = AuthorizationState::of(Arc::clone(&rules), caller, then.agent().clone(), now);
+            are_the_same &= may_write && authorization.is_as(then);
+            stances.push((*peer, authorization));
         }
         if are_the_same {
             return Ok(());
@@ -160,7 +160,7 @@ impl RecheckedStatement {
 }
 
 /// All that the gates make of a statement: what runs, with the values that policies put into it, how its errors are
-/// told, and what is written down with its tables; for one agent at one door.
+/// told, and what is written down with its tables; for one agent at one protocol.
 fn digest(sql: &sql::EngineSql, about: &StatementInfo, care: sql::ExecutionMode, ask: &Ask) -> [u8; 32] {
     let mut digest = Sha256::new();
     let mut add = |text: &str| {

@@ -156,12 +156,12 @@ impl Closing {
             trail: &self.trail,
         });
         let written = if self.query.started.load(Ordering::Acquire) {
-            self.query.books.log.finished(finished)
+            self.query.ledger.log.finished(finished)
         } else {
             match pipeline.rules() {
                 Ok(rules) => self
                     .query
-                    .books
+                    .ledger
                     .log
                     .refused(entry(pipeline, &self.query, &self.trail, &rules, pipeline.clock.now()), finished),
                 Err(_) => Ok(()), // no rules, no organization to write it down for
@@ -190,7 +190,7 @@ pub(in crate::pipeline) fn started(pipeline: &Pipeline, query: &Query, t: &Trail
     }
     let rules = pipeline.rules()?;
     let entry = entry(pipeline, query, t, &rules, pipeline.clock.now());
-    query.books.log.started(entry).map_err(|error| {
+    query.ledger.log.started(entry).map_err(|error| {
         tracing::error!(query_id = %query.ask.query_id, %error, "a query could not be recorded");
         Error::Unrecorded
     })?;

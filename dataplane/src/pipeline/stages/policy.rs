@@ -55,8 +55,8 @@ impl Asker {
     }
 
     /// What they ask of the policies.
-    pub fn asks<'a>(&'a self, rules: &'a Governance, whence: RequestOrigin, writes: bool) -> PolicyRequest<'a> {
-        PolicyRequest { rules, caller: &self.caller, agent: &self.agent, whence, writes, when: self.when }
+    pub fn asks<'a>(&'a self, rules: &'a Governance, request_origin: RequestOrigin, writes: bool) -> PolicyRequest<'a> {
+        PolicyRequest { rules, caller: &self.caller, agent: &self.agent, request_origin, writes, when: self.when }
     }
 }
 

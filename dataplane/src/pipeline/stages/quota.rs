@@ -71,7 +71,7 @@ pub(super) struct Afforded {
 /// An estimate set aside; given back when dropped unsettled.
 #[derive(Debug)]
 pub(in crate::pipeline) struct Reservation {
-    purse: Option<CreditBudget>,
+    budget: Option<CreditBudget>,
     estimate: MicroCredits,
 }
 
@@ -86,17 +86,17 @@ pub(super) async fn check(gates: &Gates<'_>, costed: Costed) -> Result<Afforded>
 pub(super) fn has_room(gates: &Gates<'_>, confinement: Option<&Confinement>, about: &mut StatementInfo) -> Result<()> {
     let Gates { pipeline, query, rules, t } = *gates;
     capability::spend(query, confinement, about, pipeline.clock.now(), t)?;
-    query.books.storage.has_room(rules, about.operation)
+    query.ledger.storage.has_room(rules, about.operation)
 }
 
 /// Sets an estimate aside.
 pub(super) async fn reserve(gates: &Gates<'_>, estimate: MicroCredits) -> Result<Reservation> {
     let Gates { pipeline, query, rules, .. } = *gates;
     if rules.organization.limits.monthly_credit_limit.is_none() {
-        return Ok(Reservation { purse: None, estimate });
+        return Ok(Reservation { budget: None, estimate });
     }
     let now = pipeline.clock.now();
-    query.books.purse.take(estimate).await.ok_or_else(|| Error::QuotaExceeded { until: next_month(now) })
+    query.ledger.budget.take(estimate).await.ok_or_else(|| Error::QuotaExceeded { until: next_month(now) })
 }
 
 /// The first moment of the month behind this one, in UTC: credits are of a month.
@@ -113,7 +113,7 @@ pub(super) fn unbilled(costed: Costed) -> Afforded {
 
 /// For what is not run again.
 pub(in crate::pipeline) fn nothing() -> Reservation {
-    Reservation { purse: None, estimate: 0 }
+    Reservation { budget: None, estimate: 0 }
 }
 
 impl CreditBudget {
@@ -134,7 +134,7 @@ impl CreditBudget {
         let mut held = self.held();
         (held.free(Instant::now()) >= estimate).then(|| {
             held.taken += estimate;
-            Reservation { purse: Some(self.clone()), estimate }
+            Reservation { budget: Some(self.clone()), estimate }
         })
     }
 
@@ -198,8 +198,8 @@ impl Reservation {
     /// The query ended and cost this much: says what is charged.
     pub fn settle(mut self, cost: MicroCredits) -> MicroCredits {
         let estimate = std::mem::take(&mut self.estimate);
-        let Some(purse) = self.purse.take() else { return cost };
-        let mut held = purse.held();
+        let Some(budget) = self.budget.take() else { return cost };
+        let mut held = budget.held();
         held.taken = held.taken.saturating_sub(estimate);
         let charged = cost.min(estimate.saturating_add(held.free(Instant::now()).saturating_sub(estimate)));
         held.spent += charged;
@@ -209,8 +209,8 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if let Some(purse) = &self.purse {
-            let mut held = purse.held();
+        if let Some(budget) = &self.budget {
+            let mut held = budget.held();
             held.taken = held.taken.saturating_sub(self.estimate);
         }
     }
@@ -220,10 +220,10 @@ impl Drop for Reservation {
 mod tests {
     use super::*;
 
-    fn purse(granted: MicroCredits) -> CreditBudget {
-        let purse = CreditBudget::new(None);
-        purse.granted(granted, 0, Duration::from_mins(5));
-        purse
+    fn budget(granted: MicroCredits) -> CreditBudget {
+        let budget = CreditBudget::new(None);
+        budget.granted(granted, 0, Duration::from_mins(5));
+        budget
     }
 
     #[test]
@@ -239,34 +239,34 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_credit_is_spent_once() {
-        let purse = purse(CREDIT);
-        let first = purse.take(CREDIT).await.unwrap();
-        assert!(purse.take(1).await.is_none());
+        let budget = budget(CREDIT);
+        let first = budget.take(CREDIT).await.unwrap();
+        assert!(budget.take(1).await.is_none());
         drop(first);
-        assert_eq!(purse.take(CREDIT).await.unwrap().settle(CREDIT), CREDIT);
-        assert!(purse.take(1).await.is_none());
+        assert_eq!(budget.take(CREDIT).await.unwrap().settle(CREDIT), CREDIT);
+        assert!(budget.take(1).await.is_none());
     }
 
     #[tokio::test]
     async fn cost_beyond_the_estimate_is_charged_while_there_is_room() {
-        let purse = purse(3 * CREDIT);
-        assert_eq!(purse.take(CREDIT).await.unwrap().settle(2 * CREDIT), 2 * CREDIT);
-        assert_eq!(purse.take(CREDIT).await.unwrap().settle(9 * CREDIT), CREDIT);
-        assert!(purse.take(1).await.is_none());
+        let budget = budget(3 * CREDIT);
+        assert_eq!(budget.take(CREDIT).await.unwrap().settle(2 * CREDIT), 2 * CREDIT);
+        assert_eq!(budget.take(CREDIT).await.unwrap().settle(9 * CREDIT), CREDIT);
+        assert!(budget.take(1).await.is_none());
     }
 
     #[tokio::test]
     async fn what_was_told_as_spent_is_not_counted_twice() {
-        let purse = purse(3 * CREDIT);
-        purse.take(CREDIT).await.unwrap().settle(CREDIT);
-        purse.granted(2 * CREDIT, CREDIT, Duration::from_mins(5));
-        assert_eq!(purse.held().free(Instant::now()), 2 * CREDIT);
+        let budget = budget(3 * CREDIT);
+        budget.take(CREDIT).await.unwrap().settle(CREDIT);
+        budget.granted(2 * CREDIT, CREDIT, Duration::from_mins(5));
+        assert_eq!(budget.held().free(Instant::now()), 2 * CREDIT);
     }
 
     #[tokio::test]
     async fn an_expired_grant_is_not_spent() {
-        let purse = purse(3 * CREDIT);
-        purse.granted(3 * CREDIT, 0, Duration::ZERO);
-        assert!(purse.take(1).await.is_none());
+        let budget = budget(3 * CREDIT);
+        budget.granted(3 * CREDIT, 0, Duration::ZERO);
+        assert!(budget.take(1).await.is_none());
     }
 }

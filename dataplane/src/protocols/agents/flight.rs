@@ -2,7 +2,7 @@
 //! port 5440 (Cloud and Enterprise tiers)"; "command is a SQL statement".
 //!
 //! A command is a message of Flight SQL, or a statement as plain text. A statement is described when it is asked for
-//! and run when its ticket is redeemed: one ask, with whatever verdict it has at every other door. Each call carries
+//! and run when its ticket is redeemed: one ask, with whatever verdict it has at every other protocol. Each call carries
 //! a credential, which is checked here; what is kept between two calls (`desk`) is its caller's alone.
 
 mod binding;
@@ -47,8 +47,8 @@ const PATH: &str = "/arrow.flight.protocol.FlightService/{call}";
 /// The one whose messages are rows; it reads none before the credential is checked.
 const PUT: &str = "/arrow.flight.protocol.FlightService/DoPut";
 
-pub(super) fn routes(door: &AgentsContext) -> Router {
-    let service = Flight { desk: FlightHandles::new(&door.pipeline.entropy), door: door.clone() };
+pub(super) fn routes(context: &AgentsContext) -> Router {
+    let service = Flight { handles: FlightHandles::new(&context.pipeline.entropy), context: context.clone() };
     let service = FlightServiceServer::new(service);
     Router::new()
         .route_service(PUT, service.clone().max_decoding_message_size(put_stream::MESSAGE_BYTES_MAX))
@@ -57,16 +57,16 @@ pub(super) fn routes(door: &AgentsContext) -> Router {
 
 #[derive(Debug, Clone)]
 struct Flight {
-    door: AgentsContext,
-    desk: FlightHandles,
+    context: AgentsContext,
+    handles: FlightHandles,
 }
 
 /// One call of somebody whose credential was checked.
 #[derive(Debug, Clone)]
 struct Visit {
-    door: AgentsContext,
-    desk: FlightHandles,
-    guest: ToolCaller,
+    context: AgentsContext,
+    handles: FlightHandles,
+    tool_caller: ToolCaller,
     /// How far its statements may be healed, where it asks for less than the environment permits.
     heal: Option<Heal>,
     /// The drain waits until it is answered to the last row.
@@ -75,16 +75,16 @@ struct Visit {
 
 impl Flight {
     async fn enter(&self, metadata: &MetadataMap, extensions: &Extensions) -> Result<Visit, Status> {
-        let serving = self.door.ending.serving();
-        let request_id = super::request_id(&self.door, metadata.as_ref());
-        let admitted = handshake::admit(&self.door, &self.desk, metadata.as_ref(), extensions, &request_id).await;
-        let asked = admitted.and_then(|guest| Ok((guest, handshake::heal(metadata.as_ref())?)));
-        let (guest, heal) = asked.map_err(|error| self.status(&error, &request_id))?;
-        Ok(Visit { door: self.door.clone(), desk: self.desk.clone(), guest, heal, _serving: serving })
+        let serving = self.context.ending.serving();
+        let request_id = super::request_id(&self.context, metadata.as_ref());
+        let admitted = handshake::admit(&self.context, &self.handles, metadata.as_ref(), extensions, &request_id).await;
+        let asked = admitted.and_then(|tool_caller| Ok((tool_caller, handshake::heal(metadata.as_ref())?)));
+        let (tool_caller, heal) = asked.map_err(|error| self.status(&error, &request_id))?;
+        Ok(Visit { context: self.context.clone(), handles: self.handles.clone(), tool_caller, heal, _serving: serving })
     }
 
     fn status(&self, error: &Error, request_id: &RequestId) -> Status {
-        status::of(error, request_id, self.door.pipeline.clock.now())
+        status::of(error, request_id, self.context.pipeline.clock.now())
     }
 
     /// What the protocol has and this service does not.
@@ -96,7 +96,7 @@ impl Flight {
 
 impl Visit {
     fn reply<T>(&self, answered: Result<T, Error>) -> FlightResponse<T> {
-        let request_id = &self.guest.request_id;
+        let request_id = &self.tool_caller.request_id;
         let mut response = answered.map(Response::new).map_err(|error| self.status(&error))?;
         if let Ok(value) = MetadataValue::try_from(request_id.as_str()) {
             response.metadata_mut().insert(contract::wire::header::REQUEST_ID, value);
@@ -105,7 +105,7 @@ impl Visit {
     }
 
     fn status(&self, error: &Error) -> Status {
-        status::of(error, &self.guest.request_id, self.door.pipeline.clock.now())
+        status::of(error, &self.tool_caller.request_id, self.context.pipeline.clock.now())
     }
 }
 
@@ -125,8 +125,8 @@ impl FlightService for Flight {
 
     async fn handshake(&self, request: Request<Streaming<HandshakeRequest>>) -> FlightResponse<Self::HandshakeStream> {
         let (metadata, extensions, _) = request.into_parts();
-        let request_id = super::request_id(&self.door, metadata.as_ref());
-        let token = handshake::handshake(&self.door, &self.desk, metadata.as_ref(), &extensions).await;
+        let request_id = super::request_id(&self.context, metadata.as_ref());
+        let token = handshake::handshake(&self.context, &self.handles, metadata.as_ref(), &extensions).await;
         let token = token.map_err(|error| self.status(&error, &request_id))?;
         let payload = HandshakeResponse { protocol_version: 0, payload: token.clone().into() };
         let mut response = Response::new(one(payload));

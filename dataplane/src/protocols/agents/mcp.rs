@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::message::{EVENTS, JSON, Sent};
 use super::super::http::{BODY_BYTES_MAX, whole};
-use super::{AgentsContext, guest};
+use super::{AgentsContext, tool_caller};
 use crate::Error;
 use crate::agents::tool_caller::ToolCaller;
 use crate::agents::tools::{self, ToolCall, ToolChoice, ToolResult};
@@ -52,26 +52,26 @@ const VERSIONS: &[ProtocolVersion] = &[
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
-pub(super) fn routes(door: &AgentsContext) -> Router {
-    let server = Server { door: door.clone() };
+pub(super) fn routes(context: &AgentsContext) -> Router {
+    let server = Server { context: context.clone() };
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
         Arc::new(NeverSessionManager::default()),
-        configuration(door),
+        configuration(context),
     );
-    Router::new().route("/mcp", any_service(service)).layer(middleware::from_fn_with_state(door.clone(), enter))
+    Router::new().route("/mcp", any_service(service)).layer(middleware::from_fn_with_state(context.clone(), enter))
 }
 
 /// A page in a browser must not reach a platform on this machine under another name. Elsewhere the
 /// certificate says which names are ours, and no page has any business here.
-fn configuration(door: &AgentsContext) -> StreamableHttpServerConfig {
+fn configuration(context: &AgentsContext) -> StreamableHttpServerConfig {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(BODY_BYTES_MAX)
-        .with_cancellation_token(door.ending.closed.child_token())
+        .with_cancellation_token(context.ending.closed.child_token())
         .enforce_origin_validation();
-    if !door.local {
+    if !context.local {
         return config.disable_allowed_hosts();
     }
     let origins = LOCAL_HOSTS.iter().flat_map(|host| [format!("http://{host}:*"), format!("https://{host}:*")]);
@@ -83,25 +83,30 @@ fn configuration(door: &AgentsContext) -> StreamableHttpServerConfig {
 struct ClientDisconnected(CancellationToken);
 
 /// Checks the credential, and makes of the request what `rmcp` expects.
-async fn enter(State(door): State<AgentsContext>, request: Request, next: Next) -> Response {
-    let _serving = door.ending.serving(); // until it is answered
-    let request_id = super::request_id(&door, request.headers());
+async fn enter(State(context): State<AgentsContext>, request: Request, next: Next) -> Response {
+    let _serving = context.ending.serving(); // until it is answered
+    let request_id = super::request_id(&context, request.headers());
     let (mut parts, body) = request.into_parts();
-    let left = door.ending.closed.child_token();
+    let left = context.ending.closed.child_token();
     parts.extensions.insert(ClientDisconnected(left.clone()));
     let _until_answered = left.drop_guard(); // or until the server drops this, having lost the client
     let takes_events = message::takes_events_alone(&parts.headers);
-    let response = match prepare(&door, &mut parts, body, &request_id).await {
+    let response = match prepare(&context, &mut parts, body, &request_id).await {
         Ok(body) => message::in_json_rpc(served(parts, body, next).await).await,
-        Err(error) => super::refusal(&door, &error, &request_id),
+        Err(error) => super::refusal(&context, &error, &request_id),
     };
     let response = if takes_events { message::as_events(response).await } else { response };
     super::known_by(response, &request_id)
 }
 
-async fn prepare(door: &AgentsContext, parts: &mut Parts, body: Body, request_id: &RequestId) -> Result<Bytes, Error> {
-    let guest = guest::admit(door, &parts.headers, &parts.extensions, Origin::Mcp, request_id).await?;
-    parts.extensions.insert(guest);
+async fn prepare(
+    context: &AgentsContext,
+    parts: &mut Parts,
+    body: Body,
+    request_id: &RequestId,
+) -> Result<Bytes, Error> {
+    let tool_caller = tool_caller::admit(context, &parts.headers, &parts.extensions, Origin::Mcp, request_id).await?;
+    parts.extensions.insert(tool_caller);
     parts.extensions.insert(ToolChoice::of(&parts.uri)?);
     if accepts_ours(&parts.headers) {
         parts.headers.insert(header::ACCEPT, BOTH);
@@ -159,7 +164,7 @@ fn entered<T: Clone + Send + Sync + 'static>(context: &RequestContext<RoleServer
 /// What `rmcp` asks for each request.
 #[derive(Debug, Clone)]
 struct Server {
-    door: AgentsContext,
+    context: AgentsContext,
 }
 
 impl ServerHandler for Server {
@@ -251,20 +256,20 @@ impl ServerHandler for Server {
             .filter(|row| choice.holds(row))
             .ok_or_else(|| ErrorData::invalid_params(format!("there is no tool {}", params.name), None))?;
         let caller = entered::<ToolCaller>(&context).zip(entered::<ClientDisconnected>(&context));
-        let (mut guest, ClientDisconnected(left)) =
+        let (mut tool_caller, ClientDisconnected(left)) =
             caller.ok_or_else(|| ErrorData::internal_error("the caller is not known", None))?;
         // The call's own context is nearer to who asks than that of its request, which a gateway may have sent.
         let said = Place::of(context.meta.get_traceparent(), context.meta.get_tracestate());
-        guest.place = said.or_else(|| guest.place.clone());
-        let request_id = guest.request_id.clone();
+        tool_caller.place = said.or_else(|| tool_caller.place.clone());
+        let request_id = tool_caller.request_id.clone();
         let call = ToolCall {
-            pipeline: Arc::clone(&self.door.pipeline),
-            memories: self.door.memories.clone(),
-            thoughts: self.door.thoughts.clone(),
-            triggers: self.door.triggers.clone(),
-            guest,
+            pipeline: Arc::clone(&self.context.pipeline),
+            memories: self.context.memories.clone(),
+            thoughts: self.context.thoughts.clone(),
+            triggers: self.context.triggers.clone(),
+            tool_caller,
             scope: row.scope,
-            budget: self.door.budget,
+            budget: self.context.budget,
             cancel: left.child_token(),
         };
         let give_up = call.cancel.clone().drop_guard();
@@ -280,7 +285,7 @@ impl ServerHandler for Server {
                 result.structured_content = Some(structured);
                 result
             }
-            Err(error) => refused(&error, &request_id, self.door.pipeline.clock.now()),
+            Err(error) => refused(&error, &request_id, self.context.pipeline.clock.now()),
         };
         Ok(CallToolResponse::from(told))
     }

@@ -1,7 +1,7 @@
 //! `POST /v1/query/arrow`: "body is the raw Arrow IPC stream; headers `content-type:
 //! application/vnd.apache.arrow.stream`, `x-execution-time-ms`, `x-rows-affected`, `x-cache-hit`."
 //!
-//! A short answer has all of these headers, a longer one the totals in its trailers (`doors/held.rs`). Errors are
+//! A short answer has all of these headers, a longer one the totals in its trailers (`protocols/held.rs`). Errors are
 //! body 3: "`{error: <code string>, message}`, as JSON, not Arrow".
 
 use axum::extract::{Request, State};
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::super::held::{self, Pieces, put};
 use super::super::http::whole;
 use super::super::keyed;
-use super::{AgentsContext, guest};
+use super::{AgentsContext, tool_caller};
 use crate::encode::arrow_ipc::{CONTENT_TYPE, Encoder};
 use crate::{Answer, Ask, Bounds, Error};
 
@@ -32,10 +32,10 @@ struct Input {
     heal: Option<Heal>,
 }
 
-pub(super) async fn query(State(door): State<AgentsContext>, request: Request) -> Response {
-    let serving = door.ending.serving(); // until the last byte
-    let request_id = super::request_id(&door, request.headers());
-    let sent = match answered(&door, request, &request_id).await {
+pub(super) async fn query(State(context): State<AgentsContext>, request: Request) -> Response {
+    let serving = context.ending.serving(); // until the last byte
+    let request_id = super::request_id(&context, request.headers());
+    let sent = match answered(&context, request, &request_id).await {
         Ok(sending) => {
             let headers = sending.headers();
             held::response(sending, headers, serving).await
@@ -47,23 +47,23 @@ pub(super) async fn query(State(door): State<AgentsContext>, request: Request) -
 }
 
 async fn answered(
-    door: &AgentsContext,
+    context: &AgentsContext,
     request: Request,
     request_id: &contract::RequestId,
 ) -> Result<ArrowBody, Error> {
     let (parts, body) = request.into_parts();
-    let guest = guest::admit(door, &parts.headers, &parts.extensions, Origin::Arrow, request_id).await?;
-    if !door.pipeline.rules()?.organization.tier.has_arrow() {
+    let tool_caller = tool_caller::admit(context, &parts.headers, &parts.extensions, Origin::Arrow, request_id).await?;
+    if !context.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
     }
     let body = whole(body).await?;
     let once = keyed::once("v1/query/arrow", &parts.headers, &body)?;
     let input = input(&body)?;
-    let ask = guest.ask(&door.pipeline, input.sql, input.timeout_ms);
+    let ask = tool_caller.ask(&context.pipeline, input.sql, input.timeout_ms);
     let bounds = Bounds { heal: input.heal, ..ask.bounds };
-    let ask = Ask { cancel: door.ending.closed.child_token(), bounds, ..ask };
+    let ask = Ask { cancel: context.ending.closed.child_token(), bounds, ..ask };
     let give_up = ask.cancel.clone().drop_guard();
-    let answer = door.pipeline.run_once(ask, once).await;
+    let answer = context.pipeline.run_once(ask, once).await;
     give_up.disarm();
     ArrowBody::new(answer?)
 }

@@ -52,15 +52,15 @@ pub struct Conversation {
 
 impl Conversation {
     pub fn new(wire: Wire, login: Login, hall: &SharedConnections) -> Self {
-        let watch = Watch::new(hall.door.sessions.clone(), &login, hall.ending.closed.clone());
+        let watch = Watch::new(hall.context.sessions.clone(), &login, hall.ending.closed.clone());
         let Login { settings, database, .. } = login;
         Self {
-            pipeline: Arc::clone(&hall.door.pipeline),
+            pipeline: Arc::clone(&hall.context.pipeline),
             wire,
             watch,
             settings,
             database,
-            cancellable: hall.cancels.register(&hall.door.pipeline.entropy),
+            cancellable: hall.cancels.register(&hall.context.pipeline.entropy),
             statements: HashMap::new(),
             portals: HashMap::new(),
             transaction: SessionTransaction::default(),
@@ -322,7 +322,7 @@ impl Conversation {
             // One session runs one statement: what is suspended on it is read to its end first.
             self.set_aside(|portal| portal.life != Life::Session).await?;
         }
-        let stance = self.watch.stance(self.declared())?;
+        let authorization = self.watch.authorization(self.declared())?;
         let cancel = self.cancellable.next();
         let ask = self.ask(sql, params, cancel.clone());
         let ask = Ask { bounds: Bounds { heal: ask.bounds.heal, ..bounds }, ..ask };
@@ -330,7 +330,7 @@ impl Conversation {
         for warning in &answer.warnings {
             reply::notice(&mut self.wire.out, Severity::Notice, &telling::notice(warning));
         }
-        Ok(PgDelivery::new(answer, formats, cancel, stance)?)
+        Ok(PgDelivery::new(answer, formats, cancel, authorization)?)
     }
 
     fn refuse_writes_if_read_only(&self, sql: &str) -> Result<(), ErrorResponse> {

@@ -39,7 +39,7 @@ pub struct PgDelivery {
     offset: usize,
     sent: u64,
     /// The rules and the caller it was started under.
-    stance: AuthorizationState,
+    authorization: AuthorizationState,
     /// Rows leave as those of a copy.
     form: Option<CopyEncoder>,
 }
@@ -60,7 +60,7 @@ impl PgDelivery {
         answer: Answer,
         formats: &Formats,
         cancel: CancellationToken,
-        stance: AuthorizationState,
+        authorization: AuthorizationState,
     ) -> Result<Self, ErrorResponse> {
         Ok(Self {
             fields: fields(&answer.columns, formats)?,
@@ -71,7 +71,7 @@ impl PgDelivery {
             waiting: VecDeque::new(),
             offset: 0,
             sent: 0,
-            stance,
+            authorization,
             form: None,
         })
     }
@@ -114,7 +114,7 @@ impl PgDelivery {
 
     /// Nothing is told, not even how many rows there are, by rules that are not in force any more.
     fn holds(&mut self, watch: &Watch) -> Result<(), ErrorResponse> {
-        if watch.still_holds(&self.stance) {
+        if watch.still_holds(&self.authorization) {
             return Ok(());
         }
         self.rows = None;

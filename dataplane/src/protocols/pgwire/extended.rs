@@ -133,20 +133,20 @@ impl Conversation {
     async fn description(&mut self, prepared: &PreparedStatement) -> Result<Arc<Description>, Stop> {
         let (version, agent) = (self.watch.rules()?.version, self.declared());
         let known = prepared.described.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((at, stance, description)) = known
+        if let Some((at, authorization, description)) = known
             && at == version
-            && *stance.agent() == agent
-            && self.watch.still_holds(&stance)
+            && *authorization.agent() == agent
+            && self.watch.still_holds(&authorization)
         {
             return Ok(description);
         }
-        let stance = self.watch.stance(agent)?;
+        let authorization = self.watch.authorization(agent)?;
         let cancel = self.cancellable.next();
         let ask = self.ask(&prepared.sql, Vec::new(), cancel.clone());
         let described = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.describe(&ask))).await?;
         let description = Arc::new(described.map_err(|error| ErrorResponse::from(&error).shifted(prepared.before))?);
         *prepared.described.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some((version, stance, Arc::clone(&description)));
+            Some((version, authorization, Arc::clone(&description)));
         Ok(description)
     }
 

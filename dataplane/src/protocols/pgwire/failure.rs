@@ -1,4 +1,4 @@
-//! An error as this door shows it: SQLSTATE, message, and the stable code in the detail field.
+//! An error as this protocol shows it: SQLSTATE, message, and the stable code in the detail field.
 //!
 //! "For PostgreSQL wire connections errors are standard error responses with SQLSTATE and the
 //! `SVC_ERR_*` code in the detail field."
@@ -29,7 +29,7 @@ impl ErrorResponse {
         }
     }
 
-    /// The same row with a SQLSTATE that drivers know better for this door's own refusals.
+    /// The same row with a SQLSTATE that drivers know better for this protocol's own refusals.
     pub fn with_state(mut self, sqlstate: &'static str) -> Self {
         self.sqlstate = sqlstate;
         self

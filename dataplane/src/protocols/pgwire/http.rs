@@ -1,5 +1,5 @@
 //! HTTP on the port of the PostgreSQL wire, told apart by its first bytes: a startup packet begins with a length, a
-//! request with the name of its method. What is served is `doors::rest`'s, with the caller's own credential.
+//! request with the name of its method. What is served is `protocols::rest`'s, with the caller's own credential.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! The words of a text, as far as this door needs them: where statements end, and whether one is a
+//! The words of a text, as far as this protocol needs them: where statements end, and whether one is a
 //! command of the session (`command.rs`).
 //!
 //! Not the dialect's parser: what is not a session command goes to the pipeline as text, and is

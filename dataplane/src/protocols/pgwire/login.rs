@@ -41,7 +41,7 @@ pub async fn login(
 ) -> Result<Login, ConnectionEnd> {
     let fatal = |failure: ErrorResponse| ConnectionEnd::Fatal(failure);
     let parameters = &opened.parameters;
-    let may_be_plain = hall.door.local && peer.ip().is_loopback();
+    let may_be_plain = hall.context.local && peer.ip().is_loopback();
     if !opened.secure && !may_be_plain {
         let failure = ErrorResponse::new(Code::MissingAuth, "the connection is not encrypted").with_state("28000");
         return Err(ConnectionEnd::Fatal(failure.with_hint("connect with sslmode=require")));
@@ -55,9 +55,9 @@ pub async fn login(
         reply::negotiate_version(&mut opened.wire.out, 0, &parameters.options);
     }
     let database = parameters.get("database").map(str::to_owned);
-    let (who, secret) = match &hall.door.local_trust {
+    let (who, secret) = match &hall.context.local_trust {
         Some(who) if peer.ip().is_loopback() => {
-            hall.door
+            hall.context
                 .sessions
                 .standing(who, None, Some(peer.ip()))
                 .map_err(|error| ConnectionEnd::Fatal(ErrorResponse::from(&error)))?;
@@ -65,8 +65,8 @@ pub async fn login(
         }
         _ => by_key(opened, &user, peer.ip(), hall).await?,
     };
-    let rules = hall.door.sessions.rules().map_err(|error| ConnectionEnd::Fatal(ErrorResponse::from(&error)))?;
-    let known = database.as_ref().is_none_or(|name| hall.door.local || *name == rules.environment.slug);
+    let rules = hall.context.sessions.rules().map_err(|error| ConnectionEnd::Fatal(ErrorResponse::from(&error)))?;
+    let known = database.as_ref().is_none_or(|name| hall.context.local || *name == rules.environment.slug);
     if !known {
         let name = database.unwrap_or_default();
         return Err(fatal(ErrorResponse::new(Code::EnvNotFound, format!("database {name:?} does not exist here"))));
@@ -88,12 +88,12 @@ async fn by_key(
     }
     let key = MessageFields(body).text().map_err(ConnectionEnd::Fatal)?;
     let admitted = hall
-        .door
+        .context
         .sessions
         .admit(&key, Some(peer))
         .await
         .map_err(|error| ConnectionEnd::Fatal(ErrorResponse::from(&error)))?;
-    let rules = hall.door.sessions.rules().map_err(|error| ConnectionEnd::Fatal(ErrorResponse::from(&error)))?;
+    let rules = hall.context.sessions.rules().map_err(|error| ConnectionEnd::Fatal(ErrorResponse::from(&error)))?;
     if !may_be_called(user, &admitted.who, &admitted.caller, &rules) {
         return Err(ConnectionEnd::Fatal(ErrorResponse::from(&crate::Error::Caller(Code::InvalidKey))));
     }

@@ -1,6 +1,6 @@
 //! One question of one driver: what are these types? asyncpg asks it (`WITH RECURSIVE typeinfo_tree`)
 //! before it reads its first array, over catalog tables that are not served here yet. The types that
-//! this door ever announces are few and fixed, so it is answered from them.
+//! this protocol ever announces are few and fixed, so it is answered from them.
 
 use super::session::CommandReply;
 use crate::encode::pg_rows::{Field, Format, PgType};

@@ -70,7 +70,7 @@ impl Watch {
         self.sessions.rules()
     }
 
-    /// What the caller is called in SQL, the same at every door.
+    /// What the caller is called in SQL, the same over every protocol.
     pub fn caller_name(&self) -> Option<String> {
         let caller = self.caller().ok()?;
         caller.email.or_else(|| caller.user_id.map(|id| id.to_string()))
@@ -106,14 +106,14 @@ impl Watch {
     }
 
     /// The rules and the caller, with the agent that they declare, as they are now.
-    pub fn stance(&self, agent: DeclaredAgent) -> Result<AuthorizationState, crate::Error> {
+    pub fn authorization(&self, agent: DeclaredAgent) -> Result<AuthorizationState, crate::Error> {
         let (rules, caller) = (self.sessions.rules()?, self.caller()?);
         Ok(AuthorizationState::of(rules, caller, agent, self.sessions.now()))
     }
 
     /// Does the same still apply to the same caller?
     pub fn still_holds(&self, then: &AuthorizationState) -> bool {
-        self.stance(then.agent().clone()).is_ok_and(|now| now.is_as(then))
+        self.authorization(then.agent().clone()).is_ok_and(|now| now.is_as(then))
     }
 
     /// Does the work, unless the session ends first: its key vanishes, or its client.

@@ -12,19 +12,19 @@ use super::RestContext;
 use crate::Error;
 
 pub(super) async fn bind(
-    State(door): State<RestContext>,
+    State(context): State<RestContext>,
     Path(env_id): Path<EnvId>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let _serving = door.ending.serving(); // until it is answered
-    let request_id = super::request_id(&door, &headers);
-    let told = bound(&door, &env_id, &body).await;
+    let _serving = context.ending.serving(); // until it is answered
+    let request_id = super::request_id(&context, &headers);
+    let told = bound(&context, &env_id, &body).await;
     let json =
         told.and_then(|bound| serde_json::to_vec(&bound).map_err(|error| Error::Unverified { why: error.to_string() }));
     let mut response = match json {
         Ok(json) => ([(header::CONTENT_TYPE, "application/json")], Body::from(json)).into_response(),
-        Err(error) => super::refusal(&error, &request_id, door.pipeline.clock.now()),
+        Err(error) => super::refusal(&error, &request_id, context.pipeline.clock.now()),
     };
     if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
         response.headers_mut().insert(wire::header::REQUEST_ID, value);
@@ -32,15 +32,15 @@ pub(super) async fn bind(
     response
 }
 
-async fn bound(door: &RestContext, env_id: &EnvId, body: &[u8]) -> Result<Bound, Error> {
-    if *env_id != door.env_id {
+async fn bound(context: &RestContext, env_id: &EnvId, body: &[u8]) -> Result<Bound, Error> {
+    if *env_id != context.env_id {
         return Err(Error::OtherEnvironment);
     }
     let question: BindBody = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
         field: "body",
         message: format!("the body cannot be read: {error}"),
     })?;
-    let cancel = door.ending.closed.child_token();
+    let cancel = context.ending.closed.child_token();
     let _give_up = cancel.clone().drop_guard();
-    door.pipeline.bindings(&question, &cancel).await
+    context.pipeline.bindings(&question, &cancel).await
 }

@@ -1,7 +1,7 @@
 //! The bodies of an answer: JSON, CSV, the raw Arrow stream, and Arrow in base64.
 //!
 //! Rows leave as the engine makes them. What is known only at the end stands at the end: members after `rows`, or
-//! headers and trailers. One that fails on its way has no end in any form (`doors/held.rs`).
+//! headers and trailers. One that fails on its way has no end in any form (`protocols/held.rs`).
 
 use std::fmt::Write;
 

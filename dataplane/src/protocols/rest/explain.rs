@@ -19,46 +19,46 @@ use crate::governance::sessions::{announced, is_known};
 use crate::{Ask, Bounds, DeclaredAgent, Error, Names};
 
 pub(super) async fn transpile(
-    State(door): State<RestContext>,
+    State(context): State<RestContext>,
     Path(env_id): Path<EnvId>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    told(&door, &env_id, &headers, &body, async |ask, body: TranspileBody| {
+    told(&context, &env_id, &headers, &body, async |ask, body: TranspileBody| {
         let agent = DeclaredAgent::told(("agent_id", body.agent_id), ("agent_framework", body.agent_framework))?;
         let bounds = Bounds { scope: Some(Scope::QueryRead), ..Bounds::default() };
-        door.pipeline.transpiled(Ask { sql: body.sql, agent, bounds, ..ask }.as_session()).await
+        context.pipeline.transpiled(Ask { sql: body.sql, agent, bounds, ..ask }.as_session()).await
     })
     .await
 }
 
 pub(super) async fn test(
-    State(door): State<RestContext>,
+    State(context): State<RestContext>,
     Path(env_id): Path<EnvId>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    told(&door, &env_id, &headers, &body, async |ask, body: TestBody| {
+    told(&context, &env_id, &headers, &body, async |ask, body: TestBody| {
         let supposed = (body.run_as.agent_id.clone(), body.run_as.framework.clone());
         DeclaredAgent::told(("as.agent_id", supposed.0), ("as.framework", supposed.1))?;
         let bounds = Bounds { scope: Some(Scope::PolicyRead), ..Bounds::default() };
-        door.pipeline.tested(Ask { sql: body.sql, bounds, ..ask }.as_session(), body.run_as).await
+        context.pipeline.tested(Ask { sql: body.sql, bounds, ..ask }.as_session(), body.run_as).await
     })
     .await
 }
 
 /// Reads the question, has it answered for the caller that the control plane names, and writes the answer.
 async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Error>>>(
-    door: &RestContext,
+    context: &RestContext,
     env_id: &EnvId,
     headers: &HeaderMap,
     body: &[u8],
     answer: impl FnOnce(Ask, Q) -> F,
 ) -> Response {
-    let _serving = door.ending.serving(); // until it is answered
-    let request_id = super::request_id(door, headers);
+    let _serving = context.ending.serving(); // until it is answered
+    let request_id = super::request_id(context, headers);
     let answered = async {
-        if *env_id != door.env_id {
+        if *env_id != context.env_id {
             return Err(Error::OtherEnvironment);
         }
         let caller = forwarded(headers)?;
@@ -67,8 +67,8 @@ async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Er
             message: format!("the body cannot be read: {error}"),
         })?;
         // The control plane has authenticated them; whether we know them yet is a matter of moments.
-        let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &caller.who)).await;
-        let (clock, entropy) = (&door.pipeline.clock, &door.pipeline.entropy);
+        let _ = announced(&context.pipeline.snapshots, |rules| is_known(rules, &caller.who)).await;
+        let (clock, entropy) = (&context.pipeline.clock, &context.pipeline.entropy);
         let ask = Ask {
             query_id: QueryId::fresh(clock.now(), entropy),
             request_id: request_id.clone(),
@@ -80,7 +80,7 @@ async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Er
             by_dashboard: false, // nothing of it is run
             agent: DeclaredAgent::default(),
             timeout: None,
-            cancel: door.ending.closed.child_token(),
+            cancel: context.ending.closed.child_token(),
             transaction: None,
             names: Names::default(),
             bounds: Bounds::default(),
@@ -93,7 +93,7 @@ async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Er
     };
     let mut response = match answered.await {
         Ok(json) => ([(header::CONTENT_TYPE, "application/json")], Body::from(json)).into_response(),
-        Err(error) => super::refusal(&error, &request_id, door.pipeline.clock.now()),
+        Err(error) => super::refusal(&error, &request_id, context.pipeline.clock.now()),
     };
     if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
         response.headers_mut().insert(wire::header::REQUEST_ID, value);

@@ -27,19 +27,19 @@ struct ToolRequest {
 }
 
 pub(super) async fn call(
-    State(door): State<RestContext>,
+    State(context): State<RestContext>,
     Path((env_id, name)): Path<(EnvId, String)>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let _serving = door.ending.serving(); // until it is answered
-    let request_id = super::request_id(&door, &headers);
-    let mut response = match called(&door, &env_id, &name, &headers, &body, &request_id).await {
+    let _serving = context.ending.serving(); // until it is answered
+    let request_id = super::request_id(&context, &headers);
+    let mut response = match called(&context, &env_id, &name, &headers, &body, &request_id).await {
         Ok(told) => {
             let json = [(header::CONTENT_TYPE, "application/json")];
             (json, Body::from(told.structured.to_string())).into_response()
         }
-        Err(error) => super::refusal(&error, &request_id, door.pipeline.clock.now()),
+        Err(error) => super::refusal(&error, &request_id, context.pipeline.clock.now()),
     };
     if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
         response.headers_mut().insert(wire::header::REQUEST_ID, value);
@@ -48,14 +48,14 @@ pub(super) async fn call(
 }
 
 async fn called(
-    door: &RestContext,
+    context: &RestContext,
     env_id: &EnvId,
     name: &str,
     headers: &HeaderMap,
     body: &[u8],
     request_id: &RequestId,
 ) -> Result<ToolResult, Error> {
-    if *env_id != door.env_id {
+    if *env_id != context.env_id {
         return Err(Error::OtherEnvironment);
     }
     let forwarded = forwarded(headers)?;
@@ -66,13 +66,13 @@ async fn called(
     })?;
     let agent = DeclaredAgent::told(("agent_id", input.agent_id), ("agent_framework", None))?;
     // The control plane has authenticated them; whether we know them yet is a matter of moments.
-    let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &forwarded.who)).await;
+    let _ = announced(&context.pipeline.snapshots, |rules| is_known(rules, &forwarded.who)).await;
     let call = ToolCall {
-        pipeline: door.pipeline.clone(),
-        memories: door.memories.clone(),
-        thoughts: door.thoughts.clone(),
-        triggers: door.triggers.clone(),
-        guest: ToolCaller {
+        pipeline: context.pipeline.clone(),
+        memories: context.memories.clone(),
+        thoughts: context.thoughts.clone(),
+        triggers: context.triggers.clone(),
+        tool_caller: ToolCaller {
             who: forwarded.who,
             peer: forwarded.peer,
             agent,
@@ -83,7 +83,7 @@ async fn called(
         },
         scope: row.scope,
         budget: ResultBudget::NONE,
-        cancel: door.ending.closed.child_token(),
+        cancel: context.ending.closed.child_token(),
     };
     let _give_up = call.cancel.clone().drop_guard();
     row.run(call, input.arguments).await

@@ -22,7 +22,7 @@ use crate::shutdown::Ending;
 pub(super) struct Owner {
     pub claim: Arc<Claim>,
     pub folder: Folder,
-    pub house: watch::Sender<OwnershipState>,
+    pub ownership: watch::Sender<OwnershipState>,
     pub engines: Engines,
     pub ending: Ending,
     /// Set when the folder cannot be opened.
@@ -51,29 +51,29 @@ impl Folder {
     pub fn open(&self) -> io::Result<Arc<UsageLedger>> {
         self.follower.settle(Disk::new(&self.state));
         let log = Arc::new(Log::open(&self.state.join("report"), &self.clock, &self.entropy)?);
-        let purse = CreditBudget::new(Some((self.link.clone(), log.id().to_owned())));
-        let tally = QueryCounter::open(&self.state)?;
-        Ok(Arc::new(UsageLedger { log, purse, tally, storage: Storage::default() }))
+        let budget = CreditBudget::new(Some((self.link.clone(), log.id().to_owned())));
+        let query_counter = QueryCounter::open(&self.state)?;
+        Ok(Arc::new(UsageLedger { log, budget, query_counter, storage: Storage::default() }))
     }
 }
 
 impl Owner {
     /// Takes over, unless the books are open already, and keeps an engine until everything is closed.
-    pub async fn run(self, books: Option<Arc<UsageLedger>>) {
-        let books = match books {
-            Some(books) => books,
+    pub async fn run(self, ledger: Option<Arc<UsageLedger>>) {
+        let ledger = match ledger {
+            Some(ledger) => ledger,
             None => match self.take_over().await {
-                Some(books) => books,
+                Some(ledger) => ledger,
                 None => return,
             },
         };
-        self.keep(&books);
+        self.keep(&ledger);
         let open = || {
-            self.house.send_if_modified(|house| {
-                let opens = !matches!(house, OwnershipState::Open(_));
+            self.ownership.send_if_modified(|ownership| {
+                let opens = !matches!(ownership, OwnershipState::Open(_));
                 if opens {
                     tracing::info!("statements run");
-                    *house = OwnershipState::Open(Arc::clone(&books));
+                    *ownership = OwnershipState::Open(Arc::clone(&ledger));
                 }
                 opens
             });
@@ -87,7 +87,7 @@ impl Owner {
         tracing::info!("the state folder is ours");
         let folder = self.folder.clone();
         match tokio::task::spawn_blocking(move || folder.open()).await {
-            Ok(Ok(books)) => Some(books),
+            Ok(Ok(ledger)) => Some(ledger),
             Ok(Err(error)) => {
                 tracing::error!(%error, "the state folder cannot be opened");
                 self.failed.cancel();
@@ -100,13 +100,13 @@ impl Owner {
 
     /// The log goes to disk and to the control plane, as does what there is on disk; the credits that
     /// are held stay held.
-    fn keep(&self, books: &UsageLedger) {
-        self.keeping.spawn(books.purse.clone().keep(self.closing.clone()));
+    fn keep(&self, ledger: &UsageLedger) {
+        self.keeping.spawn(ledger.budget.clone().keep(self.closing.clone()));
         self.keeping.spawn({
-            let (log, closing) = (Arc::clone(&books.log), self.closing.clone());
+            let (log, closing) = (Arc::clone(&ledger.log), self.closing.clone());
             async move { log.flush(closing).await }
         });
-        let storage = books.storage.clone();
+        let storage = ledger.storage.clone();
         let measuring = stored::run(
             self.folder.data.clone(),
             self.folder.link.clone(),
@@ -114,7 +114,7 @@ impl Owner {
             self.closing.clone(),
         );
         self.keeping.spawn(measuring);
-        let shipping = ship::run(Arc::clone(&books.log), self.folder.link.clone(), self.closing.clone());
+        let shipping = ship::run(Arc::clone(&ledger.log), self.folder.link.clone(), self.closing.clone());
         let handed_over = self.handed_over.clone();
         self.keeping.spawn(async move { handed_over.run_until_cancelled(shipping).await });
     }

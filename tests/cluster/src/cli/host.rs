@@ -23,23 +23,23 @@ const POLL: Duration = Duration::from_millis(50);
 /// A folder, and the process that removes it when this one is gone.
 struct Home {
     folder: PathBuf,
-    undertaker: Child,
+    reaper: Child,
 }
 
 impl Home {
     fn new() -> Result<Self, Error> {
         let folder = tempfile::Builder::new().prefix("sluice-cluster.").tempdir().map_err(Error::io("folder"))?.keep();
         let program = std::env::current_exe().map_err(Error::io("this program"))?;
-        let mut undertaker = Command::new(program);
-        undertaker.arg("undertake").arg(&folder).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
-        let undertaker = undertaker.spawn().map_err(Error::io("undertaker"))?;
-        Ok(Self { folder, undertaker })
+        let mut reaper = Command::new(program);
+        reaper.arg("undertake").arg(&folder).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
+        let reaper = reaper.spawn().map_err(Error::io("undertaker"))?;
+        Ok(Self { folder, reaper })
     }
 
     /// Waits until nothing is left.
     async fn leave(mut self) -> Result<(), Error> {
-        drop(self.undertaker.stdin.take());
-        self.undertaker.wait().await.map_err(Error::io("undertaker")).map(drop)
+        drop(self.reaper.stdin.take());
+        self.reaper.wait().await.map_err(Error::io("undertaker")).map(drop)
     }
 
     fn keep_logs(&self, place: &Path) -> Result<(), Error> {

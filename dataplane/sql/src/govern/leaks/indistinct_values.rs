@@ -93,27 +93,28 @@ const STAND_IN: [&str; 9] = ["coalesce", "decode", "greatest", "iff", "ifnull", 
 impl LineageWalk<'_> {
     /// Whether two equal values of it may differ. What is not known may.
     #[recursive::recursive]
-    pub(in crate::govern) fn has_twins(&self, expr: &Expr) -> bool {
+    pub(in crate::govern) fn has_indistinct_values(&self, expr: &Expr) -> bool {
         match expr {
             Expr::Identifier(ident) => {
                 let alias = self.scope().alias(&ident.value);
-                self.find(None, ident).is_none_or(|output| output.has_twins) || alias.is_some_and(|one| one.has_twins)
+                self.find(None, ident).is_none_or(|output| output.has_indistinct_values)
+                    || alias.is_some_and(|one| one.has_indistinct_values)
             }
             Expr::CompoundIdentifier(path) => match path.as_slice() {
-                [table, column] => self.find(Some(table), column).is_none_or(|output| output.has_twins),
+                [table, column] => self.find(Some(table), column).is_none_or(|output| output.has_indistinct_values),
                 _ => true,
             },
-            Expr::Nested(inner) => self.has_twins(inner),
-            Expr::UnaryOp { op: UnaryOperator::Plus | UnaryOperator::Minus, expr } => self.becomes_twins(expr),
+            Expr::Nested(inner) => self.has_indistinct_values(inner),
+            Expr::UnaryOp { op: UnaryOperator::Plus | UnaryOperator::Minus, expr } => self.becomes_indistinct(expr),
             Expr::BinaryOp {
                 left,
                 op: BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Multiply,
                 right,
-            } => of_kind(self.type_of(expr)) && (self.becomes_twins(left) || self.becomes_twins(right)),
+            } => of_kind(self.type_of(expr)) && (self.becomes_indistinct(left) || self.becomes_indistinct(right)),
             Expr::Case { conditions, else_result, .. } => {
                 let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
                 let results: Vec<&Expr> = results.collect();
-                results.iter().any(|result| self.has_twins(result)) || self.are_mixed(&results)
+                results.iter().any(|result| self.has_indistinct_values(result)) || self.are_mixed(&results)
             }
             // to a digit behind the point it is a DOUBLE
             Expr::Function(function)
@@ -123,8 +124,8 @@ impl LineageWalk<'_> {
             }
             Expr::Function(function) if of_kind(self.type_of(expr)) && is_one_of(&HAND_ON, &function.name) => {
                 let given = arguments(function);
-                given.iter().any(|argument| self.has_twins(argument))
-                    || is_one_of(&READ_NUMBERS, &function.name) && given.iter().any(|one| self.becomes_twins(one))
+                given.iter().any(|argument| self.has_indistinct_values(argument))
+                    || is_one_of(&READ_NUMBERS, &function.name) && given.iter().any(|one| self.becomes_indistinct(one))
                     || is_one_of(&STAND_IN, &function.name) && self.are_mixed(&given)
             }
             other => !is_null(other) && of_kind(self.type_of(other)),
@@ -133,14 +134,14 @@ impl LineageWalk<'_> {
 
     /// The same where a number is asked for: a text is read as a DOUBLE, and `'-0'` is minus zero. What may be a text
     /// is one.
-    fn becomes_twins(&self, expr: &Expr) -> bool {
+    fn becomes_indistinct(&self, expr: &Expr) -> bool {
         let counts = || matches!(expr, Expr::Function(function) if is_one_of(&NUMBERS, &function.name));
         let is_text = || match self.type_of(expr) {
             Type::Text => true,
             Type::Unknown => !is_null(expr) && !counts(),
             _ => false,
         };
-        self.has_twins(expr) || is_text()
+        self.has_indistinct_values(expr) || is_text()
     }
 
     /// Whether texts among them become numbers.
@@ -151,43 +152,43 @@ impl LineageWalk<'_> {
 
     /// Whether what stands to the left, or around it, is asked for in a query by a value that has twins: the engine asks
     /// once for all that are equal, by the first of them.
-    pub(in crate::govern) fn correlates_by_twins<T: Visit>(&self, part: &T) -> bool {
+    pub(in crate::govern) fn correlates_by_indistinct_values<T: Visit>(&self, part: &T) -> bool {
         part.visit(&mut Correlated(self)).is_break()
     }
 
     /// Whether the engine may put one of two columns that are equated in the other's place, as it does where rows meet.
     /// It spares numbers and spans of time themselves, and not what they stand in.
     pub(in crate::govern) fn puts_one_for_another(&self, left: &Expr, right: &Expr) -> bool {
-        let is_put = |expr: &Expr| is_nest(self.type_of(expr)) && self.has_twins(expr);
+        let is_put = |expr: &Expr| is_nest(self.type_of(expr)) && self.has_indistinct_values(expr);
         is_column(left) && is_column(right) && (is_put(left) || is_put(right))
     }
 
     /// Whether one of several equal rows stands for all of them in what is selected.
-    pub(in crate::govern) fn stands_for_twins(&self, select: &Select, outputs: &[Output]) -> bool {
-        let selected = || outputs.iter().any(|output| output.has_twins);
+    pub(in crate::govern) fn stands_for_indistinct_values(&self, select: &Select, outputs: &[Output]) -> bool {
+        let selected = || outputs.iter().any(|output| output.has_indistinct_values);
         let is_grouped = match &select.group_by {
             GroupByExpr::All(_) => selected(),
-            GroupByExpr::Expressions(keys, _) => keys.iter().any(|key| self.key_has_twins(key, select)),
+            GroupByExpr::Expressions(keys, _) => keys.iter().any(|key| self.key_has_indistinct_values(key, select)),
         };
         is_grouped || select.distinct.is_some() && selected()
     }
 
-    fn key_has_twins(&self, key: &Expr, select: &Select) -> bool {
+    fn key_has_indistinct_values(&self, key: &Expr, select: &Select) -> bool {
         match key {
             Expr::Cube(sets) | Expr::Rollup(sets) | Expr::GroupingSets(sets) => {
-                sets.iter().flatten().any(|key| self.key_has_twins(key, select))
+                sets.iter().flatten().any(|key| self.key_has_indistinct_values(key, select))
             }
-            Expr::Tuple(keys) => keys.iter().any(|key| self.key_has_twins(key, select)),
+            Expr::Tuple(keys) => keys.iter().any(|key| self.key_has_indistinct_values(key, select)),
             key => match place(key) {
-                Some(place) => select.projection.get(place).is_none_or(|item| self.item_has_twins(item)),
-                None => self.has_twins(key),
+                Some(place) => select.projection.get(place).is_none_or(|item| self.item_has_indistinct_values(item)),
+                None => self.has_indistinct_values(key),
             },
         }
     }
 
-    fn item_has_twins(&self, item: &SelectItem) -> bool {
+    fn item_has_indistinct_values(&self, item: &SelectItem) -> bool {
         match item {
-            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => self.has_twins(expr),
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => self.has_indistinct_values(expr),
             _ => true,
         }
     }
@@ -198,10 +199,10 @@ struct Correlated<'w, 'a>(&'w LineageWalk<'a>);
 
 impl Correlated<'_, '_> {
     /// All columns of what is called so.
-    fn has_twins(&self, alias: &Ident) -> bool {
+    fn has_indistinct_values(&self, alias: &Ident) -> bool {
         let named = |source: &&FromItem| source.alias.eq_ignore_ascii_case(&alias.value);
         let mut sources = self.0.sources().filter(named);
-        sources.any(|source| source.open.is_some() || source.outputs.iter().any(|output| output.has_twins))
+        sources.any(|source| source.open.is_some() || source.outputs.iter().any(|output| output.has_indistinct_values))
     }
 }
 
@@ -211,7 +212,7 @@ impl Visitor for Correlated<'_, '_> {
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
         let is_one = |item: &SelectItem| match item {
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
-                names::last(name).is_some_and(|alias| self.has_twins(alias))
+                names::last(name).is_some_and(|alias| self.has_indistinct_values(alias))
             }
             _ => false,
         };
@@ -219,11 +220,12 @@ impl Visitor for Correlated<'_, '_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let is_one =
-            |table: Option<&Ident>, column: &Ident| self.0.find(table, column).is_some_and(|one| one.has_twins);
+        let is_one = |table: Option<&Ident>, column: &Ident| {
+            self.0.find(table, column).is_some_and(|one| one.has_indistinct_values)
+        };
         let found = !self.0.work.spend(budget::EXPRESSION)
             || match expr {
-                Expr::Identifier(ident) => is_one(None, ident) || self.has_twins(ident),
+                Expr::Identifier(ident) => is_one(None, ident) || self.has_indistinct_values(ident),
                 Expr::CompoundIdentifier(path) => match path.as_slice() {
                     [first, second, ..] => {
                         let last = path.last().unwrap_or(second);

@@ -130,7 +130,7 @@ fn open(query: &Query, outputs: &[Output], counted: bool) -> Option<Vec<usize>> 
         Some(_) => return None,
     };
     let is_small = keys.len().max(outputs.len()) <= KEYS_MAX;
-    if !counted || outputs.is_empty() || !is_small || outputs.iter().any(|output| output.has_twins) {
+    if !counted || outputs.is_empty() || !is_small || outputs.iter().any(|output| output.has_indistinct_values) {
         return None;
     }
     let is_output = |key: &OrderByExpr| (0..outputs.len()).any(|place| names(key, place, outputs, select));

@@ -118,8 +118,9 @@ impl LineageWalk<'_> {
         let name = names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
         let adds = THAT_ADD.contains(&name.as_str());
         let is_exact = || {
-            let differs =
-                |argument: &&Expr| self.has_twins(argument) || adds && leakproof::is_wide(argument, &self.scope());
+            let differs = |argument: &&Expr| {
+                self.has_indistinct_values(argument) || adds && leakproof::is_wide(argument, &self.scope())
+            };
             !indistinct_values::arguments(function).iter().any(differs)
         };
         let is_of_a_set = OF_A_SET.contains(&name.as_str()) || OF_EXACT.contains(&name.as_str()) && is_exact();

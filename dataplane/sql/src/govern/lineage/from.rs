@@ -91,7 +91,7 @@ impl LineageWalk<'_> {
             let (ours, theirs): (Vec<_>, Vec<_>) = (named.of(name, left).collect(), behind.of(name, right).collect());
             let (Some(one), Some(other)) = (ours.first(), theirs.first()) else { continue };
             let compares = one.shape().compares(&other.shape());
-            let is_put = |output: &Output| output.has_twins && indistinct_values::is_nest(output.kind);
+            let is_put = |output: &Output| output.has_indistinct_values && indistinct_values::is_nest(output.kind);
             self.found.failing.by_plan |= is_put(one) || is_put(other);
             for output in ours.iter().chain(&theirs) {
                 self.work.spend(budget::EXPRESSION);
@@ -108,7 +108,7 @@ impl LineageWalk<'_> {
             // whether a row is taken follows where it lies among hidden ones too
             self.found.failing.by_order = true;
         }
-        self.found.failing.by_order |= is_computed(factor) && self.correlates_by_twins(factor);
+        self.found.failing.by_order |= is_computed(factor) && self.correlates_by_indistinct_values(factor);
         let (columns, alias) = match factor {
             TableFactor::Table { name, alias, args: None, .. } => {
                 self.found.failing.meets |= self.is_filtered_by_others(name);
@@ -155,7 +155,8 @@ impl LineageWalk<'_> {
         let TableFactor::Pivot { aggregate_functions, .. } = factor else { return };
         self.scopes.push(sources.to_vec());
         // every column that is not named is a key of its groups
-        self.found.failing.by_order |= sources.iter().flat_map(|source| &source.outputs).any(|output| output.has_twins);
+        self.found.failing.by_order |=
+            sources.iter().flat_map(|source| &source.outputs).any(|output| output.has_indistinct_values);
         self.found.failing.by_order |= aggregate_functions.iter().any(|made| match &made.expr {
             Expr::Function(function) => self.follows(function),
             _ => true,
@@ -211,8 +212,8 @@ impl LineageWalk<'_> {
             };
             let exact = column.mask.is_none().then(|| Exact::of_name(&column.type_name));
             let reached = masked.into_iter().collect();
-            let has_twins = indistinct_values::of_kind(kind);
-            Output { kind, exact, reached, direct: masked, has_twins, ..Output::unknown(&column.name) }
+            let has_indistinct_values = indistinct_values::of_kind(kind);
+            Output { kind, exact, reached, direct: masked, has_indistinct_values, ..Output::unknown(&column.name) }
         };
         scan.columns.iter().enumerate().map(output).collect()
     }
@@ -330,10 +331,11 @@ fn become_one(left: &mut [FromItem], right: &mut [FromItem], merged: &HashSet<St
         for other in others.iter() {
             super::extend(&mut first.reached, &other.reached);
         }
-        let (reached, has_twins) = (first.reached.clone(), first.has_twins || others.iter().any(|one| one.has_twins));
+        let (reached, has_indistinct_values) =
+            (first.reached.clone(), first.has_indistinct_values || others.iter().any(|one| one.has_indistinct_values));
         for output in same.iter_mut() {
             output.reached.clone_from(&reached);
-            output.has_twins = has_twins || differs;
+            output.has_indistinct_values = has_indistinct_values || differs;
             if differs {
                 (output.kind, output.exact) = (Type::Unknown, None);
             }

@@ -20,8 +20,8 @@ impl LineageWalk<'_> {
         let direct = self.direct(expr);
         let reached = self.visit(expr);
         self.work.spend(budget::COLUMN + budget::held(&reached));
-        let (is_null, has_twins) = (leakproof::is_null(expr), self.has_twins(expr));
-        Output { kind, exact, reached, direct, is_null, has_twins, ..Output::unknown(name) }
+        let (is_null, has_indistinct_values) = (leakproof::is_null(expr), self.has_indistinct_values(expr));
+        Output { kind, exact, reached, direct, is_null, has_indistinct_values, ..Output::unknown(name) }
     }
 
     /// The masked column an expression is: a name, or an aggregate that hands one value through.
@@ -131,7 +131,7 @@ impl Visitor for Inside<'_, '_> {
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         if self.depth == 0 {
             self.walk.found.failing.meets = true;
-            self.walk.found.failing.by_order |= self.walk.correlates_by_twins(query);
+            self.walk.found.failing.by_order |= self.walk.correlates_by_indistinct_values(query);
             let (outputs, _) = self.walk.early(true, |walk| walk.query(query));
             if let Some((_, shape)) = self.awaited.take_if(|(awaited, _)| std::ptr::eq(*awaited, query)) {
                 let is_same = matches!(outputs.as_slice(), [output] if shape.compares(&output.shape()));

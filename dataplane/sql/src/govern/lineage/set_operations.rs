@@ -29,7 +29,7 @@ impl LineageWalk<'_> {
             self.by_place(left.0, &right.0)
         };
         let keeps_one = meets || !is_all;
-        self.found.failing.by_order |= keeps_one && united.iter().any(|output| output.has_twins);
+        self.found.failing.by_order |= keeps_one && united.iter().any(|output| output.has_indistinct_values);
         self.early(meets, |walk| walk.throws(!counted));
         (united, counted)
     }
@@ -114,6 +114,6 @@ impl Output {
             self.kind = Type::Unknown;
         }
         self.is_null &= other.is_null;
-        self.has_twins |= other.has_twins;
+        self.has_indistinct_values |= other.has_indistinct_values;
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn of(factor: &TableFactor, alias: Option<&TableAlias>, reached: &[Ba
     let mut outputs: Vec<Output> = shown
         .into_iter()
         .map(|(name, kind)| {
-            made_of(Output { kind, has_twins: indistinct_values::of_kind(kind), ..Output::unknown(name) })
+            made_of(Output { kind, has_indistinct_values: indistinct_values::of_kind(kind), ..Output::unknown(name) })
         })
         .chain(numbers_rows(factor).then(|| Output::unknown("ordinality")))
         .collect();

@@ -37,14 +37,14 @@ pub(super) fn can_fail(mut part: Expr, table: &Arc<Table>, inner: &[(String, Arc
 
 /// Whether a query in it is about a value of the row that is equal to another and can be told from it: the engine asks
 /// once for both, by the first of them, which a hidden row may hold.
-pub(super) fn by_twins(part: &Expr, table: &Table) -> bool {
-    let has_twins = |name: &str| {
+pub(super) fn by_indistinct_values(part: &Expr, table: &Table) -> bool {
+    let has_indistinct_values = |name: &str| {
         let of = |column: &Column| indistinct_values::of_kind(Type::of_name(&column.type_name));
         table.column(name).is_none_or(|column| !column.type_name.eq_ignore_ascii_case("json") && of(column))
     };
     let of_the_row = |expr: &Expr| match expr {
         Expr::CompoundIdentifier(path) => match path.as_slice() {
-            [own, column, ..] => own.value == table.name && has_twins(&column.value),
+            [own, column, ..] => own.value == table.name && has_indistinct_values(&column.value),
             _ => false,
         },
         _ => false,

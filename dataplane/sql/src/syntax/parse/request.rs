@@ -1,7 +1,7 @@
 //! A request that is a session of its own: the SETs that its text begins with are its variables.
 //!
 //! `SET n = 5; SELECT $n` is one statement and what `$n` stands for in it. Only variables can be set so: what chooses
-//! anything else of a session is refused, as it is at the doors where no session stays.
+//! anything else of a session is refused, as it is over the protocols where no session stays.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};

@@ -42,7 +42,7 @@ pub enum StatementKind {
     Other(String),
 }
 
-/// Statements about the session, answered by the door.
+/// Statements about the session, answered by the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionCommand {
     Set { name: String, value: String },

@@ -46,7 +46,7 @@ impl Visit {
                 (self.ticket(statement)?, schema)
             }
             Command::CommandPreparedStatementQuery(query) => {
-                let prepared = self.desk.prepared.get(&self.guest.who, &query.prepared_statement_handle)?;
+                let prepared = self.handles.prepared.get(&self.tool_caller.who, &query.prepared_statement_handle)?;
                 let schema = prepared.schema.clone().filter(|_| prepared.takes == 0);
                 let transaction = self.transaction(prepared.transaction.as_ref())?;
                 let mut bound = prepared.bound;
@@ -82,7 +82,7 @@ impl Visit {
     /// schema yet: the verdict is spoken, and written down, when it is run.
     async fn told(&self, statement: &FlightStatement) -> Option<SchemaRef> {
         let ask = self.ask(statement);
-        let description = Box::pin(self.door.pipeline.describe(&ask)).await.ok()?;
+        let description = Box::pin(self.context.pipeline.describe(&ask)).await.ok()?;
         description.schema.filter(|_| description.parameters.is_empty())
     }
 
@@ -91,10 +91,10 @@ impl Visit {
             Command::CommandStatementQuery(query) => {
                 let transaction = self.transaction(query.transaction_id.as_ref())?;
                 let ask = self.ask(&FlightStatement { sql: query.query, params: Vec::new(), transaction });
-                Box::pin(self.door.pipeline.describe(&ask)).await?.schema
+                Box::pin(self.context.pipeline.describe(&ask)).await?.schema
             }
             Command::CommandPreparedStatementQuery(query) => {
-                let prepared = self.desk.prepared.get(&self.guest.who, &query.prepared_statement_handle)?;
+                let prepared = self.handles.prepared.get(&self.tool_caller.who, &query.prepared_statement_handle)?;
                 prepared.schema
             }
             listed => Some(get_tables::schema(&listed)?),
@@ -120,7 +120,7 @@ impl Visit {
 
     /// Runs what the ticket is for: once, because it may write.
     async fn redeem(&self, handle: Bytes) -> Result<FlightAnswer, Error> {
-        let ticketed = self.desk.tickets.get(&self.guest.who, &handle)?;
+        let ticketed = self.handles.tickets.get(&self.tool_caller.who, &handle)?;
         if ticketed.redeemed.swap(true, Ordering::AcqRel) {
             return Err(Error::HandleNotFound { what: "ticket" });
         }
@@ -152,7 +152,7 @@ impl Visit {
         if transaction.as_ref().is_some_and(|one| one.try_lock().is_ok_and(|one| one.has_failed())) {
             return Err(Error::FailedTransaction);
         }
-        let answer = Box::pin(self.door.pipeline.run(ask)).await;
+        let answer = Box::pin(self.context.pipeline.run(ask)).await;
         give_up.disarm();
         if answer.is_err() {
             fail(transaction.as_ref()).await;
@@ -174,12 +174,12 @@ impl Visit {
     }
 
     pub(super) async fn act(&self, action: &Action) -> Result<Option<Bytes>, Error> {
-        let who = &self.guest.who;
+        let who = &self.tool_caller.who;
         let result = match action.r#type.as_str() {
             command::CREATE_PREPARED => self.prepare(command::body(action)?).await?.as_any().encode_to_vec(),
             command::CLOSE_PREPARED => {
                 let ActionClosePreparedStatementRequest { prepared_statement_handle } = command::body(action)?;
-                self.desk.prepared.take(who, &prepared_statement_handle)?;
+                self.handles.prepared.take(who, &prepared_statement_handle)?;
                 return Ok(None);
             }
             command::BEGIN => {
@@ -213,9 +213,9 @@ impl Visit {
         let ActionCreatePreparedStatementRequest { query, transaction_id } = request;
         let transaction = self.transaction(transaction_id.as_ref())?;
         let ask = self.ask(&FlightStatement { sql: query.clone(), params: Vec::new(), transaction });
-        let description = Box::pin(self.door.pipeline.describe(&ask)).await.ok();
+        let description = Box::pin(self.context.pipeline.describe(&ask)).await.ok();
         let parameters = match &description {
-            Some(description) => self.door.pipeline.taken(description).await?,
+            Some(description) => self.context.pipeline.taken(description).await?,
             None => SchemaRef::new(Schema::empty()),
         };
         let schema = description.and_then(|description| description.schema);
@@ -228,16 +228,17 @@ impl Visit {
         let takes = parameters.fields().len();
         let prepared =
             FlightPreparedStatement { sql: query, transaction: transaction_id, schema, takes, bound: Vec::new() };
-        let prepared_statement_handle = self.desk.prepared.put(&self.guest.who, prepared, bytes)?;
+        let prepared_statement_handle = self.handles.prepared.put(&self.tool_caller.who, prepared, bytes)?;
         Ok(ActionCreatePreparedStatementResult { prepared_statement_handle, ..result })
     }
 
     /// The transaction ends by itself when it has been idle for too long, or we leave.
     fn begin(&self) -> Result<Bytes, Error> {
-        let transactions = self.desk.transactions.clone();
-        let handle = transactions.put(&self.guest.who, self.door.pipeline.begin(self.guest.who.clone()), 0)?;
-        let (kept, draining) = (handle.clone(), self.door.ending.draining.clone());
-        self.door.ending.spawn(async move {
+        let transactions = self.handles.transactions.clone();
+        let handle =
+            transactions.put(&self.tool_caller.who, self.context.pipeline.begin(self.tool_caller.who.clone()), 0)?;
+        let (kept, draining) = (handle.clone(), self.context.ending.draining.clone());
+        self.context.ending.spawn(async move {
             draining.run_until_cancelled(transactions.outlive(&kept)).await;
         });
         Ok(handle)
@@ -252,40 +253,40 @@ impl Visit {
                 return Err(Error::InvalidParams { field: "action", message });
             }
         };
-        let transaction = self.desk.transactions.take(&self.guest.who, &request.transaction_id)?;
+        let transaction = self.handles.transactions.take(&self.tool_caller.who, &request.transaction_id)?;
         let mut transaction = transaction.lock().await;
         if commits { transaction.commit().await } else { transaction.rollback().await }
     }
 
     fn cancel(&self, handle: &Bytes) -> Result<CancelStatus, Error> {
-        let ticketed = self.desk.tickets.get(&self.guest.who, handle)?;
+        let ticketed = self.handles.tickets.get(&self.tool_caller.who, handle)?;
         ticketed.cancel.cancel();
         if ticketed.redeemed.load(Ordering::Acquire) {
             return Ok(CancelStatus::Cancelling);
         }
-        self.desk.tickets.take(&self.guest.who, handle)?;
+        self.handles.tickets.take(&self.tool_caller.who, handle)?;
         Ok(CancelStatus::Cancelled)
     }
 
     fn ticket(&self, statement: FlightStatement) -> Result<Bytes, Error> {
         let bytes = statement.sql.len() + binding::size(&statement.params);
-        let cancel = self.door.ending.closed.child_token();
+        let cancel = self.context.ending.closed.child_token();
         let ticketed = Arc::new(Ticketed { statement, cancel, redeemed: AtomicBool::new(false) });
-        let statement_handle = self.desk.tickets.put(&self.guest.who, ticketed, bytes)?;
+        let statement_handle = self.handles.tickets.put(&self.tool_caller.who, ticketed, bytes)?;
         Ok(TicketStatementQuery { statement_handle }.as_any().encode_to_vec().into())
     }
 
     pub(super) fn transaction(&self, handle: Option<&Bytes>) -> Result<Option<FlightTransaction>, Error> {
         let handle = handle.filter(|handle| !handle.is_empty());
-        handle.map(|handle| self.desk.transactions.get(&self.guest.who, handle)).transpose()
+        handle.map(|handle| self.handles.transactions.get(&self.tool_caller.who, handle)).transpose()
     }
 
     pub(super) fn ask(&self, statement: &FlightStatement) -> Ask {
-        let ask = self.guest.ask(&self.door.pipeline, statement.sql.clone(), None);
+        let ask = self.tool_caller.ask(&self.context.pipeline, statement.sql.clone(), None);
         Ask {
             params: statement.params.clone(),
             transaction: statement.transaction.clone(),
-            cancel: self.door.ending.closed.child_token(),
+            cancel: self.context.ending.closed.child_token(),
             bounds: Bounds { heal: self.heal, ..ask.bounds },
             ..ask
         }
@@ -301,7 +302,7 @@ struct Used {
 impl Drop for Used {
     fn drop(&mut self) {
         // It may have ended by itself meanwhile.
-        let _ = self.visit.desk.tickets.take(&self.visit.guest.who, &self.handle);
+        let _ = self.visit.handles.tickets.take(&self.visit.tool_caller.who, &self.handle);
     }
 }
 

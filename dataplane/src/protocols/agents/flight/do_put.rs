@@ -24,14 +24,14 @@ impl Visit {
                 updated(self.update(&statement).await?)
             }
             Command::CommandPreparedStatementUpdate(CommandPreparedStatementUpdate { prepared_statement_handle }) => {
-                let prepared = self.desk.prepared.get(&self.guest.who, &prepared_statement_handle)?;
+                let prepared = self.handles.prepared.get(&self.tool_caller.who, &prepared_statement_handle)?;
                 let rows = binding::rows(first, sent).await?;
                 updated(self.update_each(prepared, rows).await?)
             }
             Command::CommandPreparedStatementQuery(query) => {
                 let handle = query.prepared_statement_handle;
                 let bound = binding::kept(first, sent).await?;
-                self.desk.prepared.change(&self.guest.who, &handle, |prepared| prepared.bound = bound)?;
+                self.handles.prepared.change(&self.tool_caller.who, &handle, |prepared| prepared.bound = bound)?;
                 DoPutPreparedStatementResult { prepared_statement_handle: Some(handle) }.encode_to_vec()
             }
             Command::CommandStatementIngest(command) => updated(Box::pin(self.ingest(&command, first, sent)).await?),
@@ -52,7 +52,7 @@ impl Visit {
             let params = rows.into_iter().next().unwrap_or_default();
             return self.update(&FlightStatement { sql: prepared.sql, params, transaction: theirs }).await;
         }
-        let transaction = theirs.clone().unwrap_or_else(|| self.door.pipeline.begin(self.guest.who.clone()));
+        let transaction = theirs.clone().unwrap_or_else(|| self.context.pipeline.begin(self.tool_caller.who.clone()));
         let mut statement =
             FlightStatement { sql: prepared.sql, params: Vec::new(), transaction: Some(Arc::clone(&transaction)) };
         let mut changed = 0;

@@ -151,7 +151,7 @@ async fn tables(visit: &Visit, command: CommandGetTables) -> Result<RecordBatch,
 async fn columns(visit: &Visit, schema: &str, table: &str) -> SchemaRef {
     let sql = format!("select * from {}.{}", sql::ast::quote::name(schema), sql::ast::quote::name(table));
     let ask = visit.ask(&FlightStatement { sql, params: Vec::new(), transaction: None });
-    let description = Box::pin(visit.door.pipeline.describe(&ask)).await.ok();
+    let description = Box::pin(visit.context.pipeline.describe(&ask)).await.ok();
     description.and_then(|description| description.schema).unwrap_or_else(|| SchemaRef::new(Schema::empty()))
 }
 
@@ -174,7 +174,7 @@ async fn primary_keys(visit: &Visit, command: CommandGetPrimaryKeys) -> Result<R
 async fn asked<const N: usize>(visit: &Visit, sql: &str, value: Option<String>) -> Result<Vec<[String; N]>, Error> {
     let params = value.map(engine::Value::Text).into_iter().collect();
     let ask = visit.ask(&FlightStatement { sql: sql.to_owned(), params, transaction: None });
-    let mut answer = Box::pin(visit.door.pipeline.run(ask)).await?;
+    let mut answer = Box::pin(visit.context.pipeline.run(ask)).await?;
     let mut rows = Vec::new();
     while let Some(batch) = answer.rows.next().await {
         rows.extend(texts(&batch?)?);

@@ -1,4 +1,4 @@
-//! Who calls. The headers of the other doors, and those of Flight: a handshake with `Basic`, whose password is the
+//! Who calls. The headers of the other protocols, and those of Flight: a handshake with `Basic`, whose password is the
 //! key, is answered with a bearer. It is good for an hour at most, in this process, and no longer than the key's secret.
 
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ use subtle::ConstantTimeEq;
 
 use super::super::super::credential;
 use super::super::super::http::Peer;
-use super::super::{AgentsContext, guest};
+use super::super::{AgentsContext, tool_caller};
 use super::handles::FlightHandles;
 use crate::Error;
 use crate::agents::tool_caller::ToolCaller;
@@ -25,8 +25,8 @@ const BEARER_FOR: chrono::Duration = chrono::Duration::hours(1);
 
 /// Checks the credential of a call, and that the tier has such results.
 pub async fn admit(
-    door: &AgentsContext,
-    desk: &FlightHandles,
+    context: &AgentsContext,
+    handles: &FlightHandles,
     headers: &HeaderMap,
     extensions: &Extensions,
     request_id: &RequestId,
@@ -34,17 +34,17 @@ pub async fn admit(
     let peer = extensions.get::<Peer>().map(|peer| peer.0);
     let who = match bearer(headers) {
         Some(token) => {
-            let claimed = opened(token, &desk.signing, door.pipeline.clock.now());
+            let claimed = opened(token, &handles.signing, context.pipeline.clock.now());
             let (who, secret) = claimed.ok_or(Error::Caller(Code::InvalidToken))?;
-            door.sessions.standing(&who, Some(&secret), peer)?;
+            context.sessions.standing(&who, Some(&secret), peer)?;
             who
         }
-        None => door.sessions.admit_shown(credential::shown(headers)?, peer).await?.who,
+        None => context.sessions.admit_shown(credential::shown(headers)?, peer).await?.who,
     };
-    if !door.pipeline.rules()?.organization.tier.has_arrow() {
+    if !context.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
     }
-    guest::declared_by(who, peer, headers, Origin::Flight, request_id)
+    tool_caller::declared_by(who, peer, headers, Origin::Flight, request_id)
 }
 
 /// How far the statements of the call may be healed.
@@ -58,20 +58,20 @@ pub fn heal(headers: &HeaderMap) -> Result<Option<Heal>, Error> {
 
 /// The bearer for whoever shows a key.
 pub async fn handshake(
-    door: &AgentsContext,
-    desk: &FlightHandles,
+    context: &AgentsContext,
+    handles: &FlightHandles,
     headers: &HeaderMap,
     extensions: &Extensions,
 ) -> Result<String, Error> {
     let peer: Option<IpAddr> = extensions.get::<Peer>().map(|peer| peer.0);
     let admitted = match basic(headers) {
-        Some(password) => door.sessions.admit(&password?, peer).await?,
-        None => door.sessions.admit(credential::key(headers)?, peer).await?,
+        Some(password) => context.sessions.admit(&password?, peer).await?,
+        None => context.sessions.admit(credential::key(headers)?, peer).await?,
     };
     let (Who::Key { key_id }, Some(secret)) = (admitted.who, admitted.secret) else {
         return Err(Error::Caller(Code::InvalidToken));
     };
-    Ok(sealed(&key_id, &secret, door.pipeline.clock.now() + BEARER_FOR, &desk.signing))
+    Ok(sealed(&key_id, &secret, context.pipeline.clock.now() + BEARER_FOR, &handles.signing))
 }
 
 fn authorization<'h>(headers: &'h HeaderMap, scheme: &str) -> Option<&'h str> {

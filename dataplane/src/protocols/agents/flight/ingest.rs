@@ -93,7 +93,7 @@ impl Visit {
     ) -> Result<i64, Error> {
         let target = IngestTarget::of(command)?;
         let theirs = self.transaction(command.transaction_id.as_ref())?;
-        let transaction = theirs.clone().unwrap_or_else(|| self.door.pipeline.begin(self.guest.who.clone()));
+        let transaction = theirs.clone().unwrap_or_else(|| self.context.pipeline.begin(self.tool_caller.who.clone()));
         let batches = put_stream::batches(first, sent);
         let writing = Box::pin(self.write(&target, &transaction, batches));
         let late = || Err(put_stream::refused("an ingest takes at most an hour"));
@@ -171,7 +171,7 @@ impl Visit {
         let sql = format!("select * from {}", target.table);
         let transaction = Some(FlightTransaction::clone(transaction));
         let ask = self.ask(&FlightStatement { sql, params: Vec::new(), transaction });
-        let described = Box::pin(self.door.pipeline.describe(&ask)).await;
+        let described = Box::pin(self.context.pipeline.describe(&ask)).await;
         described.is_err_and(|error| error.code() == Code::TableNotFound)
     }
 }

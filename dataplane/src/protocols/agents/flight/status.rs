@@ -1,5 +1,5 @@
 //! Errors as gRPC says them: the row of the table chooses the status; its details are a `google.rpc.Status` with the
-//! stable code, the SQLSTATE and the body that every other door has.
+//! stable code, the SQLSTATE and the body that every other protocol has.
 
 use std::collections::HashMap;
 

@@ -26,7 +26,7 @@ const HELPS_WITHIN: Duration = Duration::from_secs(2);
 /// What the process needs beside what its statements make.
 const OWN_BYTES: u64 = 128 << 20;
 
-pub struct Ceiling {
+pub struct MemoryLimit {
     /// What it may keep in memory.
     held: u64,
     /// Its limit of address space, in better times.
@@ -61,7 +61,7 @@ struct Counted {
     held: u64,
 }
 
-impl Ceiling {
+impl MemoryLimit {
     pub fn of(start: &Start, notices: Notices) -> Self {
         let memory = start.memory_limit_bytes;
         // Of databases in memory each counts for itself.

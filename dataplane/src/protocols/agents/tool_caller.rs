@@ -16,14 +16,14 @@ use crate::{AgentName, DeclaredAgent, Error};
 
 /// Checks the credential of a request.
 pub async fn admit(
-    door: &AgentsContext,
+    context: &AgentsContext,
     headers: &HeaderMap,
     extensions: &Extensions,
     origin: Origin,
     request_id: &RequestId,
 ) -> Result<ToolCaller, Error> {
     let peer = extensions.get::<Peer>().map(|peer| peer.0);
-    let admitted = door.sessions.admit_shown(credential::shown(headers)?, peer).await?;
+    let admitted = context.sessions.admit_shown(credential::shown(headers)?, peer).await?;
     declared_by(admitted.who, peer, headers, origin, request_id)
 }
 

@@ -88,10 +88,11 @@ mod tests {
     #[test]
     fn an_hours_queries_are_counted_by_grant_and_survive_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let count =
-            |tally: &QueryCounter, grant: &str, seconds| tally.count(&grant.into(), Some(2), at(seconds)).unwrap();
-        let tally = QueryCounter::open(folder.path()).unwrap();
-        assert!(count(&tally, "a", 7_200) && count(&tally, "b", 7_201));
+        let count = |query_counter: &QueryCounter, grant: &str, seconds| {
+            query_counter.count(&grant.into(), Some(2), at(seconds)).unwrap()
+        };
+        let query_counter = QueryCounter::open(folder.path()).unwrap();
+        assert!(count(&query_counter, "a", 7_200) && count(&query_counter, "b", 7_201));
         let again = QueryCounter::open(folder.path()).unwrap();
         assert!(count(&again, "a", 10_799));
         assert!(!count(&again, "a", 10_799) && count(&again, "b", 10_799));
@@ -101,8 +102,8 @@ mod tests {
 
     #[test]
     fn what_is_not_limited_is_not_counted() {
-        let tally = QueryCounter::unkept();
-        assert!((0..10).all(|_| tally.count(&"a".into(), None, at(0)).unwrap()));
-        assert!(tally.counted.lock().unwrap().queries.is_empty());
+        let query_counter = QueryCounter::unkept();
+        assert!((0..10).all(|_| query_counter.count(&"a".into(), None, at(0)).unwrap()));
+        assert!(query_counter.counted.lock().unwrap().queries.is_empty());
     }
 }

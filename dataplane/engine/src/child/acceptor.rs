@@ -10,8 +10,8 @@ use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
-use super::ceiling::Gate;
 use super::databases::Databases;
+use super::memory_limit::Gate;
 use super::table::Sessions;
 use super::{Notices, serve};
 use crate::ffi;
