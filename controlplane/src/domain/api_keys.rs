@@ -50,7 +50,7 @@ pub fn routes() -> Routes {
         .secret("new_key", "rotate the key once more")
         .step_up()
         .delete("/v1/environments/{env_id}/api-keys/{key_id}", Admin, KeyWrite, http::revoke)
-        .says("Revokes a key, at every door and at once.")
+        .says("Revokes a key, over every protocol and at once.")
         .and(agent_keys::routes())
 }
 

@@ -81,14 +81,14 @@ struct Inner {
     limits: RateLimits,
     key_memory: KeyMemory,
     attached: Arc<Attached>,
-    courier: EgressClient,
+    egress: EgressClient,
     work_waits: Notify,
     runtime_readings: Semaphore,
     layouts: Arc<Semaphore>,
     streams: Streams,
     archive: Option<Archive>,
     head_key: HeadKey,
-    postman: Option<MailTransport>,
+    mail_transport: Option<MailTransport>,
     issuers: Issuers,
     identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
@@ -107,14 +107,14 @@ impl App {
         Ok(Self(Arc::new(Inner {
             key_memory: KeyMemory::new(&parts.entropy),
             streams: Streams::default(),
-            courier: EgressClient::new(config.webhook_loopback)?,
+            egress: EgressClient::new(config.webhook_loopback)?,
             work_waits: Notify::new(),
             runtime_readings: Semaphore::new(READINGS_MAX),
             layouts: Arc::new(Semaphore::new(LAYOUTS_MAX)),
             archive: config.audit_store.as_deref().map(Archive::open).transpose().map_err(Error::internal)?,
             head_key: HeadKey::new(&config).map_err(Error::internal)?,
             issuers: Issuers::new(config.webhook_loopback)?,
-            postman: MailTransport::of(&config).map_err(Error::internal)?,
+            mail_transport: MailTransport::of(&config).map_err(Error::internal)?,
             attached: Arc::default(),
             data_planes: identity.clone().map(DataPlanes::new),
             identity,
@@ -219,8 +219,8 @@ impl App {
     }
 
     /// Whoever brings webhook deliveries to their receivers.
-    pub fn courier(&self) -> &EgressClient {
-        &self.0.courier
+    pub fn egress(&self) -> &EgressClient {
+        &self.0.egress
     }
 
     /// Rung when there is a task that can be taken, for whoever waits for one.
@@ -254,8 +254,8 @@ impl App {
     }
 
     /// Whoever brings mail out; none where no mail leaves.
-    pub fn postman(&self) -> Option<&MailTransport> {
-        self.0.postman.as_ref()
+    pub fn mail_transport(&self) -> Option<&MailTransport> {
+        self.0.mail_transport.as_ref()
     }
 
     /// The OpenID providers that organizations have named.

@@ -275,7 +275,7 @@ impl<T> OnConstraint<T> for Result<T, sqlx::Error> {
     }
 }
 
-/// The problem rides in the response's extensions; the hallway writes the body.
+/// The problem rides in the response's extensions; the middleware writes the body.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         match &self {

@@ -11,9 +11,9 @@
 //! Where nothing is configured no mail leaves, and what needs one says so ([`open`]).
 
 mod limits;
+mod mail_transport;
 pub mod names;
 mod outbox;
-mod postman;
 #[cfg(test)]
 pub mod receiver;
 mod rounds;
@@ -26,8 +26,8 @@ use crate::platform::http::text::Email;
 use crate::{App, Error, Result};
 
 pub use limits::{Cause, MailKind};
+pub use mail_transport::{BadMail, MailTransport};
 pub use outbox::{Queued, queue, sweep};
-pub use postman::{BadMail, MailTransport};
 pub use rounds::{run_due, work};
 
 /// What somebody is to read.
@@ -42,5 +42,5 @@ pub struct Letter<'a> {
 
 /// Refuses what would need a mail where none can leave.
 pub fn open(app: &App) -> Result<()> {
-    app.postman().is_some().then_some(()).ok_or(Error::NoMail)
+    app.mail_transport().is_some().then_some(()).ok_or(Error::NoMail)
 }

@@ -38,7 +38,7 @@ pub struct RouteGuard {
     pub parameters: Parameters,
 }
 
-/// What the hallway learned of a request before the guard.
+/// What the middleware learned of a request before the guard.
 #[derive(Debug, Clone)]
 pub struct Arrival {
     pub request_id: RequestId,

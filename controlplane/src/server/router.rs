@@ -1,9 +1,9 @@
-//! The hallway: what every request walks through, in this order.
+//! The middleware that every request passes, in this order.
 //!
 //! Request id → address → body limit → (guard: who → rate limit → may they) → idempotency → room →
 //! error body →
 //! `X-Request-Id` and rate limit headers. A room never renders an error: it names a row of the
-//! code table, and the hallway writes body 1 with the request id.
+//! code table, and the middleware writes body 1 with the request id.
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +41,7 @@ pub fn router(app: &App) -> Router {
         .fallback(async || Error::NotFound { kind: "path" })
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(DefaultBodyLimit::max(BYTES_MAX))
-        .layer(from_fn_with_state(app.clone(), hallway))
+        .layer(from_fn_with_state(app.clone(), middleware))
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(is_worth_compressing()))
         .with_state(app.clone())
 }
@@ -64,7 +64,7 @@ fn is_worth_compressing() -> impl Predicate {
     DefaultPredicate::new().and(SizeAbove::new(1_400)).and(ARROW)
 }
 
-async fn hallway(State(app): State<App>, mut request: Request, next: Next) -> Response {
+async fn middleware(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let request_id = request_id(&app, &request);
     let origin = crate::platform::http::peer::of(&request, &app.config().trusted_proxies);
     let peer = origin.as_ref().copied().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));

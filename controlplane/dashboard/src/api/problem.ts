@@ -44,7 +44,7 @@ export class Problem extends Error {
     return new Problem(0, 'INCOMPLETE', `the answer is incomplete, it broke off on its way${where}`, {}, undefined)
   }
 
-  /** The code that every door answers alike. */
+  /** The code thover every protocol answers alike. */
   get stableCode(): string {
     return this.text('stable_code') ?? this.code
   }

@@ -18,7 +18,7 @@ export default function Connect() {
     queryFn: () => ask(api.GET('/v1/organizations/{org_id}/environments/{env_id}/connection-info', { params: { path: { org_id: orgId, env_id } } })),
   })
   return (
-    <Page title="Connect" needs="environment:read" lead="The same key, the same rows, masks and refusals at every door.">
+    <Page title="Connect" needs="environment:read" lead="The same key, the same rows, masks and refusals over every protocol.">
       <KeyInPlace taken={key} take={setKey} />
       <Answered of={connection}>{(info) => <Ways info={info} apiKey={key} />}</Answered>
     </Page>

@@ -46,7 +46,7 @@ export default function Keys() {
     <Page
       title="API keys"
       needs="key:read"
-      lead="A key works in this environment alone. Revoked, it is refused at every door at once, on open sessions too."
+      lead="A key works in this environment alone. Revoked, it is refused over every protocol at once, on open sessions too."
       actions={writes && <Opens label="New key" className="primary">{(close) => <Making close={close} />}</Opens>}
     >
       <Answered of={list} scope="key:read" isEmpty={(keys) => keys.length === 0} empty={<Empty title="No keys yet"><p>A program needs one to connect.</p></Empty>}>

@@ -1,4 +1,4 @@
-/** Masks of columns and filters of rows. What is saved here rules the next query at every door. */
+/** Masks of columns and filters of rows. What is saved here rules the next query over every protocol. */
 import { useState } from 'react'
 import { api, ask, ifMatch } from '../api/client'
 import { useCatalogue } from '../catalogue'

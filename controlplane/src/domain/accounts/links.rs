@@ -91,7 +91,7 @@ pub async fn ask(visit: &Visit, purpose: Purpose, email: Email) -> Result<Accept
 
 /// Has a link written once the transaction is there.
 pub async fn promise(app: &App, tx: &mut PgConnection, purpose: Purpose, email: Email) -> Result<()> {
-    if app.postman().is_none() {
+    if app.mail_transport().is_none() {
         return Ok(());
     }
     queue::enqueue(app, tx, &MailLink { purpose, email }, app.now()).await

@@ -64,7 +64,7 @@ pub fn routes() -> Routes {
         .step_up()
         .ours()
         .delete(KEY, Admin, KeyWrite, revoke)
-        .says("Revokes an agent's key, at every door and at once.")
+        .says("Revokes an agent's key, over every protocol and at once.")
         .ours()
         .get("/v1/organizations/{org_id}/agent-keys/{key_id}/usage", Admin, KeyRead, usage)
         .says("Tells how many queries were asked with an agent's key, and what they cost.")

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::store::AuditedQuery;
 use crate::domain::billing::credit;
 
-/// A query audit entry. Beyond the specification: who held the key, through which door, whether the dashboard asked it
+/// A query audit entry. Beyond the specification: who held the key, over which protocol, whether the dashboard asked it
 /// for itself, and how it ended (`running` until it has).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QueryEntry {

@@ -8,7 +8,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::changes;
-use super::placement::{self, Doors, ProvisionEnvironment};
+use super::placement::{self, EnvironmentAddresses, ProvisionEnvironment};
 use super::store::{self, EnvironmentRow};
 use crate::domain::tenancy::organizations;
 use crate::platform::events::{self, Event, EventType, Origin};
@@ -304,8 +304,8 @@ struct Sdk {
 pub async fn connection_info(cx: Call) -> Result<Json<ConnectionInfo>> {
     let env_id = cx.env_id()?;
     let mut conn = cx.app.pool().acquire().await?;
-    let doors = placement::doors(&mut conn, &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
-    let Doors { slug, pg: Some((host, port)), tools } = doors else {
+    let addresses = placement::addresses(&mut conn, &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
+    let EnvironmentAddresses { slug, pg: Some((host, port)), tools } = addresses else {
         return Err(Error::conflict(
             "provisioning",
             "the environment has no data plane yet: try again when it is `active`",

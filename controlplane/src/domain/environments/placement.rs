@@ -135,20 +135,20 @@ pub async fn internal_address(conn: &mut PgConnection, env_id: &EnvId) -> Result
 
 /// Addresses that callers use: the PostgreSQL wire, and tools.
 #[derive(Debug)]
-pub struct Doors {
+pub struct EnvironmentAddresses {
     pub slug: String,
     pub pg: Option<(String, i32)>,
     pub tools: Option<(String, i32)>,
 }
 
-pub async fn doors(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<Doors>> {
+pub async fn addresses(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<EnvironmentAddresses>> {
     let row = sqlx::query!(
         "select slug, pg_host, pg_port, tools_host, tools_port from environments where env_id = $1",
         env_id.as_str(),
     )
     .fetch_optional(conn)
     .await?;
-    Ok(row.map(|row| Doors {
+    Ok(row.map(|row| EnvironmentAddresses {
         slug: row.slug,
         pg: row.pg_host.zip(row.pg_port),
         tools: row.tools_host.zip(row.tools_port),

@@ -97,7 +97,7 @@ async fn attempt(app: &App, claimed: &ClaimedDelivery) -> Result<()> {
     let Some(secrets) = secrets else { return Ok(()) };
     let recorded = Place::of(claimed.traceparent.as_deref(), claimed.tracestate.as_deref());
     let mut span = app.tracer().follow("webhook", Kind::Client, &recorded);
-    let receipt = app.courier().bring(parcel(app, claimed, &secrets, span.place().clone())).await;
+    let receipt = app.egress().bring(parcel(app, claimed, &secrets, span.place().clone())).await;
     span.tell("sluice.event.type", claimed.event_type.clone());
     span.tell("http.request.resend_count", i64::from(claimed.attempts) - 1);
     match receipt.status {

@@ -126,7 +126,7 @@ pub async fn make(
     let now = cx.now();
     let webhook = Webhook {
         webhook_id: WebhookId::fresh(now, cx.app.entropy()),
-        url: cx.app.courier().admit(&input.url)?.into(),
+        url: cx.app.egress().admit(&input.url)?.into(),
         description: description(input.description)?,
         events: types(surface, input.events)?,
         status: WebhookStatus::Active.as_str().to_owned(),
@@ -156,7 +156,7 @@ pub async fn update(cx: Call, Json(input): Json<WebhookChange>) -> Result<Json<W
     cx.expected.holds(webhook.updated_at)?;
     let before = told(&webhook);
     if let Some(url) = &input.url {
-        webhook.url = cx.app.courier().admit(url)?.into();
+        webhook.url = cx.app.egress().admit(url)?.into();
     }
     if input.description.is_some() {
         webhook.description = description(input.description)?;
@@ -222,7 +222,7 @@ pub async fn test(cx: Call) -> Result<Json<WebhookTest>> {
     let (url, event_type) = (webhook.url.as_str(), TEST_TYPE);
     let place = telemetry::here();
     let parcel = Parcel { url, secrets: &secrets, event_id: &event_id, event_type, body, attempt: 1, now, place };
-    let receipt = cx.app.courier().bring(parcel).await;
+    let receipt = cx.app.egress().bring(parcel).await;
     if let Some(reason) = receipt.error {
         return Err(Error::DeliveryFailed { reason, status_code: receipt.status });
     }

@@ -28,7 +28,7 @@ pub struct Route {
     pub says: &'static str,
     /// It compares the version that `If-Match` names, under its lock (`http::conditional`).
     pub versioned: bool,
-    /// Errors beyond those that the hallway makes for a row like this.
+    /// Errors beyond those that the middleware makes for a row like this.
     pub refuses: &'static [Code],
     /// The path of the handler in this crate.
     pub handler: &'static str,

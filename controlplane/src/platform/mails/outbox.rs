@@ -21,7 +21,7 @@ pub enum Queued {
 
 /// Queues a letter in the transaction of what it tells. Nothing is queued where no mail leaves.
 pub async fn queue(app: &App, tx: &mut PgConnection, cause: Cause<'_>, letter: &Letter<'_>) -> Result<Queued> {
-    if app.postman().is_none() {
+    if app.mail_transport().is_none() {
         return Ok(Queued::Yes);
     }
     if !limits::admits(tx, cause, letter.to, app.now()).await? {

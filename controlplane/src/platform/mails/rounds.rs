@@ -1,4 +1,4 @@
-//! The rounds of the postman: what is due leaves, one after another, and what could not leave is
+//! The rounds of the mail transport: what is due leaves, one after another, and what could not leave is
 //! tried again after longer and longer waits, as long as anybody needs it.
 
 use std::time::Duration as Wait;
@@ -28,7 +28,7 @@ const POLL: Wait = Wait::from_secs(5);
 /// Goes on rounds until shutdown.
 pub async fn work(app: App) {
     let mut listener = None;
-    while !app.shutdown().is_cancelled() && app.postman().is_some() {
+    while !app.shutdown().is_cancelled() && app.mail_transport().is_some() {
         if let Err(error) = run_due(&app).await {
             tracing::warn!(%error, "the mails cannot be read");
         }
@@ -64,11 +64,11 @@ pub async fn run_due(app: &App) -> Result<usize> {
 }
 
 async fn bring(app: &App, mail: &ClaimedMail) -> Result<()> {
-    let postman = app.postman().ok_or(Error::NoMail)?;
+    let mail_transport = app.mail_transport().ok_or(Error::NoMail)?;
     let text = mail.text(app)?;
     let to = Email::kept(mail.recipient.clone());
     let letter = Letter { to: &to, subject: &mail.subject, text: text.expose(), good_until: mail.good_until };
-    postman.bring(&mail.mail_id, &letter, app.now()).await
+    mail_transport.bring(&mail.mail_id, &letter, app.now()).await
 }
 
 async fn again(app: &App, mail: &ClaimedMail, error: &str) -> Result<()> {

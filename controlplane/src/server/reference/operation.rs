@@ -47,8 +47,8 @@ pub fn id(row: &Route) -> String {
 /// The room; of the runtime the part of it.
 pub fn tag(row: &Route) -> String {
     let place = place(row);
-    let rooms = if place.first() == Some(&"runtime") { 2 } else { 1 };
-    place.iter().take(rooms).map(|part| part.replace('_', " ")).collect::<Vec<_>>().join(": ")
+    let depth = if place.first() == Some(&"runtime") { 2 } else { 1 };
+    place.iter().take(depth).map(|part| part.replace('_', " ")).collect::<Vec<_>>().join(": ")
 }
 
 pub fn operation(row: &Route, id: &str, shapes: &mut Shapes) -> Value {
@@ -229,7 +229,7 @@ fn response(row: &Route, answer: &ResponseSignature) -> Value {
     response
 }
 
-/// Statuses of the errors that the hallway makes for a row like this, and of the row's own.
+/// Statuses of the errors that the middleware makes for a row like this, and of the row's own.
 fn refused(row: &Route, said: &Signature<'_>) -> BTreeSet<u16> {
     let is_guarded = row.access != Access::Public;
     let is_change = row.method != Method::GET && row.scope != Some(Scope::QueryRead);
@@ -247,6 +247,6 @@ fn refused(row: &Route, said: &Signature<'_>) -> BTreeSet<u16> {
         // A state that forbids it, or an `Idempotency-Key` that stands for another request.
         (is_guarded && is_change, &[409]),
     ];
-    let hallway = rows.into_iter().filter(|(holds, _)| *holds).flat_map(|(_, statuses)| statuses.iter().copied());
-    hallway.chain(row.refuses.iter().map(|code| code.http())).collect()
+    let middleware = rows.into_iter().filter(|(holds, _)| *holds).flat_map(|(_, statuses)| statuses.iter().copied());
+    middleware.chain(row.refuses.iter().map(|code| code.http())).collect()
 }

@@ -16,7 +16,7 @@ pub enum Wanted {
     List,
     /// Make one; its text is shown once, now.
     Create(New),
-    /// Revoke one: it is refused at every door from then on.
+    /// Revoke one: it is refused over every protocol from then on.
     Revoke { key_id: String },
 }
 

@@ -12,7 +12,7 @@ use crate::policy::TableRef;
 use crate::{Role, Timestamp};
 
 words!(
-    /// The door a query came through.
+    /// The protocol a query came over.
     Origin, "query origin", {
         Rest = "rest",
         Arrow = "arrow",

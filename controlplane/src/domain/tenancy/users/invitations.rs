@@ -158,7 +158,9 @@ async fn mail(app: &App, tx: &mut PgConnection, org: &Organization, invitee: &In
 /// Whoever invites has us send mail. So their own address is one that was confirmed, and so is that of somebody who
 /// answers for the organization: an owner or admin, or whoever gave it a tier.
 async fn may_mail(call: &Call, tx: &mut PgConnection) -> Result<()> {
-    if call.app.postman().is_none() || store::answered_for(tx, call.org_id(), call.caller.user_id.as_ref()).await? {
+    if call.app.mail_transport().is_none()
+        || store::answered_for(tx, call.org_id(), call.caller.user_id.as_ref()).await?
+    {
         return Ok(());
     }
     Err(Error::Barred {

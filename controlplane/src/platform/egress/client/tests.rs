@@ -14,7 +14,7 @@ fn only(secret: &str) -> Secrets {
     Secrets { current: Redacted::new(secret.to_owned()), previous: None }
 }
 
-async fn bring(courier: &EgressClient, url: &str) -> Receipt {
+async fn bring(egress: &EgressClient, url: &str) -> Receipt {
     let (secrets, event_id) = (only("a secret of the test"), EventId::from("evt"));
     let parcel = Parcel {
         url,
@@ -26,13 +26,13 @@ async fn bring(courier: &EgressClient, url: &str) -> Receipt {
         now: chrono::DateTime::UNIX_EPOCH,
         place: Place::default(),
     };
-    courier.bring(parcel).await
+    egress.bring(parcel).await
 }
 
 #[tokio::test]
 async fn what_is_not_2xx_is_no_success_and_a_redirect_is_not_followed() {
     let (mut receiver, mut other) = (Receiver::start().await, Receiver::start().await);
-    let courier = EgressClient::new(true).unwrap();
+    let egress = EgressClient::new(true).unwrap();
     for (reply, accepted) in [
         (Reply::Status(200), true),
         (Reply::Status(204), true),
@@ -44,7 +44,7 @@ async fn what_is_not_2xx_is_no_success_and_a_redirect_is_not_followed() {
         (Reply::Redirect(other.url()), false),
     ] {
         receiver.replies(reply.clone());
-        let receipt = bring(&courier, &receiver.url()).await;
+        let receipt = bring(&egress, &receiver.url()).await;
         assert_eq!((receipt.accepted(), receipt.status.is_some()), (accepted, true), "{reply:?}");
     }
     assert_eq!((receiver.got().len(), other.got().len()), (7, 0));
@@ -54,8 +54,8 @@ async fn what_is_not_2xx_is_no_success_and_a_redirect_is_not_followed() {
 async fn a_receiver_that_thinks_too_long_is_left() {
     let receiver = Receiver::start().await;
     receiver.replies(Reply::Held(Arc::new(Notify::new())));
-    let courier = EgressClient::within(true, Duration::from_millis(50), public()).unwrap();
-    let receipt = bring(&courier, &receiver.url()).await;
+    let egress = EgressClient::within(true, Duration::from_millis(50), public()).unwrap();
+    let receipt = bring(&egress, &receiver.url()).await;
     assert_eq!((receipt.status, receipt.error), (None, Some("the receiver did not answer in time")));
 }
 
@@ -63,8 +63,8 @@ async fn a_receiver_that_thinks_too_long_is_left() {
 #[tokio::test]
 async fn this_machine_is_not_reached_whatever_the_url() {
     let mut receiver = Receiver::start().await;
-    let courier = EgressClient::new(false).unwrap();
-    assert_eq!(bring(&courier, &receiver.url()).await.error, Some("the URL is not one that may be sent to"));
+    let egress = EgressClient::new(false).unwrap();
+    assert_eq!(bring(&egress, &receiver.url()).await.error, Some("the URL is not one that may be sent to"));
     assert!(receiver.got().is_empty());
 }
 
@@ -72,13 +72,13 @@ async fn this_machine_is_not_reached_whatever_the_url() {
 #[tokio::test]
 async fn a_name_that_has_become_an_address_of_ours_is_not_connected_to() {
     let mut receiver = Receiver::start().await;
-    let courier = EgressClient::new(false).unwrap();
+    let egress = EgressClient::new(false).unwrap();
     let url = format!("http://localhost:{}/", receiver.address.port()).parse().unwrap();
     let (secrets, event_id) = (only("s"), EventId::from("evt"));
     let (event_type, now) = ("key.created", chrono::DateTime::UNIX_EPOCH);
     let (body, place) = (Vec::new(), Place::default());
     let parcel = Parcel { url: "", secrets: &secrets, event_id: &event_id, event_type, body, attempt: 1, now, place };
-    assert_eq!(courier.post(url, parcel).await, (None, Some("the name has no public address")));
+    assert_eq!(egress.post(url, parcel).await, (None, Some("the name has no public address")));
     assert!(receiver.got().is_empty());
 }
 
@@ -129,13 +129,13 @@ fn acceptor(pems: &Pems) -> TlsAcceptor {
 async fn a_receiver_with_https_gets_nothing_unless_its_certificate_is_its_own_and_vouched_for() {
     let (ours, foreign) = (Authority::make().unwrap(), Authority::make().unwrap());
     let (good, misnamed) = (ours.issue("localhost").unwrap(), ours.issue("elsewhere.example").unwrap());
-    let courier = |roots| EgressClient::within(true, Duration::from_secs(5), roots).unwrap();
-    let unknown = courier(roots(&foreign.issue("localhost").unwrap()));
-    for (serves, courier, accepted) in [
-        (&good, courier(roots(&good)), true),
-        (&misnamed, courier(roots(&good)), false),
+    let egress = |roots| EgressClient::within(true, Duration::from_secs(5), roots).unwrap();
+    let unknown = egress(roots(&foreign.issue("localhost").unwrap()));
+    for (serves, egress, accepted) in [
+        (&good, egress(roots(&good)), true),
+        (&misnamed, egress(roots(&good)), false),
         (&good, unknown, false),
-        (&good, courier(public()), false),
+        (&good, egress(public()), false),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://localhost:{}/hook", listener.local_addr().unwrap().port());
@@ -149,7 +149,7 @@ async fn a_receiver_with_https_gets_nothing_unless_its_certificate_is_its_own_an
             }
             stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await.ok()
         };
-        let (receipt, answered) = tokio::join!(bring(&courier, &url), answer);
+        let (receipt, answered) = tokio::join!(bring(&egress, &url), answer);
         assert_eq!((receipt.accepted(), receipt.status), (accepted, accepted.then_some(204)), "{:?}", receipt.error);
         assert_eq!(answered.is_some(), accepted);
     }
