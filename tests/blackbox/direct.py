@@ -27,7 +27,7 @@ def rows(direct, sql):
 
 
 def plain(value):
-    """A value as every door can show it: numbers to 9 digits, all else as text."""
+    """A value as every protocol can show it: numbers to 9 digits, all else as text."""
     if value is None:
         return None
     if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The main job on real input: 22 queries through every door give the rows that the engine gives."""
+"""The main job on real input: 22 queries over every protocol give the rows that the engine gives."""
 
 import csv
 import io

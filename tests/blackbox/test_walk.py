@@ -362,7 +362,7 @@ def federation(walk):
 
 
 def accounts(walk, platform, name):
-    """Somebody signs up, and comes in by every door there is."""
+    """Somebody signs up, and comes in by every protocol there is."""
     email, password = f"walk-{name}@held.example", "a long enough password"
     walk.call("POST", "/v1/signup", {"name": "W", "email": email, "password": password, "org_name": f"w {name}"})
     nobody = {"auth": ""}

@@ -1,5 +1,5 @@
 //! The harness of the product's promises: a whole platform in this process on real parts, clients
-//! for every door, and worlds to put them in.
+//! for every protocol, and worlds to put them in.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::unwrap_used,

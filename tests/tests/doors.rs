@@ -1,4 +1,4 @@
-//! Every door gives the same verdict, rows, masks and code for the same caller and SQL.
+//! Every protocol gives the same verdict, rows, masks and code for the same caller and SQL.
 
 use reqwest::Method;
 use serde_json::{Value, json};

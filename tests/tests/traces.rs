@@ -1,4 +1,4 @@
-//! One trace from whoever asks to the last stage, at every door; nothing in it that is somebody's own.
+//! One trace from whoever asks to the last stage, over every protocol; nothing in it that is somebody's own.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};

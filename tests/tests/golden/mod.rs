@@ -15,6 +15,7 @@ mod routes;
 mod sources;
 mod stages;
 mod tokens;
+mod words;
 mod writers;
 
 /// Every file in `tests/golden/` is compared by some test of this folder.

@@ -1,4 +1,4 @@
-//! An approved request raises a role at every door, on open sessions too, and its end drops it.
+//! An approved request raises a role over every protocol, on open sessions too, and its end drops it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Revoke: refused at every door in under 250 ms, on open sessions too.
+//! Revoke: refused over every protocol in under 250 ms, on open sessions too.
 
 use std::time::{Duration, Instant};
 
