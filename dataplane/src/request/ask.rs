@@ -96,8 +96,9 @@ pub struct DeclaredAgent {
     pub framework: Option<AgentName>,
 }
 
-/// The name of an agent or of its framework, in the bounds that every protocol keeps to: it is kept and told wherever the
-/// query is, and a key of the control plane's tables.
+/// The name of an agent or of its framework, in the bounds of every protocol.
+///
+/// Audit entries and traces of the query carry it, and it is a key of the control plane's tables.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AgentName(String);
 
