@@ -18,6 +18,9 @@ use tempfile::TempDir;
 
 use crate::postgres::Database;
 
+const OWNER_EMAIL: &str = "owner@world.example";
+const OWNER_PASSWORD: &str = "correct horse battery";
+
 /// The small tables that governance tests are about.
 pub const TABLES: &[&str] = &[
     "create table customers (id integer, name varchar, email varchar, ssn varchar, region varchar, salary integer)",
@@ -134,12 +137,12 @@ impl World {
     }
 
     async fn settle(&mut self) {
-        let signup = json!({"name": "Owner", "email": "owner@world.example", "password": "correct horse battery", "org_name": "World"});
+        let signup = json!({"name": "Owner", "email": OWNER_EMAIL, "password": OWNER_PASSWORD, "org_name": "World"});
         let account = self.ok(Method::POST, "/v1/signup", "", signup).await;
         self.owner = format!("Bearer {}", text(&account["token"]));
         self.org_id = text(&account["org"]["org_id"]);
         self.enterprise(&self.org_id).await;
-        self.confirmed("owner@world.example").await;
+        self.confirmed(OWNER_EMAIL).await;
         (self.env_id, self.pgwire) = self.environment("main").await;
         self.key = self
             .key_for(&self.env_id, json!({"user_id": account["user"]["user_id"], "scopes": all_scopes()}))
@@ -264,6 +267,10 @@ impl World {
         self.url = format!("http://{}", platform.control.http);
         self.pgwire = platform.environments.pgwire(&env_id).await.unwrap();
         self.platform = Some(platform);
+        // The address is the tokens' issuer, and it is another now.
+        let login = json!({"email": OWNER_EMAIL, "password": OWNER_PASSWORD});
+        let account = self.ok(Method::POST, "/v1/auth/login", "", login).await;
+        self.owner = format!("Bearer {}", text(&account["token"]));
     }
 
     /// Until the condition gives something; bounded.
