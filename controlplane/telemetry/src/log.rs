@@ -2,7 +2,8 @@
 //!
 //! `RUST_LOG` says what is logged from the start. `PUT /log` on the port of the probes says more, or less, of
 //! our own crates until it is said anew, or until `DELETE /log`: `debug`, or
-//! `dataplane=debug,controlplane::domain::webhooks=trace`. What others write stays as it was, for they may write what
+//! `dataplane=debug,controlplane::domain::webhooks=trace`. A level of `controlplane` holds for its crate `platform` as
+//! well, unless that has one of its own. What others write stays as it was, for they may write what
 //! they carry, credentials included. Whoever may enter the machine or the pod may say it, nobody
 //! else: it is taken from loopback alone, where `kubectl port-forward` comes from too.
 
@@ -28,7 +29,8 @@ pub const PATH: &str = "/log";
 pub const LOGGED: &str = "info,rmcp=warn";
 
 /// The crates whose lines hold nothing that is secret.
-const OURS: [&str; 8] = ["contract", "controlplane", "dataplane", "engine", "operator", "sluice", "sql", "telemetry"];
+const OURS: [&str; 9] =
+    ["contract", "controlplane", "dataplane", "engine", "operator", "platform", "sluice", "sql", "telemetry"];
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 const SAID_BYTES_MAX: usize = 1_024;
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -64,7 +66,7 @@ impl Log {
     where
         W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
     {
-        let (filter, handle) = reload::Layer::<EnvFilter, Registry>::new(EnvFilter::new(&started));
+        let (filter, handle) = reload::Layer::<EnvFilter, Registry>::new(filter_of(&started));
         let lines = tracing_subscriber::fmt::layer::<Layered<_, Registry>>().json().with_writer(writer);
         let reload = move |filter| handle.reload(filter).is_ok();
         let now = Arc::new(Mutex::new(started.clone()));
@@ -89,7 +91,7 @@ impl Log {
 
     fn set(&self, filter: String) -> bool {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_set = (self.reload)(EnvFilter::new(&filter));
+        let is_set = (self.reload)(filter_of(&filter));
         if is_set {
             tracing::info!(filter, "the level of the log was changed");
             *now = filter;
@@ -102,6 +104,13 @@ impl Log {
 fn filter_of_environment() -> String {
     let said = std::env::var(EnvFilter::DEFAULT_ENV).ok();
     said.filter(|said| EnvFilter::try_new(said).is_ok()).unwrap_or_else(|| LOGGED.to_owned())
+}
+
+/// The filter of these directives. Of two for one target the later holds, so `platform` keeps a level of its own.
+fn filter_of(directives: &str) -> EnvFilter {
+    let levels = directives.split(',').filter_map(|one| one.trim().strip_prefix("controlplane="));
+    let implied: String = levels.flat_map(|level| ["platform=", level, ","]).collect();
+    EnvFilter::new(implied + directives)
 }
 
 /// Why a level cannot be said so.

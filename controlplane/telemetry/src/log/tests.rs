@@ -60,6 +60,22 @@ async fn a_line_is_written_once_its_level_is_said_and_not_after_it_is_unsaid() {
 }
 
 #[tokio::test]
+async fn a_level_of_controlplane_holds_for_platform_without_one_of_its_own() {
+    let kept = Kept::default();
+    let lines = kept.clone();
+    let (log, subscriber) = Log::made("controlplane=debug".to_owned(), move || lines.clone());
+    let _guard = tracing::subscriber::set_default(subscriber);
+    tracing::debug!(target: "platform::error", "from the start");
+    assert_eq!(say(&log, "platform=info").await, (200, "controlplane=debug,platform=info\n".to_owned()));
+    tracing::debug!(target: "platform::error", "below its own level");
+    say(&log, "controlplane=trace").await;
+    tracing::trace!(target: "platform::error", "once it is said");
+    let text = kept.text();
+    assert!(text.contains("from the start") && text.contains("once it is said"), "{text}");
+    assert!(!text.contains("below its own level"), "{text}");
+}
+
+#[tokio::test]
 async fn what_cannot_be_said_changes_nothing_and_is_named() {
     let (log, _subscriber) = Log::made("info".to_owned(), io::sink);
     for said in ["", "loud", "hyper=trace", "h2=debug", "dataplane=loud", "dataplane[query]=trace", "debug,", "a=b=c"] {
