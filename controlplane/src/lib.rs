@@ -1,13 +1,14 @@
 //! The control plane: `/v1`, the audit chain, and the snapshots that rule the data planes.
 //!
 //! Every request that is not a live query ends here; a query passes through on its way to its
-//! environment's data plane, unparsed. PostgreSQL is the one store; a room owns its tables.
+//! environment's data plane, unparsed. PostgreSQL is the one store; a resource module owns its tables.
 //!
 //! This file is the only place that starts things.
 #![forbid(unsafe_code)]
 
 pub mod domain;
-pub mod platform;
+#[cfg(test)]
+mod platform_tests;
 pub mod server;
 #[cfg(test)]
 mod testing;
@@ -19,20 +20,19 @@ mod worlds;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use platform::identity::{Current, FollowedFiles};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::platform::identity::{Current, FollowedFiles};
 use crate::server::callbacks::CALLBACKS;
 use crate::server::snapshots::publisher::Publisher;
 
-pub use crate::platform::config::Config;
-pub use crate::platform::context::{App, Parts};
-pub use crate::platform::error::{Error, OnConstraint, Result};
+pub use ::platform;
+pub use platform::{App, Config, Error, OnConstraint, Parts, Result};
 
-/// The schema, one file a room.
+/// The migrations of the schema.
 pub static MIGRATIONS: Migrator = sqlx::migrate!();
 
 /// A control plane that cannot start.

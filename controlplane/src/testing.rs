@@ -21,23 +21,23 @@ use chrono::{DateTime, Duration};
 use contract::wire::CONTROL_PLANE_NAME;
 use contract::{Entropy, Keyring, OrgId, Redacted, TestClock};
 use http_body_util::BodyExt;
+use platform::dashboard::DashboardFiles;
+use platform::identity::Authority;
+use platform::provisioner::{Provisioner, Unattended};
+use platform::{App, Config, Parts, events, mails};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use test_servers::mail::MailServer;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::MIGRATIONS;
 use crate::domain::runtime;
-use crate::platform::dashboard::DashboardFiles;
-use crate::platform::identity::Authority;
-use crate::platform::mails::receiver::MailServer;
-use crate::platform::provisioner::{Provisioner, Unattended};
-use crate::platform::{events, mails};
 use crate::server::callbacks::CALLBACKS;
 use crate::server::jobs;
 use crate::server::router;
-use crate::{App, Config, MIGRATIONS, Parts};
 
 /// Names the lock that one maker of a template holds.
 const TEMPLATE_LOCK: i64 = 0x736c_7569_6365;

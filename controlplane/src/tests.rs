@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
 use contract::{Entropy, Keyring, SystemClock};
+use platform::provisioner::Unattended;
+use platform::{Config, Parts};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::platform::provisioner::Unattended;
 use crate::testing::TestApp;
-use crate::{Config, Parts, StartError, start};
+use crate::{StartError, start};
 
 fn parts() -> Parts {
     Parts {

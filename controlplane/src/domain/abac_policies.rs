@@ -16,11 +16,10 @@ mod store;
 mod summary;
 
 use contract::{Access, Code, Scope};
+use platform::http::routes::Routes;
 
 pub use promotion::promote;
 pub use store::{by_table, governed};
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::{Admin, Member};

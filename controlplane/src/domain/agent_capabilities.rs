@@ -15,11 +15,10 @@ mod status;
 mod store;
 
 use contract::{Access, Code, Scope};
+use platform::http::routes::Routes;
 
 pub use http::{CapabilityGrantCreation, grant_alone};
 pub use store::{governed, of, standing, used};
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::Admin;

@@ -18,11 +18,10 @@ mod store;
 pub mod triggers;
 
 use contract::{Access, Scope};
+use platform::http::routes::Routes;
 
 pub use registration::register_itself;
 pub use registry::{RegistrationSource, Use, framework, is_known, register, used};
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::Auditor;

@@ -26,12 +26,11 @@ mod seed;
 mod store;
 
 use contract::{Access, Scope};
+use platform::http::routes::Routes;
 
 pub use life::{revoke_all_in, revoke_all_of, revoke_known_to_others};
 pub use seed::{KeySeed, seed};
 pub use store::{attribute_names, by_prefix, governed, used};
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::Admin;

@@ -12,11 +12,10 @@ pub(crate) mod stream;
 mod view;
 
 use contract::{Access, Code, Scope};
+use platform::http::routes::Routes;
 
 pub use activity::{Activity, KeyUsage, PolicySummary, of_agent, of_key};
 pub use store::ended;
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     const READ: Scope = Scope::AuditRead;

@@ -28,8 +28,7 @@ use std::net::IpAddr;
 use axum::http::{HeaderMap, Method, header::AUTHORIZATION};
 use contract::caller::Limits;
 use contract::{Caller, Code, Tier, key};
-
-use crate::{App, Error, Result};
+use platform::{App, Error, Result};
 
 use super::accounts::second_factor::SecondFactorState;
 pub use http::routes;

@@ -22,10 +22,9 @@ pub use storage::measured;
 use chrono::{DurationRound, TimeDelta};
 use contract::report::MicroCredits;
 use contract::{Access, Code, EnvId, OrgId, Scope, Timestamp};
+use platform::http::routes::Routes;
+use platform::{Error, Result};
 use sqlx::PgConnection;
-
-use crate::platform::http::routes::Routes;
-use crate::{Error, Result};
 
 pub fn routes() -> Routes {
     use Access::Owner;

@@ -19,11 +19,10 @@ mod status;
 mod store;
 
 use contract::Access;
+use platform::http::routes::Routes;
 
 pub use expiry::EndElevation;
 pub use standing::{governed, raised};
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::{Admin, Auditor, Authenticated};

@@ -18,6 +18,7 @@ mod promotion;
 mod store;
 
 use contract::{Access, Code, Scope};
+use platform::http::routes::Routes;
 
 pub use binding::store::standing;
 pub use checking::{CHECKED_EVERY, check, check_due};
@@ -26,7 +27,6 @@ pub use promotion::promote;
 pub use store::{governed, naming};
 
 use crate::domain::query;
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::{Admin, Member};

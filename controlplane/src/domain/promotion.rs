@@ -16,6 +16,10 @@ use contract::caller::Credential;
 use contract::governance::EnvironmentStatus;
 use contract::policy::Rules;
 use contract::{EnvId, Timestamp, ids};
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -26,10 +30,6 @@ pub use change::{PromotedAction, PromotedChange, Promotion};
 use super::environments::http;
 use super::environments::store::{self, EnvironmentRow};
 use crate::domain::{abac_policies, policies};
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::{Error, Result};
 
 /// What may be promoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]

@@ -14,6 +14,10 @@ mod layout;
 
 use contract::wire::{Format, QueryBody, SQL_BYTES_MAX, TIMEOUT_MS_MAX};
 use contract::{Access, Code, Heal, Scope};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::http::routes::Routes;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -21,11 +25,6 @@ pub use explain::test;
 pub use forward::{ForwardedQuery, caller, send, told_of, told_to_us};
 
 use answer::{ArrowRows, RowsAnswer};
-
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::platform::http::routes::Routes;
-use crate::{Error, Result};
 
 /// What a statement may fail of, besides what every request may.
 pub const REFUSALS: &[Code] = &[

@@ -31,7 +31,7 @@ pub mod sweeper;
 mod tasks;
 mod views;
 
-use crate::platform::http::routes::Routes;
+use platform::http::routes::Routes;
 
 /// Every path of the runtime begins so.
 pub const PREFIX: &str = "/v2/";

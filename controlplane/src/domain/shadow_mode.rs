@@ -21,13 +21,12 @@ mod tests;
 mod uploads;
 
 use contract::{Access, Scope};
+use platform::http::routes::Routes;
 
 pub use replaying::{run_due, work};
 pub use sampling::sample;
 pub use sessions::EndShadowSession;
 pub use store::sweep;
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::Admin;

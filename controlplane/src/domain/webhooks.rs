@@ -14,8 +14,6 @@ mod http;
 mod notices;
 mod outbox;
 mod queue;
-#[cfg(test)]
-pub(crate) mod receiver;
 mod rotation;
 #[cfg(test)]
 mod rotation_tests;
@@ -27,13 +25,12 @@ mod tests;
 mod trigger_tests;
 
 use contract::{Access, Code, Scope};
+use platform::http::routes::Routes;
 
 pub use delivery::{run_due, work};
 pub use outbox::{hears_of_triggers, only_for, tell};
 pub use queue::sweep;
 pub use surface::Surface;
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::Admin;

@@ -1,7 +1,8 @@
 //! What the platform calls of the domain and of the server.
 
+use platform::context::Callbacks;
+
 use crate::domain::webhooks;
-use crate::platform::context::Callbacks;
 use crate::server::endpoints;
 
 pub const CALLBACKS: Callbacks = Callbacks { tell: webhooks::tell, routes: endpoints::rows };

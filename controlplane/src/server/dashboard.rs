@@ -1,15 +1,14 @@
 //! The dashboard: "a client of the same endpoints". Here are only its files, which the binary was
-//! built with ([`crate::platform::dashboard`]); a binary without them says how to get them.
+//! built with ([`platform::dashboard`]); a binary without them says how to get them.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use contract::{Access, Code};
-
-use crate::platform::dashboard::{INDEX, found, safe};
-use crate::platform::http::call::Visit;
-use crate::platform::http::routes::Routes;
-use crate::platform::http::signature::{Answers, ResponseSignature, Signature};
-use crate::{Error, Result};
+use platform::dashboard::{INDEX, found, safe};
+use platform::http::call::Visit;
+use platform::http::routes::Routes;
+use platform::http::signature::{Answers, ResponseSignature, Signature};
+use platform::{Error, Result};
 
 /// What the build names after its content.
 const ASSETS: &str = "assets/";
@@ -87,7 +86,8 @@ impl Answers for Asset {
 
 #[cfg(test)]
 mod tests {
-    use crate::platform::dashboard::DashboardFiles;
+    use platform::dashboard::DashboardFiles;
+
     use crate::testing::TestApp;
 
     const BUILT: DashboardFiles =

@@ -4,6 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use axum::http::Method;
+use platform::http::route::Route;
+use platform::http::routes::Routes;
+use platform::http::signature::{Shapes, Signature};
 
 use crate::domain::agents::{agent_memory, branches, reasoning, triggers};
 use crate::domain::authentication::federation;
@@ -12,9 +15,6 @@ use crate::domain::{
     abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, jit_access,
     policies, query, runtime, shadow_mode, webhooks,
 };
-use crate::platform::http::route::Route;
-use crate::platform::http::routes::Routes;
-use crate::platform::http::signature::{Shapes, Signature};
 use crate::server::{dashboard, health, reference};
 
 pub fn routes() -> Routes {

@@ -20,6 +20,9 @@ use contract::runtime_tables::Table;
 use contract::wire;
 use contract::{EnvId, Redacted, agent, report};
 use futures::{Stream, StreamExt, stream};
+use platform::identity::Current;
+use platform::snapshot_size::SNAPSHOT_BYTES_MAX;
+use platform::{App, Error};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, WatchStream};
@@ -30,10 +33,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::domain::billing::credits;
 use crate::domain::runtime::sql::{self, ReadRefusal, TableRows};
 use crate::domain::{agents, authentication, billing};
-use crate::platform::identity::Current;
-use crate::platform::snapshot_size::SNAPSHOT_BYTES_MAX;
 use crate::server::snapshots::publisher::Publisher;
-use crate::{App, Error};
 
 /// The messages and the service, made from the one proto.
 pub mod proto {

@@ -17,16 +17,16 @@ use axum::response::{IntoResponse, Response};
 use contract::body::Problem;
 use contract::caller::Credential;
 use contract::{Access, RequestId, Scope};
+use platform::http::call::{Call, PathIds, Visit};
+use platform::http::conditional::{self, ExpectedVersion};
+use platform::http::parameters::Parameters;
+use platform::http::rate_limit::RateLimitState;
+use platform::http::route::Route;
+use platform::http::{deprecation, idempotency};
+use platform::{App, Error, Result};
 
 use crate::domain::authentication::{self, AuthenticatedCaller};
 use crate::domain::{environments, jit_access, runtime};
-use crate::platform::http::call::{Call, PathIds, Visit};
-use crate::platform::http::conditional::{self, ExpectedVersion};
-use crate::platform::http::parameters::Parameters;
-use crate::platform::http::rate_limit::RateLimitState;
-use crate::platform::http::route::Route;
-use crate::platform::http::{deprecation, idempotency};
-use crate::{App, Error, Result};
 
 /// Longest id that a path may carry; ours have 36 characters.
 const ID_BYTES_MAX: usize = 200;

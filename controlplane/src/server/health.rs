@@ -8,14 +8,13 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use contract::Access;
+use platform::App;
+use platform::http::call::Visit;
+use platform::http::json::Json;
+use platform::http::routes::Routes;
+use platform::http::signature::{Answers, Signature};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::App;
-use crate::platform::http::call::Visit;
-use crate::platform::http::json::Json;
-use crate::platform::http::routes::Routes;
-use crate::platform::http::signature::{Answers, Signature};
 
 /// A database slower than this is not ready.
 const DATABASE_PATIENCE: Duration = Duration::from_secs(2);

@@ -17,15 +17,15 @@ use std::collections::BTreeMap;
 use contract::agent::REGISTERS;
 use contract::report::{Body, Entry, Finished, MicroCredits, Started};
 use contract::{Code, EnvId, OrgId, QueryId, Timestamp};
+use platform::events::{self, Event, EventType, Origin};
+use platform::redaction::scrub;
+use platform::{App, Error, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::domain::audit::store;
 use crate::domain::billing::credits;
 use crate::domain::{agent_capabilities, agents, api_keys, billing, environments, shadow_mode, webhooks};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::redaction::scrub;
-use crate::{App, Error, Result};
 
 /// Stores the entries; every entry of the log up to the returned one is stored.
 pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> Result<u64> {
@@ -194,9 +194,9 @@ fn of_agents(started: &[Started]) -> BTreeMap<String, agents::Use> {
 #[cfg(test)]
 mod tests {
     use contract::report::TriggerFired;
+    use platform::redaction::REDACTED;
 
     use super::*;
-    use crate::platform::redaction::REDACTED;
 
     #[test]
     fn no_key_stands_in_any_text_of_what_a_trigger_tells() {

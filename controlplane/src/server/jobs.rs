@@ -10,6 +10,13 @@
 //! (`mails::work`).
 
 use chrono::Duration;
+use platform::events::heads;
+use platform::http::idempotency;
+use platform::jobs::kind::JobKind;
+use platform::jobs::lane::Lane;
+use platform::jobs::queue;
+use platform::mails;
+use platform::{App, Result};
 
 use crate::domain::accounts::failures::RecordFailedLogin;
 use crate::domain::accounts::links::{self, MailLink};
@@ -23,15 +30,8 @@ use crate::domain::jit_access::EndElevation;
 use crate::domain::runtime::sweeper;
 use crate::domain::shadow_mode::EndShadowSession;
 use crate::domain::{billing, policies, shadow_mode, webhooks};
-use crate::platform::events::heads;
-use crate::platform::http::idempotency;
-use crate::platform::jobs::kind::JobKind;
-use crate::platform::jobs::lane::Lane;
-use crate::platform::jobs::queue;
 #[cfg(test)]
-use crate::platform::jobs::worker::run_lane;
-use crate::platform::mails;
-use crate::{App, Result};
+use platform::jobs::worker::run_lane;
 
 const HOUR: Duration = Duration::hours(1);
 

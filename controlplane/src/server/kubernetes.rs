@@ -19,11 +19,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kube::Client;
+use platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
+use platform::resources::Resources;
+use platform::{Config, Error, Result};
 use tokio::sync::Semaphore;
-
-use crate::platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
-use crate::platform::resources::Resources;
-use crate::{Config, Error, Result};
 
 pub use rbac::RULES;
 

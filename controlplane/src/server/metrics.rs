@@ -8,10 +8,10 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::get;
 use contract::wire::probe;
+use platform::metrics::Waiting;
+use platform::{App, Result};
 
 use crate::domain::policies;
-use crate::platform::metrics::Waiting;
-use crate::{App, Result};
 
 /// A database that takes longer is told of as one that is away.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use clap::Parser;
 use contract::{Entropy, SqlAnalyzer, SystemClock};
+use platform::dashboard::DashboardFiles;
+use platform::provisioner::{Provisioner, Unattended};
+use platform::{Config, Parts};
 use telemetry::{Log, Telemetry, Tracer};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use crate::platform::dashboard::DashboardFiles;
-use crate::platform::provisioner::{Provisioner, Unattended};
 use crate::server::kubernetes::Cluster;
-use crate::{Config, Parts};
 
 /// The name of its spans.
 pub const SERVICE: &str = "sluice-controlplane";

@@ -17,10 +17,10 @@ mod page;
 mod tests;
 
 use contract::Access::Public;
+use platform::http::routes::Routes;
 
 pub use document::document;
 
-use crate::platform::http::routes::Routes;
 use crate::server::endpoints;
 
 /// The document of all rooms, indented.

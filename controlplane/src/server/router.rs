@@ -20,19 +20,19 @@ use contract::RequestId;
 use contract::body::Problem;
 use contract::wire::header::REQUEST_ID;
 use futures::FutureExt;
+use platform::http::body::BYTES_MAX;
+use platform::http::parameters::Parameters;
+use platform::http::route::Route;
+use platform::http::routes::Routes;
+use platform::{App, Error};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate, SizeAbove};
 use tracing::Instrument;
 
 use crate::domain::runtime;
-use crate::platform::http::body::BYTES_MAX;
-use crate::platform::http::parameters::Parameters;
-use crate::platform::http::route::Route;
-use crate::platform::http::routes::Routes;
 use crate::server::endpoints;
 use crate::server::guard::{Arrival, RouteGuard, guard};
-use crate::{App, Error};
 
 /// The whole HTTP surface of the control plane.
 pub fn router(app: &App) -> Router {
@@ -66,7 +66,7 @@ fn is_worth_compressing() -> impl Predicate {
 
 async fn middleware(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let request_id = request_id(&app, &request);
-    let origin = crate::platform::http::peer::of(&request, &app.config().trusted_proxies);
+    let origin = platform::http::peer::of(&request, &app.config().trusted_proxies);
     let peer = origin.as_ref().copied().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let span = tracing::info_span!(
         "request",
@@ -76,7 +76,7 @@ async fn middleware(State(app): State<App>, mut request: Request, next: Next) ->
         trace.id = tracing::field::Empty,
     );
     let probe = !request.uri().path().starts_with("/v");
-    let mut traced = crate::platform::http::traced::begun(&app, &request, probe);
+    let mut traced = platform::http::traced::begun(&app, &request, probe);
     let place = traced.place().clone();
     if let Some(trace_id) = place.trace_id() {
         span.record("trace.id", trace_id);
@@ -88,13 +88,13 @@ async fn middleware(State(app): State<App>, mut request: Request, next: Next) ->
             return Error::ShuttingDown.into_response();
         }
         if origin.is_err() && !probe {
-            return crate::platform::http::peer::unreadable().into_response();
+            return platform::http::peer::unreadable().into_response();
         }
         let room = AssertUnwindSafe(next.run(request)).catch_unwind();
         room.await.unwrap_or_else(|_| Error::Panicked.into_response())
     };
     let answered = place.around(answer.instrument(span)).await;
-    crate::platform::http::traced::answered(&mut traced, &answered, &request_id);
+    platform::http::traced::answered(&mut traced, &answered, &request_id);
     let mut response = with_body(answered, &request_id, is_arrow);
     let counted = ["x-ratelimit-limit", "ratelimit-limit"].iter().any(|name| response.headers().contains_key(*name));
     if !counted {

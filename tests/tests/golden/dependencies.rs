@@ -37,7 +37,12 @@ fn only_the_engine_links_duckdb() {
 
 #[test]
 fn only_the_control_plane_speaks_to_postgresql_through_sqlx() {
-    assert_eq!(users_of("sqlx"), BTreeSet::from(["controlplane".to_owned()]));
+    assert_eq!(users_of("sqlx"), BTreeSet::from(["controlplane".to_owned(), "platform".to_owned()]));
+}
+
+#[test]
+fn servers_of_tests_are_linked_into_no_program() {
+    assert_eq!(users_of("test-servers"), BTreeSet::new());
 }
 
 #[test]
@@ -69,7 +74,8 @@ fn the_planes_do_not_depend_on_each_other() {
     assert_eq!(of_ours("crds"), Vec::<String>::new());
     assert_eq!(of_ours("dashboard"), Vec::<String>::new());
     assert_eq!(of_ours("connections"), Vec::<String>::new());
-    assert_eq!(of_ours("controlplane"), ["connections", "contract", "crds", "telemetry"]);
+    assert_eq!(of_ours("controlplane"), ["contract", "crds", "platform", "telemetry"]);
+    assert_eq!(of_ours("platform"), ["connections", "contract", "telemetry"]);
     assert_eq!(of_ours("controlplane-program"), ["controlplane", "dashboard", "sql"]);
     assert_eq!(of_ours("dataplane"), ["connections", "contract", "engine", "sql", "telemetry"]);
     assert_eq!(of_ours("telemetry"), ["contract"]);

@@ -22,7 +22,19 @@ pub const CRATES: &[Layers] = &[
         name: "controlplane",
         folder: "controlplane/src",
         largest_circle: 6,
-        layers: &[&["", "server"], &["domain"], &["platform"]],
+        layers: &[&["", "server"], &["domain"]],
+    },
+    Layers {
+        name: "platform",
+        folder: "controlplane/platform/src",
+        largest_circle: 4,
+        layers: &[
+            &["", "jobs"],
+            &["context", "events", "http", "mails", "provisioner", "resources"],
+            &["archive", "crypto", "database", "dataplane_client", "egress", "oidc", "slug", "snapshot_size"],
+            &["config"],
+            &["clouds", "dashboard", "error", "identity", "metrics", "redaction"],
+        ],
     },
     Layers {
         name: "dataplane",

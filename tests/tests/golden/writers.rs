@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::allowed::only_shrinks;
 use super::code::Crate;
 
-const FOLDER: &str = "controlplane/src";
-const LAYERS: [&str; 3] = ["server", "domain", "platform"];
+const FOLDERS: [&str; 2] = ["controlplane/src", "controlplane/platform/src"];
+const LAYERS: [&str; 2] = ["server", "domain"];
 
 /// The tables of the schema, in small letters.
 fn tables() -> BTreeSet<String> {
@@ -41,18 +41,22 @@ fn written(statement: &str) -> Vec<String> {
     words.iter().enumerate().filter_map(table).collect()
 }
 
-/// The module that a file belongs to: the first below `src`, or below its layer.
+/// The module that a file belongs to: the first below `src`, or below its layer; of the platform's crate, below that.
 fn module(file: &str) -> String {
-    let path = file.strip_prefix(FOLDER).unwrap().trim_start_matches('/').trim_end_matches(".rs");
+    let (folder, path) = file.trim_end_matches(".rs").split_once("/src/").unwrap();
     let depth = 1 + usize::from(LAYERS.iter().any(|layer| path.starts_with(&format!("{layer}/"))));
-    path.split('/').take(depth).collect::<Vec<_>>().join("/")
+    let below = path.split('/').take(depth).collect::<Vec<_>>().join("/");
+    match folder.strip_prefix("controlplane/") {
+        Some(layer) => format!("{layer}/{below}"),
+        None => below,
+    }
 }
 
 #[test]
 fn a_table_is_written_by_one_module() {
     let tables = tables();
     let mut writers = BTreeMap::<String, BTreeSet<String>>::new();
-    for module_of_code in Crate::read(FOLDER).modules.values() {
+    for module_of_code in FOLDERS.iter().flat_map(|folder| Crate::read(folder).modules.into_values()) {
         for text in module_of_code.tokens.iter().filter(|token| token.starts_with('"')) {
             for table in written(text).into_iter().filter(|table| tables.contains(table)) {
                 writers.entry(table).or_default().insert(module(&module_of_code.file));

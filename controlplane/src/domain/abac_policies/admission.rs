@@ -6,9 +6,8 @@
 use std::collections::BTreeSet;
 
 use contract::policy::abac::{self, AbacRule, Condition};
+use platform::{Error, Result};
 use serde_json::Value;
-
-use crate::{Error, Result};
 
 const RULES_MAX: usize = 100;
 const VALUES_MAX: usize = 500;

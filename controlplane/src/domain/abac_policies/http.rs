@@ -3,6 +3,12 @@
 use contract::policy::AbacPolicy;
 use contract::policy::abac::AbacRule;
 use contract::{PolicyId, Timestamp};
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::http::page::{PageRequest, Paged};
+use platform::snapshot_size::within_share;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,12 +20,6 @@ use crate::domain::environments;
 use crate::domain::policies::binding::{self, ShownBinding, Unbound};
 use crate::domain::policies::{attributes, name};
 use crate::domain::tenancy::users;
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::platform::snapshot_size::within_share;
-use crate::{Error, Result};
 
 /// ABAC policies of one environment: every statement walks them.
 pub const POLICIES_MAX: i64 = 1_000;

@@ -11,13 +11,13 @@ use contract::analyzer::NamedTable;
 use contract::policy::TableRef;
 use contract::policy::abac::{self, Action, Context, Decision, Origin, When, hour_and_minute};
 use contract::{PolicyId, Role};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AbacSimulation")]

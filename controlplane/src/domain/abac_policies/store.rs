@@ -2,11 +2,10 @@
 
 use contract::policy::AbacPolicy;
 use contract::{EnvId, OrgId, PolicyId, Timestamp};
+use platform::http::page::PageRequest;
+use platform::{Error, OnConstraint, Result};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-
-use crate::platform::http::page::PageRequest;
-use crate::{Error, OnConstraint, Result};
 
 struct AbacPolicyRow {
     policy_id: String,

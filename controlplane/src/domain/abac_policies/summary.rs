@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::policy::AbacPolicy;
 use contract::policy::abac::{self, AbacRule, Action, Condition, Context, Effect, Origin};
 use contract::{Role, Timestamp};
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::Json;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::store;
-use crate::Result;
 use crate::domain::api_keys;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 
 const ROLE: Role = Role::ServiceAccount;
 

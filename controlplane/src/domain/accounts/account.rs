@@ -7,13 +7,13 @@ use std::net::IpAddr;
 
 use chrono::Duration;
 use contract::{OrgId, Role, Timestamp, UserId};
+use platform::http::text::Email;
+use platform::{App, Error, OnConstraint, Result};
 use sqlx::PgConnection;
 
 use crate::domain::accounts::elsewhere;
 use crate::domain::accounts::failures::{self, Reason};
 use crate::domain::accounts::sessions::SessionHolder;
-use crate::platform::http::text::Email;
-use crate::{App, Error, OnConstraint, Result};
 
 const PASSWORD_MIN: usize = 8;
 const PASSWORD_MAX: usize = 256;

@@ -5,15 +5,15 @@
 
 use contract::caller::Credential;
 use contract::{OrgId, SessionId};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 
 use crate::domain::accounts::account;
 use crate::domain::accounts::sessions::{self, SessionHolder};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::{Error, Result};
 
 /// An organization that an account belongs to.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,15 +6,15 @@
 use std::net::IpAddr;
 
 use contract::Timestamp;
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::text::Email;
+use platform::jobs::kind::BackgroundJob;
+use platform::jobs::queue;
+use platform::{App, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::domain::accounts::account;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::text::Email;
-use crate::platform::jobs::kind::BackgroundJob;
-use crate::platform::jobs::queue;
-use crate::{App, Result};
 
 /// What was wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,9 +2,9 @@ use axum::body::Body;
 use axum::http::{Method, Request};
 use chrono::Duration;
 use serde_json::{Value, json};
+use test_servers::mail::MailServer;
 
 use crate::domain::authentication::sso::provider;
-use crate::platform::mails::receiver::MailServer;
 use crate::testing::{Answer, TestApp, bearer};
 
 const PASSWORD: &str = "correct horse battery";

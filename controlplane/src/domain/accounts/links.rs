@@ -8,19 +8,19 @@ mod store;
 
 use chrono::Duration;
 use contract::{Code, Timestamp};
+use platform::http::call::Visit;
+use platform::http::json::Accepted;
+use platform::http::text::Email;
+use platform::jobs::kind::BackgroundJob;
+use platform::jobs::queue;
+use platform::mails::{self, Cause, Letter, MailKind, Queued};
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use crate::domain::accounts::page::{self, LinkPage};
 use crate::domain::accounts::sessions::sha256;
-use crate::platform::http::call::Visit;
-use crate::platform::http::json::Accepted;
-use crate::platform::http::text::Email;
-use crate::platform::jobs::kind::BackgroundJob;
-use crate::platform::jobs::queue;
-use crate::platform::mails::{self, Cause, Letter, MailKind, Queued};
-use crate::{App, Error, Result};
 
 pub use store::{MailedLink, verified};
 

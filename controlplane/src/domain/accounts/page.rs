@@ -8,11 +8,11 @@ use std::fmt::Write;
 use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
+use platform::dashboard;
+use platform::http::signature::{Answers, ResponseSignature, Signature};
+use platform::{App, Error, Result};
 
 use super::links;
-use crate::platform::dashboard;
-use crate::platform::http::signature::{Answers, ResponseSignature, Signature};
-use crate::{App, Error, Result};
 
 const HEADERS: [(&str, &str); 4] = [
     ("content-security-policy", "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"),

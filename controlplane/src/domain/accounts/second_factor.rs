@@ -19,11 +19,11 @@ use std::net::IpAddr;
 
 use chrono::Duration;
 use contract::Timestamp;
+use platform::http::text::Email;
+use platform::{App, Error, Result};
 use sqlx::PgConnection;
 
 use crate::domain::accounts::failures::{self, Reason};
-use crate::platform::http::text::Email;
-use crate::{App, Error, Result};
 
 pub use http::{confirm, enrol, remove, verify};
 

@@ -18,6 +18,7 @@ use chrono::Duration;
 use contract::caller::{Credential, Limits};
 use contract::secrets::hmac_sha256;
 use contract::{Caller, Code, OrgId, Role, SessionId, Tier, Timestamp, UserId};
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -28,7 +29,6 @@ use crate::domain::accounts::elsewhere;
 use crate::domain::accounts::second_factor::SecondFactorState;
 use crate::domain::authentication::AuthenticatedCaller;
 use crate::domain::tenancy::users::store::signed_in;
-use crate::{App, Error, Result};
 
 /// "refresh 7 d, session 30 d at most".
 pub const REFRESH_DAYS: i64 = 7;

@@ -7,8 +7,7 @@ use contract::Timestamp;
 use contract::capability::{Capabilities, whole_schema};
 use contract::own_tables;
 use contract::policy::abac::Operation;
-
-use crate::{Error, Result};
+use platform::{Error, Result};
 
 const TABLES_MAX: usize = 1_000;
 const COLUMNS_MAX: usize = 1_000;

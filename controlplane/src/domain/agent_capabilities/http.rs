@@ -2,6 +2,13 @@
 
 use contract::capability::Capabilities;
 use contract::{EnvId, GrantId, Timestamp};
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json, Query};
+use platform::http::page::{PageRequest, Paged};
+use platform::http::text;
+use platform::snapshot_size::within_share;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,13 +20,6 @@ use super::policies::{self, GrantedAccess};
 use super::status::GrantStatus;
 use super::store::{self, CapabilityUsage, GrantRow};
 use crate::domain::{abac_policies, agents, environments};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json, Query};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::platform::http::text;
-use crate::platform::snapshot_size::within_share;
-use crate::{Error, Result};
 
 /// Grants of one environment that are not revoked: a snapshot holds them all.
 const GRANTS_MAX: i64 = 1_000;

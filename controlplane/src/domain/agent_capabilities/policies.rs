@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use contract::policy::TableRef;
 use contract::policy::abac::{self, AbacPolicy, Condition, Context, Effect, Operation, Origin};
 use contract::{Role, Timestamp};
-
-use crate::{Error, Result};
+use platform::{Error, Result};
 
 /// Who is granted what.
 #[derive(Debug, Clone, Copy)]

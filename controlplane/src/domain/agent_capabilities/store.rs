@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use contract::capability::{Capabilities, Confined, Grant, hour_of};
 use contract::{EnvId, GrantId, Timestamp};
+use platform::http::page::PageRequest;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::status::GrantStatus;
-use crate::platform::http::page::PageRequest;
-use crate::{Error, Result};
 
 #[derive(Debug, Clone)]
 pub struct GrantRow {

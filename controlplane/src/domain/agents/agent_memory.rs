@@ -6,16 +6,16 @@
 //! who stores or ends a memory here does so for any agent, and so is a developer at least.
 
 use contract::{Access, EnvId, OrgId, Scope, Timestamp};
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::{Created, Json, Query};
+use platform::http::link::{Address, Linked};
+use platform::http::routes::Routes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::Result;
 use crate::domain::agents::agent_tools::{REFUSALS, ToolPlace, present, tool};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json, Query};
-use crate::platform::http::link::{Address, Linked};
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     const MEMORIES: &str = "/v1/organizations/{org_id}/agent-memory";

@@ -6,6 +6,8 @@
 
 use contract::caller::Credential;
 use contract::{Code, EnvId};
+use platform::http::call::Call;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -13,8 +15,6 @@ use serde_json::{Value, json};
 
 use crate::domain::environments;
 use crate::domain::query::told_of;
-use crate::platform::http::call::Call;
-use crate::{Error, Result};
 
 /// What a call of a tool may fail of, besides what every request may.
 pub const REFUSALS: &[Code] =

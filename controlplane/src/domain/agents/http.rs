@@ -2,6 +2,10 @@
 
 use contract::agent::fingerprint;
 use contract::{OrgId, Timestamp};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::http::page::{PageRequest, Paged};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -9,10 +13,6 @@ use serde_json::{Map, Value};
 use super::store::{self, AgentRow};
 use crate::domain::agent_capabilities;
 use crate::domain::audit::{self, Activity, PolicySummary};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::{Error, Result};
 
 /// An agent as it is answered. Beyond the specification: how it came to be known, and what it says of itself.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -8,15 +8,15 @@
 mod ingest;
 
 use contract::{Access, Code, EnvId, Scope};
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
+use platform::http::routes::Routes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::Result;
 use crate::domain::agents::agent_tools::{ToolPlace, present, tool};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::platform::http::routes::Routes;
 
 /// What a call of a tool may fail of, besides what every request may.
 const REFUSALS: &[Code] = &[

@@ -6,12 +6,12 @@
 
 use contract::agent::{AGENTS_MAX, Answer, Refusal, Registered, Registration, fingerprint};
 use contract::{EnvId, OrgId, Timestamp};
+use platform::{App, Error, Result};
 use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::registry::{RegistrationSource, is_known};
 use crate::domain::environments;
-use crate::{App, Error, Result};
 
 pub async fn register_itself(app: &App, env_id: &EnvId, said: &Registration) -> Result<Answer> {
     said.checked().map_err(|wrong| Error::invalid(wrong.field, "agent", wrong.message))?;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use contract::agent::{AGENTS_MAX, NAME_BYTES_MAX};
 use contract::{EnvId, OrgId, Timestamp};
+use platform::Result;
 use sqlx::PgConnection;
-
-use crate::Result;
 
 /// How an agent came to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

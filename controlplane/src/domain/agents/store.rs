@@ -1,12 +1,11 @@
 //! SQL of the agents of one environment.
 
 use contract::{EnvId, OrgId, Timestamp};
+use platform::Result;
+use platform::http::page::PageRequest;
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use sqlx::types::Json;
-
-use crate::Result;
-use crate::platform::http::page::PageRequest;
 
 #[derive(Debug, Clone)]
 pub struct AgentRow {

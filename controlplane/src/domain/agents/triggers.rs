@@ -5,15 +5,15 @@
 //! does so for everybody, and so is a developer at least.
 
 use contract::{Access, Code, EnvId, OrgId, Scope};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json, Query};
+use platform::http::routes::Routes;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::domain::agents::agent_tools::{ToolPlace, present, tool};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json, Query};
-use crate::platform::http::routes::Routes;
-use crate::{Error, Result};
 
 /// What a call of a tool may fail of, besides what every request may.
 const REFUSALS: &[Code] = &[

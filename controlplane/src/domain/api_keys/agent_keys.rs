@@ -11,6 +11,13 @@ mod tests;
 
 use contract::capability::Confined;
 use contract::{Access, Code, EnvId, KeyId, Scope};
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json, MaybeJson, Query};
+use platform::http::link::{Address, Linked};
+use platform::http::page::{PageRequest, Paged};
+use platform::http::routes::Routes;
+use platform::{Error, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
@@ -20,13 +27,6 @@ use super::store::{self, KeyRow};
 use crate::domain::agents::agent_tools::{self, ListPlace, ToolPlace, environment};
 use crate::domain::agents::branches::{self, Analytics};
 use crate::domain::{agent_capabilities, audit, environments};
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json, MaybeJson, Query};
-use crate::platform::http::link::{Address, Linked};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::platform::http::routes::Routes;
-use crate::{Error, Result};
 use answers::{AgentKey, AgentKeyDetail, AgentKeyRotation, AgentKeyUsage, AgentKeys, BranchUsage, NewAgentKey};
 use input::{AgentKeyChange, AgentKeyCreation, Reach};
 

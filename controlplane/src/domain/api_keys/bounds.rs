@@ -9,13 +9,13 @@ use contract::caller::{Credential, Scopes};
 use contract::network::range;
 use contract::{Access, Lack, OrgId, Role, Scope, Timestamp, UserId};
 use ipnet::IpNet;
+use platform::http::call::Call;
+use platform::{Error, Result};
 use sqlx::PgConnection;
 
 use super::input::Admitted;
 use super::store::{self, KeyRow};
 use crate::domain::tenancy::users;
-use crate::platform::http::call::Call;
-use crate::{Error, Result};
 
 /// What a key carries beside its scopes.
 struct KeyBounds {

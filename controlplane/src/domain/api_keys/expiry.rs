@@ -2,15 +2,15 @@
 
 use chrono::Duration;
 use contract::{KeyId, Timestamp};
+use platform::events::{self, Event, EventType, Origin};
+use platform::jobs::kind::BackgroundJob;
+use platform::jobs::queue;
+use platform::{App, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
 use super::store;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::jobs::kind::BackgroundJob;
-use crate::platform::jobs::queue;
-use crate::{App, Result};
 
 const NOTICE: Duration = Duration::hours(24);
 

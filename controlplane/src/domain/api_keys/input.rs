@@ -8,11 +8,10 @@ use contract::network::range;
 use contract::policy::BUILT_IN;
 use contract::{Timestamp, UserId};
 use ipnet::IpNet;
+use platform::mails::names::is_unseen;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-use crate::platform::mails::names::is_unseen;
-use crate::{Error, Result};
 
 const DAYS_MAX: i64 = 3_650;
 const NETWORKS_MAX: usize = 100;

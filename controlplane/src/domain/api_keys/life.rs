@@ -6,6 +6,10 @@ use contract::caller::{Credential, Limits};
 use contract::governance::EnvironmentStatus;
 use contract::key::Minted;
 use contract::{EnvId, KeyId, Tier, Timestamp, UserId, key};
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::call::Call;
+use platform::snapshot_size::within_share;
+use platform::{App, Error, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
@@ -13,10 +17,6 @@ use super::input::Admitted;
 use super::store::{self, KeyRow};
 use super::{expiry, resource};
 use crate::domain::{agents, environments};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::call::Call;
-use crate::platform::snapshot_size::within_share;
-use crate::{App, Error, Result};
 
 /// Texts that open one key at once.
 const TEXTS_MAX: i64 = 32;

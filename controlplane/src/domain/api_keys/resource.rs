@@ -12,6 +12,11 @@ use contract::caller::Scopes;
 use contract::key::Minted;
 use contract::network::range;
 use contract::{EnvId, KeyId, OrgId, Redacted, Role, UserId};
+use platform::events::{self, Event, EventType, Origin};
+use platform::jobs::kind::BackgroundJob;
+use platform::jobs::queue;
+use platform::resources;
+use platform::{App, Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -24,11 +29,6 @@ use super::life::{self, KeyText, Making};
 use super::store::{self, KeyRow, Resource};
 use crate::domain::environments;
 use crate::domain::tenancy::organizations;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::jobs::kind::BackgroundJob;
-use crate::platform::jobs::queue;
-use crate::platform::resources;
-use crate::{App, Error, Result};
 
 /// Who a key made of a resource says made it; whoever wrote the resource is known to the cluster.
 const BY: &str = "system:kubernetes";

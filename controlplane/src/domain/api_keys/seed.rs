@@ -2,6 +2,8 @@
 
 use contract::caller::Scopes;
 use contract::{EnvId, KeyId, Redacted, UserId, key};
+use platform::events::{self, Event, EventType, Origin};
+use platform::{App, Error, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
@@ -9,8 +11,6 @@ use super::input::Admitted;
 use super::life::KeyText;
 use super::store;
 use crate::domain::environments;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::{App, Error, Result};
 
 /// What the demo key is.
 #[derive(Debug, Clone)]

@@ -7,13 +7,13 @@ mod texts;
 use contract::caller::Attributes;
 use contract::key::Minted;
 use contract::{EnvId, KeyId, OrgId, Timestamp, UserId};
+use platform::http::page::PageRequest;
+use platform::{Error, OnConstraint, Result};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::input::Admitted;
 use super::life::KeyText;
-use crate::platform::http::page::PageRequest;
-use crate::{Error, OnConstraint, Result};
 
 pub use proven::{attribute_names, by_prefix, governed, used};
 pub use resources::{Resource, begin_rotation, bind, environment, mark_delivered, resource, resource_of};

@@ -358,7 +358,7 @@ async fn a_key_of_somebody_suspended_is_rotated_when_they_are_back() {
 
 #[test]
 fn whoever_is_given_a_text_has_shown_a_code_of_the_last_minutes() {
-    let gives = |row: &&crate::platform::http::route::Route| row.path.contains("/api-keys") && row.secret.is_some();
+    let gives = |row: &&platform::http::route::Route| row.path.contains("/api-keys") && row.secret.is_some();
     let rows: Vec<_> = crate::server::endpoints::rows().iter().filter(gives).collect();
     assert_eq!(rows.len(), 2);
     assert!(rows.iter().all(|row| row.step_up));

@@ -10,11 +10,11 @@
 use chrono::NaiveTime;
 use contract::capability::hour_of;
 use contract::{EnvId, KeyId, Timestamp};
+use platform::Result;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 
-use crate::Result;
 use crate::domain::billing::credit;
 
 /// Names of tables that one answer lists.

@@ -16,6 +16,12 @@ mod writing;
 use axum::http::HeaderName;
 use axum::http::header::LOCATION;
 use contract::{ExportId, Timestamp};
+use platform::archive::Archive;
+use platform::http::call::Call;
+use platform::http::dates::{self, RangeEnd};
+use platform::http::json::{Accepted, Json};
+use platform::jobs::queue;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -25,12 +31,6 @@ pub use writing::ExportAudit;
 use self::lines::Format;
 use self::store::{Export, ExportPart};
 use super::http::in_range;
-use crate::platform::archive::Archive;
-use crate::platform::http::call::Call;
-use crate::platform::http::dates::{self, RangeEnd};
-use crate::platform::http::json::{Accepted, Json};
-use crate::platform::jobs::queue;
-use crate::{Error, Result};
 
 /// Exports of one environment that may be under way at once.
 const PROCESSING_MAX: i64 = 5;

@@ -2,17 +2,17 @@
 
 use chrono::Duration;
 use contract::Timestamp;
+use platform::events;
+use platform::http::call::Call;
+use platform::http::dates::{self, RangeEnd};
+use platform::http::json::{Json, Query};
+use platform::http::page::{PageRequest, Paged};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store::{self, Filters};
 use super::view::{QueryEntry, QueryEntryDetail};
-use crate::platform::events;
-use crate::platform::http::call::Call;
-use crate::platform::http::dates::{self, RangeEnd};
-use crate::platform::http::json::{Json, Query};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::{Error, Result};
 
 /// "`start_date` (default 24 hours ago), `end_date` (default now)".
 const WINDOW: Duration = Duration::hours(24);

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use contract::report::{Finished, Started};
 use contract::{EnvId, QueryId, Timestamp};
+use platform::http::page::PageRequest;
+use platform::{Error, Result};
 use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
-
-use crate::platform::http::page::PageRequest;
-use crate::{Error, Result};
 
 /// The last stored entry of a log, which stays locked: one report at a time.
 pub async fn sequence(conn: &mut PgConnection, env_id: &EnvId, log: &str) -> Result<u64> {

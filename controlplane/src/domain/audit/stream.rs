@@ -2,7 +2,7 @@
 //!
 //! The `id` of an event is its sequence in the chain, which has no gaps: a client that comes back
 //! with `Last-Event-ID`, to whatever replica, misses nothing and sees nothing twice. Who follows, and for
-//! how long, is [`crate::platform::events::following`]'s.
+//! how long, is [`platform::events::following`]'s.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -10,20 +10,20 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use contract::{Access, Scope};
+use platform::database::notifications::{hear, listen};
+use platform::events::EventType;
+use platform::events::following::{self, EventSource, EventStream, HEARTBEAT, LastEventId, strange};
+use platform::events::trail::{self, Recorded};
+use platform::http::call::Call;
+use platform::http::json::Query;
+use platform::http::routes::Routes;
+use platform::http::suggestion::meant;
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::watch;
 
 use crate::domain::authentication::reader::Reader;
-use crate::platform::database::notifications::{hear, listen};
-use crate::platform::events::EventType;
-use crate::platform::events::following::{self, EventSource, EventStream, HEARTBEAT, LastEventId, strange};
-use crate::platform::events::trail::{self, Recorded};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Query;
-use crate::platform::http::routes::Routes;
-use crate::platform::http::suggestion::meant;
-use crate::{App, Error, Result};
 
 /// A listener that was lost is made anew.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use crate::worlds::World;
 
 mod dashboard;
 
-async fn store(world: &World, entries: &[Entry]) -> crate::Result<u64> {
+async fn store(world: &World, entries: &[Entry]) -> platform::Result<u64> {
     store_entries(&world.app.app, &world.env_id, "log-1", entries).await
 }
 

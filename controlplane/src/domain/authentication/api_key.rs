@@ -8,12 +8,12 @@ use std::net::IpAddr;
 
 use contract::Code;
 use contract::key::Presented;
+use platform::{App, Error, Result};
 
 use super::AuthenticatedCaller;
 use crate::domain::accounts::second_factor::SecondFactorState;
 use crate::domain::api_keys;
 use crate::domain::tenancy::{organizations, users};
-use crate::{App, Error, Result};
 
 /// The caller behind the text of a key, or the one refusal for every text that opens nothing.
 pub async fn known(app: &App, text: &str, peer: IpAddr) -> Result<AuthenticatedCaller> {

@@ -12,6 +12,9 @@ mod jwt;
 use std::net::IpAddr;
 
 use contract::{Code, Role, SessionId, Timestamp, UserId};
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::text::Email;
+use platform::{App, Error, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
@@ -20,9 +23,6 @@ use crate::domain::accounts::sessions::{self, LoginSource, Method, Proof};
 use crate::domain::authentication::federation::{self, Provider};
 use crate::domain::tenancy::users::store::Newcomer;
 use crate::domain::tenancy::{organizations, users};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::text::Email;
-use crate::{App, Error, Result};
 
 /// What stands before a signed request to AWS STS.
 const AWS_PREFIX: &str = "aws-sts.";

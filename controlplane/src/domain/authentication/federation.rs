@@ -16,8 +16,7 @@ mod store;
 mod tests;
 
 use contract::Access;
-
-use crate::platform::http::routes::Routes;
+use platform::http::routes::Routes;
 
 pub use config::{Aws, Azure, FederationConfig, Gcp, role_of_arn};
 pub use http::audience;

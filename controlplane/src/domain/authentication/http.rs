@@ -4,6 +4,11 @@ mod routes;
 
 use contract::caller::Credential;
 use contract::{EnvId, KeyId, OrgId, Role, Scopes, SessionId, Tier, Timestamp, UserId};
+use platform::events::Origin;
+use platform::http::call::{Call, Visit};
+use platform::http::json::{Created, Json, JsonOrForm, Query};
+use platform::http::text::{self, Email, NAME_MAX};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,11 +22,6 @@ use crate::domain::authentication::opening::{self, Login, UserAgent};
 use crate::domain::authentication::permissions::permissions;
 use crate::domain::tenancy::users::store::Owner;
 use crate::domain::tenancy::{organizations, users};
-use crate::platform::events::Origin;
-use crate::platform::http::call::{Call, Visit};
-use crate::platform::http::json::{Created, Json, JsonOrForm, Query};
-use crate::platform::http::text::{self, Email, NAME_MAX};
-use crate::{Error, Result};
 
 pub use routes::routes;
 

@@ -3,6 +3,11 @@
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use contract::OrgId;
+use platform::http::call::Visit;
+use platform::http::json::{Accepted, Json, JsonOrForm, Query};
+use platform::http::signature::{Answers, ResponseSignature, Signature};
+use platform::http::text::Email;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -12,11 +17,6 @@ use crate::domain::accounts::links::{self, LinkRequested, Purpose};
 use crate::domain::accounts::second_factor::{Codes, SecondFactorSubject, passed};
 use crate::domain::accounts::sessions::{Method, Proof};
 use crate::domain::accounts::{account, page};
-use crate::platform::http::call::Visit;
-use crate::platform::http::json::{Accepted, Json, JsonOrForm, Query};
-use crate::platform::http::signature::{Answers, ResponseSignature, Signature};
-use crate::platform::http::text::Email;
-use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "MagicLinkInput")]

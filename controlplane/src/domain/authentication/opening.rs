@@ -4,6 +4,11 @@ use axum::extract::FromRequestParts;
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 use contract::{EventId, OrgId, UserId};
+use platform::crypto::tokens::ACCESS_SECONDS;
+use platform::events::Origin;
+use platform::http::call::Visit;
+use platform::http::signature::{Signature, Takes};
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -11,11 +16,6 @@ use sqlx::PgConnection;
 use crate::domain::accounts::account;
 use crate::domain::accounts::sessions::{self, LoginSource, Proof, SessionHolder, SessionTokens};
 use crate::domain::tenancy::{organizations, users};
-use crate::platform::crypto::tokens::ACCESS_SECONDS;
-use crate::platform::events::Origin;
-use crate::platform::http::call::Visit;
-use crate::platform::http::signature::{Signature, Takes};
-use crate::{App, Error, Result};
 
 /// Where a visitor comes from, as the session remembers it.
 pub struct UserAgent(Option<String>);

@@ -2,6 +2,11 @@
 //! it, and everybody who is signed in to the account is signed out.
 
 use contract::{Role, Timestamp};
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::call::Visit;
+use platform::http::json::{Accepted, Json, JsonOrForm, Query};
+use platform::http::text::Email;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -12,11 +17,6 @@ use super::opening;
 use crate::domain::accounts::links::{self, LinkRequested, MailedLink, Purpose};
 use crate::domain::accounts::sessions::ending;
 use crate::domain::accounts::{account, page};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::call::Visit;
-use crate::platform::http::json::{Accepted, Json, JsonOrForm, Query};
-use crate::platform::http::text::Email;
-use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ForgottenPassword")]

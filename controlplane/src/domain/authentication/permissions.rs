@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use contract::{Caller, Scope};
-
-use crate::platform::http::route::Route;
+use platform::http::route::Route;
 
 /// The scopes of those routes that this caller may use.
 pub fn permissions(rows: &[Route], caller: &Caller) -> Vec<&'static str> {

@@ -6,13 +6,13 @@ use std::net::IpAddr;
 
 use axum::http::HeaderMap;
 use contract::{Access, OrgId, Scope};
+use platform::events::following::FollowerPlace;
+use platform::http::call::Call;
+use platform::{App, Error, Result};
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
 
 use super::{AuthenticatedCaller, known};
-use crate::platform::events::following::FollowerPlace;
-use crate::platform::http::call::Call;
-use crate::{App, Error, Result};
 
 /// Who follows: looked at again before each reading. Their place is given back when they go.
 pub struct Reader {

@@ -20,8 +20,7 @@ mod store;
 mod tests;
 
 use contract::{Access, Code};
-
-use crate::platform::http::routes::Routes;
+use platform::http::routes::Routes;
 
 pub use store::sweep;
 

@@ -39,8 +39,7 @@ async fn two_organizations_of_one_name_get_two_slugs() {
 #[tokio::test]
 async fn signing_up_can_be_closed() {
     let app =
-        TestApp::with(|config| config.signup = false, std::sync::Arc::new(crate::platform::provisioner::Unattended))
-            .await;
+        TestApp::with(|config| config.signup = false, std::sync::Arc::new(platform::provisioner::Unattended)).await;
     let body = json!({"name": "Ada", "email": "ada@example.com", "password": PASSWORD, "org_name": "Acme"});
     let answer = app.post("/v1/signup", "", body).await;
     assert_eq!(

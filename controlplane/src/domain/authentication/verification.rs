@@ -2,15 +2,15 @@
 //! Signing up sends the first mail; following a link of any other kind proves as much.
 
 use contract::Timestamp;
+use platform::Result;
+use platform::http::call::Visit;
+use platform::http::json::{Accepted, Json, JsonOrForm, Query};
+use platform::http::text::Email;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::domain::accounts::links::{self, LinkRequested, Purpose};
 use crate::domain::accounts::page;
-use crate::platform::http::call::Visit;
-use crate::platform::http::json::{Accepted, Json, JsonOrForm, Query};
-use crate::platform::http::text::Email;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "VerificationResend")]

@@ -8,10 +8,10 @@
 use contract::caller::Credential;
 use contract::wire::{VouchRefusal, Vouched, Who};
 use contract::{Caller, Code, EnvId};
+use platform::{App, Error, Result};
 
 use crate::domain::accounts::sessions;
 use crate::domain::environments;
-use crate::{App, Error, Result};
 
 pub async fn vouch(app: &App, env_id: &EnvId, token: &str) -> Result<Vouched> {
     let known = match sessions::known(app, token).await {

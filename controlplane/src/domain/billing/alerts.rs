@@ -8,6 +8,8 @@
 
 use contract::report::{CREDIT, MicroCredits};
 use contract::{OrgId, Timestamp};
+use platform::events::{self, Event, EventType, Origin};
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -15,8 +17,6 @@ use sqlx::PgConnection;
 
 use super::{credit, period, used};
 use crate::domain::tenancy::organizations;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::{App, Error, Result};
 
 /// The least that a statement costs which costs anything: "SELECT 1".
 const LEAST: MicroCredits = CREDIT;

@@ -12,11 +12,11 @@
 use chrono::{Datelike, Duration, NaiveDate};
 use contract::report::{CREDIT, MicroCredits};
 use contract::{EnvId, OrgId, Timestamp};
+use platform::{App, Error, Result};
 use sqlx::PgConnection;
 
 use crate::domain::environments;
 use crate::domain::tenancy::organizations;
-use crate::{App, Error, Result};
 
 /// A data plane stops spending what it could not renew for this long.
 pub const GRANT_SECONDS: u32 = 300;

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use chrono::{Duration, Months};
 use contract::report::{CREDIT, MicroCredits};
 use contract::{OrgId, Tier, Timestamp};
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::dates::{self, RangeEnd};
+use platform::http::json::{Json, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use super::storage;
-use crate::Result;
 use crate::domain::billing::credits;
-use crate::platform::http::call::Call;
-use crate::platform::http::dates::{self, RangeEnd};
-use crate::platform::http::json::{Json, Query};
 
 /// A range has at most a year of days, or as many hours as a long month has.
 const RANGE_MAX: Duration = Duration::days(366);

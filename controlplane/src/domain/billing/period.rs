@@ -3,12 +3,12 @@
 
 use chrono::{Duration, Months};
 use contract::{OrgId, Timestamp};
+use platform::events::{self, Event, EventType, Origin};
+use platform::{App, Result};
 use serde_json::json;
 
 use super::{alerts, credit, used};
 use crate::domain::billing::credits;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::{App, Result};
 
 /// How late it may be said.
 pub const PERIOD: Duration = Duration::minutes(1);

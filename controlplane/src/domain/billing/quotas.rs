@@ -5,15 +5,15 @@
 
 use contract::caller::Limits;
 use contract::{OrgId, Tier, Timestamp};
+use platform::Result;
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::Json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::alerts::{self, Alerts};
-use crate::Result;
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BillingQuotas {

@@ -3,9 +3,8 @@
 //! return: beyond the tier's gigabytes it takes no more.
 
 use contract::{EnvId, OrgId};
+use platform::{App, Error, Result};
 use sqlx::PgConnection;
-
-use crate::{App, Error, Result};
 
 /// A gigabyte, as in the tiers' limits.
 const GB: f64 = 1_000_000_000.0;

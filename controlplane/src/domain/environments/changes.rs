@@ -1,12 +1,12 @@
 //! What of an environment changes, and the events that say so.
 
 use contract::EnvId;
+use platform::events::{self, Event, EventType, Origin};
+use platform::{App, Result};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::store::EnvironmentRow;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::{App, Result};
 
 /// Records what differs of the settings, whoever changed it.
 pub async fn announce(

@@ -2,6 +2,13 @@
 
 use contract::wire::TIMEOUT_MS_MAX;
 use contract::{EnvId, Heal, OrgId, Timestamp};
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::http::page::{PageRequest, Paged};
+use platform::jobs::queue;
+use platform::resources::{EnvironmentChange, NewEnvironment, Resources};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -11,13 +18,6 @@ use super::changes;
 use super::placement::{self, EnvironmentAddresses, ProvisionEnvironment};
 use super::store::{self, EnvironmentRow};
 use crate::domain::tenancy::organizations;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::platform::jobs::queue;
-use crate::platform::resources::{EnvironmentChange, NewEnvironment, Resources};
-use crate::{Error, Result};
 
 const CONCURRENT_QUERIES_MAX: i32 = 10_000;
 

@@ -2,13 +2,12 @@
 //! ways; the control plane only asks (`provisioner`) and remembers ([`place`]).
 
 use contract::{EnvId, Timestamp};
+use platform::jobs::kind::BackgroundJob;
+use platform::jobs::queue;
+use platform::provisioner::{Placement, Provision};
+use platform::{App, Error, Result};
 use serde::{Deserialize, Serialize};
 use sqlx::{PgConnection, PgPool};
-
-use crate::platform::jobs::kind::BackgroundJob;
-use crate::platform::jobs::queue;
-use crate::platform::provisioner::{Placement, Provision};
-use crate::{App, Error, Result};
 
 /// The job that places the data plane of an environment.
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,12 +1,12 @@
 //! What the removal of an environment takes with it.
 
 use contract::EnvId;
+use platform::events::{self, Event, EventType, Origin};
+use platform::{App, Result};
 use sqlx::PgConnection;
 
 use super::store;
 use crate::domain::api_keys;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::{App, Result};
 
 /// Removes an environment: its keys are revoked, and its slug is free.
 pub(crate) async fn remove(

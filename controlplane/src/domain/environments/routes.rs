@@ -1,10 +1,10 @@
 //! The endpoints of environments.
 
 use contract::{Access, Code, Scope};
+use platform::http::routes::Routes;
 
 use super::{http, standing};
 use crate::domain::promotion;
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::{Admin, Member};

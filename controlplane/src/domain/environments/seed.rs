@@ -1,12 +1,12 @@
 //! An environment for a fresh installation, made without a caller: the local platform's demo.
 
 use contract::{EnvId, OrgId};
+use platform::events::{self, Event, EventType, Origin};
+use platform::{App, Result};
 use serde_json::json;
 
 use super::placement;
 use super::store::{self, EnvironmentRow};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::{App, Result};
 
 /// What the demo environment is.
 #[derive(Debug, Clone)]

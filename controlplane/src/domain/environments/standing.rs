@@ -6,6 +6,12 @@
 
 use contract::governance::EnvironmentStatus;
 use contract::{EnvId, OrgId};
+use platform::events::{EventType, Origin};
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
+use platform::jobs::queue;
+use platform::resources::EnvironmentChange;
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sqlx::PgConnection;
@@ -14,12 +20,6 @@ use super::http::Environment;
 use super::placement::{ProvisionEnvironment, RetireEnvironment};
 use super::store::{self, EnvironmentRow};
 use super::{changes, removal};
-use crate::platform::events::{EventType, Origin};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::platform::jobs::queue;
-use crate::platform::resources::EnvironmentChange;
-use crate::{App, Error, Result};
 
 /// Which environment is meant to go.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -3,11 +3,10 @@
 use contract::governance::{Environment, EnvironmentStatus};
 use contract::{EnvId, Heal, OrgId, Timestamp};
 use ipnet::IpNet;
+use platform::http::page::PageRequest;
+use platform::resources::{self, NamespacedName};
+use platform::{Error, OnConstraint, Result};
 use sqlx::{PgConnection, PgPool};
-
-use crate::platform::http::page::PageRequest;
-use crate::platform::resources::{self, NamespacedName};
-use crate::{Error, OnConstraint, Result};
 
 /// A row, as the API tells it.
 #[derive(Debug, Clone)]

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
+use platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use serde_json::{Value, json};
 
 use super::placement;
-use crate::platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use crate::server::jobs;
 use crate::testing::{TestApp, bearer};
 use crate::worlds::World;

@@ -1,15 +1,15 @@
 //! The end of an elevation: it ends by every clock that rules on it; here that is said.
 
 use contract::{JitRequestId, Timestamp};
+use platform::events::{self, Event, EventType, Origin};
+use platform::jobs::kind::BackgroundJob;
+use platform::jobs::queue;
+use platform::{App, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
 use super::store;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::jobs::kind::BackgroundJob;
-use crate::platform::jobs::queue;
-use crate::{App, Result};
 
 /// Plans to say that an elevation is over at `ends`.
 pub async fn announce(app: &App, tx: &mut PgConnection, request_id: &JitRequestId, ends: Timestamp) -> Result<()> {

@@ -2,6 +2,12 @@
 
 use chrono::Duration;
 use contract::{EnvId, JitRequestId, Role, Timestamp, UserId};
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::http::page::{PageRequest, Paged};
+use platform::http::text;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,12 +18,6 @@ use super::status::{JitStatus, JitTransition};
 use super::store::{self, JitRequestRow};
 use crate::domain::environments;
 use crate::domain::tenancy::users;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::platform::http::text;
-use crate::{Error, Result};
 
 /// "JIT duration: max 480 minutes".
 const MINUTES_MAX: i64 = 480;

@@ -1,15 +1,15 @@
 //! The same requests by the organization's path, as typed clients ask for them: a role, a reason and hours.
 
+use platform::http::call::Call;
+use platform::http::json::{Created, Json, Query};
+use platform::http::link::{Address, Linked};
+use platform::http::page::{PageRequest, Paged};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::http::{self, Asking, JitRequest, JitRole};
 use crate::domain::agents::agent_tools::{ListPlace, ToolPlace, environment};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json, Query};
-use crate::platform::http::link::{Address, Linked};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::{Error, Result};
 
 /// "JIT duration: max 480 minutes".
 const HOURS_MAX: i64 = 8;

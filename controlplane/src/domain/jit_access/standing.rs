@@ -2,9 +2,8 @@
 
 use contract::governance::Elevation;
 use contract::{EnvId, JitRequestId, Role, Timestamp, UserId};
+use platform::{Error, Result};
 use sqlx::{PgConnection, PgPool};
-
-use crate::{Error, Result};
 
 /// The elevations of the environment that have not been said to be over. Their ends are data: the
 /// clock that rules is the data plane's.

@@ -1,11 +1,11 @@
 //! SQL of the JIT requests.
 
 use contract::{EnvId, JitRequestId, OrgId, Timestamp};
+use platform::http::page::PageRequest;
+use platform::{Error, OnConstraint, Result};
 use sqlx::PgConnection;
 
 use super::status::JitStatus;
-use crate::platform::http::page::PageRequest;
-use crate::{Error, OnConstraint, Result};
 
 #[derive(Debug, Clone)]
 pub struct JitRequestRow {

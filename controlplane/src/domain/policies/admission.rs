@@ -10,10 +10,9 @@ use std::collections::BTreeSet;
 use contract::SqlAnalyzer;
 use contract::analyzer::FilterError;
 use contract::policy::{BUILT_IN, FILTER_BYTES_MAX, MaskFunction, MaskingRule, RowFilterRule, Rules};
+use platform::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-use crate::{Error, Result};
 
 const RULES_MAX: usize = 500;
 const IDENTIFIER_MAX: usize = 128;

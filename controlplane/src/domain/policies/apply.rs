@@ -8,6 +8,10 @@ use std::collections::BTreeSet;
 use contract::binding::Named;
 use contract::policy::Policy;
 use contract::{PolicyId, SqlAnalyzer, Timestamp};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::snapshot_size::within_share;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,10 +20,6 @@ use super::binding::{self, Unbound};
 use super::http::{Creation, KnownAttributes, POLICIES_MAX, PolicyAnswer, PolicyDraft, RULES, inserted, told, updated};
 use super::store;
 use crate::domain::environments;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::platform::snapshot_size::within_share;
-use crate::{Error, Result};
 
 /// What a file holds.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -12,11 +12,11 @@ use contract::binding::{BYTES_MAX, BindBody, Binding, Bound, Missing, Named, RUL
 use contract::policy::abac::{AbacRule, Condition};
 use contract::policy::{MaskingRule, RowFilterRule, Rules};
 use contract::{EnvId, own_tables, runtime_tables};
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::query;
-use crate::{App, Error, Result};
 
 /// All questions about one change; a data plane that is slower is one that cannot be asked.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -8,13 +8,13 @@ use contract::binding::{BYTES_MAX, Named, RULES_MAX};
 use contract::policy::{AbacPolicy, Policy};
 use contract::{EnvId, OrgId, PolicyId};
 use futures::{StreamExt, stream};
+use platform::events::{self, Event, EventType, Origin};
+use platform::{App, Result};
 use serde_json::json;
 
 use super::binding::{self, RuleReference, Unbound};
 use super::store;
 use crate::domain::{abac_policies, environments};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::{App, Result};
 
 /// How often it is looked whether something is due.
 pub const CHECKED_EVERY: Duration = Duration::seconds(10);

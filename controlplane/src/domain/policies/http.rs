@@ -4,6 +4,12 @@ use std::collections::BTreeSet;
 
 use contract::policy::{MaskingRule, Policy, RowFilterRule, Rules};
 use contract::{EnvId, PolicyId, SqlAnalyzer, Timestamp};
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::http::page::{PageRequest, Paged};
+use platform::snapshot_size::within_share;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,12 +20,6 @@ use super::binding::{self, ShownBinding, Unbound};
 use super::store;
 use crate::domain::tenancy::users;
 use crate::domain::{api_keys, environments};
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::platform::snapshot_size::within_share;
-use crate::{Error, Result};
 
 const NAME_MAX: usize = 256;
 /// Policies of one environment: every statement walks them.

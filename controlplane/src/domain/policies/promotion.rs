@@ -2,15 +2,15 @@
 
 use contract::PolicyId;
 use contract::policy::{Policy, Rules};
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::snapshot_size::within_share;
+use platform::{Error, Result};
 use sqlx::PgConnection;
 
 use super::http::{POLICIES_MAX, RULES, told};
 use super::store;
 use crate::domain::promotion::{PromotedAction, PromotedChange, Promotion};
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::snapshot_size::within_share;
-use crate::{Error, Result};
 
 /// Brings the target to what the source has of the chosen kinds; what is the same is no change.
 pub async fn promote(

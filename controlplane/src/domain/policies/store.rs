@@ -2,11 +2,10 @@
 
 use contract::policy::{Policy, Rules};
 use contract::{EnvId, OrgId, PolicyId, Timestamp};
+use platform::http::page::PageRequest;
+use platform::{Error, OnConstraint, Result};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-
-use crate::platform::http::page::PageRequest;
-use crate::{Error, OnConstraint, Result};
 
 struct PolicyRow {
     policy_id: String,

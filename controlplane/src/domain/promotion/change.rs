@@ -1,11 +1,10 @@
 //! A promotion from one environment to another, and what it changes there.
 
 use contract::{EnvId, PolicyId};
+use platform::events::Origin;
+use platform::http::call::Call;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::platform::events::Origin;
-use crate::platform::http::call::Call;
 
 /// From where, to where, and whether for real.
 #[derive(Debug)]

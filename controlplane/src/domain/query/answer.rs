@@ -5,10 +5,9 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use contract::QueryId;
 use contract::wire::header;
+use platform::http::signature::{self, Answers, Signature};
 use schemars::JsonSchema;
 use serde_json::Value;
-
-use crate::platform::http::signature::{self, Answers, Signature};
 
 /// Rows in the format asked for.
 pub struct RowsAnswer(pub Response);

@@ -4,11 +4,11 @@
 //! or a token it is a query like any other. The policies hide in it what they hide in any.
 
 use contract::wire::QueryBody;
+use platform::Result;
+use platform::http::call::Call;
 
 use super::answer::JsonRows;
 use super::forward;
-use crate::Result;
-use crate::platform::http::call::Call;
 
 pub(super) const COLUMNS: &str = "select table_schema, table_name, column_name, data_type from information_schema.columns \
     where table_schema not in ('information_schema', 'pg_catalog') \

@@ -4,14 +4,14 @@
 //! "'run as' (role, agent, framework, time) shows filters, masks, verdict and rewritten SQL".
 
 use contract::explain::{ATTRIBUTES_MAX, TestBody, Tested, TranspileBody, Transpiled};
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{forward, within_size};
 use crate::domain::agents::agent_tools::{ToolPlace, environment};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::{Error, Result};
 
 pub(super) async fn transpile(cx: Call, Json(body): Json<TranspileBody>) -> Result<Json<Transpiled>> {
     within_size(&body.sql)?;

@@ -14,14 +14,14 @@ use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER};
 use hyper_util::client::legacy::Client;
+use platform::dataplane_client::connect::Connector;
+use platform::http::call::Call;
+use platform::{App, Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::environments::placement;
-use crate::platform::dataplane_client::connect::Connector;
-use crate::platform::http::call::Call;
-use crate::{App, Error, Result};
 
 /// Beyond the longest time a query may take.
 const PATIENCE: Duration = Duration::from_millis(TIMEOUT_MS_MAX + 15_000);

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::{Error, Result};
 
 /// Body of `POST /v1/environments/{env_id}/format`.
 #[derive(Debug, Deserialize, JsonSchema)]

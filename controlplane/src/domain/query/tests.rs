@@ -14,6 +14,8 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
+use platform::identity::Pems;
+use platform::provisioner::Placement;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject;
@@ -26,8 +28,6 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::domain::environments;
-use crate::platform::identity::Pems;
-use crate::platform::provisioner::Placement;
 use crate::testing::authority;
 use crate::worlds::World;
 
@@ -202,7 +202,7 @@ async fn an_answer_that_breaks_off_breaks_off_here_too() {
     let address = listener.local_addr().unwrap();
     let (router, limits) = (crate::server::router::router(&world.app.app), connections::Patience::DEFAULT.limits());
     let shutdown = CancellationToken::new();
-    world.app.app.tasks().spawn(crate::platform::http::serve::serve(listener, router, limits, shutdown.clone()));
+    world.app.app.tasks().spawn(platform::http::serve::serve(listener, router, limits, shutdown.clone()));
     for (path, format) in [("query", "json"), ("query", "csv"), ("query", "arrow"), ("query/arrow", "")] {
         let mut body = json!({"sql": "select 1"});
         if !format.is_empty() {

@@ -1,9 +1,8 @@
 //! Who did it, as workflow events and records name them.
 
 use contract::Caller;
-
-use crate::platform::http::call::Call;
-use crate::{Error, Result};
+use platform::http::call::Call;
+use platform::{Error, Result};
 
 /// What happens on its own.
 pub const SYSTEM: &str = "system";

@@ -14,14 +14,13 @@ mod store;
 mod validation;
 
 use contract::{Access, Code, Scope, Timestamp};
+use platform::http::routes::Routes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use store::{find, last_of_task, of_task};
 pub use validation::{Validation, of_attempt as validations_of_attempt};
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::{Developer, Member};

@@ -14,6 +14,8 @@ mod lease;
 mod store;
 
 use contract::{Access, Scope, Timestamp};
+use platform::Result;
+use platform::http::routes::Routes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,8 +25,6 @@ pub use lease::live;
 pub use store::{ask_to_stop, expired, find, latest, lock, lock_active, of_task};
 
 use super::recovery::{FailureKind, Level};
-use crate::Result;
-use crate::platform::http::routes::Routes;
 
 /// What whoever has lost a lease token does.
 const LEASE_LOST: &str = "let the lease end, after which the task is claimed anew";

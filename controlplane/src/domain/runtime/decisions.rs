@@ -4,16 +4,16 @@
 //! `fallback_used`, `cost_estimate`; records a decision."
 
 use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::http::routes::Routes;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::{attempts, fields};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::platform::http::routes::Routes;
-use crate::{Error, Result};
 
 pub fn routes() -> Routes {
     Routes::new()

@@ -13,13 +13,12 @@ mod store;
 mod stream;
 
 use contract::{Access, Code, Scope, Timestamp};
+use platform::http::routes::Routes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 pub use store::{EventSubject, append, newest_of_attempt, newest_of_task};
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     const ALL: &str = "/v2/runtime/events";

@@ -3,6 +3,10 @@
 //! "GET `/v2/explain/:attempt_id`"; the id of an artifact is taken too, and explained by its attempt.
 
 use contract::{Access, OrgId, Scope};
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
+use platform::http::routes::Routes;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,10 +23,6 @@ use super::recovery::{self, Recovery};
 use super::releases::{self, Release};
 use super::reviews::{self, ReviewShown};
 use super::tasks::{self, Task};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::platform::http::routes::Routes;
-use crate::{Error, Result};
 
 const EVENTS: i64 = 100;
 const EVENTS_MAX: i32 = 1_000;

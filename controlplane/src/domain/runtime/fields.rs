@@ -1,9 +1,8 @@
 //! Fields that several requests of the runtime have, and their limits.
 
+use platform::http::text;
+use platform::{Error, Result};
 use serde_json::{Map, Value};
-
-use crate::platform::http::text;
-use crate::{Error, Result};
 
 /// Names and outside ids: agents, branches, models, projects, kinds.
 pub const NAME_MAX: usize = 200;

@@ -16,14 +16,14 @@ mod store;
 mod tests;
 
 use contract::{Access, Code, Scope, Timestamp};
+use platform::http::routes::Routes;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use store::{evaluation, is_passed, of_project};
 
-use crate::platform::http::routes::Routes;
-use crate::{Error, Result};
 use predicate::Predicate;
 
 pub fn routes() -> Routes {

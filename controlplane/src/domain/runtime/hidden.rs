@@ -13,11 +13,11 @@ use contract::capability::{self, Grant};
 use contract::policy::abac::Operation;
 use contract::policy::{Policies, TableRef};
 use contract::runtime_tables::{SCHEMA, Table};
+use platform::http::call::Call;
+use platform::{Error, Result};
 use sqlx::PgConnection;
 
 use crate::domain::{abac_policies, agent_capabilities, policies};
-use crate::platform::http::call::Call;
-use crate::{Error, Result};
 
 const HIDDEN: Error = Error::Barred {
     reason: "hidden_by_policy",

@@ -5,15 +5,15 @@
 //! its attempt has ended since: it has cost what it cost.
 
 use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::http::routes::Routes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use super::{clock, decisions, fields};
-use crate::Result;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     Routes::new()

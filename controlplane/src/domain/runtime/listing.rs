@@ -9,13 +9,12 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use contract::Timestamp;
+use platform::http::json::Json;
+use platform::http::page::{PageRequest, Paged};
+use platform::http::signature::{Answers, Signature, Span, Takes};
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::platform::http::json::Json;
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::platform::http::signature::{Answers, Signature, Span, Takes};
-use crate::{App, Error, Result};
 
 /// Rows that may be skipped: further on a cursor leads.
 const OFFSET_MAX: i64 = 100_000;

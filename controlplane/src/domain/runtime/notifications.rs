@@ -11,6 +11,10 @@
 
 use chrono::Duration;
 use contract::OrgId;
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::text::Email;
+use platform::mails::{self, Cause, Letter, MailKind};
+use platform::{App, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
@@ -18,10 +22,6 @@ use super::people::{ADMIN, CLIENT, PART, PM};
 use super::reviews::{Review, action_url};
 use crate::domain::tenancy::users;
 use crate::domain::tenancy::users::store::Audience;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::text::Email;
-use crate::platform::mails::{self, Cause, Letter, MailKind};
-use crate::{App, Result};
 
 /// Who is written to about one thing.
 const ADDRESSES_MAX: i64 = 50;

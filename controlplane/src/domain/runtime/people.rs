@@ -6,12 +6,12 @@
 //! attempt does not approve what it made, and neither does anybody who published any of it or completed the attempt.
 
 use contract::Role;
+use platform::http::call::Call;
+use platform::http::text::Email;
+use platform::{Error, Result};
 use sqlx::PgConnection;
 
 use super::actor;
-use crate::platform::http::call::Call;
-use crate::platform::http::text::Email;
-use crate::{Error, Result};
 
 /// The attribute that says which part somebody has in reviews.
 pub const PART: &str = "review_role";

@@ -21,6 +21,7 @@ mod store;
 mod tests;
 
 use contract::{Access, Code, Scope, Timestamp};
+use platform::http::routes::Routes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,8 +31,6 @@ pub use failure::FailureKind;
 pub use plan::{escalate, plan};
 pub use resume::resume;
 pub use store::{attempt_of, find, of_task, recent, stranded};
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::{Developer, Member};

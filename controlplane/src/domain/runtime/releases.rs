@@ -4,6 +4,10 @@
 //! owner or admin says why it goes out all the same. Whoever made it does not approve it.
 
 use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
+use platform::http::routes::Routes;
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,10 +17,6 @@ use super::gates::{self, GateId};
 use super::listing::{Listed, Records};
 use super::people::{self, Made};
 use super::{artifacts, clock, fields, reviews};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::platform::http::routes::Routes;
-use crate::{App, Error, Result};
 
 const ARTIFACTS_MAX: usize = 100;
 

@@ -17,6 +17,9 @@ mod subject;
 mod tests;
 
 use contract::{Access, Code, Scope, Timestamp, ids};
+use platform::http::call::Call;
+use platform::http::routes::Routes;
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -24,9 +27,6 @@ use sqlx::PgConnection;
 
 use super::events::{self, EventSubject};
 use super::tasks::{self, Task};
-use crate::platform::http::call::Call;
-use crate::platform::http::routes::Routes;
-use crate::{App, Error, Result};
 
 pub fn routes() -> Routes {
     use Access::{Developer, Member};

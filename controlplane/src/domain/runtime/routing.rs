@@ -9,16 +9,16 @@
 
 use chrono::Duration;
 use contract::{Access, OrgId, Scope, Timestamp};
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
+use platform::http::routes::Routes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use super::views::{Freshness, SLO_MS};
 use super::{clock, fields};
-use crate::Result;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::platform::http::routes::Routes;
 
 /// "`window_days` integer 1 to 90, default 7."
 const WINDOW_DAYS: i64 = 7;

@@ -13,12 +13,12 @@ use std::time::Duration;
 use contract::runtime_tables::{BYTES_MAX, ROWS_MAX, Table};
 use contract::{EnvId, OrgId};
 use futures::TryStreamExt;
+use platform::{App, Error, Result};
 use sqlx::error::DatabaseError;
 use sqlx::{PgConnection, PgPool};
 use tokio::sync::mpsc;
 
 use crate::domain::environments;
-use crate::{App, Error, Result};
 
 /// What the database may take for one reading, whatever a data plane asks for.
 const TIMEOUT_MAX: Duration = Duration::from_secs(30);

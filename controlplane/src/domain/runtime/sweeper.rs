@@ -6,6 +6,7 @@
 
 use chrono::Duration;
 use contract::Timestamp;
+use platform::{App, Result};
 use serde_json::json;
 
 use super::attempts::{self, Attempt, AttemptStatus, Ending};
@@ -13,7 +14,6 @@ use super::events::{self, EventSubject};
 use super::recovery::{self, FailureKind};
 use super::tasks::{self, TaskStatus};
 use super::{actor, clock};
-use crate::{App, Result};
 
 /// How often the sweeper runs.
 pub const PERIOD: Duration = Duration::seconds(10);

@@ -14,6 +14,8 @@ mod http;
 mod store;
 
 use contract::{Access, Entropy, Scope, Timestamp, ids};
+use platform::http::routes::Routes;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,8 +23,6 @@ use serde_json::Value;
 pub use store::{TaskRequest, dispatch, find, is_awaiting, lock, lock_of_attempt, next, overdue, save};
 
 use super::actor;
-use crate::platform::http::routes::Routes;
-use crate::{Error, Result};
 
 pub fn routes() -> Routes {
     use Access::{Developer, Member};

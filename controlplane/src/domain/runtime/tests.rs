@@ -4,10 +4,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use chrono::Duration;
+use platform::provisioner::Unattended;
 use serde_json::{Value, json};
 
 use super::sweeper;
-use crate::platform::provisioner::Unattended;
 use crate::testing::{Answer, TestApp};
 use crate::worlds::World;
 
@@ -177,7 +177,7 @@ async fn without_its_flag_every_path_of_the_runtime_is_absent() {
 
 #[tokio::test]
 async fn requests_are_counted_for_the_key_and_for_the_organization() {
-    let few = |config: &mut crate::Config| (config.rate_limit_org, config.rate_limit_key) = (5, 3);
+    let few = |config: &mut platform::Config| (config.rate_limit_org, config.rate_limit_key) = (5, 3);
     let runtime = Runtime::of(World::of(TestApp::with(few, Arc::new(Unattended)).await).await).await;
     let other = runtime.key(&["agent:*"]).await;
     let mut seen = Vec::new();
@@ -192,7 +192,7 @@ async fn requests_are_counted_for_the_key_and_for_the_organization() {
 
 #[tokio::test]
 async fn a_heartbeat_is_not_counted_for_the_key() {
-    let few = |config: &mut crate::Config| config.rate_limit_key = 2;
+    let few = |config: &mut platform::Config| config.rate_limit_key = 2;
     let runtime = Runtime::of(World::of(TestApp::with(few, Arc::new(Unattended)).await).await).await;
     let attempt = runtime.running(&runtime.task(json!({})).await).await;
     for left in (0..60).rev() {
@@ -204,7 +204,7 @@ async fn a_heartbeat_is_not_counted_for_the_key() {
 
 #[tokio::test]
 async fn a_heartbeat_that_keeps_no_lease_is_counted_for_the_key() {
-    let few = |config: &mut crate::Config| config.rate_limit_key = 4;
+    let few = |config: &mut platform::Config| config.rate_limit_key = 4;
     let runtime = Runtime::of(World::of(TestApp::with(few, Arc::new(Unattended)).await).await).await;
     let attempt = runtime.running(&runtime.task(json!({})).await).await;
     let beat = async |id: &str, key: &str, token: &str| {

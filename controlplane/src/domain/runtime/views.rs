@@ -11,10 +11,9 @@ mod recoveries;
 mod tests;
 
 use contract::{Access, Scope, Timestamp};
+use platform::http::routes::Routes;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::Member;

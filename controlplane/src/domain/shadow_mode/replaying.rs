@@ -12,13 +12,13 @@ use chrono::Duration;
 use contract::policy::abac::Origin;
 use contract::wire::{Format, Forwarded, QueryBody};
 use contract::{Code, EnvId, ReplayId, RequestId, Timestamp};
+use platform::{App, Error, Result};
 use sqlx::types::Json;
 use tokio::sync::Semaphore;
 
 use super::comparing::{self, Compared, ExpectedAnswer};
 use super::states::ReplayVerdict;
 use crate::domain::query;
-use crate::{App, Error, Result};
 
 /// Replays are known by their request id, and not sampled.
 pub const REQUEST_ID: &str = "shadow-";

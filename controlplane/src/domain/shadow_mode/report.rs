@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::sessions::latest;
 use super::store::{self, Latencies, Mismatch, Statistics};
-use crate::Result;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 use contract::ShadowSessionId;
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::Json;
 
 /// The last mismatches; a report is read by people.
 const MISMATCHES_MAX: i64 = 100;

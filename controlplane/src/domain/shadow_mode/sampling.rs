@@ -10,14 +10,14 @@ use contract::policy::abac::Operation;
 use contract::report::{Finished, Outcome, Started};
 use contract::wire::{Forwarded, Who};
 use contract::{EnvId, QueryId, SessionId, ShadowSessionId};
+use platform::redaction::REDACTED;
+use platform::{App, Result};
 use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 
 use super::replaying::REQUEST_ID;
 use super::store::{self, Sampled};
 use crate::domain::audit;
-use crate::platform::redaction::REDACTED;
-use crate::{App, Result};
 
 /// Takes its share of the queries that have just been stored as ended, in the same transaction.
 pub async fn sample(app: &App, tx: &mut PgConnection, env_id: &EnvId, ended: &[QueryId]) -> Result<()> {

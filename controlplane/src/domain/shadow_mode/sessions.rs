@@ -2,6 +2,11 @@
 
 use chrono::Duration;
 use contract::{EnvId, ReplayId, ShadowSessionId, Timestamp};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::jobs::kind::BackgroundJob;
+use platform::jobs::queue;
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -9,11 +14,6 @@ use sqlx::PgConnection;
 use super::states::{SessionStatus, SessionTrigger};
 use super::store::{self, NewReplay, ShadowSessionRow, Statistics};
 use crate::domain::environments;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json};
-use crate::platform::jobs::kind::BackgroundJob;
-use crate::platform::jobs::queue;
-use crate::{App, Error, Result};
 
 /// The longest session: thirty days.
 const HOURS_MAX: i32 = 720;

@@ -6,6 +6,7 @@ mod uploads;
 
 use chrono::Duration;
 use contract::{EnvId, OrgId, ShadowSessionId, Timestamp};
+use platform::{App, Error, OnConstraint, Result};
 use sqlx::PgConnection;
 
 pub use outcome::{Latencies, Mismatch, Statistics, mismatches, statistics};
@@ -13,7 +14,6 @@ pub use replays::{NewReplay, Sampled, WAITING_MAX, insert_logged, insert_replay,
 pub use uploads::{has_upload, insert_upload, is_replayed, kept, replayed_bytes};
 
 use super::states::SessionStatus;
-use crate::{App, Error, OnConstraint, Result};
 
 /// Sessions and uploads are kept for this long.
 const KEPT: Duration = Duration::days(30);

@@ -10,6 +10,11 @@ use axum::http::header::CONTENT_TYPE;
 use bytes::Bytes;
 use contract::wire::SQL_BYTES_MAX;
 use contract::{ReplayId, Timestamp, UploadId};
+use platform::http::body;
+use platform::http::call::Call;
+use platform::http::json::{Accepted, Json};
+use platform::http::signature::{Body, Signature, Takes};
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,11 +22,6 @@ use super::comparing;
 use super::states::SessionStatus;
 use super::store::{self, NewReplay};
 use crate::domain::{environments, query};
-use crate::platform::http::body;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Accepted, Json};
-use crate::platform::http::signature::{Body, Signature, Takes};
-use crate::{App, Error, Result};
 
 /// "Maximum upload size of a shadow-mode query log: not shown."
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;

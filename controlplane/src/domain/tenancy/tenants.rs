@@ -9,8 +9,7 @@ mod http;
 mod store;
 
 use contract::Access;
-
-use crate::platform::http::routes::Routes;
+use platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::Admin;

@@ -7,15 +7,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use platform::database::notifications::{hear, listen};
+use platform::egress::client::{Parcel, Receipt, Secrets};
+use platform::{App, Error, Result};
 use telemetry::{Kind, Place};
 use tokio::sync::{Notify, Semaphore};
 
 use super::queue::{self, ClaimedDelivery, DeliveryOutcome};
 use super::store;
 use super::surface::{DeliveryStatus, DeliveryTrigger, Surface, WebhookStatus, WebhookTrigger};
-use crate::platform::database::notifications::{hear, listen};
-use crate::platform::egress::client::{Parcel, Receipt, Secrets};
-use crate::{App, Error, Result};
 
 /// Deliveries of this process at once.
 const AT_ONCE: usize = 64;

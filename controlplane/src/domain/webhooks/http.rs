@@ -3,6 +3,13 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use contract::{EventId, Redacted, Timestamp, WebhookId};
+use platform::egress::client::{Parcel, SECRET_PREFIX};
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::http::page::{PageRequest, Paged};
+use platform::http::text;
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,13 +17,6 @@ use sqlx::PgConnection;
 
 use super::store::{self, Of, Webhook};
 use super::surface::{Surface, WebhookStatus, WebhookTrigger};
-use crate::platform::egress::client::{Parcel, SECRET_PREFIX};
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::platform::http::text;
-use crate::{App, Error, Result};
 
 /// Webhooks of one organization on one surface: each event is written down for each of them.
 const WEBHOOKS_MAX: i64 = 20;

@@ -6,6 +6,10 @@
 //! subscribes to it that may read that itself.
 
 use contract::{Access, DeliveryId, EventId, Redacted, Scope, Timestamp, WebhookId};
+use platform::http::call::Call;
+use platform::http::json::{Accepted, Created, Json, Query};
+use platform::http::page::{PageRequest, Paged};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +17,6 @@ use super::http::{self, WebhookAnswer, WebhookDeletion};
 use super::queue::{self, Delivery};
 use super::store::Of;
 use super::surface::{DeliveryStatus, DeliveryTrigger, Surface};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Accepted, Created, Json, Query};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::{Error, Result};
 
 /// A secret of less can be guessed from one signed body.
 const SECRET_CHARACTERS: std::ops::RangeInclusive<usize> = 24..=128;

@@ -3,14 +3,14 @@
 
 use contract::{DeliveryId, EventId, OrgId, Timestamp};
 use futures::future::BoxFuture;
+use platform::events::{ChainEntry, EventType};
+use platform::{App, Error, Result};
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
 
 use super::queue;
 use super::store::{self, Of, Sought};
 use super::surface::Surface;
-use crate::platform::events::{ChainEntry, EventType};
-use crate::{App, Error, Result};
 
 /// One event as one surface tells it. Its body is made once: "sign the exact stored bytes".
 #[derive(Debug)]

@@ -2,13 +2,13 @@
 
 use chrono::Duration;
 use contract::{DeliveryId, EventId, Timestamp, WebhookId};
+use platform::http::page::PageRequest;
+use platform::{App, Result};
 use sqlx::PgConnection;
 
 use super::outbox::Notice;
 use super::store::Of;
 use super::surface::DeliveryStatus;
-use crate::platform::http::page::PageRequest;
-use crate::{App, Result};
 
 /// Who holds a delivery longer is taken for dead; an attempt takes 10 seconds at most.
 const LOCK: Duration = Duration::minutes(1);

@@ -2,6 +2,10 @@
 
 use chrono::Duration;
 use contract::{Redacted, Timestamp, WebhookId};
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -10,10 +14,6 @@ use super::http::{found, fresh_secret};
 use super::notices::admitted;
 use super::store;
 use super::surface::Surface;
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::{Error, Result};
 
 const GRACE_HOURS: i64 = 24;
 const GRACE_HOURS_MAX: i64 = 168;

@@ -2,15 +2,15 @@
 
 use chrono::Duration;
 use contract::Redacted;
+use platform::egress::client::signature;
 use serde_json::{Value, json};
+use test_servers::webhook::{ReceivedRequest, Receiver};
 
-use super::receiver::{Got, Receiver};
 use super::tests::{due, hook, new_key, notices, path, world};
-use crate::platform::egress::client::signature;
 use crate::worlds::World;
 
 /// The next delivery, after something to tell of has happened.
-async fn told(world: &World, receiver: &mut Receiver) -> Got {
+async fn told(world: &World, receiver: &mut Receiver) -> ReceivedRequest {
     new_key(world).await;
     assert_eq!(due(world).await, 1);
     receiver.got().pop().unwrap()

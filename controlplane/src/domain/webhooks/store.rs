@@ -1,12 +1,12 @@
 //! SQL of the webhooks themselves.
 
 use contract::{OrgId, Redacted, Timestamp, WebhookId};
+use platform::egress::client::Secrets;
+use platform::http::page::PageRequest;
+use platform::{App, Error, Result};
 use sqlx::PgConnection;
 
 use super::surface::{Surface, WebhookStatus};
-use crate::platform::egress::client::Secrets;
-use crate::platform::http::page::PageRequest;
-use crate::{App, Error, Result};
 
 /// A webhook without its secret.
 #[derive(Debug, Clone)]

@@ -5,14 +5,14 @@ use axum::http::Request;
 use chrono::Duration;
 use contract::Redacted;
 use contract::report::{Body as Reported, Entry};
+use platform::egress::client::signature;
+use platform::provisioner::Unattended;
 use serde_json::{Value, json};
+use test_servers::webhook::{ReceivedRequest, Receiver, Reply};
 use tokio::sync::Notify;
 
-use super::receiver::{Got, Receiver, Reply};
 use super::run_due;
 use super::surface::Surface;
-use crate::platform::egress::client::signature;
-use crate::platform::provisioner::Unattended;
 use crate::testing::TestApp;
 use crate::worlds::World;
 
@@ -54,7 +54,7 @@ fn key_path(world: &World, key: &Value, rest: &str) -> String {
     world.env(&format!("api-keys/{}{rest}", key["key_id"].as_str().unwrap()))
 }
 
-fn types(got: &[Got]) -> Vec<String> {
+fn types(got: &[ReceivedRequest]) -> Vec<String> {
     got.iter().map(|got| got.body()["event_type"].as_str().unwrap().to_owned()).collect()
 }
 

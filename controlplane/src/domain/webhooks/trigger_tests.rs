@@ -2,8 +2,8 @@
 
 use contract::report::{Body, Entry};
 use serde_json::{Value, json};
+use test_servers::webhook::{ReceivedRequest, Receiver};
 
-use super::receiver::{Got, Receiver};
 use super::tests::{due, notices, world};
 use crate::worlds::World;
 
@@ -20,7 +20,7 @@ async fn fired(world: &World, sequence: u64, metadata: Value) -> usize {
 }
 
 fn types(receiver: &mut Receiver) -> Vec<String> {
-    let kind = |got: &Got| got.header("x-service-event-type").to_owned();
+    let kind = |got: &ReceivedRequest| got.header("x-service-event-type").to_owned();
     receiver.got().iter().map(kind).collect()
 }
 

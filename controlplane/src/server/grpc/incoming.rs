@@ -5,6 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use platform::App;
+use platform::identity::Current;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -12,9 +14,6 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
-
-use crate::App;
-use crate::platform::identity::Current;
 
 /// Handshakes that run at once; more wait to be accepted.
 const HANDSHAKES_MAX: usize = 256;

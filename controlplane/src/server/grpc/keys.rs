@@ -3,10 +3,10 @@
 //! Only the operator's own certificate is served: it carries that one name and no other.
 
 use contract::wire;
+use platform::{App, Error};
 use tonic::{Request, Response, Status};
 
 use crate::domain::api_keys::resource::{self, KeyReply, KeySpec};
-use crate::{App, Error};
 
 /// The messages and the service, made from the one proto.
 pub mod proto {
@@ -66,7 +66,7 @@ impl Service for Keys {
 }
 
 impl Keys {
-    fn answer(&self, told: crate::Result<Option<KeyReply>>) -> Result<Response<Key>, Status> {
+    fn answer(&self, told: platform::Result<Option<KeyReply>>) -> Result<Response<Key>, Status> {
         let told = told.map_err(|error| refused(&error))?;
         Ok(Response::new(told.map_or_else(Key::default, |told| self.key(told))))
     }

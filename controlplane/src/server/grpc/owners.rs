@@ -2,6 +2,7 @@
 //! (proto/operator.proto).
 
 use chrono::SecondsFormat;
+use platform::{App, Result};
 use tonic::{Request, Response, Status};
 
 use super::keys::proto::invitation::Status as Standing;
@@ -9,7 +10,6 @@ use super::keys::proto::owners_server::{Owners as Service, OwnersServer};
 use super::keys::proto::{Invitation, InvitationDeliveredRequest, InviteRequest};
 use super::keys::{id, of_operator, refused};
 use crate::domain::tenancy::users::ownership::{self, Invited};
-use crate::{App, Result};
 
 const MESSAGE_BYTES_MAX: usize = 4 * 1024;
 /// Where a token is accepted.
@@ -83,9 +83,9 @@ mod tests {
             let served = Served::start().await;
             let app = &served.world.app.app;
             let org_id = crate::worlds::organization(&served.world.app, "mirrored", "cloud").await;
-            let email = crate::platform::http::text::Email::try_from("ada@example.com".to_owned()).unwrap();
+            let email = platform::http::text::Email::try_from("ada@example.com".to_owned()).unwrap();
             let mut tx = app.pool().begin().await.unwrap();
-            let origin = crate::platform::events::Origin::system(app, org_id.clone());
+            let origin = platform::events::Origin::system(app, org_id.clone());
             crate::domain::tenancy::users::invite_owner(app, &mut tx, &org_id, &email, origin).await.unwrap();
             tx.commit().await.unwrap();
             let client = OwnersClient::new(served.channel(&[OPERATOR_NAME]).await);

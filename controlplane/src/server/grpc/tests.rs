@@ -5,6 +5,7 @@ use contract::agent::{self, Refusal, Registered};
 use contract::report::{Body, Entry, Finished, Outcome};
 use contract::wire::{CONTROL_PLANE_NAME, environment_name};
 use contract::{EnvId, Governance};
+use platform::identity::{Authority, Current, Pems};
 use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
@@ -12,7 +13,6 @@ use super::proto::governance_client::GovernanceClient;
 use super::proto::{
     Entries, RegisterAgentRequest, ReserveRequest, RuntimeRowsRequest, Snapshot, StoredRequest, WatchRequest,
 };
-use crate::platform::identity::{Authority, Current, Pems};
 use crate::server::snapshots::publisher::Publisher;
 use crate::testing::authority;
 use crate::worlds::World;

@@ -4,9 +4,8 @@
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use platform::App;
 use telemetry::{Kind, Place};
-
-use crate::App;
 
 /// Of a call that streams, until the stream begins.
 pub async fn call(State(app): State<App>, request: Request, next: Next) -> Response {

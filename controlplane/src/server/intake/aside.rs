@@ -7,10 +7,10 @@
 
 use contract::EnvId;
 use contract::report::{Body, BranchMerged, Entry, Finished, Started, TriggerError, TriggerFired};
+use platform::{App, Error, Result};
 use serde_json::json;
 
 use super::store_all;
-use crate::{App, Error, Result};
 
 /// Stands where texts were.
 pub const SET_ASIDE: &str = "[set aside]";

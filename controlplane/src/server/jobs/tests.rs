@@ -1,8 +1,8 @@
 use chrono::Duration;
+use platform::jobs::queue::{RETRIES, enqueue, enqueue_once, pick};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::platform::jobs::queue::{RETRIES, enqueue, enqueue_once, pick};
 use crate::testing::TestApp;
 use crate::worlds::World;
 

@@ -5,6 +5,9 @@
 
 use contract::governance::EnvironmentStatus;
 use contract::{EnvId, OrgId};
+use platform::events::{self, Event, EventType, Origin};
+use platform::resources::{EnvironmentResource, NamespacedName};
+use platform::{App, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
@@ -13,11 +16,8 @@ use crate::domain::environments::changes;
 use crate::domain::environments::removal::remove;
 use crate::domain::environments::store::{self, EnvironmentRow};
 use crate::domain::tenancy::organizations;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::resources::{EnvironmentResource, NamespacedName};
 use crate::server::kubernetes;
 use crate::server::kubernetes::organizations::Projected;
-use crate::{App, Result};
 
 /// Brings the row to what the resource says. `None`: its organization is not known, or not yet.
 pub async fn project(app: &App, said: &EnvironmentResource) -> Result<Option<Projected>> {

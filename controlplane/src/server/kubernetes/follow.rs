@@ -13,13 +13,13 @@ use kube::api::Api;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Resource, ResourceExt};
+use platform::resources::{EnvironmentResource, NamespacedName, OrganizationResource};
+use platform::{App, Error, Result};
 use serde::de::DeserializeOwned;
 
 use super::tolerant::Tolerant;
 use super::{Cluster, said};
-use crate::platform::resources::{EnvironmentResource, NamespacedName, OrganizationResource};
 use crate::server::kubernetes::organizations::Projected;
-use crate::{App, Error, Result};
 
 /// What waits is tried again this often.
 const AGAIN: Duration = Duration::from_secs(2);

@@ -4,15 +4,15 @@
 //! it tells, and never goes back.
 
 use contract::OrgId;
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::text::Email;
+use platform::resources::{NamespacedName, OrganizationResource};
+use platform::{App, Result};
 use sqlx::PgConnection;
 
 use crate::domain::tenancy::organizations::http::created;
 use crate::domain::tenancy::organizations::{changes, store};
 use crate::domain::tenancy::users;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::text::Email;
-use crate::platform::resources::{NamespacedName, OrganizationResource};
-use crate::{App, Result};
 
 /// What a projection found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 
 use kube::core::Status;
 use kube::core::response::StatusCause;
-
-use crate::Error;
+use platform::Error;
 
 const AWAY: &str = "the Kubernetes API cannot be reached";
 

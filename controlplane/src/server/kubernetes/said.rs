@@ -8,10 +8,10 @@ use contract::{Heal, Tier};
 use crds::{EnvironmentPhase, OrganizationPhase, Quotas};
 use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use platform::resources::{EnvironmentResource, OrganizationResource, Placed, ResourceRevision};
+use platform::{Error, Result};
 
 use super::fields;
-use crate::platform::resources::{EnvironmentResource, OrganizationResource, Placed, ResourceRevision};
-use crate::{Error, Result};
 
 /// The id of what a resource describes: nobody may choose it.
 pub fn uid(metadata: &ObjectMeta) -> Result<String> {

@@ -7,16 +7,16 @@ use async_trait::async_trait;
 use contract::EnvId;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Resource, ResourceExt};
+use platform::resources::{
+    EnvironmentChange, EnvironmentResource, Key, NamespacedName, NewEnvironment, NewOrganization, OrganizationChange,
+    OrganizationResource, Resources,
+};
+use platform::{App, Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Cluster, KEY_REVISION, MANAGER, fields, follow, said};
-use crate::platform::resources::{
-    EnvironmentChange, EnvironmentResource, Key, NamespacedName, NewEnvironment, NewOrganization, OrganizationChange,
-    OrganizationResource, Resources,
-};
-use crate::{App, Error, Result};
 
 /// Keys in one answer of the API server.
 const PAGE: u32 = 500;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use platform::http::idempotency;
+use platform::http::route::Route;
+use platform::http::signature::Shapes;
 use serde_json::{Map, Value, json};
 
 use super::{answers, naming, operation};
-use crate::platform::http::idempotency;
-use crate::platform::http::route::Route;
-use crate::platform::http::signature::Shapes;
 
 const ABOUT: &str = "\
 Every answer carries `X-Request-Id`: the caller's own if it sent one that is well formed. Every error \

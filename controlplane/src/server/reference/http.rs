@@ -8,14 +8,14 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use platform::http::call::Visit;
+use platform::http::signature::{Answers, ResponseSignature, Signature};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::html::STYLE;
 use super::{catalogue, document as whole, page};
 use crate::domain::runtime;
-use crate::platform::http::call::Visit;
-use crate::platform::http::signature::{Answers, ResponseSignature, Signature};
 use crate::server::endpoints;
 
 /// JSON that was made once.

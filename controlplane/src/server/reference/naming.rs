@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use platform::http::signature::Shapes;
 use serde_json::{Map, Value};
-
-use crate::platform::http::signature::Shapes;
 
 const SUFFIX: &str = "Input";
 

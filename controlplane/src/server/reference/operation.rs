@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use axum::http::Method;
 use contract::{Access, Role, Scope};
+use platform::http::parameters::Parameters;
+use platform::http::route::Route;
+use platform::http::signature::{ResponseSignature, Shapes, Signature};
+use platform::http::{conditional, idempotency};
 use serde_json::{Map, Value, json};
 
 use super::answers::{self, headed, refusal};
 use crate::domain::runtime;
-use crate::platform::http::parameters::Parameters;
-use crate::platform::http::route::Route;
-use crate::platform::http::signature::{ResponseSignature, Shapes, Signature};
-use crate::platform::http::{conditional, idempotency};
 
 /// What stands for the folders of handlers in operation ids and tags, which are part of the API: the first that fits.
 const PLACES: &[(&str, &str)] = &[
@@ -27,7 +27,6 @@ const PLACES: &[(&str, &str)] = &[
     ("domain::promotion::", "environments::promotion::"),
     ("domain::tenancy::", ""),
     ("domain::", ""),
-    ("platform::", ""),
     ("server::", ""),
 ];
 

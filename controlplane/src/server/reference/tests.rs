@@ -107,7 +107,7 @@ async fn the_document_is_what_is_served() {
 async fn without_the_runtime_the_document_has_none() {
     let app = TestApp::with(
         |config| config.v2_runtime_enabled = false,
-        std::sync::Arc::new(crate::platform::provisioner::Unattended),
+        std::sync::Arc::new(platform::provisioner::Unattended),
     )
     .await;
     let document = app.get("/openapi.json", "").await.expect(200);

@@ -5,9 +5,9 @@
 
 use contract::governance::HexKey;
 use contract::{EnvId, Governance, Keyring};
+use platform::Result;
 use sqlx::PgPool;
 
-use crate::Result;
 use crate::domain::tenancy::{organizations, users};
 use crate::domain::{abac_policies, agent_capabilities, api_keys, environments, jit_access, policies, runtime};
 

@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use contract::{EnvId, Governance, Keyring};
+use platform::dataplane_client::attached::Attached;
+use platform::{App, Result};
 use sqlx::PgPool;
 use sqlx::postgres::{PgListener, PgNotification};
 use tokio::sync::watch;
@@ -26,9 +28,7 @@ use tokio_util::sync::CancellationToken;
 use replicas::{Replica, Word};
 
 use crate::domain::environments;
-use crate::platform::dataplane_client::attached::Attached;
 use crate::server::snapshots::load;
-use crate::{App, Result};
 
 /// The channel on which the database says which environment has changed.
 const GOVERNANCE: &str = "governance";

@@ -1,11 +1,11 @@
 //! Links in PostgreSQL.
 
 use contract::Timestamp;
+use platform::http::text::Email;
+use platform::{App, Result};
 use sqlx::PgConnection;
 
 use super::Purpose;
-use crate::platform::http::text::Email;
-use crate::{App, Result};
 
 #[derive(Debug)]
 pub struct Addressee {

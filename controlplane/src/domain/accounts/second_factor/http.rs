@@ -2,6 +2,11 @@
 
 use contract::caller::Credential;
 use contract::{SessionId, Timestamp};
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::http::text::Email;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -10,11 +15,6 @@ use sqlx::PgConnection;
 use super::{Codes, SecondFactorSubject, passed, recovery, store, totp};
 use crate::domain::accounts::sessions::ending;
 use crate::domain::accounts::{account, sessions};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json};
-use crate::platform::http::text::Email;
-use crate::{Error, Result};
 
 /// Whoever signed in to their own account: with its password or its mailbox, and not by single
 /// sign-on, whose provider vouches for one organization alone.

@@ -1,9 +1,8 @@
 //! Second factors in PostgreSQL.
 
 use contract::{SessionId, Timestamp};
+use platform::Result;
 use sqlx::PgConnection;
-
-use crate::Result;
 
 /// What an account has enrolled, or is about to.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 use chrono::Duration;
 use serde_json::{Value, json};
+use test_servers::mail::MailServer;
 
 use super::{totp, wait_after};
-use crate::platform::mails::receiver::MailServer;
 use crate::testing::{Answer, TestApp, bearer};
 
 const PASSWORD: &str = "correct horse battery";

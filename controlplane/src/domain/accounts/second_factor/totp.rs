@@ -2,12 +2,12 @@
 //! speaks. One step early or late is taken too: clocks differ.
 
 use contract::{Redacted, Timestamp};
+use platform::http::text::Email;
+use platform::{App, Error, Result};
 use reqwest::Url;
 use totp_rs::{Algorithm, Builder, Secret, Totp};
 
 use super::store::Enrolled;
-use crate::platform::http::text::Email;
-use crate::{App, Error, Result};
 
 const DIGITS: u8 = 6;
 const STEP_SECONDS: u64 = 30;

@@ -1,9 +1,8 @@
 //! The end of sessions before their time: one, or all of a user, an account or an identity provider.
 
 use contract::{OrgId, SessionId, Timestamp, UserId};
+use platform::Result;
 use sqlx::PgConnection;
-
-use crate::Result;
 
 /// Ends one session of a user; false when it has none of that id that is open.
 pub async fn end_of_user(

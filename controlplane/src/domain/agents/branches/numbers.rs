@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::EnvId;
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ToolBranch, listed, named};
-use crate::Result;
 use crate::domain::agents::agent_tools::{ToolPlace, tool};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 
 /// How many a list of the data plane has at most.
 const LISTED_MAX: usize = 200;

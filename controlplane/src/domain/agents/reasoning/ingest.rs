@@ -4,14 +4,14 @@
 //! hash that a client made itself is kept with the step, beside its time; it is not what the chain is checked by.
 
 use contract::OrgId;
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::domain::agents::agent_tools::{ToolPlace, present, tool};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::{Error, Result};
 
 /// Steps that one request brings.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -5,14 +5,14 @@ use contract::caller::Scopes;
 use contract::capability::{Capabilities, Confined, standing, whole_schema};
 use contract::policy::abac::Operation;
 use contract::{Tier, Timestamp, own_tables};
+use platform::http::text::{NAME_MAX, checked};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::domain::agent_capabilities;
 use crate::domain::api_keys::input::{self, Admitted};
 use crate::domain::api_keys::store::KeyRow;
-use crate::platform::http::text::{NAME_MAX, checked};
-use crate::{Error, Result};
 
 /// What an agent does: it reads and writes, and keeps memories, steps, triggers and branches.
 const SCOPES: [&str; 3] = ["query:read", "query:write", "agent:*"];

@@ -6,10 +6,9 @@ use contract::caller::{Attributes, Scopes};
 use contract::governance::{Key, KeySecret};
 use contract::network::range;
 use contract::{EnvId, KeyId, OrgId, Timestamp, UserId};
+use platform::{Error, Result};
 use sqlx::PgConnection;
 use sqlx::types::Json;
-
-use crate::{Error, Result};
 
 /// A use, if it is the latest one known.
 pub async fn used(conn: &mut PgConnection, key_id: &KeyId, at: Timestamp) -> Result<()> {

@@ -1,9 +1,8 @@
 //! What is known of the resource that stands for a key in a cluster.
 
 use contract::{EnvId, KeyId, Timestamp};
+use platform::Result;
 use sqlx::PgConnection;
-
-use crate::Result;
 
 /// What is known of the resource of a key.
 #[derive(Debug, Clone)]

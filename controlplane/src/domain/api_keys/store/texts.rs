@@ -1,9 +1,8 @@
 //! How much the keys of an environment are: a snapshot holds them all, each with its texts.
 
 use contract::{EnvId, KeyId, Timestamp};
+use platform::Result;
 use sqlx::PgConnection;
-
-use crate::Result;
 
 /// What the keys that are not revoked carry, together.
 pub async fn carried_bytes(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {

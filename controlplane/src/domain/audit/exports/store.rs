@@ -2,13 +2,13 @@
 
 use contract::report::{Finished, Started};
 use contract::{EnvId, ExportId, OrgId, Timestamp};
+use platform::{Error, Result};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::lines::Format;
 use super::{AuditKind, ExportStatus};
 use crate::domain::audit::store::AuditedQuery;
-use crate::{Error, Result};
 
 /// Counting stops here: a larger estimate is said as this.
 const ESTIMATE_MAX: i64 = 1_000_000;

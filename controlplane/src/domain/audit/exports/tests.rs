@@ -2,13 +2,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::Duration;
+use platform::provisioner::Unattended;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::lines::columns;
 use super::{AuditKind, ExportStatus, ExportTransition};
-use crate::platform::provisioner::Unattended;
 use crate::server::jobs;
 use crate::testing::{Answer, TestApp};
 use crate::worlds::World;

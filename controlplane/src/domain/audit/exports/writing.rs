@@ -4,6 +4,11 @@
 use bytes::Bytes;
 use chrono::Duration;
 use contract::{ExportId, Timestamp};
+use platform::archive::Archive;
+use platform::events;
+use platform::jobs::kind::BackgroundJob;
+use platform::jobs::queue;
+use platform::{App, Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -11,11 +16,6 @@ use sha2::{Digest, Sha256};
 use super::store::{self, Export, ExportPart};
 use super::{AuditKind, ExportStatus, ExportTransition};
 use crate::domain::audit::view::QueryEntry;
-use crate::platform::archive::Archive;
-use crate::platform::events;
-use crate::platform::jobs::kind::BackgroundJob;
-use crate::platform::jobs::queue;
-use crate::{App, Error, Result};
 
 pub const MANIFEST: &str = "manifest.json";
 /// Records in a part.

@@ -1,9 +1,9 @@
 use axum::body::Body;
 use axum::http::Request;
+use platform::events::streams::STREAMS_MAX;
 use serde_json::json;
 
 use super::work;
-use crate::platform::events::streams::STREAMS_MAX;
 use crate::testing::stream::Stream;
 use crate::worlds::World;
 

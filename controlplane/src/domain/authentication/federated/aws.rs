@@ -11,12 +11,12 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{Duration, NaiveDateTime};
 use contract::Timestamp;
+use platform::oidc::issuers::Unbelieved;
+use platform::{App, Result};
 use serde::Deserialize;
 
 use super::{INVALID, Proven};
 use crate::domain::authentication::federation::{self, Aws, FederationConfig};
-use crate::platform::oidc::issuers::Unbelieved;
-use crate::{App, Result};
 
 const BODY: &str = "Action=GetCallerIdentity&Version=2011-06-15";
 /// AWS takes a signature for this long.

@@ -3,12 +3,12 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::DateTime;
+use platform::oidc::issuers::Unbelieved;
+use platform::{App, Error, Result};
 use serde::Deserialize;
 
 use super::{INVALID, Proven};
 use crate::domain::authentication::federation::{self, Azure, FederationConfig, Gcp};
-use crate::platform::oidc::issuers::Unbelieved;
-use crate::{App, Error, Result};
 
 /// What a token says before it is believed: it only leads to the provider that decides.
 #[derive(Debug, Deserialize)]

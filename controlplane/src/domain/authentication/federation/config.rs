@@ -1,11 +1,10 @@
 //! What a provider has to be told of, by its type.
 
 use contract::Role;
+use platform::http::text;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::platform::http::text;
-use crate::{Error, Result};
 
 const SUBJECTS_MAX: usize = 50;
 const TEXT_MAX: usize = 300;

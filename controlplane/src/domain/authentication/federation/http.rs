@@ -1,6 +1,11 @@
 //! Requests and answers of the room.
 
 use contract::{OrgId, Timestamp};
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::http::page::{PageRequest, Paged};
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -10,11 +15,6 @@ use super::FederationConfig;
 use super::store::{self, Provider};
 use crate::domain::accounts::sessions::ending;
 use crate::domain::tenancy::organizations;
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::{App, Error, Result};
 
 const PROVIDERS_MAX: i64 = 50;
 const ABSENT: Error = Error::NotFound { kind: "federation provider" };

@@ -1,12 +1,12 @@
 //! Providers in PostgreSQL.
 
 use contract::{OrgId, Timestamp, UserId};
+use platform::http::page::PageRequest;
+use platform::{Error, OnConstraint, Result};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::FederationConfig;
-use crate::platform::http::page::PageRequest;
-use crate::{Error, OnConstraint, Result};
 
 #[derive(Debug, Clone)]
 pub struct Provider {

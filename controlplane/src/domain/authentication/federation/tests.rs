@@ -8,11 +8,11 @@ use axum::routing::post;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::Duration;
+use platform::clouds::Clouds;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::domain::authentication::sso::provider::Provider;
-use crate::platform::clouds::Clouds;
 use crate::testing::{Answer, TestApp, bearer};
 
 const TENANT: &str = "11111111-2222-3333-4444-555555555555";

@@ -1,11 +1,11 @@
 //! The paths of authentication: what each is for, and how it refuses.
 
 use contract::{Access, Code};
+use platform::http::routes::Routes;
 
 use super::{accept_invitation, end_session, jwks, list_sessions, login, logout, me, refresh, show_invitation, signup};
 use crate::domain::accounts::{elsewhere, second_factor};
 use crate::domain::authentication::{magic_link, password_reset, sso, verification};
-use crate::platform::http::routes::Routes;
 
 pub fn routes() -> Routes {
     Routes::new()

@@ -3,9 +3,8 @@
 //! Providers deviate: `email_verified` is a text at Cognito, `JumpCloud` and B2C, and several put only the
 //! subject into the token.
 
+use platform::oidc::issuers::{DiscoveryDocument, Fetch};
 use serde::{Deserialize, Deserializer};
-
-use crate::platform::oidc::issuers::{DiscoveryDocument, Fetch};
 
 /// RFC 6749, 5.1, as far as it is needed.
 #[derive(Deserialize)]

@@ -2,6 +2,10 @@
 //! somebody new.
 
 use contract::{OrgId, Role, UserId};
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::call::Visit;
+use platform::http::text::{Email, NAME_MAX};
+use platform::{Error, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
@@ -11,10 +15,6 @@ use crate::domain::authentication::opening;
 use crate::domain::tenancy::organizations;
 use crate::domain::tenancy::users::store::{self as users, Newcomer, User};
 use crate::domain::tenancy::users::within_tier;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::call::Visit;
-use crate::platform::http::text::{Email, NAME_MAX};
-use crate::{Error, Result};
 
 /// What a provider says of somebody.
 #[derive(Debug)]

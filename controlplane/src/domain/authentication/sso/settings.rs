@@ -1,6 +1,11 @@
 //! An organization's provider as its owner sees and sets it.
 
 use contract::{OrgId, Redacted, Role, Timestamp};
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::http::{domain, text};
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -9,11 +14,6 @@ use super::sign_on;
 use super::store::{self, SsoConnection};
 use crate::domain::accounts::sessions::ending;
 use crate::domain::tenancy::organizations;
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::platform::http::{domain, text};
-use crate::{App, Error, Result};
 
 const DOMAINS_MAX: usize = 20;
 const CLIENT_ID_MAX: usize = 255;

@@ -7,6 +7,12 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::Duration;
 use contract::{Code, Redacted};
+use platform::http::call::Visit;
+use platform::http::json::Query;
+use platform::http::signature::{Answers, ResponseSignature, Signature};
+use platform::http::text::Email;
+use platform::oidc::issuers::Unbelieved;
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use subtle::ConstantTimeEq;
@@ -18,12 +24,6 @@ use crate::domain::accounts::sessions::{Method, Proof, sha256};
 use crate::domain::authentication::browser::{Browser, BrowserAnswer, WithCookies, is_person};
 use crate::domain::authentication::opening::{self, Login, UserAgent};
 use crate::domain::tenancy::organizations;
-use crate::platform::http::call::Visit;
-use crate::platform::http::json::Query;
-use crate::platform::http::signature::{Answers, ResponseSignature, Signature};
-use crate::platform::http::text::Email;
-use crate::platform::oidc::issuers::Unbelieved;
-use crate::{App, Error, Result};
 
 /// How long somebody may take at their provider.
 const GOOD_FOR: Duration = Duration::minutes(10);

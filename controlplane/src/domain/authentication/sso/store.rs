@@ -1,10 +1,10 @@
 //! Providers, attempts and identities in PostgreSQL.
 
 use contract::{OrgId, Timestamp, UserId};
+use platform::{App, Result};
 use sqlx::PgConnection;
 
 use crate::domain::tenancy::organizations;
-use crate::{App, Result};
 
 #[derive(Debug, Clone)]
 pub struct SsoConnection {

@@ -1,11 +1,11 @@
 use axum::body::Body;
 use axum::http::Request;
 use chrono::Duration;
+use platform::egress::client;
 use reqwest::Url;
 use serde_json::{Value, json};
 
 use super::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
-use crate::platform::egress::client;
 use crate::testing::{Answer, TestApp, bearer};
 
 /// Acme, whose owner is Ada, with a provider that brings Bob.

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use contract::{EnvId, OrgId, PolicyId, Timestamp};
+use platform::{Error, Result};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::Unbound;
-use crate::{Error, Result};
 
 fn read(unbound: Value) -> Result<Vec<Unbound>> {
     serde_json::from_value(unbound).map_err(Error::internal)

@@ -1,6 +1,10 @@
 //! Publishing artifacts, and reading them.
 
 use contract::{Timestamp, ids};
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
+use platform::http::text;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -11,10 +15,6 @@ use crate::domain::runtime::attempts::{self, Attempt};
 use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::listing::{Listed, Many};
 use crate::domain::runtime::{actor, fields, tasks};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::platform::http::text;
-use crate::{Error, Result};
 
 const HASH: &str = "sha256:";
 const DEPENDENCIES_MAX: usize = 100;

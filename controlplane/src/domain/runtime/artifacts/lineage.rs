@@ -1,15 +1,15 @@
 //! Lineage: what an artifact was made from, and what was made from it.
 
 use contract::OrgId;
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use super::{Artifact, store};
-use crate::Result;
 use crate::domain::runtime::fields;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 
 pub const DEPTH: i32 = 10;
 const DEPTH_MAX: i32 = 50;

@@ -1,5 +1,8 @@
 //! `POST …/promote`: "sets `branch_id` to null in place".
 
+use platform::http::call::Call;
+use platform::http::json::{Json, MaybeJson};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -7,9 +10,6 @@ use serde_json::json;
 use super::{Artifact, Verdict, store};
 use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::{actor, clock, tasks};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, MaybeJson};
-use crate::{Error, Result};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,11 +1,11 @@
 //! SQL of the artifacts.
 
 use contract::{OrgId, Timestamp};
+use platform::{Error, Result};
 use sqlx::PgConnection;
 
 use super::{Artifact, Verdict};
 use crate::domain::runtime::listing::ListWindow;
-use crate::{Error, Result};
 
 /// A query for artifacts: all columns, then this.
 macro_rules! artifacts {

@@ -2,17 +2,17 @@
 //! last word counts, and of all the worst.
 
 use contract::{Timestamp, ids};
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::Json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::{Verdict, store};
-use crate::Result;
 use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::{actor, clock, fields, tasks};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ValidationInput")]

@@ -2,6 +2,9 @@
 //! said otherwise, it is refused: an attempt ends once.
 
 use chrono::Duration;
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -11,9 +14,6 @@ use super::{Attempt, AttemptStatus, Ending, end, lease, store};
 use crate::domain::runtime::recovery::{self, FailureKind};
 use crate::domain::runtime::tasks::{self, TaskStatus};
 use crate::domain::runtime::{actor, clock, fields};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::{Error, Result};
 
 const REPLAYED_FOR: Duration = Duration::hours(24);
 

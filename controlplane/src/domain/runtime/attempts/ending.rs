@@ -1,6 +1,7 @@
 //! The end of an attempt, and what it makes of the task: in one place, whoever brings it about.
 
 use contract::Timestamp;
+use platform::{App, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
@@ -8,7 +9,6 @@ use super::{Attempt, AttemptStatus, store};
 use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::recovery::{self, FailureKind};
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
-use crate::{App, Result};
 
 #[derive(Debug)]
 pub struct Ending {

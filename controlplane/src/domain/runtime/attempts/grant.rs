@@ -2,6 +2,8 @@
 
 use chrono::Duration;
 use contract::{Timestamp, ids};
+use platform::http::call::Call;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,8 +15,6 @@ use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::recovery::Level;
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
 use crate::domain::runtime::{actor, fields};
-use crate::platform::http::call::Call;
-use crate::{Error, Result};
 
 const TTL_SECS_LEAST: i32 = 30;
 const TTL_SECS_MOST: i32 = 3_600;

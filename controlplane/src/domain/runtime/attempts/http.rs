@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use contract::Timestamp;
+use platform::http::call::Call;
+use platform::http::json::{Json, MaybeJson, OrNothing};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -11,9 +14,6 @@ use super::grant::{AttemptWish, Leased, grant, heartbeat_interval, start};
 use super::{Attempt, AttemptStatus, lease, store};
 use crate::domain::runtime::tasks::{self, Task, TaskRequest};
 use crate::domain::runtime::{actor, clock, fields};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, MaybeJson, OrNothing};
-use crate::{Error, Result};
 
 const KINDS_MAX: usize = 50;
 const WAIT_SECS_MAX: i32 = 20;

@@ -1,6 +1,8 @@
 //! Leases: who holds one, and why somebody does not.
 
 use contract::Timestamp;
+use platform::http::call::Call;
+use platform::{Error, Result};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
@@ -8,8 +10,6 @@ use subtle::ConstantTimeEq;
 
 use super::{Attempt, AttemptStatus, store};
 use crate::domain::runtime::{actor, clock};
-use crate::platform::http::call::Call;
-use crate::{Error, Result};
 
 pub fn digest(token: &str) -> Vec<u8> {
     Sha256::digest(token.as_bytes()).to_vec()

@@ -1,11 +1,11 @@
 //! SQL of the attempts.
 
 use contract::{OrgId, Timestamp};
+use platform::{Error, Result};
 use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::{Attempt, AttemptStatus};
-use crate::{Error, Result};
 
 /// A query for attempts: all columns, then this.
 macro_rules! attempts {

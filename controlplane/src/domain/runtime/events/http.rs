@@ -1,14 +1,14 @@
 //! Appending events, and reading them.
 
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{EventSubject, WorkflowEvent, store};
 use crate::domain::runtime::listing::{Listed, Many};
 use crate::domain::runtime::{actor, attempts, fields, tasks};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::{Error, Result};
 
 const KIND_BYTES_MAX: usize = 64;
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use contract::{OrgId, Timestamp, ids};
+use platform::{App, Error, Result};
 use serde_json::Value;
 use sqlx::PgConnection;
 
@@ -11,7 +12,6 @@ use super::stream::Seen;
 use crate::domain::runtime::attempts::Attempt;
 use crate::domain::runtime::listing::ListWindow;
 use crate::domain::runtime::tasks::Task;
-use crate::{App, Error, Result};
 
 /// A query for events: all columns, then this.
 macro_rules! events {

@@ -4,7 +4,7 @@
 //! The `id` of an event is its place in the order in which events come to be seen: the transaction that appended it, and
 //! its number in there. What a transaction appended is told once no older one can still append. So a client that comes
 //! back with `Last-Event-ID`, to whatever replica, misses nothing and sees nothing twice. Who follows, and for how
-//! long, is [`crate::platform::events::following`]'s.
+//! long, is [`platform::events::following`]'s.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,6 +15,10 @@ use axum::http::HeaderMap;
 use bytes::Bytes;
 use contract::runtime_tables::Table;
 use contract::{Access, Scope};
+use platform::events::following::{self, EventSource, EventStream, LastEventId, strange};
+use platform::http::call::Call;
+use platform::http::json::Query;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -23,10 +27,6 @@ use crate::domain::authentication::AuthenticatedCaller;
 use crate::domain::authentication::reader::Reader;
 use crate::domain::runtime::hidden::{self, Seeker};
 use crate::domain::runtime::{fields, tasks};
-use crate::platform::events::following::{self, EventSource, EventStream, LastEventId, strange};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Query;
-use crate::{Error, Result};
 
 pub const ACCESS: Access = Access::Member;
 pub const SCOPE: Scope = Scope::Agent;

@@ -4,6 +4,9 @@
 //! `PendingManual` `approval_role`, `client_sign_off`, `action_url`."
 
 use contract::{Timestamp, ids};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -16,9 +19,6 @@ use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::notifications::{self, Notification};
 use crate::domain::runtime::reviews::{self, EntityType, Request, Review, Urgency};
 use crate::domain::runtime::{actor, clock, fields, tasks};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

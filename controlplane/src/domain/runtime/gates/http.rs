@@ -1,5 +1,8 @@
 //! Reading gates, and a project's own rules for them.
 
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +10,6 @@ use super::predicate::{PREDICATES_MAX, Predicate};
 use super::{Gate, GateEvaluation, GateId, store};
 use crate::domain::runtime::listing::{Listed, Records};
 use crate::domain::runtime::{clock, fields, people};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct OfProject {

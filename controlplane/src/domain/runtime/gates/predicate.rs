@@ -6,13 +6,13 @@
 //! What is missing fails, whatever the operator. Where both sides read as numbers they are compared
 //! as numbers; other values are only equal or not.
 
+use platform::{Error, Result};
 use regex::RegexBuilder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::runtime::fields;
-use crate::{Error, Result};
 
 const KEY_MAX: usize = 200;
 const VALUE_BYTES_MAX: usize = 4_096;

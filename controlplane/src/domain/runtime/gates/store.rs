@@ -1,6 +1,7 @@
 //! SQL of the gates.
 
 use contract::{OrgId, Timestamp};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -8,7 +9,6 @@ use sqlx::PgConnection;
 
 use super::{Gate, GateEvaluation, GateId, GateResult, standard};
 use crate::domain::runtime::listing::ListWindow;
-use crate::{Error, Result};
 
 /// The rule that stands for a project: its own last version, or the standard one.
 pub async fn of_project(

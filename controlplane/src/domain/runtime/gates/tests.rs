@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
+use test_servers::mail::MailServer;
 
 use crate::domain::runtime::tests::{Runtime, field, id, reason};
-use crate::platform::mails::receiver::MailServer;
 use crate::testing::{Answer, TestApp};
 use crate::worlds::World;
 

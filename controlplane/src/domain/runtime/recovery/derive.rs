@@ -1,10 +1,10 @@
 //! Why an attempt failed, where its agent did not say: concluded from its words, its last validation
 //! and its last call to a model. Never a kind that blocks: that would need to be sure.
 
+use platform::Result;
 use sqlx::PgConnection;
 
 use super::FailureKind;
-use crate::Result;
 
 pub async fn derived(conn: &mut PgConnection, attempt_id: &str, reason: &str) -> Result<FailureKind> {
     if let Some(kind) = by_words(reason) {

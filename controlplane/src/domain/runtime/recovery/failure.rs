@@ -5,10 +5,10 @@
 
 use chrono::Duration;
 use contract::{Entropy, Timestamp};
+use platform::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::domain::runtime::tasks::{Task, TaskStatus};
 
 /// Why an attempt failed.

@@ -1,16 +1,16 @@
 //! Recording what an agent has done about a failure by itself, and reading what was done.
 
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{Action, FailureKind, Recovery, plan, store};
-use crate::Result;
 use crate::domain::runtime::events::{self, EventSubject};
 use crate::domain::runtime::listing::{Listed, Records};
 use crate::domain::runtime::{actor, attempts, clock, fields, tasks};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -34,7 +34,7 @@ pub async fn record(cx: Call, Json(report): Json<RecoveryReport>) -> Result<Json
     let status = fields::name("status", report.status.as_deref().unwrap_or("recorded"))?;
     // The ladder counts what it has initiated; nobody else says so.
     if status == "initiated" {
-        return Err(crate::Error::invalid("status", "recorded", "`initiated` is what the platform does itself"));
+        return Err(platform::Error::invalid("status", "recorded", "`initiated` is what the platform does itself"));
     }
     let mut tx = cx.begin().await?;
     let attempt = attempts::find(&mut tx, cx.org_id(), &report.attempt_id).await?;

@@ -3,6 +3,9 @@
 //! While an attempt is active it can only be blocked (its holder is asked to stop) or escalated.
 //! A person may try once more what has no retries left: that is what they are asked for.
 
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -15,9 +18,6 @@ use crate::domain::runtime::releases::{self, Release, ReleaseOutcome};
 use crate::domain::runtime::reviews::{Review, ReviewShown};
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
 use crate::domain::runtime::{artifacts, clock, fields};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,8 @@
 //! The step after a failure, carried out in the transaction of the failure.
 
 use contract::{OrgId, Timestamp, ids};
+use platform::events::Origin;
+use platform::{App, Result};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -13,8 +15,6 @@ use crate::domain::runtime::people::PM;
 use crate::domain::runtime::reviews::{self, EntityType, Request, Review, Urgency};
 use crate::domain::runtime::tasks::{self, Task, TaskStatus};
 use crate::domain::runtime::{actor, explain};
-use crate::platform::events::Origin;
-use crate::{App, Result};
 
 /// Events that the evidence of an escalation holds.
 const EVIDENCE_EVENTS: i32 = 50;

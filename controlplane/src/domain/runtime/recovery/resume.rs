@@ -2,13 +2,13 @@
 //! After a no it stays as it is: blocked, or failed.
 
 use contract::Timestamp;
+use platform::{App, Result};
 use sqlx::PgConnection;
 
 use super::{FailureKind, Level, plan};
 use crate::domain::runtime::attempts::{self, Attempt};
 use crate::domain::runtime::reviews::Review;
 use crate::domain::runtime::tasks::{Task, TaskStatus};
-use crate::{App, Result};
 
 /// The task, which is locked, may be tried at once, if it is this person that it waited for.
 pub async fn resume(

@@ -1,11 +1,11 @@
 //! SQL of the recoveries.
 
 use contract::OrgId;
+use platform::Result;
 use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::{Action, Level, Recovery};
-use crate::Result;
 use crate::domain::runtime::listing::ListWindow;
 
 /// A query for recoveries: all columns, then this.

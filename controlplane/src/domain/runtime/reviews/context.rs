@@ -1,6 +1,9 @@
 //! `GET /v2/reviews/:id`: "review with context". The first look of somebody it is assigned to takes
 //! it in review.
 
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -11,9 +14,6 @@ use crate::domain::runtime::attempts::{self, Attempt};
 use crate::domain::runtime::gates::{self, GateEvaluation};
 use crate::domain::runtime::tasks::{self, Task};
 use crate::domain::runtime::{actor, clock, people, recovery, releases};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::{Error, Result};
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ReviewInContext")]

@@ -1,6 +1,9 @@
 //! Asking for reviews, and listing them.
 
 use contract::Timestamp;
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -8,9 +11,6 @@ use super::subject::{self, Named};
 use super::{EntityType, Request, ReviewShown, ReviewStatus, Urgency, request, store};
 use crate::domain::runtime::listing::{ListWindow, Listed, Records};
 use crate::domain::runtime::{actor, clock, fields, people};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
-use crate::{Error, Result};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

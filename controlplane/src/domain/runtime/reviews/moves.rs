@@ -5,6 +5,9 @@
 //! …/defer: new deadline."
 
 use contract::Timestamp;
+use platform::http::call::Call;
+use platform::http::json::{Json, MaybeJson};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -17,9 +20,6 @@ use crate::domain::runtime::people::{self, Made};
 use crate::domain::runtime::releases::{self, Release, ReleaseOutcome};
 use crate::domain::runtime::tasks::Task;
 use crate::domain::runtime::{attempts, clock, fields, recovery};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, MaybeJson};
-use crate::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

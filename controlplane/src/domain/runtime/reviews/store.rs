@@ -1,13 +1,13 @@
 //! SQL of the reviews.
 
 use contract::{OrgId, Timestamp};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sqlx::PgConnection;
 
 use super::{Review, ReviewStatus, Urgency};
 use crate::domain::runtime::listing::ListWindow;
-use crate::{Error, Result};
 
 /// A query for reviews: all columns, then this.
 macro_rules! reviews {

@@ -1,12 +1,12 @@
 //! What a review is about: found by whichever id it was named with, or absent.
 
+use platform::http::call::Call;
+use platform::{Error, Result};
 use sqlx::PgConnection;
 
 use super::EntityType;
 use crate::domain::runtime::gates::{self, GateId};
 use crate::domain::runtime::{artifacts, attempts, fields, recovery, releases, tasks};
-use crate::platform::http::call::Call;
-use crate::{Error, Result};
 
 /// `entity_type` and `entity_id`, or one of the other ids.
 #[derive(Debug)]

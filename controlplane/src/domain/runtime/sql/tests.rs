@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use contract::runtime_tables::{ROWS_MAX, Table};
 use contract::{EnvId, OrgId};
+use platform::provisioner::Unattended;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use tokio::sync::mpsc;
@@ -11,7 +12,6 @@ use tokio::sync::mpsc;
 use super::{ReadRefusal, is_on, read, stand, switch};
 use crate::domain::environments;
 use crate::domain::runtime::tests::{Runtime, id};
-use crate::platform::provisioner::Unattended;
 use crate::testing::TestApp;
 use crate::worlds::{World, organization};
 

@@ -1,16 +1,16 @@
 //! `POST …/cancel`: "cancels task and active attempts; 409 if terminal".
 
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::{Json, MaybeJson};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::http::TaskView;
 use super::{Task, TaskStatus, store};
-use crate::Result;
 use crate::domain::runtime::attempts::{self, AttemptStatus, Ending};
 use crate::domain::runtime::recovery::FailureKind;
 use crate::domain::runtime::{actor, clock, fields};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, MaybeJson};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "TaskCancellation")]

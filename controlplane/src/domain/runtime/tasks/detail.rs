@@ -1,12 +1,14 @@
 //! `GET …/detail`: a task and all that belongs to it "in one response".
 
 use contract::Timestamp;
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::http::TaskView;
 use super::store;
-use crate::Result;
 use crate::domain::runtime::artifacts::{self, Artifact};
 use crate::domain::runtime::attempts::{self, Attempt};
 use crate::domain::runtime::decisions::{self, Decision};
@@ -15,8 +17,6 @@ use crate::domain::runtime::invocations::{self, Invocation};
 use crate::domain::runtime::recovery::{self, Recovery};
 use crate::domain::runtime::reviews::{self, ReviewShown};
 use crate::domain::runtime::{clock, fields};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 
 const EVENTS_MAX: i32 = 1_000;
 

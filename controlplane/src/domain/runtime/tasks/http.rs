@@ -1,15 +1,15 @@
 //! Reading tasks.
 
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 
 use super::{Task, store};
-use crate::Result;
 use crate::domain::runtime::attempts::{self, Attempt};
 use crate::domain::runtime::listing::{Listed, Records};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 
 /// "Task with its latest attempt."
 #[derive(Debug, Serialize, JsonSchema)]

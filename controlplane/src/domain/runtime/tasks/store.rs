@@ -1,11 +1,11 @@
 //! SQL of the tasks.
 
 use contract::{OrgId, Timestamp};
+use platform::{Error, Result};
 use sqlx::PgConnection;
 
 use super::Task;
 use crate::domain::runtime::listing::ListWindow;
-use crate::{Error, Result};
 
 /// A query for tasks: all columns, then this.
 macro_rules! tasks {

@@ -2,15 +2,15 @@
 //! `freshness`."
 
 use contract::{OrgId, Timestamp};
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::Json;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 
 use super::{ATTEMPTS_SLO_MS, Freshness};
-use crate::Result;
 use crate::domain::runtime::clock;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 
 /// A lease that ends sooner is a warning.
 const WARNING_SECS: f64 = 30.0;

@@ -1,14 +1,14 @@
 //! "Confidence buckets low, medium, high and percentiles P50, P90, P99, `freshness`." Of all
 //! artifacts: below 0.5 is low, below 0.8 medium.
 
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::Json;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Freshness, SLO_MS};
-use crate::Result;
 use crate::domain::runtime::clock;
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConfidenceDistribution")]

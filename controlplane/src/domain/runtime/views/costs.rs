@@ -2,15 +2,15 @@
 
 use chrono::Duration;
 use contract::{OrgId, Timestamp};
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::{Json, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use super::{Freshness, SLO_MS};
-use crate::Result;
 use crate::domain::runtime::{clock, fields};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Json, Query};
 
 const WINDOW_DAYS: i64 = 7;
 const WINDOW_DAYS_MAX: i32 = 90;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use platform::Result;
+use platform::http::call::Call;
+use platform::http::json::Json;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Freshness, SLO_MS};
-use crate::Result;
 use crate::domain::runtime::clock;
 use crate::domain::runtime::recovery::{self, Recovery};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RecoveryActions")]

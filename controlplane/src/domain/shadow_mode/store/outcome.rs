@@ -1,11 +1,10 @@
 //! What came of a session's queries.
 
 use contract::ShadowSessionId;
+use platform::Result;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
-
-use crate::Result;
 
 /// "`statistics`: `queries_replayed`, `queries_matched`, `queries_mismatched`, `queries_failed`
 /// (integers), `match_rate` number, `avg_latency_source_ms`, `avg_latency_service_ms`".

@@ -2,11 +2,11 @@
 
 use contract::wire::Forwarded;
 use contract::{EnvId, ReplayId, ShadowSessionId, Timestamp, UploadId};
+use platform::{App, Result};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::ShadowSessionRow;
-use crate::{App, Result};
 
 /// Sampled queries that may wait for their replay; while there are more, none are taken.
 pub const WAITING_MAX: i64 = 1_000;

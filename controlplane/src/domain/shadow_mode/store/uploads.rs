@@ -1,10 +1,10 @@
 //! Logs of queries that were uploaded, and what they take up.
 
 use contract::{EnvId, Timestamp, UploadId};
+use platform::{Error, Result};
 use sqlx::PgConnection;
 
 use crate::domain::shadow_mode::uploads::Line;
-use crate::{Error, Result};
 
 /// What an environment's uploads hold.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
 //! What of an organization changes, and the events that say so.
 
+use platform::events::{self, Event, EventType, Origin};
+use platform::resources::OrganizationChange;
+use platform::{App, Result};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::store::Organization;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::resources::OrganizationChange;
-use crate::{App, Result};
 
 /// What of the change is one: a member that is the same already is nobody's to write.
 pub fn beyond(before: &Organization, change: OrganizationChange) -> OrganizationChange {

@@ -3,10 +3,9 @@
 use contract::caller::Limits;
 use contract::governance::Organization;
 use contract::{OrgId, Tier};
+use platform::{Error, Result};
 use sqlx::PgConnection;
 use sqlx::types::Json;
-
-use crate::{Error, Result};
 
 pub async fn governed(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<Organization>> {
     let row = sqlx::query!(

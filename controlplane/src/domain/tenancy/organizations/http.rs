@@ -2,6 +2,13 @@
 
 use contract::caller::Credential;
 use contract::{Access, OrgId, Timestamp, UserId};
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::http::routes::Routes;
+use platform::http::text::{self, Email, NAME_MAX};
+use platform::resources::{NewOrganization, OrganizationChange};
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,13 +20,6 @@ use crate::domain::billing::credits;
 use crate::domain::tenancy::organizations::changes;
 use crate::domain::tenancy::organizations::store::{self, OrganizationInsert};
 use crate::domain::tenancy::users;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json};
-use crate::platform::http::routes::Routes;
-use crate::platform::http::text::{self, Email, NAME_MAX};
-use crate::platform::resources::{NewOrganization, OrganizationChange};
-use crate::{App, Error, Result};
 
 /// `/v1/auth/sso/callback` is a path of its own: nobody of this slug could begin to sign on.
 const SLUG_RESERVED: &str = "callback";

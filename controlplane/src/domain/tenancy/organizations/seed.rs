@@ -1,15 +1,15 @@
 //! An organization with its owner, made by the platform itself: for local mode and for tests.
 
 use contract::{OrgId, Redacted, Tier, UserId};
+use platform::events::{self, Origin};
+use platform::http::text::Email;
+use platform::resources::NewOrganization;
+use platform::{App, Error, Result};
 
 use crate::domain::accounts::{account, links};
 use crate::domain::tenancy::organizations::http::created;
 use crate::domain::tenancy::organizations::store::{self, OrganizationInsert};
 use crate::domain::tenancy::users;
-use crate::platform::events::{self, Origin};
-use crate::platform::http::text::Email;
-use crate::platform::resources::NewOrganization;
-use crate::{App, Error, Result};
 
 #[derive(Debug, Clone)]
 pub struct OrganizationSeed {

@@ -6,10 +6,10 @@
 use std::fmt;
 
 use contract::{OrgId, Tier};
+use platform::events::{self, Origin};
+use platform::{App, Error, Result};
 
 use super::{changes, store};
-use crate::platform::events::{self, Origin};
-use crate::{App, Error, Result};
 
 /// What is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,10 @@
 
 use contract::caller::Limits;
 use contract::{OrgId, Tier, Timestamp, UserId};
+use platform::resources::{self, NamespacedName, NewOrganization, ResourceRevision};
+use platform::{Error, OnConstraint, Result};
 use serde_json::Value;
 use sqlx::PgConnection;
-
-use crate::platform::resources::{self, NamespacedName, NewOrganization, ResourceRevision};
-use crate::{Error, OnConstraint, Result};
 
 /// A row, as the room sees it.
 #[derive(Debug, Clone)]

@@ -238,9 +238,9 @@ async fn a_suspension_reaches_the_data_planes_and_what_is_not_there_is_refused()
 #[tokio::test]
 async fn another_installations_secrets_change_nothing() {
     let world = World::start().await;
-    let mut config = crate::Config::new(world.app.database_url(), contract::Keyring::new([8; 32]));
+    let mut config = platform::Config::new(world.app.database_url(), contract::Keyring::new([8; 32]));
     config.database_max_connections = 2;
-    let stranger = crate::App::new(config, world.app.parts(), CALLBACKS, world.app.app.pool().clone()).unwrap();
+    let stranger = platform::App::new(config, world.app.parts(), CALLBACKS, world.app.app.pool().clone()).unwrap();
     let refused = change(&stranger, "acme", AdministrativeChange::Suspend).await.unwrap_err();
     assert_eq!(refused.code(), contract::Code::Conflict);
     assert_eq!(world.count("select count(*) from organizations where status = 'suspended'").await, 0);

@@ -2,6 +2,11 @@
 
 use chrono::NaiveTime;
 use contract::{OrgId, Timestamp};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::http::page::{PageRequest, Paged};
+use platform::http::text::{self, Email, NAME_MAX};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -9,11 +14,6 @@ use sqlx::PgConnection;
 use super::store::{self, TenantRow};
 use crate::domain::billing;
 use crate::domain::tenancy::{organizations, users};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json};
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::platform::http::text::{self, Email, NAME_MAX};
-use crate::{Error, Result};
 
 /// Tenants of one organization.
 const TENANTS_MAX: i64 = 1_000;

@@ -1,10 +1,9 @@
 //! SQL of the tenants.
 
 use contract::{OrgId, Timestamp};
+use platform::Result;
+use platform::http::page::PageRequest;
 use sqlx::PgConnection;
-
-use crate::Result;
-use crate::platform::http::page::PageRequest;
 
 #[derive(Debug, Clone)]
 pub struct TenantRow {

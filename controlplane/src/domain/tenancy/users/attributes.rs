@@ -1,15 +1,15 @@
 //! What policies may ask about a user: `{region}` in a row filter is the caller's attribute.
 
 use contract::caller::Attributes;
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::snapshot_size::within_share;
+use platform::{Error, Result};
 use serde_json::json;
 
 use crate::domain::tenancy::users::governed::attribute_bytes;
 use crate::domain::tenancy::users::store::{self, User};
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::platform::snapshot_size::within_share;
-use crate::{Error, Result};
 
 const COUNT_MAX: usize = 32;
 const NAME_MAX: usize = 64;

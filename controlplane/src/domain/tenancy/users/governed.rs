@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::caller::Attributes;
 use contract::governance::Member;
 use contract::{OrgId, Role, UserId};
+use platform::{Error, Result};
 use sqlx::PgConnection;
 use sqlx::types::Json;
-
-use crate::{Error, Result};
 
 /// Every user of the organization.
 pub async fn governed(conn: &mut PgConnection, org_id: &OrgId) -> Result<BTreeMap<UserId, Member>> {

@@ -3,16 +3,16 @@
 use std::str::FromStr;
 
 use contract::{Access, Role, Scope};
+use platform::http::call::Call;
+use platform::http::json::Query;
+use platform::http::page::{PageRequest, Paged};
+use platform::http::routes::Routes;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::domain::tenancy::users::store::{self, User, UserFilter};
 use crate::domain::tenancy::users::{attributes, invitations, membership};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Query;
-use crate::platform::http::page::{PageRequest, Paged};
-use crate::platform::http::routes::Routes;
-use crate::{Error, Result};
 
 /// What whoever has lost the token of an invitation does.
 const INVITATION_LOST: &str = "the mail holds it too; else remove the user and invite them again";

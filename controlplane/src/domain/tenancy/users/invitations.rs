@@ -2,6 +2,13 @@
 
 use contract::caller::Credential;
 use contract::{Code, OrgId, Role, Timestamp, UserId};
+use platform::events::{self, Event, EventType, Origin};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::http::text::{self, Email, NAME_MAX};
+use platform::mails;
+use platform::mails::{Cause, Letter, MailKind, Queued};
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,13 +20,6 @@ use crate::domain::accounts::{links, page};
 use crate::domain::tenancy::organizations;
 use crate::domain::tenancy::organizations::store::Organization;
 use crate::domain::tenancy::users::store::{self, Invitation, Invitee, User, UserFilter};
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::{Created, Json};
-use crate::platform::http::text::{self, Email, NAME_MAX};
-use crate::platform::mails;
-use crate::platform::mails::{Cause, Letter, MailKind, Queued};
-use crate::{App, Error, Result};
 
 /// Characters of base62 that hold 256 bits.
 pub(super) const TOKEN_CHARACTERS: usize = 43;

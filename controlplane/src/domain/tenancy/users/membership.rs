@@ -1,6 +1,10 @@
 //! What happens to a user after the invitation: role, suspension, removal, ownership.
 
 use contract::{Role, Timestamp, UserId};
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::Json;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -11,10 +15,6 @@ use crate::domain::api_keys;
 use crate::domain::tenancy::organizations;
 use crate::domain::tenancy::users::invitations::{Assignable, is_self, may_make_admin};
 use crate::domain::tenancy::users::store::{self, User};
-use crate::platform::events::{self, Event, EventType};
-use crate::platform::http::call::Call;
-use crate::platform::http::json::Json;
-use crate::{Error, Result};
 
 /// The user in the path, under the lock of the organization.
 async fn locked(call: &Call) -> Result<(Transaction<'static, Postgres>, User)> {

@@ -7,6 +7,8 @@
 //! nothing that opens. One that nobody used in its time is replaced.
 
 use contract::{OrgId, Redacted, Timestamp};
+use platform::events::{self, Event, EventType, Origin};
+use platform::{App, Result};
 use serde_json::json;
 
 use super::invitations::TOKEN_CHARACTERS;
@@ -14,8 +16,6 @@ use super::store::{self, Owning};
 use crate::domain::accounts::account::INVITATION;
 use crate::domain::accounts::sessions::sha256;
 use crate::domain::tenancy::organizations;
-use crate::platform::events::{self, Event, EventType, Origin};
-use crate::{App, Result};
 
 /// What the operator is told.
 #[derive(Debug, Clone)]

@@ -5,14 +5,13 @@ mod owner;
 
 use contract::caller::Attributes;
 use contract::{OrgId, Role, Timestamp, UserId};
+use platform::http::page::PageRequest;
+use platform::http::text::Email;
+use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
-
-use crate::platform::http::page::PageRequest;
-use crate::platform::http::text::Email;
-use crate::{App, Error, Result};
 
 pub use self::invitation::{Invitation, Invitee, accept, invitation, invitation_delivered, invite, renew_invitation};
 pub use self::owner::{Owner, Owning, answered_for, insert_owner, owner, owner_like, owning};

@@ -4,11 +4,10 @@
 //! Nothing is kept of it and nothing is owed: who hears of no replica waits for none.
 
 use contract::EnvId;
+use platform::Result;
+use platform::dataplane_client::attached::Attached;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
-
-use crate::Result;
-use crate::platform::dataplane_client::attached::Attached;
 
 /// The channel of PostgreSQL that they talk on.
 pub(super) const CHANNEL: &str = "in_force";

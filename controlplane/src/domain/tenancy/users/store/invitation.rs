@@ -2,12 +2,12 @@
 
 use contract::caller::Attributes;
 use contract::{OrgId, Role, Timestamp, UserId};
+use platform::http::text::Email;
+use platform::{App, Error, OnConstraint, Result};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::User;
-use crate::platform::http::text::Email;
-use crate::{App, Error, OnConstraint, Result};
 
 /// Somebody who is invited.
 #[derive(Debug)]

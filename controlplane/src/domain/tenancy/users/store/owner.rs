@@ -1,10 +1,9 @@
 //! Who owns an organization.
 
 use contract::{OrgId, Timestamp, UserId};
+use platform::http::text::Email;
+use platform::{App, Error, Result};
 use sqlx::PgConnection;
-
-use crate::platform::http::text::Email;
-use crate::{App, Error, Result};
 
 /// The first user of an organization.
 #[derive(Debug)]

@@ -1,0 +1,204 @@
+//! The route table: what a room offers, who may use it, and the handler, in one row.
+//!
+//! The rows are kept beside the router that is built from them, so the guard, the refusal tests
+//! and the printed API read the same list that serves. A handler cannot be mounted without a row.
+
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::routing::{MethodRouter, delete, get, post, put};
+use contract::{Access, Code, Scope};
+
+use crate::App;
+use crate::http::route::{Route, Secret};
+use crate::http::signature::DescribedHandler;
+
+/// The rows of a room, or of all rooms.
+#[derive(Default)]
+pub struct Routes {
+    rows: Vec<Route>,
+    handlers: Vec<MethodRouter<App>>,
+}
+
+macro_rules! methods {
+    ($($name:ident, $method:ident;)+) => {$(
+        pub fn $name<H, T>(
+            self,
+            path: &'static str,
+            access: Access,
+            scope: impl Into<Option<Scope>>,
+            handler: H,
+        ) -> Self
+        where
+            H: Handler<T, App> + DescribedHandler<T>,
+            T: 'static,
+        {
+            let row = Route {
+                method: Method::$method,
+                path,
+                access,
+                scope: scope.into(),
+                deprecated: false,
+                successor: None,
+                ours: false,
+                own_role: false,
+                secret: None,
+                step_up: false,
+                linked: false,
+                of_pages: false,
+                keyed: false,
+                says: "",
+                versioned: false,
+                refuses: &[],
+                handler: std::any::type_name::<H>(),
+                tell: H::tell,
+            };
+            self.row(row, $name(handler))
+        }
+    )+};
+}
+
+impl Routes {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    methods! {
+        get, GET;
+        post, POST;
+        put, PUT;
+        delete, DELETE;
+    }
+
+    fn row(mut self, row: Route, handler: MethodRouter<App>) -> Self {
+        self.rows.push(row);
+        self.handlers.push(handler);
+        self
+    }
+
+    /// The last row is one that the specification deprecates.
+    pub fn deprecated(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.deprecated = true;
+        }
+        self
+    }
+
+    /// The last row is not in the specification.
+    pub fn ours(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.ours = true;
+        }
+        self
+    }
+
+    /// The last row runs a statement, with which its `Idempotency-Key` goes to the data plane.
+    pub fn keyed(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.keyed = true;
+        }
+        self
+    }
+
+    /// The last row's doing outlives an elevation, so that only the caller's own role counts.
+    pub fn own_role(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.own_role = true;
+        }
+        self
+    }
+
+    /// The last row answers with a secret, in this member; whoever has lost it does something instead.
+    pub fn secret(mut self, member: &'static str, instead: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.secret = Some(Secret { member, instead });
+        }
+        self
+    }
+
+    /// What the last row does, in a sentence: a line of the reference.
+    pub fn says(mut self, sentence: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.says = sentence;
+        }
+        self
+    }
+
+    /// What to use instead of the last row.
+    pub fn succeeded_by(mut self, path: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.successor = Some(path);
+        }
+        self
+    }
+
+    /// The handler of the last row asks [`crate::http::conditional::ExpectedVersion::holds`].
+    pub fn versioned(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.versioned = true;
+        }
+        self
+    }
+
+    /// Errors of the last row that not every row like it has.
+    pub fn refuses(mut self, codes: &'static [Code]) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.refuses = codes;
+        }
+        self
+    }
+
+    /// The last row asks for a second factor of the last minutes, of whoever has one.
+    pub fn step_up(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.step_up = true;
+        }
+        self
+    }
+
+    /// Mails and other sites lead to the last row.
+    pub fn linked(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.linked = true;
+        }
+        self
+    }
+
+    /// The dashboard asks the last row for its own pages. The statement or the tool behind it is the platform's own,
+    /// and only reads: no text of a caller is run there.
+    pub fn of_pages(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.of_pages = true;
+        }
+        self
+    }
+
+    pub fn and(mut self, other: Self) -> Self {
+        self.rows.extend(other.rows);
+        self.handlers.extend(other.handlers);
+        self
+    }
+
+    pub fn rows(&self) -> &[Route] {
+        &self.rows
+    }
+
+    /// Each row with its handler.
+    pub fn into_rows(self) -> impl Iterator<Item = (Route, MethodRouter<App>)> {
+        self.rows.into_iter().zip(self.handlers)
+    }
+}
+
+/// The whole API on one screen: method, path, role, scope, and marks.
+pub fn screen(rows: &[Route]) -> String {
+    let mut out = String::new();
+    for Route { method, path, access, scope, deprecated, ours, step_up, .. } in rows {
+        let scope = scope.map_or("-", Scope::as_str);
+        let mut line = format!("{:<6} {path:<72} {:<7} {scope:<17}", method.as_str(), access.as_str());
+        line.push_str(if *deprecated { " deprecated" } else { "" });
+        line.push_str(if *ours { " ours" } else { "" });
+        line.push_str(if *step_up { " step-up" } else { "" });
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,171 @@
+//! Organizations, environments and keys as resources that others write too: what one says, in the
+//! control plane's own words, and whoever writes them for REST ([`Resources`]).
+//!
+//! The resource is the truth for an organization and an environment: REST writes it first, takes
+//! its uid for the id, and projects what it says into the row, in the request's transaction. What
+//! others wrote is projected by the mirrors of the rooms, by the same functions. Where there is
+//! nobody who writes resources, on one machine, the row is the truth.
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use contract::caller::Limits;
+use contract::governance::EnvironmentStatus;
+use contract::{EnvId, Heal, KeyId, OrgId, Tier, UserId};
+use ipnet::IpNet;
+
+use crate::{App, Result};
+
+/// Which state of which resource was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceRevision {
+    pub namespace: String,
+    /// Grows with every change; a projection never goes back.
+    pub revision: i64,
+    /// Who last wrote what is wanted: a field manager's name.
+    pub writer: String,
+}
+
+/// What an Organization says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrganizationResource {
+    pub org_id: OrgId,
+    pub source: ResourceRevision,
+    pub slug: String,
+    pub name: String,
+    pub billing_email: String,
+    pub cloud_region: String,
+    pub tier: Tier,
+    pub quotas: Limits,
+    pub status: &'static str,
+    pub mfa_required: bool,
+    pub enforce_sso: bool,
+}
+
+/// What an Environment says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvironmentResource {
+    pub env_id: EnvId,
+    pub source: ResourceRevision,
+    /// Slug of its organization, which is in the same namespace.
+    pub organization: String,
+    pub slug: String,
+    pub name: String,
+    pub status: EnvironmentStatus,
+    pub query_timeout_ms: i64,
+    pub max_concurrent_queries: i32,
+    pub cache_enabled: bool,
+    pub heal: Heal,
+    pub test_mode: bool,
+    pub allowed_networks: Vec<IpNet>,
+    pub placed: Option<Placed>,
+}
+
+/// Where a data plane is reached: hosts and ports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    pub pg: (String, i32),
+    pub tools: (String, i32),
+    /// REST, for the control plane alone.
+    pub internal: String,
+}
+
+/// A resource by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamespacedName {
+    pub namespace: String,
+    pub name: String,
+}
+
+#[derive(Debug)]
+pub struct NewOrganization<'a> {
+    pub slug: &'a str,
+    pub name: &'a str,
+    pub billing_email: &'a str,
+    pub cloud_region: &'a str,
+    pub mfa_required: bool,
+    pub enforce_sso: bool,
+}
+
+/// What differs; `None` stays.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct OrganizationChange {
+    pub name: Option<String>,
+    pub billing_email: Option<String>,
+    pub mfa_required: Option<bool>,
+    pub enforce_sso: Option<bool>,
+}
+
+#[derive(Debug)]
+pub struct NewEnvironment<'a> {
+    pub organization: &'a NamespacedName,
+    pub slug: &'a str,
+    pub name: &'a str,
+    pub query_timeout_ms: i64,
+    pub max_concurrent_queries: i32,
+    pub cache_enabled: bool,
+    pub heal: &'a str,
+    pub test_mode: bool,
+}
+
+/// What differs; `None` stays.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct EnvironmentChange {
+    pub name: Option<String>,
+    pub query_timeout_ms: Option<i64>,
+    pub max_concurrent_queries: Option<i32>,
+    pub cache_enabled: Option<bool>,
+    pub heal: Option<String>,
+    pub suspended: Option<bool>,
+}
+
+/// A key as its resource describes it. Never its text, never its hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub key_id: KeyId,
+    /// The Environment.
+    pub environment: NamespacedName,
+    /// The resource that the key was made of; absent: the control plane made the key.
+    pub resource_uid: Option<String>,
+    pub name: String,
+    pub scopes: Vec<String>,
+    pub ip_allowlist: Vec<String>,
+    pub user_id: Option<UserId>,
+    pub expires_in_days: Option<i64>,
+    pub revoked: bool,
+    /// Another text whenever the operator is to look again.
+    pub revision: String,
+}
+
+/// Writes resources for REST, as one of several writers: what somebody else decides is not taken
+/// from them.
+#[async_trait]
+pub trait Resources: Debug + Send + Sync {
+    /// The slug is free, else 409.
+    async fn create_organization(&self, new: &NewOrganization<'_>) -> Result<OrganizationResource>;
+
+    async fn change_organization(
+        &self,
+        place: &NamespacedName,
+        change: &OrganizationChange,
+    ) -> Result<OrganizationResource>;
+
+    /// The slug is free in the organization, else 409.
+    async fn create_environment(&self, new: &NewEnvironment<'_>) -> Result<EnvironmentResource>;
+
+    async fn change_environment(
+        &self,
+        place: &NamespacedName,
+        change: &EnvironmentChange,
+    ) -> Result<EnvironmentResource>;
+
+    /// Deletes the resource that has this uid, if REST made it; its finalizer may take its time.
+    async fn delete_environment(&self, place: &NamespacedName, env_id: &EnvId) -> Result<()>;
+
+    /// Writes the resource of a key, or makes the operator look at it again; its uid. `None`: it is
+    /// gone, and nothing has to be said any more.
+    async fn write_key(&self, key: &Key) -> Result<Option<String>>;
+
+    /// Projects what others write, until shutdown.
+    async fn follow(&self, app: &App);
+}

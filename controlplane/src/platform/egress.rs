@@ -1,4 +1,0 @@
-//! Requests to addresses that customers give: which are allowed, and the client that holds to it.
-
-pub(crate) mod address;
-pub(crate) mod client;
