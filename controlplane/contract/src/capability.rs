@@ -7,7 +7,7 @@
 //! An agent that was ever granted anything in an environment is confined to the grants that stand,
 //! so that revoking one never widens what it may do: with none left it may do nothing. An agent that
 //! never was is ruled by its caller's role and the policies alone. A statement runs under one grant,
-//! which allows it whole; a column that any standing grant denies is denied under all of them.
+//! which allows it whole; a column that any unexpired grant denies is denied under all of them.
 
 use std::collections::BTreeMap;
 
@@ -87,14 +87,14 @@ pub fn whole_schema(allowed: &str) -> Option<&str> {
     allowed.strip_suffix(".*")
 }
 
-/// The grants that stand.
-pub fn standing(grants: &[Grant], now: Timestamp) -> impl Iterator<Item = &Grant> {
+/// Grants that have not expired.
+pub fn unexpired(grants: &[Grant], now: Timestamp) -> impl Iterator<Item = &Grant> {
     grants.iter().filter(move |grant| now < grant.expires_at)
 }
 
-/// Is there a grant that stands and reaches the table?
+/// Is there an unexpired grant that reaches the table?
 pub fn reach(grants: &[Grant], table: TableRef<'_>, now: Timestamp) -> bool {
-    standing(grants, now).any(|grant| grant.capabilities.reaches(table))
+    unexpired(grants, now).any(|grant| grant.capabilities.reaches(table))
 }
 
 /// The grants that allow the whole statement, oldest first; or what is in the way.
@@ -104,29 +104,29 @@ pub fn covering<'a>(
     operations: &[Operation],
     now: Timestamp,
 ) -> Result<Vec<&'a Grant>, Denied> {
-    let standing: Vec<_> = standing(grants, now).collect();
-    if standing.is_empty() {
+    let unexpired: Vec<_> = unexpired(grants, now).collect();
+    if unexpired.is_empty() {
         return Err(Denied::Everything);
     }
     let covers = |grant: &&&Grant| {
         tables.iter().all(|table| grant.capabilities.reaches(*table))
             && operations.iter().all(|operation| grant.capabilities.allows(*operation))
     };
-    let covering: Vec<_> = standing.iter().filter(covers).copied().collect();
+    let covering: Vec<_> = unexpired.iter().filter(covers).copied().collect();
     if !covering.is_empty() {
         return Ok(covering);
     }
-    let unreached = |table: &TableRef<'_>| !standing.iter().any(|grant| grant.capabilities.reaches(*table));
+    let unreached = |table: &TableRef<'_>| !unexpired.iter().any(|grant| grant.capabilities.reaches(*table));
     if let Some(place) = tables.iter().position(unreached) {
         return Err(Denied::Table(place));
     }
-    let never = |operation: &&Operation| !standing.iter().any(|grant| grant.capabilities.allows(**operation));
+    let never = |operation: &&Operation| !unexpired.iter().any(|grant| grant.capabilities.allows(**operation));
     Err(operations.iter().find(never).map_or(Denied::Together, |operation| Denied::Operation(*operation)))
 }
 
-/// The columns of the table that a standing grant denies, in lower case.
+/// The columns of the table that an unexpired grant denies, in lower case.
 pub fn denied_columns(grants: &[Grant], table: TableRef<'_>, now: Timestamp) -> Vec<String> {
-    let mut denied: Vec<String> = standing(grants, now)
+    let mut denied: Vec<String> = unexpired(grants, now)
         .flat_map(|grant| grant.capabilities.denied_columns(table))
         .map(str::to_ascii_lowercase)
         .collect();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_standing_grant_denies_is_denied_under_all() {
+    fn a_column_denied_by_one_grant_is_denied_under_all() {
         let grants = [
             grant(&["orders"], &["select"], &[], 100),
             grant(&["orders"], &["select"], &[("main.orders", "Note"), ("hr.people", "ssn")], 50),

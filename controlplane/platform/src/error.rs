@@ -102,7 +102,7 @@ pub enum Error {
     InProgress,
     /// A state that forbids it, with what there is to know of that state.
     #[error("{message}")]
-    Standing { reason: &'static str, message: String, known: serde_json::Map<String, serde_json::Value> },
+    StateConflict { reason: &'static str, message: String, known: serde_json::Map<String, serde_json::Value> },
 
     #[error("log `{log}` is stored up to {have}: entry {got} leaves a gap")]
     ReportGap { log: String, have: u64, got: u64 },
@@ -178,7 +178,9 @@ impl Error {
             Self::NotFound { .. } => Code::NotFound,
             Self::EnvironmentNotFound => Code::EnvNotFound,
             Self::DeliveryFailed { .. } => Code::DeliveryFailed,
-            Self::Conflict { .. } | Self::InProgress | Self::Standing { .. } | Self::ReportGap { .. } => Code::Conflict,
+            Self::Conflict { .. } | Self::InProgress | Self::StateConflict { .. } | Self::ReportGap { .. } => {
+                Code::Conflict
+            }
             Self::Stale { .. } => Code::Stale,
             Self::FromDataPlane(problem) => problem.code,
             Self::ProxyUnreachable => Code::ProxyUnreachable,
@@ -221,7 +223,7 @@ impl Error {
             Self::Conflict { reason, .. } | Self::Barred { reason, .. } => problem.detail("reason", *reason),
             Self::InProgress => problem.detail("reason", "in_progress").retry_after_s(2),
             Self::Stale { version } => problem.detail("reason", "stale").detail("version", version.as_str()),
-            Self::Standing { reason, known, .. } => {
+            Self::StateConflict { reason, known, .. } => {
                 let problem = problem.detail("reason", *reason);
                 known.iter().fold(problem, |problem, (name, value)| problem.detail(name, value.clone()))
             }

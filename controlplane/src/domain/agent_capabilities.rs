@@ -18,7 +18,7 @@ use contract::{Access, Code, Scope};
 use platform::http::routes::Routes;
 
 pub use http::{CapabilityGrantCreation, grant_alone};
-pub use store::{governed, of, standing, used};
+pub use store::{active_by_agent, governed, of, used};
 
 pub fn routes() -> Routes {
     use Access::Admin;

@@ -8,21 +8,21 @@
 //! A new environment is `provisioning` until a data plane is placed (`placement`); from then on it
 //! is `active` and has a `connection`. Where environments are resources, a row is what its resource
 //! says (`mirror`), and an operator does the placing. It is suspended, resumed and removed by owners
-//! and admins (`standing`).
+//! and admins (`lifecycle`).
 
 pub(crate) mod changes;
 pub(super) mod http;
+mod lifecycle;
 pub mod placement;
 pub(crate) mod removal;
 mod routes;
 mod seed;
-mod standing;
 pub(crate) mod store;
 
+pub use lifecycle::wake;
 pub use placement::{place, provision, provision_all};
 pub use routes::routes;
 pub use seed::{EnvironmentSeed, record, seed};
-pub use standing::wake;
 pub use store::{belongs, governed, lock, place as resource_place, test_mode, versions, versions_in};
 
 #[cfg(test)]

@@ -11,18 +11,18 @@
 //! to do: keys, environments, policies, agents' capabilities, other elevations. Such rows ask for the
 //! caller's own role.
 
+mod elevations;
 mod expiry;
 mod http;
 mod organization;
-mod standing;
 mod status;
 mod store;
 
 use contract::Access;
 use platform::http::routes::Routes;
 
+pub use elevations::{governed, raised};
 pub use expiry::EndElevation;
-pub use standing::{governed, raised};
 
 pub fn routes() -> Routes {
     use Access::{Admin, Auditor, Authenticated};

@@ -20,7 +20,7 @@ mod store;
 use contract::{Access, Code, Scope};
 use platform::http::routes::Routes;
 
-pub use binding::store::standing;
+pub use binding::store::count_unbound;
 pub use checking::{CHECKED_EVERY, check, check_due};
 pub use http::{attributes, name};
 pub use promotion::promote;

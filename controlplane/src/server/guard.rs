@@ -48,8 +48,8 @@ pub struct Arrival {
 pub async fn guard(State(gate): State<RouteGuard>, mut request: Request, next: Next) -> Response {
     let RouteGuard { app, route, parameters } = gate;
     let began = Instant::now();
-    let mut standing = None;
-    let admitted = admit(&app, &route, &mut request, &mut standing).await;
+    let mut rate_limit = None;
+    let admitted = admit(&app, &route, &mut request, &mut rate_limit).await;
     let mut response = match admitted.and_then(|()| asked(&parameters, &mut request)) {
         Ok(()) => {
             let change = change(&route, &request);
@@ -63,12 +63,12 @@ pub async fn guard(State(gate): State<RouteGuard>, mut request: Request, next: N
         }
         Err(error) => error.into_response(),
     };
-    if let Some(mut standing) = standing {
+    if let Some(mut rate_limit) = rate_limit {
         if status(&response).is_client_error() {
-            standing = app.limits().kept_nothing(standing);
-            response = standing.allowed().err().map_or(response, IntoResponse::into_response);
+            rate_limit = app.limits().kept_nothing(rate_limit);
+            response = rate_limit.allowed().err().map_or(response, IntoResponse::into_response);
         }
-        standing.stamp(response.headers_mut());
+        rate_limit.stamp(response.headers_mut());
     }
     deprecation::stamp(&route, response.headers_mut());
     app.metrics().answered(&route.method, route.path, status(&response), began.elapsed());
@@ -113,7 +113,7 @@ async fn in_force(app: &App, path: &PathIds) {
 }
 
 /// Puts a [`Call`] or, on a public route, a [`Visit`] into the request.
-async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut Option<RateLimitState>) -> Result<()> {
+async fn admit(app: &App, route: &Route, request: &mut Request, rate_limit: &mut Option<RateLimitState>) -> Result<()> {
     let Some(Arrival { request_id, peer }) = request.extensions().get::<Arrival>().cloned() else {
         return Err(Error::Unguarded);
     };
@@ -121,7 +121,7 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
     if route.access == Access::Public {
         // Probes are not counted: an orchestrator asks as often as it likes.
         if route.path.starts_with("/v1/") {
-            standing.insert(app.limits().spend_address(peer)).allowed()?;
+            rate_limit.insert(app.limits().spend_address(peer)).allowed()?;
         }
         request.extensions_mut().insert(Visit { app: app.clone(), request_id, peer, path });
         return Ok(());
@@ -139,7 +139,7 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
     } else {
         app.limits().spend(identity, tier)
     };
-    standing.insert(spent).allowed()?;
+    rate_limit.insert(spent).allowed()?;
     let expected = ExpectedVersion::default();
     let in_browser = authentication::is_in_browser(request.headers());
     let mut call = Call {

@@ -33,7 +33,7 @@ async fn waiting(app: &App) -> Result<Waiting> {
     )
     .fetch_one(app.pool())
     .await?;
-    let (rules_nothing, rules_unknown) = policies::standing(&mut *app.pool().acquire().await?).await?;
+    let (rules_nothing, rules_unknown) = policies::count_unbound(&mut *app.pool().acquire().await?).await?;
     Ok(Waiting {
         jobs_due: row.jobs_due,
         jobs_failed: row.jobs_failed,

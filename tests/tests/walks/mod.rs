@@ -3,8 +3,8 @@
 mod dashboard;
 mod elevation;
 mod kill;
+mod org_command;
 pub mod query;
 mod revoke;
 mod shadow;
 mod signed_in;
-mod standing;

@@ -196,13 +196,13 @@ impl RateLimits {
     }
 
     /// What kept no lease was no heartbeat, whatever its path: it counts for the key, as any other request.
-    pub fn kept_nothing(&self, standing: RateLimitState) -> RateLimitState {
-        let Some(identity) = standing.else_counts_for.as_ref().filter(|_| standing.retry_after.is_none()) else {
-            return standing;
+    pub fn kept_nothing(&self, state: RateLimitState) -> RateLimitState {
+        let Some(identity) = state.else_counts_for.as_ref().filter(|_| state.retry_after.is_none()) else {
+            return state;
         };
         let own = self.runtime_identities.spend(identity);
-        let own_first = own.retry_after.is_some() || own.remaining < standing.remaining;
-        if own_first { RateLimitState { of_runtime: true, ..own } } else { standing }
+        let own_first = own.retry_after.is_some() || own.remaining < state.remaining;
+        if own_first { RateLimitState { of_runtime: true, ..own } } else { state }
     }
 
     /// One request of nobody known.
@@ -215,8 +215,8 @@ impl RateLimits {
         if !matches!(error, Error::BadCredential(_) | Error::Over { .. } | Error::WrongPassword) {
             return error;
         }
-        let standing = self.failed_credentials.spend(&origin(peer));
-        standing.allowed().err().unwrap_or(error)
+        let state = self.failed_credentials.spend(&origin(peer));
+        state.allowed().err().unwrap_or(error)
     }
 
     /// One mail that somebody asks for, to whomever: what is answered must not depend on that.

@@ -58,7 +58,7 @@ pub const REUSED: Error = Error::Over {
 /// The caller behind an access token.
 pub async fn known(app: &App, text: &str) -> Result<AuthenticatedCaller> {
     let claims = app.tokens().check(text, app.now())?;
-    let known = standing(app, &claims.sid, &claims.sub).await?;
+    let known = caller_of_session(app, &claims.sid, &claims.sub).await?;
     if known.caller.org_id != claims.org_id {
         return Err(Error::BadCredential(Code::InvalidToken));
     }
@@ -66,7 +66,7 @@ pub async fn known(app: &App, text: &str) -> Result<AuthenticatedCaller> {
 }
 
 /// The caller behind an open session of a user.
-pub async fn standing(app: &App, session_id: &SessionId, user_id: &UserId) -> Result<AuthenticatedCaller> {
+pub async fn caller_of_session(app: &App, session_id: &SessionId, user_id: &UserId) -> Result<AuthenticatedCaller> {
     let row = sqlx::query!(
         r#"
         select u.org_id, u.email, u.role, u.status, s.expires_at, s.ended_at, o.tier, o.quotas as "quotas: Json<Limits>",

@@ -193,16 +193,16 @@ pub async fn of(conn: &mut PgConnection, env_id: &EnvId, agent_id: &str) -> Resu
     .fetch_all(conn)
     .await?;
     let was_granted = !rows.is_empty();
-    let standing = rows.into_iter().filter(|row| row.stands).map(|row| Grant {
+    let active = rows.into_iter().filter(|row| row.stands).map(|row| Grant {
         grant_id: row.grant_id.into(),
         capabilities: row.capabilities.0,
         expires_at: row.expires_at,
     });
-    Ok(was_granted.then(|| standing.collect()))
+    Ok(was_granted.then(|| active.collect()))
 }
 
 /// How many grants stand, by agent.
-pub async fn standing(
+pub async fn active_by_agent(
     conn: &mut PgConnection,
     env_id: &EnvId,
     agents: &[String],

@@ -67,7 +67,7 @@ pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<Agent>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, (cx.org_id(), &env_id), &page).await?;
     let ids: Vec<String> = rows.iter().map(|row| row.agent_id.clone()).collect();
-    let grants = agent_capabilities::standing(&mut conn, &env_id, &ids, cx.now()).await?;
+    let grants = agent_capabilities::active_by_agent(&mut conn, &env_id, &ids, cx.now()).await?;
     let held = |row: &AgentRow| grants.get(&row.agent_id).copied().unwrap_or_default();
     let mark = |row: &AgentRow| (row.last_at, row.agent_id.clone());
     Ok(page.of(rows, total, mark, |row| {
@@ -90,7 +90,7 @@ pub async fn activity(cx: Call) -> Result<Json<AgentReport>> {
     let row = store::find(&mut tx, (cx.org_id(), &env_id), &cx.id::<String>("agent_id")?).await?;
     let row = row.ok_or(Error::NotFound { kind: "agent" })?;
     let ids = [row.agent_id.clone()];
-    let grants = agent_capabilities::standing(&mut tx, &env_id, &ids, cx.now()).await?;
+    let grants = agent_capabilities::active_by_agent(&mut tx, &env_id, &ids, cx.now()).await?;
     let (activity, policy_summary) = audit::of_agent(&mut tx, &env_id, &row.agent_id, cx.now()).await?;
     tx.commit().await?;
     let held = grants.values().sum();

@@ -114,7 +114,7 @@ pub async fn rotate(
     if grace > Duration::zero() {
         has_room(tx, env_id).await?;
     }
-    if grace > Duration::zero() && store::count_standing(tx, &row.key_id, now).await? >= TEXTS_MAX {
+    if grace > Duration::zero() && store::count_valid(tx, &row.key_id, now).await? >= TEXTS_MAX {
         let message =
             format!("{TEXTS_MAX} texts open the key: rotate it with a grace of 0 hours, which ends the old ones");
         return Err(Error::conflict("too_many", message));

@@ -17,7 +17,7 @@ use super::life::KeyText;
 
 pub use proven::{attribute_names, by_prefix, governed, used};
 pub use resources::{Resource, begin_rotation, bind, environment, mark_delivered, resource, resource_of};
-pub use texts::{carried_bytes, count_standing, count_texts, forget_ended};
+pub use texts::{carried_bytes, count_texts, count_valid, forget_ended};
 
 /// A row, with its present prefix and last use.
 #[derive(Debug, Clone)]

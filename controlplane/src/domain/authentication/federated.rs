@@ -56,14 +56,14 @@ pub async fn known(app: &App, token: &str, peer: IpAddr) -> Result<Authenticated
     }
     let digest = sessions::sha256(token);
     if let Some((session_id, user_id)) = remembered(app, &digest).await? {
-        return sessions::standing(app, &session_id, &user_id).await;
+        return sessions::caller_of_session(app, &session_id, &user_id).await;
     }
     let proven = match token.strip_prefix(AWS_PREFIX) {
         Some(request) => aws::proven(app, request).await?,
         None => jwt::proven(app, token).await?,
     };
     let (session_id, user_id) = open(app, &digest, &proven, peer).await?;
-    sessions::standing(app, &session_id, &user_id).await
+    sessions::caller_of_session(app, &session_id, &user_id).await
 }
 
 async fn remembered(app: &App, digest: &[u8]) -> Result<Option<(SessionId, UserId)>> {

@@ -3,7 +3,7 @@
 use contract::{Access, Code, Scope};
 use platform::http::routes::Routes;
 
-use super::{http, standing};
+use super::{http, lifecycle};
 use crate::domain::promotion;
 
 pub fn routes() -> Routes {
@@ -38,16 +38,16 @@ pub fn routes() -> Routes {
         .says("Tells how to connect.")
         .refuses(&[Code::Conflict])
         .deprecated()
-        .delete(ONE, Admin, EnvironmentWrite, standing::remove)
+        .delete(ONE, Admin, EnvironmentWrite, lifecycle::remove)
         .says("Removes an environment: its keys are revoked, its data stays where it lies.")
         .ours()
         .own_role()
         .step_up()
-        .post(SUSPEND, Admin, EnvironmentWrite, standing::suspend)
+        .post(SUSPEND, Admin, EnvironmentWrite, lifecycle::suspend)
         .says("Suspends an environment: nothing runs there, and everything is kept.")
         .ours()
         .own_role()
-        .post(RESUME, Admin, EnvironmentWrite, standing::resume)
+        .post(RESUME, Admin, EnvironmentWrite, lifecycle::resume)
         .says("Resumes a suspended environment; it is active when its data plane serves.")
         .ours()
         .own_role()

@@ -134,7 +134,7 @@ impl Attempt {
     /// Changes the state, if there is such a change.
     pub fn turn(&mut self, to: AttemptStatus, now: Timestamp) -> Result<()> {
         if !AttemptStatus::TURNS.contains(&(self.status, to)) {
-            return Err(lease::standing(self, "not_running"));
+            return Err(lease::state_conflict(self, "not_running"));
         }
         self.status = to;
         if !to.is_active() {

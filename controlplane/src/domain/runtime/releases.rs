@@ -166,7 +166,7 @@ async fn passed(cx: &Call, tx: &mut PgConnection, project_id: &str, gate: GateId
     let known = [("gate_id".to_owned(), json!(gate.as_str()))].into_iter().collect();
     let message =
         "the project has not passed this gate: an owner or admin may say why, in `override_reason`".to_owned();
-    Err(Error::Standing { reason: "gate_not_passed", message, known })
+    Err(Error::StateConflict { reason: "gate_not_passed", message, known })
 }
 
 /// A query for releases: all columns, then this.

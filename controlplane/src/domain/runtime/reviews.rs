@@ -213,7 +213,7 @@ impl Review {
         if !ReviewStatus::TURNS.contains(&(self.status, to)) {
             let known = [("status".to_owned(), json!(self.status))].into_iter().collect();
             let message = "the review has been decided".to_owned();
-            return Err(Error::Standing { reason: "review_closed", message, known });
+            return Err(Error::StateConflict { reason: "review_closed", message, known });
         }
         self.status = to;
         Ok(())

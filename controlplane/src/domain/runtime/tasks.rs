@@ -157,7 +157,7 @@ impl Task {
     /// 409: nothing more happens to this task.
     fn ended(&self) -> Error {
         let known = [("status".to_owned(), serde_json::json!(self.status))].into_iter().collect();
-        Error::Standing { reason: "task_terminal", message: "the task has ended".to_owned(), known }
+        Error::StateConflict { reason: "task_terminal", message: "the task has ended".to_owned(), known }
     }
 
     /// 409 if the task has ended.

@@ -6,22 +6,22 @@
 //!
 //! Where organizations are resources, a row is what its resource says (`mirror`).
 //!
-//! Tier and suspension are not the organization's own to change (`standing`).
+//! Tier and suspension are not the organization's own to change (`administration`).
 //!
 //! A key is bound to one environment, so it cannot found an organization: a session is needed.
 //! `enforce_sso` closes password login. `mfa_required` asks every session that a password or a mailed
 //! link opened for a second factor (`authentication::second_factor`).
 
+mod administration;
 pub(crate) mod changes;
 mod governed;
 pub(crate) mod http;
 mod seed;
-mod standing;
 pub(crate) mod store;
 #[cfg(test)]
 mod tests;
 
+pub use administration::{AdministrativeChange, ChangedOrganization, OrganizationStatus, change};
 pub use governed::governed;
 pub use http::{OrganizationDraft, found, own, record_founding, rename, routes};
 pub use seed::{OrganizationSeed, Seeded, seed};
-pub use standing::{AdministrativeChange, ChangedOrganization, OrganizationStatus, change};

@@ -5,7 +5,7 @@ use chrono::SecondsFormat;
 use platform::{App, Result};
 use tonic::{Request, Response, Status};
 
-use super::keys::proto::invitation::Status as Standing;
+use super::keys::proto::invitation::Status as InvitationStatus;
 use super::keys::proto::owners_server::{Owners as Service, OwnersServer};
 use super::keys::proto::{Invitation, InvitationDeliveredRequest, InviteRequest};
 use super::keys::{id, of_operator, refused};
@@ -44,12 +44,12 @@ impl Owners {
     fn answer(&self, told: Result<Invited>) -> Result<Response<Invitation>, Status> {
         let url = format!("{}{ACCEPT}", self.app.config().public_url());
         let invitation = match told.map_err(|error| refused(&error))? {
-            Invited::Nobody => Invitation { status: Standing::Nobody.into(), ..Invitation::default() },
+            Invited::Nobody => Invitation { status: InvitationStatus::Nobody.into(), ..Invitation::default() },
             Invited::Accepted { email } => {
-                Invitation { status: Standing::Accepted.into(), email, ..Invitation::default() }
+                Invitation { status: InvitationStatus::Accepted.into(), email, ..Invitation::default() }
             }
             Invited::Open { email, expires_at, token } => Invitation {
-                status: Standing::Open.into(),
+                status: InvitationStatus::Open.into(),
                 email,
                 expires_at: expires_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Micros, true)).unwrap_or_default(),
                 url,
@@ -112,14 +112,14 @@ mod tests {
     async fn a_token_is_given_afresh_until_it_was_delivered_and_makes_the_owner() {
         let mut operator = Operator::start().await;
         let [first, second] = [operator.invite(true).await, operator.invite(true).await];
-        assert_eq!((second.status(), second.email.as_str()), (Standing::Open, "ada@example.com"));
+        assert_eq!((second.status(), second.email.as_str()), (InvitationStatus::Open, "ada@example.com"));
         assert!(second.url.ends_with("/v1/auth/accept-invitation") && !second.expires_at.is_empty());
         assert_eq!(operator.accepted(&first.token.unwrap()).await, 401, "nobody has kept the first");
         operator.delivered().await;
         assert_eq!(operator.invite(true).await.token, None);
         assert_eq!(operator.accepted(&second.token.unwrap()).await, 200);
         let done = operator.invite(true).await;
-        assert_eq!((done.status(), done.token), (Standing::Accepted, None));
+        assert_eq!((done.status(), done.token), (InvitationStatus::Accepted, None));
         operator.served.stop();
     }
 

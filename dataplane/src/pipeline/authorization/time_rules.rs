@@ -25,11 +25,11 @@ impl TimeRules {
     pub fn of(rules: &Governance, caller: &Caller, declared: &DeclaredAgent, now: Timestamp) -> Option<Self> {
         let agent = policy::agent(rules, caller, declared).ok()?;
         let grants = agent.id.as_ref().and_then(|id| rules.agent_capabilities.get(id));
-        let standing = |grants: &Vec<capability::Grant>| {
-            capability::standing(grants, now).map(|grant| grant.grant_id.clone()).collect()
+        let unexpired = |grants: &Vec<capability::Grant>| {
+            capability::unexpired(grants, now).map(|grant| grant.grant_id.clone()).collect()
         };
         let is_open = effect(rules, caller, &agent, now) < Effect::Deny;
-        Some(Self { grants: grants.map(standing), is_open })
+        Some(Self { grants: grants.map(unexpired), is_open })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use chrono::Duration;
 use contract::caller::Scopes;
-use contract::capability::{Capabilities, Confined, standing, whole_schema};
+use contract::capability::{Capabilities, Confined, unexpired, whole_schema};
 use contract::policy::abac::Operation;
 use contract::{Tier, Timestamp, own_tables};
 use platform::http::text::{NAME_MAX, checked};
@@ -117,7 +117,7 @@ impl Reach {
     /// As its grants that stand say it; none where it was never granted anything.
     pub fn of(agent_id: &str, confined: &Confined, now: Timestamp) -> Option<Self> {
         let mut reach = Self::default();
-        for grant in standing(confined.get(agent_id)?, now) {
+        for grant in unexpired(confined.get(agent_id)?, now) {
             for allowed in &grant.capabilities.allowed_tables {
                 match whole_schema(allowed) {
                     Some(schema) => reach.schemas.push(schema.to_owned()),

@@ -25,7 +25,7 @@ pub async fn count_texts(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64>
 }
 
 /// The texts that open a key.
-pub async fn count_standing(conn: &mut PgConnection, key_id: &KeyId, now: Timestamp) -> Result<i64> {
+pub async fn count_valid(conn: &mut PgConnection, key_id: &KeyId, now: Timestamp) -> Result<i64> {
     let texts = sqlx::query_scalar!(
         r#"select count(*) as "texts!" from api_key_secrets where key_id = $1 and (not_after is null or not_after > $2)"#,
         key_id.as_str(),

@@ -108,7 +108,7 @@ pub async fn oldest(conn: &mut PgConnection, env_id: &EnvId) -> Result<Vec<(Poli
 }
 
 /// How much of what enabled policies name is not there, and of how many of their rules that is not known.
-pub async fn standing(conn: &mut PgConnection) -> Result<(i64, i64)> {
+pub async fn count_unbound(conn: &mut PgConnection) -> Result<(i64, i64)> {
     let row = sqlx::query!(
         r#"select
              coalesce(sum(jsonb_array_length(b.unbound)), 0)::bigint as "nothing!",

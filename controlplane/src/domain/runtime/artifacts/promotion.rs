@@ -32,7 +32,7 @@ pub async fn promote(cx: Call, MaybeJson(promotion): MaybeJson<ArtifactPromotion
     if promotion.require_validation && artifact.validation_status != Some(Verdict::Pass) {
         let known = [("validation_status".to_owned(), json!(artifact.validation_status))].into_iter().collect();
         let message = "the artifact has not passed validation".to_owned();
-        return Err(Error::Standing { reason: "validation_failed", message, known });
+        return Err(Error::StateConflict { reason: "validation_failed", message, known });
     }
     let now = clock::now(&mut tx).await?;
     let who = actor::of(&cx.caller);

@@ -103,7 +103,7 @@ async fn finish(cx: &Call, attempt_id: &str, token: &str, mut ending: Ending, re
     if let (Some(earlier), Some(answer)) = (&attempt.completion_sha256, &attempt.completion) {
         let is_recent = attempt.completed_at.is_some_and(|ended| now - ended <= REPLAYED_FOR);
         let is_same = *earlier == request_sha256 && is_recent;
-        return if is_same { Ok(answer.clone()) } else { Err(lease::standing(&attempt, "already_completed")) };
+        return if is_same { Ok(answer.clone()) } else { Err(lease::state_conflict(&attempt, "already_completed")) };
     }
     lease::held(&attempt, AttemptStatus::Running, now)?;
     attempt.result = result;

@@ -135,7 +135,7 @@ pub async fn claim(cx: Call, Json(claim): Json<AttemptClaim>) -> Result<Json<Lea
     lease::proven(&attempt, &claim.lease_token)?;
     let agrees = attempt.agent_id.is_none() || agent_id.is_none() || attempt.agent_id == agent_id;
     if !agrees {
-        return Err(lease::standing(&attempt, "agent_mismatch"));
+        return Err(lease::state_conflict(&attempt, "agent_mismatch"));
     }
     if attempt.status == AttemptStatus::Running && lease::held(&attempt, AttemptStatus::Running, now).is_ok() {
         return Ok(Json(Leased::new(attempt, claim.lease_token)));
@@ -182,7 +182,7 @@ pub async fn heartbeat(cx: Call, Json(heartbeat): Json<Heartbeat>) -> Result<Jso
         let attempt = store::find(&mut conn, cx.org_id(), &attempt_id).await?;
         lease::proven(&attempt, &heartbeat.lease_token)?;
         lease::held(&attempt, AttemptStatus::Running, clock::now(&mut conn).await?)?;
-        return Err(lease::standing(&attempt, "not_running"));
+        return Err(lease::state_conflict(&attempt, "not_running"));
     };
     Ok(Json(Beaten {
         attempt_id,

@@ -16,7 +16,7 @@ pub fn digest(token: &str) -> Vec<u8> {
 }
 
 /// 409 with what the attempt is.
-pub fn standing(attempt: &Attempt, reason: &'static str) -> Error {
+pub fn state_conflict(attempt: &Attempt, reason: &'static str) -> Error {
     let message = match reason {
         "lease_expired" => "the lease of this attempt has ended",
         "lease_token_mismatch" => "`lease_token` is not that of this attempt",
@@ -34,13 +34,13 @@ pub fn standing(attempt: &Attempt, reason: &'static str) -> Error {
         known.insert("status".to_owned(), json!(attempt.status));
         known.insert("lease_expires_at".to_owned(), json!(attempt.lease_expires_at));
     }
-    Error::Standing { reason, message: message.to_owned(), known }
+    Error::StateConflict { reason, message: message.to_owned(), known }
 }
 
 /// The token is the attempt's.
 pub fn proven(attempt: &Attempt, token: &str) -> Result<()> {
     let is_same = bool::from(digest(token).ct_eq(&attempt.lease_token_sha256));
-    if is_same { Ok(()) } else { Err(standing(attempt, "lease_token_mismatch")) }
+    if is_same { Ok(()) } else { Err(state_conflict(attempt, "lease_token_mismatch")) }
 }
 
 /// The attempt is in this state, and its lease has not ended.
@@ -53,7 +53,7 @@ pub fn held(attempt: &Attempt, wanted: AttemptStatus, now: Timestamp) -> Result<
         _ if wanted == AttemptStatus::Pending => "not_pending",
         _ => "not_running",
     };
-    Err(standing(attempt, reason))
+    Err(state_conflict(attempt, reason))
 }
 
 /// The attempt is the caller's to write for: by its token or, without one, because they hold it.
@@ -62,7 +62,7 @@ fn theirs(cx: &Call, attempt: &Attempt, token: Option<&str>) -> Result<()> {
     match token {
         Some(token) => proven(attempt, token)?,
         None if attempt.held_by == actor::of(&cx.caller) => {}
-        None => return Err(standing(attempt, "lease_token_required")),
+        None => return Err(state_conflict(attempt, "lease_token_required")),
     }
     speaking(cx, attempt)
 }
@@ -70,7 +70,7 @@ fn theirs(cx: &Call, attempt: &Attempt, token: Option<&str>) -> Result<()> {
 /// A key that is bound to an agent does nothing in the name of another.
 pub fn speaking(cx: &Call, attempt: &Attempt) -> Result<()> {
     let speaks = actor::speaks_for(cx, attempt.agent_id.as_deref());
-    speaks.then_some(()).ok_or_else(|| standing(attempt, "agent_mismatch"))
+    speaks.then_some(()).ok_or_else(|| state_conflict(attempt, "agent_mismatch"))
 }
 
 /// An attempt that may be written for, locked: active, its lease not ended, and the caller's.
@@ -84,7 +84,7 @@ pub async fn live(
     theirs(cx, &attempt, token)?;
     let now = clock::now(tx).await?;
     if !attempt.status.is_active() {
-        return Err(standing(&attempt, "attempt_terminal"));
+        return Err(state_conflict(&attempt, "attempt_terminal"));
     }
     held(&attempt, attempt.status, now)?;
     Ok((attempt, now))

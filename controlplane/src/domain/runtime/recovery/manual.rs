@@ -66,7 +66,7 @@ pub async fn act(cx: Call, Json(wish): Json<RecoveryWish>) -> Result<Json<Done>>
     {
         let known = [("attempt_id".to_owned(), json!(active.id))].into_iter().collect();
         let message = "the task has an active attempt: it can be blocked or escalated".to_owned();
-        return Err(Error::Standing { reason: "attempt_active", message, known });
+        return Err(Error::StateConflict { reason: "attempt_active", message, known });
     }
     let now = clock::now(&mut tx).await?;
     let kind = attempt.failure_kind.unwrap_or(FailureKind::Other);

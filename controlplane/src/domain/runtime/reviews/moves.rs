@@ -141,7 +141,7 @@ async fn decide(cx: &Call, decision: ReviewDecision) -> Result<ReviewShown> {
     if decision.expected_version.is_some_and(|version| version != review.version) {
         let known = [("version".to_owned(), json!(review.version))].into_iter().collect();
         let message = "the review has changed since".to_owned();
-        return Err(Error::Standing { reason: "version_conflict", message, known });
+        return Err(Error::StateConflict { reason: "version_conflict", message, known });
     }
     let now = clock::now(&mut tx).await?;
     review.turn(match decision.outcome {

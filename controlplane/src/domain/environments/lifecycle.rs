@@ -39,7 +39,7 @@ pub async fn resume(cx: Call) -> Result<Json<Environment>> {
 
 async fn switch(cx: &Call, suspended: bool) -> Result<Json<Environment>> {
     let mut tx = cx.begin().await?;
-    let before = standing(cx, &mut tx).await?;
+    let before = lock_for_change(cx, &mut tx).await?;
     let row = switched(cx, &mut tx, &before, suspended).await?;
     let was_suspended = before.status == EnvironmentStatus::Suspended.as_str();
     if was_suspended != suspended {
@@ -82,7 +82,7 @@ async fn switched(
 
 pub async fn remove(cx: Call, Query(given): Query<EnvironmentRemoval>) -> Result<Json<Environment>> {
     let mut tx = cx.begin().await?;
-    let before = standing(&cx, &mut tx).await?;
+    let before = lock_for_change(&cx, &mut tx).await?;
     if given.confirm.as_deref().map(str::trim) != Some(before.name.as_str()) {
         let message = format!("`confirm` names the environment that goes: send `confirm={}`", before.name);
         return Err(Error::invalid("confirm", "name", message));
@@ -122,7 +122,7 @@ pub async fn wake(app: &App, org_id: &OrgId, env_id: &EnvId) -> Result<()> {
 }
 
 /// The environment in the path, for one change at a time; not one that is on its way out.
-async fn standing(cx: &Call, tx: &mut PgConnection) -> Result<EnvironmentRow> {
+async fn lock_for_change(cx: &Call, tx: &mut PgConnection) -> Result<EnvironmentRow> {
     let env_id = cx.env_id()?;
     store::serialise_change(tx, &env_id).await?;
     let row = store::find(tx, cx.org_id(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
