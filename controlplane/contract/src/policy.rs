@@ -2,6 +2,7 @@
 
 pub mod abac;
 mod exemption;
+mod mask_function;
 mod masking;
 mod row_filter;
 
@@ -10,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 pub use abac::AbacPolicy;
 pub use exemption::Policies;
-pub use masking::{Mask, MaskFunction, MaskingRule, masks_on};
+pub use mask_function::MaskFunction;
+pub use masking::{Mask, MaskingRule, masks_on};
 pub use row_filter::{
     BUILT_IN, FILTER_BYTES_MAX, RowFilter, RowFilterRule, filters_for, filters_on, placeholder_values,
 };

@@ -1,5 +1,6 @@
 //! From text to the engine's text: a point query, plain and governed, and a query of the benchmark.
 
+use contract::policy::MaskFunction;
 use sql::govern::filter::FilterTemplate;
 use sql::{Catalog, Column, Mask, Rules, SessionNames, Table};
 
@@ -17,7 +18,7 @@ fn catalog() -> Catalog {
 
 fn rules(catalog: &Catalog) -> Rules {
     let mut rules = Rules::default();
-    rules.mask("main", "customers", "email", Mask::Partial { visible_chars: 4 });
+    rules.mask("main", "customers", "email", Mask::Function { function: MaskFunction::Partial, visible_chars: 4 });
     let filter = FilterTemplate::parse("region = '{region}'")
         .and_then(|filter| filter.bind(&|_| Some("EU".to_owned()), catalog));
     if let Ok(filter) = filter {
@@ -41,7 +42,7 @@ fn joined() -> (Catalog, String, Rules) {
     let mut rules = Rules::default();
     for number in 0..TABLES {
         let table = format!("t{number}");
-        rules.mask("main", &table, "email", Mask::Partial { visible_chars: 4 });
+        rules.mask("main", &table, "email", Mask::Function { function: MaskFunction::Partial, visible_chars: 4 });
         let filter = FilterTemplate::parse("region = '{region}'")
             .and_then(|filter| filter.bind(&|_| Some("EU".to_owned()), &catalog));
         if let Ok(filter) = filter {

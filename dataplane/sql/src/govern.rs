@@ -67,10 +67,12 @@ impl Rules {
     }
 
     /// Masks a column; the stronger of two masks on one column stays.
-    pub fn mask(&mut self, schema: &str, table: &str, column: &str, mask: Mask) {
+    pub fn mask(&mut self, schema: &str, table: &str, column: &str, mask: impl Into<Mask>) {
+        let mask = mask.into();
         let masks = &mut self.table(schema, table).masks;
         match masks.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(column)) {
-            Some((_, known)) => *known = stronger(*known, mask),
+            Some((_, known)) if known.shown() <= mask.shown() => {}
+            Some((_, known)) => *known = mask,
             None => masks.push((column.to_owned(), mask)),
         }
     }
@@ -95,18 +97,6 @@ impl Rules {
         }
         self.tables.get(&(table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase()))
     }
-}
-
-/// Of two masks the one that shows less.
-fn stronger(one: Mask, other: Mask) -> Mask {
-    let shown = |mask: Mask| match mask {
-        Mask::Denied => (0, 0),
-        Mask::Null => (1, 0),
-        Mask::Full => (2, 0),
-        Mask::Hash => (3, 0),
-        Mask::Partial { visible_chars } => (4, visible_chars),
-    };
-    if shown(one) <= shown(other) { one } else { other }
 }
 
 /// A statement with its rules in it. Made by [`govern`] alone.

@@ -7,6 +7,7 @@ pub(crate) mod marker;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use contract::policy::MaskFunction;
 use sqlparser::ast::Expr;
 
 use crate::ast::visit_expressions;
@@ -15,16 +16,38 @@ use crate::catalog::table::Table;
 /// What a caller sees in place of a column's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask {
-    /// `***`.
-    Full,
-    /// `***` and the last characters; all of it masked when it is not longer.
-    Partial { visible_chars: u32 },
-    /// A keyed hash as hex.
-    Hash,
-    /// NULL.
-    Null,
-    /// NULL too, where it is read; but a statement that touches the column is refused.
+    /// By a function of a policy, with its parameter.
+    Function { function: MaskFunction, visible_chars: u32 },
+    /// NULL, where it is read; but a statement that touches the column is refused.
     Denied,
+}
+
+impl Mask {
+    /// The function that masks what is read.
+    pub(crate) const fn function(self) -> MaskFunction {
+        match self {
+            Self::Function { function, .. } => function,
+            Self::Denied => MaskFunction::Null,
+        }
+    }
+
+    const fn visible_chars(self) -> u32 {
+        match self {
+            Self::Function { visible_chars, .. } => visible_chars,
+            Self::Denied => 0,
+        }
+    }
+
+    /// What it shows, in an order: of two masks on a column the smaller one stays.
+    pub(crate) fn shown(self) -> (bool, (u8, u32)) {
+        (self != Self::Denied, self.function().shown(self.visible_chars()))
+    }
+}
+
+impl From<MaskFunction> for Mask {
+    fn from(function: MaskFunction) -> Self {
+        Self::Function { function, visible_chars: 0 }
+    }
 }
 
 /// One reference to a table, with what rules it.
@@ -56,6 +79,16 @@ pub(crate) struct ScanColumn {
     pub type_name: String,
     pub is_text: bool,
     pub mask: Option<Mask>,
+}
+
+impl ScanColumn {
+    /// Its value as the caller sees it, in SQL of the engine.
+    pub(crate) fn seen(&self, value: &str) -> String {
+        let Some(mask) = self.mask else {
+            return value.to_owned();
+        };
+        mask.function().sql(value, &self.type_name, self.is_text, mask.visible_chars())
+    }
 }
 
 impl Scan {

@@ -7,6 +7,7 @@ use crate::govern::Rules;
 use crate::govern::filter::FilterTemplate;
 use crate::scan::Mask;
 use crate::{EngineSql, Governed};
+use contract::policy::MaskFunction;
 
 pub(crate) fn table(name: &str, columns: &[(&str, &str)]) -> Table {
     Table::new("main", name, columns.iter().map(|(name, kind)| Column::new(*name, *kind)).collect())
@@ -48,9 +49,9 @@ pub(crate) fn session() -> SessionNames {
 /// An analyst of the EU: ssn full, email partial, salary null, rows of the region.
 pub(crate) fn analyst() -> Rules {
     let mut rules = Rules::default();
-    rules.mask("main", "customers", "ssn", Mask::Full);
-    rules.mask("main", "customers", "email", Mask::Partial { visible_chars: 4 });
-    rules.mask("main", "customers", "salary", Mask::Null);
+    rules.mask("main", "customers", "ssn", MaskFunction::Full);
+    rules.mask("main", "customers", "email", Mask::Function { function: MaskFunction::Partial, visible_chars: 4 });
+    rules.mask("main", "customers", "salary", MaskFunction::Null);
     for table in ["customers", "orders"] {
         rules.filter("main", table, filter("region = '{region}'"));
     }

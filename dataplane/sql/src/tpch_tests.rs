@@ -4,6 +4,7 @@ use crate::catalog::tables::{Catalog, SessionNames};
 use crate::govern::{ExecutionMode, Rules};
 use crate::scan::Mask;
 use crate::testing::table;
+use contract::policy::MaskFunction;
 
 const QUERIES: [&str; 22] = [
     include_str!("../corpus/tpch/q01.sql"),
@@ -144,7 +145,7 @@ fn every_query_becomes_engine_sql_that_reads_again() {
 #[test]
 fn a_mask_and_a_filter_on_customer_change_only_the_queries_that_read_it() {
     let mut rules = Rules::default();
-    rules.mask("main", "customer", "c_phone", Mask::Partial { visible_chars: 4 });
+    rules.mask("main", "customer", "c_phone", Mask::Function { function: MaskFunction::Partial, visible_chars: 4 });
     rules.filter("main", "customer", crate::testing::filter("c_mktsegment = {region}"));
     for sql in QUERIES {
         let (plain, governed) = (engine(sql, &Rules::default()), engine(sql, &rules));

@@ -6,18 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Policy, Rules, TableRef, is_exempt};
+use super::{MaskFunction, Policy, Rules, TableRef, is_exempt};
 use crate::{PolicyId, Role};
-
-/// What a mask does to a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MaskFunction {
-    Full,
-    Partial,
-    Hash,
-    Null,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,13 +34,8 @@ pub struct Mask {
 
 impl Mask {
     /// What tells less wins where two masks meet on one column.
-    const fn strictness(&self) -> (u8, u32) {
-        match self.function {
-            MaskFunction::Null => (0, 0),
-            MaskFunction::Full => (1, 0),
-            MaskFunction::Hash => (2, 0),
-            MaskFunction::Partial => (3, self.visible_chars),
-        }
+    fn shown(&self) -> (u8, u32) {
+        self.function.shown(self.visible_chars)
     }
 }
 
@@ -72,7 +57,7 @@ pub fn masks_on(policies: &[Policy], table: TableRef<'_>, role: Role) -> BTreeMa
             masks
                 .entry(rule.column.to_ascii_lowercase())
                 .and_modify(|held| {
-                    if mask.strictness() < held.strictness() {
+                    if mask.shown() < held.shown() {
                         *held = mask.clone();
                     }
                 })

@@ -1,6 +1,6 @@
 /** Masks of columns and filters of rows. What is saved here rules the next query over every protocol. */
 import { useState } from 'react'
-import { api, ask, ifMatch } from '../api/client'
+import { api, ask, ifMatch, type Shapes } from '../api/client'
 import { useCatalogue } from '../catalogue'
 import { time } from '../format'
 import { useChanged, useList } from '../lists'
@@ -13,8 +13,14 @@ import { PolicyState } from './PolicyState'
 import type { Policy } from './policyRules'
 import { ROLES, type Role } from './roles'
 
-const FUNCTIONS = ['full', 'partial', 'hash', 'null'] as const
-type MaskFunction = (typeof FUNCTIONS)[number]
+type MaskFunction = Shapes['MaskFunction']
+/** Each function of the API, in words: the compiler names one that is missing. */
+const FUNCTIONS = {
+  full: 'nothing of it (full)',
+  partial: 'its last characters (partial)',
+  hash: 'a hash, the same for the same value',
+  null: 'NULL',
+} satisfies Record<MaskFunction, string>
 
 export default function Policies() {
   const { can } = useSession()
@@ -155,12 +161,7 @@ function Masking({ close }: { close: () => void }) {
   const [shown, setShown] = useState(4)
   return (
     <Form
-      fields={[NAME, table, column, { name: 'function', label: 'What is seen instead', kind: 'select', options: [
-        { value: 'full', label: 'nothing of it (full)' },
-        { value: 'partial', label: 'its last characters (partial)' },
-        { value: 'hash', label: 'a hash, the same for the same value' },
-        { value: 'null', label: 'NULL' },
-      ] }, EXEMPT, ACCEPT]}
+      fields={[NAME, table, column, { name: 'function', label: 'What is seen instead', kind: 'select', options: Object.entries(FUNCTIONS).map(([value, label]) => ({ value, label })) }, EXEMPT, ACCEPT]}
       submit="Mask it"
       onSubmit={async (typed) => {
         const masking = typed.choice<MaskFunction>('function')

@@ -55,14 +55,19 @@ fn mask(at: &str, rule: &MaskingRule) -> Result<()> {
     table(at, &rule.table)?;
     column(&format!("{at}.column"), &rule.column)?;
     let field = format!("{at}.visible_chars");
-    match (rule.function, rule.visible_chars) {
-        (MaskFunction::Partial, Some(shown)) if shown <= VISIBLE_CHARS_MAX => Ok(()),
-        (MaskFunction::Partial, _) => {
-            let message = format!("`partial` needs `visible_chars`, from 0 to {VISIBLE_CHARS_MAX}");
+    let takes = |function: MaskFunction| function.traits().takes_visible_chars;
+    match (takes(rule.function), rule.visible_chars) {
+        (true, Some(shown)) if shown <= VISIBLE_CHARS_MAX => Ok(()),
+        (true, _) => {
+            let message = format!("`{}` needs `visible_chars`, from 0 to {VISIBLE_CHARS_MAX}", rule.function);
             Err(Error::invalid(field, "0..1000", message))
         }
-        (_, Some(_)) => Err(Error::invalid(field, "absent", "`visible_chars` goes with `partial` alone")),
-        (_, None) => Ok(()),
+        (false, Some(_)) => {
+            let taking = MaskFunction::ALL.iter().filter(|function| takes(**function));
+            let taking = taking.map(|function| format!("`{function}`")).collect::<Vec<_>>().join(" and ");
+            Err(Error::invalid(field, "absent", format!("`visible_chars` goes with {taking} alone")))
+        }
+        (false, None) => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use contract::policy::MaskFunction;
 use sqlparser::ast::{
     CastKind, DataType, Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Value, Visitor,
 };
@@ -31,10 +32,11 @@ pub(super) fn as_text(tree: &mut Statement, scans: &[Scan], found: &Lineage) -> 
 }
 
 /// The mask of a column whose values are typed NULLs inside the query.
-fn mask_of(output: &Output, scans: &[Scan]) -> Option<Mask> {
+fn mask_of(output: &Output, scans: &[Scan]) -> Option<MaskFunction> {
     let (scan, column): Base = output.direct?;
     let column = scans.get(scan)?.columns.get(column)?;
-    column.mask.filter(|mask| !column.is_text && matches!(mask, Mask::Full | Mask::Null))
+    let mask = column.mask.filter(|mask| *mask != Mask::Denied)?.function();
+    (!column.is_text && !mask.traits().makes_text).then_some(mask)
 }
 
 /// Puts a select list around the query whose columns the query names by place.
@@ -167,12 +169,11 @@ fn wrap(
 }
 
 /// The value as text: NULL, or the whole mask for whatever is NULL.
-fn text_of(expr: Expr, mask: Mask) -> Expr {
+fn text_of(expr: Expr, mask: MaskFunction) -> Expr {
     let text =
         Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type: DataType::Varchar(None), format: None };
-    if mask == Mask::Null {
+    let Some(shown) = mask.traits().in_answers else {
         return text;
-    }
-    let stars = Expr::Value(Value::SingleQuotedString("***".to_owned()).into());
-    call("coalesce", [text, stars])
+    };
+    call("coalesce", [text, Expr::Value(Value::SingleQuotedString(shown.to_owned()).into())])
 }

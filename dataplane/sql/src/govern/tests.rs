@@ -2,6 +2,7 @@ mod denied;
 mod keys;
 mod written;
 
+use contract::policy::MaskFunction;
 use expect_test::{Expect, expect};
 
 use crate::testing::{analyst, engine, filter, governed, shown};
@@ -12,7 +13,7 @@ fn check(sql: &str, expect: &Expect) {
 }
 
 /// One mask, so that the text stays short.
-fn masked(mask: Mask) -> Rules {
+fn masked(mask: impl Into<Mask>) -> Rules {
     let mut rules = Rules::default();
     rules.mask("MAIN", "Payroll", "IBAN", mask);
     rules
@@ -46,28 +47,28 @@ fn a_governed_table_is_read_through_its_masks_and_filters() {
 #[test]
 fn each_mask_has_its_text() {
     with(
-        &masked(Mask::Full),
+        &masked(MaskFunction::Full),
         "SELECT iban FROM payroll",
         &expect![[
             r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", '***' AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
         ]],
     );
     with(
-        &masked(Mask::Partial { visible_chars: 4 }),
+        &masked(Mask::Function { function: MaskFunction::Partial, visible_chars: 4 }),
         "SELECT iban FROM payroll",
         &expect![[
             r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", CASE WHEN system.main."length"(CAST("payroll"."iban" AS VARCHAR)) > 4 THEN system.main."concat"('***', system.main."right"(CAST("payroll"."iban" AS VARCHAR), 4)) ELSE '***' END AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
         ]],
     );
     with(
-        &masked(Mask::Hash),
+        &masked(MaskFunction::Hash),
         "SELECT iban FROM payroll",
         &expect![[
             r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", system.main.sluice_mask_hash(CAST("payroll"."iban" AS VARCHAR)) AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
         ]],
     );
     with(
-        &masked(Mask::Null),
+        &masked(MaskFunction::Null),
         "SELECT iban FROM payroll",
         &expect![[
             r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", CAST(NULL AS VARCHAR) AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
@@ -134,7 +135,7 @@ fn values_are_bound_and_numbered_once() {
 #[test]
 fn a_masked_number_is_text_in_the_answer() {
     let mut rules = Rules::default();
-    rules.mask("main", "payroll", "bonus", Mask::Full);
+    rules.mask("main", "payroll", "bonus", MaskFunction::Full);
     with(
         &rules,
         "SELECT id, bonus FROM payroll",
@@ -424,7 +425,7 @@ fn no_detour_reads_a_governed_table_raw() {
 #[test]
 fn a_policy_on_a_view_refuses_rather_than_being_passed_over() {
     let mut rules = Rules::default();
-    rules.mask("main", "seen", "ssn", Mask::Full);
+    rules.mask("main", "seen", "ssn", MaskFunction::Full);
     let error = crate::testing::engine_with_definitions("SELECT * FROM seen", &rules).map(|made| made.sql).unwrap_err();
     assert!(matches!(error.kind, crate::ast::error::ErrorKind::Ungovernable { .. }), "{error}");
 }

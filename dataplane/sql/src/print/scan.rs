@@ -9,10 +9,8 @@ use sqlparser::ast::Expr;
 
 use crate::ast::names::ours::{self, NEW, ROWID, ROWS};
 use crate::ast::{names, quote};
-use crate::scan::{Check, Mask, Scan, ScanColumn, marker};
+use crate::scan::{Check, Scan, ScanColumn, marker};
 
-/// The whole mask of text.
-const FULL: &str = "'***'";
 /// What the engine says when a written row does not pass; the data plane knows it by this text.
 pub const CHECK_FAILED: &str = "sluice: the row does not pass the row filter of its table";
 
@@ -150,12 +148,11 @@ impl Printer<'_> {
         quote::name_into(&mut value, &scan.table.name);
         value.push('.');
         quote::name_into(&mut value, &column.name);
-        let Some(mask) = column.mask else {
-            return self.put(&value);
-        };
-        self.put(&masked(mask, column, &value));
-        self.put(" AS ");
-        quote::name_into(&mut self.out, &column.name);
+        self.put(&column.seen(&value));
+        if column.mask.is_some() {
+            self.put(" AS ");
+            quote::name_into(&mut self.out, &column.name);
+        }
     }
 
     pub(super) fn made(&mut self, made: marker::GeneratedExpr<'_>) -> Result<(), Error> {
@@ -169,9 +166,8 @@ impl Printer<'_> {
                 let Some(column) = column else {
                     return Err(Error::unsupported("this column"));
                 };
-                let value = quote::name(&column.name);
-                let printed = column.mask.map_or_else(|| value.clone(), |mask| masked(mask, column, &value));
-                self.put(&printed);
+                let value = column.seen(&quote::name(&column.name));
+                self.put(&value);
                 Ok(())
             }
             marker::GeneratedExpr::Written(scan, column, place) => self.written(scan, column, place),
@@ -207,19 +203,5 @@ impl Printer<'_> {
         self.expr(value)?;
         self.put(&format!(" ELSE CAST(system.main.\"error\"({}) AS {type_name}) END", quote::text(CHECK_FAILED)));
         Ok(())
-    }
-}
-
-/// The value as the caller sees it.
-fn masked(mask: Mask, column: &ScanColumn, value: &str) -> String {
-    let text = format!("CAST({value} AS VARCHAR)");
-    match mask {
-        Mask::Full if column.is_text => FULL.to_owned(),
-        Mask::Full | Mask::Null | Mask::Denied => format!("CAST(NULL AS {})", column.type_name),
-        Mask::Partial { visible_chars } => format!(
-            "CASE WHEN system.main.\"length\"({text}) > {visible_chars} \
-             THEN system.main.\"concat\"({FULL}, system.main.\"right\"({text}, {visible_chars})) ELSE {FULL} END"
-        ),
-        Mask::Hash => format!("system.main.sluice_mask_hash({text})"),
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use contract::policy::abac::Operation;
-use contract::policy::{self, MaskFunction, TableRef, filters_for, filters_on, masks_on, placeholder_values};
+use contract::policy::{self, TableRef, filters_for, filters_on, masks_on, placeholder_values};
 use contract::report::Verdict;
 use contract::{Governance, Role};
 use moka::sync::Cache;
@@ -177,7 +177,8 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
         }
         let table = TableRef { schema: &schema, name: &name };
         for (column, mask) in masks_on(&rules.policies, table, allowed.who.caller.role) {
-            chosen.mask(&schema, &name, &column, as_put(mask.function, mask.visible_chars));
+            let put = sql::Mask::Function { function: mask.function, visible_chars: mask.visible_chars };
+            chosen.mask(&schema, &name, &column, put);
             verdicts.push(mask_verdict(mask, &name));
         }
         for row_filter in filters_on(&rules.policies, table, allowed.who.caller.role) {
@@ -218,28 +219,13 @@ fn governed_tables(rules: &Governance) -> BTreeSet<(String, String)> {
     tables
 }
 
-fn as_put(function: MaskFunction, visible_chars: u32) -> sql::Mask {
-    match function {
-        MaskFunction::Full => sql::Mask::Full,
-        MaskFunction::Partial => sql::Mask::Partial { visible_chars },
-        MaskFunction::Hash => sql::Mask::Hash,
-        MaskFunction::Null => sql::Mask::Null,
-    }
-}
-
 fn mask_verdict(mask: policy::Mask, table: &str) -> Verdict {
-    let function = match mask.function {
-        MaskFunction::Full => "full",
-        MaskFunction::Partial => "partial",
-        MaskFunction::Hash => "hash",
-        MaskFunction::Null => "null",
-    };
     Verdict {
         policy_id: mask.policy_id,
         policy_name: mask.policy_name,
         action: "mask".to_owned(),
         columns: vec![format!("{table}.{}", mask.column)],
-        function: Some(function.to_owned()),
+        function: Some(mask.function.to_string()),
     }
 }
 

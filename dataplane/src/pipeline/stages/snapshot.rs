@@ -263,7 +263,7 @@ mod tests {
         let catalog = sql::Catalog::new([sql::Table::new("main", "customer", columns)]);
         let mut rules = sql::Rules::default();
         if let Some(column) = masked {
-            rules.mask("main", "customer", column, sql::Mask::Full);
+            rules.mask("main", "customer", column, contract::policy::MaskFunction::Full);
         }
         let resolved = sql::resolve(sql::parse(sql).unwrap(), &catalog, &sql::SessionNames::new("demo")).unwrap();
         sql::transpile(sql::govern(resolved, &rules).unwrap().embedded().unwrap()).unwrap().sql

@@ -207,7 +207,7 @@ impl LineageWalk<'_> {
         let output = |(i, column): (usize, &ScanColumn)| {
             let masked = column.mask.map(|_| (number, i));
             let kind = match column.mask {
-                Some(Mask::Partial { .. } | Mask::Hash) => Type::Text,
+                Some(mask) if mask.function().traits().makes_text => Type::Text,
                 _ => Type::of_name(&column.type_name),
             };
             let exact = column.mask.is_none().then(|| Exact::of_name(&column.type_name));

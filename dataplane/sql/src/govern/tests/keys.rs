@@ -1,7 +1,9 @@
+use contract::policy::MaskFunction;
+
 use super::masked;
 use crate::ast::error::{Error, ErrorKind};
 use crate::testing::{filter, session};
-use crate::{Catalog, Column, Mask, Rules, Table};
+use crate::{Catalog, Column, Rules, Table};
 
 /// `payroll` with a primary key of which `id` is, and another of `customer_id` and `iban`.
 fn keyed() -> Catalog {
@@ -21,7 +23,7 @@ fn refusal(sql: &str, rules: &Rules) -> Option<Error> {
 
 #[test]
 fn a_masked_column_of_a_key_is_given_no_value() {
-    let rules = masked(Mask::Hash);
+    let rules = masked(MaskFunction::Hash);
     for sql in [
         "INSERT INTO payroll VALUES ('1', '2', 'x', '3')",
         "INSERT INTO payroll (id, Iban) SELECT id, bonus FROM orders",
@@ -52,7 +54,7 @@ fn a_masked_column_of_a_key_is_given_no_value() {
 #[test]
 fn a_masked_column_of_no_key_is_filled() {
     let mut rules = Rules::default();
-    rules.mask("main", "payroll", "bonus", Mask::Full);
+    rules.mask("main", "payroll", "bonus", MaskFunction::Full);
     for sql in [
         "INSERT INTO payroll VALUES ('1', '2', 'x', '3')",
         "INSERT INTO payroll VALUES ('1', '2', 'x', '3') ON CONFLICT DO NOTHING",
