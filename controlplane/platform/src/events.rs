@@ -31,7 +31,7 @@ use crate::{App, Error, Result};
 
 pub use chain::{ChainBreak, ChainEntry, ChainWalk, verify};
 pub use difference::different;
-pub use event_type::EventType;
+pub use event_type::{EventType, WebhookName};
 pub use trail::{Recorded, page, range};
 
 /// One thing that happened to one resource.

@@ -15,6 +15,7 @@ mod routes;
 mod sources;
 mod stages;
 mod tokens;
+mod webhooks;
 mod words;
 mod writers;
 

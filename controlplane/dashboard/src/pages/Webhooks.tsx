@@ -1,6 +1,7 @@
 /** Who is told of events, and how that went. */
 import { useState, type ReactNode } from 'react'
 import { api, ask, ifMatch, type Shapes } from '../api/client'
+import types from '../api/webhookTypes.json'
 import { time } from '../format'
 import { useChanged, useList } from '../lists'
 import { Badge } from '../parts/Badge'
@@ -15,23 +16,6 @@ import { useSession } from '../session'
 type Webhook = Shapes['Webhook']
 
 const ADDRESS: Field = { name: 'url', label: 'Address', kind: 'url', required: true, hint: 'https://…' }
-
-const EVENTS = [
-  'key.created', 'key.rotated', 'key.expiring', 'key.revoked',
-  'user.invited', 'user.accepted', 'user.removed', 'user.role_changed', 'user.suspended',
-  'policy.created', 'policy.updated', 'policy.deleted', 'policy.unbound', 'policy.bound',
-  'billing.warning', 'billing.critical', 'billing.quota_exceeded', 'billing.period_reset',
-  'jit.requested', 'jit.approved', 'jit.denied', 'jit.revoked', 'jit.expired',
-  'environment.created', 'environment.promoted', 'environment.suspended', 'environment.resumed', 'environment.removed',
-  'auth.failed', 'auth.mfa_enrolled', 'sso.configured',
-]
-
-const NOTICES = [
-  'trigger.fired', 'trigger.error',
-  'billing.usage_threshold', 'billing.subscription_updated',
-  'agent.key_rotated', 'agent.key_revoked',
-  'branch.merged', 'system.maintenance',
-]
 
 export default function Webhooks() {
   return (
@@ -81,7 +65,7 @@ function OfNotices() {
                 fields={[
                   ADDRESS,
                   { name: 'secret', label: 'Secret that signs', kind: 'password', required: true, autoComplete: 'new-password', hint: '24 to 128 visible characters.' },
-                  { name: 'events', label: 'Notices', kind: 'choices', options: NOTICES },
+                  { name: 'events', label: 'Notices', kind: 'choices', options: types.notices },
                 ]}
                 submit="Make it"
                 onSubmit={(typed) =>
@@ -217,7 +201,7 @@ function Making({ close }: { close: () => void }) {
       fields={[
         ADDRESS,
         { name: 'description', label: 'What it is for' },
-        { name: 'events', label: 'Events', kind: 'choices', options: EVENTS },
+        { name: 'events', label: 'Events', kind: 'choices', options: types.organization },
       ]}
       submit="Make it"
       onSubmit={async (typed) => {

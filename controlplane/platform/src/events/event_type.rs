@@ -1,8 +1,19 @@
-//! The types of events, and the resource that each is about.
+//! The types of events: the resource that each is about, and the webhooks that hear of it.
+
+use WebhookName::{Notice, Organization};
+
+/// A name by which webhooks subscribe to an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WebhookName {
+    /// For the organization's webhooks, the event's own name.
+    Organization,
+    /// For the webhooks of notices, this name.
+    Notice(&'static str),
+}
 
 macro_rules! event_types {
-    ($($variant:ident, $text:literal, $resource:literal;)+) => {
-        /// "IAM audit event types", those of the rooms there are, and the resource each is about.
+    ($($variant:ident, $text:literal, $resource:literal $(=> $($name:expr),+)?;)+) => {
+        /// "IAM audit event types" and those of the modules that the specification does not list.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum EventType { $($variant),+ }
 
@@ -11,76 +22,82 @@ macro_rules! event_types {
 
             pub const fn as_str(self) -> &'static str { match self { $(Self::$variant => $text),+ } }
 
+            /// The type of the resource that it is about.
             pub const fn resource_type(self) -> &'static str { match self { $(Self::$variant => $resource),+ } }
+
+            /// The names by which webhooks subscribe to it; none: they do not hear of it.
+            pub const fn webhook_names(self) -> &'static [WebhookName] {
+                match self { $(Self::$variant => &[$($($name),+)?]),+ }
+            }
         }
     };
 }
 
 event_types! {
     // The genesis of each chain, and what else the specification does not list.
-    OrgCreated            , "org.created"            , "organization";
-    UserAccepted          , "user.accepted"          , "user";
-    UserAttributesChanged , "user.attributes_changed", "user";
-    KeyExpiring           , "key.expiring"           , "api_key";
-    KeyUpdated            , "key.updated"            , "api_key";
-    EnvironmentUpdated    , "environment.updated"    , "environment";
-    EnvironmentRemoved    , "environment.removed"    , "environment";
-    EnvironmentResumed    , "environment.resumed"    , "environment";
-    JitExpired            , "jit.expired"            , "jit_request";
-    OrgRemoved            , "org.removed"            , "organization";
-    BillingWarning        , "billing.warning"        , "organization";
-    BillingCritical       , "billing.critical"       , "organization";
-    BillingQuotaExceeded  , "billing.quota_exceeded" , "organization";
-    BillingPeriodReset    , "billing.period_reset"   , "organization";
-    AuthFailed            , "auth.failed"            , "user";
-    AuthMfaEnrolled       , "auth.mfa_enrolled"      , "user";
-    AuthMfaRemoved        , "auth.mfa_removed"       , "user";
-    SsoConfigured         , "sso.configured"         , "sso";
-    SsoUpdated            , "sso.updated"            , "sso";
-    SsoDisabled           , "sso.disabled"           , "sso";
-    FederationProviderCreated , "federation_provider.created", "federation_provider";
-    FederationProviderUpdated , "federation_provider.updated", "federation_provider";
-    FederationProviderDeleted , "federation_provider.deleted", "federation_provider";
-    AuthPasswordReset     , "auth.password_reset"    , "user";
+    OrgCreated, "org.created", "organization";
+    UserAccepted, "user.accepted", "user" => Organization;
+    UserAttributesChanged, "user.attributes_changed", "user";
+    KeyExpiring, "key.expiring", "api_key" => Organization;
+    KeyUpdated, "key.updated", "api_key";
+    EnvironmentUpdated, "environment.updated", "environment";
+    EnvironmentRemoved, "environment.removed", "environment" => Organization;
+    EnvironmentResumed, "environment.resumed", "environment" => Organization;
+    JitExpired, "jit.expired", "jit_request" => Organization;
+    OrgRemoved, "org.removed", "organization";
+    BillingWarning, "billing.warning", "organization" => Organization, Notice("billing.usage_threshold");
+    BillingCritical, "billing.critical", "organization" => Organization, Notice("billing.usage_threshold");
+    BillingQuotaExceeded, "billing.quota_exceeded", "organization" => Organization, Notice("billing.usage_threshold");
+    BillingPeriodReset, "billing.period_reset", "organization" => Organization;
+    AuthFailed, "auth.failed", "user" => Organization;
+    AuthMfaEnrolled, "auth.mfa_enrolled", "user" => Organization;
+    AuthMfaRemoved, "auth.mfa_removed", "user";
+    SsoConfigured, "sso.configured", "sso" => Organization;
+    SsoUpdated, "sso.updated", "sso";
+    SsoDisabled, "sso.disabled", "sso";
+    FederationProviderCreated, "federation_provider.created", "federation_provider";
+    FederationProviderUpdated, "federation_provider.updated", "federation_provider";
+    FederationProviderDeleted, "federation_provider.deleted", "federation_provider";
+    AuthPasswordReset, "auth.password_reset", "user";
     // "Notifications generated by gates and reviews."
-    GateReady             , "gate.ready_for_review"  , "review";
-    GateSignOffNeeded     , "gate.sign_off_needed"   , "review";
-    GateApproved          , "gate.approved"          , "review";
-    GateRejected          , "gate.rejected"          , "review";
-    RecoveryHumanNeeded   , "recovery.human_needed"  , "review";
+    GateReady, "gate.ready_for_review", "review" => Notice("gate.ready_for_review");
+    GateSignOffNeeded, "gate.sign_off_needed", "review" => Notice("gate.sign_off_needed");
+    GateApproved, "gate.approved", "review" => Notice("gate.approved");
+    GateRejected, "gate.rejected", "review" => Notice("gate.rejected");
+    RecoveryHumanNeeded, "recovery.human_needed", "review" => Notice("recovery.human_needed");
     // A rule of the policy rules nothing, because what it names is not there; all of its rules rule something again.
-    PolicyUnbound         , "policy.unbound"         , "policy";
-    PolicyBound           , "policy.bound"           , "policy";
-    BranchMerged          , "branch.merged"          , "branch";
-    TriggerFired          , "trigger.fired"          , "trigger";
-    TriggerError          , "trigger.error"          , "trigger";
+    PolicyUnbound, "policy.unbound", "policy" => Organization;
+    PolicyBound, "policy.bound", "policy" => Organization;
+    BranchMerged, "branch.merged", "branch" => Notice("branch.merged");
+    TriggerFired, "trigger.fired", "trigger" => Notice("trigger.fired");
+    TriggerError, "trigger.error", "trigger" => Notice("trigger.error");
     // The specification's.
-    UserInvited           , "user.invited"           , "user";
-    UserRemoved           , "user.removed"           , "user";
-    UserRoleChanged       , "user.role_changed"      , "user";
-    UserSuspended         , "user.suspended"         , "user";
-    UserReactivated       , "user.reactivated"       , "user";
-    KeyCreated            , "key.created"            , "api_key";
-    KeyRotated            , "key.rotated"            , "api_key";
-    KeyRevoked            , "key.revoked"            , "api_key";
-    PolicyCreated         , "policy.created"         , "policy";
-    PolicyUpdated         , "policy.updated"         , "policy";
-    PolicyDeleted         , "policy.deleted"         , "policy";
-    AbacPolicyCreated     , "abac_policy.created"    , "abac_policy";
-    AbacPolicyUpdated     , "abac_policy.updated"    , "abac_policy";
-    AbacPolicyDeleted     , "abac_policy.deleted"    , "abac_policy";
-    WebhookCreated        , "webhook.created"        , "webhook";
-    WebhookUpdated        , "webhook.updated"        , "webhook";
-    WebhookDeleted        , "webhook.deleted"        , "webhook";
-    EnvironmentCreated    , "environment.created"    , "environment";
-    EnvironmentPromoted   , "environment.promoted"   , "environment";
-    EnvironmentSuspended  , "environment.suspended"  , "environment";
-    JitRequested          , "jit.requested"          , "jit_request";
-    JitApproved           , "jit.approved"           , "jit_request";
-    JitDenied             , "jit.denied"             , "jit_request";
-    JitRevoked            , "jit.revoked"            , "jit_request";
+    UserInvited, "user.invited", "user" => Organization;
+    UserRemoved, "user.removed", "user" => Organization;
+    UserRoleChanged, "user.role_changed", "user" => Organization;
+    UserSuspended, "user.suspended", "user" => Organization;
+    UserReactivated, "user.reactivated", "user";
+    KeyCreated, "key.created", "api_key" => Organization;
+    KeyRotated, "key.rotated", "api_key" => Organization, Notice("agent.key_rotated");
+    KeyRevoked, "key.revoked", "api_key" => Organization, Notice("agent.key_revoked");
+    PolicyCreated, "policy.created", "policy" => Organization;
+    PolicyUpdated, "policy.updated", "policy" => Organization;
+    PolicyDeleted, "policy.deleted", "policy" => Organization;
+    AbacPolicyCreated, "abac_policy.created", "abac_policy";
+    AbacPolicyUpdated, "abac_policy.updated", "abac_policy";
+    AbacPolicyDeleted, "abac_policy.deleted", "abac_policy";
+    WebhookCreated, "webhook.created", "webhook";
+    WebhookUpdated, "webhook.updated", "webhook";
+    WebhookDeleted, "webhook.deleted", "webhook";
+    EnvironmentCreated, "environment.created", "environment" => Organization;
+    EnvironmentPromoted, "environment.promoted", "environment" => Organization;
+    EnvironmentSuspended, "environment.suspended", "environment" => Organization;
+    JitRequested, "jit.requested", "jit_request" => Organization;
+    JitApproved, "jit.approved", "jit_request" => Organization;
+    JitDenied, "jit.denied", "jit_request" => Organization;
+    JitRevoked, "jit.revoked", "jit_request" => Organization;
     AgentCapabilityGranted, "agent_capability.granted", "agent_capability";
     AgentCapabilityRevoked, "agent_capability.revoked", "agent_capability";
-    OrgSettingsUpdated    , "org.settings_updated"   , "organization";
-    OrgMfaEnforced        , "org.mfa_enforced"       , "organization";
+    OrgSettingsUpdated, "org.settings_updated", "organization" => Notice("billing.subscription_updated");
+    OrgMfaEnforced, "org.mfa_enforced", "organization";
 }

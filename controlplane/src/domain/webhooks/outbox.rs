@@ -84,7 +84,7 @@ fn notice(entry: &ChainEntry, surface: Surface, event_type: &'static str, body: 
 
 /// "Payload envelope: `{event_id, event_type, org_id, timestamp, data}`."
 fn of_organization(kind: EventType, entry: &ChainEntry) -> Option<Notice> {
-    let event_type = Surface::Organization.types().iter().copied().find(|name| *name == kind.as_str())?;
+    let event_type = Surface::Organization.name_of(kind)?;
     let body = json!({
         "event_id": entry.event_id,
         "event_type": event_type,
@@ -139,22 +139,18 @@ fn by(event_type: &str) -> Option<String> {
 
 /// The types of the delivery contract that an event of the trail means: "payload fields" as printed.
 fn of_contract(kind: EventType, entry: &ChainEntry) -> Option<Notice> {
-    let (event_type, body) = match kind {
-        EventType::KeyRotated => ("agent.key_rotated", of_key(entry, "action", "rotated")),
-        EventType::KeyRevoked => ("agent.key_revoked", of_key(entry, "reason", "revoked")),
-        EventType::OrgSettingsUpdated => ("billing.subscription_updated", of_tier(entry)?),
-        EventType::BillingWarning | EventType::BillingCritical | EventType::BillingQuotaExceeded => {
-            ("billing.usage_threshold", of_usage(entry))
-        }
+    let event_type = Surface::Notices.name_of(kind)?;
+    let body = match kind {
+        EventType::KeyRotated => of_key(entry, "action", "rotated"),
+        EventType::KeyRevoked => of_key(entry, "reason", "revoked"),
+        EventType::OrgSettingsUpdated => of_tier(entry)?,
+        EventType::BillingWarning | EventType::BillingCritical | EventType::BillingQuotaExceeded => of_usage(entry),
         EventType::GateReady
         | EventType::GateSignOffNeeded
         | EventType::GateApproved
         | EventType::GateRejected
-        | EventType::RecoveryHumanNeeded => (kind.as_str(), of_review(entry)),
-        EventType::BranchMerged => ("branch.merged", of_environment(entry)),
-        EventType::TriggerFired => ("trigger.fired", of_environment(entry)),
-        EventType::TriggerError => ("trigger.error", of_environment(entry)),
-        _ => return None,
+        | EventType::RecoveryHumanNeeded => of_review(entry),
+        _ => whole(entry),
     };
     let only = match kind {
         EventType::TriggerFired => body.get("metadata").and_then(only_for),
@@ -194,8 +190,8 @@ fn of_usage(entry: &ChainEntry) -> Value {
     Value::Object(body)
 }
 
-/// What a data plane has told, with its organization and the id of what it is about.
-fn of_environment(entry: &ChainEntry) -> Value {
+/// The resource as it has become, with its organization and its id.
+fn whole(entry: &ChainEntry) -> Value {
     let told = entry.changes.get("after").and_then(Value::as_object).cloned().unwrap_or_default();
     let own = [("org_id", json!(entry.org_id)), (id_of(&entry.resource_type), json!(entry.resource_id))];
     own.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(told).collect()
