@@ -8,7 +8,7 @@ use contract::governance::{Environment, EnvironmentStatus, HexKey, Key, KeySecre
 use contract::key::{Minted, mint};
 use contract::policy::abac::{AbacPolicy, AbacRule, Action, Condition};
 use contract::policy::{MaskFunction, MaskingRule, Policy, RowFilterRule, Rules};
-use contract::{Entropy, Governance, Heal, KeyId, Role, Scopes, Tier};
+use contract::{Entropy, EnvironmentSettings, Governance, KeyId, Role, Scopes, Tier};
 
 const PEPPER: [u8; 32] = [1; 32];
 
@@ -70,11 +70,7 @@ pub fn governance() -> Governance {
             env_id: "env-1".into(),
             slug: "demo".to_owned(),
             status: EnvironmentStatus::Active,
-            query_timeout_ms: 30_000,
-            max_concurrent_queries: 100,
-            cache_enabled: true,
-            heal: Heal::default(),
-            test_mode: true,
+            settings: EnvironmentSettings { test_mode: true, ..EnvironmentSettings::default() },
             allowed_networks: Vec::new(),
         },
         organization: Organization {

@@ -149,7 +149,7 @@ async fn what_is_switched_off_is_suggested_and_a_request_may_ask_for_less() {
         (Heal::Off, None, false),
         (Heal::Off, Some(Heal::Auto), false),
     ] {
-        world.change(|rules| rules.environment.heal = environment);
+        world.change(|rules| rules.environment.settings.heal = environment);
         match world.whole(asked(request)).await {
             Ok(got) => assert!(heals && got.json == "[1]", "{environment} {request:?}"),
             Err(error) => {

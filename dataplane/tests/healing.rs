@@ -17,7 +17,7 @@ use crate::world::{World, world, world_with};
 /// A world that permits its models to be asked.
 async fn auto(clock: SharedClock, party: &Party) -> World {
     let world = world_with(clock, &party.healing()).await;
-    world.change(|rules| rules.environment.heal = Heal::Auto);
+    world.change(|rules| rules.environment.settings.heal = Heal::Auto);
     world
 }
 
@@ -227,7 +227,7 @@ async fn a_model_is_asked_only_where_the_environment_and_the_request_permit_it()
         (Heal::Auto, Some(Heal::Safe), false),
         (Heal::Auto, None, true),
     ] {
-        world.change(|rules| rules.environment.heal = environment);
+        world.change(|rules| rules.environment.settings.heal = environment);
         assert_eq!(world.whole(asking(request)).await.is_ok(), is_asked, "{environment} {request:?}");
         assert_eq!(party.asked().len(), usize::from(is_asked), "{environment} {request:?}");
     }

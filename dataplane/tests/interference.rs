@@ -171,7 +171,7 @@ impl Pair {
     /// Whether answers are kept for the next who asks alike.
     fn keep(&self, keep: bool) {
         for side in &self.sides {
-            side.wired.world.change(|rules| rules.environment.cache_enabled = keep);
+            side.wired.world.change(|rules| rules.environment.settings.cache_enabled = keep);
         }
     }
 

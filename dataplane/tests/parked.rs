@@ -23,7 +23,7 @@ fn open(world: &World) {
 #[tokio::test]
 async fn a_thousand_statements_wait_and_one_more_is_told_to_come_back() {
     let world = parked().await;
-    world.change(|rules| rules.environment.max_concurrent_queries = 1);
+    world.change(|rules| rules.environment.settings.max_concurrent_queries = 1);
     let mut waiting: Vec<_> = (0..1_000).map(|_| Box::pin(world.run("select 1"))).collect();
     for statement in &mut waiting {
         assert!(poll!(statement).is_pending());

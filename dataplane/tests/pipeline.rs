@@ -317,7 +317,7 @@ async fn no_answer_crosses_roles_attributes_parameters_or_policies() {
         ask.params = vec![engine::Value::BigInt(value)];
         assert_eq!(world.whole(ask).await.unwrap().json, format!(r#"["{name}"]"#));
     }
-    world.change(|rules| rules.environment.cache_enabled = false);
+    world.change(|rules| rules.environment.settings.cache_enabled = false);
     world.run(sql).await.unwrap();
     assert!(!world.run(sql).await.unwrap().answer.cache_hit);
     world.stop().await;

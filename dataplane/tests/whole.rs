@@ -179,7 +179,7 @@ const CAUSES: [Cause; 5] = [
     Cause {
         name: "no more time",
         sql: ENDLESS,
-        rules: |rules| rules.environment.query_timeout_ms = 1_500,
+        rules: |rules| rules.environment.settings.query_timeout_ms = 1_500,
         strikes: Strike::Nothing,
         code: Code::QueryTimeout,
     },

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::caller::{Credential, Limits};
 use crate::capability::Confined;
 use crate::policy::{AbacPolicy, Policy};
-use crate::{Caller, Code, EnvId, Heal, JitRequestId, KeyId, OrgId, Role, Scopes, Tier, Timestamp, UserId};
+use crate::{
+    Caller, Code, EnvId, EnvironmentSettings, JitRequestId, KeyId, OrgId, Role, Scopes, Tier, Timestamp, UserId,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Governance {
@@ -60,13 +62,8 @@ pub struct Environment {
     /// The name of the one database that callers see.
     pub slug: String,
     pub status: EnvironmentStatus,
-    pub query_timeout_ms: u64,
-    pub max_concurrent_queries: u32,
-    pub cache_enabled: bool,
-    /// How far a statement that fails may be corrected and run.
-    #[serde(default)]
-    pub heal: Heal,
-    pub test_mode: bool,
+    #[serde(flatten)]
+    pub settings: EnvironmentSettings,
     /// Addresses that may connect to its data plane; none: any may.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_networks: Vec<IpNet>,

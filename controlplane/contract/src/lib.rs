@@ -16,6 +16,7 @@ pub mod capability;
 pub mod clock;
 pub mod codes;
 pub mod entropy;
+pub mod environment_settings;
 pub mod explain;
 pub mod governance;
 pub mod heal;
@@ -38,6 +39,7 @@ pub use caller::{Access, Caller, Lack, Role, Scope, Scopes, Tier};
 pub use clock::{Clock, SharedClock, SystemClock, TestClock, Timestamp};
 pub use codes::Code;
 pub use entropy::Entropy;
+pub use environment_settings::{EnvironmentSettings, EnvironmentSettingsChange};
 pub use governance::Governance;
 pub use heal::Heal;
 pub use ids::{

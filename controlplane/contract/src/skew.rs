@@ -80,11 +80,11 @@ fn snapshot_of_before() -> Value {
 #[test]
 fn a_snapshot_of_before_rules_here_and_is_healed_by_rule_alone() {
     let read: Governance = serde_json::from_value(snapshot_of_before()).unwrap();
-    assert_eq!((read.version, read.environment.heal), (7, Heal::Safe));
+    assert_eq!((read.version, read.environment.settings.heal), (7, Heal::Safe));
     assert!(read.environment.allowed_networks.is_empty() && !read.runtime);
     assert_eq!(read.policies.len(), 1);
     for wanted in [None, Some(Heal::Auto)] {
-        assert_eq!(read.environment.heal.asked(wanted), Heal::Safe, "nobody gets more by asking");
+        assert_eq!(read.environment.settings.heal.asked(wanted), Heal::Safe, "nobody gets more by asking");
     }
 }
 
@@ -92,7 +92,7 @@ fn a_snapshot_of_before_rules_here_and_is_healed_by_rule_alone() {
 fn a_snapshot_of_here_rules_at_a_data_plane_of_before_which_learns_nothing_of_healing() {
     let mut here: Governance = serde_json::from_value(snapshot_of_before()).unwrap();
     for heal in [Heal::Off, Heal::Safe, Heal::Auto] {
-        here.environment.heal = heal;
+        here.environment.settings.heal = heal;
         here.environment.allowed_networks = vec!["10.0.0.0/8".parse().unwrap()];
         let sent = serde_json::to_string(&here).unwrap();
         let read: before::Governance = serde_json::from_str(&sent).unwrap();

@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use contract::caller::Limits;
 use contract::governance::EnvironmentStatus;
-use contract::{EnvId, Heal, KeyId, OrgId, Tier, UserId};
+use contract::{EnvId, EnvironmentSettings, EnvironmentSettingsChange, KeyId, OrgId, Tier, UserId};
 use ipnet::IpNet;
 
 use crate::{App, Result};
@@ -52,11 +52,7 @@ pub struct EnvironmentResource {
     pub slug: String,
     pub name: String,
     pub status: EnvironmentStatus,
-    pub query_timeout_ms: i64,
-    pub max_concurrent_queries: i32,
-    pub cache_enabled: bool,
-    pub heal: Heal,
-    pub test_mode: bool,
+    pub settings: EnvironmentSettings,
     pub allowed_networks: Vec<IpNet>,
     pub placed: Option<Placed>,
 }
@@ -101,21 +97,14 @@ pub struct NewEnvironment<'a> {
     pub organization: &'a NamespacedName,
     pub slug: &'a str,
     pub name: &'a str,
-    pub query_timeout_ms: i64,
-    pub max_concurrent_queries: i32,
-    pub cache_enabled: bool,
-    pub heal: &'a str,
-    pub test_mode: bool,
+    pub settings: EnvironmentSettings,
 }
 
 /// What differs; `None` stays.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EnvironmentChange {
     pub name: Option<String>,
-    pub query_timeout_ms: Option<i64>,
-    pub max_concurrent_queries: Option<i32>,
-    pub cache_enabled: Option<bool>,
-    pub heal: Option<String>,
+    pub settings: EnvironmentSettingsChange,
     pub suspended: Option<bool>,
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use contract::caller::Credential;
 use contract::governance::EnvironmentStatus;
 use contract::policy::Rules;
-use contract::{EnvId, Timestamp, ids};
+use contract::{EnvId, EnvironmentSettings, Timestamp, ids};
 use platform::events::{self, Event, EventType};
 use platform::http::call::Call;
 use platform::http::json::Json;
@@ -133,11 +133,12 @@ async fn heal(cx: &Call, tx: &mut PgConnection, promotion: &Promotion) -> Result
     let missing = || Error::EnvironmentNotFound;
     let from = store::find(tx, cx.org_id(), &promotion.from).await?.ok_or_else(missing)?;
     let to = store::find(tx, cx.org_id(), &promotion.to).await?.ok_or_else(missing)?;
-    if from.heal == to.heal {
+    if from.settings.heal == to.settings.heal {
         return Ok(None);
     }
     if !promotion.dry_run {
-        let wished = EnvironmentRow { heal: from.heal, updated_at: cx.now(), ..to.clone() };
+        let settings = EnvironmentSettings { heal: from.settings.heal, ..to.settings };
+        let wished = EnvironmentRow { settings, updated_at: cx.now(), ..to.clone() };
         http::changed(cx, tx, &to, wished, &|| promotion.origin(cx)).await?;
     }
     Ok(Some(PromotedChange {

@@ -4,7 +4,7 @@ mod rest;
 
 use contract::caller::Limits;
 use contract::governance::EnvironmentStatus;
-use contract::{EnvId, Tier};
+use contract::{EnvId, EnvironmentSettings, Tier};
 use platform::resources::{EnvironmentResource, OrganizationResource, Placed, ResourceRevision};
 use serde_json::{Value, json};
 
@@ -39,11 +39,7 @@ fn dev(revision: i64) -> EnvironmentResource {
         slug: "dev".to_owned(),
         name: "Dev".to_owned(),
         status: EnvironmentStatus::Active,
-        query_timeout_ms: 30_000,
-        max_concurrent_queries: 100,
-        cache_enabled: true,
-        heal: contract::Heal::default(),
-        test_mode: true,
+        settings: EnvironmentSettings { test_mode: true, ..EnvironmentSettings::default() },
         allowed_networks: Vec::new(),
         placed: Some(Placed {
             pg: ("acme-dev.ns.svc".to_owned(), 5439),
@@ -144,14 +140,13 @@ async fn an_environment_waits_for_its_organization() {
 async fn what_a_data_plane_must_learn_of_moves_the_version_and_nothing_else_does() {
     let followed = Followed::start().await;
     let version = "select governance_version from environments";
+    let short = EnvironmentSettings { query_timeout_ms: 5, ..dev(0).settings };
+    let few = EnvironmentSettings { max_concurrent_queries: 7, ..short };
     let mut revision = 10;
     for (moves, said) in [
-        (true, EnvironmentResource { query_timeout_ms: 5, ..dev(0) }),
-        (true, EnvironmentResource { max_concurrent_queries: 7, query_timeout_ms: 5, ..dev(0) }),
-        (
-            false,
-            EnvironmentResource { name: "Other".to_owned(), max_concurrent_queries: 7, query_timeout_ms: 5, ..dev(0) },
-        ),
+        (true, EnvironmentResource { settings: short, ..dev(0) }),
+        (true, EnvironmentResource { settings: few, ..dev(0) }),
+        (false, EnvironmentResource { name: "Other".to_owned(), settings: few, ..dev(0) }),
         (true, EnvironmentResource { status: EnvironmentStatus::Suspended, ..dev(0) }),
         (true, EnvironmentResource { allowed_networks: vec!["10.0.0.0/8".parse().unwrap()], ..dev(0) }),
     ] {

@@ -230,7 +230,7 @@ mod tests {
     }
 
     fn heals(follower: &Follower) -> Option<contract::Heal> {
-        follower.snapshots.borrow().as_ref().map(|rules| rules.environment.heal)
+        follower.snapshots.borrow().as_ref().map(|rules| rules.environment.settings.heal)
     }
 
     /// What a control plane of another version sends, as it arrives; without `settings.heal`, or with what it says.

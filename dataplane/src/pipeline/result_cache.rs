@@ -180,7 +180,8 @@ fn key(rules: &Governance, query: &Query, native: &Native, definitions: u64) -> 
     let is_of_parts = native.care == sql::ExecutionMode::Materialized && query.ask.bounds.tells_parts();
     let is_plain =
         !is_of_parts && !native.about.writes && sql.before.is_empty() && query.ask.transaction.is_none() && is_told_of;
-    if !rules.environment.cache_enabled || !is_plain || native.about.tables.is_empty() || !is_steady(&sql.sql) {
+    if !rules.environment.settings.cache_enabled || !is_plain || native.about.tables.is_empty() || !is_steady(&sql.sql)
+    {
         return None;
     }
     let values = bound(&sql.binds, &query.ask.params).ok()?;

@@ -88,7 +88,7 @@ impl StartupGate {
 
 /// Lets a statement in. Its time counts from here.
 pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
-    let settings = Duration::from_millis(pipeline.rules()?.environment.query_timeout_ms);
+    let settings = pipeline.rules()?.environment.settings.query_timeout();
     let timeout = ask.timeout.unwrap_or(settings).min(Duration::from_millis(TIMEOUT_MS_MAX));
     let deadline = Instant::now() + timeout;
     if pipeline.closed.is_cancelled() {
@@ -108,7 +108,7 @@ pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
 
 /// A statement of an open transaction that is judged once more, and not run.
 pub(super) fn again(pipeline: &Pipeline, statement: &RecheckedStatement) -> Result<Query> {
-    let timeout = Duration::from_millis(pipeline.rules()?.environment.query_timeout_ms);
+    let timeout = pipeline.rules()?.environment.settings.query_timeout();
     Ok(Query {
         ask: statement.ask.clone(),
         once: None,

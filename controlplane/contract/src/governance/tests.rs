@@ -51,11 +51,7 @@ fn snapshot(status: &str) -> Governance {
             env_id: "e".into(),
             slug: "demo".into(),
             status: EnvironmentStatus::Active,
-            query_timeout_ms: 30_000,
-            max_concurrent_queries: 100,
-            cache_enabled: true,
-            heal: crate::Heal::default(),
-            test_mode: false,
+            settings: crate::EnvironmentSettings::default(),
             allowed_networks: Vec::new(),
         },
         organization: Organization {

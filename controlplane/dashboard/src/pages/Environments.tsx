@@ -19,16 +19,20 @@ const HEAL = [
   { value: 'auto', label: 'may be written anew by a model' },
 ]
 
+/** Settings of the API but the one that is set for good; the compiler names one without a field. */
+type Setting = Exclude<keyof Shapes['EnvironmentSettings'], 'test_mode'>
+
 function settings(of?: Shapes['EnvironmentSettings']): Field[] {
-  return [
-    { name: 'query_timeout_ms', label: 'A query may take, in ms', kind: 'number', initial: of?.query_timeout_ms },
-    { name: 'max_concurrent_queries', label: 'Queries at a time', kind: 'number', initial: of?.max_concurrent_queries },
-    { name: 'cache_enabled', label: 'Keep answers', kind: 'checkbox', initial: of?.cache_enabled ?? true },
-    { name: 'heal', label: 'Statements that fail', kind: 'select', options: HEAL, initial: of?.heal ?? 'safe', hint: 'What was corrected is told with the rows. Another table, column or function is only suggested.' },
-  ]
+  const fields: Record<Setting, Omit<Field, 'name'>> = {
+    query_timeout_ms: { label: 'A query may take, in ms', kind: 'number', initial: of?.query_timeout_ms },
+    max_concurrent_queries: { label: 'Queries at a time', kind: 'number', initial: of?.max_concurrent_queries },
+    cache_enabled: { label: 'Keep answers', kind: 'checkbox', initial: of?.cache_enabled ?? true },
+    heal: { label: 'Statements that fail', kind: 'select', options: HEAL, initial: of?.heal ?? 'safe', hint: 'What was corrected is told with the rows. Another table, column or function is only suggested.' },
+  }
+  return Object.entries(fields).map(([name, field]) => ({ name, ...field }))
 }
 
-function typedSettings(typed: Typed) {
+function typedSettings(typed: Typed): Required<Pick<Shapes['EnvironmentSettingsInput'], Setting>> {
   return {
     query_timeout_ms: typed.number('query_timeout_ms') ?? null,
     max_concurrent_queries: typed.number('max_concurrent_queries') ?? null,

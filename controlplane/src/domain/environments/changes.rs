@@ -37,9 +37,7 @@ pub async fn switched(
 }
 
 fn settings(row: &EnvironmentRow) -> Value {
-    json!({
-        "name": row.name, "query_timeout_ms": row.query_timeout_ms,
-        "max_concurrent_queries": row.max_concurrent_queries, "cache_enabled": row.cache_enabled,
-        "heal": row.heal,
-    })
+    let mut settings = json!(row.settings);
+    settings["name"] = json!(row.name);
+    settings
 }

@@ -1,7 +1,7 @@
 //! Requests, answers and handlers of the environments.
 
-use contract::wire::TIMEOUT_MS_MAX;
-use contract::{EnvId, Heal, OrgId, Timestamp};
+use contract::environment_settings::OutOfBounds;
+use contract::{EnvId, EnvironmentSettings, EnvironmentSettingsChange, OrgId, Timestamp};
 use platform::events::{self, Event, EventType, Origin};
 use platform::http::call::Call;
 use platform::http::json::{Created, Json};
@@ -18,8 +18,6 @@ use super::changes;
 use super::placement::{self, EnvironmentAddresses, ProvisionEnvironment};
 use super::store::{self, EnvironmentRow};
 use crate::domain::tenancy::organizations;
-
-const CONCURRENT_QUERIES_MAX: i32 = 10_000;
 
 /// An environment as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -44,17 +42,6 @@ struct EnvironmentConnection {
     database: String,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-struct EnvironmentSettings {
-    query_timeout_ms: i64,
-    max_concurrent_queries: i32,
-    cache_enabled: bool,
-    /// How far a statement that fails may be corrected and run.
-    #[schemars(with = "Heal")]
-    heal: String,
-    test_mode: bool,
-}
-
 impl From<EnvironmentRow> for Environment {
     fn from(row: EnvironmentRow) -> Self {
         let connection = row.pg_host.zip(row.pg_port);
@@ -66,28 +53,11 @@ impl From<EnvironmentRow> for Environment {
             slug: row.slug,
             org_id: row.org_id,
             status: row.status,
-            settings: EnvironmentSettings {
-                query_timeout_ms: row.query_timeout_ms,
-                max_concurrent_queries: row.max_concurrent_queries,
-                cache_enabled: row.cache_enabled,
-                heal: row.heal,
-                test_mode: row.test_mode,
-            },
+            settings: row.settings,
             created_at: row.created_at,
             updated_at: row.updated_at,
         }
     }
-}
-
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(rename = "EnvironmentSettingsInput")]
-#[serde(deny_unknown_fields)]
-pub struct SettingsInput {
-    query_timeout_ms: Option<i64>,
-    max_concurrent_queries: Option<i32>,
-    cache_enabled: Option<bool>,
-    heal: Option<Heal>,
-    test_mode: Option<bool>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -96,7 +66,7 @@ pub struct EnvironmentCreation {
     name: String,
     slug: String,
     #[serde(default)]
-    settings: SettingsInput,
+    settings: EnvironmentSettingsChange,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -104,7 +74,7 @@ pub struct EnvironmentCreation {
 #[serde(deny_unknown_fields)]
 pub struct EnvironmentUpdate {
     name: Option<String>,
-    settings: Option<SettingsInput>,
+    settings: Option<EnvironmentSettingsChange>,
 }
 
 pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<Environment>> {
@@ -119,8 +89,7 @@ pub async fn create(cx: Call, Json(input): Json<EnvironmentCreation>) -> Result<
     let now = cx.now();
     let env_id = EnvId::fresh(now, cx.app.entropy());
     let mut row = EnvironmentRow::fresh(env_id, cx.org_id(), &name(&input.name)?, &slug, now);
-    row.test_mode = input.settings.test_mode.unwrap_or(false);
-    apply(&mut row, &input.settings)?;
+    row.settings = set(&row.settings, &input.settings)?;
     let mut tx = cx.begin().await?;
     store::serialise(&mut tx, cx.org_id()).await?;
     let held = store::count(&mut tx, cx.org_id()).await?;
@@ -167,11 +136,7 @@ async fn made(resources: &dyn Resources, tx: &mut PgConnection, row: Environment
             .ok_or_else(|| Error::conflict("no_resource", "the organization is not a Kubernetes resource"))?,
         slug: &row.slug,
         name: &row.name,
-        query_timeout_ms: row.query_timeout_ms,
-        max_concurrent_queries: row.max_concurrent_queries,
-        cache_enabled: row.cache_enabled,
-        heal: &row.heal,
-        test_mode: row.test_mode,
+        settings: row.settings,
     };
     let said = resources.create_environment(&new).await?;
     let row = EnvironmentRow::of(&said, &row.org_id, row.created_at);
@@ -201,8 +166,12 @@ pub async fn put(cx: Call, Json(input): Json<EnvironmentUpdate>) -> Result<Json<
     if row.name != before.name {
         is_free(&mut tx, &row).await?;
     }
-    if let Some(settings) = &input.settings {
-        apply(&mut row, settings)?;
+    if let Some(change) = &input.settings {
+        row.settings = set(&row.settings, change)?;
+    }
+    if row.settings.test_mode != before.settings.test_mode {
+        let message = "`test_mode` is set when an environment is created";
+        return Err(Error::invalid("settings.test_mode", "immutable", message));
     }
     row.updated_at = cx.now();
     let row = changed(&cx, &mut tx, &before, row, &|| Origin::from(&cx)).await?;
@@ -240,11 +209,7 @@ pub(in crate::domain) async fn changed(
 fn beyond(before: &EnvironmentRow, after: &EnvironmentRow) -> EnvironmentChange {
     EnvironmentChange {
         name: (after.name != before.name).then(|| after.name.clone()),
-        query_timeout_ms: (after.query_timeout_ms != before.query_timeout_ms).then_some(after.query_timeout_ms),
-        max_concurrent_queries: (after.max_concurrent_queries != before.max_concurrent_queries)
-            .then_some(after.max_concurrent_queries),
-        cache_enabled: (after.cache_enabled != before.cache_enabled).then_some(after.cache_enabled),
-        heal: (after.heal != before.heal).then(|| after.heal.clone()),
+        settings: after.settings.since(&before.settings),
         suspended: None,
     }
 }
@@ -351,33 +316,10 @@ fn name(given: &str) -> Result<String> {
     Err(Error::invalid("name", "1..128", "`name` is 1 to 128 characters"))
 }
 
-fn apply(row: &mut EnvironmentRow, input: &SettingsInput) -> Result<()> {
-    let SettingsInput { query_timeout_ms, max_concurrent_queries, cache_enabled, heal, test_mode } = input;
-    if let Some(given) = *query_timeout_ms {
-        if !u64::try_from(given).is_ok_and(|given| (1..=TIMEOUT_MS_MAX).contains(&given)) {
-            let message = format!("`query_timeout_ms` is from 1 to {TIMEOUT_MS_MAX}");
-            return Err(Error::invalid("settings.query_timeout_ms", format!("1..{TIMEOUT_MS_MAX}"), message));
-        }
-        row.query_timeout_ms = given;
-    }
-    if let Some(given) = *max_concurrent_queries {
-        if !(1..=CONCURRENT_QUERIES_MAX).contains(&given) {
-            let message = format!("`max_concurrent_queries` is from 1 to {CONCURRENT_QUERIES_MAX}");
-            let constraint = format!("1..{CONCURRENT_QUERIES_MAX}");
-            return Err(Error::invalid("settings.max_concurrent_queries", constraint, message));
-        }
-        row.max_concurrent_queries = given;
-    }
-    row.cache_enabled = cache_enabled.unwrap_or(row.cache_enabled);
-    if let Some(given) = heal {
-        row.heal = given.to_string();
-    }
-    if test_mode.is_some_and(|given| given != row.test_mode) {
-        return Err(Error::invalid(
-            "settings.test_mode",
-            "immutable",
-            "`test_mode` is set when an environment is created",
-        ));
-    }
-    Ok(())
+/// The settings with those that are given.
+fn set(settings: &EnvironmentSettings, given: &EnvironmentSettingsChange) -> Result<EnvironmentSettings> {
+    settings.with(given).map_err(|refused| {
+        let OutOfBounds { name, least, most } = refused;
+        Error::invalid(format!("settings.{name}"), format!("{least}..{most}"), refused.to_string())
+    })
 }

@@ -31,8 +31,8 @@ pub async fn record(app: &App, org_id: &OrgId, seed: &EnvironmentSeed) -> Result
     let env_id = if let Some(env_id) = store::find_by_slug(&mut tx, org_id, &seed.slug).await? {
         env_id
     } else {
-        let row = EnvironmentRow::fresh(EnvId::fresh(now, app.entropy()), org_id, &seed.name, &seed.slug, now);
-        let row = EnvironmentRow { test_mode: seed.test_mode, ..row };
+        let mut row = EnvironmentRow::fresh(EnvId::fresh(now, app.entropy()), org_id, &seed.name, &seed.slug, now);
+        row.settings.test_mode = seed.test_mode;
         store::insert(&mut tx, &row).await?;
         let event = Event::new(EventType::EnvironmentCreated, row.env_id.clone());
         let origin = Origin { env_id: Some(row.env_id.clone()), ..Origin::system(app, org_id.clone()) };

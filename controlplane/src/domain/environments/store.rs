@@ -1,7 +1,7 @@
 //! SQL of the environments.
 
 use contract::governance::{Environment, EnvironmentStatus};
-use contract::{EnvId, Heal, OrgId, Timestamp};
+use contract::{EnvId, EnvironmentSettings, OrgId, Timestamp};
 use ipnet::IpNet;
 use platform::http::page::PageRequest;
 use platform::resources::{self, NamespacedName};
@@ -16,11 +16,7 @@ pub struct EnvironmentRow {
     pub name: String,
     pub slug: String,
     pub status: String,
-    pub query_timeout_ms: i64,
-    pub max_concurrent_queries: i32,
-    pub cache_enabled: bool,
-    pub heal: String,
-    pub test_mode: bool,
+    pub settings: EnvironmentSettings,
     pub pg_host: Option<String>,
     pub pg_port: Option<i32>,
     pub created_at: Timestamp,
@@ -28,6 +24,39 @@ pub struct EnvironmentRow {
     /// Of its resource, if it has one.
     pub namespace: Option<String>,
     pub resource_version: Option<i64>,
+}
+
+/// The settings in the columns of a row that was read.
+macro_rules! settings {
+    ($row:ident) => {
+        EnvironmentSettings {
+            query_timeout_ms: $row.query_timeout_ms,
+            max_concurrent_queries: $row.max_concurrent_queries,
+            cache_enabled: $row.cache_enabled,
+            heal: $row.heal.parse().map_err(Error::internal)?,
+            test_mode: $row.test_mode,
+        }
+    };
+}
+
+/// A row that was read whole.
+macro_rules! environment_row {
+    ($row:ident) => {
+        EnvironmentRow {
+            settings: settings!($row),
+            env_id: $row.env_id.into(),
+            org_id: $row.org_id.into(),
+            name: $row.name,
+            slug: $row.slug,
+            status: $row.status,
+            pg_host: $row.pg_host,
+            pg_port: $row.pg_port,
+            created_at: $row.created_at,
+            updated_at: $row.updated_at,
+            namespace: $row.namespace,
+            resource_version: $row.resource_version,
+        }
+    };
 }
 
 impl EnvironmentRow {
@@ -39,11 +68,7 @@ impl EnvironmentRow {
             name: name.to_owned(),
             slug: slug.to_owned(),
             status: EnvironmentStatus::Provisioning.to_string(),
-            query_timeout_ms: 30_000,
-            max_concurrent_queries: 100,
-            cache_enabled: true,
-            heal: Heal::default().to_string(),
-            test_mode: false,
+            settings: EnvironmentSettings::default(),
             pg_host: None,
             pg_port: None,
             created_at: now,
@@ -57,11 +82,7 @@ impl EnvironmentRow {
     pub fn of(said: &resources::EnvironmentResource, org_id: &OrgId, now: Timestamp) -> Self {
         Self {
             status: said.status.to_string(),
-            query_timeout_ms: said.query_timeout_ms,
-            max_concurrent_queries: said.max_concurrent_queries,
-            cache_enabled: said.cache_enabled,
-            heal: said.heal.to_string(),
-            test_mode: said.test_mode,
+            settings: said.settings,
             namespace: Some(said.source.namespace.clone()),
             resource_version: Some(0),
             ..Self::fresh(said.env_id.clone(), org_id, &said.name, &said.slug, now)
@@ -75,8 +96,7 @@ impl EnvironmentRow {
 }
 
 pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &PageRequest) -> Result<(Vec<EnvironmentRow>, i64)> {
-    let rows = sqlx::query_as!(
-        EnvironmentRow,
+    let rows = sqlx::query!(
         "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, heal,
                 test_mode, pg_host, pg_port, created_at, updated_at, namespace, resource_version
          from environments
@@ -90,6 +110,7 @@ pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &PageRequest) -
     )
     .fetch_all(&mut *conn)
     .await?;
+    let rows = rows.into_iter().map(|row| Ok(environment_row!(row))).collect::<Result<_>>()?;
     let total = count(conn, org_id).await?;
     Ok((rows, total))
 }
@@ -104,8 +125,7 @@ pub async fn count(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
 }
 
 pub async fn find(conn: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Result<Option<EnvironmentRow>> {
-    Ok(sqlx::query_as!(
-        EnvironmentRow,
+    let row = sqlx::query!(
         "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, heal,
                 test_mode, pg_host, pg_port, created_at, updated_at, namespace, resource_version
          from environments
@@ -114,7 +134,8 @@ pub async fn find(conn: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Re
         env_id.as_str(),
     )
     .fetch_optional(conn)
-    .await?)
+    .await?;
+    row.map(|row| Ok(environment_row!(row))).transpose()
 }
 
 pub async fn find_by_slug(conn: &mut PgConnection, org_id: &OrgId, slug: &str) -> Result<Option<EnvId>> {
@@ -149,6 +170,7 @@ pub async fn serialise(conn: &mut PgConnection, org_id: &OrgId) -> Result<()> {
 }
 
 pub async fn insert(conn: &mut PgConnection, row: &EnvironmentRow) -> Result<()> {
+    let EnvironmentSettings { query_timeout_ms, max_concurrent_queries, cache_enabled, heal, test_mode } = row.settings;
     sqlx::query!(
         "insert into environments (env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries,
                                    cache_enabled, heal, test_mode, namespace, resource_version, created_at, updated_at)
@@ -158,11 +180,11 @@ pub async fn insert(conn: &mut PgConnection, row: &EnvironmentRow) -> Result<()>
         row.name,
         row.slug,
         row.status,
-        row.query_timeout_ms,
-        row.max_concurrent_queries,
-        row.cache_enabled,
-        row.heal,
-        row.test_mode,
+        query_timeout_ms,
+        max_concurrent_queries,
+        cache_enabled,
+        heal.as_str(),
+        test_mode,
         row.namespace,
         row.resource_version,
         row.created_at,
@@ -195,16 +217,18 @@ pub async fn set_status(
 }
 
 pub async fn update(conn: &mut PgConnection, row: &EnvironmentRow) -> Result<()> {
+    let EnvironmentSettings { query_timeout_ms, max_concurrent_queries, cache_enabled, heal, test_mode: _ } =
+        row.settings;
     sqlx::query!(
         "update environments
          set name = $2, query_timeout_ms = $3, max_concurrent_queries = $4, cache_enabled = $5, heal = $6, updated_at = $7
          where env_id = $1",
         row.env_id.as_str(),
         row.name,
-        row.query_timeout_ms,
-        row.max_concurrent_queries,
-        row.cache_enabled,
-        row.heal,
+        query_timeout_ms,
+        max_concurrent_queries,
+        cache_enabled,
+        heal.as_str(),
         row.updated_at,
     )
     .execute(conn)
@@ -225,6 +249,8 @@ pub async fn insert_resource(
 /// it: that changes nothing, and is told so.
 pub async fn project(conn: &mut PgConnection, said: &resources::EnvironmentResource, now: Timestamp) -> Result<bool> {
     let placed = said.placed.as_ref();
+    let EnvironmentSettings { query_timeout_ms, max_concurrent_queries, cache_enabled, heal, test_mode: _ } =
+        said.settings;
     let networks: Vec<String> = said.allowed_networks.iter().map(ToString::to_string).collect();
     let done = sqlx::query!(
         "update environments
@@ -235,10 +261,10 @@ pub async fn project(conn: &mut PgConnection, said: &resources::EnvironmentResou
         said.env_id.as_str(),
         said.name,
         said.status.as_str(),
-        said.query_timeout_ms,
-        said.max_concurrent_queries,
-        said.cache_enabled,
-        said.heal.as_str(),
+        query_timeout_ms,
+        max_concurrent_queries,
+        cache_enabled,
+        heal.as_str(),
         placed.map(|placed| &*placed.pg.0),
         placed.map(|placed| placed.pg.1),
         placed.map(|placed| &*placed.tools.0),
@@ -361,11 +387,7 @@ pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<
         env_id: env_id.clone(),
         slug: row.slug,
         status: row.status.parse::<EnvironmentStatus>().map_err(Error::internal)?,
-        query_timeout_ms: u64::try_from(row.query_timeout_ms).map_err(Error::internal)?,
-        max_concurrent_queries: u32::try_from(row.max_concurrent_queries).map_err(Error::internal)?,
-        cache_enabled: row.cache_enabled,
-        heal: row.heal.parse::<Heal>().map_err(Error::internal)?,
-        test_mode: row.test_mode,
+        settings: settings!(row),
         allowed_networks: networks.collect::<std::result::Result<_, _>>().map_err(Error::internal)?,
     };
     let version = u64::try_from(row.governance_version).map_err(Error::internal)?;

@@ -106,6 +106,24 @@ async fn settings_change_within_bounds_and_move_the_version() {
 }
 
 #[tokio::test]
+async fn each_setting_is_a_column_that_moves_the_version() {
+    let world = World::start().await;
+    let settings = json!(contract::EnvironmentSettings::default());
+    for (name, value) in settings.as_object().unwrap() {
+        let other = match value {
+            Value::Bool(_) => format!("not {name}"),
+            Value::Number(_) => format!("{name} + 1"),
+            _ => "'off'".to_owned(),
+        };
+        let before = world.version().await;
+        let update = format!("update environments set {name} = {other}");
+        let update = sqlx::query(sqlx::AssertSqlSafe(update)).execute(world.app.app.pool()).await;
+        assert_eq!(update.map(|done| done.rows_affected()).ok(), Some(1), "environments has no column {name}");
+        assert!(world.version().await > before, "the trigger environments_governance does not name {name}");
+    }
+}
+
+#[tokio::test]
 async fn connection_info_says_where_and_never_a_key() {
     let world = placed().await;
     let path = world.org(&format!("environments/{}/connection-info", world.env_id));

@@ -85,10 +85,10 @@ impl Resources for Kept {
         change: &EnvironmentChange,
     ) -> Result<EnvironmentResource> {
         let revision = self.change(format!("{}: {change:?}", place.name)).await;
-        let timeout = change.query_timeout_ms.unwrap_or(30_000);
+        let settings = dev(revision).settings.with(&change.settings).unwrap();
         let is_off = change.suspended == Some(true);
         let status = if is_off { EnvironmentStatus::Suspended } else { EnvironmentStatus::Active };
-        Ok(EnvironmentResource { query_timeout_ms: timeout, status, ..dev(revision) })
+        Ok(EnvironmentResource { settings, status, ..dev(revision) })
     }
 
     async fn delete_environment(&self, place: &NamespacedName, env_id: &EnvId) -> Result<()> {

@@ -1,17 +1,17 @@
 //! What a resource says, in the control plane's own words.
 
+use contract::Tier;
 use contract::caller::Limits;
 use contract::governance::EnvironmentStatus;
 use contract::network::range;
 use contract::wire::port;
-use contract::{Heal, Tier};
 use crds::{EnvironmentPhase, OrganizationPhase, Quotas};
 use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use platform::resources::{EnvironmentResource, OrganizationResource, Placed, ResourceRevision};
 use platform::{Error, Result};
 
-use super::fields;
+use super::{fields, settings};
 
 /// The id of what a resource describes: nobody may choose it.
 pub fn uid(metadata: &ObjectMeta) -> Result<String> {
@@ -90,11 +90,7 @@ pub fn environment(object: &crds::Environment) -> Result<EnvironmentResource> {
         slug: spec.slug.clone(),
         name: spec.name.clone(),
         status: environment_status(object),
-        query_timeout_ms: i64::from(spec.settings.query_timeout_ms),
-        max_concurrent_queries: spec.settings.max_concurrent_queries,
-        cache_enabled: spec.settings.cache_enabled,
-        heal: heal(spec.settings.heal),
-        test_mode: spec.settings.test_mode,
+        settings: settings::read(&spec.settings),
         allowed_networks: networks(&spec.network.allowed_cidrs)?,
         placed: placed(object, &source.namespace),
         source,
@@ -104,19 +100,6 @@ pub fn environment(object: &crds::Environment) -> Result<EnvironmentResource> {
 /// One that nobody can read is no reason to let others in: what was said before stays.
 fn networks(said: &[String]) -> Result<Vec<IpNet>> {
     said.iter().map(|text| range(text).ok_or_else(|| Error::internal("a range of allowedCidrs that is none"))).collect()
-}
-
-/// The word of a resource for one of the API.
-const HEAL: [(crds::Heal, Heal); 3] =
-    [(crds::Heal::Never, Heal::Off), (crds::Heal::Safe, Heal::Safe), (crds::Heal::Auto, Heal::Auto)];
-
-fn heal(said: crds::Heal) -> Heal {
-    HEAL.iter().find(|(resource, _)| *resource == said).map_or_else(Heal::default, |(_, heal)| *heal)
-}
-
-/// The same as a resource says it; nothing for a word that there is not.
-pub fn heal_of(word: &str) -> Option<crds::Heal> {
-    HEAL.iter().find(|(_, heal)| heal.as_str() == word).map(|(resource, _)| *resource)
 }
 
 /// What the operator says, but what is to end ends at once.
@@ -184,16 +167,6 @@ mod tests {
             ["10.0.0.0/8", "127.0.0.0/8"].map(|net| net.parse::<IpNet>().unwrap())
         );
         assert!(networks(&["10.0.0.0/8".to_owned(), "::ffff:0:0/95".to_owned()]).is_err(), "not fewer, and not all");
-    }
-
-    #[test]
-    fn an_environment_is_healed_as_it_says() {
-        assert_eq!(read(&json!({})).heal, Heal::default());
-        for heal in Heal::ALL {
-            let said = heal_of(heal.as_str()).unwrap();
-            assert_eq!(read(&json!({"spec": {"settings": {"heal": said}}})).heal, *heal);
-        }
-        assert_eq!(heal_of("always"), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Cluster, KEY_REVISION, MANAGER, fields, follow, said};
+use super::{Cluster, KEY_REVISION, MANAGER, fields, follow, said, settings};
 
 /// Keys in one answer of the API server.
 const PAGE: u32 = 500;
@@ -117,10 +117,7 @@ impl Resources for Cluster {
         };
         let spec = json!({
             "organizationRef": {"name": organization.name}, "slug": new.slug, "name": new.name,
-            "settings": {
-                "queryTimeoutMs": new.query_timeout_ms, "maxConcurrentQueries": new.max_concurrent_queries,
-                "cacheEnabled": new.cache_enabled, "heal": said::heal_of(new.heal), "testMode": new.test_mode,
-            },
+            "settings": settings::decided(&new.settings.into()),
         });
         said::environment(&self.create(&place, new.slug, spec).await?)
     }
@@ -130,13 +127,8 @@ impl Resources for Cluster {
         place: &NamespacedName,
         change: &EnvironmentChange,
     ) -> Result<EnvironmentResource> {
-        let EnvironmentChange { name, query_timeout_ms, max_concurrent_queries, cache_enabled, heal, suspended } =
-            change;
-        let settings = json!({
-            "queryTimeoutMs": query_timeout_ms, "maxConcurrentQueries": max_concurrent_queries,
-            "cacheEnabled": cache_enabled, "heal": heal.as_deref().and_then(said::heal_of),
-        });
-        let spec = json!({"name": name, "settings": settings, "suspended": suspended});
+        let EnvironmentChange { name, settings, suspended } = change;
+        let spec = json!({"name": name, "settings": settings::decided(settings), "suspended": suspended});
         said::environment(&self.change(place, json!({"spec": present(spec)})).await?)
     }
 

@@ -24,7 +24,7 @@ pub(in crate::pipeline) use written::CorrectionCache;
 
 /// How far this statement may be healed.
 pub(super) fn level(query: &Query, rules: &Governance) -> Heal {
-    rules.environment.heal.asked(query.ask.bounds.heal)
+    rules.environment.settings.heal.asked(query.ask.bounds.heal)
 }
 
 /// Can anything be done about it?

@@ -52,7 +52,7 @@ impl Gate {
     /// are taken when they come back. Says how many there are.
     fn fit(&self, rules: &Governance) -> usize {
         let tier = rules.organization.limits.max_concurrent_queries.unwrap_or(u32::MAX);
-        let allowed = rules.environment.max_concurrent_queries.min(tier);
+        let allowed = rules.environment.settings.slots().min(tier);
         let wanted = usize::try_from(allowed).unwrap_or(usize::MAX).clamp(1, self.configured);
         let mut size = self.size.lock().unwrap_or_else(PoisonError::into_inner);
         if *size < wanted {
@@ -107,9 +107,9 @@ mod tests {
     use super::*;
     use crate::testing::governance;
 
-    fn with_slots(slots: u32) -> Governance {
+    fn with_slots(slots: i32) -> Governance {
         let mut rules = governance();
-        rules.environment.max_concurrent_queries = slots;
+        rules.environment.settings.max_concurrent_queries = slots;
         rules
     }
 

@@ -157,7 +157,7 @@ impl Conversation {
     }
 
     fn setting(&self, name: &str) -> Option<String> {
-        self.settings.holding(name, self.watch.rules().ok().map(|rules| rules.environment.heal))
+        self.settings.holding(name, self.watch.rules().ok().map(|rules| rules.environment.settings.heal))
     }
 
     fn show(&self, name: &str) -> Result<CommandReply, ErrorResponse> {

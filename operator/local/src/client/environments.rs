@@ -76,3 +76,17 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     };
     waited("environments", work).await?.show(args.output)
 }
+
+#[cfg(test)]
+mod tests {
+    use contract::EnvironmentSettings;
+
+    use super::SHOWN;
+
+    #[test]
+    fn each_setting_is_shown() {
+        for name in EnvironmentSettings::NAMES {
+            assert!(SHOWN.contains(&format!("settings.{name}").as_str()), "{name}");
+        }
+    }
+}
