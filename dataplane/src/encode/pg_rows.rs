@@ -7,6 +7,7 @@
 pub mod interval;
 pub mod moment;
 pub mod number;
+pub mod scalar;
 mod types;
 mod value;
 

@@ -1,5 +1,7 @@
 //! Which PostgreSQL type a column of the engine has on the wire.
 
+use super::scalar::PgScalar;
+
 /// A type of the wire. `from_engine` is the whole mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PgType {
@@ -56,41 +58,37 @@ impl PgType {
 
     /// `pg_type.oid`.
     pub fn oid(&self) -> u32 {
-        self.oids().0
-    }
-
-    /// The type's own id and that of its array.
-    fn oids(&self) -> (u32, u32) {
         match self {
-            Self::Bool => (16, 1000),
-            Self::Int2 => (21, 1005),
-            Self::Int4 => (23, 1007),
-            Self::Int8 => (20, 1016),
-            Self::Float4 => (700, 1021),
-            Self::Float8 => (701, 1022),
-            Self::Numeric(_) => (1700, 1231),
-            Self::Text => (25, 1009),
-            Self::Date => (1082, 1182),
-            Self::Time => (1083, 1183),
-            Self::Timestamp => (1114, 1115),
-            Self::TimestampTz => (1184, 1185),
-            Self::Interval => (1186, 1187),
-            Self::Uuid => (2950, 2951),
-            Self::Bytea => (17, 1001),
-            Self::Json => (114, 199),
-            Self::Array(item) => (item.oids().1, 0),
+            Self::Array(item) => item.scalar().array(),
+            _ => self.scalar().oid(),
         }
     }
 
     /// `pg_type.typlen`: bytes, or -1 when they vary.
     pub fn size(&self) -> i16 {
+        if matches!(self, Self::Array(_)) { -1 } else { self.scalar().size() }
+    }
+
+    /// The type, or that of an array's items.
+    fn scalar(&self) -> PgScalar {
         match self {
-            Self::Bool => 1,
-            Self::Int2 => 2,
-            Self::Int4 | Self::Float4 | Self::Date => 4,
-            Self::Int8 | Self::Float8 | Self::Time | Self::Timestamp | Self::TimestampTz => 8,
-            Self::Interval | Self::Uuid => 16,
-            Self::Numeric(_) | Self::Text | Self::Bytea | Self::Json | Self::Array(_) => -1,
+            Self::Bool => PgScalar::Bool,
+            Self::Int2 => PgScalar::Int2,
+            Self::Int4 => PgScalar::Int4,
+            Self::Int8 => PgScalar::Int8,
+            Self::Float4 => PgScalar::Float4,
+            Self::Float8 => PgScalar::Float8,
+            Self::Numeric(_) => PgScalar::Numeric,
+            Self::Text => PgScalar::Text,
+            Self::Date => PgScalar::Date,
+            Self::Time => PgScalar::Time,
+            Self::Timestamp => PgScalar::Timestamp,
+            Self::TimestampTz => PgScalar::TimestampTz,
+            Self::Interval => PgScalar::Interval,
+            Self::Uuid => PgScalar::Uuid,
+            Self::Bytea => PgScalar::Bytea,
+            Self::Json => PgScalar::Json,
+            Self::Array(item) => item.scalar(),
         }
     }
 

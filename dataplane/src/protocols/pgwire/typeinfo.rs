@@ -3,32 +3,13 @@
 //! this protocol ever announces are few and fixed, so it is answered from them.
 
 use super::session::CommandReply;
+use crate::encode::pg_rows::scalar::PgScalar;
 use crate::encode::pg_rows::{Field, Format, PgType};
 
 /// Name of the question's recursive query, by which it is known.
 pub const NAME: &str = "typeinfo_tree";
 /// Its one parameter: `oid[]`.
-pub const PARAMETER: u32 = 1028;
-
-/// Types that have arrays, by the names PostgreSQL gives them.
-const ITEMS: &[(&str, PgType)] = &[
-    ("bool", PgType::Bool),
-    ("int2", PgType::Int2),
-    ("int4", PgType::Int4),
-    ("int8", PgType::Int8),
-    ("float4", PgType::Float4),
-    ("float8", PgType::Float8),
-    ("numeric", PgType::Numeric(None)),
-    ("text", PgType::Text),
-    ("date", PgType::Date),
-    ("time", PgType::Time),
-    ("timestamp", PgType::Timestamp),
-    ("timestamptz", PgType::TimestampTz),
-    ("interval", PgType::Interval),
-    ("uuid", PgType::Uuid),
-    ("bytea", PgType::Bytea),
-    ("json", PgType::Json),
-];
+pub const PARAMETER: u32 = PgScalar::Oid.array();
 
 /// The columns of the answer. Ids go out as integers and single characters as bytes, which the
 /// driver reads as it would the types of the catalog.
@@ -54,15 +35,14 @@ pub fn fields() -> Vec<Field> {
 
 /// The types with these ids and the items of those that are arrays, items first.
 pub fn answer(oids: &[u32]) -> CommandReply {
-    let arrays = ITEMS.iter().filter(|(_, item)| oids.contains(&PgType::Array(Box::new(item.clone())).oid()));
-    let items = ITEMS.iter().filter(|(_, item)| oids.contains(&item.oid()));
+    let arrays = PgScalar::ALL.iter().filter(|item| oids.contains(&item.array()));
+    let items = PgScalar::ALL.iter().filter(|item| oids.contains(&item.oid()));
+    let array = |item: &PgScalar| row(&format!("_{}", item.name()), item.array(), Some((item.oid(), item.name())), 0);
     let rows: Vec<_> = arrays
         .clone()
-        .map(|(name, item)| row(name, item.oid(), None, 1))
-        .chain(items.map(|(name, item)| row(name, item.oid(), None, 0)))
-        .chain(arrays.map(|(name, item)| {
-            row(&format!("_{name}"), PgType::Array(Box::new(item.clone())).oid(), Some((item.oid(), name)), 0)
-        }))
+        .map(|item| row(item.name(), item.oid(), None, 1))
+        .chain(items.map(|item| row(item.name(), item.oid(), None, 0)))
+        .chain(arrays.map(array))
         .collect();
     let tag = format!("SELECT {}", rows.len());
     CommandReply { fields: fields(), rows, tag }

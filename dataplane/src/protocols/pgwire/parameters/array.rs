@@ -4,43 +4,12 @@ use bytes::Bytes;
 use engine::Value;
 
 use super::{from_binary, from_text};
+use crate::encode::pg_rows::scalar::PgScalar;
 use crate::protocols::pgwire::failure::ErrorResponse;
 use crate::protocols::pgwire::message::MessageFields;
 
-/// Arrays with the type of their items.
-const ITEMS: [(u32, u32); 23] = [
-    (199, 114),
-    (1000, 16),
-    (1001, 17),
-    (1002, 25),
-    (1003, 19),
-    (1005, 21),
-    (1007, 23),
-    (1009, 25),
-    (1014, 1042),
-    (1015, 1043),
-    (1016, 20),
-    (1021, 700),
-    (1022, 701),
-    (1028, 26),
-    (1115, 1114),
-    (1182, 1082),
-    (1183, 1083),
-    (1185, 1184),
-    (1187, 1186),
-    (1231, 1700),
-    (2951, 2950),
-    (3807, 3802),
-    (2210, 20),
-];
-
-/// The type of an array's items, if the type is an array.
-pub fn item(oid: u32) -> Option<u32> {
-    ITEMS.iter().find(|(array, _)| *array == oid).map(|(_, item)| *item)
-}
-
 /// `{1,NULL,"a b"}`.
-pub fn text(item: u32, written: &str) -> Option<Value> {
+pub fn text(item: PgScalar, written: &str) -> Option<Value> {
     let mut rest = written.trim().strip_prefix('{')?.strip_suffix('}')?.trim_start();
     let mut items = Vec::new();
     while !rest.is_empty() {
@@ -82,7 +51,7 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
 }
 
 /// Dimensions, flags, type of the items, then length and lower bound, then each item behind its length.
-pub fn binary(item: u32, bytes: Bytes) -> Result<Option<Value>, ErrorResponse> {
+pub fn binary(item: PgScalar, bytes: Bytes) -> Result<Option<Value>, ErrorResponse> {
     let mut fields = MessageFields(bytes);
     let (dimensions, _has_nulls, _item) = (fields.u32()?, fields.u32()?, fields.u32()?);
     if dimensions == 0 {
@@ -115,22 +84,26 @@ mod tests {
     fn a_written_array_is_its_items() {
         let text = |text: &str| Value::Text(text.to_owned());
         let cases = [
-            (23, "{}", vec![]),
-            (23, "{1, 2,NULL}", vec![Value::BigInt(1), Value::BigInt(2), Value::Null]),
-            (25, "{a,\"b c\",\"d\\\"e\",\"NULL\"}", vec![text("a"), text("b c"), text("d\"e"), text("NULL")]),
+            (PgScalar::Int4, "{}", vec![]),
+            (PgScalar::Int4, "{1, 2,NULL}", vec![Value::BigInt(1), Value::BigInt(2), Value::Null]),
+            (
+                PgScalar::Text,
+                "{a,\"b c\",\"d\\\"e\",\"NULL\"}",
+                vec![text("a"), text("b c"), text("d\"e"), text("NULL")],
+            ),
         ];
         for (item, written, items) in cases {
             assert_eq!(super::text(item, written), Some(Value::List(items)), "{written}");
         }
         for written in ["1", "{1", "{1,}", "{,1}", "{{1}}", "{a}", "{1} x", "{\"1}"] {
-            assert_eq!(super::text(23, written), None, "{written}");
+            assert_eq!(super::text(PgScalar::Int4, written), None, "{written}");
         }
     }
 
     #[test]
     fn a_binary_array_is_its_items() {
         let words = |words: &[u32]| Bytes::from(words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<_>>());
-        let read = |bytes| binary(23, bytes);
+        let read = |bytes| binary(PgScalar::Int4, bytes);
         assert_eq!(read(words(&[0, 0, 23])), Ok(Some(Value::List(vec![]))));
         let items = vec![Value::BigInt(7), Value::Null];
         assert_eq!(read(words(&[1, 1, 23, 2, 1, 4, 7, u32::MAX])), Ok(Some(Value::List(items))));
