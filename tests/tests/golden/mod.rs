@@ -11,6 +11,7 @@ mod layers;
 mod maturity;
 mod names;
 mod openapi;
+mod places;
 mod routes;
 mod sources;
 mod stages;
