@@ -21,23 +21,14 @@ pub(crate) mod proto {
     tonic::include_proto!("sluice.governance.v1");
 }
 
-/// Where the rules come from now: the `control_plane` of `/ready`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RulesSource {
-    /// The stream is open.
-    Connected,
-    /// The stream is not open; the last snapshot rules.
-    Cached,
-    /// Nothing was ever known.
-    Unknown,
-}
-
-impl RulesSource {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Connected => "connected",
-            Self::Cached => "cached",
-            Self::Unknown => "unknown",
-        }
+contract::named! {
+    /// Where the rules come from now: the `control_plane` of `/ready`.
+    pub enum RulesSource {
+        /// The stream is open.
+        Connected = "connected",
+        /// The stream is not open; the last snapshot rules.
+        Cached = "cached",
+        /// Nothing was ever known.
+        Unknown = "unknown",
     }
 }

@@ -11,67 +11,25 @@ use contract::{Caller, GrantId};
 use crate::request::answer::Healed;
 use crate::request::as_of::AsOf;
 
-/// The stages of the specification, in its order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stage {
-    Semaphore,
-    TableExtraction,
-    PolicyCheck,
-    CostEstimate,
-    QuotaCheck,
-    RowFilter,
-    VectorEmbed,
-    Transpile,
-    SnapshotPin,
-    Execute,
-    DirtyTracking,
-    AiHeal,
-    ColumnMask,
-    Meter,
-    Audit,
-}
-
-impl Stage {
-    /// "1 semaphore, 2 table extraction, 3 policy check, 4 cost estimate, 5 quota check, 6 row
-    /// filter, 7 vector embed, 8 transpile, 9 snapshot pin, 10 execute, 11 dirty tracking and
-    /// write-ahead log, 12 AI heal, 13 column mask, 14 meter, 15 audit."
-    pub const ALL: [Self; 15] = [
-        Self::Semaphore,
-        Self::TableExtraction,
-        Self::PolicyCheck,
-        Self::CostEstimate,
-        Self::QuotaCheck,
-        Self::RowFilter,
-        Self::VectorEmbed,
-        Self::Transpile,
-        Self::SnapshotPin,
-        Self::Execute,
-        Self::DirtyTracking,
-        Self::AiHeal,
-        Self::ColumnMask,
-        Self::Meter,
-        Self::Audit,
-    ];
-
-    /// Its name in metrics, spans and the audit entry.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Semaphore => "semaphore",
-            Self::TableExtraction => "table_extraction",
-            Self::PolicyCheck => "policy_check",
-            Self::CostEstimate => "cost_estimate",
-            Self::QuotaCheck => "quota_check",
-            Self::RowFilter => "row_filter",
-            Self::VectorEmbed => "vector_embed",
-            Self::Transpile => "transpile",
-            Self::SnapshotPin => "snapshot_pin",
-            Self::Execute => "execute",
-            Self::DirtyTracking => "dirty_tracking",
-            Self::AiHeal => "ai_heal",
-            Self::ColumnMask => "column_mask",
-            Self::Meter => "meter",
-            Self::Audit => "audit",
-        }
+contract::named! {
+    /// The stages of the specification, in its order.
+    #[derive(Hash)]
+    pub enum Stage {
+        Semaphore = "semaphore",
+        TableExtraction = "table_extraction",
+        PolicyCheck = "policy_check",
+        CostEstimate = "cost_estimate",
+        QuotaCheck = "quota_check",
+        RowFilter = "row_filter",
+        VectorEmbed = "vector_embed",
+        Transpile = "transpile",
+        SnapshotPin = "snapshot_pin",
+        Execute = "execute",
+        DirtyTracking = "dirty_tracking",
+        AiHeal = "ai_heal",
+        ColumnMask = "column_mask",
+        Meter = "meter",
+        Audit = "audit",
     }
 }
 

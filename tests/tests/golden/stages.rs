@@ -37,8 +37,8 @@ fn places(module: &Module, wanted: &[&str]) -> Vec<usize> {
 fn stages(code: &Crate) -> Vec<String> {
     let trail = module(code, "dataplane/src/request/trail.rs");
     let start = places(trail, &["enum", "Stage", "{"])[0] + 3;
-    let variants = trail.tokens[start..].iter().take_while(|token| *token != "}");
-    variants.filter(|token| *token != ",").cloned().collect()
+    let variants: Vec<_> = trail.tokens[start..].iter().take_while(|token| *token != "}").collect();
+    variants.windows(2).filter(|pair| pair[1] == "=").map(|pair| pair[0].clone()).collect()
 }
 
 /// The stages that a module walks, in the order of its text.

@@ -44,3 +44,27 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
+
+/// An enum whose variants have names: each once, beside its variant.
+#[macro_export]
+macro_rules! named {
+    ($(#[$attribute:meta])* $visibility:vis enum $name:ident {
+        $($(#[$variant_attribute:meta])* $variant:ident = $text:literal),+ $(,)?
+    }) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        $visibility enum $name { $($(#[$variant_attribute])* $variant),+ }
+
+        impl $name {
+            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
+
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+
+            pub fn parse(text: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.as_str() == text)
+            }
+        }
+    };
+}

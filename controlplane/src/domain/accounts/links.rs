@@ -33,24 +33,18 @@ const TOKEN_CHARACTERS: usize = 43;
 /// How long it is remembered that there was a link.
 const KEPT: Duration = Duration::days(1);
 
-/// What following a link does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    SignIn,
-    VerifyEmail,
-    ResetPassword,
+contract::named! {
+    /// What following a link does.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Purpose {
+        SignIn = "sign_in",
+        VerifyEmail = "verify_email",
+        ResetPassword = "reset_password",
+    }
 }
 
 impl Purpose {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::SignIn => "sign_in",
-            Self::VerifyEmail => "verify_email",
-            Self::ResetPassword => "reset_password",
-        }
-    }
-
     /// Where the link leads.
     const fn page(self) -> &'static LinkPage {
         match self {

@@ -128,23 +128,13 @@ pub struct LoginSource {
     pub user_agent: Option<String>,
 }
 
-/// What a session was opened with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    Password,
-    MagicLink,
-    Sso,
-    Federated,
-}
-
-impl Method {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Password => "password",
-            Self::MagicLink => "magic_link",
-            Self::Sso => "sso",
-            Self::Federated => "federated",
-        }
+contract::named! {
+    /// What a session was opened with.
+    pub enum Method {
+        Password = "password",
+        MagicLink = "magic_link",
+        Sso = "sso",
+        Federated = "federated",
     }
 }
 

@@ -2,27 +2,15 @@
 
 use contract::Timestamp;
 
-/// As it is stored: "`active`, delete, revoked".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GrantStatus {
-    Active,
-    Revoked,
+contract::named! {
+    /// As it is stored: "`active`, delete, revoked".
+    pub enum GrantStatus {
+        Active = "active",
+        Revoked = "revoked",
+    }
 }
 
 impl GrantStatus {
-    pub const ALL: [Self; 2] = [Self::Active, Self::Revoked];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Revoked => "revoked",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     /// `None`: not from here.
     pub const fn after_delete(self) -> Option<Self> {
         match self {

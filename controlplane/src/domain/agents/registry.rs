@@ -7,24 +7,14 @@ use contract::{EnvId, OrgId, Timestamp};
 use platform::Result;
 use sqlx::PgConnection;
 
-/// How an agent came to be known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RegistrationSource {
-    Query,
-    ApiKey,
-    CreateAttempt,
-    /// By its own word, through a tool.
-    Itself,
-}
-
-impl RegistrationSource {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Query => "query",
-            Self::ApiKey => "api_key",
-            Self::CreateAttempt => "v2_create_attempt",
-            Self::Itself => "mcp",
-        }
+contract::named! {
+    /// How an agent came to be known.
+    pub enum RegistrationSource {
+        Query = "query",
+        ApiKey = "api_key",
+        CreateAttempt = "v2_create_attempt",
+        /// By its own word, through a tool.
+        Itself = "mcp",
     }
 }
 

@@ -35,33 +35,23 @@ use super::http::in_range;
 /// Exports of one environment that may be under way at once.
 const PROCESSING_MAX: i64 = 5;
 
-/// Which trail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AuditKind {
-    Query,
-    Admin,
-}
-
-impl AuditKind {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Query => "query",
-            Self::Admin => "admin",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        [Self::Query, Self::Admin].into_iter().find(|kind| kind.as_str() == text)
+contract::named! {
+    /// Which trail.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AuditKind {
+        Query = "query",
+        Admin = "admin",
     }
 }
 
-/// "`status` (`processing`)": it ends as one of the two others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExportStatus {
-    Processing,
-    Completed,
-    Failed,
+contract::named! {
+    /// "`status` (`processing`)": it ends as one of the two others.
+    pub enum ExportStatus {
+        Processing = "processing",
+        Completed = "completed",
+        Failed = "failed",
+    }
 }
 
 /// What moves an export.
@@ -72,20 +62,6 @@ pub enum ExportTransition {
 }
 
 impl ExportStatus {
-    pub const ALL: [Self; 3] = [Self::Processing, Self::Completed, Self::Failed];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Processing => "processing",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     /// `None`: not from here.
     pub const fn after(self, trigger: ExportTransition) -> Option<Self> {
         match (self, trigger) {

@@ -3,15 +3,17 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// "`pending`, `approved`, `denied`, `revoked`". An approved one whose time has passed stays
-/// `approved`: its `expires_at` says that it has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum JitStatus {
-    Pending,
-    Approved,
-    Denied,
-    Revoked,
+contract::named! {
+    /// "`pending`, `approved`, `denied`, `revoked`". An approved one whose time has passed stays
+    /// `approved`: its `expires_at` says that it has ended.
+    #[derive(Serialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum JitStatus {
+        Pending = "pending",
+        Approved = "approved",
+        Denied = "denied",
+        Revoked = "revoked",
+    }
 }
 
 /// What moves a request.
@@ -23,21 +25,6 @@ pub enum JitTransition {
 }
 
 impl JitStatus {
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Approved, Self::Denied, Self::Revoked];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Revoked => "revoked",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     /// `None`: not from here.
     pub const fn after(self, trigger: JitTransition) -> Option<Self> {
         match (self, trigger) {

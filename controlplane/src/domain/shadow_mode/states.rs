@@ -1,10 +1,11 @@
 //! The states of a session and of a replay, and what a replayed query can turn out to be.
 
-/// "`status` (`running`, `stopped`)".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionStatus {
-    Running,
-    Stopped,
+contract::named! {
+    /// "`status` (`running`, `stopped`)".
+    pub enum SessionStatus {
+        Running = "running",
+        Stopped = "stopped",
+    }
 }
 
 /// What moves a session.
@@ -16,17 +17,6 @@ pub enum SessionTrigger {
 }
 
 impl SessionStatus {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Stopped => "stopped",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Running, Self::Stopped].into_iter().find(|status| status.as_str() == text)
-    }
-
     /// `None`: not from here.
     pub const fn after(self, trigger: SessionTrigger) -> Option<Self> {
         match (self, trigger) {
@@ -36,27 +26,15 @@ impl SessionStatus {
     }
 }
 
-/// What a replayed query turned out to be: matched, one of the categories of a mismatch, or failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReplayVerdict {
-    Matched,
-    RowCount,
-    Values,
-    Types,
-    Denied,
-    Error,
-}
-
-impl ReplayVerdict {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Matched => "matched",
-            Self::RowCount => "row_count",
-            Self::Values => "values",
-            Self::Types => "types",
-            Self::Denied => "denied",
-            Self::Error => "error",
-        }
+contract::named! {
+    /// What a replayed query turned out to be: matched, one of the categories of a mismatch, or failed.
+    pub enum ReplayVerdict {
+        Matched = "matched",
+        RowCount = "row_count",
+        Values = "values",
+        Types = "types",
+        Denied = "denied",
+        Error = "error",
     }
 }
 

@@ -35,27 +35,17 @@ const POLICY_CHANGES: [&str; 3] = ["policy.created", "policy.updated", "policy.d
 /// A notice that a subscription can name, of which no event tells.
 const MAINTENANCE: &str = "system.maintenance";
 
-/// Which webhooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Surface {
-    /// `/v1/organizations/{org_id}/webhooks`.
-    Organization,
-    /// `/v1/webhooks`: "for triggers, billing and system notices".
-    Notices,
+contract::named! {
+    /// Which webhooks.
+    pub enum Surface {
+        /// `/v1/organizations/{org_id}/webhooks`.
+        Organization = "organization",
+        /// `/v1/webhooks`: "for triggers, billing and system notices".
+        Notices = "notices",
+    }
 }
 
 impl Surface {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Organization => "organization",
-            Self::Notices => "notices",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Organization, Self::Notices].into_iter().find(|surface| surface.as_str() == text)
-    }
-
     /// "Event types a subscription can name", in the order of their names.
     pub fn types(self) -> Vec<&'static str> {
         let own = match self {
@@ -105,32 +95,14 @@ impl Surface {
     }
 }
 
-macro_rules! states {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident, $text:literal;)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum $name { $($variant),+ }
-
-        impl $name {
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            pub const fn as_str(self) -> &'static str { match self { $(Self::$variant => $text),+ } }
-
-            pub fn parse(text: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|state| state.as_str() == text)
-            }
-        }
-    };
-}
-
-states! {
+contract::named! {
     /// "`status` (`active`, `failed`)": a failed one receives nothing.
-    WebhookStatus { Active, "active"; Failed, "failed"; }
+    pub enum WebhookStatus { Active = "active", Failed = "failed" }
 }
 
-states! {
+contract::named! {
     /// Where one event for one webhook has got to.
-    DeliveryStatus { Pending, "pending"; Delivered, "delivered"; Failed, "failed"; }
+    pub enum DeliveryStatus { Pending = "pending", Delivered = "delivered", Failed = "failed" }
 }
 
 /// What moves a webhook.

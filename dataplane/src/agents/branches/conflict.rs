@@ -9,25 +9,16 @@ use sql::ast::quote;
 
 use crate::storage::branches::Branch;
 
-/// Who is right where both have changed the same.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    #[default]
-    BranchWins,
-    MainWins,
-    FailOnConflict,
-    Manual,
-}
-
-impl Strategy {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::BranchWins => "branch_wins",
-            Self::MainWins => "main_wins",
-            Self::FailOnConflict => "fail_on_conflict",
-            Self::Manual => "manual",
-        }
+contract::named! {
+    /// Who is right where both have changed the same.
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Strategy {
+        #[default]
+        BranchWins = "branch_wins",
+        MainWins = "main_wins",
+        FailOnConflict = "fail_on_conflict",
+        Manual = "manual",
     }
 }
 
@@ -40,22 +31,14 @@ pub enum Granularity {
     Row,
 }
 
-/// Of a conflict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Side {
-    Base,
-    Ours,
-    Theirs,
-}
-
-impl Side {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Base => "base",
-            Self::Ours => "ours",
-            Self::Theirs => "theirs",
-        }
+contract::named! {
+    /// Of a conflict.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Side {
+        Base = "base",
+        Ours = "ours",
+        Theirs = "theirs",
     }
 }
 

@@ -16,25 +16,16 @@ use crate::limits::{invalid, named, sized};
 const URL_BYTES_MAX: usize = 2_048;
 const DATA_BYTES_MAX: usize = 4 * 1024;
 
-/// What a firing is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Action {
-    #[default]
-    FlagForReview,
-    Webhook,
-    AgentNotify,
-    WriteEvent,
-}
-
-impl Action {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::FlagForReview => "flag_for_review",
-            Self::Webhook => "webhook",
-            Self::AgentNotify => "agent_notify",
-            Self::WriteEvent => "write_event",
-        }
+contract::named! {
+    /// What a firing is for.
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Action {
+        #[default]
+        FlagForReview = "flag_for_review",
+        Webhook = "webhook",
+        AgentNotify = "agent_notify",
+        WriteEvent = "write_event",
     }
 }
 

@@ -4,32 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    Active,
-    Merged,
-    Discarded,
-    /// Its time was over.
-    Expired,
+contract::named! {
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Status {
+        Active = "active",
+        Merged = "merged",
+        Discarded = "discarded",
+        /// Its time was over.
+        Expired = "expired",
+    }
 }
 
 impl Status {
-    pub const ALL: [Self; 4] = [Self::Active, Self::Merged, Self::Discarded, Self::Expired];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Merged => "merged",
-            Self::Discarded => "discarded",
-            Self::Expired => "expired",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     /// A branch that has ended has ended for good.
     pub fn to(self, next: Self) -> Result<Self, Error> {
         match (self, next) {

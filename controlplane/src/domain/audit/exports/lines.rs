@@ -9,27 +9,18 @@ use serde_json::{Map, Value};
 
 use super::AuditKind;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "AuditExportFormat")]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    #[default]
-    Jsonl,
-    Csv,
+contract::named! {
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
+    #[schemars(rename = "AuditExportFormat")]
+    #[serde(rename_all = "snake_case")]
+    pub enum Format {
+        #[default]
+        Jsonl = "jsonl",
+        Csv = "csv",
+    }
 }
 
 impl Format {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Jsonl, Self::Csv].into_iter().find(|format| format.as_str() == text)
-    }
-
     /// The records as the bytes of one object.
     pub fn lines(self, kind: AuditKind, records: &[Map<String, Value>]) -> String {
         match self {

@@ -19,35 +19,19 @@ pub enum AdministrativeChange {
     Resume,
 }
 
-/// "Organization: `active`, `pending_payment`, `provisioning`, `suspended`, `cancelled`. Transitions of
-/// organization status: not shown."
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OrganizationStatus {
-    Active,
-    PendingPayment,
-    Provisioning,
-    Suspended,
-    Cancelled,
+contract::named! {
+    /// "Organization: `active`, `pending_payment`, `provisioning`, `suspended`, `cancelled`. Transitions of
+    /// organization status: not shown."
+    pub enum OrganizationStatus {
+        Active = "active",
+        PendingPayment = "pending_payment",
+        Provisioning = "provisioning",
+        Suspended = "suspended",
+        Cancelled = "cancelled",
+    }
 }
 
 impl OrganizationStatus {
-    pub const ALL: [Self; 5] =
-        [Self::Active, Self::PendingPayment, Self::Provisioning, Self::Suspended, Self::Cancelled];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::PendingPayment => "pending_payment",
-            Self::Provisioning => "provisioning",
-            Self::Suspended => "suspended",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     /// `None`: not from here. A tier is for whoever has not left.
     pub const fn after(self, change: AdministrativeChange) -> Option<Self> {
         match (self, change) {
