@@ -27,6 +27,7 @@ pub mod model;
 pub mod network;
 pub mod own_tables;
 pub mod policy;
+pub mod reasoning;
 pub mod report;
 pub mod runtime_tables;
 pub mod secrets;

@@ -7,6 +7,7 @@
 
 mod ingest;
 
+use contract::reasoning::{ReasoningBreak, ReasoningSession, ReasoningStep, ReasoningStory};
 use contract::{Access, Code, EnvId, Scope};
 use platform::Result;
 use platform::http::call::Call;
@@ -14,7 +15,7 @@ use platform::http::json::{Json, Query};
 use platform::http::routes::Routes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::domain::agents::agent_tools::{ToolPlace, present, tool};
 
@@ -89,17 +90,6 @@ struct ReasoningSessions {
     has_more: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct ReasoningSession {
-    session_id: String,
-    /// Who began it.
-    agent_id: String,
-    started_at: String,
-    last_step_at: String,
-    step_count: i64,
-    head_hash: String,
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReasoningWanted {
@@ -123,25 +113,6 @@ struct ReasoningReplay {
     steps: Vec<ReasoningStep>,
 }
 
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct ReasoningStep {
-    trace_id: String,
-    agent_id: String,
-    step_number: i64,
-    step_type: String,
-    content: String,
-    input: Option<Value>,
-    output: Option<Value>,
-    model_name: Option<String>,
-    token_count: Option<i64>,
-    latency_ms: Option<i64>,
-    importance: f64,
-    metadata: Map<String, Value>,
-    prev_hash: String,
-    hash: String,
-    created_at: String,
-}
-
 /// What a check of a session came to. A chain shows what was changed, left out or put in before its last step;
 /// that its last steps were cut off, it does not.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -153,25 +124,6 @@ struct ReasoningVerification {
     /// Of the first step that is not what it should be.
     invalid_hashes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    break_detected_at: Option<ReasoningBreak>,
-}
-
-/// The first step that is not what it should be.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct ReasoningBreak {
-    trace_id: String,
-    step_number: i64,
-    expected_hash: String,
-    actual_hash: String,
-}
-
-/// A session as the tool tells it.
-#[derive(Debug, Deserialize)]
-struct Story {
-    session_id: String,
-    steps: Vec<ReasoningStep>,
-    step_count: i64,
-    chain_valid: Option<bool>,
     break_detected_at: Option<ReasoningBreak>,
 }
 
@@ -189,7 +141,7 @@ async fn replay(cx: Call, Query(wanted): Query<ReasoningWanted>) -> Result<Json<
     let arguments = present(json!({
         "session_id": session_id, "from_step": from_step, "limit": limit, "verify_chain": verify_chain,
     }));
-    let Story { session_id, steps, step_count, chain_valid, .. } =
+    let ReasoningStory { session_id, steps, step_count, chain_valid, .. } =
         tool(&cx, env_id, "replay_decision", None, arguments).await?;
     Ok(Json(ReasoningReplay { session_id, total_steps: step_count, chain_valid, steps }))
 }
@@ -197,7 +149,7 @@ async fn replay(cx: Call, Query(wanted): Query<ReasoningWanted>) -> Result<Json<
 async fn verify(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<ReasoningVerification>> {
     let session_id: String = cx.id("session_id")?;
     let arguments = json!({"session_id": session_id, "verify_chain": true, "limit": 1});
-    let Story { session_id, step_count, chain_valid, break_detected_at, .. } =
+    let ReasoningStory { session_id, step_count, chain_valid, break_detected_at, .. } =
         tool(&cx, place.env_id, "replay_decision", None, arguments).await?;
     Ok(Json(ReasoningVerification {
         session_id,

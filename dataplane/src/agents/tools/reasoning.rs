@@ -2,9 +2,9 @@
 
 use contract::Timestamp;
 use contract::policy::abac::Operation;
+use contract::reasoning::{ReasoningBreak, ReasoningSession, ReasoningStep, ReasoningStory};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::budget::Rest;
 use super::{Telling, ToolCall};
@@ -36,19 +36,7 @@ pub struct LoggedTogether {
 
 impl Telling for LoggedTogether {}
 
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Story {
-    session_id: String,
-    steps: Vec<ShownStep>,
-    /// Steps in the whole session.
-    step_count: i64,
-    /// Null where it was not asked for.
-    chain_valid: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    break_detected_at: Option<BreakAt>,
-}
-
-impl Telling for Story {
+impl Telling for ReasoningStory {
     const LIST: Option<&'static str> = Some("steps");
 
     fn rest(&self, shown: usize) -> Option<Rest> {
@@ -57,26 +45,7 @@ impl Telling for Story {
     }
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-struct ShownStep {
-    trace_id: String,
-    agent_id: String,
-    step_number: i64,
-    step_type: String,
-    content: String,
-    input: Option<Value>,
-    output: Option<Value>,
-    model_name: Option<String>,
-    token_count: Option<i64>,
-    latency_ms: Option<i64>,
-    importance: f64,
-    metadata: Map<String, Value>,
-    prev_hash: String,
-    hash: String,
-    created_at: String,
-}
-
-impl From<Thought> for ShownStep {
+impl From<Thought> for ReasoningStep {
     fn from(thought: Thought) -> Self {
         Self {
             trace_id: thought.trace_id,
@@ -98,18 +67,9 @@ impl From<Thought> for ShownStep {
     }
 }
 
-/// The first step that is not what it should be.
-#[derive(Debug, Serialize, JsonSchema)]
-struct BreakAt {
-    trace_id: String,
-    step_number: i64,
-    expected_hash: String,
-    actual_hash: String,
-}
-
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SessionList {
-    sessions: Vec<ListedSession>,
+    sessions: Vec<ReasoningSession>,
     /// For the next page; null after the last.
     cursor: Option<String>,
     has_more: bool,
@@ -125,18 +85,7 @@ impl Telling for SessionList {
     }
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-struct ListedSession {
-    session_id: String,
-    /// Who began it.
-    agent_id: String,
-    started_at: String,
-    last_step_at: String,
-    step_count: i64,
-    head_hash: String,
-}
-
-impl From<Session> for ListedSession {
+impl From<Session> for ReasoningSession {
     fn from(session: Session) -> Self {
         Self {
             session_id: session.session_id,
@@ -201,7 +150,7 @@ pub async fn log_together(call: ToolCall, new: NewSteps) -> Result<LoggedTogethe
     Ok(LoggedTogether { logged, triggers_fired })
 }
 
-pub async fn replay(call: ToolCall, replay: Replay) -> Result<Story, Error> {
+pub async fn replay(call: ToolCall, replay: Replay) -> Result<ReasoningStory, Error> {
     let tool_action = tool_action(&call, "replay_decision", Operation::Select)?;
     let session_id = replay.session_id.clone();
     let told = |standing| async {
@@ -211,14 +160,14 @@ pub async fn replay(call: ToolCall, replay: Replay) -> Result<Story, Error> {
     };
     let ReplayedSession { thoughts, step_count, verdict } = call.pipeline.act(tool_action, told).await?;
     let chain_valid = verdict.as_ref().map(|verdict| verdict.broken.is_none());
-    let break_detected_at = verdict.and_then(|verdict| verdict.broken).map(|broken| BreakAt {
+    let break_detected_at = verdict.and_then(|verdict| verdict.broken).map(|broken| ReasoningBreak {
         trace_id: broken.trace_id,
         step_number: broken.step_number,
         expected_hash: broken.expected_hash,
         actual_hash: broken.actual_hash,
     });
-    let steps = thoughts.into_iter().map(ShownStep::from).collect();
-    Ok(Story { session_id, steps, step_count, chain_valid, break_detected_at })
+    let steps = thoughts.into_iter().map(ReasoningStep::from).collect();
+    Ok(ReasoningStory { session_id, steps, step_count, chain_valid, break_detected_at })
 }
 
 pub async fn history(call: ToolCall, history: History) -> Result<SessionList, Error> {
@@ -231,5 +180,5 @@ pub async fn history(call: ToolCall, history: History) -> Result<SessionList, Er
     let (sessions, has_more) = call.pipeline.act(tool_action, listed).await?;
     let last = sessions.last().filter(|_| has_more);
     let cursor = last.map(|last| reasoning::cursor(last.last_step_at, &last.session_id));
-    Ok(SessionList { sessions: sessions.into_iter().map(ListedSession::from).collect(), cursor, has_more })
+    Ok(SessionList { sessions: sessions.into_iter().map(ReasoningSession::from).collect(), cursor, has_more })
 }
