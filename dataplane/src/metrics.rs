@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use contract::metrics::dataplane as row;
 use contract::report::{CREDIT, MicroCredits};
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use telemetry::{Histograms, Measured};
 
-use crate::model::Measured;
+use crate::model::ModelMetrics;
 use crate::request::trail::{Stage, Trail};
 
 /// From a tenth of a millisecond to the longest statement.
@@ -73,10 +73,10 @@ pub struct StateGauges {
 #[derive(Debug)]
 pub struct Metrics {
     /// Read under a lock, so that two scrapes do not mix what stands.
-    registry: Mutex<Registry>,
+    registry: Mutex<Measured>,
     queries: Family<QueryLabels, Counter>,
-    executions: Family<ProtocolLabel, Histogram, fn() -> Histogram>,
-    stages: Family<StageLabel, Histogram, fn() -> Histogram>,
+    executions: Histograms<ProtocolLabel>,
+    stages: Histograms<StageLabel>,
     rows: Counter,
     credits: Counter<f64, AtomicU64>,
     slots: Family<StateLabel, Gauge>,
@@ -86,7 +86,7 @@ pub struct Metrics {
     connected: Gauge,
     reports_waiting: Gauge,
     /// For whoever asks a model.
-    pub model: Measured,
+    pub model: ModelMetrics,
 }
 
 fn seconds() -> Histogram {
@@ -100,45 +100,26 @@ fn credits(charged: MicroCredits) -> f64 {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut all = Self {
-            registry: Mutex::default(),
-            queries: Family::default(),
-            executions: Family::new_with_constructor(seconds),
-            stages: Family::new_with_constructor(seconds),
-            rows: Counter::default(),
-            credits: Counter::default(),
-            slots: Family::default(),
-            waiting: Gauge::default(),
-            engine_up: Gauge::default(),
-            ready: Gauge::default(),
-            connected: Gauge::default(),
-            reports_waiting: Gauge::default(),
-            model: Measured::default(),
-        };
-        all.registry = Mutex::new(all.described());
-        all
+        let mut measured = Measured::default();
+        Self {
+            queries: measured.add(row::QUERIES),
+            stages: measured.histograms(row::STAGE_SECONDS, seconds),
+            executions: measured.histograms(row::EXECUTION_SECONDS, seconds),
+            rows: measured.add(row::ROWS),
+            credits: measured.add(row::CREDITS),
+            slots: measured.add(row::SLOTS),
+            waiting: measured.add(row::WAITING),
+            engine_up: measured.add(row::ENGINE_UP),
+            ready: measured.add(row::READY),
+            connected: measured.add(row::CONTROL_PLANE_CONNECTED),
+            reports_waiting: measured.add(row::REPORTS_WAITING),
+            model: ModelMetrics::of(&mut measured),
+            registry: Mutex::new(measured),
+        }
     }
 }
 
 impl Metrics {
-    fn described(&self) -> Registry {
-        let mut registry = Registry::default();
-        registry.register(row::QUERIES.name, row::QUERIES.help, self.queries.clone());
-        registry.register(row::STAGE_SECONDS.name, row::STAGE_SECONDS.help, self.stages.clone());
-        registry.register(row::EXECUTION_SECONDS.name, row::EXECUTION_SECONDS.help, self.executions.clone());
-        registry.register(row::ROWS.name, row::ROWS.help, self.rows.clone());
-        registry.register(row::CREDITS.name, row::CREDITS.help, self.credits.clone());
-        registry.register(row::SLOTS.name, row::SLOTS.help, self.slots.clone());
-        registry.register(row::WAITING.name, row::WAITING.help, self.waiting.clone());
-        registry.register(row::ENGINE_UP.name, row::ENGINE_UP.help, self.engine_up.clone());
-        registry.register(row::READY.name, row::READY.help, self.ready.clone());
-        registry.register(row::CONTROL_PLANE_CONNECTED.name, row::CONTROL_PLANE_CONNECTED.help, self.connected.clone());
-        registry.register(row::REPORTS_WAITING.name, row::REPORTS_WAITING.help, self.reports_waiting.clone());
-        registry.register(row::MODEL_REQUESTS.name, row::MODEL_REQUESTS.help, self.model.requests.clone());
-        registry.register(row::MODEL_SECONDS.name, row::MODEL_SECONDS.help, self.model.seconds.clone());
-        registry
-    }
-
     /// Counts a query, once, when it ends.
     pub fn ended(&self, query: EndedQuery<'_>) {
         let EndedQuery { door, code, rows, charged, execution, trail } = query;
@@ -165,9 +146,7 @@ impl Metrics {
         self.ready.set(now.ready.into());
         self.connected.set(now.connected.into());
         self.reports_waiting.set(i64::try_from(now.reports_waiting).unwrap_or(i64::MAX));
-        let mut out = String::new();
-        text::encode(&mut out, &registry)?;
-        Ok(out)
+        registry.text()
     }
 }
 

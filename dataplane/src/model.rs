@@ -25,7 +25,7 @@ use contract::SharedClock;
 pub use chat::{Healer, HealingRequest};
 pub use embeddings::Embeddings;
 pub use endpoint::{ModelFailure, WITHIN};
-pub use measured::Measured;
+pub use measured::ModelMetrics;
 pub use settings::ModelSettings;
 
 use endpoint::Endpoint;
@@ -49,7 +49,7 @@ pub enum Unusable {
 }
 
 impl Models {
-    pub fn new(settings: &ModelSettings, clock: &SharedClock, measured: Measured) -> Result<Self, Unusable> {
+    pub fn new(settings: &ModelSettings, clock: &SharedClock, measured: ModelMetrics) -> Result<Self, Unusable> {
         let Some(url) = &settings.url else { return Ok(Self::default()) };
         if !settings.plain && !url.is_private() {
             return Err(Unusable::Plain(url.to_string()));

@@ -13,7 +13,7 @@ use dataplane::agents::triggers::Triggers;
 use dataplane::encode::json;
 use dataplane::governance::registry::Registry;
 use dataplane::governance::report::{Cursor, Log};
-use dataplane::model::{Measured, ModelSettings, Models};
+use dataplane::model::{ModelMetrics, ModelSettings, Models};
 use dataplane::pipeline::{
     CreditBudget, Gate, OwnershipState, PipelineCaches, QueryCounter, StartupGate, Storage, UsageLedger,
 };
@@ -83,7 +83,7 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         storage: Storage::default(),
     });
     let ownership = watch::Sender::new(OwnershipState::Open(ledger.clone()));
-    let models = Models::new(model, &clock, Measured::default()).unwrap();
+    let models = Models::new(model, &clock, ModelMetrics::default()).unwrap();
     let memories = Memories::embedded_by(Embedder::of(models.embedding));
     let triggers = Triggers::default();
     let pipeline = Arc::new(Pipeline {

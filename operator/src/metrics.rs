@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::metrics::operator as row;
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use telemetry::{Histograms, Measured};
 
 /// From a millisecond to a minute.
 const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
@@ -49,10 +49,10 @@ struct PhaseLabel {
 /// All metrics; clones share them.
 #[derive(Clone)]
 pub struct Metrics {
-    registry: Arc<Registry>,
+    registry: Arc<Measured>,
     requests: Family<Request, Counter>,
     reconciles: Family<Reconcile, Counter>,
-    steps: Family<StepLabel, Histogram, fn() -> Histogram>,
+    steps: Histograms<StepLabel>,
     waiting: Family<KindLabel, Gauge>,
     oldest: Family<KindLabel, Gauge<f64, std::sync::atomic::AtomicU64>>,
     watches: Family<KindLabel, Counter>,
@@ -63,10 +63,6 @@ pub struct Metrics {
     lag: Gauge<f64, std::sync::atomic::AtomicU64>,
 }
 
-fn seconds() -> Histogram {
-    Histogram::new(SECONDS)
-}
-
 impl Default for Metrics {
     fn default() -> Self {
         Self::new()
@@ -75,45 +71,26 @@ impl Default for Metrics {
 
 impl Metrics {
     pub fn new() -> Self {
-        let mut all = Self {
-            registry: Arc::default(),
-            requests: Family::default(),
-            reconciles: Family::default(),
-            steps: Family::new_with_constructor(seconds),
-            waiting: Family::default(),
-            oldest: Family::default(),
-            watches: Family::default(),
-            events_dropped: Counter::default(),
-            unreadable: Family::default(),
-            leads: Gauge::default(),
-            phases: Family::default(),
-            lag: Gauge::default(),
-        };
-        all.registry = Arc::new(all.described());
-        all
-    }
-
-    fn described(&self) -> Registry {
-        let mut registry = Registry::default();
-        registry.register(row::API_REQUESTS.name, row::API_REQUESTS.help, self.requests.clone());
-        registry.register(row::RECONCILES.name, row::RECONCILES.help, self.reconciles.clone());
-        registry.register(row::STEP_SECONDS.name, row::STEP_SECONDS.help, self.steps.clone());
-        registry.register(row::QUEUE_DEPTH.name, row::QUEUE_DEPTH.help, self.waiting.clone());
-        registry.register(row::QUEUE_OLDEST_SECONDS.name, row::QUEUE_OLDEST_SECONDS.help, self.oldest.clone());
-        registry.register(row::WATCH_RESTARTS.name, row::WATCH_RESTARTS.help, self.watches.clone());
-        registry.register(row::EVENTS_DROPPED.name, row::EVENTS_DROPPED.help, self.events_dropped.clone());
-        registry.register(row::UNREADABLE_OBJECTS.name, row::UNREADABLE_OBJECTS.help, self.unreadable.clone());
-        registry.register(row::LEADER.name, row::LEADER.help, self.leads.clone());
-        registry.register(row::ENVIRONMENT_PHASE.name, row::ENVIRONMENT_PHASE.help, self.phases.clone());
-        registry.register(row::GENERATION_LAG_SECONDS.name, row::GENERATION_LAG_SECONDS.help, self.lag.clone());
-        registry
+        let mut measured = Measured::default();
+        Self {
+            requests: measured.add(row::API_REQUESTS),
+            reconciles: measured.add(row::RECONCILES),
+            steps: measured.histograms(row::STEP_SECONDS, || Histogram::new(SECONDS)),
+            waiting: measured.add(row::QUEUE_DEPTH),
+            oldest: measured.add(row::QUEUE_OLDEST_SECONDS),
+            watches: measured.add(row::WATCH_RESTARTS),
+            events_dropped: measured.add(row::EVENTS_DROPPED),
+            unreadable: measured.add(row::UNREADABLE_OBJECTS),
+            leads: measured.add(row::LEADER),
+            phases: measured.add(row::ENVIRONMENT_PHASE),
+            lag: measured.add(row::GENERATION_LAG_SECONDS),
+            registry: Arc::new(measured),
+        }
     }
 
     /// Everything as text.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
-        let mut out = String::new();
-        text::encode(&mut out, &self.registry)?;
-        Ok(out)
+        self.registry.text()
     }
 
     /// A request to the API server, and the status of its answer, if there was one.

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use contract::metrics::controlplane as row;
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 use sqlx::PgPool;
+use telemetry::{Histograms, Measured};
 
 /// From a millisecond to the longest query that passes through.
 const SECONDS: [f64; 13] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
@@ -42,9 +42,9 @@ type Seconds = Gauge<f64, AtomicU64>;
 /// Everything that is measured.
 pub struct Metrics {
     /// Read under a lock, so that two scrapes do not mix what stands.
-    registry: Mutex<Registry>,
+    registry: Mutex<Measured>,
     requests: Family<RequestLabels, Counter>,
-    seconds: Family<RouteLabel, Histogram, fn() -> Histogram>,
+    seconds: Histograms<RouteLabel>,
     connections: Family<StateLabel, Gauge>,
     database_up: Gauge,
     jobs: Family<StateLabel, Gauge>,
@@ -71,46 +71,25 @@ pub struct Waiting {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut all = Self {
-            registry: Mutex::default(),
-            requests: Family::default(),
-            seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
-            connections: Family::default(),
-            database_up: Gauge::default(),
-            jobs: Family::default(),
-            oldest_job: Seconds::default(),
-            deliveries: Gauge::default(),
-            oldest_delivery: Seconds::default(),
-            leases: Gauge::default(),
-            rules: Family::default(),
-            set_aside: Counter::default(),
-        };
-        all.registry = Mutex::new(all.described());
-        all
+        let mut measured = Measured::default();
+        Self {
+            requests: measured.add(row::REQUESTS),
+            seconds: measured.histograms(row::REQUEST_SECONDS, || Histogram::new(SECONDS)),
+            connections: measured.add(row::DATABASE_CONNECTIONS),
+            database_up: measured.add(row::DATABASE_UP),
+            jobs: measured.add(row::JOBS),
+            oldest_job: measured.add(row::JOBS_OLDEST_SECONDS),
+            deliveries: measured.add(row::DELIVERIES_DUE),
+            oldest_delivery: measured.add(row::DELIVERIES_OLDEST_SECONDS),
+            leases: measured.add(row::LEASES_OVERDUE),
+            rules: measured.add(row::RULES_UNBOUND),
+            set_aside: measured.add(row::REPORTS_SET_ASIDE),
+            registry: Mutex::new(measured),
+        }
     }
 }
 
 impl Metrics {
-    fn described(&self) -> Registry {
-        let mut registry = Registry::default();
-        registry.register(row::REQUESTS.name, row::REQUESTS.help, self.requests.clone());
-        registry.register(row::REQUEST_SECONDS.name, row::REQUEST_SECONDS.help, self.seconds.clone());
-        registry.register(row::DATABASE_CONNECTIONS.name, row::DATABASE_CONNECTIONS.help, self.connections.clone());
-        registry.register(row::DATABASE_UP.name, row::DATABASE_UP.help, self.database_up.clone());
-        registry.register(row::JOBS.name, row::JOBS.help, self.jobs.clone());
-        registry.register(row::JOBS_OLDEST_SECONDS.name, row::JOBS_OLDEST_SECONDS.help, self.oldest_job.clone());
-        registry.register(row::DELIVERIES_DUE.name, row::DELIVERIES_DUE.help, self.deliveries.clone());
-        registry.register(
-            row::DELIVERIES_OLDEST_SECONDS.name,
-            row::DELIVERIES_OLDEST_SECONDS.help,
-            self.oldest_delivery.clone(),
-        );
-        registry.register(row::LEASES_OVERDUE.name, row::LEASES_OVERDUE.help, self.leases.clone());
-        registry.register(row::RULES_UNBOUND.name, row::RULES_UNBOUND.help, self.rules.clone());
-        registry.register(row::REPORTS_SET_ASIDE.name, row::REPORTS_SET_ASIDE.help, self.set_aside.clone());
-        registry
-    }
-
     /// Counts a request when the head of its answer is made.
     pub fn answered(&self, method: &Method, route: &'static str, status: StatusCode, took: Duration) {
         let method = name(method);
@@ -144,9 +123,7 @@ impl Metrics {
     pub fn text(&self, pool: &PgPool, waiting: Option<Waiting>) -> Result<String, std::fmt::Error> {
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         self.stand(pool, waiting);
-        let mut out = String::new();
-        text::encode(&mut out, &registry)?;
-        Ok(out)
+        registry.text()
     }
 }
 

@@ -9,6 +9,7 @@
 mod comment;
 pub mod log;
 mod place;
+mod registry;
 pub mod scrape;
 mod settings;
 mod span;
@@ -16,6 +17,7 @@ mod tracer;
 
 pub use log::Log;
 pub use place::{Place, here};
+pub use registry::{Histograms, Measured};
 pub use settings::{Collector, Destination};
 pub use span::{Kind, Span};
 pub use tracer::{Tracer, Unreachable};

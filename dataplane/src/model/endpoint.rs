@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::pause::Pause;
-use super::{Measured, Unusable};
+use super::{ModelMetrics, Unusable};
 
 /// How long anybody waits for it, the wait for a place included.
 pub const WITHIN: Duration = Duration::from_secs(5);
@@ -84,7 +84,7 @@ pub(super) struct Endpoint {
     places: Semaphore,
     pause: Pause,
     clock: SharedClock,
-    measured: Measured,
+    measured: ModelMetrics,
 }
 
 impl Endpoint {
@@ -92,7 +92,7 @@ impl Endpoint {
         base: ModelUrl,
         key: Option<&Redacted<String>>,
         clock: SharedClock,
-        measured: Measured,
+        measured: ModelMetrics,
     ) -> Result<Self, Unusable> {
         let unusable = |error: &dyn std::fmt::Display| Unusable::Client(error.to_string());
         let client = Client::builder()

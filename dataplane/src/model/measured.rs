@@ -2,39 +2,49 @@
 
 use std::time::Duration;
 
+use contract::metrics::dataplane as row;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
+use telemetry::{Histograms, Measured};
 
 /// From a request that is refused at once to the longest that is waited for.
 const SECONDS: [f64; 9] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct ModelRequestLabels {
+struct ModelRequestLabels {
     purpose: &'static str,
     outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct PurposeLabel {
+struct PurposeLabel {
     purpose: &'static str,
 }
 
 /// The rows `MODEL_REQUESTS` and `MODEL_SECONDS`.
 #[derive(Debug, Clone)]
-pub struct Measured {
-    pub requests: Family<ModelRequestLabels, Counter>,
-    pub seconds: Family<PurposeLabel, Histogram, fn() -> Histogram>,
+pub struct ModelMetrics {
+    requests: Family<ModelRequestLabels, Counter>,
+    seconds: Histograms<PurposeLabel>,
 }
 
-impl Default for Measured {
+impl Default for ModelMetrics {
     fn default() -> Self {
-        Self { requests: Family::default(), seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)) }
+        Self::of(&mut Measured::default())
     }
 }
 
-impl Measured {
+impl ModelMetrics {
+    /// Those of a program.
+    pub fn of(measured: &mut Measured) -> Self {
+        Self {
+            requests: measured.add(row::MODEL_REQUESTS),
+            seconds: measured.histograms(row::MODEL_SECONDS, || Histogram::new(SECONDS)),
+        }
+    }
+
     /// Counts a request; one that was not sent took no time.
     pub fn ended(&self, purpose: &'static str, outcome: &'static str, took: Option<Duration>) {
         self.requests.get_or_create(&ModelRequestLabels { purpose, outcome }).inc();

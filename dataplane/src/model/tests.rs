@@ -17,7 +17,7 @@ fn settings(url: &str) -> ModelSettings {
 
 fn models(settings: &ModelSettings) -> Result<Models, Unusable> {
     let clock: SharedClock = Arc::new(SystemClock);
-    Models::new(settings, &clock, Measured::default())
+    Models::new(settings, &clock, ModelMetrics::default())
 }
 
 #[test]
