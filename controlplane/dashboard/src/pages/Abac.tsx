@@ -6,8 +6,8 @@ import { useChanged, useList } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Confirm, Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 import { useEnvironment, useSession } from '../session'
 import { CONDITIONS, sentence } from './abacRules'
 import { PolicyState } from './PolicyState'
@@ -33,25 +33,20 @@ export default function Abac() {
       lead="They decide before a statement is rewritten. The highest priority that fits decides."
       actions={writes && <Opens label="New policy" className="primary">{(close) => <Making close={close} />}</Opens>}
     >
-      <Answered of={list} scope="policy:read" isEmpty={(policies) => policies.length === 0} empty={<Empty title="No attribute policies yet"><p>Roles and scopes alone decide.</p></Empty>}>
-        {(policies) => (
-          <>
-            <Table
-              label="Attribute policies"
-              id={(policy) => policy.policy_id}
-              rows={policies}
-              columns={[
-                { head: 'Name', cell: (policy) => policy.name },
-                { head: 'Priority', isNumber: true, cell: (policy) => policy.priority },
-                { head: 'Rules', cell: (policy) => policy.rules.map((rule, index) => <p key={index}>{sentence(rule)}</p>) },
-                { head: 'State', cell: (policy) => <PolicyState policy={policy} /> },
-                { head: '', cell: (policy) => writes && <Acts policy={policy} /> },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+      <ResourceList
+        of={list}
+        scope="policy:read"
+        empty={<Empty title="No attribute policies yet"><p>Roles and scopes alone decide.</p></Empty>}
+        label="Attribute policies"
+        id={(policy) => policy.policy_id}
+        columns={[
+          { head: 'Name', cell: (policy) => policy.name },
+          { head: 'Priority', isNumber: true, cell: (policy) => policy.priority },
+          { head: 'Rules', cell: (policy) => policy.rules.map((rule, index) => <p key={index}>{sentence(rule)}</p>) },
+          { head: 'State', cell: (policy) => <PolicyState policy={policy} /> },
+          { head: '', cell: (policy) => writes && <Acts policy={policy} /> },
+        ]}
+      />
       {writes && <Simulation />}
     </Page>
   )

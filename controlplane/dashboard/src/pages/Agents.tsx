@@ -6,7 +6,7 @@ import { useList } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Opens } from '../parts/Dialog'
 import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { ResourceList } from '../parts/ResourceList'
 import { useEnvironment } from '../session'
 
 export default function Agents() {
@@ -17,32 +17,22 @@ export default function Agents() {
   const now = Date.now()
   return (
     <Page title="Fleet" needs="audit:read" lead="An agent is known here from the first query that names it.">
-      <Answered
+      <ResourceList
         of={list}
         scope="audit:read"
-        isEmpty={(agents) => agents.length === 0}
         empty={<Empty title="No agent has asked yet"><p>Connect says how: over MCP, or with <code>agent_id</code> at any door.</p></Empty>}
-      >
-        {(agents) => (
-          <>
-            <Table
-              label="Agents"
-              id={(agent) => agent.agent_id}
-              rows={agents}
-              columns={[
-                { head: 'Agent', cell: (agent) => <Opens label={agent.agent_id} className="link">{() => <Activity agentId={agent.agent_id} />}</Opens> },
-                { head: 'Framework', cell: (agent) => agent.framework ?? '–' },
-                { head: 'State', cell: (agent) => <Badge>{agent.status}</Badge> },
-                { head: 'Trust', cell: (agent) => agent.trust_level },
-                { head: 'Queries', isNumber: true, cell: (agent) => count(agent.total_queries) },
-                { head: 'Capabilities', isNumber: true, cell: (agent) => count(agent.capability_grants) },
-                { head: 'Last here', cell: (agent) => <span className="nowrap">{relative(agent.last_active, now)}</span> },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+        label="Agents"
+        id={(agent) => agent.agent_id}
+        columns={[
+          { head: 'Agent', cell: (agent) => <Opens label={agent.agent_id} className="link">{() => <Activity agentId={agent.agent_id} />}</Opens> },
+          { head: 'Framework', cell: (agent) => agent.framework ?? '–' },
+          { head: 'State', cell: (agent) => <Badge>{agent.status}</Badge> },
+          { head: 'Trust', cell: (agent) => agent.trust_level },
+          { head: 'Queries', isNumber: true, cell: (agent) => count(agent.total_queries) },
+          { head: 'Capabilities', isNumber: true, cell: (agent) => count(agent.capability_grants) },
+          { head: 'Last here', cell: (agent) => <span className="nowrap">{relative(agent.last_active, now)}</span> },
+        ]}
+      />
     </Page>
   )
 }

@@ -4,8 +4,8 @@ import { time } from '../format'
 import { useList } from '../lists'
 import { CodeBlock } from '../parts/CodeBlock'
 import { Opens } from '../parts/Dialog'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 import { Tabs } from '../parts/Tabs'
 import { useEnvironment } from '../session'
 import { AuditQueries } from './AuditQueries'
@@ -33,39 +33,34 @@ function Changes() {
   return (
     <>
       <Chain />
-      <Answered of={list} scope="audit:read" isEmpty={(events) => events.length === 0} empty={<Empty title="Nothing has been changed yet" />}>
-        {(events) => (
-          <>
-            <Table
-              label="Changes"
-              id={(event) => event.event_id}
-              rows={events}
-              columns={[
-                { head: 'When (UTC)', cell: (event) => <span className="nowrap">{time(event.timestamp)}</span> },
-                { head: 'What', cell: (event) => <code>{event.event_type}</code> },
-                { head: 'Who', cell: (event) => event.actor_email ?? <code>{event.actor_id}</code> },
-                { head: 'On', cell: (event) => <span className="fine">{`${event.resource_type} ${event.resource_id.slice(-8)}`}</span> },
-                {
-                  head: '',
-                  cell: (event) => (
-                    <Opens label="Details" title={event.event_type} className="small">
-                      {() => (
-                        <>
-                          <CodeBlock label="What changed" text={JSON.stringify(event.changes, null, 2)} />
-                          <p className="fine">
-                            Hash <code>{event.hash}</code>, after <code>{event.previous_hash}</code>
-                          </p>
-                        </>
-                      )}
-                    </Opens>
-                  ),
-                },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+      <ResourceList
+        of={list}
+        scope="audit:read"
+        empty={<Empty title="Nothing has been changed yet" />}
+        label="Changes"
+        id={(event) => event.event_id}
+        columns={[
+          { head: 'When (UTC)', cell: (event) => <span className="nowrap">{time(event.timestamp)}</span> },
+          { head: 'What', cell: (event) => <code>{event.event_type}</code> },
+          { head: 'Who', cell: (event) => event.actor_email ?? <code>{event.actor_id}</code> },
+          { head: 'On', cell: (event) => <span className="fine">{`${event.resource_type} ${event.resource_id.slice(-8)}`}</span> },
+          {
+            head: '',
+            cell: (event) => (
+              <Opens label="Details" title={event.event_type} className="small">
+                {() => (
+                  <>
+                    <CodeBlock label="What changed" text={JSON.stringify(event.changes, null, 2)} />
+                    <p className="fine">
+                      Hash <code>{event.hash}</code>, after <code>{event.previous_hash}</code>
+                    </p>
+                  </>
+                )}
+              </Opens>
+            ),
+          },
+        ]}
+      />
     </>
   )
 }

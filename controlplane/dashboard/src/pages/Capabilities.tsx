@@ -5,8 +5,8 @@ import { useChanged, useList } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Confirm, Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 import { useEnvironment } from '../session'
 
 const OPERATIONS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE']
@@ -25,36 +25,31 @@ export default function Capabilities() {
       lead="Tables, operations and amounts that an agent is granted, until a moment that is set."
       actions={<Opens label="Grant one" className="primary">{(close) => <Granting close={close} />}</Opens>}
     >
-      <Answered of={list} scope="policy:write" isEmpty={(grants) => grants.length === 0} empty={<Empty title="No grants yet"><p>An agent without one may what its key and its user may.</p></Empty>}>
-        {(grants) => (
-          <>
-            <Table
-              label="Grants"
-              id={(grant) => grant.grant_id}
-              rows={grants}
-              columns={[
-                { head: 'Agent', cell: (grant) => <code>{grant.agent_id}</code> },
-                { head: 'May', cell: (grant) => `${grant.capabilities.allowed_operations.join(', ')} on ${grant.capabilities.allowed_tables.join(', ')}` },
-                { head: 'An hour', isNumber: true, cell: (grant) => `${count(grant.usage?.queries_this_hour ?? 0)} of ${count(grant.capabilities.max_queries_per_hour)}` },
-                { head: 'State', cell: (grant) => <Badge>{grant.status}</Badge> },
-                { head: 'Expires', cell: (grant) => <span className="nowrap">{relative(grant.expires_at, now)}</span> },
-                {
-                  head: '',
-                  cell: (grant) =>
-                    grant.status === 'active' && (
-                      <Confirm
-                        label="Revoke"
-                        question={`Take it from ${grant.agent_id}? Its next query is refused.`}
-                        act={() => ask(api.DELETE('/v1/environments/{env_id}/agent-capabilities/{grant_id}', { params: { path: { env_id, grant_id: grant.grant_id } } })).then(changed)}
-                      />
-                    ),
-                },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+      <ResourceList
+        of={list}
+        scope="policy:write"
+        empty={<Empty title="No grants yet"><p>An agent without one may what its key and its user may.</p></Empty>}
+        label="Grants"
+        id={(grant) => grant.grant_id}
+        columns={[
+          { head: 'Agent', cell: (grant) => <code>{grant.agent_id}</code> },
+          { head: 'May', cell: (grant) => `${grant.capabilities.allowed_operations.join(', ')} on ${grant.capabilities.allowed_tables.join(', ')}` },
+          { head: 'An hour', isNumber: true, cell: (grant) => `${count(grant.usage?.queries_this_hour ?? 0)} of ${count(grant.capabilities.max_queries_per_hour)}` },
+          { head: 'State', cell: (grant) => <Badge>{grant.status}</Badge> },
+          { head: 'Expires', cell: (grant) => <span className="nowrap">{relative(grant.expires_at, now)}</span> },
+          {
+            head: '',
+            cell: (grant) =>
+              grant.status === 'active' && (
+                <Confirm
+                  label="Revoke"
+                  question={`Take it from ${grant.agent_id}? Its next query is refused.`}
+                  act={() => ask(api.DELETE('/v1/environments/{env_id}/agent-capabilities/{grant_id}', { params: { path: { env_id, grant_id: grant.grant_id } } })).then(changed)}
+                />
+              ),
+          },
+        ]}
+      />
     </Page>
   )
 }

@@ -7,8 +7,9 @@ import { useList } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Confirm, Opens } from '../parts/Dialog'
 import { Form, type Field, type Typed } from '../parts/Form'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
+import { Table } from '../parts/Table'
 import { useSession, type Environment } from '../session'
 
 const PARTS = ['masking_rules', 'rls_filters', 'abac_policies'] as const
@@ -60,27 +61,21 @@ export default function Environments() {
       lead="Each has its own data, keys, policies and data plane."
       actions={writes && <Opens label="New environment" className="primary">{(close) => <Making close={close} />}</Opens>}
     >
-      <Answered of={list} isEmpty={(all) => all.length === 0} empty={<Empty title="No environments yet"><p>Data lives in one.</p></Empty>}>
-        {(all) => (
-          <>
-            <Table
-              label="Environments"
-              id={(one) => one.env_id}
-              rows={all}
-              columns={[
-                { head: 'Name', cell: (one) => one.name },
-                { head: 'Slug', cell: (one) => <code>{one.slug}</code> },
-                { head: 'State', cell: (one) => <Badge>{one.status}</Badge> },
-                { head: 'A query may take', isNumber: true, cell: (one) => milliseconds(one.settings.query_timeout_ms) },
-                { head: 'At a time', isNumber: true, cell: (one) => one.settings.max_concurrent_queries },
-                { head: 'Made (UTC)', cell: (one) => <span className="nowrap">{time(one.created_at)}</span> },
-                { head: '', cell: (one) => writes && one.status !== 'decommissioning' && <Acts one={one} others={all.filter((other) => other !== one)} reload={() => void list.refetch()} /> },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+      <ResourceList
+        of={list}
+        empty={<Empty title="No environments yet"><p>Data lives in one.</p></Empty>}
+        label="Environments"
+        id={(one) => one.env_id}
+        columns={(all) => [
+          { head: 'Name', cell: (one) => one.name },
+          { head: 'Slug', cell: (one) => <code>{one.slug}</code> },
+          { head: 'State', cell: (one) => <Badge>{one.status}</Badge> },
+          { head: 'A query may take', isNumber: true, cell: (one) => milliseconds(one.settings.query_timeout_ms) },
+          { head: 'At a time', isNumber: true, cell: (one) => one.settings.max_concurrent_queries },
+          { head: 'Made (UTC)', cell: (one) => <span className="nowrap">{time(one.created_at)}</span> },
+          { head: '', cell: (one) => writes && one.status !== 'decommissioning' && <Acts one={one} others={all.filter((other) => other !== one)} reload={() => void list.refetch()} /> },
+        ]}
+      />
     </Page>
   )
 }

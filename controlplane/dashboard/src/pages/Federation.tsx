@@ -7,8 +7,8 @@ import { Badge } from '../parts/Badge'
 import { Named } from '../parts/Choice'
 import { Opens } from '../parts/Dialog'
 import { Form, type Field, type Typed } from '../parts/Form'
-import { Answered, Empty } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 import { useSession } from '../session'
 import { linesOf, subjectsIn } from './subjects'
 
@@ -54,27 +54,21 @@ export function Federation() {
           {(close) => <Naming close={close} />}
         </Opens>
       </div>
-      <Answered of={list} isEmpty={(all) => all.length === 0} empty={<Empty title="No cloud is believed yet"><p>Programs come with a key. A cloud can vouch for its own instead.</p></Empty>}>
-        {(all) => (
-          <>
-            <Table
-              label="Clouds"
-              id={(provider) => provider.provider_id}
-              rows={all}
-              columns={[
-                { head: 'Cloud', cell: (provider) => KINDS[provider.type].label },
-                { head: 'Whose', cell: (provider) => <code>{whose(provider)}</code> },
-                { head: 'Who may come', cell: (provider) => <Who provider={provider} /> },
-                { head: 'Audience', cell: (provider) => <code className="wide">{provider.audience}</code> },
-                { head: 'State', cell: (provider) => <Badge>{provider.status}</Badge> },
-                { head: 'Since (UTC)', cell: (provider) => <span className="nowrap">{time(provider.created_at)}</span> },
-                { head: '', cell: (provider) => <Acts provider={provider} /> },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+      <ResourceList
+        of={list}
+        empty={<Empty title="No cloud is believed yet"><p>Programs come with a key. A cloud can vouch for its own instead.</p></Empty>}
+        label="Clouds"
+        id={(provider) => provider.provider_id}
+        columns={[
+          { head: 'Cloud', cell: (provider) => KINDS[provider.type].label },
+          { head: 'Whose', cell: (provider) => <code>{whose(provider)}</code> },
+          { head: 'Who may come', cell: (provider) => <Who provider={provider} /> },
+          { head: 'Audience', cell: (provider) => <code className="wide">{provider.audience}</code> },
+          { head: 'State', cell: (provider) => <Badge>{provider.status}</Badge> },
+          { head: 'Since (UTC)', cell: (provider) => <span className="nowrap">{time(provider.created_at)}</span> },
+          { head: '', cell: (provider) => <Acts provider={provider} /> },
+        ]}
+      />
     </>
   )
 }

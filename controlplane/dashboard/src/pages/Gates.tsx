@@ -10,7 +10,7 @@ import { Badge } from '../parts/Badge'
 import { Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
 import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { ResourceList } from '../parts/ResourceList'
 import { ADMINS, WRITERS } from '../permissions'
 import { useSession } from '../session'
 import { Conditions } from './Conditions'
@@ -163,33 +163,27 @@ function Evaluations({ project }: { project: string }) {
   return (
     <section className="stack" aria-labelledby="evaluations">
       <h2 id="evaluations">What they were evaluated to</h2>
-      <Answered of={list} isEmpty={(all) => all.length === 0} empty={<Empty title="No gate was evaluated yet" />}>
-        {(all) => (
-          <>
-            <Table
-              label="Evaluations"
-              id={(evaluation) => evaluation.id}
-              rows={all}
-              columns={[
-                { head: 'When (UTC)', cell: (evaluation) => <span className="nowrap">{time(evaluation.evaluated_at)}</span> },
-                { head: 'Gate', cell: (evaluation) => evaluation.gate_id },
-                { head: 'Project', cell: (evaluation) => evaluation.project_id },
-                { head: 'Result', cell: (evaluation) => <Result of={evaluation.result} /> },
-                { head: 'By', cell: (evaluation) => <Actor of={evaluation.evaluated_by} /> },
-                {
-                  head: '',
-                  cell: (evaluation) => (
-                    <Opens label="Conditions" title={`${evaluation.gate_id} of ${evaluation.project_id}`} className="small">
-                      {() => <Conditions passed={evaluation.passed_conditions} failed={evaluation.failed_conditions} />}
-                    </Opens>
-                  ),
-                },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+      <ResourceList
+        of={list}
+        empty={<Empty title="No gate was evaluated yet" />}
+        label="Evaluations"
+        id={(evaluation) => evaluation.id}
+        columns={[
+          { head: 'When (UTC)', cell: (evaluation) => <span className="nowrap">{time(evaluation.evaluated_at)}</span> },
+          { head: 'Gate', cell: (evaluation) => evaluation.gate_id },
+          { head: 'Project', cell: (evaluation) => evaluation.project_id },
+          { head: 'Result', cell: (evaluation) => <Result of={evaluation.result} /> },
+          { head: 'By', cell: (evaluation) => <Actor of={evaluation.evaluated_by} /> },
+          {
+            head: '',
+            cell: (evaluation) => (
+              <Opens label="Conditions" title={`${evaluation.gate_id} of ${evaluation.project_id}`} className="small">
+                {() => <Conditions passed={evaluation.passed_conditions} failed={evaluation.failed_conditions} />}
+              </Opens>
+            ),
+          },
+        ]}
+      />
     </section>
   )
 }

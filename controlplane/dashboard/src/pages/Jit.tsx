@@ -6,8 +6,8 @@ import { useChanged, useList } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Confirm, Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 import { useEnvironment, useSession } from '../session'
 
 type Request = Shapes['JitRequest']
@@ -82,27 +82,21 @@ function Requests() {
   const now = useNow()
   const decides = DECIDERS.includes(me.role)
   return (
-    <Answered of={list} isEmpty={(all) => all.length === 0} empty={<Empty title="Nobody has asked yet" />}>
-      {(all) => (
-        <>
-          <Table
-            label="Requests"
-            id={(request) => request.request_id}
-            rows={all}
-            columns={[
-              { head: 'Who', cell: (request) => request.requester_email },
-              { head: 'Role', cell: (request) => `${request.current_role} → ${request.requested_role}` },
-              { head: 'Why', cell: (request) => request.reason },
-              { head: 'For', isNumber: true, cell: (request) => <span className="nowrap">{span(request.duration_minutes * 60)}</span> },
-              { head: 'State', cell: (request) => <State request={request} now={now} /> },
-              { head: 'Asked (UTC)', cell: (request) => <span className="nowrap">{time(request.requested_at)}</span> },
-              { head: '', cell: (request) => decides && <Acts request={request} now={now} isOwn={request.requester_id === me.user_id} /> },
-            ]}
-          />
-          <More list={list} />
-        </>
-      )}
-    </Answered>
+    <ResourceList
+      of={list}
+      empty={<Empty title="Nobody has asked yet" />}
+      label="Requests"
+      id={(request) => request.request_id}
+      columns={[
+        { head: 'Who', cell: (request) => request.requester_email },
+        { head: 'Role', cell: (request) => `${request.current_role} → ${request.requested_role}` },
+        { head: 'Why', cell: (request) => request.reason },
+        { head: 'For', isNumber: true, cell: (request) => <span className="nowrap">{span(request.duration_minutes * 60)}</span> },
+        { head: 'State', cell: (request) => <State request={request} now={now} /> },
+        { head: 'Asked (UTC)', cell: (request) => <span className="nowrap">{time(request.requested_at)}</span> },
+        { head: '', cell: (request) => decides && <Acts request={request} now={now} isOwn={request.requester_id === me.user_id} /> },
+      ]}
+    />
   )
 }
 

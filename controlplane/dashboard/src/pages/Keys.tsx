@@ -7,8 +7,8 @@ import { Badge } from '../parts/Badge'
 import { CodeBlock, Download } from '../parts/CodeBlock'
 import { Confirm, Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 import { useEnvironment, useSession } from '../session'
 
 type ApiKey = Shapes['ApiKey']
@@ -49,27 +49,22 @@ export default function Keys() {
       lead="A key works in this environment alone. Revoked, it is refused over every protocol at once, on open sessions too."
       actions={writes && <Opens label="New key" className="primary">{(close) => <Making close={close} />}</Opens>}
     >
-      <Answered of={list} scope="key:read" isEmpty={(keys) => keys.length === 0} empty={<Empty title="No keys yet"><p>A program needs one to connect.</p></Empty>}>
-        {(keys) => (
-          <>
-            <Table
-              label="API keys"
-              id={(key) => key.key_id}
-              rows={keys}
-              columns={[
-                { head: 'Name', cell: (key) => key.name },
-                { head: 'Begins with', cell: (key) => <code className="nowrap">{key.prefix}</code> },
-                { head: 'May', cell: (key) => <Scopes of={key.scopes} /> },
-                { head: 'State', cell: (key) => <Badge>{key.status}</Badge> },
-                { head: 'Last used', cell: (key) => <span className="nowrap">{relative(key.last_used_at, now)}</span> },
-                { head: 'Expires', cell: (key) => <span className="nowrap">{key.revoked ? '–' : relative(key.expires_at, now)}</span> },
-                { head: '', cell: (key) => writes && !key.revoked && <Acts apiKey={key} /> },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+      <ResourceList
+        of={list}
+        scope="key:read"
+        empty={<Empty title="No keys yet"><p>A program needs one to connect.</p></Empty>}
+        label="API keys"
+        id={(key) => key.key_id}
+        columns={[
+          { head: 'Name', cell: (key) => key.name },
+          { head: 'Begins with', cell: (key) => <code className="nowrap">{key.prefix}</code> },
+          { head: 'May', cell: (key) => <Scopes of={key.scopes} /> },
+          { head: 'State', cell: (key) => <Badge>{key.status}</Badge> },
+          { head: 'Last used', cell: (key) => <span className="nowrap">{relative(key.last_used_at, now)}</span> },
+          { head: 'Expires', cell: (key) => <span className="nowrap">{key.revoked ? '–' : relative(key.expires_at, now)}</span> },
+          { head: '', cell: (key) => writes && !key.revoked && <Acts apiKey={key} /> },
+        ]}
+      />
     </Page>
   )
 }

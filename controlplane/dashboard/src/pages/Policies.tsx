@@ -6,8 +6,8 @@ import { time } from '../format'
 import { useChanged, useList } from '../lists'
 import { Confirm, Opens } from '../parts/Dialog'
 import { Form, type Field } from '../parts/Form'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 import { useEnvironment, useSession } from '../session'
 import { PolicyState } from './PolicyState'
 import type { Policy } from './policyRules'
@@ -39,30 +39,20 @@ export default function Policies() {
   )
   return (
     <Page title="Policies" needs="policy:read" lead="A masked value never enters a statement, and a filtered row is never counted." actions={actions}>
-      <Answered
+      <ResourceList
         of={list}
         scope="policy:read"
-        isEmpty={(policies) => policies.length === 0}
         empty={<Empty title="No policies yet"><p>Everybody who may query sees every column and every row.</p></Empty>}
-      >
-        {(policies) => (
-          <>
-            <Table
-              label="Policies"
-              id={(policy) => policy.policy_id}
-              rows={policies}
-              columns={[
-                { head: 'Name', cell: (policy) => policy.name },
-                { head: 'What it does', cell: (policy) => <Rules policy={policy} /> },
-                { head: 'State', cell: (policy) => <PolicyState policy={policy} /> },
-                { head: 'Changed (UTC)', cell: (policy) => <span className="nowrap">{time(policy.updated_at)}</span> },
-                { head: '', cell: (policy) => writes && <Acts policy={policy} reload={() => void list.refetch()} /> },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+        label="Policies"
+        id={(policy) => policy.policy_id}
+        columns={[
+          { head: 'Name', cell: (policy) => policy.name },
+          { head: 'What it does', cell: (policy) => <Rules policy={policy} /> },
+          { head: 'State', cell: (policy) => <PolicyState policy={policy} /> },
+          { head: 'Changed (UTC)', cell: (policy) => <span className="nowrap">{time(policy.updated_at)}</span> },
+          { head: '', cell: (policy) => writes && <Acts policy={policy} reload={() => void list.refetch()} /> },
+        ]}
+      />
     </Page>
   )
 }

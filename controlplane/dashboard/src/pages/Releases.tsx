@@ -7,8 +7,8 @@ import { Actor } from '../parts/Actor'
 import { Badge } from '../parts/Badge'
 import { Opens } from '../parts/Dialog'
 import { Form, type Typed } from '../parts/Form'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 import { WRITERS } from '../permissions'
 import { useSession } from '../session'
 
@@ -27,28 +27,22 @@ export default function Releases() {
       lead="A decided review writes one down; what is approved under a gate has passed it, or somebody says why not."
       actions={is(WRITERS) && <Opens label="Record a release" className="primary">{(close) => <Recording close={close} />}</Opens>}
     >
-      <Answered of={list} isEmpty={(all) => all.length === 0} empty={<Empty title="Nothing was released yet"><p>The first review that is approved, and the first release that somebody records, are listed here.</p></Empty>}>
-        {(all) => (
-          <>
-            <Table
-              label="Releases"
-              id={(release) => release.id}
-              rows={all}
-              columns={[
-                { head: 'When (UTC)', cell: (release) => <span className="nowrap">{time(release.decided_at)}</span> },
-                { head: 'Project', cell: (release) => release.project_id },
-                { head: 'Outcome', cell: (release) => <Badge>{release.outcome}</Badge> },
-                { head: 'Artifact', cell: (release) => (release.artifact_id ? <Link href={`/explain/${release.artifact_id}`}>{release.artifact_id.slice(-8)}</Link> : '–') },
-                { head: 'Gate', cell: (release) => release.gate_id ?? '–' },
-                { head: 'Review', cell: (release) => (release.review_id ? <Link href={`/reviews/${release.review_id}`}>{release.review_id.slice(-8)}</Link> : '–') },
-                { head: 'Why', cell: (release) => <span className="said">{release.override_reason ?? release.rationale ?? '–'}</span> },
-                { head: 'By', cell: (release) => <Actor of={release.decided_by} /> },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+      <ResourceList
+        of={list}
+        empty={<Empty title="Nothing was released yet"><p>The first review that is approved, and the first release that somebody records, are listed here.</p></Empty>}
+        label="Releases"
+        id={(release) => release.id}
+        columns={[
+          { head: 'When (UTC)', cell: (release) => <span className="nowrap">{time(release.decided_at)}</span> },
+          { head: 'Project', cell: (release) => release.project_id },
+          { head: 'Outcome', cell: (release) => <Badge>{release.outcome}</Badge> },
+          { head: 'Artifact', cell: (release) => (release.artifact_id ? <Link href={`/explain/${release.artifact_id}`}>{release.artifact_id.slice(-8)}</Link> : '–') },
+          { head: 'Gate', cell: (release) => release.gate_id ?? '–' },
+          { head: 'Review', cell: (release) => (release.review_id ? <Link href={`/reviews/${release.review_id}`}>{release.review_id.slice(-8)}</Link> : '–') },
+          { head: 'Why', cell: (release) => <span className="said">{release.override_reason ?? release.rationale ?? '–'}</span> },
+          { head: 'By', cell: (release) => <Actor of={release.decided_by} /> },
+        ]}
+      />
     </Page>
   )
 }

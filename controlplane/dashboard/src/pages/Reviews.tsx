@@ -6,8 +6,8 @@ import { relative, time } from '../format'
 import { asPage, useList } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Choice } from '../parts/Choice'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 
 const STATES = ['', 'pending', 'in_review', 'deferred', 'approved', 'rejected'] as const
 const URGENCIES = ['', 'critical', 'high', 'medium', 'low'] as const
@@ -26,32 +26,22 @@ export default function Reviews() {
         <Choice label="State" value={status} options={STATES} onChange={setStatus} />
         <Choice label="Urgency" value={urgency} options={URGENCIES} onChange={setUrgency} />
       </div>
-      <Answered
+      <ResourceList
         of={list}
-        isEmpty={(all) => all.length === 0}
         empty={<Empty title="No review is here"><p>A gate that waits for a person asks for one, and so does a failure that is left to people.</p></Empty>}
-      >
-        {(all) => (
-          <>
-            <Table
-              label="Reviews"
-              id={(review) => review.id}
-              rows={all}
-              columns={[
-                { head: 'What', cell: (review) => <Link className="said" href={`/reviews/${review.id}`}>{review.reason || review.id}</Link> },
-                { head: 'About', cell: (review) => review.entity_type.replaceAll('_', ' ') },
-                { head: 'Project', cell: (review) => review.project_id },
-                { head: 'Urgency', cell: (review) => <Badge>{review.urgency}</Badge> },
-                { head: 'For', cell: (review) => review.assigned_to },
-                { head: 'State', cell: (review) => <Badge>{review.status}</Badge> },
-                { head: 'Due', cell: (review) => <span className="nowrap">{review.due_at ? relative(review.due_at, now) : '–'}</span> },
-                { head: 'Asked (UTC)', cell: (review) => <span className="nowrap">{time(review.requested_at)}</span> },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+        label="Reviews"
+        id={(review) => review.id}
+        columns={[
+          { head: 'What', cell: (review) => <Link className="said" href={`/reviews/${review.id}`}>{review.reason || review.id}</Link> },
+          { head: 'About', cell: (review) => review.entity_type.replaceAll('_', ' ') },
+          { head: 'Project', cell: (review) => review.project_id },
+          { head: 'Urgency', cell: (review) => <Badge>{review.urgency}</Badge> },
+          { head: 'For', cell: (review) => review.assigned_to },
+          { head: 'State', cell: (review) => <Badge>{review.status}</Badge> },
+          { head: 'Due', cell: (review) => <span className="nowrap">{review.due_at ? relative(review.due_at, now) : '–'}</span> },
+          { head: 'Asked (UTC)', cell: (review) => <span className="nowrap">{time(review.requested_at)}</span> },
+        ]}
+      />
     </Page>
   )
 }

@@ -7,7 +7,7 @@ import { asPage, useList } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Choice } from '../parts/Choice'
 import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { ResourceList } from '../parts/ResourceList'
 import { Tabs } from '../parts/Tabs'
 
 type Task = Shapes['TaskView']
@@ -81,27 +81,21 @@ function List() {
   return (
     <>
       <Choice label="Status" value={status} options={['', ...STATUSES]} onChange={setStatus} />
-      <Answered of={list} isEmpty={(tasks) => tasks.length === 0} empty={<Empty title="No task is here"><p>Agents make them by <code>POST /v2/runtime/tasks</code>.</p></Empty>}>
-        {(tasks) => (
-          <>
-            <Table
-              label="Tasks"
-              id={(task) => task.id}
-              rows={tasks}
-              columns={[
-                { head: 'Task', cell: (task) => <Link href={`/tasks/${task.id}`}>{nameOf(task)}</Link> },
-                { head: 'Kind', cell: (task) => task.kind },
-                { head: 'Project', cell: (task) => task.project_id },
-                { head: 'State', cell: (task) => <Badge>{task.status}</Badge> },
-                { head: 'Retries', isNumber: true, cell: (task) => `${task.retry_count} of ${task.max_retries}` },
-                { head: 'Heartbeat', cell: (task) => <span className="nowrap">{relative(task.latest_attempt?.last_heartbeat_at, now)}</span> },
-                { head: 'Made (UTC)', cell: (task) => <span className="nowrap">{time(task.created_at)}</span> },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+      <ResourceList
+        of={list}
+        empty={<Empty title="No task is here"><p>Agents make them by <code>POST /v2/runtime/tasks</code>.</p></Empty>}
+        label="Tasks"
+        id={(task) => task.id}
+        columns={[
+          { head: 'Task', cell: (task) => <Link href={`/tasks/${task.id}`}>{nameOf(task)}</Link> },
+          { head: 'Kind', cell: (task) => task.kind },
+          { head: 'Project', cell: (task) => task.project_id },
+          { head: 'State', cell: (task) => <Badge>{task.status}</Badge> },
+          { head: 'Retries', isNumber: true, cell: (task) => `${task.retry_count} of ${task.max_retries}` },
+          { head: 'Heartbeat', cell: (task) => <span className="nowrap">{relative(task.latest_attempt?.last_heartbeat_at, now)}</span> },
+          { head: 'Made (UTC)', cell: (task) => <span className="nowrap">{time(task.created_at)}</span> },
+        ]}
+      />
     </>
   )
 }

@@ -5,8 +5,8 @@ import { useChanged, useList } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 import { ADMINS } from '../permissions'
 import { useSession } from '../session'
 
@@ -22,32 +22,22 @@ export default function Tenants() {
       lead="Organizations under this one, each with users, environments and a record of its own. Nothing of theirs is reached from here."
       actions={<Opens label="New tenant" className="primary">{(close) => <Founding close={close} />}</Opens>}
     >
-      <Answered
+      <ResourceList
         of={list}
-        isEmpty={(tenants) => tenants.length === 0}
         empty={<Empty title="No tenants yet"><p>A tenant is for customers of yours who must not meet: whoever makes one owns it, and signs in to it with its id as <code>org_id</code>.</p></Empty>}
-      >
-        {(tenants) => (
-          <>
-            <Table
-              label="Tenants"
-              id={(tenant) => tenant.tenant_id}
-              rows={tenants}
-              columns={[
-                { head: 'Name', cell: (tenant) => tenant.name },
-                { head: 'Slug', cell: (tenant) => <code>{tenant.slug}</code> },
-                { head: 'Id', cell: (tenant) => <code className="nowrap">{tenant.tenant_id}</code> },
-                { head: 'State', cell: (tenant) => <Badge>{tenant.status}</Badge> },
-                { head: 'Users', isNumber: true, cell: (tenant) => count(tenant.user_count) },
-                { head: 'Queries today', isNumber: true, cell: (tenant) => count(tenant.query_count_today) },
-                { head: 'Since (UTC)', cell: (tenant) => <span className="nowrap">{time(tenant.created_at)}</span> },
-                { head: '', cell: (tenant) => <Renaming tenant={tenant} /> },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+        label="Tenants"
+        id={(tenant) => tenant.tenant_id}
+        columns={[
+          { head: 'Name', cell: (tenant) => tenant.name },
+          { head: 'Slug', cell: (tenant) => <code>{tenant.slug}</code> },
+          { head: 'Id', cell: (tenant) => <code className="nowrap">{tenant.tenant_id}</code> },
+          { head: 'State', cell: (tenant) => <Badge>{tenant.status}</Badge> },
+          { head: 'Users', isNumber: true, cell: (tenant) => count(tenant.user_count) },
+          { head: 'Queries today', isNumber: true, cell: (tenant) => count(tenant.query_count_today) },
+          { head: 'Since (UTC)', cell: (tenant) => <span className="nowrap">{time(tenant.created_at)}</span> },
+          { head: '', cell: (tenant) => <Renaming tenant={tenant} /> },
+        ]}
+      />
     </Page>
   )
 }

@@ -7,8 +7,8 @@ import { Badge } from '../parts/Badge'
 import { CodeBlock } from '../parts/CodeBlock'
 import { Confirm, Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 import { useSession } from '../session'
 
 type User = Shapes['User']
@@ -31,27 +31,22 @@ export default function Users() {
       lead="A role rules from the next request on, on open sessions too."
       actions={writes && <Opens label="Invite somebody" className="primary">{(close) => <Inviting close={close} />}</Opens>}
     >
-      <Answered of={list} scope="user:read" isEmpty={(users) => users.length === 0} empty={<Empty title="Nobody is here" />}>
-        {(users) => (
-          <>
-            <Table
-              label="Users"
-              id={(user) => user.user_id}
-              rows={users}
-              columns={[
-                { head: 'E-mail', cell: (user) => user.email },
-                { head: 'Name', cell: (user) => user.name ?? '–' },
-                { head: 'Role', cell: (user) => user.role.replace('_', ' ') },
-                { head: 'State', cell: (user) => <Badge>{user.status}</Badge> },
-                { head: 'Second factor', cell: (user) => (user.mfa_enabled ? 'yes' : 'no') },
-                { head: 'Last here', cell: (user) => <span className="nowrap">{relative(user.last_login, now)}</span> },
-                { head: '', cell: (user) => writes && user.user_id !== me.user_id && user.role !== 'owner' && <Acts user={user} /> },
-              ]}
-            />
-            <More list={list} />
-          </>
-        )}
-      </Answered>
+      <ResourceList
+        of={list}
+        scope="user:read"
+        empty={<Empty title="Nobody is here" />}
+        label="Users"
+        id={(user) => user.user_id}
+        columns={[
+          { head: 'E-mail', cell: (user) => user.email },
+          { head: 'Name', cell: (user) => user.name ?? '–' },
+          { head: 'Role', cell: (user) => user.role.replace('_', ' ') },
+          { head: 'State', cell: (user) => <Badge>{user.status}</Badge> },
+          { head: 'Second factor', cell: (user) => (user.mfa_enabled ? 'yes' : 'no') },
+          { head: 'Last here', cell: (user) => <span className="nowrap">{relative(user.last_login, now)}</span> },
+          { head: '', cell: (user) => writes && user.user_id !== me.user_id && user.role !== 'owner' && <Acts user={user} /> },
+        ]}
+      />
     </Page>
   )
 }

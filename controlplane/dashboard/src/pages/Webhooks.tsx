@@ -8,8 +8,8 @@ import { Badge } from '../parts/Badge'
 import { CodeBlock } from '../parts/CodeBlock'
 import { Confirm, Opens } from '../parts/Dialog'
 import { Form, type Field } from '../parts/Form'
-import { Answered, Empty, Page } from '../parts/Page'
-import { More, Table } from '../parts/Table'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
 import { Tabs } from '../parts/Tabs'
 import { useSession } from '../session'
 
@@ -95,26 +95,21 @@ function OfNotices() {
 
 function Receivers({ list, acts }: { list: ReturnType<typeof useList<Webhook>>; acts: (webhook: Webhook) => ReactNode }) {
   return (
-    <Answered of={list} scope="webhook:read" isEmpty={(all) => all.length === 0} empty={<Empty title="Nobody is told yet"><p>A webhook is an address of yours that is posted to.</p></Empty>}>
-      {(all) => (
-        <>
-          <Table
-            label="Receivers"
-            id={(webhook) => webhook.webhook_id}
-            rows={all}
-            columns={[
-              { head: 'Address', cell: (webhook) => <code>{webhook.url}</code> },
-              { head: 'Told of', cell: (webhook) => <span className="fine">{webhook.events.join(', ')}</span> },
-              { head: 'State', cell: (webhook) => <Badge>{webhook.status}</Badge> },
-              { head: 'Last delivered', cell: (webhook) => <span className="nowrap">{time(webhook.last_delivered_at)}</span> },
-              { head: 'Failures', isNumber: true, cell: (webhook) => webhook.failure_count },
-              { head: '', cell: acts },
-            ]}
-          />
-          <More list={list} />
-        </>
-      )}
-    </Answered>
+    <ResourceList
+      of={list}
+      scope="webhook:read"
+      empty={<Empty title="Nobody is told yet"><p>A webhook is an address of yours that is posted to.</p></Empty>}
+      label="Receivers"
+      id={(webhook) => webhook.webhook_id}
+      columns={[
+        { head: 'Address', cell: (webhook) => <code>{webhook.url}</code> },
+        { head: 'Told of', cell: (webhook) => <span className="fine">{webhook.events.join(', ')}</span> },
+        { head: 'State', cell: (webhook) => <Badge>{webhook.status}</Badge> },
+        { head: 'Last delivered', cell: (webhook) => <span className="nowrap">{time(webhook.last_delivered_at)}</span> },
+        { head: 'Failures', isNumber: true, cell: (webhook) => webhook.failure_count },
+        { head: '', cell: acts },
+      ]}
+    />
   )
 }
 
@@ -224,38 +219,33 @@ function Deliveries() {
   const changed = useChanged('deliveries')
   const list = useList(['deliveries'], (cursor) => ask(api.GET('/v1/webhooks/deliveries', { params: { query: { limit: 50, ...(cursor && { cursor }) } } })))
   return (
-    <Answered of={list} scope="webhook:read" isEmpty={(all) => all.length === 0} empty={<Empty title="Nothing was delivered yet" />}>
-      {(all) => (
-        <>
-          <Table
-            label="Deliveries"
-            id={(delivery) => delivery.delivery_id}
-            rows={all}
-            columns={[
-              { head: 'When (UTC)', cell: (delivery) => <span className="nowrap">{time(delivery.created_at)}</span> },
-              { head: 'Event', cell: (delivery) => <code>{delivery.event_type}</code> },
-              { head: 'State', cell: (delivery) => <Badge>{delivery.status}</Badge> },
-              { head: 'Tries', isNumber: true, cell: (delivery) => delivery.attempts },
-              { head: 'Answered', isNumber: true, cell: (delivery) => delivery.last_status_code ?? '–' },
-              { head: 'Trouble', cell: (delivery) => delivery.last_error ?? '–' },
-              {
-                head: '',
-                cell: (delivery) =>
-                  can('webhook:write') &&
-                  delivery.status === 'failed' && (
-                    <Confirm
-                      label="Send again"
-                      isGentle
-                      question={`Send ${delivery.event_type} again, to whoever did not take it? They know it by its event id.`}
-                      act={() => ask(api.POST('/v1/webhooks/deliveries/{event_id}/replay', { params: { path: { event_id: delivery.event_id } } })).then(changed)}
-                    />
-                  ),
-              },
-            ]}
-          />
-          <More list={list} />
-        </>
-      )}
-    </Answered>
+    <ResourceList
+      of={list}
+      scope="webhook:read"
+      empty={<Empty title="Nothing was delivered yet" />}
+      label="Deliveries"
+      id={(delivery) => delivery.delivery_id}
+      columns={[
+        { head: 'When (UTC)', cell: (delivery) => <span className="nowrap">{time(delivery.created_at)}</span> },
+        { head: 'Event', cell: (delivery) => <code>{delivery.event_type}</code> },
+        { head: 'State', cell: (delivery) => <Badge>{delivery.status}</Badge> },
+        { head: 'Tries', isNumber: true, cell: (delivery) => delivery.attempts },
+        { head: 'Answered', isNumber: true, cell: (delivery) => delivery.last_status_code ?? '–' },
+        { head: 'Trouble', cell: (delivery) => delivery.last_error ?? '–' },
+        {
+          head: '',
+          cell: (delivery) =>
+            can('webhook:write') &&
+            delivery.status === 'failed' && (
+              <Confirm
+                label="Send again"
+                isGentle
+                question={`Send ${delivery.event_type} again, to whoever did not take it? They know it by its event id.`}
+                act={() => ask(api.POST('/v1/webhooks/deliveries/{event_id}/replay', { params: { path: { event_id: delivery.event_id } } })).then(changed)}
+              />
+            ),
+        },
+      ]}
+    />
   )
 }
