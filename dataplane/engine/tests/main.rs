@@ -11,6 +11,7 @@ mod catalog;
 mod ending;
 mod hardening;
 mod mask;
+mod results;
 mod rows;
 mod safe;
 mod seed;

@@ -55,7 +55,6 @@ use crate::ast::error::Error;
 use crate::ast::names::ours;
 use crate::functions::catalogue::{self, Class};
 use crate::functions::types::{ColumnTypes, Type};
-use crate::functions::{semantic, warehouse};
 
 /// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.
 type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<Done, Error>;
@@ -110,27 +109,13 @@ pub fn to_engine(statement: &mut Statement, columns: &dyn ColumnTypes) -> Result
 
 /// What a call of this name can do; `None` for a name nobody knows, which is refused.
 pub fn class(name: &str) -> Option<Class> {
-    let of_engine = catalogue::find(name).map(|function| function.class);
-    of_engine.or_else(|| added(name)).or_else(|| semantic::class(name))
+    let templated = || templates::is_known(&name.to_ascii_lowercase()).then_some(Class::Throwing);
+    catalogue::find(name).map(|function| function.class).or_else(templated)
 }
 
 /// Whether a statement may name it at all, denied or not.
 pub(crate) fn is_known(name: &str) -> bool {
     class(name).is_some()
-}
-
-/// What a function of the warehouse can do; `None` for a name it does not add.
-fn added(name: &str) -> Option<Class> {
-    let name = name.to_ascii_lowercase();
-    if warehouse::is_volatile(&name) {
-        return Some(Class::Volatile);
-    }
-    (dispatch::is_known(&name) || warehouse::is_table_function(&name)).then_some(Class::Throwing)
-}
-
-/// Whether a function takes text as text, so that a literal of it need not be read as anything else.
-pub fn is_of_text(name: &str) -> bool {
-    coerced::is_of_text(name)
 }
 
 /// Whether a statement names a column SEQ anywhere.
@@ -148,17 +133,13 @@ pub(crate) fn size(expr: &Expr) -> usize {
     templates::size(expr)
 }
 
-/// Whether this argument of this function is a word (`DATEADD(day, …)`), not a column.
-pub fn is_word(function: &str, argument: usize) -> bool {
-    dates::is_unit(&function.to_ascii_lowercase(), argument)
-}
-
 /// Names of functions that the dialect adds or gives another meaning, sorted.
 #[cfg(test)]
 pub(crate) fn names() -> Vec<&'static str> {
     use crate::syntax::parse::from_last::FROM_LAST;
-    let mut names: Vec<_> =
-        dispatch::names().chain(warehouse::TABLE_FUNCTIONS).filter(|name| *name != FROM_LAST).collect();
+    let in_from =
+        catalogue::all().map(|function| function.name).filter(|name| catalogue::is_table_function_of_dialect(name));
+    let mut names: Vec<_> = dispatch::names().chain(in_from).filter(|name| *name != FROM_LAST).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -175,14 +156,9 @@ pub(crate) fn parts() -> &'static [(&'static str, &'static [&'static str])] {
     dates::PARTS
 }
 
-/// Whether a function is of one moment, and reads text as one.
 /// Whether a day plus or minus this is a day.
 pub(crate) fn is_of_days(span: &Expr) -> bool {
     intervals::keeps_date(span)
-}
-
-pub(crate) fn reads_moment(function: &str) -> bool {
-    dates::reads_moment(&function.to_ascii_lowercase())
 }
 
 /// Whether a word is a unit of time.

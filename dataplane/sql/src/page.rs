@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::dialect;
-use crate::functions::semantic;
+use crate::functions::catalogue::{self, FunctionKind};
 use crate::syntax::refusals;
 
 fn page() -> String {
@@ -31,7 +31,8 @@ fn page() -> String {
     for line in MEANING {
         let _ = writeln!(page, "- {line}");
     }
-    assert!(semantic::CALLS.iter().all(|call| page.contains(&format!("`{}(", call.to_ascii_uppercase()))));
+    let mut by_meaning = catalogue::all().filter(|function| function.is(FunctionKind::Meaning));
+    assert!(by_meaning.all(|function| page.contains(&format!("`{}(", function.name.to_ascii_uppercase()))));
     page.push_str("\n## Parts of a date\n\n| Part | Words |\n|---|---|\n");
     for (part, words) in dialect::parts() {
         let _ = writeln!(page, "| {part} | {} |", words.join(", "));

@@ -29,12 +29,11 @@ use crate::request::as_of::AsOf;
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Words of the engine's that make an answer of the moment, beside the functions the list calls volatile.
-const MOMENTARY: [&str; 6] = ["sample", "tablesample", "nextval", "currval", "setseed", "getvariable"];
+/// Words of the engine's that make an answer of the moment, beside functions that change.
+const MOMENTARY: [&str; 2] = ["sample", "tablesample"];
 
 static VOLATILE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
-    let functions = sql::functions::catalogue::all()
-        .filter(|function| function.class == sql::functions::catalogue::Class::Volatile);
+    let functions = sql::functions::catalogue::all().filter(|function| function.is_of_engine() && function.changes());
     functions.map(|function| function.name).chain(MOMENTARY).collect()
 });
 

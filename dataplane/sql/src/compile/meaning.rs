@@ -16,7 +16,7 @@ use crate::ast::call::of_engine;
 use crate::ast::error::Error;
 use crate::ast::{VisitMut, names};
 use crate::dialect;
-use crate::functions::semantic;
+use crate::functions::catalogue;
 use crate::functions::types::{self, Known, Type};
 use crate::govern::Governed;
 
@@ -50,7 +50,7 @@ impl Embed<'_> {
     fn call(&mut self, expr: &mut Expr) -> Result<(), Error> {
         let Expr::Function(function) = expr else { return Ok(()) };
         let name = names::single(&function.name).map(|name| name.value.to_ascii_lowercase()).unwrap_or_default();
-        if semantic::class(&name).is_none() {
+        if !catalogue::compares_meaning(&name) {
             return Ok(());
         }
         self.calls += 1;

@@ -109,7 +109,7 @@ fn makes_much(tree: &Statement) -> bool {
         let is_series = catalogue::is_table_function(name);
         let mut sizes = catalogue::sizes(name).iter().filter_map(|place| list.args.get(*place));
         let is_much = sizes.any(|size| !callable::is_bounded(size) && (!is_series || is_literal(size)));
-        if is_much || (widths::are_in(name) && !has_small_widths(name, list.args.first())) {
+        if is_much || (catalogue::has_widths(name) && !has_small_widths(name, list.args.first())) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())

@@ -13,31 +13,15 @@ use super::{Context, compose};
 use crate::ast::error::Error;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
-    ("approx_percentile", renamed),
     ("approx_top_k", approx_top_k),
     ("array_agg", array_agg),
     ("array_union_agg", array_union_agg),
     ("array_unique_agg", array_unique_agg),
-    ("bit_and_agg", renamed),
-    ("bit_andagg", renamed),
-    ("bit_or_agg", renamed),
-    ("bit_oragg", renamed),
-    ("bit_xor_agg", renamed),
-    ("bit_xoragg", renamed),
-    ("bitand_agg", renamed),
-    ("bitandagg", renamed),
-    ("bitor_agg", renamed),
-    ("bitoragg", renamed),
-    ("bitxor_agg", renamed),
-    ("bitxoragg", renamed),
-    ("booland_agg", of_booleans),
-    ("boolor_agg", of_booleans),
+    ("booland_agg", all_true),
+    ("boolor_agg", any_true),
     ("boolxor_agg", only_one),
     ("corr", of_two_columns),
     ("count", count),
-    ("greatest_ignore_nulls", renamed),
-    ("hll", renamed),
-    ("least_ignore_nulls", renamed),
     ("listagg", listagg),
     ("max_by", of_extreme_row),
     ("min_by", of_extreme_row),
@@ -45,46 +29,27 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("percentile_cont", percentile),
     ("percentile_disc", percentile),
     ("regr_slope", of_two_columns),
-    ("skew", renamed),
-    ("variance_pop", renamed),
-    ("variance_samp", renamed),
 ];
-
-/// The engine's name of an aggregate that differs in nothing else.
-fn engine_name(name: &str) -> &'static str {
-    match name {
-        "approx_percentile" => "approx_quantile",
-        "bit_and_agg" | "bit_andagg" | "bitand_agg" | "bitandagg" => "bit_and",
-        "bit_or_agg" | "bit_oragg" | "bitor_agg" | "bitoragg" => "bit_or",
-        "bit_xor_agg" | "bit_xoragg" | "bitxor_agg" | "bitxoragg" => "bit_xor",
-        "booland_agg" => "bool_and",
-        "boolor_agg" => "bool_or",
-        "greatest_ignore_nulls" => "greatest",
-        "hll" => "approx_count_distinct",
-        "least_ignore_nulls" => "least",
-        "skew" => "skewness",
-        "variance_pop" => "var_pop",
-        _ => "var_samp",
-    }
-}
 
 pub(super) fn rename(function: &mut Function, name: &str) {
     function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]);
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "it is a handler like the others")]
-fn renamed(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
-    rename(&mut function, engine_name(&name));
-    Ok(Expr::Function(function))
+/// `BOOLAND_AGG(n)` takes numbers too.
+fn all_true(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    of_booleans(function, "bool_and")
 }
 
-/// `BOOLAND_AGG(n)` takes numbers too.
-fn of_booleans(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+fn any_true(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    of_booleans(function, "bool_or")
+}
+
+fn of_booleans(mut function: Function, engine: &str) -> Result<Expr, Error> {
     let name = function.name.to_string();
     let [value] = arguments::<1>(&name, &mut function)?;
     put(&mut function, [compose::cast(value, DataType::Boolean)]);
-    renamed(function, context)
+    rename(&mut function, engine);
+    Ok(Expr::Function(function))
 }
 
 /// `BOOLXOR_AGG(x)`: whether it is true of exactly one row.

@@ -8,167 +8,20 @@ use sqlparser::ast::{BinaryOperator, Expr, Function, UnaryOperator};
 use super::call::{expressions, take_expr};
 use super::{Context, Done, compose, types, variants};
 use crate::ast::error::Error;
+use crate::functions::catalogue::{self, TextArgument};
 use crate::functions::types::Type;
-
-/// Functions of text, and the places of their arguments that are text.
-const OF_TEXT: &[(&str, &[usize])] = &[
-    ("ascii", &[0]),
-    ("base64_encode", &[0]),
-    ("bit_length", &[0]),
-    ("charindex", &[0, 1]),
-    ("contains", &[0, 1]),
-    ("editdistance", &[0, 1]),
-    ("endswith", &[0, 1]),
-    ("hex_encode", &[0]),
-    ("ilike", &[0, 1]),
-    ("initcap", &[0]),
-    ("insert", &[0, 3]),
-    ("jarowinkler_similarity", &[0, 1]),
-    ("left", &[0]),
-    ("len", &[0]),
-    ("length", &[0]),
-    ("like", &[0, 1]),
-    ("lower", &[0]),
-    ("lpad", &[0, 2]),
-    ("ltrim", &[0, 1]),
-    ("md5", &[0]),
-    ("md5_hex", &[0]),
-    ("octet_length", &[0]),
-    ("position", &[0, 1]),
-    ("regexp_count", &[0]),
-    ("regexp_instr", &[0]),
-    ("regexp_like", &[0]),
-    ("regexp_replace", &[0, 2]),
-    ("regexp_substr", &[0]),
-    ("regexp_substr_all", &[0]),
-    ("repeat", &[0]),
-    ("replace", &[0, 1, 2]),
-    ("reverse", &[0]),
-    ("right", &[0]),
-    ("rlike", &[0]),
-    ("rpad", &[0, 2]),
-    ("rtrim", &[0, 1]),
-    ("rtrimmed_length", &[0]),
-    ("sha1", &[0]),
-    ("sha1_hex", &[0]),
-    ("sha2", &[0]),
-    ("sha2_hex", &[0]),
-    ("soundex", &[0]),
-    ("split", &[0]),
-    ("split_part", &[0, 1]),
-    ("startswith", &[0, 1]),
-    ("strtok", &[0]),
-    ("strtok_to_array", &[0]),
-    ("substr", &[0]),
-    ("substring", &[0]),
-    ("translate", &[0]),
-    ("trim", &[0, 1]),
-    ("unicode", &[0]),
-    ("upper", &[0]),
-];
-
-/// Functions of the engine that take a literal of text as it stands.
-const TAKE_TEXT: [&str; 37] = [
-    "any_value",
-    "array_agg",
-    "base64",
-    "char_length",
-    "character_length",
-    "concat_ws",
-    "count",
-    "damerau_levenshtein",
-    "editdist3",
-    "encode",
-    "ends_with",
-    "first",
-    "group_concat",
-    "hash",
-    "instr",
-    "jaro_similarity",
-    "json_quote",
-    "jaro_winkler_similarity",
-    "json_valid",
-    "last",
-    "lcase",
-    "levenshtein",
-    "list",
-    "listagg",
-    "max",
-    "min",
-    "mode",
-    "ord",
-    "prefix",
-    "regexp_escape",
-    "row",
-    "sha256",
-    "starts_with",
-    "string_agg",
-    "strlen",
-    "suffix",
-    "ucase",
-];
-
-/// Whether the function takes text as text, so that a literal of it need not be read as anything else.
-pub(in crate::dialect) fn is_of_text(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let name = name.as_str();
-    TAKE_TEXT.contains(&name) || OF_TEXT.iter().any(|(known, _)| *known == name) || name.starts_with("icu_collate_")
-}
-
-/// Functions of numbers: a variant among their arguments is read as one, and text as the first of them. Of text they are
-/// of floating point, as in the warehouse.
-const OF_NUMBERS: &[&str] = &[
-    "abs",
-    "avg",
-    "ceil",
-    "ceiling",
-    "div0",
-    "div0null",
-    "exp",
-    "floor",
-    "ln",
-    "log",
-    "median",
-    "mod",
-    "pow",
-    "power",
-    "round",
-    "sqrt",
-    "square",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
-    "sum",
-    "trunc",
-    "truncate",
-    "var_pop",
-    "var_samp",
-    "variance",
-    "variance_pop",
-    "variance_samp",
-    "width_bucket",
-    "zeroifnull",
-];
-
-/// Whether a variant is read as a number there.
-pub(super) fn reads_numbers(name: &str) -> bool {
-    OF_NUMBERS.contains(&name) || matches!(name, "sign" | "to_double")
-}
 
 /// The arguments of a call.
 pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Context<'_>) {
-    if let Ok(at) = OF_TEXT.binary_search_by_key(&name, |(known, _)| known) {
-        let places = OF_TEXT.get(at).map_or(&[][..], |(_, places)| places);
-        for (place, argument) in expressions(function).enumerate() {
-            if places.contains(&place) {
-                as_text(argument, context);
-            }
+    match catalogue::find(name).and_then(|known| known.text.as_ref()) {
+        Some(TextArgument::Places(places)) => {
+            let arguments = expressions(function).enumerate();
+            arguments.filter(|(place, _)| places.contains(place)).for_each(|(_, argument)| as_text(argument, context));
         }
-    } else if OF_NUMBERS.contains(&name)
-        && !truncates_moment(name, function)
-        && let Some(argument) = expressions(function).next()
-    {
-        as_number(argument, context);
+        Some(TextArgument::Number) if !truncates_moment(name, function) => {
+            expressions(function).take(1).for_each(|argument| as_number(argument, context));
+        }
+        _ => {}
     }
 }
 
@@ -236,22 +89,5 @@ fn as_number(value: &mut Expr, context: &Context<'_>) {
         Type::Text => *value = compose::cast(take_expr(value), types::double()),
         Type::Json => *value = variants::as_type(take_expr(value), Type::Double),
         _ => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dialect::class;
-    use crate::functions::catalogue::{self, Class};
-
-    #[test]
-    fn the_table_is_sorted_and_names_functions_that_there_are() {
-        assert!(OF_TEXT.is_sorted_by_key(|(name, _)| name));
-        for name in OF_TEXT.iter().map(|(name, _)| name).chain(OF_NUMBERS) {
-            assert!(catalogue::find(name).is_some() || super::super::dispatch::is_known(name), "{name}");
-        }
-        // an error about a text that is no number must not tell of rows that a filter hides
-        assert!(OF_NUMBERS.iter().all(|name| class(name) == Some(Class::Throwing)));
     }
 }

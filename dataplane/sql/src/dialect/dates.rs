@@ -14,7 +14,7 @@ use crate::ast::error::Error;
 use crate::functions::types::Type;
 #[cfg(test)]
 pub(super) use units::PARTS;
-pub(super) use units::{is_part, is_unit, keeps_date};
+pub(super) use units::{is_part, keeps_date};
 use units::{part, part_of, unit};
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
@@ -212,31 +212,6 @@ fn extracted(part: &str, date: Expr, context: &mut Context<'_>) -> Result<Expr, 
         "isoweek" => compose::call("date_part", [compose::text("week"), date]),
         _ => compose::call("date_part", [compose::text(part), date]),
     })
-}
-
-/// Whether `of_moment` rewrites it.
-pub(super) fn reads_moment(function: &str) -> bool {
-    matches!(
-        function,
-        "day"
-            | "dayname"
-            | "dayofmonth"
-            | "dayofweek"
-            | "dayofweekiso"
-            | "dayofyear"
-            | "hour"
-            | "minute"
-            | "month"
-            | "monthname"
-            | "quarter"
-            | "second"
-            | "week"
-            | "weekiso"
-            | "weekofyear"
-            | "year"
-            | "yearofweek"
-            | "yearofweekiso"
-    )
 }
 
 /// `YEAR(x)` and its like, of text too.

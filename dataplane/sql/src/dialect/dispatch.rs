@@ -36,14 +36,11 @@ static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
     .collect()
 });
 
-/// Whether the dialect adds this name, or gives it another meaning.
-pub(super) fn is_known(name: &str) -> bool {
-    CODED.contains_key(name) || templates::is_known(name)
-}
-
+/// Names that the dialect adds, or gives another meaning.
 #[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    CODED.keys().copied().chain(templates::names())
+    let renamed = catalogue::all().filter(|function| function.engine.is_some()).map(|function| function.name);
+    CODED.keys().copied().chain(templates::names()).chain(renamed)
 }
 
 /// Rewrites a call; a function neither side knows is refused.
@@ -61,15 +58,20 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         *expr = handler(take(function), context)?;
         return Ok(Done::Yes);
     }
+    if let Some(engine) = catalogue::find(&name).and_then(|known| known.engine) {
+        aggregates::rename(function, engine);
+        return Ok(Done::Yes);
+    }
+    let is_of_engine = catalogue::find_in_engine(&name).is_some();
     if templates::is_known(&name) {
-        if catalogue::find(&name).is_some() && !templates::takes(&name, arity(function)) {
+        if is_of_engine && !templates::takes(&name, arity(function)) {
             return Ok(Done::No);
         }
         let args = plain(take(function))?;
         *expr = templates::fill(&name, &args, context)?;
         return Ok(Done::Yes);
     }
-    if catalogue::find(&name).is_none() {
+    if !is_of_engine {
         return Err(Error::unsupported_function(name));
     }
     Ok(Done::No)
@@ -77,4 +79,24 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
 
 fn take(function: &mut Function) -> Function {
     mem::replace(function, compose::function("", []))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::functions::catalogue::FunctionKind;
+
+    #[test]
+    fn what_the_dialect_adds_with_code_has_a_row_and_each_row_is_of_what_it_adds() {
+        let without: Vec<_> = CODED.keys().filter(|name| catalogue::find(name).is_none()).collect();
+        assert!(without.is_empty(), "without a row: {without:?}");
+        for function in catalogue::all().filter(|function| function.is(FunctionKind::Dialect)) {
+            let name = function.name;
+            let is_added = CODED.contains_key(name)
+                || templates::is_known(name)
+                || function.engine.is_some()
+                || catalogue::is_table_function_of_dialect(name);
+            assert!(is_added, "{name}");
+        }
+    }
 }

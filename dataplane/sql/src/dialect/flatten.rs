@@ -18,9 +18,8 @@ use sqlparser::parser::Parser;
 use super::{Context, compose, paths, templates};
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
-use crate::functions::catalogue::GENERATED_MAX;
+use crate::functions::catalogue::{GENERATED_MAX, answered, is_table_function_of_dialect};
 use crate::functions::types::Type;
-use crate::functions::warehouse::{TABLE_FUNCTIONS, answered};
 
 pub(super) use seq::{number, sees_seq};
 
@@ -64,7 +63,7 @@ pub(super) fn gather(factor: &mut TableFactor) -> Result<(), Error> {
         },
         TableFactor::TableFunction { .. } => return Err(Error::unsupported("TABLE(…) of this")),
         TableFactor::Table { name, args: Some(args), alias, .. }
-            if compose::bare_name(name).is_some_and(|name| TABLE_FUNCTIONS.contains(&name.as_str())) =>
+            if compose::bare_name(name).is_some_and(|name| is_table_function_of_dialect(&name)) =>
         {
             (name, std::mem::take(&mut args.args), alias)
         }
@@ -80,7 +79,7 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
     let TableFactor::Function { name, args, alias, .. } = factor else {
         return Ok(());
     };
-    let Some(name) = compose::bare_name(name).filter(|name| TABLE_FUNCTIONS.contains(&name.as_str())) else {
+    let Some(name) = compose::bare_name(name).filter(|name| is_table_function_of_dialect(name)) else {
         return Ok(());
     };
     let mut given = Arguments::read(&name, std::mem::take(args))?;
@@ -97,7 +96,7 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
         columns: Vec::new(),
         at: None,
     });
-    for (column, found) in answered(&name).unwrap_or_default() {
+    for (column, found) in answered(&name).iter().flat_map(|answered| &answered.shown) {
         context.names.add(column, *found);
     }
     *factor = TableFactor::Derived { lateral: true, subquery: Box::new(query), alias: Some(alias), sample: None };

@@ -9,14 +9,16 @@ use super::call::{expressions, take_expr};
 use super::{Context, compose, templates};
 use crate::ast::error::Error;
 use crate::ast::names;
-use crate::functions::catalogue::{self, GENERATED_MAX, find};
+use crate::functions::catalogue::{self, GENERATED_MAX, SizeBound, find_in_engine};
 use crate::functions::types::Type;
 use crate::functions::widths;
 
 /// The sizes of a call that only the warehouse has, before it becomes several of the engine's.
 pub(super) fn check_ours(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
     match expr {
-        Expr::Function(function) if names::last(&function.name).is_some_and(|name| find(&name.value).is_none()) => {
+        Expr::Function(function)
+            if names::last(&function.name).is_some_and(|name| find_in_engine(&name.value).is_none()) =>
+        {
             check(expr, context)
         }
         _ => Ok(()),
@@ -34,23 +36,20 @@ pub(super) fn check(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Er
     if is_series(&name) {
         bound_steps(&name, expressions(function).collect(), context)?;
     }
-    if let (true, Some(text)) = (widths::are_in(&name), expressions(function).next()) {
-        bound_widths(&name, text, context)?;
+    match catalogue::find(&name).and_then(|known| known.bound.as_ref()) {
+        Some(SizeBound::Places(places)) => {
+            let sizes = expressions(function).enumerate().filter(|(place, _)| places.contains(place));
+            sizes.map(|(_, size)| size).try_for_each(|size| bound(&name, size, context))
+        }
+        Some(SizeBound::Widths) => {
+            expressions(function).take(1).try_for_each(|text| bound_widths(&name, text, context))
+        }
+        Some(SizeBound::Letters(least)) if expressions(function).count() >= *least => {
+            bound_letters(&name, expressions(function).collect(), context)
+        }
+        Some(SizeBound::Depth) => bound_depth(&name, expressions(function), context),
+        Some(SizeBound::Letters(_)) | None => Ok(()),
     }
-    if compares_letters(&name, expressions(function).count()) {
-        bound_letters(&name, expressions(function).collect(), context)?;
-    }
-    if DESCENDING.contains(&name.as_str()) {
-        bound_depth(&name, expressions(function), context)?;
-    }
-    let sizes = catalogue::sizes(&name);
-    if sizes.is_empty() {
-        return Ok(());
-    }
-    for (_, size) in expressions(function).enumerate().filter(|(at, _)| sizes.contains(at)) {
-        bound(&name, size, context)?;
-    }
-    Ok(())
 }
 
 /// The same of a function in FROM.
@@ -126,16 +125,6 @@ fn bound_widths(name: &str, text: &mut Expr, context: &mut Context<'_>) -> Resul
 /// How many letters of one text an edit distance may compare with those of another: each with each.
 const COMPARED_MAX: usize = 250_000;
 
-/// The engine's edit distances and likenesses, and those of the warehouse that become more than one call.
-fn compares_letters(name: &str, arguments: usize) -> bool {
-    match name {
-        "damerau_levenshtein" | "editdist3" | "levenshtein" => arguments == 2,
-        "jaro_similarity" | "jaro_winkler_similarity" | "jarowinkler_similarity" => arguments >= 2,
-        "editdistance" => arguments == 3,
-        _ => false,
-    }
-}
-
 /// No row may take longer than all of a chunk together may.
 fn bound_letters(name: &str, mut args: Vec<&mut Expr>, context: &mut Context<'_>) -> Result<(), Error> {
     let [one, other, ..] = args.as_mut_slice() else { return Ok(()) };
@@ -156,9 +145,8 @@ fn bound_letters(name: &str, mut args: Vec<&mut Expr>, context: &mut Context<'_>
     Ok(())
 }
 
-/// Functions that follow JSON down by recursion: 20,000 objects in one another end the engine's process (1.5.5).
-const DESCENDING: [&str; 4] = ["json_contains", "json_group_structure", "json_merge_patch", "json_structure"];
-/// How many lists and objects JSON may hold there, in one another or not.
+/// How many lists and objects JSON may hold, in one another or not, where a function follows it down by recursion:
+/// 20,000 objects in one another end the engine's process (1.5.5).
 const NESTED_MAX: usize = 5_000;
 
 fn bound_depth<'a>(
@@ -220,6 +208,7 @@ fn refuse_where(is_too_much: Expr, argument: &mut Expr, why: String) {
     *argument = compose::case(None, vec![(is_too_much, refusal)], Some(taken));
 }
 
+/// Whether it makes the numbers or moments from one to another.
 fn is_series(name: &str) -> bool {
-    matches!(name, "range" | "generate_series")
+    catalogue::is_table_function(name) && !catalogue::sizes(name).is_empty()
 }

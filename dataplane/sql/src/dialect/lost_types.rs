@@ -30,11 +30,6 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 
 const STORED: &str = "a stored variant keeps a date, a time or bytes as text, so IS_DATE and its like are false of it";
 
-/// Whether it takes a variant as it is.
-pub(super) fn takes(name: &str) -> bool {
-    CALLS.iter().any(|(known, _)| *known == name)
-}
-
 /// What `TYPEOF` says of a variant that is made of one of these; nothing of other variants.
 pub(super) fn word(variant: &Expr, context: &Context<'_>) -> Result<Option<Expr>, Error> {
     let Some(value) = origin(variant) else { return Ok(None) };

@@ -9,16 +9,14 @@ use sqlparser::ast::Expr;
 use super::call::take_expr;
 use super::compose;
 use crate::ast::error::Error;
+use crate::functions::catalogue::{self, FunctionKind};
 use crate::functions::host::LIKE;
-
-/// The engine's names of the same, and of GLOB.
-const NAMES: [&str; 9] =
-    ["~~", "!~~", "~~*", "!~~*", "~~~", "like_escape", "not_like_escape", "ilike_escape", "not_ilike_escape"];
 
 /// The same of whatever is asked; by a name of the engine's it is refused.
 pub(super) fn check(expr: &mut Expr) -> Result<(), Error> {
     if let Expr::Function(function) = expr
-        && let Some(name) = compose::bare_name(&function.name).filter(|name| NAMES.contains(&name.as_str()))
+        && let Some(name) = compose::bare_name(&function.name)
+        && catalogue::find(&name).is_some_and(|known| known.is(FunctionKind::Operator))
     {
         return Err(Error::unsupported_function(name));
     }

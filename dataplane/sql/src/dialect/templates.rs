@@ -17,7 +17,7 @@ use crate::ast::call::arguments;
 use crate::ast::error::Error;
 use crate::ast::names::ours::WITHIN;
 use crate::ast::{Visit, VisitMut};
-use crate::functions::catalogue;
+use crate::functions::catalogue::{self, Class};
 use crate::functions::types::Type;
 
 /// One line.
@@ -204,12 +204,10 @@ pub(super) fn is_volatile(expr: &Expr) -> bool {
             let Expr::Function(function) = expr else {
                 return ControlFlow::Continue(());
             };
-            let name = compose::bare_name(&function.name).unwrap_or_default();
-            let moves = catalogue::is_volatile(&name);
+            let known = compose::bare_name(&function.name).and_then(|name| catalogue::find(&name));
             // one answer in a statement: repeating it is harmless
-            let steady =
-                name.starts_with("current_") || matches!(name.as_str(), "now" | "today" | "getdate" | "sysdate");
-            if moves && !steady { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let moves = known.is_some_and(|known| matches!(known.class, Class::Volatile | Class::Write));
+            if moves { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
     expr.visit(&mut VolatileSearch).is_break()
@@ -232,6 +230,7 @@ fn read(line: &'static str) -> Option<(&'static str, FunctionTemplate)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::catalogue::FunctionKind;
 
     #[test]
     fn every_line_is_read_and_no_name_and_arity_stands_twice() {
@@ -246,6 +245,30 @@ mod tests {
             counts.sort_unstable();
             counts.dedup();
             assert_eq!(counts.len(), arities.len(), "{name}");
+        }
+    }
+
+    /// A template without a row is one value of one row, and the same each time.
+    #[test]
+    fn a_template_of_an_aggregate_or_of_chance_has_a_row_that_says_so() {
+        for (name, template) in
+            TEMPLATES.iter().flat_map(|(name, all)| all.iter().map(move |template| (name, template)))
+        {
+            let row = catalogue::find(name).cloned().unwrap_or_default();
+            let found = crate::ast::visit_expressions(&template.body, |expr| {
+                let called = match expr {
+                    Expr::Function(function) => compose::bare_name(&function.name),
+                    _ => None,
+                };
+                let called = called.and_then(|called| catalogue::find(&called));
+                let is_said = called.is_none_or(|called| {
+                    (row.changes() || !called.changes())
+                        && (row.is(FunctionKind::Aggregate) || !called.is(FunctionKind::Aggregate))
+                });
+                if is_said { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            // what is ours and called by a row's function only has no row
+            assert!(name.starts_with('_') || found.is_continue(), "{name}");
         }
     }
 

@@ -165,9 +165,3 @@ fn a_backslash_in_a_string_is_warned_of_once() {
     assert_eq!(warnings(r"SELECT 'a\nb', 'c\' FROM t WHERE name = 'x\'").len(), 1);
     assert!(warnings("SELECT src:s, INITCAP(name) FROM v, t").is_empty());
 }
-
-#[test]
-fn words_that_look_like_columns_are_known() {
-    assert!(super::is_word("DATEADD", 0) && super::is_word("last_day", 1));
-    assert!(!super::is_word("dateadd", 1) && !super::is_word("nvl", 0));
-}

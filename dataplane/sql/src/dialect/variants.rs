@@ -8,109 +8,10 @@
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, UnaryOperator};
 
 use super::call::{expressions, take_expr};
-use super::{Context, Done, aggregates, coerced, compose, infer, lost_types, moments, numerals, templates};
+use super::{Context, Done, aggregates, compose, infer, moments, numerals, templates};
 use crate::ast::error::Error;
+use crate::functions::catalogue::{self, VariantArgument};
 use crate::functions::types::Type;
-use crate::syntax::parse::from_last::FROM_LAST;
-
-/// Functions that take a variant as it is.
-const READ_JSON: &[&str] = &[
-    "any_value",
-    "arg_max",
-    "arg_min",
-    "array_agg",
-    "array_append",
-    "array_except",
-    "array_flatten",
-    "array_max",
-    "array_min",
-    "array_remove_at",
-    "array_reverse",
-    "array_sort",
-    "arrays_to_object",
-    "arrays_zip",
-    "array_cat",
-    "array_compact",
-    "array_construct",
-    "array_construct_compact",
-    "array_contains",
-    "array_distinct",
-    "array_insert",
-    "array_intersection",
-    "array_position",
-    "array_prepend",
-    "array_remove",
-    "array_size",
-    "array_slice",
-    "array_to_string",
-    "array_unique_agg",
-    "arrays_overlap",
-    "as_array",
-    "as_decimal",
-    "as_number",
-    "as_real",
-    "as_boolean",
-    "as_char",
-    "as_double",
-    "as_integer",
-    "as_object",
-    "as_varchar",
-    "approx_count_distinct",
-    "cast_to_type",
-    "array_union_agg",
-    "count",
-    "equal_null",
-    "first",
-    "first_value",
-    "get",
-    "get_ignore_case",
-    "get_path",
-    "hash",
-    "is_array",
-    "is_boolean",
-    "is_char",
-    "is_decimal",
-    "is_double",
-    "is_integer",
-    "is_null_value",
-    "is_object",
-    "is_real",
-    "is_varchar",
-    "lag",
-    "last",
-    "last_value",
-    "lead",
-    "list",
-    "list_value",
-    "max_by",
-    "min_by",
-    "mode",
-    "nth_value",
-    FROM_LAST,
-    "nvl2",
-    "object_agg",
-    "object_construct",
-    "object_construct_keep_null",
-    "object_delete",
-    "object_insert",
-    "object_pick",
-    "object_keys",
-    "row_to_json",
-    "strip_null_value",
-    "struct_pack",
-    "to_array",
-    "to_json",
-    "to_object",
-    "to_variant",
-    "typeof",
-    "hll",
-    "grouping",
-    "grouping_id",
-    "try",
-];
-
-/// Functions whose arguments must agree on a type.
-const AGREE: &[&str] = &["coalesce", "ifnull", "nvl", "greatest", "least", "nullif", "iff", "decode"];
 
 /// `CAST(variant ->> '$' AS …)` of a variant.
 pub(super) fn as_type(value: Expr, wanted: Type) -> Expr {
@@ -185,7 +86,8 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
 
 /// Reads variants among the arguments as the function wants them.
 pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &mut Context<'_>) -> Result<(), Error> {
-    if READ_JSON.contains(&name) || name.starts_with("json") || lost_types::takes(name) {
+    let taken = catalogue::find(name).and_then(|known| known.variant);
+    if taken == Some(VariantArgument::Taken) {
         return Ok(());
     }
     for argument in expressions(function) {
@@ -206,15 +108,16 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &mu
             name.to_ascii_uppercase()
         )));
     }
-    let wanted = if coerced::reads_numbers(name) {
-        Type::Double
-    } else if AGREE.contains(&name) {
+    let wanted = match taken {
+        Some(VariantArgument::Number) => Type::Double,
         // the first argument of IFF is its condition
-        types.iter().copied().find(|t| !matches!(t, Type::Json | Type::Unknown | Type::Boolean)).unwrap_or(Type::Json)
-    } else if matches!(name, "min" | "max") {
-        return extreme(name, function, context);
-    } else {
-        Type::Text
+        Some(VariantArgument::Common) => types
+            .iter()
+            .copied()
+            .find(|t| !matches!(t, Type::Json | Type::Unknown | Type::Boolean))
+            .unwrap_or(Type::Json),
+        Some(VariantArgument::Key) => return extreme(name, function, context),
+        Some(VariantArgument::Taken) | None => Type::Text,
     };
     for (place, (argument, known)) in expressions(function).zip(types).enumerate() {
         let wanted = if name == "iff" && place == 0 { Type::Boolean } else { wanted };

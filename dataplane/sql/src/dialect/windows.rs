@@ -9,6 +9,7 @@ use super::aggregates::{arguments, put, rename};
 use super::call::Handler;
 use super::{Context, compose, templates};
 use crate::ast::error::Error;
+use crate::functions::catalogue::{self, RowOrder};
 use crate::syntax::parse::from_last::FROM_LAST;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
@@ -108,7 +109,7 @@ pub(super) fn order_of_rows(function: &mut Function) {
     if let Some(WindowType::WindowSpec(window)) = &mut function.over {
         let is_sequence = |key: &OrderByExpr| {
             matches!(&key.expr, Expr::Function(inner) if compose::bare_name(&inner.name)
-                .is_some_and(|name| matches!(name.as_str(), "seq1" | "seq2" | "seq4" | "seq8")))
+                .and_then(|name| catalogue::find(&name)).is_some_and(|known| known.order == Some(RowOrder::Numbers)))
         };
         window.order_by.retain(|key| !is_sequence(key));
     }

@@ -1,11 +1,6 @@
 //! The widths and precisions that a text of `format` or `printf` asks for: so much one call makes of little, outside
 //! of what the engine counts in memory.
 
-/// Whether its first argument is such a text.
-pub(crate) fn are_in(function: &str) -> bool {
-    function.eq_ignore_ascii_case("format") || function.eq_ignore_ascii_case("printf")
-}
-
 /// All of one text together; nothing where one of them is a value of the call.
 pub(crate) fn asked(function: &str, text: &str) -> Option<u64> {
     if function.eq_ignore_ascii_case("printf") { percents(text) } else { braces(text) }
@@ -80,6 +75,5 @@ mod tests {
         for (function, text, expected) in cases {
             assert_eq!(asked(function, text), expected, "{function} {text}");
         }
-        assert!(are_in("Printf") && are_in("format") && !are_in("format_bytes"));
     }
 }

@@ -8,18 +8,12 @@ use sqlparser::ast::{
 
 use super::{Printer, Style, absent};
 use crate::ast::error::Error;
-
-/// What the engine orders by WITHIN GROUP.
-const ORDERED: [&str; 7] =
-    ["listagg", "mode", "percentile_cont", "percentile_disc", "quantile_cont", "quantile_disc", "string_agg"];
-/// What it tells IGNORE NULLS.
-const OF_NULLS: [&str; 8] = ["any_value", "first", "first_value", "lag", "last", "last_value", "lead", "nth_value"];
+use crate::functions::catalogue::{self, CallClause, FunctionKind};
 
 /// Whether the engine has what stands behind the arguments of this function.
 fn takes(function: &Function) -> Result<(), Error> {
-    let name =
-        crate::ast::names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
-    let is_one_of = |known: &[&str]| known.contains(&name.as_str());
+    let known = crate::ast::names::last(&function.name).and_then(|name| catalogue::find(&name.value));
+    let has = |clause: CallClause| known.is_some_and(|known| known.clauses.contains(&clause));
     let has_treatment = match &function.args {
         FunctionArguments::List(list) => {
             list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_)))
@@ -27,9 +21,13 @@ fn takes(function: &Function) -> Result<(), Error> {
         _ => false,
     };
     let treats = function.null_treatment.is_some() || has_treatment;
-    absent(!treats || function.over.is_some() && is_one_of(&OF_NULLS), "IGNORE and RESPECT NULLS of this call")?;
-    absent(function.within_group.is_empty() || is_one_of(&ORDERED), "WITHIN GROUP of this call")?;
-    absent(function.filter.is_none() || crate::functions::catalogue::is_aggregate(&name), "FILTER of this call")
+    absent(
+        !treats || function.over.is_some() && has(CallClause::NullTreatment),
+        "IGNORE and RESPECT NULLS of this call",
+    )?;
+    absent(function.within_group.is_empty() || has(CallClause::WithinGroup), "WITHIN GROUP of this call")?;
+    let aggregates = known.is_some_and(|known| known.is(FunctionKind::Aggregate));
+    absent(function.filter.is_none() || aggregates, "FILTER of this call")
 }
 
 impl Printer<'_> {

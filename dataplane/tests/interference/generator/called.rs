@@ -15,7 +15,8 @@ struct Names {
 static NAMES: LazyLock<Names> = LazyLock::new(|| {
     let of = |kind: FunctionKind| {
         let is_one = |function: &sql::functions::catalogue::Function| {
-            function.kinds.contains(&kind)
+            function.is_of_engine()
+                && function.is(kind)
                 && matches!(function.class, Class::Safe | Class::Throwing)
                 && function.name.starts_with(|first: char| first.is_ascii_alphabetic())
         };

@@ -56,7 +56,7 @@ pub(super) fn called(function: &Function) -> Result<(), Error> {
     match dialect::class(&ident.value) {
         None => return Err(uncallable(&function.name, Error::unsupported_function)),
         Some(Class::Denied) => return Err(uncallable(&function.name, Error::denied_function)),
-        Some(Class::Safe | Class::Throwing | Class::Volatile | Class::Write) => {}
+        Some(Class::Safe | Class::Throwing | Class::Stable | Class::Volatile | Class::Write) => {}
     }
     Ok(())
 }

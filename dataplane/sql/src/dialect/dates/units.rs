@@ -36,16 +36,6 @@ const UNITS: [&str; 10] =
     ["year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"];
 const DAYS_OR_LONGER: usize = 5;
 
-/// Whether this argument of this function is a unit, which looks like a column and is none.
-pub(in crate::dialect) fn is_unit(function: &str, argument: usize) -> bool {
-    match function {
-        "dateadd" | "timeadd" | "timestampadd" | "datediff" | "timediff" | "timestampdiff" | "date_part"
-        | "date_trunc" => argument == 0,
-        "last_day" => argument == 1,
-        _ => false,
-    }
-}
-
 /// The engine's part of a word, written with or without quotes.
 pub(super) fn part(expr: &Expr) -> Option<&'static str> {
     let word = match expr {

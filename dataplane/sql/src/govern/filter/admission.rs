@@ -11,7 +11,6 @@ use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
 use crate::dialect;
 use crate::functions::catalogue::{self, Class};
-use crate::functions::semantic;
 use crate::functions::types::{self, Known, Type};
 
 pub(super) fn check(expr: &Expr) -> Result<FilterFacts, Error> {
@@ -129,12 +128,12 @@ fn call(name: &ObjectName, depth: usize) -> Result<(), Error> {
         return Err(Error::invalid_filter("functions have no path in a filter"));
     };
     let shown = ident.value.to_ascii_lowercase();
-    if semantic::class(&shown).is_some() {
+    if catalogue::compares_meaning(&shown) {
         return Err(Error::invalid_filter(format!("{shown} compares by meaning; a filter compares values")));
     }
     match dialect::class(&shown) {
         Some(Class::Safe | Class::Throwing) => {}
-        Some(Class::Volatile) => {
+        Some(Class::Stable | Class::Volatile) => {
             return Err(Error::invalid_filter(format!("{shown} answers differently each time")));
         }
         Some(Class::Write | Class::Denied) | None => {

@@ -13,7 +13,7 @@ use crate::ast::names::ours::{self, FILTER};
 use crate::ast::names::{self, TableName};
 use crate::catalog::table::Table;
 use crate::catalog::tables::Catalog;
-use crate::functions::catalogue::{self, FunctionKind};
+use crate::functions::catalogue;
 
 /// Whether it is what a filter calls one of its tables.
 pub(crate) fn is_alias(name: &str) -> bool {
@@ -33,7 +33,7 @@ impl VisitorMut for Functions {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Function(function) = expr
             && let Some(name) = names::single(&function.name)
-            && catalogue::find(&name.value).is_some_and(|known| !known.kinds.contains(&FunctionKind::Grammar))
+            && catalogue::find(&name.value).is_some_and(catalogue::Function::is_in_catalog)
         {
             let name = name.value.to_ascii_lowercase();
             function.name = vec![names::quoted("system"), names::quoted("main"), names::quoted(&name)].into();

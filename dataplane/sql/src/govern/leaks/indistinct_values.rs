@@ -6,89 +6,14 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
-    GroupByExpr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, UnaryOperator, Value, Visitor,
+    GroupByExpr, Ident, Select, SelectItem, SelectItemQualifiedWildcardKind, UnaryOperator, Value, Visitor,
 };
 
 use super::leakproof::is_null;
 use crate::ast::{Visit, names};
+use crate::functions::catalogue::{self, EqualValues};
 use crate::functions::types::Type;
 use crate::govern::lineage::{FromItem, LineageWalk, Output, budget};
-
-/// Functions whose equal values are one value where those of their arguments are, whatever type that is.
-const HAND_ON: [&str; 48] = [
-    "abs",
-    "any_value",
-    "ceil",
-    "coalesce",
-    "concat",
-    "concat_ws",
-    "date_part",
-    "date_trunc",
-    "dateadd",
-    "dayname",
-    "dayofweek",
-    "dayofyear",
-    "decode",
-    "first",
-    "floor",
-    "greatest",
-    "hash",
-    "hour",
-    "ifnull",
-    "iff",
-    "initcap",
-    "last",
-    "least",
-    "lpad",
-    "ltrim",
-    "max",
-    "md5",
-    "min",
-    "minute",
-    "mode",
-    "monthname",
-    "nullif",
-    "nullifzero",
-    "nvl",
-    "nvl2",
-    "quarter",
-    "regexp_extract",
-    "regexp_replace",
-    "regexp_substr",
-    "reverse",
-    "round",
-    "rpad",
-    "rtrim",
-    "second",
-    "split_part",
-    "sum",
-    "week",
-    "zeroifnull",
-];
-
-/// Those of them that read a text as a number.
-const READ_NUMBERS: [&str; 7] = ["abs", "ceil", "floor", "nullifzero", "round", "sum", "zeroifnull"];
-/// Those of them that answer numbers.
-const NUMBERS: [&str; 16] = [
-    "abs",
-    "ceil",
-    "date_part",
-    "dayofweek",
-    "dayofyear",
-    "floor",
-    "hash",
-    "hour",
-    "minute",
-    "nullifzero",
-    "quarter",
-    "round",
-    "second",
-    "sum",
-    "week",
-    "zeroifnull",
-];
-/// Those that answer one of their arguments, as what all of them become.
-const STAND_IN: [&str; 9] = ["coalesce", "decode", "greatest", "iff", "ifnull", "least", "nullif", "nvl", "nvl2"];
 
 impl LineageWalk<'_> {
     /// Whether two equal values of it may differ. What is not known may.
@@ -116,17 +41,20 @@ impl LineageWalk<'_> {
                 let results: Vec<&Expr> = results.collect();
                 results.iter().any(|result| self.has_indistinct_values(result)) || self.are_mixed(&results)
             }
-            // to a digit behind the point it is a DOUBLE
-            Expr::Function(function)
-                if is_one_of(&["ceil", "floor"], &function.name) && arguments(function).len() > 1 =>
-            {
-                true
-            }
-            Expr::Function(function) if of_kind(self.type_of(expr)) && is_one_of(&HAND_ON, &function.name) => {
-                let given = arguments(function);
-                given.iter().any(|argument| self.has_indistinct_values(argument))
-                    || is_one_of(&READ_NUMBERS, &function.name) && given.iter().any(|one| self.becomes_indistinct(one))
-                    || is_one_of(&STAND_IN, &function.name) && self.are_mixed(&given)
+            Expr::Function(function) => {
+                let (equal, given) = (equal_values(function), arguments(function));
+                // to a digit behind the point it is a DOUBLE
+                let is_of_digits = equal == Some(EqualValues::Whole) && given.len() > 1;
+                let has = |values: &[&Expr]| match equal {
+                    None => true,
+                    Some(_) if values.iter().any(|value| self.has_indistinct_values(value)) => true,
+                    Some(EqualValues::Passed | EqualValues::Counted) => false,
+                    Some(EqualValues::Numeric | EqualValues::Whole) => {
+                        values.iter().any(|value| self.becomes_indistinct(value))
+                    }
+                    Some(EqualValues::Chosen) => self.are_mixed(values),
+                };
+                is_of_digits || of_kind(self.type_of(expr)) && has(&given)
             }
             other => !is_null(other) && of_kind(self.type_of(other)),
         }
@@ -135,7 +63,12 @@ impl LineageWalk<'_> {
     /// The same where a number is asked for: a text is read as a DOUBLE, and `'-0'` is minus zero. What may be a text
     /// is one.
     fn becomes_indistinct(&self, expr: &Expr) -> bool {
-        let counts = || matches!(expr, Expr::Function(function) if is_one_of(&NUMBERS, &function.name));
+        let counts = || match expr {
+            Expr::Function(function) => {
+                matches!(equal_values(function), Some(EqualValues::Counted | EqualValues::Numeric | EqualValues::Whole))
+            }
+            _ => false,
+        };
         let is_text = || match self.type_of(expr) {
             Type::Text => true,
             Type::Unknown => !is_null(expr) && !counts(),
@@ -277,8 +210,8 @@ fn place(key: &Expr) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_sub(1)
 }
 
-fn is_one_of(known: &[&str], name: &ObjectName) -> bool {
-    names::single(name).is_some_and(|ident| known.iter().any(|known| ident.value.eq_ignore_ascii_case(known)))
+fn equal_values(function: &Function) -> Option<EqualValues> {
+    catalogue::find(&names::single(&function.name)?.value)?.equal
 }
 
 /// Expressions that a call is given, and those that order what it is given.

@@ -9,7 +9,7 @@ use super::error_channel::ErrorClass;
 use super::numeric_range::{self, ValueType};
 use crate::ast::names;
 use crate::dialect;
-use crate::functions::catalogue::Class;
+use crate::functions::catalogue::{self, Class, SafeWhen};
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{self, ColumnTypes, Type, sole_argument};
 
@@ -94,24 +94,25 @@ pub(in crate::govern) fn way(expr: &Expr) -> ErrorClass {
     }
 }
 
-/// Functions of the engine that a span of time has no answer to.
-const READ_DAYS: [&str; 2] = ["isodow", "weekday"];
-
 fn calls_what_throws(function: &Function, columns: &dyn ColumnTypes) -> bool {
-    let name = names::last(&function.name).map_or("", |ident| ident.value.as_str());
-    let reads_text = (dialect::reads_moment(name) || READ_DAYS.iter().any(|known| name.eq_ignore_ascii_case(known)))
-        && sole_argument(function).is_none_or(|moment| !is_of_days(types::type_of(moment, columns)));
-    let averages = name.eq_ignore_ascii_case("avg") && sole_argument(function).is_some_and(|one| adds_up(one, columns));
-    // what BASE64 is given are bytes
-    let is_of_text = dialect::is_of_text(name) && !name.eq_ignore_ascii_case("base64");
-    let reads_literal = !is_of_text && has_text(function);
+    let known = names::last(&function.name).and_then(|name| catalogue::find(&name.value));
+    let is_safe = known.is_some_and(|known| known.class == Class::Safe || is_safe_here(known, function, columns));
+    let reads_literal = has_text(function) && !known.is_some_and(catalogue::Function::takes_text);
     let is_filtered = function.filter.as_deref().is_some_and(|filter| !is_boolean(filter, columns));
-    // max(x, n): the n largest, of which there must be one at least
-    let counts =
-        ["min", "max"].iter().any(|known| name.eq_ignore_ascii_case(known)) && sole_argument(function).is_none();
-    let is_certain = averages || dialect::class(name) == Some(Class::Safe);
     let is_framed = matches!(&function.over, Some(WindowType::WindowSpec(over)) if is_framed_by_value(over));
-    is_filtered || reads_text || reads_literal || counts || is_framed || !is_certain
+    is_filtered || reads_literal || is_framed || !is_safe
+}
+
+/// Whether a call that can fail cannot, of what it is given.
+fn is_safe_here(known: &catalogue::Function, function: &Function, columns: &dyn ColumnTypes) -> bool {
+    let Some(argument) = sole_argument(function) else { return false };
+    match known.safe_when {
+        Some(SafeWhen::Days) => is_of_days(types::type_of(argument, columns)),
+        // max(x, n): the n largest, of which there must be one at least
+        Some(SafeWhen::Alone) => true,
+        Some(SafeWhen::Sums) => adds_up(argument, columns),
+        None => false,
+    }
 }
 
 /// Whether an end of a window is told by a value, which may be none that a row is before or behind by, or lead beyond

@@ -11,72 +11,8 @@ use sqlparser::ast::{
 
 use super::{indistinct_values, leakproof, limit_ties, single_scan};
 use crate::ast::names;
-use crate::dialect;
-use crate::functions::catalogue::{self, Class};
+use crate::functions::catalogue::{self, Class, FunctionKind, RowOrder};
 use crate::govern::lineage::{LineageWalk, Output, table_functions};
-
-/// Aggregates of one value in whatever order they meet their rows. What is not here may have another: adding up
-/// DOUBLEs is not exact, and whatever spreads or correlates is added up as DOUBLEs.
-const OF_A_SET: [&str; 27] = [
-    "approx_count_distinct",
-    "bit_and",
-    "bit_and_agg",
-    "bit_andagg",
-    "bit_or",
-    "bit_or_agg",
-    "bit_oragg",
-    "bit_xor",
-    "bit_xor_agg",
-    "bit_xoragg",
-    "bitand_agg",
-    "bitandagg",
-    "bitor_agg",
-    "bitoragg",
-    "bitxor_agg",
-    "bitxoragg",
-    "bool_and",
-    "bool_or",
-    "booland_agg",
-    "boolor_agg",
-    "boolxor_agg",
-    "count",
-    "count_if",
-    "count_star",
-    "countif",
-    "hll",
-    "regr_count",
-];
-
-/// Those that are so where equal values of what they are given are one value, and add up exactly.
-const OF_EXACT: [&str; 15] = [
-    "avg",
-    "histogram",
-    "histogram_exact",
-    "mad",
-    "max",
-    "mean",
-    "median",
-    "min",
-    "percentile_cont",
-    "percentile_disc",
-    "quantile",
-    "quantile_cont",
-    "quantile_disc",
-    "sum",
-    "sum_no_overflow",
-];
-
-/// Those of them that add up: where what is added may leave its range, whether it does follows the order. The sum of all
-/// may be in it.
-const THAT_ADD: [&str; 4] = ["avg", "mean", "sum", "sum_no_overflow"];
-
-/// Calls that number rows as they come.
-const NUMBERS: [&str; 4] = ["seq1", "seq2", "seq4", "seq8"];
-/// Functions in FROM whose SEQ is the number of a row.
-const NUMBERS_IN_FROM: [&str; 3] = ["flatten", "split_to_table", "strtok_split_to_table"];
-
-/// Window functions that number equal rows alike.
-const OF_PEERS: [&str; 4] = ["cume_dist", "dense_rank", "percent_rank", "rank"];
 
 impl LineageWalk<'_> {
     /// Rows that are left out by their number.
@@ -115,29 +51,35 @@ impl LineageWalk<'_> {
 
     /// Whether a call's value follows the order of rows.
     pub(in crate::govern) fn follows(&self, function: &Function) -> bool {
-        let name = names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
-        let adds = THAT_ADD.contains(&name.as_str());
-        let is_exact = || {
+        let known = names::last(&function.name).and_then(|name| catalogue::find(&name.value));
+        let order = known.and_then(|known| known.order);
+        let is_exact = |adds: bool| {
             let differs = |argument: &&Expr| {
                 self.has_indistinct_values(argument) || adds && leakproof::is_wide(argument, &self.scope())
             };
             !indistinct_values::arguments(function).iter().any(differs)
         };
-        let is_of_a_set = OF_A_SET.contains(&name.as_str()) || OF_EXACT.contains(&name.as_str()) && is_exact();
+        let is_of_a_set = || match order {
+            Some(RowOrder::Set) => true,
+            Some(RowOrder::Exact) => is_exact(false),
+            Some(RowOrder::Sum) => is_exact(true),
+            Some(RowOrder::Peers | RowOrder::Numbers) | None => false,
+        };
         match &function.over {
-            None if NUMBERS.contains(&name.as_str()) || dialect::class(&name) == Some(Class::Write) => true,
+            None if order == Some(RowOrder::Numbers) || known.is_some_and(|known| known.class == Class::Write) => true,
             // ARRAY(SELECT …): the rows as they come
             None if matches!(function.args, FunctionArguments::Subquery(_)) => true,
-            None => catalogue::is_aggregate(&name) && !is_of_a_set,
-            Some(_) if OF_PEERS.contains(&name.as_str()) => false,
-            Some(over) => !is_of_a_set || counts_rows(over),
+            None => known.is_some_and(|known| known.is(FunctionKind::Aggregate)) && !is_of_a_set(),
+            Some(_) if order == Some(RowOrder::Peers) => false,
+            Some(over) => !is_of_a_set() || counts_rows(over),
         }
     }
 
     /// Whether what stands in FROM has a column that numbers the rows beside it, and the statement sees it.
     pub(in crate::govern) fn numbers(&self, factor: &TableFactor, is_starred: bool) -> bool {
-        let name = table_functions::called(factor).map(|name| name.value.to_ascii_lowercase());
-        (self.sees_seq || is_starred) && name.is_some_and(|name| NUMBERS_IN_FROM.contains(&name.as_str()))
+        let answered = table_functions::called(factor).and_then(|name| catalogue::answered(&name.value));
+        (self.sees_seq || is_starred)
+            && answered.is_some_and(|answered| answered.shown.iter().any(|(column, _)| *column == "seq"))
     }
 }
 

@@ -7,6 +7,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visitor};
 use super::budget::{self, Work};
 use super::{Base, FromItem, LineageWalk, Output, extend};
 use crate::ast::{Visit, names};
+use crate::functions::catalogue;
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{self, ColumnTypes, Type, sole_argument};
 use crate::govern::leaks::leakproof;
@@ -284,6 +285,5 @@ impl ColumnTypes for TypeScope<'_> {
 
 /// Aggregates of one value that give a value of its kind; of nothing but NULLs, NULL.
 fn hands_through(name: &ObjectName) -> bool {
-    const NAMES: [&str; 9] = ["min", "max", "avg", "sum", "any_value", "first", "last", "median", "mode"];
-    names::single(name).is_some_and(|ident| NAMES.iter().any(|known| ident.value.eq_ignore_ascii_case(known)))
+    names::single(name).and_then(|name| catalogue::find(&name.value)).is_some_and(|known| known.hands_through)
 }

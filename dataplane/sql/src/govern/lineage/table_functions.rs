@@ -21,8 +21,8 @@ pub(super) fn of(factor: &TableFactor, alias: Option<&TableAlias>, reached: &[Ba
         return FromItem::new(alias_of(alias), outputs, Some(reached.to_vec()));
     };
     let mut outputs: Vec<Output> = shown
-        .into_iter()
-        .map(|(name, kind)| {
+        .iter()
+        .map(|&(name, kind)| {
             made_of(Output { kind, has_indistinct_values: indistinct_values::of_kind(kind), ..Output::unknown(name) })
         })
         .chain(numbers_rows(factor).then(|| Output::unknown("ordinality")))

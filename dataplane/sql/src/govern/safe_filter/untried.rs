@@ -8,6 +8,7 @@ use sqlparser::ast::Expr;
 
 use crate::ast::call::{arguments, called, literal};
 use crate::ast::visit_expressions;
+use crate::functions::catalogue::{self, TryCatches};
 use crate::functions::types::{ColumnTypes, Type, type_of};
 use crate::govern::leaks::leakproof::is_pattern;
 
@@ -27,15 +28,12 @@ fn may_fail(expr: &Expr, columns: &dyn ColumnTypes) -> bool {
         Expr::Like { pattern, escape_char: Some(escape), .. }
         | Expr::ILike { pattern, escape_char: Some(escape), .. } => !is_pattern(pattern, escape),
         Expr::Function(function) => {
-            let (name, given) = (called(function), arguments(function).collect::<Vec<_>>());
-            match (name.as_deref(), given.as_slice()) {
-                (Some(name), [moment]) if OF_DAYS.contains(&name) => !is_of_days(kind(moment)),
-                (Some("timezone" | "timezone_hour" | "timezone_minute"), [moment]) => !is_zoned(moment),
-                (Some("date_part" | "datepart" | "date_trunc" | "datetrunc"), [part, moment]) => {
-                    !literal(part).is_some_and(|part| has(kind(moment), part))
-                }
-                (Some("date_diff" | "datediff" | "date_sub" | "datesub"), [part, from, to]) => {
-                    !literal(part).is_some_and(|part| has(kind(from), part) && has(kind(to), part))
+            let tried = called(function).and_then(|name| catalogue::find(&name)?.tried);
+            match (tried, arguments(function).collect::<Vec<_>>().as_slice()) {
+                (Some(TryCatches::Days), [moment]) => !is_of_days(kind(moment)),
+                (Some(TryCatches::Zoned), [moment]) => !is_zoned(moment),
+                (Some(TryCatches::Part), [part, moments @ ..]) => {
+                    !literal(part).is_some_and(|part| moments.iter().all(|moment| has(kind(moment), part)))
                 }
                 _ => false,
             }
@@ -44,10 +42,6 @@ fn may_fail(expr: &Expr, columns: &dyn ColumnTypes) -> bool {
     }
 }
 
-/// Parts of days alone, and the functions that ask for them.
-const OF_DAYS: [&str; 11] =
-    ["dayofweek", "dayofyear", "dow", "doy", "era", "isodow", "isoyear", "week", "weekday", "weekofyear", "yearweek"];
-
 fn is_of_days(kind: Type) -> bool {
     matches!(kind, Type::Date | Type::Timestamp | Type::TimestampTz)
 }
@@ -55,6 +49,19 @@ fn is_of_days(kind: Type) -> bool {
 /// Whether every value of this kind has such a part.
 fn has(kind: Type, part: &str) -> bool {
     const OF_TIMES: [&str; 6] = ["epoch", "hour", "microsecond", "millisecond", "minute", "second"];
+    const OF_DAYS: [&str; 11] = [
+        "dayofweek",
+        "dayofyear",
+        "dow",
+        "doy",
+        "era",
+        "isodow",
+        "isoyear",
+        "week",
+        "weekday",
+        "weekofyear",
+        "yearweek",
+    ];
     const OF_SPANS: [&str; 7] = ["century", "day", "decade", "millennium", "month", "quarter", "year"];
     let is_one_of = |parts: &[&str]| parts.iter().any(|known| part.eq_ignore_ascii_case(known));
     match kind {

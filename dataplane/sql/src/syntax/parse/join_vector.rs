@@ -4,7 +4,7 @@ use sqlparser::keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::ast::error::Error;
-use crate::functions::semantic;
+use crate::functions::catalogue;
 
 const JOIN: &str = "join_vector";
 
@@ -40,7 +40,7 @@ fn condition(tokens: &[TokenWithSpan]) -> Option<bool> {
                 }
                 on = true;
             }
-            Token::Word(word) if on && calls && semantic::class(&word.value).is_some() => return Some(true),
+            Token::Word(word) if on && calls && catalogue::compares_meaning(&word.value) => return Some(true),
             Token::Word(word) if depth == 0 && !calls && word.quote_style.is_none() => {
                 let ends = RESERVED_FOR_TABLE_ALIAS.contains(&word.keyword) && word.keyword != Keyword::END;
                 if ends || is_word(&token.token, JOIN) {

@@ -33,7 +33,8 @@ pub(super) fn nearest(wrong: &str, ranked: &[String]) -> Option<String> {
 
 /// The function that one letter makes of it: those of like names do unlike things (`hash_agg` and `hash`).
 pub(super) fn function(wrong: &str) -> Option<String> {
-    let known = sql::functions::catalogue::all().map(|known| known.name.to_owned());
+    let known = sql::functions::catalogue::all();
+    let known = known.filter(sql::functions::catalogue::Function::is_of_engine).map(|known| known.name.to_owned());
     nearest(wrong, &ranked(wrong, known.filter(|known| is_slip(wrong, known)).collect()))
 }
 
