@@ -11,4 +11,7 @@ pub(crate) mod scope;
 pub(crate) mod sequence;
 mod visit;
 
-pub(crate) use visit::{Visit, VisitMut, visit_expressions, visit_expressions_mut, visit_relations};
+pub(crate) use visit::{
+    Visit, VisitMut, any_expression, change_expressions, each_expression, visit_expressions, visit_expressions_mut,
+    visit_relations,
+};

@@ -14,15 +14,14 @@ mod scan;
 mod target;
 
 use std::collections::{BTreeSet, HashMap};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sqlparser::ast;
 
 pub(crate) use self::lineage::join_constraint;
+use crate::ast::any_expression;
 use crate::ast::call::called;
 use crate::ast::error::{Error, ErrorKind};
-use crate::ast::visit_expressions;
 use crate::bind::resolve::Resolved;
 use crate::bind::sequence;
 use crate::catalog::comment::Comment;
@@ -301,12 +300,12 @@ fn scanned<'a>(
 /// A column does not say that it compares texts by rules of their own: of what it takes for equal either may stand for
 /// both, and nothing would look for that.
 fn kept_without_collation(kind: &statement::StatementKind, tree: &ast::Statement) -> Result<(), Error> {
-    let found = visit_expressions(tree, |expr| match expr {
-        ast::Expr::Collate { .. } => ControlFlow::Break(()),
-        ast::Expr::Function(function) if called(function).as_deref() == Some("collate") => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    if matches!(kind, statement::StatementKind::CreateTableAs) && found.is_break() {
+    let collates = |expr: &ast::Expr| match expr {
+        ast::Expr::Collate { .. } => true,
+        ast::Expr::Function(function) => called(function).as_deref() == Some("collate"),
+        _ => false,
+    };
+    if matches!(kind, statement::StatementKind::CreateTableAs) && any_expression(tree, collates) {
         return Err(Error::unsupported("COLLATE in CREATE TABLE AS, where the column would keep it"));
     }
     Ok(())

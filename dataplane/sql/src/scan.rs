@@ -4,13 +4,12 @@
 
 pub(crate) mod marker;
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use contract::policy::MaskFunction;
 use sqlparser::ast::Expr;
 
-use crate::ast::visit_expressions;
+use crate::ast::any_expression;
 use crate::catalog::table::Table;
 
 /// What a caller sees in place of a column's value.
@@ -108,9 +107,5 @@ impl Scan {
 
 /// Whether a filter asks other tables: a query stands in it.
 pub(crate) fn asks(expr: &Expr) -> bool {
-    let found = visit_expressions(expr, |expr| match expr {
-        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
+    any_expression(expr, |expr| matches!(expr, Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. }))
 }

@@ -53,7 +53,7 @@ pub const CRATES: &[Layers] = &[
     Layers {
         name: "sql",
         folder: "dataplane/sql/src",
-        largest_circle: 8,
+        largest_circle: 6,
         layers: &[
             &["", "compile"],
             &["govern"],

@@ -5,6 +5,7 @@
 //! walk that reads and one that changes, and a further visitor costs its own hooks alone. `clippy.toml` refuses
 //! sqlparser's own methods elsewhere.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
@@ -113,6 +114,28 @@ forward! {
 /// Shows a closure every expression of a part, an outer one before those in it.
 pub(crate) fn visit_expressions<B>(part: &impl Visit, seen: impl FnMut(&Expr) -> ControlFlow<B>) -> ControlFlow<B> {
     part.visit(&mut Expressions(seen))
+}
+
+/// Whether a closure says so of any expression of a part.
+pub(crate) fn any_expression(part: &impl Visit, mut is_one: impl FnMut(&Expr) -> bool) -> bool {
+    let seen = |expr: &Expr| if is_one(expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    visit_expressions(part, seen).is_break()
+}
+
+/// Shows a closure every expression of a part, up to the last.
+pub(crate) fn each_expression(part: &impl Visit, mut seen: impl FnMut(&Expr)) {
+    any_expression(part, |expr| {
+        seen(expr);
+        false
+    });
+}
+
+/// Gives a closure every expression of a part to change, up to the last, an inner one before the one around it.
+pub(crate) fn change_expressions(part: &mut impl VisitMut, mut change: impl FnMut(&mut Expr)) {
+    let ControlFlow::Continue(()) = visit_expressions_mut(part, |expr| {
+        change(expr);
+        ControlFlow::<Infallible>::Continue(())
+    });
 }
 
 /// Gives a closure every expression of a part to change, an inner one before the one around it.

@@ -11,11 +11,11 @@ use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, CreateFunction, CreateFunctionBody, DataType, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArguments, FunctionCalledOnNull, FunctionReturnType, Ident, Query, Statement, Value,
-    Visitor, VisitorMut,
+    VisitorMut,
 };
 
 use crate::ast::error::{Error, ErrorKind};
-use crate::ast::{Visit, VisitMut, names, visit_expressions};
+use crate::ast::{VisitMut, any_expression, each_expression, names};
 use crate::catalog::definition::Definition;
 use crate::dialect;
 use crate::functions::catalogue;
@@ -85,7 +85,7 @@ fn unless_null(given: Vec<(Ident, Expr)>, body: Expr) -> Expr {
 fn grown(parameters: &[(Ident, DataType)], args: &[Expr], body: &Expr) -> usize {
     let sizes: Vec<usize> = args.iter().map(dialect::size).collect();
     let mut grown = 0_usize;
-    let _: ControlFlow<()> = visit_expressions(body, |expr| {
+    each_expression(body, |expr| {
         let size = match expr {
             Expr::Identifier(ident) => {
                 let mut given = parameters.iter().zip(&sizes);
@@ -94,7 +94,6 @@ fn grown(parameters: &[(Ident, DataType)], args: &[Expr], body: &Expr) -> usize 
             _ => 1,
         };
         grown = grown.saturating_add(size);
-        ControlFlow::Continue(())
     });
     grown
 }
@@ -173,21 +172,13 @@ fn read(create: &CreateFunction) -> Result<Read, Error> {
 
 /// Whether a call in it is denied: said when the function is made, not only when it is called.
 fn calls_outside(body: &Expr) -> bool {
-    struct Denied;
-    impl Visitor for Denied {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            let Expr::Function(function) = expr else {
-                return ControlFlow::Continue(());
-            };
+    any_expression(body, |expr| match expr {
+        Expr::Function(function) => {
             let name = names::last(&function.name).map_or("", |name| name.value.as_str());
-            match dialect::class(name) {
-                Some(catalogue::Class::Denied | catalogue::Class::Write) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
+            matches!(dialect::class(name), Some(catalogue::Class::Denied | catalogue::Class::Write))
         }
-    }
-    Visit::visit(body, &mut Denied).is_break()
+        _ => false,
+    })
 }
 
 /// Puts arguments in for parameters; anything else that is named is no part of the body.

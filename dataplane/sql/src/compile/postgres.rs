@@ -21,7 +21,7 @@ use sqlparser::ast::{
 pub use relations::{CatalogRelation, RelationKind, Sort, relations};
 
 use crate::ast::error::Error;
-use crate::ast::{Visit, VisitMut, names, visit_expressions};
+use crate::ast::{Visit, VisitMut, any_expression, names};
 use crate::bind::resolve::callable;
 use crate::dialect;
 use crate::functions::{catalogue, widths};
@@ -102,20 +102,15 @@ fn is_misprinted(tree: &Statement) -> bool {
 /// long as something in the catalogue.
 fn makes_much(tree: &Statement) -> bool {
     let is_literal = |arg: &FunctionArg| matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(_))));
-    let found = visit_expressions(tree, |expr| {
-        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+    any_expression(tree, |expr| {
+        let Expr::Function(function) = expr else { return false };
         let name = names::last(&function.name).map_or("", |name| name.value.as_str());
-        let FunctionArguments::List(list) = &function.args else { return ControlFlow::Continue(()) };
+        let FunctionArguments::List(list) = &function.args else { return false };
         let is_series = catalogue::is_table_function(name);
         let mut sizes = catalogue::sizes(name).iter().filter_map(|place| list.args.get(*place));
         let is_much = sizes.any(|size| !callable::is_bounded(size) && (!is_series || is_literal(size)));
-        if is_much || (catalogue::has_widths(name) && !has_small_widths(name, list.args.first())) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    });
-    found.is_break()
+        is_much || catalogue::has_widths(name) && !has_small_widths(name, list.args.first())
+    })
 }
 
 fn has_small_widths(name: &str, text: Option<&FunctionArg>) -> bool {

@@ -6,17 +6,16 @@
 
 mod seq;
 
-use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, TableAlias, TableFactor, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, TableAlias, TableFactor,
 };
 use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
 use super::{Context, compose, paths, templates};
-use crate::ast::VisitMut;
+use crate::ast::change_expressions;
 use crate::ast::error::Error;
 use crate::functions::catalogue::{GENERATED_MAX, answered, is_table_function_of_dialect};
 use crate::functions::types::Type;
@@ -193,28 +192,19 @@ fn truth(expr: Option<Expr>, name: &str) -> Result<bool, Error> {
 }
 
 /// The query with its inputs in place.
-fn filled(at: usize, inputs: Vec<(&'static str, Expr)>) -> Result<Query, Error> {
+fn filled(at: usize, mut inputs: Vec<(&'static str, Expr)>) -> Result<Query, Error> {
     let found = QUERIES.get(at).and_then(Option::as_ref);
     let mut query = found.ok_or_else(|| Error::unsupported("this table function"))?.clone();
-    let ControlFlow::Continue(()) = VisitMut::visit(&mut query, &mut Inputs(inputs));
-    Ok(query)
-}
-
-struct Inputs(Vec<(&'static str, Expr)>);
-
-impl VisitorMut for Inputs {
-    type Break = std::convert::Infallible;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        let Expr::Identifier(ident) = &expr else {
-            return ControlFlow::Continue(());
+    change_expressions(&mut query, |expr| {
+        let given = match &*expr {
+            Expr::Identifier(ident) => inputs.iter().position(|(name, _)| *name == ident.value),
+            _ => None,
         };
-        let at = self.0.iter().position(|(name, _)| *name == ident.value);
-        if let Some(at) = at {
-            *expr = self.0.swap_remove(at).1;
+        if let Some(given) = given {
+            *expr = inputs.swap_remove(given).1;
         }
-        ControlFlow::Continue(())
-    }
+    });
+    Ok(query)
 }
 
 /// Arguments by name (`INPUT => x`) or by place.

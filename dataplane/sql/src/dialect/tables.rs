@@ -1,16 +1,14 @@
 //! Selects and tables: samples, VALUES with the warehouse's column names, and clauses without a
 //! counterpart, refused by name.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
     Expr, ExprWithAlias, Ident, PivotValueSource, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
     TableSampleKind, TableSampleMethod, TableSampleUnit,
 };
 
 use super::{Context, compose};
+use crate::ast::change_expressions;
 use crate::ast::error::Error;
-use crate::ast::visit_expressions_mut;
 
 /// Clauses of a select the engine does not have.
 pub(super) fn refuse(select: &Select) -> Result<(), Error> {
@@ -59,13 +57,12 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
 
 /// The columns of a PIVOT are those of the one table in front of it; the engine wants no path to them.
 fn bare(expr: &mut Expr) {
-    let _: ControlFlow<()> = visit_expressions_mut(expr, |expr| {
+    change_expressions(expr, |expr| {
         if let Expr::CompoundIdentifier(path) = expr
             && let Some(column) = path.last()
         {
             *expr = Expr::Identifier(column.clone());
         }
-        ControlFlow::Continue(())
     });
 }
 

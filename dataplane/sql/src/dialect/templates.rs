@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use sqlparser::ast::{Expr, Ident, OneOrManyWithParens, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, Ident, OneOrManyWithParens, VisitorMut};
 use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
@@ -16,7 +16,7 @@ use super::{Context, compose};
 use crate::ast::call::arguments;
 use crate::ast::error::Error;
 use crate::ast::names::ours::WITHIN;
-use crate::ast::{Visit, VisitMut};
+use crate::ast::{VisitMut, any_expression, change_expressions, each_expression};
 use crate::functions::catalogue::{self, Class};
 use crate::functions::types::Type;
 
@@ -136,81 +136,51 @@ impl VisitorMut for ArgumentSubstitution<'_> {
 }
 
 fn lambdas(body: &Expr) -> Vec<String> {
-    struct LambdaParameters(Vec<String>);
-    impl Visitor for LambdaParameters {
-        type Break = std::convert::Infallible;
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
-            if let Expr::Lambda(lambda) = expr {
-                self.0.extend(lambda.params.iter().map(|parameter| parameter.name.value.clone()));
-            }
-            ControlFlow::Continue(())
+    let mut parameters = Vec::new();
+    each_expression(body, |expr| {
+        if let Expr::Lambda(lambda) = expr {
+            parameters.extend(lambda.params.iter().map(|parameter| parameter.name.value.clone()));
         }
-    }
-    let mut search = LambdaParameters(Vec::new());
-    let ControlFlow::Continue(()) = body.visit(&mut search);
-    search.0
+    });
+    parameters
 }
 
 /// Gives the lambdas' parameters names that no column, table or argument has. In a lateral subquery the engine takes
 /// the name of a table beside it for that table's row, although the lambda is nearer.
-struct Apart<'a>(&'a [String]);
-
-impl Apart<'_> {
-    fn set(&self, ident: &mut Ident) {
-        if self.0.contains(&ident.value) {
+fn set_apart(body: &mut Expr) {
+    let lambdas = lambdas(body);
+    let set = |ident: &mut Ident| {
+        if lambdas.contains(&ident.value) {
             ident.value = format!("{WITHIN}{}", ident.value);
         }
-    }
-}
-
-impl VisitorMut for Apart<'_> {
-    type Break = std::convert::Infallible;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match expr {
-            Expr::Identifier(ident) => self.set(ident),
-            Expr::CompoundIdentifier(path) => path.iter_mut().take(1).for_each(|ident| self.set(ident)),
-            Expr::Lambda(lambda) => match &mut lambda.params {
-                OneOrManyWithParens::One(one) => self.set(&mut one.name),
-                OneOrManyWithParens::Many(many) => many.iter_mut().for_each(|each| self.set(&mut each.name)),
-            },
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    }
+    };
+    change_expressions(body, |expr| match expr {
+        Expr::Identifier(ident) => set(ident),
+        Expr::CompoundIdentifier(path) => path.iter_mut().take(1).for_each(set),
+        Expr::Lambda(lambda) => match &mut lambda.params {
+            OneOrManyWithParens::One(one) => set(&mut one.name),
+            OneOrManyWithParens::Many(many) => many.iter_mut().for_each(|each| set(&mut each.name)),
+        },
+        _ => {}
+    });
 }
 
 /// How many expressions stand in it.
 pub(super) fn size(expr: &Expr) -> usize {
-    struct ExpressionCount(usize);
-    impl Visitor for ExpressionCount {
-        type Break = std::convert::Infallible;
-        fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<Self::Break> {
-            self.0 += 1;
-            ControlFlow::Continue(())
-        }
-    }
-    let mut count = ExpressionCount(0);
-    let ControlFlow::Continue(()) = expr.visit(&mut count);
-    count.0
+    let mut count = 0;
+    each_expression(expr, |_| count += 1);
+    count
 }
 
-/// Whether it may be something else when it is evaluated again.
+/// Whether it may be something else when it is evaluated again. What has one answer in a statement is not: repeating it
+/// is harmless.
 pub(super) fn is_volatile(expr: &Expr) -> bool {
-    struct VolatileSearch;
-    impl Visitor for VolatileSearch {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            let Expr::Function(function) = expr else {
-                return ControlFlow::Continue(());
-            };
-            let known = compose::bare_name(&function.name).and_then(|name| catalogue::find(&name));
-            // one answer in a statement: repeating it is harmless
-            let moves = known.is_some_and(|known| matches!(known.class, Class::Volatile | Class::Write));
-            if moves { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        }
-    }
-    expr.visit(&mut VolatileSearch).is_break()
+    any_expression(expr, |expr| match expr {
+        Expr::Function(function) => compose::bare_name(&function.name)
+            .and_then(|name| catalogue::find(&name))
+            .is_some_and(|known| matches!(known.class, Class::Volatile | Class::Write)),
+        _ => false,
+    })
 }
 
 /// `name(a, b) = expression`; comments and blank lines are none.
@@ -222,8 +192,7 @@ fn read(line: &'static str) -> Option<(&'static str, FunctionTemplate)> {
     let (name, parameters) = head.trim().strip_suffix(')')?.split_once('(')?;
     let parameters = parameters.split(',').map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect();
     let mut body = Parser::new(&DuckDbDialect {}).try_with_sql(body).ok()?.parse_expr().ok()?;
-    let lambdas = lambdas(&body);
-    let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut Apart(&lambdas));
+    set_apart(&mut body);
     Some((name, FunctionTemplate { parameters, body }))
 }
 
@@ -255,20 +224,18 @@ mod tests {
             TEMPLATES.iter().flat_map(|(name, all)| all.iter().map(move |template| (name, template)))
         {
             let row = catalogue::find(name).cloned().unwrap_or_default();
-            let found = crate::ast::visit_expressions(&template.body, |expr| {
+            let is_unsaid = any_expression(&template.body, |expr| {
                 let called = match expr {
                     Expr::Function(function) => compose::bare_name(&function.name),
                     _ => None,
                 };
-                let called = called.and_then(|called| catalogue::find(&called));
-                let is_said = called.is_none_or(|called| {
-                    (row.changes() || !called.changes())
-                        && (row.is(FunctionKind::Aggregate) || !called.is(FunctionKind::Aggregate))
-                });
-                if is_said { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                called.and_then(|called| catalogue::find(&called)).is_some_and(|called| {
+                    called.changes() && !row.changes()
+                        || called.is(FunctionKind::Aggregate) && !row.is(FunctionKind::Aggregate)
+                })
             });
             // what is ours and called by a row's function only has no row
-            assert!(name.starts_with('_') || found.is_continue(), "{name}");
+            assert!(name.starts_with('_') || !is_unsaid, "{name}");
         }
     }
 

@@ -16,7 +16,7 @@ use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator};
 use self::constants::plain;
 use super::leaks::leakproof::throws;
 use crate::ast::error::Error;
-use crate::ast::{visit_expressions, visit_expressions_mut};
+use crate::ast::{any_expression, visit_expressions_mut};
 use crate::catalog::table::Table;
 use crate::functions::types::exact::Exact;
 use crate::functions::types::{self, ColumnTypes, Type};
@@ -115,11 +115,8 @@ impl Tried<'_> {
     /// Whether it may fail on a row, or is no boolean and read as one.
     fn fails(&self, part: &Expr) -> bool {
         let part = plain(part, self);
-        let found = visit_expressions(&part, |expr| {
-            let fails = throws(expr, self) || self.counts_nanoseconds(expr);
-            if fails { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        found.is_break() || types::type_of(&part, self) != Type::Boolean
+        any_expression(&part, |expr| throws(expr, self) || self.counts_nanoseconds(expr))
+            || types::type_of(&part, self) != Type::Boolean
     }
 
     fn counts_nanoseconds(&self, expr: &Expr) -> bool {

@@ -18,7 +18,7 @@ use sqlparser::ast::{
 use super::{Filter, denied_error, keys, masked_error, safe_filter};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::ours::{self, NEW, ROWID};
-use crate::ast::{Visit, names, visit_expressions};
+use crate::ast::{Visit, any_expression, names, visit_expressions};
 use crate::catalog::table::Column;
 use crate::functions::types::Type;
 use crate::govern::filter::is_alias;
@@ -83,11 +83,7 @@ fn is_nested(filters: &[Filter], target: &Scan) -> bool {
 }
 
 fn collates(tree: &Statement) -> bool {
-    let found = visit_expressions(tree, |expr| match expr {
-        Expr::Collate { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
+    any_expression(tree, |expr| matches!(expr, Expr::Collate { .. }))
 }
 
 /// Rows are found again by the engine's row number, which a column of that name would hide.

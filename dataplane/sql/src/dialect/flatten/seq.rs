@@ -3,58 +3,37 @@
 //! `FROM v, LATERAL FLATTEN(v.src) f` becomes `FROM (SELECT *, row_number() OVER () AS number FROM v) v, …`, and the
 //! column is left out of every `*`. A value that names no column is one row, number 1.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
     ExcludeSelectItem, Expr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    Statement, TableAlias, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
+    Statement, TableAlias, TableFactor, TableWithJoins, Value,
 };
 
 use super::super::compose;
 use crate::ast::error::Error;
 use crate::ast::names::ours::SEQ;
-use crate::ast::{Visit, VisitMut, names};
+use crate::ast::{any_expression, change_expressions, names};
 
 /// Stands for the number until the select around it is known; no text can spell it.
 const OPEN: &str = "\0seq";
 
 /// The number of the row that this value is of.
 pub(super) fn of(input: &Expr) -> Expr {
-    struct ColumnSearch;
-    impl Visitor for ColumnSearch {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            match expr {
-                Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    if Visit::visit(input, &mut ColumnSearch).is_break() {
-        Expr::Identifier(Ident::new(OPEN))
-    } else {
-        compose::number(1)
-    }
+    let is_of_row = any_expression(input, |expr| {
+        matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_))
+    });
+    if is_of_row { Expr::Identifier(Ident::new(OPEN)) } else { compose::number(1) }
 }
 
 /// Whether the statement names a column SEQ anywhere.
 pub(in crate::dialect) fn sees_seq(statement: &Statement) -> bool {
-    struct SeqSearch;
-    impl Visitor for SeqSearch {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            let last = match expr {
-                Expr::Identifier(ident) => Some(ident),
-                Expr::CompoundIdentifier(path) => path.last(),
-                _ => None,
-            };
-            match last {
-                Some(ident) if ident.value.eq_ignore_ascii_case("seq") => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    Visit::visit(statement, &mut SeqSearch).is_break()
+    any_expression(statement, |expr| {
+        let last = match expr {
+            Expr::Identifier(ident) => Some(ident),
+            Expr::CompoundIdentifier(path) => path.last(),
+            _ => None,
+        };
+        last.is_some_and(|ident| ident.value.eq_ignore_ascii_case("seq"))
+    })
 }
 
 /// Numbers the rows of what stands to the left of a FLATTEN, if the select can see it.
@@ -95,31 +74,19 @@ fn factors(from: &[TableWithJoins]) -> impl Iterator<Item = &TableFactor> {
 }
 
 fn is_open(factor: &TableFactor) -> bool {
-    struct OpenSearch;
-    impl Visitor for OpenSearch {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            match expr {
-                Expr::Identifier(ident) if ident.value == OPEN => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    matches!(factor, TableFactor::Derived { lateral: true, .. }) && Visit::visit(factor, &mut OpenSearch).is_break()
+    matches!(factor, TableFactor::Derived { lateral: true, .. }) && any_expression(factor, is_placeholder)
+}
+
+fn is_placeholder(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(ident) if ident.value == OPEN)
 }
 
 fn close(from: &mut Vec<TableWithJoins>, number: &Expr) {
-    struct Close<'a>(&'a Expr);
-    impl VisitorMut for Close<'_> {
-        type Break = std::convert::Infallible;
-        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-            if matches!(expr, Expr::Identifier(ident) if ident.value == OPEN) {
-                *expr = self.0.clone();
-            }
-            ControlFlow::Continue(())
+    change_expressions(from, |expr| {
+        if is_placeholder(expr) {
+            *expr = number.clone();
         }
-    }
-    let ControlFlow::Continue(()) = VisitMut::visit(from, &mut Close(number));
+    });
 }
 
 fn alias(factor: &TableFactor) -> Option<&Ident> {

@@ -5,11 +5,10 @@
 //! plan follows the sizes of tables, in which hidden rows count.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Ident, Select, SelectItem};
 
-use crate::ast::visit_expressions;
+use crate::ast::any_expression;
 use crate::govern::lineage::LineageWalk;
 
 /// By what a statement fails, as far as the class of the error goes.
@@ -81,11 +80,8 @@ pub(in crate::govern) fn names_an_alias(select: &Select) -> bool {
     let aliases: HashSet<String> = select.projection.iter().filter_map(defined).collect();
     let is_one = |ident: &Ident| aliases.contains(&ident.value.to_ascii_lowercase());
     let conditions = [&select.selection, &select.having, &select.qualify];
-    conditions.into_iter().flatten().any(|condition| {
-        let found = visit_expressions(condition, |expr| match expr {
-            Expr::Identifier(ident) if is_one(ident) => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        });
-        found.is_break()
-    })
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| any_expression(condition, |expr| matches!(expr, Expr::Identifier(ident) if is_one(ident))))
 }

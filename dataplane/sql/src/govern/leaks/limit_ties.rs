@@ -4,15 +4,13 @@
 //! is a right answer, so an answer's own ORDER BY is completed by the columns that it leaves open, and groups that have
 //! none get one: to order a few more columns costs less than to keep the visible rows first.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, Select,
     SelectItem, SetExpr, Statement, Value,
 };
 
+use crate::ast::any_expression;
 use crate::ast::names::last;
-use crate::ast::visit_expressions;
 use crate::functions::catalogue;
 use crate::govern::lineage::Output;
 
@@ -76,13 +74,10 @@ fn written<'a>(key: &'a OrderByExpr, select: &'a Select) -> Option<&'a Expr> {
 }
 
 fn aggregates(expr: &Expr) -> bool {
-    let found = visit_expressions(expr, |expr| match expr {
-        Expr::Function(function) if last(&function.name).is_some_and(|name| catalogue::is_aggregate(&name.value)) => {
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
+    any_expression(expr, |expr| match expr {
+        Expr::Function(function) => last(&function.name).is_some_and(|name| catalogue::is_aggregate(&name.value)),
+        _ => false,
+    })
 }
 
 /// Whether only some of its rows are left.

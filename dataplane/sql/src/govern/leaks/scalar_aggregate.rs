@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Function, GroupByExpr, Ident, Query, Select, SelectItem, Visitor};
 
 use super::indistinct_values;
-use crate::ast::{Visit, names};
+use crate::ast::{Visit, each_expression, names};
 use crate::functions::catalogue;
 use crate::govern::lineage::LineageWalk;
 
@@ -25,9 +25,17 @@ impl LineageWalk<'_> {
 
     /// Whether what a call is given names a column of the FROM that is nearest, or none at all.
     fn is_nearest(&self, function: &Function) -> bool {
-        let mut named = ExpressionColumns::default();
+        let mut named = Vec::new();
         for argument in indistinct_values::arguments(function) {
-            let _: ControlFlow<()> = argument.visit(&mut named);
+            each_expression(argument, |expr| match expr {
+                Expr::Identifier(column) => named.push((None, column.clone())),
+                Expr::CompoundIdentifier(path) => {
+                    if let [.., table, column] = path.as_slice() {
+                        named.push((Some(table.clone()), column.clone()));
+                    }
+                }
+                _ => {}
+            });
         }
         let is_own = |(table, column): &(Option<Ident>, Ident)| {
             self.scopes.last().into_iter().flatten().any(|source| match table {
@@ -36,10 +44,10 @@ impl LineageWalk<'_> {
             })
         };
         let columns: usize = self.scopes.last().into_iter().flatten().map(|source| 1 + source.outputs.len()).sum();
-        if !self.work.spend(columns * named.0.len()) {
+        if !self.work.spend(columns * named.len()) {
             return false;
         }
-        named.0.is_empty() || named.0.iter().any(is_own)
+        named.is_empty() || named.iter().any(is_own)
     }
 }
 
@@ -70,27 +78,6 @@ impl Visitor for ExpressionCalls<'_, '_> {
             self.unnests |= catalogue::is_table_function(name);
             self.aggregates |=
                 function.over.is_none() && catalogue::is_aggregate(name) && self.walk.is_nearest(function);
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// The columns that an expression names.
-#[derive(Default)]
-struct ExpressionColumns(Vec<(Option<Ident>, Ident)>);
-
-impl Visitor for ExpressionColumns {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        match expr {
-            Expr::Identifier(column) => self.0.push((None, column.clone())),
-            Expr::CompoundIdentifier(path) => {
-                if let [.., table, column] = path.as_slice() {
-                    self.0.push((Some(table.clone()), column.clone()));
-                }
-            }
-            _ => {}
         }
         ControlFlow::Continue(())
     }

@@ -1,10 +1,8 @@
 //! Rows of one table, which a LIMIT leaves in their order.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{Expr, GroupByExpr, Query, Select, SelectItem, SetExpr, TableFactor};
 
-use crate::ast::{names, visit_expressions};
+use crate::ast::{any_expression, names};
 use crate::functions::catalogue;
 use crate::scan::marker::{self, Marked};
 
@@ -33,14 +31,11 @@ pub(super) fn is_scan(select: &Select) -> bool {
 
 /// Whether it holds a call over several rows.
 fn counts_rows(item: &SelectItem) -> bool {
-    let found = visit_expressions(item, |expr| match expr {
-        Expr::Function(function)
-            if function.over.is_some()
-                || names::last(&function.name).is_none_or(|name| catalogue::is_aggregate(&name.value)) =>
-        {
-            ControlFlow::Break(())
+    any_expression(item, |expr| match expr {
+        Expr::Function(function) => {
+            function.over.is_some()
+                || names::last(&function.name).is_none_or(|name| catalogue::is_aggregate(&name.value))
         }
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
+        _ => false,
+    })
 }

@@ -7,10 +7,10 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Cte, ObjectName, SetExpr, SetOperator, Visitor};
+use sqlparser::ast::{Cte, ObjectName, SetExpr, SetOperator};
 
 use super::{LineageWalk, Output, extend, renamed};
-use crate::ast::Visit;
+use crate::ast::{Visit, visit_relations};
 use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
 
@@ -82,16 +82,9 @@ fn fits(first: &[Output], second: &[Output]) -> bool {
 
 /// Whether this part names the WITH query of this number.
 fn reads<T: Visit>(part: &T, number: usize) -> bool {
-    struct WithSearch(usize);
-    impl Visitor for WithSearch {
-        type Break = ();
-
-        fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-            match marker::read(name) {
-                Some(Marked::With(named)) if named == self.0 => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    part.visit(&mut WithSearch(number)).is_break()
+    let is_one = |name: &ObjectName| match marker::read(name) {
+        Some(Marked::With(named)) if named == number => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    visit_relations(part, is_one).is_break()
 }

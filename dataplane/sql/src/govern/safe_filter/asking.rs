@@ -12,7 +12,7 @@ use sqlparser::ast::{Expr, GroupByExpr, Query, SelectItem, SetExpr, Statement, T
 use super::super::{lineage, scan};
 use crate::ast::call::call;
 use crate::ast::error::Error;
-use crate::ast::{VisitMut, quote, visit_expressions};
+use crate::ast::{VisitMut, any_expression, quote};
 use crate::catalog::table::{Column, Table};
 use crate::functions::types::Type;
 use crate::govern::leaks::indistinct_values;
@@ -49,17 +49,12 @@ pub(super) fn by_indistinct_values(part: &Expr, table: &Table) -> bool {
         },
         _ => false,
     };
-    let asks = |query: &Query| {
-        let is_one = |expr: &Expr| if of_the_row(expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        visit_expressions(query, is_one)
-    };
-    let found = visit_expressions(part, |expr| match expr {
+    any_expression(part, |expr| match expr {
         Expr::Subquery(query) | Expr::Exists { subquery: query, .. } | Expr::InSubquery { subquery: query, .. } => {
-            asks(query)
+            any_expression(query, of_the_row)
         }
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
+        _ => false,
+    })
 }
 
 /// Gives the tables of subqueries the numbers of their scans.
@@ -98,13 +93,10 @@ impl VisitorMut for OfNoRow<'_> {
 }
 
 fn names(query: &Query, table: &str) -> bool {
-    let found = visit_expressions(query, |expr| match expr {
-        Expr::CompoundIdentifier(path) if path.first().is_some_and(|first| first.value == table) => {
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
+    any_expression(query, |expr| match expr {
+        Expr::CompoundIdentifier(path) => path.first().is_some_and(|first| first.value == table),
+        _ => false,
+    })
 }
 
 /// The value of each row that passes its WHERE.

@@ -2,22 +2,17 @@
 //! its kind has not ("not implemented"), a pattern that ends in its sign (a syntax error). What fails so on some values
 //! of every kind is in no filter, whatever it is about (`filter/uncaught.rs`).
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::Expr;
 
+use crate::ast::any_expression;
 use crate::ast::call::{arguments, called, literal};
-use crate::ast::visit_expressions;
 use crate::functions::catalogue::{self, TryCatches};
 use crate::functions::types::{ColumnTypes, Type, type_of};
 use crate::govern::leaks::leakproof::is_pattern;
 
 /// Whether a part of a filter holds one, or what may be one.
 pub(super) fn fails_untried(filter: &Expr, columns: &dyn ColumnTypes) -> bool {
-    let found = visit_expressions(filter, |expr| {
-        if may_fail(expr, columns) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    found.is_break()
+    any_expression(filter, |expr| may_fail(expr, columns))
 }
 
 fn may_fail(expr: &Expr, columns: &dyn ColumnTypes) -> bool {

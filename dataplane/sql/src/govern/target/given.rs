@@ -3,15 +3,13 @@
 //! The engine counts them when it writes; read from a query of ours that names its columns, those too many would be
 //! dropped in silence. It also makes each value one of its column's type; read together, they would have to be of one.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{CastKind, DataType, Expr, Insert, Query, SetExpr, Statement, Value};
 
 use super::super::lineage;
 use super::is_default;
-use crate::ast::call::{arguments, take_expr};
+use crate::ast::any_expression;
+use crate::ast::call::{arguments, called, take_expr};
 use crate::ast::error::Error;
-use crate::ast::{names, visit_expressions};
 use crate::functions::types::{self, Known, Type};
 use crate::scan::Scan;
 
@@ -30,16 +28,10 @@ pub(super) fn width(insert: &Insert, scans: &[Scan]) -> Result<Option<usize>, Er
 
 /// Whether it holds `unnest` of what may be a structure, which is as many columns as that has fields.
 fn spreads(source: &Query) -> bool {
-    let found = visit_expressions(source, |expr| match expr {
-        Expr::Function(function)
-            if names::last(&function.name).is_some_and(|name| name.value.eq_ignore_ascii_case("unnest"))
-                && !arguments(function).all(is_list) =>
-        {
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
+    any_expression(source, |expr| match expr {
+        Expr::Function(function) => called(function).as_deref() == Some("unnest") && !arguments(function).all(is_list),
+        _ => false,
+    })
 }
 
 /// No parameter is a structure.

@@ -7,12 +7,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AlterTable, CreateTable, Expr, FunctionArg, FunctionArgExpr, Insert, ObjectName, ObjectNamePart, Query, SetExpr,
-    SetOperator, Statement, TableFactor, TableObject, Value, Visitor, With,
+    SetOperator, Statement, TableFactor, TableObject, Value, With,
 };
 
-use crate::ast::Visit;
 use crate::ast::error::Error;
 use crate::ast::names::{self, ours};
+use crate::ast::{Visit, visit_relations};
 
 /// Makes the table of the text.
 pub(super) fn table(factor: &mut TableFactor) -> Result<(), Error> {
@@ -106,13 +106,9 @@ pub(super) fn recursion(with: &mut With) {
 }
 
 fn names_it(node: &impl Visit, name: &str) -> bool {
-    struct Search<'a>(&'a str);
-    impl Visitor for Search<'_> {
-        type Break = ();
-        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
-            let found = names::single(relation).is_some_and(|ident| ident.value.eq_ignore_ascii_case(self.0));
-            if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        }
-    }
-    node.visit(&mut Search(name)).is_break()
+    let is_one = |relation: &ObjectName| {
+        let found = names::single(relation).is_some_and(|ident| ident.value.eq_ignore_ascii_case(name));
+        if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    visit_relations(node, is_one).is_break()
 }

@@ -4,15 +4,13 @@
 //! are asked of the joined rows. Marked columns must be written with their table, or it could not be told which
 //! table is meant.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, Visitor, VisitorMut, WildcardAdditionalOptions,
+    SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, WildcardAdditionalOptions,
 };
 
 use crate::ast::error::Error;
-use crate::ast::{Visit, VisitMut, names};
+use crate::ast::{change_expressions, each_expression, names};
 
 /// Rewrites the select, if its WHERE has the operator.
 pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
@@ -80,67 +78,47 @@ fn conjuncts(expr: Expr) -> Vec<Expr> {
 
 /// The one table whose columns are marked; an error when that cannot be told, nothing when none is.
 fn marked(expr: &Expr) -> Option<Result<String, Error>> {
-    struct Marks(Option<Result<String, Error>>);
-    impl Visitor for Marks {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            let Expr::OuterJoin(column) = expr else {
-                return ControlFlow::Continue(());
-            };
-            let found = match column.as_ref() {
-                Expr::CompoundIdentifier(path) => match path.as_slice() {
-                    [.., table, _] => Ok(table.value.to_ascii_lowercase()),
-                    _ => Err(Error::unsupported("(+) of a column without its table")),
-                },
+    let mut marks: Option<Result<String, Error>> = None;
+    each_expression(expr, |expr| {
+        let Expr::OuterJoin(column) = expr else { return };
+        let found = match column.as_ref() {
+            Expr::CompoundIdentifier(path) => match path.as_slice() {
+                [.., table, _] => Ok(table.value.to_ascii_lowercase()),
                 _ => Err(Error::unsupported("(+) of a column without its table")),
-            };
-            self.0 = Some(match (self.0.take(), found) {
-                (Some(Ok(known)), Ok(table)) if known != table => {
-                    Err(Error::unsupported("(+) of two tables in one condition"))
-                }
-                (Some(Err(error)), _) => Err(error),
-                (_, found) => found,
-            });
-            ControlFlow::Continue(())
-        }
-    }
-    let mut marks = Marks(None);
-    let _: ControlFlow<()> = Visit::visit(expr, &mut marks);
-    marks.0
+            },
+            _ => Err(Error::unsupported("(+) of a column without its table")),
+        };
+        marks = Some(match (marks.take(), found) {
+            (Some(Ok(known)), Ok(table)) if known != table => {
+                Err(Error::unsupported("(+) of two tables in one condition"))
+            }
+            (Some(Err(error)), _) => Err(error),
+            (_, found) => found,
+        });
+    });
+    marks
 }
 
 fn unmarked(mut expr: Expr) -> Expr {
-    struct Unmark;
-    impl VisitorMut for Unmark {
-        type Break = std::convert::Infallible;
-        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-            if let Expr::OuterJoin(inner) = expr {
-                *expr = inner.as_ref().clone();
-            }
-            ControlFlow::Continue(())
+    change_expressions(&mut expr, |expr| {
+        if let Expr::OuterJoin(inner) = expr {
+            *expr = inner.as_ref().clone();
         }
-    }
-    let ControlFlow::Continue(()) = VisitMut::visit(&mut expr, &mut Unmark);
+    });
     expr
 }
 
 /// Tables a condition names.
 fn tables_of(expr: &Expr) -> Vec<String> {
-    struct Tables(Vec<String>);
-    impl Visitor for Tables {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            if let Expr::CompoundIdentifier(path) = expr
-                && let [.., table, _] = path.as_slice()
-            {
-                self.0.push(table.value.to_ascii_lowercase());
-            }
-            ControlFlow::Continue(())
+    let mut tables = Vec::new();
+    each_expression(expr, |expr| {
+        if let Expr::CompoundIdentifier(path) = expr
+            && let [.., table, _] = path.as_slice()
+        {
+            tables.push(table.value.to_ascii_lowercase());
         }
-    }
-    let mut tables = Tables(Vec::new());
-    let _: ControlFlow<()> = Visit::visit(expr, &mut tables);
-    tables.0
+    });
+    tables
 }
 
 /// The tables nobody marked side by side, then each marked one as soon as what its condition names is there.
