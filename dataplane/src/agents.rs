@@ -2,6 +2,7 @@
 
 pub mod branches;
 mod last_shown;
+mod listing_cursor;
 pub mod memory;
 mod ownership;
 pub mod reasoning;

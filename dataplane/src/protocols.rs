@@ -8,5 +8,6 @@ pub mod http;
 mod keyed;
 pub mod pgwire;
 pub mod probes;
+mod request_id;
 pub mod rest;
 pub mod tls;

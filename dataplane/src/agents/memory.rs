@@ -43,6 +43,7 @@ use embedder::Provenance;
 use index::Index;
 use search::Meant;
 
+pub use super::listing_cursor::cursor;
 pub use comparing::comparing;
 pub use embedder::Embedder;
 pub use fields::{MemoryListing, NewMemory, Recall, Search};
@@ -50,7 +51,6 @@ pub use reembedding::Progress;
 pub use said::{ComparedText, Likeness};
 pub use search::Hit;
 pub use stats::Stats;
-pub use store::cursor;
 
 /// The name that policies have for it.
 pub const TABLE: &str = contract::own_tables::MEMORIES;

@@ -24,9 +24,9 @@ use crate::agents::memory::MemoryReach;
 use crate::pipeline::CallerContext;
 use store::SessionHead;
 
+pub use super::listing_cursor::cursor;
 pub use chain::{Break, ChainVerdict};
 pub use fields::{History, NewStep, NewSteps, Replay};
-pub use store::cursor;
 
 /// The name that policies have for it.
 pub const TABLE: &str = contract::own_tables::STEPS;

@@ -29,8 +29,8 @@ mod truth;
 use std::future::Future;
 use std::sync::LazyLock;
 
-use contract::Scope;
 use contract::wire::TIMEOUT_MS_MAX;
+use contract::{Scope, Timestamp};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -158,6 +158,11 @@ impl ToolDefinition {
     fn reads(&self) -> bool {
         self.tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true)
     }
+}
+
+/// A moment as tools show it.
+fn moment(at: Timestamp) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
 /// Who calls a tool, and what it runs on.

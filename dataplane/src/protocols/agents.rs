@@ -20,13 +20,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use connections::Limits;
-use contract::{Code, RequestId, wire};
+use contract::{Code, RequestId};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::http::{self, Security};
-use super::probes;
+use super::{probes, request_id};
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
 use crate::agents::tools::ResultBudget;
@@ -68,7 +68,7 @@ pub fn routes(context: AgentsContext) -> Router {
 }
 
 async fn shutting_down(State(context): State<AgentsContext>, headers: HeaderMap) -> Response {
-    let request_id = request_id(&context, &headers);
+    let request_id = request_id::of(&context.pipeline, &headers);
     if flight::is_grpc(&headers) {
         let status = flight::status_of(&Error::ShuttingDown, &request_id, context.pipeline.clock.now());
         return status.into_http();
@@ -77,7 +77,7 @@ async fn shutting_down(State(context): State<AgentsContext>, headers: HeaderMap)
 }
 
 async fn nothing_here(State(context): State<AgentsContext>, headers: HeaderMap) -> Response {
-    refusal(&context, &Error::Caller(Code::NotFound), &request_id(&context, &headers))
+    refusal(&context, &Error::Caller(Code::NotFound), &request_id::of(&context.pipeline, &headers))
 }
 
 /// Body 2.
@@ -98,20 +98,5 @@ fn answered(error: &Error, body: &serde_json::Value, request_id: &RequestId) -> 
     if status == StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer, ApiKey"));
     }
-    known_by(response, request_id)
-}
-
-/// "Every response carries the header `X-Request-Id`."
-fn known_by(mut response: Response, request_id: &RequestId) -> Response {
-    if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
-        response.headers_mut().insert(wire::header::REQUEST_ID, value);
-    }
-    response
-}
-
-fn request_id(context: &AgentsContext, headers: &HeaderMap) -> RequestId {
-    let given = headers.get(wire::header::REQUEST_ID).and_then(|value| value.to_str().ok());
-    given
-        .and_then(RequestId::accepted)
-        .unwrap_or_else(|| RequestId::minted(context.pipeline.clock.now(), &context.pipeline.entropy))
+    request_id::known_by(response, request_id)
 }

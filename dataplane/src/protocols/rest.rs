@@ -31,7 +31,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::http::{self, BODY_BYTES_MAX, Peer, Security};
-use super::{credential, keyed};
+use super::{credential, keyed, request_id};
 use crate::agents::memory::Memories;
 use crate::agents::reasoning::Thoughts;
 use crate::agents::triggers::Triggers;
@@ -151,7 +151,7 @@ async fn query_arrow(
 }
 
 async fn shutting_down(State(context): State<RestContext>, headers: HeaderMap) -> Response {
-    refusal(&Error::ShuttingDown, &request_id(&context, &headers), context.pipeline.clock.now())
+    refusal(&Error::ShuttingDown, &request_id::of(&context.pipeline, &headers), context.pipeline.clock.now())
 }
 
 async fn answer(
@@ -163,7 +163,7 @@ async fn answer(
     shape: Option<body::BodyFormat>,
 ) -> Response {
     let serving = context.ending.serving(); // until the last byte
-    let request_id = request_id(&context, &headers);
+    let request_id = request_id::of(&context.pipeline, &headers);
     let asked = caller.and_then(|caller| {
         let (ask, once, shape) = asked(&context, &env_id, caller, (&headers, &body), shape, &request_id)?;
         Ok((Ask { place: Place::of_headers(&headers), ..ask }, once, shape))
@@ -182,18 +182,17 @@ async fn answer(
         }
         Err(error) => Err(error),
     };
-    let mut response = sent.unwrap_or_else(|error| refusal(&error, &request_id, context.pipeline.clock.now()));
-    if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
-        response.headers_mut().insert(wire::header::REQUEST_ID, value);
-    }
-    response
+    let response = sent.unwrap_or_else(|error| refusal(&error, &request_id, context.pipeline.clock.now()));
+    request_id::known_by(response, &request_id)
 }
 
-fn request_id(context: &RestContext, headers: &HeaderMap) -> RequestId {
-    let given = headers.get(wire::header::REQUEST_ID).and_then(|value| value.to_str().ok());
-    given
-        .and_then(RequestId::accepted)
-        .unwrap_or_else(|| RequestId::minted(context.pipeline.clock.now(), &context.pipeline.entropy))
+/// The answer of an endpoint in JSON, or its refusal.
+fn json_response(context: &RestContext, request_id: &RequestId, json: Result<Vec<u8>, Error>) -> Response {
+    let response = match json {
+        Ok(json) => ([(header::CONTENT_TYPE, "application/json")], Body::from(json)).into_response(),
+        Err(error) => refusal(&error, request_id, context.pipeline.clock.now()),
+    };
+    request_id::known_by(response, request_id)
 }
 
 fn asked(

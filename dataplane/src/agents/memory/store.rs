@@ -3,8 +3,6 @@
 
 use std::fmt::Write;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use chrono::Duration;
 use contract::Timestamp;
 use contract::policy::abac::Operation;
@@ -16,8 +14,8 @@ use super::embedder::{Embedder, Provenance};
 use super::index::Index;
 use super::{KEPT_DAYS, Memory, MemoryListing, MemoryReach, NewMemory, Recall, TABLE};
 use crate::Error;
+use crate::agents::listing_cursor;
 use crate::encode::cell::Cell;
-use crate::limits::invalid;
 use crate::pipeline::CallerContext;
 use crate::storage::system_tables::{
     self, BoundStatement, ChangeRecord, at, batches, broken, column, moment, optional, records, text,
@@ -198,7 +196,7 @@ pub async fn page(
     agent: Option<&str>,
     now: Timestamp,
 ) -> Result<(Vec<Memory>, bool), Error> {
-    let (micros, id) = listing.cursor.as_deref().map(read_cursor).transpose()?.unzip();
+    let (micros, id) = listing_cursor::read(listing.cursor.as_deref())?;
     let wanted = i64::try_from(listing.limit).unwrap_or(i64::MAX).saturating_add(1);
     let sql = format!(
         "select {COLUMNS} from raw._svc_memory.memories where {LIVE} \
@@ -223,18 +221,6 @@ pub async fn page(
     let found = kept(standing, sql, params).await?;
     let more = found.len() > listing.limit;
     Ok((found.into_iter().take(listing.limit).map(|kept| kept.memory).collect(), more))
-}
-
-/// Where the page after this memory begins.
-pub fn cursor(created_at: Timestamp, memory_id: &str) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{memory_id}", created_at.timestamp_micros()))
-}
-
-fn read_cursor(text: &str) -> Result<(i64, String), Error> {
-    let read = BASE64_URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let parts = read.as_deref().and_then(|text| text.split_once(':'));
-    let read = parts.and_then(|(micros, id)| Some((micros.parse().ok()?, id.to_owned())));
-    read.ok_or_else(|| invalid("cursor", "the cursor is not one of ours"))
 }
 
 /// Every live memory, as search wants it.

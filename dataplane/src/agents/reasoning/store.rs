@@ -1,7 +1,5 @@
 //! The table of steps. SQL, and nothing but SQL: it inserts and reads.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use contract::Timestamp;
 use contract::policy::abac::Operation;
 use engine::Value;
@@ -10,7 +8,7 @@ use serde::Deserialize;
 use super::chain::{ChainVerdict, Check};
 use super::{History, Session, TABLE, Thought};
 use crate::Error;
-use crate::limits::invalid;
+use crate::agents::listing_cursor;
 use crate::pipeline::CallerContext;
 use crate::storage::system_tables::{self, ChangeRecord, at, broken, moment, optional, records, text};
 
@@ -176,7 +174,7 @@ pub async fn sessions(
     history: &History,
     agent: Option<&str>,
 ) -> Result<(Vec<Session>, bool), Error> {
-    let (micros, id) = history.cursor.as_deref().map(read_cursor).transpose()?.unzip();
+    let (micros, id) = listing_cursor::read(history.cursor.as_deref())?;
     let wanted = i64::try_from(history.limit).unwrap_or(i64::MAX).saturating_add(1);
     let sql = "with s as (select session_id, arg_min(agent_id, step_number) as agent_id, \
             min(created_at) as started_at, max(created_at) as last_step_at, count(*) as step_count, \
@@ -208,16 +206,4 @@ pub async fn sessions(
     };
     let sessions = found.into_iter().take(history.limit).map(session).collect::<Result<_, Error>>()?;
     Ok((sessions, more))
-}
-
-/// Where the page after this session begins.
-pub fn cursor(last_step_at: Timestamp, session_id: &str) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{session_id}", last_step_at.timestamp_micros()))
-}
-
-fn read_cursor(text: &str) -> Result<(i64, String), Error> {
-    let read = BASE64_URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let parts = read.as_deref().and_then(|text| text.split_once(':'));
-    let read = parts.and_then(|(micros, id)| Some((micros.parse().ok()?, id.to_owned())));
-    read.ok_or_else(|| invalid("cursor", "the cursor is not one of ours"))
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use contract::Heal;
 use contract::policy::abac::Operation;
-use contract::{Heal, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use super::budget::Rest;
 use super::onward::Onward;
 use super::seal::Seal;
 use super::sql::{ResultTable, StatementArguments};
-use super::{Telling, ToolCall};
+use super::{Telling, ToolCall, moment};
 use crate::Error;
 use crate::agents::branches::{BranchListing, BranchPosition, BranchSeed, ChangedRow, Changes, KeptRows, NewBranch};
 use crate::pipeline::ToolAction;
@@ -195,10 +195,6 @@ pub(super) async fn sure<T>(call: &ToolCall, done: Result<T, Error>) -> Result<T
         call.branches().doubt().await;
     }
     done
-}
-
-fn moment(at: Timestamp) -> String {
-    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
 pub(super) fn tool_action(

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::budget::Rest;
 use super::onward::Onward;
 use super::seal::Seal;
-use super::{Telling, ToolCall};
+use super::{Telling, ToolCall, moment};
 use crate::Error;
 use crate::agents::last_shown::Behind;
 use crate::agents::memory::{
@@ -154,10 +154,6 @@ pub struct Deletion {
     /// `retire`: it ends, and is kept for thirty days; `forget`: it is removed with its versions.
     #[serde(default = "retire")]
     mode: String,
-}
-
-fn moment(at: Timestamp) -> String {
-    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
 fn retire() -> String {

@@ -1,13 +1,12 @@
 //! `log_reasoning_step`, `replay_decision`, `get_session_history`; and for the REST surface alone many steps at once.
 
-use contract::Timestamp;
 use contract::policy::abac::Operation;
 use contract::reasoning::{ReasoningBreak, ReasoningSession, ReasoningStep, ReasoningStory};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::budget::Rest;
-use super::{Telling, ToolCall};
+use super::{Telling, ToolCall, moment};
 use crate::Error;
 use crate::agents::reasoning::{self, History, NewStep, NewSteps, Replay, ReplayedSession, Session, Thought};
 use crate::agents::triggers::{self, Happening, TriggerSource};
@@ -96,10 +95,6 @@ impl From<Session> for ReasoningSession {
             head_hash: session.head_hash,
         }
     }
-}
-
-fn moment(at: Timestamp) -> String {
-    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
 fn tool_action(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {

@@ -1,6 +1,5 @@
 //! `register_trigger`, `list_triggers`, `evaluate_triggers`, `delete_trigger`.
 
-use contract::Timestamp;
 use contract::policy::abac::Operation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::budget::Rest;
 use super::onward::Onward;
 use super::seal::Seal;
-use super::{Telling, ToolCall};
+use super::{Telling, ToolCall, moment};
 use crate::Error;
 use crate::agents::memory::MemoryReach;
 use crate::agents::triggers::{
@@ -136,10 +135,6 @@ pub struct DeletedTrigger {
 }
 
 impl Telling for DeletedTrigger {}
-
-fn moment(at: Timestamp) -> String {
-    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
-}
 
 fn tool_action(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
     let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, Vec::new());

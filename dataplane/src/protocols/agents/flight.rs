@@ -32,6 +32,7 @@ use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::super::http::BODY_BYTES_MAX;
+use super::super::request_id;
 use super::AgentsContext;
 use crate::Error;
 use crate::agents::tool_caller::ToolCaller;
@@ -76,7 +77,7 @@ struct Visit {
 impl Flight {
     async fn enter(&self, metadata: &MetadataMap, extensions: &Extensions) -> Result<Visit, Status> {
         let serving = self.context.ending.serving();
-        let request_id = super::request_id(&self.context, metadata.as_ref());
+        let request_id = request_id::of(&self.context.pipeline, metadata.as_ref());
         let admitted = handshake::admit(&self.context, &self.handles, metadata.as_ref(), extensions, &request_id).await;
         let asked = admitted.and_then(|tool_caller| Ok((tool_caller, handshake::heal(metadata.as_ref())?)));
         let (tool_caller, heal) = asked.map_err(|error| self.status(&error, &request_id))?;
@@ -125,7 +126,7 @@ impl FlightService for Flight {
 
     async fn handshake(&self, request: Request<Streaming<HandshakeRequest>>) -> FlightResponse<Self::HandshakeStream> {
         let (metadata, extensions, _) = request.into_parts();
-        let request_id = super::request_id(&self.context, metadata.as_ref());
+        let request_id = request_id::of(&self.context.pipeline, metadata.as_ref());
         let token = handshake::handshake(&self.context, &self.handles, metadata.as_ref(), &extensions).await;
         let token = token.map_err(|error| self.status(&error, &request_id))?;
         let payload = HandshakeResponse { protocol_version: 0, payload: token.clone().into() };

@@ -36,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::message::{EVENTS, JSON, Sent};
 use super::super::http::{BODY_BYTES_MAX, whole};
+use super::super::request_id;
 use super::{AgentsContext, tool_caller};
 use crate::Error;
 use crate::agents::tool_caller::ToolCaller;
@@ -85,7 +86,7 @@ struct ClientDisconnected(CancellationToken);
 /// Checks the credential, and makes of the request what `rmcp` expects.
 async fn enter(State(context): State<AgentsContext>, request: Request, next: Next) -> Response {
     let _serving = context.ending.serving(); // until it is answered
-    let request_id = super::request_id(&context, request.headers());
+    let request_id = request_id::of(&context.pipeline, request.headers());
     let (mut parts, body) = request.into_parts();
     let left = context.ending.closed.child_token();
     parts.extensions.insert(ClientDisconnected(left.clone()));
@@ -96,7 +97,7 @@ async fn enter(State(context): State<AgentsContext>, request: Request, next: Nex
         Err(error) => super::refusal(&context, &error, &request_id),
     };
     let response = if takes_events { message::as_events(response).await } else { response };
-    super::known_by(response, &request_id)
+    request_id::known_by(response, &request_id)
 }
 
 async fn prepare(

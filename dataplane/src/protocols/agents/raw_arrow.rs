@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::super::held::{self, Pieces, put};
 use super::super::http::whole;
-use super::super::keyed;
+use super::super::{keyed, request_id};
 use super::{AgentsContext, tool_caller};
 use crate::encode::arrow_ipc::{CONTENT_TYPE, Encoder};
 use crate::{Answer, Ask, Bounds, Error};
@@ -34,7 +34,7 @@ struct Input {
 
 pub(super) async fn query(State(context): State<AgentsContext>, request: Request) -> Response {
     let serving = context.ending.serving(); // until the last byte
-    let request_id = super::request_id(&context, request.headers());
+    let request_id = request_id::of(&context.pipeline, request.headers());
     let sent = match answered(&context, request, &request_id).await {
         Ok(sending) => {
             let headers = sending.headers();
@@ -43,7 +43,7 @@ pub(super) async fn query(State(context): State<AgentsContext>, request: Request
         Err(error) => Err(error),
     };
     let refused = |error: Error| super::answered(&error, &error.problem().arrow(), &request_id);
-    super::known_by(sent.unwrap_or_else(refused), &request_id)
+    request_id::known_by(sent.unwrap_or_else(refused), &request_id)
 }
 
 async fn answered(

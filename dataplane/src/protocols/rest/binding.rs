@@ -1,15 +1,15 @@
 //! What the rules of policies name, for the control plane: it asks for itself, on behalf of nobody.
 
-use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use bytes::Bytes;
+use contract::EnvId;
 use contract::binding::{BindBody, Bound};
-use contract::{EnvId, wire};
 
 use super::RestContext;
 use crate::Error;
+use crate::protocols::request_id;
 
 pub(super) async fn bind(
     State(context): State<RestContext>,
@@ -18,18 +18,11 @@ pub(super) async fn bind(
     body: Bytes,
 ) -> Response {
     let _serving = context.ending.serving(); // until it is answered
-    let request_id = super::request_id(&context, &headers);
+    let request_id = request_id::of(&context.pipeline, &headers);
     let told = bound(&context, &env_id, &body).await;
     let json =
         told.and_then(|bound| serde_json::to_vec(&bound).map_err(|error| Error::Unverified { why: error.to_string() }));
-    let mut response = match json {
-        Ok(json) => ([(header::CONTENT_TYPE, "application/json")], Body::from(json)).into_response(),
-        Err(error) => super::refusal(&error, &request_id, context.pipeline.clock.now()),
-    };
-    if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
-        response.headers_mut().insert(wire::header::REQUEST_ID, value);
-    }
-    response
+    super::json_response(&context, &request_id, json)
 }
 
 async fn bound(context: &RestContext, env_id: &EnvId, body: &[u8]) -> Result<Bound, Error> {

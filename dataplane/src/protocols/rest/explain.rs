@@ -2,20 +2,20 @@
 
 use std::future::Future;
 
-use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use bytes::Bytes;
 use contract::explain::{TestBody, TranspileBody};
 use contract::policy::abac::Origin;
-use contract::{EnvId, QueryId, Scope, wire};
+use contract::{EnvId, QueryId, Scope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use telemetry::Place;
 
 use super::{RestContext, forwarded};
 use crate::governance::sessions::{announced, is_known};
+use crate::protocols::request_id;
 use crate::{Ask, Bounds, DeclaredAgent, Error, Names};
 
 pub(super) async fn transpile(
@@ -56,7 +56,7 @@ async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Er
     answer: impl FnOnce(Ask, Q) -> F,
 ) -> Response {
     let _serving = context.ending.serving(); // until it is answered
-    let request_id = super::request_id(context, headers);
+    let request_id = request_id::of(&context.pipeline, headers);
     let answered = async {
         if *env_id != context.env_id {
             return Err(Error::OtherEnvironment);
@@ -91,12 +91,5 @@ async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Er
         give_up.disarm();
         serde_json::to_vec(&answered).map_err(|error| Error::Unverified { why: error.to_string() })
     };
-    let mut response = match answered.await {
-        Ok(json) => ([(header::CONTENT_TYPE, "application/json")], Body::from(json)).into_response(),
-        Err(error) => super::refusal(&error, &request_id, context.pipeline.clock.now()),
-    };
-    if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
-        response.headers_mut().insert(wire::header::REQUEST_ID, value);
-    }
-    response
+    super::json_response(context, &request_id, answered.await)
 }

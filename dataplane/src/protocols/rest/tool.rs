@@ -1,13 +1,12 @@
 //! One call of a tool, for the REST surfaces that the control plane makes of it: the same row of the
 //! same table that `/mcp` calls, for a caller whom the control plane has authenticated.
 
-use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use bytes::Bytes;
 use contract::policy::abac::Origin;
-use contract::{Code, EnvId, RequestId, wire};
+use contract::{Code, EnvId, RequestId};
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use telemetry::Place;
@@ -16,6 +15,7 @@ use super::{RestContext, forwarded};
 use crate::agents::tool_caller::ToolCaller;
 use crate::agents::tools::{self, ResultBudget, ToolCall, ToolResult};
 use crate::governance::sessions::{announced, is_known};
+use crate::protocols::request_id;
 use crate::{DeclaredAgent, Error};
 
 #[derive(Debug, Deserialize)]
@@ -33,18 +33,9 @@ pub(super) async fn call(
     body: Bytes,
 ) -> Response {
     let _serving = context.ending.serving(); // until it is answered
-    let request_id = super::request_id(&context, &headers);
-    let mut response = match called(&context, &env_id, &name, &headers, &body, &request_id).await {
-        Ok(told) => {
-            let json = [(header::CONTENT_TYPE, "application/json")];
-            (json, Body::from(told.structured.to_string())).into_response()
-        }
-        Err(error) => super::refusal(&error, &request_id, context.pipeline.clock.now()),
-    };
-    if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
-        response.headers_mut().insert(wire::header::REQUEST_ID, value);
-    }
-    response
+    let request_id = request_id::of(&context.pipeline, &headers);
+    let told = called(&context, &env_id, &name, &headers, &body, &request_id).await;
+    super::json_response(&context, &request_id, told.map(|told| told.structured.to_string().into_bytes()))
 }
 
 async fn called(
