@@ -4,6 +4,7 @@ pub(crate) mod call;
 pub(crate) mod construct;
 pub(crate) mod depth;
 pub mod error;
+pub(crate) mod expression;
 pub mod names;
 pub(crate) mod outside;
 pub mod quote;

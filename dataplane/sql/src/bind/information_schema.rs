@@ -12,6 +12,7 @@ use sqlparser::ast::{self, Expr, Query, Statement, Value};
 
 use crate::ast::construct::construct;
 use crate::ast::error::Error;
+use crate::ast::expression::as_text;
 use crate::ast::names::TableName;
 use crate::catalog::information_schema::SIZES;
 use crate::catalog::tables::{Catalog, SessionNames};
@@ -134,13 +135,5 @@ pub(crate) fn of_session(expr: &Expr, session: &SessionNames) -> Option<Expr> {
         "current_version" if called => Some(env!("CARGO_PKG_VERSION").to_owned()),
         _ => return None,
     };
-    Some(text.map_or_else(
-        || Expr::Cast {
-            kind: ast::CastKind::Cast,
-            expr: Box::new(Expr::value(Value::Null)),
-            data_type: ast::DataType::Varchar(None),
-            format: None,
-        },
-        |text| Expr::value(Value::SingleQuotedString(text)),
-    ))
+    Some(text.map_or_else(|| as_text(Expr::value(Value::Null)), |text| Expr::value(Value::SingleQuotedString(text))))
 }

@@ -9,12 +9,13 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, CreateFunction, CreateFunctionBody, DataType, Expr, Function, FunctionArg,
+    BinaryOperator, CaseWhen, CreateFunction, CreateFunctionBody, DataType, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArguments, FunctionCalledOnNull, FunctionReturnType, Ident, Query, Statement, Value,
     VisitorMut,
 };
 
 use crate::ast::error::{Error, ErrorKind};
+use crate::ast::expression::cast;
 use crate::ast::{VisitMut, any_expression, each_expression, names};
 use crate::catalog::definition::Definition;
 use crate::dialect;
@@ -246,10 +247,6 @@ fn positional(function: &Function) -> Result<Vec<Expr>, Error> {
         _ => Err(odd()),
     };
     list.args.iter().map(expr).collect()
-}
-
-fn cast(expr: Expr, data_type: DataType) -> Expr {
-    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, format: None }
 }
 
 #[cfg(test)]

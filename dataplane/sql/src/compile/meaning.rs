@@ -10,10 +10,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Value, VisitorMut};
+use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, ExactNumberInfo, Expr, Value, VisitorMut};
 
 use crate::ast::call::of_engine;
 use crate::ast::error::Error;
+use crate::ast::expression::{binary, cast};
 use crate::ast::{VisitMut, names};
 use crate::dialect;
 use crate::functions::catalogue;
@@ -77,7 +78,7 @@ impl Embed<'_> {
         };
         *expr = match threshold {
             None => rank,
-            Some(least) => Expr::BinaryOp { left: Box::new(rank), op: BinaryOperator::GtEq, right: Box::new(least) },
+            Some(least) => binary(rank, BinaryOperator::GtEq, least),
         };
         Ok(())
     }
@@ -119,7 +120,7 @@ fn number(digits: &str) -> Expr {
 fn as_vector(expr: Expr) -> Expr {
     let double = Box::new(DataType::Double(ExactNumberInfo::None));
     let data_type = DataType::Array(ArrayElemTypeDef::SquareBracket(double, Some(u64::from(DIMENSIONS))));
-    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, format: None }
+    cast(expr, data_type)
 }
 
 #[cfg(test)]

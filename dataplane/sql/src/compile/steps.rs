@@ -11,6 +11,7 @@ use sqlparser::ast::{
 
 use crate::ast::call::call;
 use crate::ast::error::Error;
+use crate::ast::expression::binary;
 use crate::ast::names::ours::SOURCE;
 use crate::ast::{names, quote};
 use crate::bind::sequence;
@@ -320,8 +321,4 @@ fn none_of(condition: Expr) -> Expr {
 
 fn nested(expr: Expr) -> Expr {
     Expr::Nested(Box::new(expr))
-}
-
-fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
-    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
 }

@@ -1,11 +1,12 @@
 //! Small pieces of the engine's language, as nodes. The printer brackets operands, so none are here.
 
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, ObjectName, ObjectNamePart, Subscript,
-    Value, helpers::attached_token::AttachedToken,
+    AccessExpr, CaseWhen, CastKind, DataType, Expr, Function, ObjectName, ObjectNamePart, Subscript, Value,
+    helpers::attached_token::AttachedToken,
 };
 
 pub(super) use crate::ast::call::{argument, call, literal};
+pub(super) use crate::ast::expression::{binary, cast, is_null, number, text};
 
 /// A function by its name alone, to be decorated.
 pub(super) fn function(name: &str, args: impl IntoIterator<Item = Expr>) -> Function {
@@ -16,26 +17,6 @@ pub(super) fn function(name: &str, args: impl IntoIterator<Item = Expr>) -> Func
 pub(super) fn subscripts(value: Expr, indexes: Vec<Expr>) -> Expr {
     let access = |index| AccessExpr::Subscript(Subscript::Index { index });
     Expr::CompoundFieldAccess { root: Box::new(value), access_chain: indexes.into_iter().map(access).collect() }
-}
-
-pub(super) fn text(text: impl Into<String>) -> Expr {
-    Expr::value(Value::SingleQuotedString(text.into()))
-}
-
-pub(super) fn number(number: i64) -> Expr {
-    let digits = Expr::value(Value::Number(number.unsigned_abs().to_string(), false));
-    if number < 0 {
-        return Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr: Box::new(digits) };
-    }
-    digits
-}
-
-pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
-    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
-}
-
-pub(super) fn cast(expr: Expr, data_type: DataType) -> Expr {
-    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, format: None }
 }
 
 pub(super) fn try_cast(expr: Expr, data_type: DataType) -> Expr {
@@ -64,10 +45,6 @@ pub(super) fn integer(expr: &Expr) -> Option<i64> {
         Expr::Nested(inner) => integer(inner),
         _ => None,
     }
-}
-
-pub(super) fn is_null(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(value) if value.value == Value::Null)
 }
 
 /// The last part of a function's name, lower case; `None` when it is qualified.

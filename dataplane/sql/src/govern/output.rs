@@ -7,14 +7,13 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use contract::policy::MaskFunction;
-use sqlparser::ast::{
-    CastKind, DataType, Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Value, Visitor,
-};
+use sqlparser::ast::{Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Visitor};
 
 use super::lineage::{Base, Lineage, Output};
 use crate::ast::Visit;
 use crate::ast::call::call;
 use crate::ast::error::Error;
+use crate::ast::expression::{self, text};
 use crate::ast::names::{self, ours};
 use crate::scan::{Mask, Scan};
 
@@ -170,10 +169,9 @@ fn wrap(
 
 /// The value as text: NULL, or the whole mask for whatever is NULL.
 fn text_of(expr: Expr, mask: MaskFunction) -> Expr {
-    let text =
-        Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type: DataType::Varchar(None), format: None };
+    let as_text = expression::as_text(expr);
     let Some(shown) = mask.traits().in_answers else {
-        return text;
+        return as_text;
     };
-    call("coalesce", [text, Expr::Value(Value::SingleQuotedString(shown.to_owned()).into())])
+    call("coalesce", [as_text, text(shown)])
 }

@@ -11,11 +11,12 @@ mod untried;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, DataType, Expr, UnaryOperator};
 
 use self::constants::plain;
 use super::leaks::leakproof::throws;
 use crate::ast::error::Error;
+use crate::ast::expression::cast;
 use crate::ast::{any_expression, visit_expressions_mut};
 use crate::catalog::table::Table;
 use crate::functions::types::exact::Exact;
@@ -133,7 +134,7 @@ impl Tried<'_> {
         if types::type_of(&part, self) == Type::Boolean {
             return part;
         }
-        Expr::Cast { kind: CastKind::Cast, expr: Box::new(part), data_type: DataType::Boolean, format: None }
+        cast(part, DataType::Boolean)
     }
 
     /// The table of this name: that of the filter, or one of its subqueries.

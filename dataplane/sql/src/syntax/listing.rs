@@ -1,10 +1,11 @@
 //! A small table that a statement answers of itself, as a query over VALUES.
 
 use sqlparser::ast::{
-    CastKind, DataType, Expr, Ident, ObjectName, Parens, Query, SetExpr, TableAliasColumnDef, TableFactor, Value,
+    DataType, Expr, Ident, ObjectName, Parens, Query, SetExpr, TableAliasColumnDef, TableFactor, Value,
 };
 
 use crate::ast::error::Error;
+use crate::ast::expression::cast;
 use crate::ast::names;
 use crate::ast::names::ours::LISTING;
 use crate::syntax::parse;
@@ -104,7 +105,7 @@ pub(crate) fn cell(text: impl Into<String>) -> Cell {
 
 fn typed(column: &str, cell: Option<&str>) -> Expr {
     let data_type = if NUMBERS.contains(&column) { DataType::BigInt(None) } else { DataType::Varchar(None) };
-    let typed = Expr::Cast { kind: CastKind::Cast, expr: Box::new(value(column, cell)), data_type, format: None };
+    let typed = cast(value(column, cell), data_type);
     if !NAMES.contains(&column) {
         return typed;
     }

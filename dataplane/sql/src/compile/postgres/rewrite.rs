@@ -13,6 +13,7 @@ use super::hidden::{self, SelectScope};
 use super::relations::stored;
 use super::{CATALOG, INFORMATION, lower};
 use crate::ast::call::call;
+use crate::ast::expression::{self, binary, number};
 use crate::dialect::matched;
 
 /// Functions that make rows of one column.
@@ -274,12 +275,7 @@ fn bound(column: &Expr, list: &mut Expr) {
     let is_bound = matches!(unnested(list), Expr::Value(value) if matches!(value.value, Value::Placeholder(_)));
     if let (true, Some(item)) = (is_bound, hidden::item(unnested(column))) {
         let item = Box::new(DataType::Custom(name(item), Vec::new()));
-        *list = Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(list.clone()),
-            data_type: DataType::Array(ArrayElemTypeDef::SquareBracket(item, None)),
-            format: None,
-        };
+        *list = expression::cast(list.clone(), DataType::Array(ArrayElemTypeDef::SquareBracket(item, None)));
     }
 }
 
@@ -290,9 +286,8 @@ fn from_one(root: &Expr, chain: &mut [AccessExpr]) {
         match access {
             AccessExpr::Dot(name) => is_vector = hidden::is_vector(name),
             AccessExpr::Subscript(Subscript::Index { index }) if is_vector => {
-                let one = Expr::value(Value::Number("1".to_owned(), false));
-                let before = Box::new(Expr::Nested(Box::new(index.clone())));
-                *index = Expr::BinaryOp { left: before, op: BinaryOperator::Plus, right: Box::new(one) };
+                let before = Expr::Nested(Box::new(index.clone()));
+                *index = binary(before, BinaryOperator::Plus, number(1));
             }
             AccessExpr::Subscript(_) => {}
         }

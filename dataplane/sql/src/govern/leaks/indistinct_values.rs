@@ -9,7 +9,7 @@ use sqlparser::ast::{
     GroupByExpr, Ident, Select, SelectItem, SelectItemQualifiedWildcardKind, UnaryOperator, Value, Visitor,
 };
 
-use super::leakproof::is_null;
+use crate::ast::expression::is_null;
 use crate::ast::{Visit, names};
 use crate::functions::catalogue::{self, EqualValues};
 use crate::functions::types::Type;

@@ -7,6 +7,7 @@ use sqlparser::ast::{
 
 use super::error_channel::ErrorClass;
 use super::numeric_range::{self, ValueType};
+use crate::ast::expression::is_null;
 use crate::ast::names;
 use crate::dialect;
 use crate::functions::catalogue::{self, Class, SafeWhen};
@@ -312,10 +313,6 @@ fn kind(expr: &Expr, columns: &dyn ColumnTypes) -> Type {
 
 pub(in crate::govern) fn shape(expr: &Expr, columns: &dyn ColumnTypes) -> ValueType {
     ValueType::of(expr, kind(expr, columns), columns)
-}
-
-pub(in crate::govern) fn is_null(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(value) if value.value == Value::Null)
 }
 
 /// A day that there is, a number with its sign, and sums of such that stay in their range: constants that do not fail.

@@ -5,7 +5,8 @@
 
 use sqlparser::ast::{Expr, UnaryOperator, Value};
 
-use super::leakproof::{is_certain, is_null};
+use super::leakproof::is_certain;
+use crate::ast::expression::is_null;
 use crate::ast::names;
 use crate::functions::types::exact::{DIGITS_MAX, Exact};
 use crate::functions::types::{ColumnTypes, Type, sole_argument, type_of};

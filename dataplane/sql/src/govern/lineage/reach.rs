@@ -6,6 +6,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visitor};
 
 use super::budget::{self, Work};
 use super::{Base, FromItem, LineageWalk, Output, extend};
+use crate::ast::expression::is_null;
 use crate::ast::{Visit, names};
 use crate::functions::catalogue;
 use crate::functions::types::exact::Exact;
@@ -21,7 +22,7 @@ impl LineageWalk<'_> {
         let direct = self.direct(expr);
         let reached = self.visit(expr);
         self.work.spend(budget::COLUMN + budget::held(&reached));
-        let (is_null, has_indistinct_values) = (leakproof::is_null(expr), self.has_indistinct_values(expr));
+        let (is_null, has_indistinct_values) = (is_null(expr), self.has_indistinct_values(expr));
         Output { kind, exact, reached, direct, is_null, has_indistinct_values, ..Output::unknown(name) }
     }
 

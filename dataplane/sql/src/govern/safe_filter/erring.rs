@@ -6,9 +6,10 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{CastKind, DataType, Expr, Value, VisitorMut};
+use sqlparser::ast::{DataType, Expr, Value, VisitorMut};
 
 use crate::ast::call::{call, of_engine};
+use crate::ast::expression::{cast, text};
 use crate::ast::{VisitMut, names};
 
 /// `TRY(part)`.
@@ -34,9 +35,7 @@ impl VisitorMut for Erring {
 
 /// As `error` is, it is of no type, so what stands beside it in a CASE keeps its own.
 fn failing() -> Expr {
-    let text = Expr::Value(Value::SingleQuotedString("no number".to_owned()).into());
-    let place =
-        Expr::Cast { kind: CastKind::Cast, expr: Box::new(text), data_type: DataType::Integer(None), format: None };
+    let place = cast(text("no number"), DataType::Integer(None));
     let nothing = of_engine("list_value", [Expr::Value(Value::Null.into())]);
     of_engine("list_extract", [nothing, place])
 }

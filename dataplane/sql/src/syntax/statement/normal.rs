@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 
 pub use hierarchy::CYCLE;
 use sqlparser::ast::{
-    CastKind, ColumnDef, CreateTable, CreateTableLikeKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    ColumnDef, CreateTable, CreateTableLikeKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem, SetExpr,
     Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Top, TopQuantity, Value, ValueWithSpan,
     VisitorMut, WildcardAdditionalOptions,
@@ -25,6 +25,7 @@ use sqlparser::ast::{
 
 use crate::ast::VisitMut;
 use crate::ast::error::{Error, ErrorKind};
+use crate::ast::expression::cast;
 use crate::ast::names::ours::ROWS;
 
 /// Parameters of one statement, as in the wire protocol.
@@ -242,7 +243,7 @@ fn as_declared(column: ColumnDef) -> SelectItem {
     let value = Expr::Identifier(column.name.clone());
     let expr = match column.data_type {
         DataType::Unspecified => value,
-        data_type => Expr::Cast { kind: CastKind::Cast, expr: Box::new(value), data_type, format: None },
+        data_type => cast(value, data_type),
     };
     SelectItem::ExprWithAlias { expr, alias: column.name }
 }

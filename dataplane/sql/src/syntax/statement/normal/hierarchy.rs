@@ -18,6 +18,7 @@ use sqlparser::ast::{
 
 use crate::ast::call::call;
 use crate::ast::error::{Error, ErrorKind};
+use crate::ast::expression::{binary, number};
 use crate::ast::names::ours::{HIERARCHY, LEVEL, PATH, ROWS, TABLE};
 use crate::ast::{VisitMut, names};
 
@@ -214,7 +215,7 @@ impl VisitorMut for Joined {
             Expr::Prior(_) => self.depth += 1,
             Expr::Identifier(ident) if is_word(ident, "level") && self.depth == 0 => {
                 // the level of the row that would be added
-                *expr = binary(parent(&names::quoted(LEVEL)), BinaryOperator::Plus, one());
+                *expr = binary(parent(&names::quoted(LEVEL)), BinaryOperator::Plus, number(1));
             }
             Expr::Identifier(ident) if self.depth > 0 => *expr = parent(ident),
             Expr::Identifier(ident) => *expr = Expr::CompoundIdentifier(vec![self.alias.clone(), ident.clone()]),
@@ -280,12 +281,4 @@ fn parent(column: &Ident) -> Expr {
 
 fn is_word(ident: &Ident, word: &str) -> bool {
     ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case(word)
-}
-
-fn one() -> Expr {
-    Expr::value(sqlparser::ast::Value::Number("1".to_owned(), false))
-}
-
-fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
-    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
 }

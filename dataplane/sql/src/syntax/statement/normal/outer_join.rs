@@ -10,6 +10,7 @@ use sqlparser::ast::{
 };
 
 use crate::ast::error::Error;
+use crate::ast::expression::binary;
 use crate::ast::{change_expressions, each_expression, names};
 
 /// Rewrites the select, if its WHERE has the operator.
@@ -178,5 +179,5 @@ fn spell_stars(projection: &mut Vec<SelectItem>, tables: &[(String, TableFactor)
 }
 
 fn and(one: Expr, next: Expr) -> Expr {
-    Expr::BinaryOp { left: Box::new(one), op: BinaryOperator::And, right: Box::new(next) }
+    binary(one, BinaryOperator::And, next)
 }

@@ -5,10 +5,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Array, CastKind, DataType, Expr, Ident, Select, SelectItem, VisitorMut};
+use sqlparser::ast::{Array, Expr, Ident, Select, SelectItem, VisitorMut};
 
 use super::{call, is_word, parent};
 use crate::ast::error::Error;
+use crate::ast::expression::as_text;
 use crate::ast::names::ours::{LEVEL, PATH};
 use crate::ast::{VisitMut, names};
 
@@ -30,12 +31,7 @@ impl Cycles {
         if !named.prior || named.level && !nocycle {
             return None;
         }
-        let text = |column: Ident| Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(Expr::CompoundIdentifier(vec![alias.clone(), column])),
-            data_type: DataType::Varchar(None),
-            format: None,
-        };
+        let text = |column: Ident| as_text(Expr::CompoundIdentifier(vec![alias.clone(), column]));
         let elem = named.columns.into_iter().map(text).collect();
         let row = call("to_json", [Expr::Array(Array { elem, named: false })]);
         Some(Self { row, nocycle })

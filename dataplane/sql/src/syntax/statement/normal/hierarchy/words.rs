@@ -3,14 +3,15 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    OrderBy, Select, SelectItem, VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderBy, Select,
+    SelectItem, VisitorMut,
 };
 
 use super::below::Below;
 use super::{binary, is_word, of_parent, own, parent};
 use crate::ast::call::call;
 use crate::ast::error::Error;
+use crate::ast::expression::as_text;
 use crate::ast::names::ours::{self, LEVEL};
 use crate::ast::outside::Outside;
 use crate::ast::{VisitMut, names};
@@ -50,12 +51,7 @@ impl Tree {
         else {
             return Err(Error::unsupported("SYS_CONNECT_BY_PATH without its two arguments"));
         };
-        let text = Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(own(value.clone(), &self.alias)),
-            data_type: DataType::Varchar(None),
-            format: None,
-        };
+        let text = as_text(own(value.clone(), &self.alias));
         let step = binary(separator.clone(), BinaryOperator::StringConcat, text);
         Ok(self.carry(step.clone(), |name| binary(parent(&names::quoted(name)), BinaryOperator::StringConcat, step)))
     }
