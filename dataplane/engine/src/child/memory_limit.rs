@@ -1,14 +1,17 @@
 //! Holds the process to what it may keep in memory, by the kernel's count.
 //!
 //! The engine counts its buffers. What a function makes for itself it does not count, nor what it computes while a
-//! statement is prepared. So the kernel's number is looked at while anything runs, and while it is too high the process
-//! is given no more address space: whoever asks for more, which is most likely who has taken so much, is told that
-//! there is none, and its statement fails as one that needs too much memory. Where that does not help, the process ends,
-//! and so it does where somebody cannot be told: a destructor, or a thread of ours. The parent knows then what it was.
+//! statement is prepared. So the kernel's number is looked at while anything runs, by a clock that no statement has to
+//! wake. While it is too high the process is given no more address space: whoever asks for more, which is most likely
+//! who has taken so much, is told that there is none, and its statement fails as one that needs too much memory. Where
+//! that does not help, the process ends, and so it does where somebody cannot be told: a destructor, or a thread of
+//! ours. The parent knows then what it was.
 //!
 //! The limit of address space alone cannot do it: what is reserved is many times what is used.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,6 +28,8 @@ const LOOK: Duration = Duration::from_millis(20);
 const HELPS_WITHIN: Duration = Duration::from_secs(2);
 /// What the process needs beside what its statements make.
 const OWN_BYTES: u64 = 128 << 20;
+/// More than the kernel says of a process with few groups.
+const STATUS_BYTES: usize = 4 << 10;
 
 pub struct MemoryLimit {
     /// What it may keep in memory.
@@ -35,6 +40,12 @@ pub struct MemoryLimit {
     shut: Option<Instant>,
     gate: Arc<Gate>,
     notices: Notices,
+}
+
+/// The kernel's account of this process, opened and given its memory once: a look asks for neither.
+struct Account {
+    status: File,
+    text: Vec<u8>,
 }
 
 /// Open while the process is given address space. A thread that begins cannot be told that there is none: it waits here.
@@ -76,20 +87,19 @@ impl MemoryLimit {
 
     /// Looks for as long as the process lives.
     pub fn watch(mut self, busy: &Busy) {
+        // What cannot be counted cannot be bounded.
+        let Ok(mut account) = Account::open() else { super::die() };
         loop {
-            if self.shut.is_none() {
-                busy.wait();
-            }
-            // What cannot be counted cannot be bounded.
-            if self.look(Instant::now()).is_err() || self.is_hopeless(Instant::now()) {
+            let looks = self.shut.is_some() || busy.is_any();
+            if looks && (self.look(&mut account, Instant::now()).is_err() || self.is_hopeless(Instant::now())) {
                 super::die();
             }
             std::thread::park_timeout(LOOK);
         }
     }
 
-    fn look(&mut self, now: Instant) -> io::Result<()> {
-        let Counted { space, held } = counted()?;
+    fn look(&mut self, account: &mut Account, now: Instant) -> io::Result<()> {
+        let Counted { space, held } = account.counted()?;
         if held <= self.held {
             return self.shut.map_or(Ok(()), |_| self.give());
         }
@@ -122,15 +132,28 @@ impl MemoryLimit {
     }
 }
 
-fn counted() -> io::Result<Counted> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = |name: &str| {
-        let said =
-            status.lines().find_map(|line| line.strip_prefix(name)).and_then(|rest| rest.split_whitespace().next());
-        let kibibytes: Option<u64> = said.and_then(|number| number.parse().ok());
-        kibibytes.map(|number| number.saturating_mul(1024)).ok_or_else(|| io::Error::other(format!("no {name}")))
-    };
-    Ok(Counted { space: line("VmSize:")?, held: line("RssAnon:")? })
+impl Account {
+    fn open() -> io::Result<Self> {
+        Ok(Self { status: File::open("/proc/self/status")?, text: vec![0; STATUS_BYTES] })
+    }
+
+    fn counted(&mut self) -> io::Result<Counted> {
+        let mut length = self.status.read_at(&mut self.text, 0)?;
+        while length == self.text.len() {
+            // A process of very many groups: its account is longer.
+            self.text.resize(length * 2, 0);
+            length = self.status.read_at(&mut self.text, 0)?;
+        }
+        let said = self.text.get(..length).unwrap_or_default();
+        let status = std::str::from_utf8(said).map_err(io::Error::other)?;
+        let line = |name: &str| {
+            let said =
+                status.lines().find_map(|line| line.strip_prefix(name)).and_then(|rest| rest.split_whitespace().next());
+            let kibibytes: Option<u64> = said.and_then(|number| number.parse().ok());
+            kibibytes.map(|number| number.saturating_mul(1024)).ok_or_else(|| io::Error::other(format!("no {name}")))
+        };
+        Ok(Counted { space: line("VmSize:")?, held: line("RssAnon:")? })
+    }
 }
 
 #[cfg(test)]
@@ -138,8 +161,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_count_is_read() {
-        let Counted { space, held } = counted().unwrap();
-        assert!(0 < held && held < space, "{held} of {space}");
+    fn the_kernels_count_is_read_again_and_again() {
+        let mut account = Account::open().unwrap();
+        let before = account.counted().unwrap();
+        assert!(0 < before.held && before.held < before.space, "{} of {}", before.held, before.space);
+        let taken = vec![1_u8; 64 << 20];
+        let after = account.counted().unwrap();
+        assert!(after.held >= before.held + (48 << 20), "{} after {}", after.held, before.held);
+        drop(taken);
+    }
+
+    #[test]
+    fn an_account_longer_than_its_place_is_read_whole() {
+        let whole = Account::open().unwrap().counted().unwrap();
+        let mut account = Account { text: vec![0; 16], ..Account::open().unwrap() };
+        let counted = account.counted().unwrap();
+        assert!(counted.space >= whole.space / 2 && counted.held >= whole.held / 2);
     }
 }

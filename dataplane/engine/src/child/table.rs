@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::{self, Thread};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::ffi::Interrupter;
 
@@ -13,12 +12,9 @@ pub struct Sessions {
     busy: Arc<Busy>,
 }
 
-/// How many statements run, and who looks at the process while any does.
+/// How many statements run.
 #[derive(Default)]
-pub struct Busy {
-    running: AtomicUsize,
-    watcher: OnceLock<Thread>,
-}
+pub struct Busy(AtomicUsize);
 
 /// A session's current statement; 0 between two.
 pub struct Running {
@@ -58,36 +54,20 @@ impl Sessions {
 }
 
 impl Busy {
-    /// Waits until a statement runs. For one thread.
-    pub fn wait(&self) {
-        self.watcher.get_or_init(thread::current);
-        while self.running.load(Ordering::SeqCst) == 0 {
-            thread::park();
-        }
-    }
-
-    fn begin(&self) {
-        if self.running.fetch_add(1, Ordering::SeqCst) == 0
-            && let Some(watcher) = self.watcher.get()
-        {
-            watcher.unpark();
-        }
-    }
-
-    fn end(&self) {
-        self.running.fetch_sub(1, Ordering::SeqCst);
+    pub fn is_any(&self) -> bool {
+        self.0.load(Ordering::SeqCst) > 0
     }
 }
 
 impl Running {
     pub fn begin(&self, statement: u64) {
         *self.statement.lock().unwrap_or_else(PoisonError::into_inner) = Current { statement, interrupted: false };
-        self.busy.begin();
+        self.busy.0.fetch_add(1, Ordering::SeqCst);
     }
 
     pub fn end(&self) {
         *self.statement.lock().unwrap_or_else(PoisonError::into_inner) = Current::default();
-        self.busy.end();
+        self.busy.0.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// The engine forgets an interrupt when it starts a statement: one that came while it was being
