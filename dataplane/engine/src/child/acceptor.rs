@@ -32,7 +32,7 @@ pub fn admit(arrivals: &OwnedFd, databases: &Arc<Databases>, sessions: &Arc<Sess
         let _ = thread::Builder::new().name(format!("session {session}")).stack_size(STACK_BYTES).spawn(move || {
             drop(begun);
             let guard = guard;
-            serve::session(socket, &databases, &guard.sessions, guard.session);
+            serve::session(&socket, &databases, &guard.sessions, guard.session);
         });
         // Nothing is sent: it ends when the thread has begun, or was not made.
         let _ = begins.recv();

@@ -81,7 +81,7 @@ pub fn sendable(named: &Named) -> Result<(), Error> {
 }
 
 /// Sends rows as the engine makes them.
-pub fn stream(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
+pub fn stream(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
     let named = settled(run, named)?;
     let mut encoder = Encoder::new(run.schema()?.as_ref())?;
     let mut frame = head_frame();
@@ -110,7 +110,7 @@ pub fn stream(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Resu
     if ended { Ok(Sent::All) } else { rest(socket, run, &mut encoder) }
 }
 
-fn rest(socket: &mut UnixStream, run: &mut Run<'_>, encoder: &mut Encoder) -> Result<Sent, Error> {
+fn rest(mut socket: &UnixStream, run: &mut Run<'_>, encoder: &mut Encoder) -> Result<Sent, Error> {
     let mut written_at = Instant::now();
     loop {
         let next = run.next()?;
@@ -143,7 +143,7 @@ fn rest(socket: &mut UnixStream, run: &mut Run<'_>, encoder: &mut Encoder) -> Re
 }
 
 /// Sends what a finished write returned, in one frame.
-pub fn returned(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
+pub fn returned(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
     let named = settled(run, named)?;
     let mut encoder = Encoder::new(run.schema()?.as_ref())?;
     while let Some(batch) = run.next()? {

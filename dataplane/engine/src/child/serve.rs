@@ -1,7 +1,7 @@
 //! One session: reads a request, executes it on its own connection, writes what came out.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
@@ -18,20 +18,23 @@ use crate::message::{Change, Done, Parsed, Request, Shape, What, kind};
 use crate::store::Native;
 use crate::value::Value;
 
+/// What is read of a request at once: most are shorter.
+const READ_BYTES: usize = 4 << 10;
+
 /// Serves until the parent closes the session, or the socket breaks.
-pub fn session(socket: UnixStream, databases: &Databases, sessions: &Sessions, number: u64) {
-    let mut socket = socket;
+pub fn session(socket: &UnixStream, databases: &Databases, sessions: &Sessions, number: u64) {
     let connection = match databases.connect() {
         Ok(connection) => connection,
         Err(error) => {
-            let _ = refuse(&mut socket, &error);
+            let _ = refuse(socket, &error);
             return;
         }
     };
     let running = sessions.enter(number, connection.interrupter());
     let is_stored = databases.is_stored();
     let mut session = Session { socket, connection, running, is_stored, optimizes: true };
-    while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut session.socket, REQUEST_MAX_BYTES) {
+    let mut requests = BufReader::with_capacity(READ_BYTES, socket);
+    while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut requests, REQUEST_MAX_BYTES) {
         let Ok(request) = super::read::<Request>(&payload) else {
             return;
         };
@@ -44,8 +47,8 @@ pub fn session(socket: UnixStream, databases: &Databases, sessions: &Sessions, n
     }
 }
 
-struct Session {
-    socket: UnixStream,
+struct Session<'a> {
+    socket: &'a UnixStream,
     connection: Connection,
     running: Arc<Running>,
     /// The database has a file.
@@ -54,11 +57,11 @@ struct Session {
     optimizes: bool,
 }
 
-impl Session {
+impl Session<'_> {
     /// Answers one request; an error here is the socket's, and ends the session.
     fn handle(&mut self, what: What) -> io::Result<()> {
         if let Some(Err(error)) = optimized(&what).map(|wanted| self.optimize(wanted)) {
-            return refuse(&mut self.socket, &error);
+            return refuse(self.socket, &error);
         }
         let result = match what {
             What::Read { sql, parameters } => return self.read(&sql, &parameters),
@@ -73,8 +76,8 @@ impl Session {
             What::Catalog => return self.reply(catalog::load(&self.connection)),
         };
         match result {
-            Ok(done) => tell(&mut self.socket, &done),
-            Err(error) => refuse(&mut self.socket, &error),
+            Ok(done) => tell(self.socket, &done),
+            Err(error) => refuse(self.socket, &error),
         }
     }
 
@@ -88,8 +91,8 @@ impl Session {
 
     fn reply<T: serde::Serialize>(&mut self, answer: Result<T, Error>) -> io::Result<()> {
         match answer {
-            Ok(answer) => send(&mut self.socket, kind::ANSWER, &serde_json::to_vec(&answer)?),
-            Err(error) => refuse(&mut self.socket, &error),
+            Ok(answer) => send(self.socket, kind::ANSWER, &serde_json::to_vec(&answer)?),
+            Err(error) => refuse(self.socket, &error),
         }
     }
 
@@ -122,7 +125,7 @@ impl Session {
     fn read(&mut self, sql: &str, parameters: &[Value]) -> io::Result<()> {
         match self.stream(sql, parameters) {
             Ok(sent) => sent,
-            Err(error) => refuse(&mut self.socket, &error),
+            Err(error) => refuse(self.socket, &error),
         }
     }
 
@@ -136,7 +139,7 @@ impl Session {
         bind(&prepared, parameters)?;
         self.not_interrupted()?;
         let mut run = prepared.run(true)?;
-        match answer::stream(&mut self.socket, &mut run, &named)? {
+        match answer::stream(self.socket, &mut run, &named)? {
             Sent::All => Ok(Ok(())),
             Sent::Broken(error) => Ok(Err(error)),
         }
@@ -145,7 +148,7 @@ impl Session {
     fn write(&mut self, sql: &str, parameters: &[Value]) -> io::Result<()> {
         match self.change(sql, parameters) {
             Ok(sent) => sent,
-            Err(error) => refuse(&mut self.socket, &error),
+            Err(error) => refuse(self.socket, &error),
         }
     }
 
@@ -160,12 +163,12 @@ impl Session {
         if definitions {
             // CREATE TABLE AS answers with its count as a row, and says that it changed nothing.
             let rows = answer::count(&mut run)?;
-            return Ok(tell(&mut self.socket, &Done { rows, definitions }));
+            return Ok(tell(self.socket, &Done { rows, definitions }));
         }
         if let Some(rows) = run.changed() {
-            return Ok(tell(&mut self.socket, &Done { rows, definitions }));
+            return Ok(tell(self.socket, &Done { rows, definitions }));
         }
-        match answer::returned(&mut self.socket, &mut run, &named)? {
+        match answer::returned(self.socket, &mut run, &named)? {
             Sent::All => Ok(Ok(())),
             Sent::Broken(error) => Ok(Err(error)),
         }
@@ -193,12 +196,12 @@ fn optimized(what: &What) -> Option<bool> {
     }
 }
 
-fn tell(socket: &mut UnixStream, done: &Done) -> io::Result<()> {
+fn tell(socket: &UnixStream, done: &Done) -> io::Result<()> {
     send(socket, kind::DONE, &serde_json::to_vec(done)?)
 }
 
 /// After a fatal error every statement of this process fails: better to start again.
-fn refuse(socket: &mut UnixStream, error: &Error) -> io::Result<()> {
+fn refuse(socket: &UnixStream, error: &Error) -> io::Result<()> {
     send(socket, kind::FAILED, &serde_json::to_vec(error)?)?;
     if error.kind == Kind::Fatal {
         super::die();
@@ -206,7 +209,7 @@ fn refuse(socket: &mut UnixStream, error: &Error) -> io::Result<()> {
     Ok(())
 }
 
-fn send(socket: &mut UnixStream, kind: u8, payload: &[u8]) -> io::Result<()> {
+fn send(mut socket: &UnixStream, kind: u8, payload: &[u8]) -> io::Result<()> {
     socket.write_all(&Outgoing::with(kind, payload).close(RESPONSE_MAX_BYTES)?)
 }
 
