@@ -219,7 +219,7 @@ impl World {
         if tail.position() > sequence {
             *tail = self.ledger.log.after(sequence);
         }
-        let lines = tail.next(usize::MAX, usize::MAX).unwrap();
+        let lines = tail.next(u64::MAX, usize::MAX, usize::MAX).unwrap();
         let entries = lines.iter().map(|line| serde_json::from_slice::<Entry>(line).unwrap());
         entries.filter(|entry| entry.sequence > sequence).collect()
     }

@@ -1,8 +1,11 @@
 //! The local log of what was asked and done: two entries a query, in order.
 //!
 //! `started` is written before the first byte leaves, with write(2), so that a killed process
-//! loses nothing; fsync follows within 50 ms (`flush`), so that a dead machine loses little. The
-//! log is JSON lines in segment files named by their first sequence number, each entry within its
+//! loses nothing; fsync follows within 50 ms (`flush`), so that a dead machine loses little. No
+//! statement waits for it. What is synced is shipped, nothing sooner: a dead machine never counts
+//! anew from a number that the control plane has stored.
+//!
+//! The log is JSON lines in segment files named by their first sequence number, each entry within its
 //! bounds (`Body::bounded`), so that whatever somebody has asked, its line can be read again and
 //! shipped. A segment goes when the control plane has stored all of it and no query that began in it
 //! is still open. A `started` without a `finished` at the next start ends as `interrupted`, with the
@@ -14,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use contract::report::{Body, Entry, Finished, MicroCredits, Outcome, Started};
@@ -38,10 +41,14 @@ pub struct Log {
     id: String,
     folder: PathBuf,
     writer: Mutex<Writer>,
-    /// The last sequence number written, for the shipper to wait on.
+    /// The last sequence number written.
     written: watch::Sender<u64>,
+    /// The last one that a dead machine keeps, for the shipper to wait on.
+    synced: watch::Sender<u64>,
     /// The last one stored by the control plane.
     acked: watch::Sender<u64>,
+    /// The same, as it stands in its file.
+    kept: Mutex<u64>,
     dirty: Notify,
 }
 
@@ -53,6 +60,8 @@ struct Writer {
     /// Queries that began and have not finished, by the sequence of their `started`.
     open: BTreeMap<QueryId, u64>,
     unsynced: bool,
+    /// Full segments that are not synced yet.
+    full: Vec<File>,
     /// The folder is another's: what is still to be said will be said as `interrupted`.
     closed: bool,
 }
@@ -67,20 +76,25 @@ impl Log {
         let next = found.next.max(acked + 1);
         let (file, segment) = segments::create(folder, next)?;
         let mut segments = found.segments;
+        // A process that was killed may have left any of them unsynced.
+        let full = segments.iter().map(|segment| File::open(&segment.path)).collect::<io::Result<_>>()?;
         segments.retain(|kept| kept.first != segment.first);
         segments.push(segment);
         let open = found.open.iter().map(|(id, (at, _))| (id.clone(), *at)).collect();
         let log = Self {
             id,
             folder: folder.to_owned(),
-            writer: Mutex::new(Writer { file, segments, next, open, unsynced: false, closed: false }),
+            writer: Mutex::new(Writer { file, segments, next, open, unsynced: true, full, closed: false }),
             written: watch::Sender::new(next - 1),
+            synced: watch::Sender::new(acked),
             acked: watch::Sender::new(acked),
+            kept: Mutex::new(acked),
             dirty: Notify::new(),
         };
         for (query_id, (_, estimate)) in found.open {
             log.append(vec![Body::Finished(Box::new(interrupted(query_id, estimate, clock.now())))])?;
         }
+        log.sync()?;
         Ok(log)
     }
 
@@ -120,24 +134,23 @@ impl Log {
         let bodies: Vec<Body> = bodies.into_iter().map(|body| body.bounded(&str::to_owned)).collect();
         let mut writer = self.writer();
         writer.roll_if_full(&self.folder)?;
+        let entries: Vec<Entry> =
+            (writer.next..).zip(bodies).map(|(sequence, body)| Entry { sequence, body }).collect();
         let mut lines = Vec::with_capacity(1024);
-        let mut sequence = writer.next;
-        for body in &bodies {
-            serde_json::to_writer(&mut lines, &Entry { sequence, body: body.clone() })?;
+        for entry in &entries {
+            serde_json::to_writer(&mut lines, entry)?;
             lines.push(b'\n');
-            sequence += 1;
         }
         writer.write(&lines)?;
-        for body in bodies {
-            let at = writer.next;
+        for Entry { sequence, body } in entries {
             match body {
-                Body::Started(started) => writer.open.insert(started.query_id, at),
+                Body::Started(started) => writer.open.insert(started.query_id, sequence),
                 Body::Finished(finished) => writer.open.remove(&finished.query_id),
                 Body::BranchMerged(_) | Body::TriggerFired(_) | Body::TriggerError(_) => None,
             };
-            writer.next += 1;
+            writer.next = sequence + 1;
         }
-        self.written.send_replace(sequence - 1);
+        self.written.send_replace(writer.next - 1);
         drop(writer);
         self.dirty.notify_one();
         Ok(())
@@ -149,7 +162,7 @@ impl Log {
     }
 
     /// fsync in groups until told to stop, and once more then.
-    pub async fn flush(&self, shutdown: CancellationToken) {
+    pub async fn flush(self: Arc<Self>, shutdown: CancellationToken) {
         loop {
             let last = tokio::select! {
                 () = self.dirty.notified() => false,
@@ -158,11 +171,9 @@ impl Log {
             if !last {
                 tokio::time::sleep(FLUSH_EVERY).await;
             }
-            if let Some(file) = self.unsynced() {
-                let synced = tokio::task::spawn_blocking(move || file.sync_data()).await;
-                if !matches!(synced, Ok(Ok(()))) {
-                    tracing::error!("the query log could not be synced to disk");
-                }
+            let log = Arc::clone(&self);
+            if !matches!(tokio::task::spawn_blocking(move || log.sync()).await, Ok(Ok(()))) {
+                tracing::error!("the query log could not be synced to disk");
             }
             if last {
                 return;
@@ -170,17 +181,23 @@ impl Log {
         }
     }
 
-    fn unsynced(&self) -> Option<File> {
-        let mut writer = self.writer();
-        if !std::mem::take(&mut writer.unsynced) {
-            return None;
-        }
-        writer.file.try_clone().ok()
+    /// Brings to disk what is written. Blocking, and nobody who writes waits for it. What the disk does not take is
+    /// shipped all the same: then the control plane has the only copy.
+    pub fn sync(&self) -> io::Result<()> {
+        let (last, files) = self.writer().unsynced()?;
+        let outcome = files.iter().map(File::sync_data).fold(Ok(()), Result::and);
+        self.synced.send_if_modified(|synced| std::mem::replace(synced, last.max(*synced)) < last);
+        outcome
     }
 
     /// The last sequence number written.
     pub fn written(&self) -> watch::Receiver<u64> {
         self.written.subscribe()
+    }
+
+    /// The last sequence number that may be shipped.
+    pub fn synced(&self) -> watch::Receiver<u64> {
+        self.synced.subscribe()
     }
 
     /// The last sequence number that the control plane has stored.
@@ -193,18 +210,35 @@ impl Log {
         Cursor::new(self.folder.clone(), sequence)
     }
 
-    /// Everything up to `sequence` is stored: remembers it, and drops segments nobody needs.
-    pub fn store_acked(&self, sequence: u64) -> io::Result<()> {
-        if sequence <= *self.acked.borrow() {
+    /// Everything up to `sequence` is stored. Is that news?
+    pub fn store_acked(&self, sequence: u64) -> bool {
+        self.acked.send_if_modified(|acked| std::mem::replace(acked, sequence.max(*acked)) < sequence)
+    }
+
+    /// Whether more is stored than is written down as stored.
+    pub fn has_unkept(&self) -> bool {
+        *self.acked.borrow() > *self.kept()
+    }
+
+    /// Writes down what is stored, and drops segments nobody needs. Blocking. Until then a killed process sends again
+    /// what is stored, and the control plane stores it once.
+    pub fn keep_acked(&self) -> io::Result<()> {
+        let mut kept = self.kept();
+        let acked = *self.acked.borrow();
+        if acked <= *kept {
             return Ok(());
         }
-        replace(&self.folder.join("acked"), sequence.to_string().as_bytes())?;
-        self.acked.send_replace(sequence);
-        self.writer().drop_stored(sequence)
+        replace(&self.folder.join("acked"), acked.to_string().as_bytes())?;
+        *kept = acked;
+        self.writer().drop_stored(acked)
     }
 
     fn waiting_bytes(&self) -> u64 {
         self.writer().segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, u64> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
@@ -234,11 +268,17 @@ impl Writer {
         if self.segments.last().is_some_and(|segment| segment.bytes < SEGMENT_BYTES_MAX) {
             return Ok(());
         }
-        self.file.sync_data()?;
         let (file, segment) = segments::create(folder, self.next)?;
-        self.file = file;
+        self.full.push(std::mem::replace(&mut self.file, file));
         self.segments.push(segment);
         Ok(())
+    }
+
+    /// The last sequence number written, and the files that hold what is not synced up to it.
+    fn unsynced(&mut self) -> io::Result<(u64, Vec<File>)> {
+        let last = self.unsynced.then(|| self.file.try_clone()).transpose()?;
+        self.unsynced = false;
+        Ok((self.next - 1, std::mem::take(&mut self.full).into_iter().chain(last).collect()))
     }
 
     fn drop_stored(&mut self, acked: u64) -> io::Result<()> {

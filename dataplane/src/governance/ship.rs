@@ -1,4 +1,4 @@
-//! Ships the local log to the control plane, in order, until all of it is stored there.
+//! Ships what is synced of the local log to the control plane, in order, until all of it is stored there.
 //!
 //! What is not acknowledged is sent again after a reconnect; the control plane stores each sequence
 //! number once, so nothing is lost or doubled. Attempts wait longer and longer until one is acknowledged:
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,9 @@ const WINDOW: usize = 4;
 /// How long a stopping process waits for its last entries to be stored.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 
+/// Between two times that what is acknowledged is written down.
+const KEEP_EVERY: Duration = Duration::from_secs(1);
+
 /// Ships until told to stop, and then what is left, as far as the control plane takes it in time.
 pub async fn run(log: Arc<Log>, link: Link, shutdown: CancellationToken) {
     let mut backoff = Backoff::new();
@@ -36,6 +40,9 @@ pub async fn run(log: Arc<Log>, link: Link, shutdown: CancellationToken) {
         biased;
         () = ship(&log, &link, &mut backoff, &shutdown) => {}
         () = late => {}
+    }
+    if let Err(error) = keep(&log).await {
+        tracing::warn!(%error, "what is stored is not written down: it is sent again");
     }
     if !is_stored(&log) {
         tracing::warn!("entries of the query log are left for the next start");
@@ -95,44 +102,52 @@ async fn spoken(
     backoff: &mut Backoff,
     shutdown: &CancellationToken,
 ) -> Result<(), Stopped> {
-    let mut written = log.written();
+    let mut synced = log.synced();
     let mut cursor = log.after(*log.acked().borrow());
+    let mut keep_at = Instant::now();
     loop {
-        let sent_all = *written.borrow_and_update() <= cursor.position();
+        let last = *synced.borrow_and_update();
+        let sent_all = last <= cursor.position();
         let stored_all = *log.acked().borrow() >= cursor.position();
         if sent_all && stored_all && shutdown.is_cancelled() {
             return Ok(());
         }
         tokio::select! {
             ack = acks.next() => {
-                if store(log, &ack.ok_or(Stopped::Ended)??)? {
+                if store(log, &ack.ok_or(Stopped::Ended)??) {
                     backoff.reset();
                 }
             }
             permit = outgoing.reserve(), if !sent_all => {
                 let permit = permit.map_err(|_| Stopped::Ended)?;
-                let (read_on, entries) = read(cursor).await?;
+                let (read_on, entries) = read(cursor, last).await?;
                 cursor = read_on;
                 permit.send(Entries { log: log.id().to_owned(), entries });
             }
-            changed = written.changed(), if sent_all => changed.map_err(|_| Stopped::Ended)?,
+            changed = synced.changed(), if sent_all => changed.map_err(|_| Stopped::Ended)?,
+            () = tokio::time::sleep_until(keep_at), if log.has_unkept() => {
+                keep(log).await?;
+                keep_at = Instant::now() + KEEP_EVERY;
+            }
             () = shutdown.cancelled(), if sent_all && stored_all => {}
         }
     }
 }
 
 /// Whether it acknowledges anything that nobody had acknowledged.
-fn store(log: &Log, ack: &Ack) -> Result<bool, Stopped> {
-    let is_news = ack.log == log.id() && ack.sequence > *log.acked().borrow();
-    if is_news {
-        log.store_acked(ack.sequence)?;
-    }
-    Ok(is_news)
+fn store(log: &Log, ack: &Ack) -> bool {
+    ack.log == log.id() && log.store_acked(ack.sequence)
 }
 
-async fn read(mut cursor: Cursor) -> Result<(Cursor, Vec<Vec<u8>>), Stopped> {
+/// Writes down what is acknowledged.
+async fn keep(log: &Arc<Log>) -> Result<(), Stopped> {
+    let log = Arc::clone(log);
+    tokio::task::spawn_blocking(move || log.keep_acked()).await.map_err(|_| Stopped::Ended)?.map_err(Stopped::Disk)
+}
+
+async fn read(mut cursor: Cursor, last: u64) -> Result<(Cursor, Vec<Vec<u8>>), Stopped> {
     let read = tokio::task::spawn_blocking(move || {
-        let entries = cursor.next(BATCH_MAX, BATCH_BYTES_MAX);
+        let entries = cursor.next(last, BATCH_MAX, BATCH_BYTES_MAX);
         (cursor, entries)
     });
     let (cursor, entries) = read.await.map_err(|_| Stopped::Ended)?;

@@ -111,12 +111,13 @@ impl Cursor {
         Self { folder, sent: after, reader: None, partial: Vec::new() }
     }
 
-    /// Up to `max` further entries, each its own line without the line end; no more once they have
-    /// `bytes`, which the last one may exceed. Blocking reads.
-    pub fn next(&mut self, max: usize, bytes: usize) -> io::Result<Vec<Vec<u8>>> {
+    /// Up to `max` further entries, none after `last`, each its own line without the line end; no more once they have
+    /// `bytes`, which the last one may exceed. Blocking reads. Where `last` is written the folder is listed for each
+    /// segment, not for each call: only what is still to come lies behind the end of one.
+    pub fn next(&mut self, last: u64, max: usize, bytes: usize) -> io::Result<Vec<Vec<u8>>> {
         let mut lines = Vec::new();
         let mut taken = 0_usize;
-        while lines.len() < max && taken < bytes {
+        while self.sent < last && lines.len() < max && taken < bytes {
             let Some((sequence, line)) = self.line()? else { break };
             if sequence > self.sent {
                 self.sent = sequence;

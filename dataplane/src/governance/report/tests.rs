@@ -57,8 +57,15 @@ fn finished(query: &str) -> Finished {
     Finished { outcome: Outcome::Completed, ..interrupted(query.into(), 0, chrono::DateTime::UNIX_EPOCH) }
 }
 
+/// The control plane has stored so many, and that is written down.
+fn store(log: &Log, sequence: u64) {
+    assert!(log.store_acked(sequence) && log.has_unkept());
+    log.keep_acked().unwrap();
+    assert!(!log.has_unkept());
+}
+
 fn all(log: &Log) -> Vec<Entry> {
-    let lines = log.after(0).next(usize::MAX, usize::MAX).unwrap();
+    let lines = log.after(0).next(u64::MAX, usize::MAX, usize::MAX).unwrap();
     lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
@@ -116,14 +123,14 @@ fn a_cursor_reads_on_from_where_it_stood_over_segments() {
     let folder = tempfile::tempdir().unwrap();
     let log = open(folder.path());
     let mut cursor = log.after(0);
-    assert!(cursor.next(9, usize::MAX).unwrap().is_empty());
+    assert!(cursor.next(u64::MAX, 9, usize::MAX).unwrap().is_empty());
     log.refused(started("a", 1), finished("a")).unwrap();
-    assert_eq!(cursor.next(1, usize::MAX).unwrap().len(), 1);
+    assert_eq!(cursor.next(u64::MAX, 1, usize::MAX).unwrap().len(), 1);
     log.writer().segments.last_mut().unwrap().bytes = SEGMENT_BYTES_MAX;
     log.refused(started("b", 1), finished("b")).unwrap();
-    assert_eq!(cursor.next(9, usize::MAX).unwrap().len(), 3);
+    assert_eq!(cursor.next(u64::MAX, 9, usize::MAX).unwrap().len(), 3);
     assert_eq!(cursor.position(), 4);
-    assert_eq!(log.after(3).next(9, usize::MAX).unwrap().len(), 1);
+    assert_eq!(log.after(3).next(u64::MAX, 9, usize::MAX).unwrap().len(), 1);
 }
 
 #[test]
@@ -133,14 +140,67 @@ fn a_stored_segment_goes_unless_a_query_that_began_in_it_is_open() {
     log.started(started("long", 1)).unwrap();
     log.writer().segments.last_mut().unwrap().bytes = SEGMENT_BYTES_MAX;
     log.refused(started("a", 1), finished("a")).unwrap();
-    log.store_acked(3).unwrap();
+    store(&log, 3);
     assert_eq!(log.writer().segments.len(), 2);
     log.finished(finished("long")).unwrap();
-    log.store_acked(4).unwrap();
+    store(&log, 4);
     assert_eq!(log.writer().segments.len(), 1);
     drop(log);
     let log = open(folder.path());
     assert_eq!((*log.acked().borrow(), *log.written().borrow()), (4, 4));
+}
+
+#[test]
+fn what_may_be_shipped_is_synced_however_many_segments_it_is_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    for query in ["a", "b", "c"] {
+        log.refused(started(query, 1), finished(query)).unwrap();
+        log.writer().segments.last_mut().unwrap().bytes = SEGMENT_BYTES_MAX;
+    }
+    log.started(started("d", 1)).unwrap();
+    assert_eq!((*log.written().borrow(), *log.synced().borrow()), (7, 0));
+    let (last, files) = log.writer().unsynced().unwrap();
+    assert_eq!((last, files.len()), (7, 4));
+    log.writer().full.extend(files);
+    log.sync().unwrap();
+    assert_eq!(*log.synced().borrow(), 7);
+    assert!(log.writer().unsynced().unwrap().1.is_empty());
+    log.finished(finished("d")).unwrap();
+    assert_eq!(*log.synced().borrow(), 7, "written, not synced");
+    drop(log);
+    assert_eq!(*open(folder.path()).synced().borrow(), 8, "what a dead process wrote is synced at the next start");
+}
+
+#[test]
+fn an_acknowledgement_that_was_not_written_down_is_given_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    log.refused(started("a", 1), finished("a")).unwrap();
+    log.writer().segments.last_mut().unwrap().bytes = SEGMENT_BYTES_MAX;
+    log.refused(started("b", 1), finished("b")).unwrap();
+    assert!(log.store_acked(4) && !log.store_acked(4) && !log.store_acked(3));
+    assert_eq!(log.writer().segments.len(), 2, "none goes before that");
+    drop(log);
+    let log = open(folder.path());
+    assert_eq!((*log.acked().borrow(), *log.written().borrow()), (0, 4));
+    assert_eq!(all(&log).len(), 4);
+}
+
+#[test]
+fn a_cursor_lists_the_folder_for_each_segment_and_not_for_each_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    let mut cursor = log.after(0);
+    log.started(started("a", 1)).unwrap();
+    assert_eq!(cursor.next(1, 9, usize::MAX).unwrap().len(), 1);
+    let away = folder.path().with_extension("away");
+    std::fs::rename(folder.path(), &away).unwrap();
+    log.finished(finished("a")).unwrap();
+    assert_eq!(cursor.next(2, 9, usize::MAX).unwrap().len(), 1, "without its folder");
+    assert!(cursor.next(2, 9, usize::MAX).unwrap().is_empty());
+    assert!(cursor.next(3, 9, usize::MAX).is_err(), "what lies in another segment");
+    std::fs::rename(&away, folder.path()).unwrap();
 }
 
 #[test]
@@ -178,9 +238,9 @@ fn a_message_takes_so_many_bytes_and_at_least_one_entry() {
         log.started(Started { sql_original: "x".repeat(60_000), ..started(query, 1) }).unwrap();
     }
     let mut cursor = log.after(0);
-    let mut counts = || cursor.next(9, 100_000).unwrap().len();
+    let mut counts = || cursor.next(u64::MAX, 9, 100_000).unwrap().len();
     assert_eq!([counts(), counts(), counts()], [2, 1, 0]);
-    assert_eq!(log.after(0).next(9, 1).unwrap().len(), 1);
+    assert_eq!(log.after(0).next(u64::MAX, 9, 1).unwrap().len(), 1);
 }
 
 #[test]
@@ -190,7 +250,7 @@ fn a_line_from_before_there_were_bounds_is_read_within_them() {
     let body = Body::Started(Box::new(Started { sql: "x".repeat(ENTRY_BYTES_MAX), ..started("old", 7) }));
     let line = serde_json::to_vec(&Entry { sequence: 1, body }).unwrap();
     std::fs::write(&log.writer().segments[0].path, [line.as_slice(), b"\n"].concat()).unwrap();
-    let lines = log.after(0).next(9, 1).unwrap();
+    let lines = log.after(0).next(u64::MAX, 9, 1).unwrap();
     assert!(lines[0].len() <= ENTRY_BYTES_MAX);
     let read: Entry = serde_json::from_slice(&lines[0]).unwrap();
     assert!(

@@ -12,6 +12,7 @@ fn written(entries: usize) -> (Arc<Log>, tempfile::TempDir) {
     for _ in 0..entries {
         log.happened(entry()).unwrap();
     }
+    log.sync().unwrap();
     (Arc::new(log), folder)
 }
 
@@ -76,6 +77,7 @@ async fn a_message_is_never_larger_than_what_the_control_plane_takes() {
         occurred_at: chrono::DateTime::UNIX_EPOCH,
     })))
     .unwrap();
+    log.sync().unwrap();
     let (outgoing, mut messages) = mpsc::channel(WINDOW);
     let (heard, acks) = mpsc::channel(1);
     let shutdown = CancellationToken::new();
@@ -95,4 +97,33 @@ async fn a_message_is_never_larger_than_what_the_control_plane_takes() {
     heard.send(Ok(ack(&log, 101))).await.unwrap();
     shutdown.cancel();
     assert!(speaking.join_next().await.unwrap().unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn what_is_acknowledged_is_written_down_once_a_second_and_once_more_at_the_end() {
+    const ENTRIES: u64 = 40;
+    let (log, folder) = written(40);
+    let file = folder.path().join("acked");
+    let (outgoing, _messages) = mpsc::channel(WINDOW);
+    let (heard, acks) = mpsc::channel(1);
+    let shutdown = CancellationToken::new();
+    let mut speaking = tokio::task::JoinSet::new();
+    speaking.spawn({
+        let (log, acks) = (Arc::clone(&log), ReceiverStream::new(acks));
+        async move { spoken(&log, (outgoing, acks), &mut Backoff::new(), &shutdown).await }
+    });
+    let (began, mut acked, mut kept) = (Instant::now(), log.acked(), std::collections::BTreeSet::new());
+    for sequence in 1..=ENTRIES {
+        heard.send(Ok(ack(&log, sequence))).await.unwrap();
+        acked.wait_for(|acked| *acked == sequence).await.unwrap();
+        while sequence == 1 && log.has_unkept() {
+            tokio::task::yield_now().await; // the first one is written down at once
+        }
+        kept.insert(std::fs::read_to_string(&file).unwrap());
+    }
+    assert!(kept.len() as u64 <= 1 + began.elapsed().as_secs(), "{kept:?} in {:?}", began.elapsed());
+    drop(heard);
+    assert!(speaking.join_next().await.unwrap().unwrap().is_err(), "its stream has ended");
+    keep(&log).await.unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), ENTRIES.to_string());
 }

@@ -102,10 +102,7 @@ impl Owner {
     /// are held stay held.
     fn keep(&self, ledger: &UsageLedger) {
         self.keeping.spawn(ledger.budget.clone().keep(self.closing.clone()));
-        self.keeping.spawn({
-            let (log, closing) = (Arc::clone(&ledger.log), self.closing.clone());
-            async move { log.flush(closing).await }
-        });
+        self.keeping.spawn(Arc::clone(&ledger.log).flush(self.closing.clone()));
         let storage = ledger.storage.clone();
         let measuring = stored::run(
             self.folder.data.clone(),
