@@ -4,6 +4,7 @@ mod door;
 mod mount;
 mod process;
 mod service;
+mod spent;
 mod weight;
 
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ pub use door::Door;
 pub use mount::Mount;
 pub use process::Pod;
 pub use service::Service;
+pub use spent::Spent;
 pub use weight::Weight;
 
 /// A control plane with one environment, whose data planes the test starts and stops.

@@ -9,6 +9,10 @@ pub struct Amounts {
     pub wide: u64,
     /// How often `wide` is sent in one large answer.
     pub times: u64,
+    /// Statements of one side alone.
+    pub statements: u64,
+    /// Changes of each kind.
+    pub changes: u64,
     /// For each case of one client.
     pub case: Duration,
     /// For each turn of each way, many clients at once.
@@ -27,6 +31,8 @@ impl Amounts {
             points: 100_000,
             wide: 1_000_000,
             times: 5,
+            statements: 2_000,
+            changes: 200,
             case: Duration::from_secs(15),
             turn: Duration::from_secs(5),
             rounds: 5,
@@ -40,6 +46,8 @@ impl Amounts {
             points: 1_000,
             wide: 10_000,
             times: 2,
+            statements: 100,
+            changes: 20,
             case: Duration::from_millis(500),
             turn: Duration::from_millis(500),
             rounds: 1,

@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 
 use crate::amounts::Amounts;
 use crate::figures::{self, Figures};
+use crate::goals::{Bound, Goals};
 use crate::sides::{Sides, point};
 use crate::ways;
 
@@ -13,7 +14,8 @@ const CONNECTIONS: [u64; 3] = [1, 16, 100];
 /// Each connection looks up keys of its own.
 const APART: u64 = 104_729;
 
-pub async fn print(sides: &Sides, amounts: &Amounts) {
+pub async fn print(sides: &Sides, amounts: &Amounts, goals: &mut Goals) {
+    let mut rates = Vec::new();
     let columns = ["connections", "direct/s", "p50", "p99", "governed, pgwire/s", "of direct", "p50", "p99"];
     figures::table("A row by its key, many connections at once", &columns);
     for connections in CONNECTIONS {
@@ -30,6 +32,15 @@ pub async fn print(sides: &Sides, amounts: &Amounts) {
             }
         }
         told(connections, amounts, &direct, &governed);
+        let [of_direct, of_governed] = [&direct, &governed].map(|figures| figures.count() as u64).map(figures::real);
+        if connections > 1 {
+            let what = format!("statements a second at {connections} connections ÷ direct");
+            goals.add(&what, of_governed / of_direct, Bound::AtLeast(0.6, Some(0.8)));
+        }
+        rates.push(of_governed);
+    }
+    if let [_, few, many] = rates.as_slice() {
+        goals.add("statements a second at 100 connections ÷ at 16", many / few, Bound::AtLeast(1.0, None));
     }
 }
 

@@ -8,7 +8,8 @@ use serde_json::json;
 
 use crate::amounts::Amounts;
 use crate::figures::{self, Figures};
-use crate::sides::Sides;
+use crate::goals::{Bound, Goals};
+use crate::sides::{Caller, Sides};
 use crate::ways;
 
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +30,7 @@ const WAYS: [(Way, &str); 5] = [
     (Way::Flight, "Flight SQL"),
 ];
 
-pub async fn print(sides: &Sides, amounts: &Amounts) {
+pub async fn print(sides: &Sides, amounts: &Amounts, goals: &mut Goals) {
     let sql = format!("select id, name, amount from wide, range({})", amounts.times);
     let (rows, bytes) = (amounts.wide * amounts.times, ways::arrow_bytes(&sides.direct, &sql));
     let title = format!("An answer of {rows} rows of 3 columns, {bytes} bytes in Arrow");
@@ -49,8 +50,12 @@ pub async fn print(sides: &Sides, amounts: &Amounts) {
         }
     }
     let [direct, ..] = &measured;
-    for ((_, name), figures) in WAYS.iter().zip(&measured) {
+    for ((way, name), figures) in WAYS.iter().zip(&measured) {
         let time = figures.median();
+        if matches!(way, Way::RawArrow | Way::Flight) {
+            let share = figures::ratio(direct.median(), time);
+            goals.add(&format!("{name} ÷ direct, rows a second"), share, Bound::AtLeast(0.7, Some(0.85)));
+        }
         figures::row(&[
             (*name).to_owned(),
             figures::ms(time),
@@ -64,8 +69,8 @@ pub async fn print(sides: &Sides, amounts: &Amounts) {
 async fn run(sides: &Sides, way: Way, sql: &str) -> u64 {
     match way {
         Way::Direct => ways::direct(&sides.direct, sql),
-        Way::Text => ways::text(sides.pgwire(), sql).await,
-        Way::Binary => ways::binary(sides.pgwire(), sql).await,
+        Way::Text => ways::text(sides.pgwire(Caller::Owner), sql).await,
+        Way::Binary => ways::binary(sides.pgwire(Caller::Owner), sql).await,
         Way::RawArrow => ways::arrow_stream(raw(sides, sql).await).await,
         Way::Flight => ways::flight(&sides.flight, sql).await,
     }

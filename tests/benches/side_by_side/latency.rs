@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::amounts::Amounts;
 use crate::figures::{self, Figures};
+use crate::goals::{Bound, Goals};
 use crate::sides::{Caller, Sides, point};
 use crate::ways::WAYS;
 
@@ -34,13 +35,19 @@ fn lookup(amounts: &Amounts, round: u64) -> String {
     point(amounts.points, round)
 }
 
-pub async fn print(sides: &mut Sides, amounts: &Amounts) {
+pub async fn print(sides: &mut Sides, amounts: &Amounts, goals: &mut Goals) {
     let title = format!("One client: {} rows to look up, {} to read", amounts.points, amounts.wide);
     let ways = WAYS.iter().map(|way| way.name());
     let columns: Vec<_> = ["case", "rounds", ""].into_iter().chain(ways).collect();
     figures::table(&title, &columns);
     for case in &CASES {
-        told(case, &measured(sides, amounts, case).await);
+        let measured = measured(sides, amounts, case).await;
+        told(case, &measured);
+        let [_, _, wire, json, _] = measured.each_ref().map(Figures::median);
+        if (case.rows)(amounts) == 1 {
+            let what = format!("{}: REST JSON ÷ wire", case.name);
+            goals.add(&what, figures::ratio(json, wire), Bound::AtMost(1.4, None));
+        }
     }
 }
 

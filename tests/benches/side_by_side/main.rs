@@ -4,12 +4,15 @@
 //! | Part | Compares |
 //! |---|---|
 //! | `latency` | one client, one statement at a time, by five ways |
+//! | `alone` | the same where no other way runs in between, unprepared and prepared |
+//! | `changes` | a statement after a definition in its transaction, and one row that is written |
+//! | `cost` | processor time and pages of memory a statement, of the data plane and its engine |
 //! | `connections` | lookups by key from 1, 16 and 100 connections at once |
 //! | `delivery` | a large answer as text, binary, raw Arrow and Flight |
 //! | `tpch` | the 22 queries of TPC-H, governed with and without a row filter |
 //! | `memory` | what a data plane holds while a huge answer runs through each door |
 //!
-//! Ways take turns, so that whatever else the machine does falls on all of them alike. Each sends
+//! At its end stand the goals, and whether they hold. Ways take turns, so that whatever else the machine does falls on all of them alike. Each sends
 //! the text of the statement anew and ends when the last byte of the answer is there. Nobody looks
 //! into the cells; whether all rows came is checked outside the measured time.
 //!
@@ -26,10 +29,14 @@
     reason = "a bench fails loudly, prints is what it does, and its settings are the shell's"
 )]
 
+mod alone;
 mod amounts;
+mod changes;
 mod connections;
+mod cost;
 mod delivery;
 mod figures;
+mod goals;
 mod latency;
 mod memory;
 mod sides;
@@ -37,8 +44,9 @@ mod tpch;
 mod ways;
 
 use amounts::Amounts;
+use goals::Goals;
 
-const PARTS: [&str; 5] = ["latency", "connections", "delivery", "tpch", "memory"];
+const PARTS: [&str; 8] = ["latency", "alone", "connections", "changes", "delivery", "cost", "tpch", "memory"];
 
 fn main() {
     // cargo adds words of its own, which begin with a dash
@@ -54,24 +62,41 @@ fn main() {
 
 async fn run(amounts: &Amounts, parts: &[&str]) {
     let has = |part: &str| parts.contains(&part);
+    let mut goals = Goals::default();
     figures::head();
-    if has("latency") || has("connections") || has("delivery") {
-        let mut sides = Box::pin(sides::Sides::open(amounts)).await;
-        if has("latency") {
-            Box::pin(latency::print(&mut sides, amounts)).await;
-        }
-        if has("connections") {
-            Box::pin(connections::print(&sides, amounts)).await;
-        }
-        if has("delivery") {
-            Box::pin(delivery::print(&sides, amounts)).await;
-        }
-        sides.close().await;
+    if ["latency", "alone", "connections", "changes", "delivery"].into_iter().any(has) {
+        Box::pin(beside(amounts, parts, &mut goals)).await;
+    }
+    if has("cost") {
+        Box::pin(cost::print(amounts, &mut goals)).await;
     }
     if has("tpch") {
-        Box::pin(tpch::print(amounts)).await;
+        Box::pin(tpch::print(amounts, &mut goals)).await;
     }
     if has("memory") {
         Box::pin(memory::print(amounts)).await;
     }
+    goals.print();
+}
+
+/// The parts over the same tables.
+async fn beside(amounts: &Amounts, parts: &[&str], goals: &mut Goals) {
+    let has = |part: &str| parts.contains(&part);
+    let mut sides = Box::pin(sides::Sides::open(amounts)).await;
+    if has("latency") {
+        Box::pin(latency::print(&mut sides, amounts, goals)).await;
+    }
+    if has("alone") {
+        Box::pin(alone::print(&sides, amounts, goals)).await;
+    }
+    if has("connections") {
+        Box::pin(connections::print(&sides, amounts, goals)).await;
+    }
+    if has("changes") {
+        Box::pin(changes::print(&sides, amounts, goals)).await;
+    }
+    if has("delivery") {
+        Box::pin(delivery::print(&sides, amounts, goals)).await;
+    }
+    sides.close().await;
 }

@@ -40,9 +40,12 @@ pub struct Sides {
 }
 
 /// Another key each time; even ones are in the region that the analyst may see.
+pub fn key(points: u64, round: u64) -> u64 {
+    (round * 7_919 * 2) % points
+}
+
 pub fn point(points: u64, round: u64) -> String {
-    let id = (round * 7_919 * 2) % points;
-    format!("select id, name, amount from points where id = {id}")
+    format!("select id, name, amount from points where id = {}", key(points, round))
 }
 
 impl Sides {
@@ -98,9 +101,16 @@ impl Sides {
             .json(&json!({"sql": sql, "format": format}))
     }
 
-    /// The owner's session on the PostgreSQL wire.
-    pub fn pgwire(&self) -> &tokio_postgres::Client {
-        &self.owner.pgwire
+    /// The caller's session on the PostgreSQL wire.
+    pub fn pgwire(&self, caller: Caller) -> &tokio_postgres::Client {
+        &self.client(caller).pgwire
+    }
+
+    fn client(&self, caller: Caller) -> &Client {
+        match caller {
+            Caller::Owner => &self.owner,
+            Caller::Analyst => &self.analyst,
+        }
     }
 
     pub async fn close(self) {
@@ -127,16 +137,23 @@ pub async fn uncached(world: &World) {
     world.ok(Method::PUT, &path, &world.owner, json!({"settings": {"cache_enabled": false}})).await;
 }
 
-fn tables(amounts: &Amounts) -> [String; 2] {
-    let columns = "i as id, 'name ' || i as name, i * 0.25::double as amount";
+const COLUMNS: &str = "i as id, 'name ' || i as name, i * 0.25::double as amount";
+
+/// What is looked up by its primary key.
+pub fn points(amounts: &Amounts) -> [String; 2] {
     [
+        "create table points (id bigint primary key, name varchar, amount double, region varchar)".to_owned(),
         format!(
-            "create table points as select {columns}, case when i % 2 = 0 then 'EU' else 'US' end as region \
+            "insert into points select {COLUMNS}, case when i % 2 = 0 then 'EU' else 'US' end as region \
              from range({}) t(i)",
             amounts.points
         ),
-        format!("create table wide as select {columns} from range({}) t(i)", amounts.wide),
     ]
+}
+
+fn tables(amounts: &Amounts) -> [String; 3] {
+    let [table, rows] = points(amounts);
+    [table, rows, format!("create table wide as select {COLUMNS} from range({}) t(i)", amounts.wide)]
 }
 
 /// An engine as a data plane starts it.

@@ -13,6 +13,7 @@ use tokio_postgres::Client;
 
 use crate::amounts::Amounts;
 use crate::figures::{self, Figures};
+use crate::goals::{Bound, Goals};
 use crate::sides::{alone, uncached};
 use crate::ways;
 
@@ -28,7 +29,7 @@ struct Sides {
     _folder: tempfile::TempDir,
 }
 
-pub async fn print(amounts: &Amounts) {
+pub async fn print(amounts: &Amounts, goals: &mut Goals) {
     let sides = Box::pin(Sides::open(amounts.scale)).await;
     let title = format!("TPC-H at scale {}, medians of {} rounds over pgwire", amounts.scale, amounts.rounds);
     figures::table(&title, &["query", "direct", "governed", &format!("under `{FILTER}` on {FILTERED}")]);
@@ -50,6 +51,8 @@ pub async fn print(amounts: &Amounts) {
             format!("×{:.2}", of(&filtered)),
         ]);
     }
+    goals.add("TPC-H under a filter ÷ direct, geometric mean", mean(&filtered), Bound::AtMost(1.37, None));
+    goals.add("TPC-H under a filter ÷ direct, the worst", worst(&filtered), Bound::AtMost(3.91, None));
     sides.world.end().await;
 }
 

@@ -48,7 +48,7 @@ impl Pod {
 }
 
 /// A process and its descendants.
-fn family(head: u32) -> HashSet<u32> {
+pub(super) fn family(head: u32) -> HashSet<u32> {
     let all: Vec<(u32, u32)> = fs::read_dir("/proc").unwrap().filter_map(|entry| parent(&entry.unwrap())).collect();
     let mut family = HashSet::from([head]);
     loop {
