@@ -9,7 +9,7 @@ use arrow::datatypes::{
     Time64NanosecondType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use chrono::{DateTime, NaiveDate};
+use chrono::{DateTime, Datelike, NaiveDate};
 
 /// A value, borrowed where it can be.
 #[derive(Debug)]
@@ -117,17 +117,26 @@ fn interval(array: &dyn Array, row: usize, unit: IntervalUnit) -> Cell<'_> {
     }
 }
 
+/// An integer; nearly all fit in 64 bits, which are written several times faster.
+pub fn integer(out: &mut String, value: i128) {
+    let _ = match i64::try_from(value) {
+        Ok(narrow) => write!(out, "{narrow}"),
+        Err(_) => write!(out, "{value}"),
+    };
+}
+
 /// A decimal with all its digits.
 pub fn decimal(out: &mut String, unscaled: i128, scale: i8) {
-    let Ok(scale @ 1..) = usize::try_from(scale) else {
-        let _ = write!(out, "{unscaled}");
-        return;
+    let Ok(scale @ 1..) = usize::try_from(scale) else { return integer(out, unscaled) };
+    if unscaled < 0 {
+        out.push('-');
+    }
+    let (digits, width) = (unscaled.unsigned_abs(), scale + 1);
+    let _ = match u64::try_from(digits) {
+        Ok(narrow) => write!(out, "{narrow:0width$}"),
+        Err(_) => write!(out, "{digits:0width$}"),
     };
-    let digits = unscaled.unsigned_abs().to_string();
-    let sign = if unscaled < 0 { "-" } else { "" };
-    let padded = format!("{digits:0>width$}", width = scale + 1);
-    let (whole, fraction) = padded.split_at(padded.len() - scale);
-    let _ = write!(out, "{sign}{whole}.{fraction}");
+    out.insert(out.len() - scale, '.');
 }
 
 /// `YYYY-MM-DD`; the engine's infinities and what no calendar holds by their number.
@@ -138,15 +147,49 @@ pub fn date(out: &mut String, days: i32) {
     let _ = match (days, day) {
         (INFINITE, _) => write!(out, "infinity"),
         (days, _) if days == -INFINITE => write!(out, "-infinity"),
-        (_, Some(day)) => write!(out, "{}", day.format("%Y-%m-%d")),
+        (_, Some(day)) => ymd(out, day),
         (days, None) => write!(out, "{days} days"),
     };
 }
 
+/// `YYYY-MM-DD`; a year of other than four digits as the calendar writes it.
+fn ymd(out: &mut String, day: NaiveDate) -> std::fmt::Result {
+    let Ok(year @ ..=9_999) = u32::try_from(day.year()) else {
+        return write!(out, "{}", day.format("%Y-%m-%d"));
+    };
+    two(out, year / 100);
+    two(out, year % 100);
+    out.push('-');
+    two(out, day.month());
+    out.push('-');
+    two(out, day.day());
+    Ok(())
+}
+
+/// `HH:MM:SS`; of an interval the hours may be more.
+fn clock(out: &mut String, seconds: i64) {
+    match u32::try_from(seconds / 3_600) {
+        Ok(hours @ ..=99) => two(out, hours),
+        _ => {
+            let _ = write!(out, "{:02}", seconds / 3_600);
+        }
+    }
+    for part in [seconds / 60 % 60, seconds % 60] {
+        out.push(':');
+        two(out, u32::try_from(part).unwrap_or(0));
+    }
+}
+
+/// A number below 100 in two digits.
+fn two(out: &mut String, number: u32) {
+    for digit in [number / 10 % 10, number % 10] {
+        out.push(char::from_digit(digit, 10).unwrap_or('0'));
+    }
+}
+
 /// `HH:MM:SS[.ffffff]`.
 pub fn time(out: &mut String, nanos: i64) {
-    let seconds = nanos.div_euclid(1_000_000_000);
-    let _ = write!(out, "{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    clock(out, nanos.div_euclid(1_000_000_000));
     fraction(out, u32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap_or(0));
 }
 
@@ -161,7 +204,9 @@ pub fn timestamp_text(out: &mut String, seconds: i64, nanos: u32, zoned: bool) {
         let _ = write!(out, "{seconds} seconds");
         return;
     };
-    let _ = write!(out, "{}", moment.format("%Y-%m-%d %H:%M:%S"));
+    let _ = ymd(out, moment.date_naive());
+    out.push(' ');
+    clock(out, seconds.rem_euclid(86_400));
     fraction(out, nanos);
     if zoned {
         out.push_str("+00");
@@ -204,7 +249,35 @@ pub fn interval_text(out: &mut String, months: i32, days: i32, nanos: i64) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn numbers_are_written_as_their_digits_say(wide: i128, narrow: i64, scale in 0_i8..=38) {
+            for unscaled in [wide, i128::from(narrow), i128::from(narrow % 1_000)] {
+                prop_assert_eq!(text(|out| integer(out, unscaled)), unscaled.to_string());
+                let places = usize::try_from(scale).unwrap();
+                let digits = format!("{:0>width$}", unscaled.unsigned_abs().to_string(), width = places + 1);
+                let (whole, behind) = digits.split_at(digits.len() - places);
+                let sign = if unscaled < 0 { "-" } else { "" };
+                let point = if scale > 0 { "." } else { "" };
+                prop_assert_eq!(text(|out| decimal(out, unscaled, scale)), format!("{sign}{whole}{point}{behind}"));
+            }
+        }
+
+        #[test]
+        fn days_and_moments_are_written_as_the_calendar_writes_them(days in -5_000_000..5_000_000_i32, of_day in 0..86_400_i64) {
+            let day = NaiveDate::from_ymd_opt(1970, 1, 1).unwrap() + chrono::Duration::days(days.into());
+            prop_assert_eq!(text(|out| date(out, days)), day.format("%Y-%m-%d").to_string());
+            let seconds = i64::from(days) * 86_400 + of_day;
+            let moment = DateTime::from_timestamp(seconds, 0).unwrap();
+            let expected = moment.format("%Y-%m-%d %H:%M:%S").to_string();
+            prop_assert_eq!(text(|out| timestamp_text(out, seconds, 0, false)), expected);
+            prop_assert_eq!(text(|out| time(out, of_day * 1_000_000_000)), moment.format("%H:%M:%S").to_string());
+        }
+    }
 
     fn text(write: impl Fn(&mut String)) -> String {
         let mut out = String::new();

@@ -27,13 +27,24 @@ pub fn rows(out: &mut String, batch: &RecordBatch) {
             if place > 0 {
                 out.push(',');
             }
-            let cell = cell::at(array.as_ref(), row);
-            if matches!(cell, Cell::Null) {
-                continue;
+            match cell::at(array.as_ref(), row) {
+                Cell::Null => {}
+                Cell::Text(text) => field(out, text),
+                // Never empty, and nothing in them is to be quoted.
+                cell @ (Cell::Boolean(_)
+                | Cell::Integer(_)
+                | Cell::Decimal(..)
+                | Cell::Float(_)
+                | Cell::Double(_)
+                | Cell::Date(_)
+                | Cell::Time(_)
+                | Cell::Timestamp { .. }) => json::text(out, &cell),
+                cell => {
+                    text.clear();
+                    json::text(&mut text, &cell);
+                    field(out, &text);
+                }
             }
-            text.clear();
-            json::text(&mut text, &cell);
-            field(out, &text);
         }
         out.push_str("\r\n");
     }
@@ -57,8 +68,37 @@ fn field(out: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{ArrayRef, Int64Array, StringArray};
+    use arrow::array::{Array, ArrayRef, Int64Array, StringArray};
     use std::sync::Arc;
+
+    #[test]
+    fn what_is_written_without_a_look_is_nothing_to_be_quoted() {
+        use arrow::array::{BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array};
+        use arrow::array::{Time64MicrosecondArray, TimestampMicrosecondArray};
+        let arrays: [ArrayRef; 8] = [
+            Arc::new(BooleanArray::from(vec![true, false])),
+            Arc::new(Int64Array::from(vec![i64::MIN, i64::MAX])),
+            Arc::new(Decimal128Array::from(vec![-1, i128::MAX]).with_precision_and_scale(38, 20).unwrap()),
+            Arc::new(Float32Array::from(vec![f32::NAN, f32::MIN_POSITIVE])),
+            Arc::new(Float64Array::from(vec![f64::NEG_INFINITY, f64::MAX])),
+            Arc::new(Date32Array::from(vec![i32::MIN, i32::MAX])),
+            Arc::new(Time64MicrosecondArray::from(vec![0, 86_400_000_000])),
+            Arc::new(TimestampMicrosecondArray::from(vec![i64::MIN, i64::MAX]).with_timezone("UTC")),
+        ];
+        for array in arrays {
+            let batch = RecordBatch::try_from_iter([("c", Arc::clone(&array))]).unwrap();
+            let mut out = String::new();
+            rows(&mut out, &batch);
+            let mut expected = String::new();
+            for row in 0..array.len() {
+                let mut text = String::new();
+                json::text(&mut text, &cell::at(array.as_ref(), row));
+                field(&mut expected, &text);
+                expected.push_str("\r\n");
+            }
+            assert_eq!(out, expected);
+        }
+    }
 
     #[test]
     fn fields_are_quoted_only_where_they_must_be() {

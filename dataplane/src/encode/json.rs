@@ -61,9 +61,7 @@ fn written(out: &mut String, cell: &Cell<'_>, embed: bool, numbers: Numbers) {
         }
         Cell::Null => out.push_str("null"),
         Cell::Boolean(value) => out.push_str(if *value { "true" } else { "false" }),
-        Cell::Integer(value) => {
-            let _ = write!(out, "{value}");
-        }
+        Cell::Integer(value) => cell::integer(out, *value),
         Cell::Decimal(unscaled, scale) => cell::decimal(out, *unscaled, *scale),
         Cell::Float(value) if value.is_finite() => {
             let _ = write!(out, "{value:?}");

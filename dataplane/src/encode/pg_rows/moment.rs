@@ -130,8 +130,7 @@ fn offset(seconds: i32, out: &mut BytesMut) {
 
 fn two(number: i64, out: &mut BytesMut) {
     let digit = |digit: i64| b'0' + u8::try_from(digit % 10).unwrap_or(0);
-    out.put_u8(digit(number / 10));
-    out.put_u8(digit(number));
+    out.put_slice(&[digit(number / 10), digit(number)]);
 }
 
 /// `.ffffff` without zeros at its end.

@@ -150,7 +150,7 @@ impl PgDelivery {
             let mut rows = if self.form.is_some() { BytesMut::new() } else { wire.out.split() };
             let written_rows = pg_rows::write(&mut rows, &batch, from..self.offset, &self.fields, zone);
             match &mut self.form {
-                Some(form) => form.rows(rows, &mut wire.out),
+                Some(form) => form.rows(&rows, &mut wire.out),
                 None => wire.out = rows,
             }
             written_rows.map_err(|mismatch| {

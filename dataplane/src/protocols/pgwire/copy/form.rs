@@ -1,6 +1,6 @@
 //! Rows in the form a copy has: made from the rows of the protocol, which hold the same values.
 
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 
 use super::{CopyFormat, Options, data};
 
@@ -42,13 +42,14 @@ impl CopyEncoder {
     }
 
     /// Turns `DataRow` messages into `CopyData` messages.
-    pub fn rows(&mut self, mut rows: BytesMut, out: &mut BytesMut) {
-        while rows.len() >= 7 {
-            let length = usize::try_from(rows.get(1..5).map_or(0, |mut bytes| bytes.get_u32())).unwrap_or(0);
-            let mut row = rows.split_to((length + 1).min(rows.len()));
-            row.advance(5);
+    pub fn rows(&mut self, mut rows: &[u8], out: &mut BytesMut) {
+        // A letter, the length with itself, the row.
+        while let Some(([_, length @ ..], behind)) = rows.split_first_chunk::<5>() {
+            let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+            let (row, next) = behind.split_at(length.saturating_sub(4).min(behind.len()));
+            rows = next;
             if self.options.format == CopyFormat::Binary {
-                data(out, &[std::mem::take(&mut self.head), &row].concat());
+                data(out, &[std::mem::take(&mut self.head), row].concat());
             } else {
                 self.row(row);
                 data(out, &self.line);
@@ -56,15 +57,23 @@ impl CopyEncoder {
         }
     }
 
-    fn row(&mut self, mut row: BytesMut) {
+    fn row(&mut self, row: &[u8]) {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
-        for at in 0..usize::from(row.get_u16()) {
+        let (count, mut rest) = row.split_first_chunk::<2>().unwrap_or((&[0; 2], &[]));
+        for at in 0..usize::from(u16::from_be_bytes(*count)) {
             self.separate(at, &mut line);
-            let length = usize::try_from(row.get_i32()).ok();
-            match length {
-                Some(length) => self.value(Some(&row.split_to(length)), &mut line),
-                None => self.value(None, &mut line),
+            let (length, behind) = rest.split_first_chunk::<4>().unwrap_or((&[0xff; 4], &[]));
+            match usize::try_from(i32::from_be_bytes(*length)) {
+                Ok(length) => {
+                    let (value, next) = behind.split_at(length.min(behind.len()));
+                    self.value(Some(value), &mut line);
+                    rest = next;
+                }
+                Err(_) => {
+                    self.value(None, &mut line);
+                    rest = behind;
+                }
             }
         }
         line.push(b'\n');
@@ -86,7 +95,9 @@ impl CopyEncoder {
     }
 
     fn escaped(&self, value: &[u8], line: &mut Vec<u8>) {
-        for byte in value {
+        let delimiter = self.options.delimiter();
+        let mut plain = 0;
+        for (at, byte) in value.iter().enumerate() {
             let letter = match byte {
                 b'\\' => b'\\',
                 0x08 => b'b',
@@ -95,14 +106,14 @@ impl CopyEncoder {
                 b'\r' => b'r',
                 b'\t' => b't',
                 0x0b => b'v',
-                other if *other == self.options.delimiter() => *other,
-                other => {
-                    line.push(*other);
-                    continue;
-                }
+                other if *other == delimiter => *other,
+                _ => continue,
             };
+            line.extend_from_slice(value.get(plain..at).unwrap_or_default());
             line.extend_from_slice(&[b'\\', letter]);
+            plain = at + 1;
         }
+        line.extend_from_slice(value.get(plain..).unwrap_or_default());
     }
 
     /// In quotes where it could be taken for something else.
@@ -121,5 +132,71 @@ impl CopyEncoder {
             line.push(*byte);
         }
         line.push(quote);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::BufMut;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::super::records::Records;
+    use super::*;
+    use crate::protocols::pgwire::{lex, reply};
+
+    type Row = Vec<Option<Vec<u8>>>;
+
+    /// As the protocol has it.
+    fn messages(rows: &[Row]) -> BytesMut {
+        let mut out = BytesMut::new();
+        for row in rows {
+            reply::message(&mut out, b'D', |out| {
+                out.put_u16(u16::try_from(row.len()).unwrap());
+                for value in row {
+                    out.put_i32(value.as_ref().map_or(-1, |value| i32::try_from(value.len()).unwrap()));
+                    out.put_slice(value.as_deref().unwrap_or_default());
+                }
+            });
+        }
+        out
+    }
+
+    /// What the `CopyData` messages hold.
+    fn data_of(mut messages: &[u8]) -> Vec<u8> {
+        let mut all = Vec::new();
+        while let [b'd', a, b, c, d, rest @ ..] = messages {
+            let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize - 4;
+            all.extend_from_slice(&rest[..length]);
+            messages = &rest[length..];
+        }
+        assert!(messages.is_empty());
+        all
+    }
+
+    fn byte() -> impl Strategy<Value = u8> {
+        let odd = prop::sample::select(b"\\N.\"\t\n\r\x08\x0b\x0c,;'".to_vec());
+        prop_oneof![2 => odd, 1 => any::<u8>()]
+    }
+
+    proptest! {
+        #[test]
+        fn what_one_copy_writes_another_reads(
+            rows in vec(vec(prop::option::of(vec(byte(), 0..8)), 1..4), 0..5),
+            format in prop::sample::select(vec!["", "csv", "binary"]),
+        ) {
+            let tokens = lex::split(format).pop().map(|piece| piece.tokens).unwrap_or_default();
+            let options = Options::read(&tokens).unwrap();
+            let (mut encoder, mut out) = (CopyEncoder::new(options.clone()), BytesMut::new());
+            encoder.rows(&messages(&rows), &mut out);
+            encoder.end(&mut out);
+            let mut records = Records::new(options);
+            records.add(&data_of(&out)).map_err(|error| TestCaseError::fail(error.message))?;
+            let mut read: Vec<Row> = Vec::new();
+            while let Some(record) = records.last().map_err(|error| TestCaseError::fail(error.message))? {
+                read.push(record.into_iter().map(|value| value.map(Vec::from)).collect());
+            }
+            prop_assert_eq!(read, rows);
+        }
     }
 }
