@@ -1,11 +1,12 @@
 //! An environment's engine, as the rest of the product sees it.
 
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedMutexGuard, Semaphore, watch};
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -18,6 +19,7 @@ use crate::message::{Parsed, What};
 use crate::process::{DYING, Line, Process};
 use crate::session::{Described, Session, step_ends};
 use crate::supervisor::{Stage, Supervisor};
+use crate::waiting::{self, Waiting};
 
 /// How long a new session waits for a child that is being restarted.
 const RESTART: Duration = Duration::from_secs(10);
@@ -28,7 +30,10 @@ const DESKS: usize = 4;
 
 /// A handle; clones drive the same child. The last one gone ends it.
 #[derive(Clone)]
-pub struct Engine(Arc<Shared>);
+pub struct Engine(Arc<Handle>);
+
+/// What is between the clones and what sessions share too: gone with the last clone, with the sessions that wait.
+struct Handle(Arc<Shared>);
 
 pub(crate) struct Shared {
     stage: watch::Receiver<Stage>,
@@ -37,6 +42,7 @@ pub(crate) struct Shared {
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
     pool: Mutex<Vec<Session>>,
+    waiting: Waiting,
     cached: Mutex<Option<Cached>>,
     /// Commits of definitions that have begun, and those that are over, however they ended.
     defining: AtomicU64,
@@ -67,22 +73,27 @@ impl Engine {
         let stop = CancellationToken::new();
         let supervisor = Supervisor { config, stage, stop: stop.clone() };
         let tasks = TaskTracker::new();
+        // A session of a database in memory ends with what is in it.
+        let places = if supervisor.config.data.is_some() { waiting::places() } else { 0 };
         tasks.spawn(supervisor.run(process, control));
-        Ok(Self(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             stage: staged,
             stop,
             permits,
             tasks,
             runtime: tokio::runtime::Handle::current(),
             pool: Mutex::default(),
+            waiting: Waiting::new(places),
             cached: Mutex::default(),
             defining: AtomicU64::new(0),
             definitions: AtomicU64::new(0),
             writes: AtomicU64::new(0),
-        })))
+        });
+        shared.spawn(waiting::close_unused(Arc::downgrade(&shared), shared.stop.clone()));
+        Ok(Self(Arc::new(Handle(shared))))
     }
 
-    /// A connection that nobody used before.
+    /// A connection that nobody used before, or that is as if nobody had.
     pub async fn session(&self) -> Result<Session, Error> {
         self.session_by(Instant::now() + RESTART).await
     }
@@ -90,8 +101,12 @@ impl Engine {
     async fn session_by(&self, deadline: Instant) -> Result<Session, Error> {
         let permit = Arc::clone(&self.0.permits).try_acquire_owned();
         let permit = permit.map_err(|_| Error::unavailable("too many sessions of the engine are open"))?;
+        let permit = match self.0.waiting.take(permit) {
+            Ok(session) => return Ok(session),
+            Err(permit) => permit,
+        };
         let (process, line) = self.0.line(deadline, None).await?;
-        Ok(Session::new(Connected::new(Arc::clone(&self.0), process, line, permit)))
+        Ok(Session::new(Connected::new(Arc::clone(&self.0.0), process, line, permit)))
     }
 
     /// The tables as last committed; row estimates may be some seconds old.
@@ -164,6 +179,7 @@ impl Engine {
     /// Writes everything to the file and ends the child.
     pub async fn stop(&self) {
         self.0.stop.cancel();
+        self.0.waiting.close();
         self.0.pool.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let mut stage = self.0.stage.clone();
         // An error means that the supervisor is gone, and the child with it.
@@ -188,7 +204,40 @@ impl std::fmt::Debug for Engine {
     }
 }
 
+impl Deref for Handle {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.waiting.close();
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
 impl Shared {
+    /// Nobody has this session any more: it is reset and waits, if it may, or ends.
+    pub(crate) fn rest(self: Arc<Self>, mut connected: OwnedMutexGuard<Connected>) {
+        if !connected.can_be_reset() || !self.waiting.reserve() {
+            return;
+        }
+        let shared = Arc::clone(&self);
+        self.spawn(async move {
+            let reset = connected.reset().await;
+            let session = Arc::clone(OwnedMutexGuard::mutex(&connected));
+            drop(connected);
+            shared.waiting.add(reset.is_ok().then_some(session), Instant::now());
+        });
+    }
+
+    pub(crate) fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
     /// A new line to the child that serves, or the next one that will. One that a caller believes
     /// dead is taken only when it is still there after a while.
     pub(crate) async fn line(

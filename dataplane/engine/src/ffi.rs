@@ -439,6 +439,8 @@ impl Drop for Owned {
 /// What a statement does to the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
+    /// None: it is a query.
+    Query,
     Rows,
     Definitions,
 }
@@ -457,8 +459,8 @@ impl Drop for Prepared<'_> {
 impl Prepared<'_> {
     pub fn effect(&self) -> Effect {
         match unsafe { c::duckdb_prepared_statement_type(self.raw) } {
-            c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT
-            | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_INSERT
+            c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT => Effect::Query,
+            c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_INSERT
             | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_UPDATE
             | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_DELETE
             | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_MERGE_INTO

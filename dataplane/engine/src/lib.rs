@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | parent | `engine` | `Engine`: start, sessions, catalog, stop |
 //! | parent | `session`, `line`, `rows` | one connection; its socket; the rows of its statement |
+//! | parent | `waiting` | sessions that have only read, for the next statement |
 //! | parent | `supervisor`, `process`, `watchdog` | keeps a child alive, ends statements, kills, restarts |
 //! | both | `frame`, `message`, `value` | what travels over the sockets |
 //! | child | `child` and below | opens, hardens, executes |
@@ -38,6 +39,7 @@ mod store;
 mod supervisor;
 mod types;
 mod value;
+mod waiting;
 mod watchdog;
 
 pub use catalog::{Catalog, DefinitionKind};

@@ -14,6 +14,7 @@ use crate::error::{Error, Kind};
 use crate::frame::Outgoing;
 use crate::message::{Done, Request, What, kind};
 use crate::process::{Line, Process};
+use crate::session::step_ends;
 use crate::watchdog::{Cause, GONE};
 
 /// The first frame of a reply.
@@ -50,7 +51,10 @@ pub struct Connected {
     statement: u64,
     state: State,
     transaction: Option<Transaction>,
-    _permit: OwnedSemaphorePermit,
+    /// It has only read, and nothing of that failed or was given up.
+    only_read: bool,
+    /// None while it waits for its next statement.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,7 +76,31 @@ struct Transaction {
 
 impl Connected {
     pub fn new(shared: Arc<Shared>, process: Arc<Process>, line: Line, permit: OwnedSemaphorePermit) -> Self {
-        Self { shared, process, line, statement: 0, state: State::Idle, transaction: None, _permit: permit }
+        let (state, permit) = (State::Idle, Some(permit));
+        Self { shared, process, line, statement: 0, state, transaction: None, only_read: true, permit }
+    }
+
+    /// Whether it is as a new one once it is reset.
+    pub fn can_be_reset(&self) -> bool {
+        self.only_read && self.state == State::Idle && self.process.is_alive()
+    }
+
+    /// Makes it as a new one, or fails.
+    pub async fn reset(&mut self) -> Result<(), Error> {
+        self.permit = None;
+        let open = self.transaction.is_some();
+        self.ask(&What::Reset { open }, step_ends(), &CancellationToken::new()).await?.done()?;
+        self.transaction = None;
+        if self.can_be_reset() { Ok(()) } else { Err(Error::unavailable("the session is over")) }
+    }
+
+    /// Takes it from among those that wait; not one whose process is over.
+    pub fn taken(&mut self, permit: OwnedSemaphorePermit) -> Result<(), OwnedSemaphorePermit> {
+        if !self.can_be_reset() {
+            return Err(permit);
+        }
+        self.permit = Some(permit);
+        Ok(())
     }
 
     pub fn in_transaction(&self) -> bool {
@@ -151,6 +179,7 @@ impl Connected {
     /// Sends a request and waits for the first frame of its reply.
     pub async fn ask(&mut self, what: &What, deadline: Instant, cancel: &CancellationToken) -> Result<Reply, Error> {
         self.ready(deadline).await?;
+        self.only_read &= what.leaves_nothing();
         self.statement += 1;
         let request = Request { statement: self.statement, what: what.clone() };
         let payload = serde_json::to_vec(&request).map_err(Error::internal)?;
@@ -210,7 +239,9 @@ impl Connected {
     /// All frames of the statement are read.
     pub fn finish(&mut self) -> Option<Cause> {
         self.state = State::Idle;
-        self.process.watchdog.finish(self.line.number)
+        let cause = self.process.watchdog.finish(self.line.number);
+        self.only_read &= cause.is_none();
+        cause
     }
 
     /// Ends the statement and reads what is left of it.
@@ -227,6 +258,7 @@ impl Connected {
     }
 
     fn failed(&mut self, payload: &[u8]) -> Error {
+        self.only_read = false;
         let cause = self.finish();
         let error: Error = serde_json::from_slice(payload).unwrap_or_else(Error::internal);
         match (error.kind, cause) {
@@ -251,6 +283,7 @@ impl Connected {
 
     /// The line broke: the child died, or the watchdog cut it.
     fn lose(&mut self) -> Error {
+        self.only_read = false;
         let cause = self.process.watchdog.abandon(self.line.number, Instant::now());
         self.state = if cause.is_some() { State::Lost } else { State::Crashed };
         match cause {

@@ -106,6 +106,17 @@ pub enum What {
         sql: String,
     },
     Catalog,
+    /// Makes a session that has only read as a new one is; `open`: it is in a transaction.
+    Reset {
+        open: bool,
+    },
+}
+
+impl What {
+    /// Whether a session is as a new one once it has done this and is reset. What is not named here ends it.
+    pub fn leaves_nothing(&self) -> bool {
+        matches!(self, Self::Begin | Self::Read { .. } | Self::Rollback | Self::Catalog | Self::Reset { .. })
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]

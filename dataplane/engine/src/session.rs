@@ -1,7 +1,7 @@
 //! One connection of the engine: statements one after another, a transaction if it is wanted.
 //!
-//! A session is never handed from one caller to the next: temporary tables, variables and prepared
-//! statements would go with it.
+//! What made anything of its own is never handed from one caller to the next: temporary tables, variables and prepared
+//! statements would go with it. What has only read is reset, and waits for whoever comes next (`waiting`).
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -79,6 +79,10 @@ pub struct Session(Arc<Mutex<Connected>>);
 impl Session {
     pub(crate) fn new(connected: Connected) -> Self {
         Self(Arc::new(Mutex::new(connected)))
+    }
+
+    pub(crate) fn of(connected: Arc<Mutex<Connected>>) -> Self {
+        Self(connected)
     }
 
     /// Opens a transaction and takes its snapshot. While the process is most likely about to end, because of
@@ -231,6 +235,15 @@ impl Session {
     async fn connected(&self) -> Result<OwnedMutexGuard<Connected>, Error> {
         let free = Arc::clone(&self.0).lock_owned();
         timeout(BEFORE, free).await.map_err(|_| Error::unavailable("rows of the statement before are still open"))
+    }
+}
+
+impl Drop for Session {
+    /// It waits for its next statement, if it may. One whose rows are still open ends with them.
+    fn drop(&mut self) {
+        if let Ok(connected) = Arc::clone(&self.0).try_lock_owned() {
+            Arc::clone(connected.shared()).rest(connected);
+        }
     }
 }
 

@@ -18,3 +18,4 @@ mod seed;
 mod transactions;
 mod tried;
 mod types;
+mod waiting;

@@ -1,6 +1,7 @@
 //! One session: reads a request, executes it on its own connection, writes what came out.
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub fn session(socket: &UnixStream, databases: &Databases, sessions: &Sessions, 
     };
     let running = sessions.enter(number, connection.interrupter());
     let is_stored = databases.is_stored();
-    let mut session = Session { socket, connection, running, is_stored, optimizes: true };
+    let mut session = Session { socket, connection, running, is_stored, optimizes: true, only_read: true };
     let mut requests = BufReader::with_capacity(READ_BYTES, socket);
     while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut requests, REQUEST_MAX_BYTES) {
         let Ok(request) = super::read::<Request>(&payload) else {
@@ -55,11 +56,14 @@ struct Session<'a> {
     is_stored: bool,
     /// Statements are optimized as they are prepared.
     optimizes: bool,
+    /// It has run queries alone, and none of them failed.
+    only_read: bool,
 }
 
 impl Session<'_> {
     /// Answers one request; an error here is the socket's, and ends the session.
     fn handle(&mut self, what: What) -> io::Result<()> {
+        self.only_read &= what.leaves_nothing();
         if let Some(Err(error)) = optimized(&what).map(|wanted| self.optimize(wanted)) {
             return refuse(self.socket, &error);
         }
@@ -74,6 +78,7 @@ impl Session<'_> {
             What::Parameters { sql } => return self.reply(parameters(&self.connection, &sql)),
             What::Parse { sql } => return self.reply(parse(&self.connection, &sql)),
             What::Catalog => return self.reply(catalog::load(&self.connection)),
+            What::Reset { open } => self.reset(open),
         };
         match result {
             Ok(done) => tell(self.socket, &done),
@@ -104,6 +109,21 @@ impl Session<'_> {
         Ok(Done::default())
     }
 
+    /// As a new session, or an error. Nothing is left of a query but its transaction and what it drew of random numbers.
+    fn reset(&mut self, open: bool) -> Result<Done, Error> {
+        if !self.only_read || !self.is_stored {
+            return Err(Error::new(Kind::InvalidInput, "the session may have something of its own"));
+        }
+        if open {
+            self.connection.execute("rollback")?;
+        }
+        self.optimize(true)?;
+        let prepared = self.connection.prepare("select setseed($1)")?;
+        bind(&prepared, &[Value::Double(unforeseen())])?;
+        prepared.run(false)?;
+        Ok(Done::default())
+    }
+
     fn track(&self, changes: &[Change]) -> Result<Done, Error> {
         let prepared = self.connection.prepare(Native::TRACK)?;
         for Change { query_id, table, operation, rows, snapshot, at_micros } in changes {
@@ -125,7 +145,10 @@ impl Session<'_> {
     fn read(&mut self, sql: &str, parameters: &[Value]) -> io::Result<()> {
         match self.stream(sql, parameters) {
             Ok(sent) => sent,
-            Err(error) => refuse(self.socket, &error),
+            Err(error) => {
+                self.only_read = false;
+                refuse(self.socket, &error)
+            }
         }
     }
 
@@ -136,6 +159,7 @@ impl Session<'_> {
         if let Some(readable) = answer::readable(sql, &named) {
             prepared = self.connection.prepare(&readable)?;
         }
+        self.only_read &= prepared.effect() == Effect::Query;
         bind(&prepared, parameters)?;
         self.not_interrupted()?;
         let mut run = prepared.run(true)?;
@@ -192,8 +216,14 @@ fn optimized(what: &What) -> Option<bool> {
         }
         What::Describe { .. } | What::Parameters { .. } | What::Parse { .. } => Some(false),
         What::Read { .. } | What::Write { .. } => Some(true),
-        What::Begin | What::Commit | What::Rollback | What::Track(_) | What::Catalog => None,
+        What::Begin | What::Commit | What::Rollback | What::Track(_) | What::Catalog | What::Reset { .. } => None,
     }
+}
+
+/// A number from -1 to 1 that nobody knows: the standard library keys its hashes by the system's randomness.
+fn unforeseen() -> f64 {
+    let [a, b, c, d, ..] = RandomState::new().hash_one(()).to_le_bytes();
+    f64::from(i32::from_le_bytes([a, b, c, d])) / f64::from(1_u32 << 31)
 }
 
 fn tell(socket: &UnixStream, done: &Done) -> io::Result<()> {

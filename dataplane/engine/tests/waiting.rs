@@ -1,0 +1,175 @@
+//! Sessions that wait for the next statement: nothing of one caller's reaches the next, by whatever way it tries.
+
+use std::time::{Duration, Instant};
+
+use engine::{Outcome, Session};
+use tokio_util::sync::CancellationToken;
+
+use crate::world::{World, answer, never, read, soon, world, write};
+
+/// Which connection of the engine a session has.
+const CONNECTION: &str = "select current_connection_id()";
+
+async fn connection(session: &mut Session) -> String {
+    answer(session, CONNECTION, &[]).await.unwrap()
+}
+
+/// Whether a session that is let go of is one of the next ones, within so long.
+async fn is_reused(world: &World, mut session: Session, within: Duration) -> bool {
+    let before = connection(&mut session).await;
+    drop(session);
+    let tried = async {
+        loop {
+            let mut held = Vec::new(); // or the one that came last would be taken again and again
+            for _ in 0..6 {
+                let mut next = world.session().await.unwrap();
+                if connection(&mut next).await == before {
+                    return;
+                }
+                held.push(next);
+            }
+        }
+    };
+    tokio::time::timeout(within, tried).await.is_ok()
+}
+
+/// Far more than it takes to be reset.
+const SOON: Duration = Duration::from_millis(300);
+const SURELY: Duration = Duration::from_mins(1);
+
+#[tokio::test]
+async fn what_has_only_read_is_taken_again_in_a_transaction_too() {
+    let world = world().await.made(&["create table t as select 1 as i"]).await;
+    let session = world.session().await.unwrap();
+    assert!(is_reused(&world, session, SURELY).await, "one that only asked");
+    let mut session = world.session().await.unwrap();
+    session.begin().await.unwrap();
+    assert_eq!(answer(&mut session, "select i from t", &[]).await.unwrap(), "1");
+    assert!(is_reused(&world, session, SURELY).await, "one in a transaction");
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn what_may_have_anything_of_its_own_is_closed() {
+    let world = world().await.made(&["create table t as select 1 as i"]).await;
+    for sql in ["insert into t values (2)", "create temp table mine as select 1 as x", "delete from t where i = 2"] {
+        let mut session = world.session().await.unwrap();
+        write(&mut session, sql).await.unwrap();
+        assert!(!is_reused(&world, session, SOON).await, "{sql}");
+    }
+    // The parent believes these to be reads: the child knows better.
+    for sql in ["prepare p as select 1", "create temp table mine as select 1 as x", "insert into t values (3)"] {
+        let mut session = world.session().await.unwrap();
+        let _ = session.run(read(sql), soon(), &never()).await.unwrap();
+        assert!(!is_reused(&world, session, SOON).await, "{sql}");
+    }
+    let mut session = world.session().await.unwrap();
+    session.keep(read("create temp table kept as select 1 as x"), soon(), &never()).await.unwrap();
+    assert!(!is_reused(&world, session, SOON).await, "rows that were kept");
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn what_failed_or_was_given_up_is_closed() {
+    let world = world().await;
+    for sql in ["select nothing_there", "select error('x')", "selec"] {
+        let mut session = world.session().await.unwrap();
+        assert!(session.run(read(sql), soon(), &never()).await.is_err());
+        assert!(!is_reused(&world, session, SOON).await, "{sql}");
+    }
+    let long = "select count(*) from range(1000000000) a(i), range(1000000) b(j) where i * j % 7 = 3";
+    let mut session = world.session().await.unwrap();
+    assert!(session.run(read(long), Instant::now(), &never()).await.is_err());
+    assert!(!is_reused(&world, session, SOON).await, "at its deadline");
+    let (mut session, cancel) = (world.session().await.unwrap(), CancellationToken::new());
+    cancel.cancel();
+    assert!(session.run(read(long), soon(), &cancel).await.is_err());
+    assert!(!is_reused(&world, session, SOON).await, "cancelled");
+    world.stopped().await;
+}
+
+/// What the next caller sees, whatever the one before has run.
+async fn seen(world: &World, sql: &str) -> Result<String, engine::Kind> {
+    let mut session = world.session().await.unwrap();
+    answer(&mut session, sql, &[]).await.map_err(|error| error.kind)
+}
+
+#[tokio::test]
+async fn no_name_or_value_of_one_caller_reaches_the_next() {
+    let world = world().await.made(&["create table t as select 1 as i"]).await;
+    let tries = [
+        ("create temp table mine as select 7 as x", "select x from mine"),
+        ("create temp view mine as select 7 as x", "select x from mine"),
+        ("create temp macro mine() as 7", "select mine()"),
+        ("prepare mine as select 7", "execute mine"),
+        ("set variable mine = 7", "select getvariable('mine')"),
+        ("set search_path = 'temp'", "select current_setting('search_path')"),
+        ("use memory", "select current_database()"),
+        ("set session threads = 1", "select current_setting('threads')"),
+        ("pragma disable_optimizer", "select count(*) from t where i = 1"),
+        ("insert into t values (2)", "select count(*) from t where i = 2"),
+    ];
+    for (done, asked) in tries {
+        let before = seen(&world, asked).await;
+        for writes in [false, true] {
+            let mut session = world.session().await.unwrap();
+            session.begin().await.unwrap();
+            // Some are refused: then there is nothing to see either.
+            let ran = session.run(engine::Statement { writes, ..read(done) }, soon(), &never()).await;
+            drop(ran);
+            drop(session);
+            for _ in 0..4 {
+                assert_eq!(seen(&world, asked).await, before, "{done}: {asked}");
+            }
+        }
+    }
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn random_numbers_do_not_go_on_where_another_caller_left_them() {
+    let world = world().await;
+    let drawn = async |session: &mut Session| answer(session, "select random()", &[]).await.unwrap();
+    let mut session = world.session().await.unwrap();
+    answer(&mut session, "select setseed(0.5)", &[]).await.unwrap();
+    let known = [drawn(&mut session).await, drawn(&mut session).await, drawn(&mut session).await];
+    for _ in 0..20 {
+        let mut session = world.session().await.unwrap();
+        answer(&mut session, "select setseed(0.5)", &[]).await.unwrap();
+        assert_eq!(drawn(&mut session).await, known[0], "a seed says what comes");
+        drop(session);
+        let mut next = world.session().await.unwrap();
+        let numbers = [drawn(&mut next).await, drawn(&mut next).await];
+        assert!(numbers.iter().all(|number| !known.contains(number)), "{numbers:?} of {known:?}");
+    }
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn a_session_taken_again_sees_what_was_committed_since() {
+    let world = world().await.made(&["create table t as select 1 as i"]).await;
+    for rows in 1..20 {
+        let mut session = world.session().await.unwrap();
+        session.begin().await.unwrap();
+        assert_eq!(answer(&mut session, "select count(*) from t", &[]).await.unwrap(), rows.to_string());
+        drop(session);
+        write(&mut world.session().await.unwrap(), "insert into t values (1)").await.unwrap();
+    }
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn rows_that_nobody_has_read_to_their_end_are_no_other_callers() {
+    let world = world().await;
+    for _ in 0..10 {
+        let mut session = world.session().await.unwrap();
+        let ran = session.run(read("select i from range(1000000) t(i)"), soon(), &never()).await.unwrap();
+        let Outcome::Rows(mut rows) = ran else { panic!("no rows") };
+        rows.next().await.unwrap().unwrap();
+        drop(session);
+        let mut next = world.session().await.unwrap();
+        assert_eq!(answer(&mut next, "select 'mine'", &[]).await.unwrap(), "mine");
+        drop(rows);
+    }
+    world.stopped().await;
+}
