@@ -64,17 +64,10 @@ impl CopyEncoder {
         for at in 0..usize::from(u16::from_be_bytes(*count)) {
             self.separate(at, &mut line);
             let (length, behind) = rest.split_first_chunk::<4>().unwrap_or((&[0xff; 4], &[]));
-            match usize::try_from(i32::from_be_bytes(*length)) {
-                Ok(length) => {
-                    let (value, next) = behind.split_at(length.min(behind.len()));
-                    self.value(Some(value), &mut line);
-                    rest = next;
-                }
-                Err(_) => {
-                    self.value(None, &mut line);
-                    rest = behind;
-                }
-            }
+            let length = usize::try_from(i32::from_be_bytes(*length)).ok();
+            let (value, next) = behind.split_at(length.unwrap_or(0).min(behind.len()));
+            self.value(length.map(|_| value), &mut line);
+            rest = next;
         }
         line.push(b'\n');
         self.line = line;
