@@ -5,6 +5,8 @@ mod extremes;
 #[cfg(test)]
 mod kept;
 #[cfg(test)]
+mod waiting;
+#[cfg(test)]
 mod world;
 
 mod catalog;
@@ -18,4 +20,3 @@ mod seed;
 mod transactions;
 mod tried;
 mod types;
-mod waiting;

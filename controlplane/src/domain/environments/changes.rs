@@ -38,6 +38,8 @@ pub async fn switched(
 
 fn settings(row: &EnvironmentRow) -> Value {
     let mut settings = json!(row.settings);
-    settings["name"] = json!(row.name);
+    if let Some(fields) = settings.as_object_mut() {
+        fields.insert("name".to_owned(), json!(row.name));
+    }
     settings
 }

@@ -18,11 +18,11 @@ fn every_row_is_read_and_sorted_without_repeats() {
 #[test]
 fn every_column_is_in_the_header_once_and_in_its_place_in_each_row() {
     let header: Vec<_> = include_str!("../functions.txt").lines().take_while(|line| line.starts_with('#')).collect();
-    let headed: Vec<_> = header
+    let named: Vec<_> = header
         .iter()
         .filter_map(|line| line.strip_prefix("# ")?.split_whitespace().next()?.strip_suffix('='))
         .collect();
-    assert_eq!(headed, COLUMNS);
+    assert_eq!(named, COLUMNS);
     for line in lines() {
         let words = line.split_once("  # ").map_or(line, |(said, _)| said).split_whitespace().skip(3);
         let places: Vec<_> = words
