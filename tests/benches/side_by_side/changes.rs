@@ -15,7 +15,7 @@ pub async fn print(sides: &Sides, amounts: &Amounts, goals: &mut Goals) {
     for (what, [first, second]) in
         [("a row by its key, around a definition", [&before, &after]), ("one row inserted", [&direct, &governed])]
     {
-        let [first, second] = [first, second].map(|figures| figures.median());
+        let [first, second] = [first, second].map(Figures::median);
         figures::row(&[what.to_owned(), figures::ms(first), figures::against(second, first)]);
     }
     let ratio = |of: &Figures, to: &Figures| figures::ratio(of.median(), to.median());
