@@ -50,7 +50,9 @@ fn is_asked(function: &Function) -> bool {
 /// is what TRY would not catch either: whatever else has days is asked.
 fn is_left_out(function: &Function, arguments: &[String]) -> bool {
     match function.safe_when {
-        Some(SafeWhen::Days) => function.tried == Some(TryCatches::Days) && arguments.first().is_some_and(|first| first == "a.\"interval\""),
+        Some(SafeWhen::Days) => {
+            function.tried == Some(TryCatches::Days) && arguments.first().is_some_and(|first| first == "a.\"interval\"")
+        }
         Some(SafeWhen::Alone) => arguments.len() > 1,
         Some(SafeWhen::Sums) | None => false,
     }
