@@ -1,5 +1,6 @@
 //! The syntax tree: sqlparser's types, and what this crate adds to them.
 
+pub(crate) mod associative;
 pub(crate) mod call;
 pub(crate) mod construct;
 pub(crate) mod depth;

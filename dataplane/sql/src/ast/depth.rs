@@ -63,6 +63,71 @@ mod tests {
         std::thread::Builder::new().stack_size(STACK_BYTES).spawn(walk).unwrap().join().unwrap();
     }
 
+    /// So many arms, joined.
+    fn chain(begin: &str, arm: &str, joint: &str, end: &str, arms: usize) -> String {
+        format!("{begin}{}{end}", vec![arm; arms].join(joint))
+    }
+
+    #[test]
+    fn a_chain_of_one_associative_operator_is_as_long_as_is_named() {
+        let shapes = [
+            ("select 1 from customers where ", "id = 1", " or ", ""),
+            ("select 1 from customers where not (", "id between 1 and 2", " and ", ")"),
+            ("select ", "name", " || ", " from customers"),
+            ("select ", "id::varchar", " || ", " from customers"),
+            ("select count(*) from (", "select 1 a", " union all ", ") t"),
+            ("select count(*) from (", "select id from customers", " union ", ") t"),
+            ("", "select 1", " intersect ", ""),
+            ("select case id ", "when 1 + 1 then 2 * 3", " ", " end from customers"),
+            ("select iff(", "id = 1", " or ", ", 1, 2) from customers"),
+        ];
+        let ask = move || {
+            for (begin, arm, joint, end) in shapes {
+                let begun = std::time::Instant::now();
+                engine(&chain(begin, arm, joint, end, 10_000), &analyst()).expect(joint);
+                eprintln!("{joint} {:?}", begun.elapsed());
+                if joint.trim().is_empty() {
+                    continue;
+                }
+                let error = engine(&chain(begin, arm, joint, end, 12_000), &analyst()).expect_err(joint);
+                assert_eq!(error.kind, ErrorKind::TooDeep, "{joint}: {error}");
+            }
+        };
+        std::thread::Builder::new().stack_size(STACK_BYTES).spawn(ask).unwrap().join().unwrap();
+    }
+
+    /// Chains that no brackets can be moved in, and what looks like a chain and is none.
+    #[test]
+    fn any_other_chain_counts_as_nesting() {
+        const MANY: usize = 5_000;
+        let inner = |levels: usize| {
+            let (open, close) = ("(".repeat(levels), " + 1".repeat(300) + ")");
+            format!("select {open}id{} from customers", close.repeat(levels))
+        };
+        let ask = move || {
+            for sql in [
+                chain("select ", "id", " + ", " from customers", MANY),
+                chain("select ", "id", " is distinct from ", " from customers", MANY),
+                chain("select ", "id", " between 1 and ", " from customers", MANY),
+                chain("select ", "id", " or not ", " from customers", 1) + &" is null".repeat(MANY),
+                chain("", "select 1", " except ", "", MANY),
+                chain("", "select 1", " union all by name ", "", MANY),
+                chain("", "select 1 union select 1", " union all ", "", MANY),
+                chain("", "select 1 union distinct select 1", " union ", "", MANY),
+                chain("", "select 1", " intersect all ", "", MANY),
+                chain("select ", "name || id", " + ", " from customers", MANY),
+                chain("select ", "on", " + ", " from customers", MANY),
+                chain("select ", "case + end", " + ", " from customers", MANY),
+                inner(5),
+                inner(100),
+            ] {
+                let error = engine(&sql, &analyst()).expect_err(&sql[..60]);
+                assert_eq!(error.kind, ErrorKind::TooDeep, "{error}: {}", &sql[..60]);
+            }
+        };
+        std::thread::Builder::new().stack_size(STACK_BYTES).spawn(ask).unwrap().join().unwrap();
+    }
+
     /// Flat in the text, deep in the tree, or many times as large.
     #[test]
     fn what_becomes_a_chain_is_bounded() {

@@ -7,6 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::{Printer, absent};
+use crate::ast::associative;
 use crate::ast::error::Error;
 
 impl Printer<'_> {
@@ -103,7 +104,7 @@ impl Printer<'_> {
             SetExpr::Query(query) => self.bracketed_query(query),
             SetExpr::Values(values) => self.values(values),
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
-                self.arm(left)?;
+                self.arm(left, Some((*op, *set_quantifier)))?;
                 self.put(match op {
                     SetOperator::Union => " UNION",
                     SetOperator::Except | SetOperator::Minus => " EXCEPT",
@@ -117,7 +118,7 @@ impl Printer<'_> {
                     SetQuantifier::AllByName => " ALL BY NAME ",
                     SetQuantifier::DistinctByName => " DISTINCT BY NAME ",
                 });
-                self.arm(right)
+                self.arm(right, associative::set_operation(*op, *set_quantifier).then_some((*op, *set_quantifier)))
             }
             SetExpr::Insert(_) => Err(Error::unsupported("INSERT inside a query")),
             SetExpr::Update(_) => Err(Error::unsupported("UPDATE inside a query")),
@@ -127,9 +128,11 @@ impl Printer<'_> {
         }
     }
 
-    /// An arm of a set operation, bracketed when it is one itself.
-    fn arm(&mut self, arm: &SetExpr) -> Result<(), Error> {
-        if matches!(arm, SetExpr::SetOperation { .. }) {
+    /// An arm of a set operation, bracketed when it is another one itself.
+    fn arm(&mut self, arm: &SetExpr, around: Option<(SetOperator, SetQuantifier)>) -> Result<(), Error> {
+        if let SetExpr::SetOperation { op, set_quantifier, .. } = arm
+            && around != Some((*op, *set_quantifier))
+        {
             self.put("(");
             self.set_expr(arm)?;
             self.put(")");

@@ -5,10 +5,11 @@
 //! `\' OR 1=1 --` must come back as one literal. All ways to write a string become one kind of token,
 //! and white space that a reader cannot see is refused.
 
+pub(crate) mod nesting;
+
 use std::any::TypeId;
 
 use sqlparser::dialect::{Dialect, SnowflakeDialect};
-use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use crate::ast::error::{Error, ErrorKind};
@@ -17,10 +18,6 @@ use crate::ast::error::{Error, ErrorKind};
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Longest name, in characters.
 pub const IDENTIFIER_CHARS_MAX: usize = 128;
-/// Deepest nesting: open brackets plus the operators still open in each of them.
-const DEPTH_MAX: usize = 400;
-/// JOINs of a statement: the parser calls itself for each.
-const JOINS_MAX: usize = 500;
 
 /// The warehouse's identifiers and comments, the standard's strings.
 #[derive(Debug)]
@@ -75,7 +72,6 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
     }
     let found = lexed(text)?;
     refuse_odd_space(text, &found)?;
-    let mut depth = Depth::default();
     let mut kept = Vec::with_capacity(found.len());
     for TokenWithSpan { token, span } in found {
         let here = |e: Error| e.at(span.start).within(text);
@@ -86,21 +82,15 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
             }
             other => plain(other).map_err(here)?,
         };
-        depth.pass(&token).map_err(here)?;
         kept.push(TokenWithSpan { token, span });
     }
+    nesting::levels(&kept).map_err(|error| error.within(text))?;
     Ok(kept)
 }
 
 /// How many levels deep the tree of this text can become.
 pub(crate) fn levels(text: &str) -> Result<usize, Error> {
-    let mut depth = Depth::default();
-    let mut deepest = 0;
-    for TokenWithSpan { token, .. } in tokens(text)? {
-        depth.pass(&token)?;
-        deepest = deepest.max(depth.total);
-    }
-    Ok(deepest)
+    nesting::levels(&tokens(text)?)
 }
 
 /// All that the text says: its tokens as they are spelled, and its comments, whatever space is around and in them.
@@ -184,111 +174,5 @@ fn quoted(token: &Token) -> Option<&str> {
             Some(comment)
         }
         _ => None,
-    }
-}
-
-/// How deep the tree of these tokens can become, known before the parser builds it: a chain of
-/// operators nests as brackets do, and dropping a very deep tree would overflow the stack.
-#[derive(Debug, Default)]
-struct Depth {
-    open: Vec<usize>,
-    chain: usize,
-    total: usize,
-    joins: usize,
-}
-
-impl Depth {
-    fn pass(&mut self, token: &Token) -> Result<(), Error> {
-        match token {
-            Token::LParen | Token::LBracket | Token::LBrace => {
-                self.open.push(self.chain + 1);
-                self.total += 1;
-                self.chain = 0;
-            }
-            Token::RParen | Token::RBrace => self.close(),
-            // another may follow, of what this one gives
-            Token::RBracket => {
-                self.close();
-                self.chain += 1;
-                self.total += 1;
-            }
-            Token::Word(word) if word.quote_style.is_none() && word.keyword == Keyword::JOIN => {
-                self.joins += 1;
-                if self.joins > JOINS_MAX {
-                    return Err(Error::new(ErrorKind::TooDeep, format!("a statement may join {JOINS_MAX} tables")));
-                }
-            }
-            Token::Comma | Token::SemiColon => {
-                self.total -= self.chain;
-                self.chain = 0;
-            }
-            other if deepens(other) => {
-                self.chain += 1;
-                self.total += 1;
-            }
-            _ => {}
-        }
-        if self.total > DEPTH_MAX {
-            return Err(Error::new(ErrorKind::TooDeep, format!("a statement may nest {DEPTH_MAX} levels deep")));
-        }
-        Ok(())
-    }
-
-    fn close(&mut self) {
-        self.total -= self.chain;
-        self.chain = 0;
-        if let Some(outer) = self.open.pop() {
-            self.chain = outer - 1;
-            self.total -= 1;
-        }
-    }
-}
-
-fn deepens(token: &Token) -> bool {
-    match token {
-        Token::Word(word) if word.quote_style.is_none() => {
-            use sqlparser::keywords::Keyword as K;
-            matches!(
-                word.keyword,
-                K::AND
-                    | K::OR
-                    | K::NOT
-                    | K::UNION
-                    | K::EXCEPT
-                    | K::INTERSECT
-                    | K::MINUS
-                    | K::CASE
-                    | K::SELECT
-                    | K::IS
-                    | K::LIKE
-                    | K::ILIKE
-                    | K::IN
-                    | K::BETWEEN
-                    | K::COLLATE
-                    | K::INTERVAL
-                    | K::EXPLAIN
-                    | K::PIVOT
-                    | K::UNPIVOT
-                    | K::PRIOR
-                    | K::CONNECT_BY_ROOT
-                    | K::AT
-                    | K::XOR
-                    | K::DIV
-                    | K::RLIKE
-                    | K::REGEXP
-                    | K::SIMILAR
-                    | K::OVERLAPS
-                    | K::NOTNULL
-                    | K::NORMALIZED
-                    | K::MEMBER
-            )
-        }
-        Token::Word(_)
-        | Token::Number(..)
-        | Token::SingleQuotedString(_)
-        | Token::Placeholder(_)
-        | Token::Period
-        | Token::EOF => false,
-        _ => true,
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! All of it happens before a name is bound, so what is made here is bound and governed like what was written.
 
+mod balance;
 mod change_event;
 mod grouping;
 mod hierarchy;
@@ -98,6 +99,7 @@ impl VisitorMut for Form {
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        balance::arms(&mut query.body);
         top(query);
         order_all::rewrite(query);
         if let Some(with) = &mut query.with {
@@ -117,6 +119,7 @@ impl VisitorMut for Form {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        balance::expression(expr);
         like_all(expr);
         ControlFlow::Continue(())
     }
