@@ -27,6 +27,7 @@ pub use catalog::definition::Definition;
 pub use catalog::table::{Column, Counter, Table};
 pub use catalog::tables::{Catalog, SessionNames};
 pub use compile::analyzer::Analyzer;
+pub use compile::steps::MET_TWICE;
 pub use compile::transpile::{Before, EngineSql, transpile};
 pub use govern::{ExecutionMode, Governed, Rules, govern};
 pub use print::{Bind, CHECK_FAILED};

@@ -57,6 +57,7 @@ pub(super) fn engine_message(error: &engine::Error) -> String {
         engine::Kind::Conversion if error.message.contains(sql::CYCLE) => {
             format!("{}: CONNECT BY NOCYCLE ends before it", sql::CYCLE)
         }
+        engine::Kind::InvalidInput if error.message.contains(sql::MET_TWICE) => sql::MET_TWICE.to_owned(),
         engine::Kind::Binder => "no function or operator fits these argument types, or a name is ambiguous".to_owned(),
         engine::Kind::Width => "rows, queries or lists of columns are not of one width".to_owned(),
         engine::Kind::CatalogMissing => "a table, type or schema that the statement names does not exist".to_owned(),

@@ -225,6 +225,7 @@ impl Done {
             tables: Vec::new(), // both parsers agreed on them
             counts: true,
             keeps: false,
+            checks: false,
         };
         let about = &rows.about;
         Self {

@@ -3,6 +3,10 @@
 //! The last of them is the one that answers. What the others read is kept in a temporary table that no caller can
 //! name, so that a statement that reads what it writes reads it as it was.
 
+mod merge;
+
+pub use merge::MET_TWICE;
+
 use sqlparser::ast::{
     AlterTable, AlterTableOperation, BinaryOperator, ColumnDef, ColumnOption, CommentObject, CreateTable, Delete, Expr,
     FromTable, Ident, Insert, MultiTableInsertIntoClause, MultiTableInsertType, MultiTableInsertValue, ObjectName,
@@ -12,7 +16,7 @@ use sqlparser::ast::{
 use crate::ast::call::call;
 use crate::ast::error::Error;
 use crate::ast::expression::binary;
-use crate::ast::names::ours::SOURCE;
+use crate::ast::names::ours::{CHECK, SOURCE};
 use crate::ast::{names, quote};
 use crate::bind::sequence;
 use crate::catalog::comment::Comment;
@@ -27,6 +31,8 @@ pub(crate) enum Step {
     Tree(Box<Statement>),
     /// The rows of this query, kept for the steps behind.
     Keep(Box<Query>),
+    /// A query that answers nothing, or fails.
+    Check(Box<Query>),
     /// A definition in the engine's own words.
     Text(String),
 }
@@ -91,6 +97,7 @@ fn without_sequences(statement: Statement, comment: &Comment) -> Result<Vec<Coun
     match statement {
         Statement::Insert(insert) if insert.multi_table_insert_type.is_some() => many(insert),
         Statement::Insert(insert) if insert.overwrite => overwrite(insert),
+        Statement::Merge(merge) => merge::counted(merge),
         Statement::CreateView(create) => {
             let comment = on("VIEW", &path(&create.name), whole(comment)?.as_deref());
             Ok(vec![quiet(tree(Statement::CreateView(create))), comment])
@@ -231,6 +238,11 @@ fn kept(items: Option<Vec<SelectItem>>) -> Result<Box<Query>, Error> {
         select.projection = items;
     }
     Ok(query)
+}
+
+/// How the engine runs a check for nothing but its error.
+pub(crate) fn checking() -> String {
+    format!("CREATE OR REPLACE TEMP TABLE \"temp\".\"main\".\"{CHECK}\" AS ")
 }
 
 /// The name of the kept rows, and how the engine makes them.

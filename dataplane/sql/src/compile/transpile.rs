@@ -40,6 +40,8 @@ pub struct Before {
     pub counts: bool,
     /// It only keeps rows for the steps behind: the database is as before.
     pub keeps: bool,
+    /// It fails or does nothing: the last statement reads nothing of it.
+    pub checks: bool,
 }
 
 #[derive(Debug)]
@@ -56,6 +58,11 @@ impl GovernedSteps {
         for CountedStep { step, counts } in &self.steps {
             let printed = match step {
                 Step::Tree(tree) => print::engine(tree, &self.scans, reading)?,
+                Step::Check(query) => {
+                    let query = Statement::Query(query.clone());
+                    let made = print::engine(&query, &self.scans, reading)?;
+                    Printed { sql: format!("{}{}", steps::checking(), made.sql), ..made }
+                }
                 Step::Text(sql) => Printed { sql: sql.clone(), ..Printed::default() },
                 Step::Keep(query) => {
                     let query = Statement::Query(query.clone());
@@ -64,13 +71,20 @@ impl GovernedSteps {
                 }
             };
             visible.extend(&printed.visible);
-            steps.push((printed, *counts));
+            steps.push((printed, *counts, matches!(step, Step::Check(_))));
         }
-        let (last, _) = steps.pop().ok_or_else(|| Error::unsupported("a statement of no steps"))?;
-        let step = |Printed { sql, binds, tables, .. }, counts, keeps| Before { sql, binds, tables, counts, keeps };
+        let (last, ..) = steps.pop().ok_or_else(|| Error::unsupported("a statement of no steps"))?;
+        let step = |Printed { sql, binds, tables, .. }, counts, keeps, checks| Before {
+            sql,
+            binds,
+            tables,
+            counts,
+            keeps,
+            checks,
+        };
         let kept = visible::keeping(&visible, &self.scans, &self.steps)?;
-        let mut before: Vec<_> = kept.into_iter().map(|printed| step(printed, false, true)).collect();
-        before.extend(steps.into_iter().map(|(printed, counts)| step(printed, counts, false)));
+        let mut before: Vec<_> = kept.into_iter().map(|printed| step(printed, false, true, false)).collect();
+        before.extend(steps.into_iter().map(|(printed, counts, checks)| step(printed, counts, checks, checks)));
         Ok((before, last))
     }
 }

@@ -49,7 +49,7 @@ impl RequestedColumns {
         for part in parts {
             let _: ControlFlow<()> = match &part.step {
                 Step::Tree(tree) => tree.visit(&mut asked),
-                Step::Keep(query) => query.visit(&mut asked),
+                Step::Keep(query) | Step::Check(query) => query.visit(&mut asked),
                 Step::Text(_) => ControlFlow::Continue(()),
             };
         }

@@ -113,7 +113,7 @@ pub(in crate::pipeline) fn bound(binds: &[sql::Bind], params: &[engine::Value]) 
 pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> Result<Description> {
     let Gates { pipeline, query, rules, .. } = *gates;
     let Native { sql, about, .. } = native;
-    if !sql.before.is_empty() {
+    if sql.before.iter().any(|step| !step.checks) {
         // what it names is made by its own first steps; it answers with a count
         let parameters = parameters(&sql.binds, &[]);
         return Ok(Description { parameters, columns: Vec::new(), schema: Some(nothing()), command: about.command });

@@ -30,6 +30,8 @@ pub(crate) const VALUES: &str = ours!("values");
 pub(crate) const LISTING: &str = ours!("listing");
 /// The rows of a source that is read more than once.
 pub(crate) const SOURCE: &str = ours!("source");
+/// The table of no rows that a check leaves.
+pub(crate) const CHECK: &str = ours!("check");
 /// The item of a list that is turned into another.
 pub(crate) const ITEM: &str = ours!("item");
 /// The number of a row that FLATTEN takes apart.
@@ -82,7 +84,7 @@ pub(crate) fn visible(scan: usize) -> String {
 
 /// Whether a name is that of a table that keeps rows for the steps of a statement.
 pub(crate) fn is_kept(name: &str) -> bool {
-    name.eq_ignore_ascii_case(SOURCE) || begins(name, VISIBLE)
+    name.eq_ignore_ascii_case(SOURCE) || name.eq_ignore_ascii_case(CHECK) || begins(name, VISIBLE)
 }
 
 /// Whether a name begins as only ours do.
@@ -114,8 +116,8 @@ mod tests {
     #[test]
     fn every_name_begins_as_no_other_may() {
         let fixed = [
-            ANSWER, NEW, ROWID, ROWS, VALUES, LISTING, SOURCE, ITEM, SEQ, HIERARCHY, LEVEL, PATH, LEAF, CYCLE, TABLE,
-            WITH, FILTER, VISIBLE, WITHIN, TEXT, SCORE,
+            ANSWER, NEW, ROWID, ROWS, VALUES, LISTING, SOURCE, CHECK, ITEM, SEQ, HIERARCHY, LEVEL, PATH, LEAF, CYCLE,
+            TABLE, WITH, FILTER, VISIBLE, WITHIN, TEXT, SCORE,
         ];
         let numbered = [place(0), carried(1), change(0), parameter(1, "x")];
         for name in fixed.into_iter().chain(numbered.iter().map(String::as_str)) {
