@@ -13,6 +13,7 @@ mod arithmetic;
 mod bytes;
 mod call;
 mod coerced;
+mod collations;
 mod compose;
 mod conversions;
 mod dates;

@@ -44,11 +44,40 @@ fn page() -> String {
     for (name, instead) in refusals::PARSED {
         let _ = writeln!(page, "| {name} | {instead} |");
     }
+    page.push_str("\n## Faults of the engine\n\nOpen reports on 1.5 whose wrong answer would be seen here.\n\n");
+    page.push_str("| Report | Fault | Here | Test |\n|---|---|---|---|\n");
+    for (report, fault, here, test) in ENGINE {
+        let _ = writeln!(page, "| duckdb/duckdb#{report} | {fault} | {here} | `{test}` |");
+    }
     page
 }
 
+/// Reports on the engine, what is wrong, what is done about it, and the test that holds that.
+const ENGINE: &[(u32, &str, &str, &str)] = &[
+    (
+        24302,
+        "windows over a random sample see two samples",
+        "the rule `window_self_join` is switched off",
+        "dataplane/engine/tests/hardening.rs::a_window_over_a_random_sample_sees_one_sample",
+    ),
+    (
+        24319,
+        "DISTINCT in an aggregate ignores a collation",
+        "COUNT counts what the collation compares by; any other aggregate is refused",
+        "dataplane/sql/corpus/faults/engine.sql",
+    ),
+    (
+        24344,
+        "ROUND to a negative scale loses the digit that is carried",
+        "the number is made a DECIMAL of 38 digits first",
+        "dataplane/sql/corpus/faults/engine.sql",
+    ),
+    (24829, "NEXTVAL in QUALIFY over VALUES is called twice", "refused", "dataplane/sql/corpus/statements/reads.sql"),
+];
+
 const STATEMENTS: &[&str] = &[
     "`SELECT`, `INSERT`, `UPDATE`, `DELETE`, `MERGE`, `TRUNCATE`, `EXPLAIN` of a query (what is read and governed)",
+    "`MERGE` that would set a row of the target by several rows of the source is an error",
     "`INSERT OVERWRITE`, `INSERT ALL`, `INSERT FIRST`: in one transaction, the source read once",
     "`CREATE TABLE` with the warehouse's clauses, `AS SELECT`, `CLONE`, `LIKE`, `AUTOINCREMENT`, `IDENTITY`",
     "`CREATE TEMPORARY TABLE` in a transaction, which it ends with; others do not see it",
@@ -79,7 +108,10 @@ const QUERIES: &[&str] = &[
     "`<name>_context('table', 'words' [, n])`: the n rows, 10 unless given, whose values hold most of the words, as whole words; `<name>` is any word",
     "`<name>_rag_context('table', 'column', [x, y, …] [, n])`: the n rows whose vector is nearest, by cosine",
     "`NTH_VALUE(x, n) FROM FIRST | LAST`, with a window that is ordered",
-    "A cast of text to `TIMESTAMP_NTZ` leaves an offset out; `12/31/2024` and `31-DEC-2024` are read as literals alone",
+    "A cast of text to `TIMESTAMP_NTZ` leaves an offset out; `12/31/2024` and `31-DEC-2024` are read beside ISO 8601",
+    "A timestamp as text has three digits of a second: `2024-01-02 03:04:05.000`, one with a zone ` +0000` behind it",
+    "`SHA2` of 224, 384 or 512 bits is of literals alone; `DISTINCT` under a collation is of `COUNT` alone",
+    "Chains of `OR`, `AND`, `||`, `UNION` and `INTERSECT` have 10,000 arms in all; anything else nests 400 levels deep",
     "`MATCH_RECOGNIZE` and time travel (`AT`, `BEFORE`) are refused",
 ];
 

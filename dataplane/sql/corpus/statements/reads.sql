@@ -7,3 +7,4 @@ SELECT * FROM sales PIVOT(SUM(amount) FOR q IN (ANY ORDER BY q)) ORDER BY emp;
 SELECT main.t.id, demo.main.t.name, main.m.* FROM demo.main.t JOIN m ON main.t.id = "demo"."main"."m".id;
 SELECT main.t.id FROM t AS main JOIN m AS t ON TRUE;
 UPDATE main.t SET a = 1 FROM m AS s WHERE s.id = "demo"."main"."t".id AND demo.main.t.g IS NULL;
+SELECT id FROM (VALUES (1), (2)) v (id) QUALIFY sq.NEXTVAL <= 2;

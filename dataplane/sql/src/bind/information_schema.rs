@@ -131,7 +131,20 @@ pub(crate) fn of_session(expr: &Expr, session: &SessionNames) -> Option<Expr> {
         "current_database" if called => Some(session.database.clone()),
         "current_schema" if called => session.search_path.first().cloned(),
         "current_available_roles" if called => session.role.as_ref().map(|role| format!("[\"{role}\"]")),
-        "current_warehouse" | "current_secondary_roles" if called => None,
+        // what there is none of here
+        "current_warehouse"
+        | "current_secondary_roles"
+        | "current_account"
+        | "current_account_name"
+        | "current_organization_name"
+        | "current_organization_user"
+        | "current_region"
+        | "current_client"
+        | "current_ip_address"
+            if called =>
+        {
+            None
+        }
         "current_version" if called => Some(env!("CARGO_PKG_VERSION").to_owned()),
         _ => return None,
     };

@@ -11,6 +11,7 @@ use sqlparser::ast::{
 use super::call::{Handler, positional, wrong_count};
 use super::{Context, compose};
 use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("approx_top_k", approx_top_k),
@@ -22,6 +23,8 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("boolxor_agg", only_one),
     ("corr", of_two_columns),
     ("count", count),
+    ("count_if", count_if),
+    ("countif", count_if),
     ("listagg", listagg),
     ("max_by", of_extreme_row),
     ("min_by", of_extreme_row),
@@ -122,7 +125,8 @@ fn listagg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Er
         (value, delimiter)
     };
     let value = match context.type_of(&value) {
-        crate::functions::types::Type::Text => value,
+        Type::Text => value,
+        Type::Timestamp | Type::TimestampTz => super::moments::shown(value, context),
         _ => compose::cast(value, DataType::Varchar(None)),
     };
     put(&mut function, [value, delimiter]);
@@ -216,6 +220,12 @@ fn approx_top_k(_: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     Err(Error::unsupported("APPROX_TOP_K"))
 }
 
+/// `COUNT_IF(c)`: of no rows it is 0, where the engine answers NULL.
+#[expect(clippy::unnecessary_wraps, reason = "it is a handler like the others")]
+fn count_if(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    Ok(compose::call("coalesce", [Expr::Function(function), compose::number(0)]))
+}
+
 /// `COUNT(DISTINCT a, b)`: rows where none is NULL.
 fn count(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     if super::call::arity(&function) < 2 {
@@ -241,12 +251,14 @@ fn count(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
 /// `ARRAY_UNION_AGG(array)`: what any of the arrays holds, each once.
 fn array_union_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [value] = arguments::<1>("array_union_agg", &mut function)?;
-    if context.type_of(&value) != crate::functions::types::Type::Json {
+    if context.type_of(&value) != Type::Json {
         return Err(Error::unsupported("ARRAY_UNION_AGG of something other than an array"));
     }
     let json = DataType::Array(sqlparser::ast::ArrayElemTypeDef::SquareBracket(Box::new(DataType::JSON), None));
     put(&mut function, [compose::cast(value, json)]);
     rename(&mut function, "list");
     let all = compose::call("flatten", [Expr::Function(function)]);
-    Ok(compose::call("to_json", [compose::call("list_distinct", [all])]))
+    let empty = Expr::Array(sqlparser::ast::Array { elem: Vec::new(), named: false });
+    let distinct = compose::call("list_distinct", [compose::call("coalesce", [all, empty])]);
+    Ok(compose::call("to_json", [distinct]))
 }

@@ -10,6 +10,7 @@ use super::call::{Handler, expressions, plain, take_expr};
 use super::{Context, Done, compose, templates};
 use crate::ast::call::arguments;
 use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] =
     &[("ceil", to_digits), ("ceiling", to_digits), ("floor", to_digits), ("round", round)];
@@ -52,9 +53,16 @@ fn by_place(mut function: Function) -> Function {
 }
 
 /// `ROUND(x, n, 'HALF_TO_EVEN')`; without the word, half is away from zero, as in the engine.
-fn round(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+fn round(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let mut args = plain(by_place(function))?;
     let mode = if args.len() == 3 { args.pop() } else { None };
+    if let [value, digits] = args.as_mut_slice()
+        && compose::integer(digits).is_some_and(|digits| digits < 0)
+        && context.type_of(value) != Type::Double
+    {
+        // the engine rounds within the digits of the number's type, and what is carried beyond them is lost
+        *value = templates::fill("_as_wide", &[take_expr(value)], context)?;
+    }
     if args.len() == 2 {
         args = args.into_iter().enumerate().map(|(place, arg)| if place == 1 { whole(arg) } else { arg }).collect();
     }
@@ -75,6 +83,16 @@ pub const MESSAGE: &str = "division by zero";
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::BinaryOp { op: BinaryOperator::Divide | BinaryOperator::Modulo, right, .. } => guard(right, context)?,
+        // whole numbers have 38 digits in the warehouse, and 64 bits in the engine
+        Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Multiply, right }
+            if compose::integer(left).is_some() && compose::integer(right).is_some() =>
+        {
+            if compose::integer(expr).is_none()
+                && let Expr::BinaryOp { left, .. } = expr
+            {
+                **left = compose::cast(take_expr(left), DataType::HugeInt);
+            }
+        }
         Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("mod") => {
             if let Some(divisor) = expressions(function).nth(1) {
                 guard(divisor, context)?;

@@ -48,6 +48,10 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
                 as_text(removed, context);
             }
         }
+        Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } => {
+            moment_as_text(left, context);
+            moment_as_text(right, context);
+        }
         Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: value } => as_number(value, context),
         Expr::BinaryOp {
             left,
@@ -81,6 +85,13 @@ fn as_text(value: &mut Expr, context: &Context<'_>) {
     {
         let taken = take_expr(value);
         *value = variants::to_text(taken, context);
+    }
+}
+
+/// A moment that is joined to text; the engine writes it with fewer digits.
+pub(super) fn moment_as_text(value: &mut Expr, context: &Context<'_>) {
+    if matches!(context.type_of(value), Type::Timestamp | Type::TimestampTz) {
+        *value = variants::to_text(take_expr(value), context);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Small pieces of the engine's language, as nodes. The printer brackets operands, so none are here.
 
 use sqlparser::ast::{
-    AccessExpr, CaseWhen, CastKind, DataType, Expr, Function, ObjectName, ObjectNamePart, Subscript, Value,
-    helpers::attached_token::AttachedToken,
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, ObjectName, ObjectNamePart, Subscript,
+    Value, helpers::attached_token::AttachedToken,
 };
 
 pub(super) use crate::ast::call::{argument, call, literal};
@@ -34,7 +34,16 @@ pub(super) fn case(operand: Option<Expr>, arms: Vec<(Expr, Expr)>, otherwise: Op
     }
 }
 
-/// The value of an integer literal, with its sign.
+/// The text that literals joined by `||` are.
+pub(super) fn constant(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Nested(inner) => constant(inner),
+        Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } => Some(constant(left)? + &constant(right)?),
+        _ => literal(expr).map(str::to_owned),
+    }
+}
+
+/// The value of an integer literal with its sign, or of what is calculated of such.
 pub(super) fn integer(expr: &Expr) -> Option<i64> {
     match expr {
         Expr::Value(value) => match &value.value {
@@ -43,6 +52,15 @@ pub(super) fn integer(expr: &Expr) -> Option<i64> {
         },
         Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr } => integer(expr).and_then(i64::checked_neg),
         Expr::Nested(inner) => integer(inner),
+        Expr::BinaryOp { left, op, right } => {
+            let (left, right) = (integer(left)?, integer(right)?);
+            match op {
+                BinaryOperator::Plus => left.checked_add(right),
+                BinaryOperator::Minus => left.checked_sub(right),
+                BinaryOperator::Multiply => left.checked_mul(right),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }

@@ -79,7 +79,7 @@ fn to_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
             if let Some(scale) = format.as_ref().and_then(compose::integer) {
                 return from_scaled(&name, value, scale, is_try, context);
             }
-            let Some(format) = format.and_then(|format| compose::literal(&format).map(str::to_owned)) else {
+            let Some(format) = format.as_ref().and_then(compose::constant) else {
                 return Err(Error::unsupported(format!(
                     "{} with a format that is not a literal",
                     name.to_ascii_uppercase()
@@ -138,7 +138,7 @@ fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) 
     } else if !has_zone(name) && known == Type::Text && !is_try && (digits_alone(&value) || is_of_variant(&value)) {
         return Ok(compose::cast(templates::fill("_digits_or_text", &[value], context)?, target(name)));
     } else {
-        let value = if known == Type::Text { moments::written(value) } else { value };
+        let value = if known == Type::Text { moments::written(value, is_try, context)? } else { value };
         return Ok(cast(value, target(name), is_try));
     };
     Ok(if has_zone(name) { compose::cast(moment, target(name)) } else { moment })
@@ -174,7 +174,7 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
             Ok(variants::to_text(value, context))
         }
         2 => {
-            let format = args.pop().and_then(|format| compose::literal(&format).map(str::to_owned));
+            let format = args.pop().as_ref().and_then(compose::constant);
             let [value] = exactly(&name, args)?;
             let known = context.type_of(&value);
             if known == Type::Blob {
@@ -238,7 +238,7 @@ fn to_number(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let value = args.next().ok_or_else(|| wrong_count(&name, 0))?;
     let mut sizes: Vec<Expr> = args.collect();
     let mut value = value;
-    if let Some(format) = sizes.first().and_then(compose::literal) {
+    if let Some(format) = sizes.first().and_then(compose::constant) {
         let is_plain = format.chars().all(|c| matches!(c, '9' | '0' | ',' | '.' | '$' | 'G' | 'D' | 'g' | 'd'));
         if !is_plain {
             return Err(Error::unsupported(format!("the number format {format}")));
@@ -274,7 +274,7 @@ fn to_binary(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let [value] = exactly(&name, args)?;
     let form = match &form {
         None => "HEX".to_owned(),
-        Some(form) => compose::literal(form).map(str::to_ascii_uppercase).unwrap_or_default(),
+        Some(form) => compose::constant(form).unwrap_or_default().to_ascii_uppercase(),
     };
     let read = match form.as_str() {
         "HEX" => "unhex",

@@ -70,7 +70,7 @@ pub(super) fn timestamp() -> DataType {
 /// Text read as a point in time, and NULL, which has no type; anything else as it is.
 pub(super) fn instant(expr: Expr, context: &Context<'_>) -> Expr {
     if context.type_of(&expr) == Type::Text || compose::is_null(&expr) {
-        compose::cast(moments::written(expr), timestamp())
+        compose::cast(moments::literal(expr), timestamp())
     } else {
         expr
     }
@@ -109,7 +109,7 @@ fn add(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
 /// A moment with the nanoseconds that its text has.
 fn to_nanoseconds(moment: Expr, function: &str, context: &Context<'_>) -> Result<Expr, Error> {
     match context.type_of(&moment) {
-        Type::Text => Ok(compose::cast(moments::written(moment), types::timestamp_ns())),
+        Type::Text => Ok(compose::cast(moments::literal(moment), types::timestamp_ns())),
         Type::Time => {
             Err(Error::unsupported(format!("the unit NANOSECOND of {} of a time", function.to_ascii_uppercase())))
         }

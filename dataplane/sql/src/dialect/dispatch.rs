@@ -8,8 +8,8 @@ use sqlparser::ast::{Expr, Function};
 
 use super::call::{Handler, arity, plain};
 use super::{
-    Context, Done, aggregates, arithmetic, bytes, coerced, compose, conversions, dates, lambdas, lost_types, paths,
-    regexp, semistructured, templates, text, variants, windows,
+    Context, Done, aggregates, arithmetic, bytes, coerced, collations, compose, conversions, dates, lambdas,
+    lost_types, paths, regexp, semistructured, templates, text, variants, windows,
 };
 use crate::ast::error::Error;
 use crate::functions::catalogue;
@@ -52,6 +52,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
     let Some(name) = compose::bare_name(&function.name) else {
         return Ok(Done::No);
     };
+    collations::distinct(function)?;
     variants::settle_arguments(&name, function, context)?;
     coerced::settle_arguments(&name, function, context);
     if let Some(handler) = CODED.get(name.as_str()) {

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 };
 
 use super::call::{Handler, plain, take_expr, wrong_count};
-use super::{Context, compose, variants};
+use super::{Context, compose, templates, variants};
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::ast::names::ours::ITEM;
@@ -179,7 +179,10 @@ fn transform(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
     if let Some(array) = args.first_mut() {
         *array = items(take_expr(array));
     }
-    Ok(compose::call("to_json", [compose::call("list_transform", args)]))
+    let is_counted = matches!(args.get(1), Some(Expr::Lambda(lambda)) if context.type_of(&lambda.body) == Type::Double);
+    let made = compose::call("to_json", [compose::call("list_transform", args)]);
+    // a whole number that was calculated has no fraction: the list holds numbers and nothing else
+    if is_counted { templates::fill("_whole_numbers", &[made], context) } else { Ok(made) }
 }
 
 fn filter(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {

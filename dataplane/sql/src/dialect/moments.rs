@@ -1,19 +1,39 @@
-//! Text where a date or a moment is wanted.
+//! Text where a date or a moment is wanted, and moments where text is.
 //!
 //! `TIMESTAMP_NTZ` is what a clock on the wall shows: an offset behind it is left out. A literal is read here: the engine
 //! takes no blank before an offset, and beside ISO 8601 the warehouse knows `12/31/2024` and `31-DEC-2024`. What is not
-//! a literal is read by the engine, which refuses what it cannot read.
+//! a literal is spelled as ISO 8601 by the engine first, which refuses what it cannot read. A moment as text has three
+//! digits of a second, and one with a zone its offset.
 
 use sqlparser::ast::{Expr, Value};
 
-use super::compose;
+use super::{Context, compose, templates};
+use crate::ast::error::Error;
+use crate::functions::types::Type;
 
 /// An offset behind a time of day, and what stands before it.
 const OFFSET: &str = "(:[0-9]{2}(?:[.][0-9]+)?) *[+-][0-9]{2}(?::?[0-9]{2})?$";
 
-/// Text as the engine is to read it.
-pub(super) fn written(text: Expr) -> Expr {
+/// Text as the engine is to read it; `tried` where what it cannot read is NULL.
+pub(super) fn written(text: Expr, tried: bool, context: &mut Context<'_>) -> Result<Expr, Error> {
+    if compose::literal(&text).is_some() || templates::is_volatile(&text) {
+        return Ok(literal(text));
+    }
+    templates::fill(if tried { "_try_day_first" } else { "_day_first" }, &[text], context)
+}
+
+/// A literal as the engine is to read it; anything else as it is.
+pub(super) fn literal(text: Expr) -> Expr {
     compose::literal(&text).and_then(read).map(compose::text).unwrap_or(text)
+}
+
+/// A moment as text.
+pub(super) fn shown(moment: Expr, context: &Context<'_>) -> Expr {
+    const WITHOUT_ZONE: &str = "%Y-%m-%d %H:%M:%S.%g";
+    let has_zone = context.type_of(&moment) == Type::TimestampTz;
+    // the engine's day begins at midnight UTC
+    let format = if has_zone { format!("{WITHOUT_ZONE} +0000") } else { WITHOUT_ZONE.to_owned() };
+    compose::call("strftime", [moment, compose::text(format)])
 }
 
 /// Text without the offset behind it.

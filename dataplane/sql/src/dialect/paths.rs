@@ -82,7 +82,7 @@ fn step(at: Expr, path: &mut Path, key: Expr, context: &mut Context<'_>) -> Resu
         return Ok(at);
     }
     if let Some(index) = compose::integer(&key) {
-        path.item(index)?;
+        path.item(index);
         return Ok(at);
     }
     let so_far = std::mem::take(path).of(at);
@@ -102,6 +102,8 @@ fn computed(value: Expr, key: Expr, context: &mut Context<'_>) -> Result<Expr, E
 #[derive(Default)]
 struct Path {
     steps: String,
+    /// A subscript is below 0, where nothing is.
+    is_nowhere: bool,
 }
 
 impl Path {
@@ -116,20 +118,20 @@ impl Path {
         self.steps.push('"');
     }
 
-    fn item(&mut self, index: i64) -> Result<(), Error> {
-        if index < 0 {
-            return Err(Error::unsupported("a negative subscript of a variant"));
-        }
+    fn item(&mut self, index: i64) {
+        self.is_nowhere |= index < 0;
         self.steps.push('[');
         self.steps.push_str(&index.to_string());
         self.steps.push(']');
-        Ok(())
     }
 
     /// `value -> '$…'`; two constant paths in a row are one.
     fn of(self, value: Expr) -> Expr {
         if self.steps.is_empty() {
             return value;
+        }
+        if self.is_nowhere {
+            return compose::cast(Expr::value(sqlparser::ast::Value::Null), sqlparser::ast::DataType::JSON);
         }
         if let Expr::BinaryOp { left, op: BinaryOperator::Arrow, right } = &value
             && let Some(before) = compose::literal(right).filter(|path| path.starts_with('$'))
@@ -152,10 +154,10 @@ fn get(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
 /// `GET_PATH(variant, 'a.b[0]')`.
 fn get_path(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let [value, written] = exactly("get_path", plain(function)?)?;
-    let Some(written) = compose::literal(&written) else {
+    let Some(written) = compose::constant(&written) else {
         return Err(Error::unsupported("GET_PATH with a path that is not a literal"));
     };
-    Ok(read(written)?.of(value))
+    Ok(read(&written)?.of(value))
 }
 
 /// `JSON_EXTRACT_PATH_TEXT(text, 'a.b[0]')`: several keys are the engine's own form.
@@ -164,11 +166,11 @@ fn path_text(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let [value, written] = args.as_slice() else {
         return Ok(compose::call("json_extract_path_text", args));
     };
-    let Some(written) = compose::literal(written) else {
+    let Some(written) = compose::constant(written) else {
         return Err(Error::unsupported("JSON_EXTRACT_PATH_TEXT with a path that is not a literal"));
     };
     let value = compose::cast(value.clone(), sqlparser::ast::DataType::JSON);
-    Ok(super::variants::unquoted(read(written)?.of(value)))
+    Ok(super::variants::unquoted(read(&written)?.of(value)))
 }
 
 /// `a.b[0]['c d']."e"`, the form of FLATTEN's PATH too.
@@ -180,7 +182,7 @@ fn read(written: &str) -> Result<Path, Error> {
         if let Some(inner) = rest.strip_prefix('[') {
             let (subscript, after) = inner.split_once(']').ok_or_else(wrong)?;
             match subscript.parse::<i64>() {
-                Ok(index) => path.item(index)?,
+                Ok(index) => path.item(index),
                 Err(_) => path.member(unquoted(subscript, '\'').ok_or_else(wrong)?),
             }
             rest = after.strip_prefix('.').unwrap_or(after);

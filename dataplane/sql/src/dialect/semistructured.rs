@@ -177,7 +177,12 @@ fn uniform(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
 /// The template over a variant, the engine's own function over one of its lists.
 fn over_json(function: Function, array: usize, template: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string().to_ascii_lowercase();
+    let joins = name == "array_cat";
     let args = plain(function)?;
+    let is_absent = args.get(array).is_some_and(compose::is_null) || joins && args.iter().any(compose::is_null);
+    if is_absent {
+        return Ok(compose::cast(Expr::value(Value::Null), DataType::JSON));
+    }
     if args.get(array).is_some_and(|value| context.type_of(value) == Type::Json) {
         return templates::fill(template, &args, context);
     }

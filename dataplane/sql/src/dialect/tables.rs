@@ -7,18 +7,30 @@ use sqlparser::ast::{
 };
 
 use super::{Context, compose};
-use crate::ast::change_expressions;
 use crate::ast::error::Error;
+use crate::ast::{any_expression, change_expressions};
 
 /// Clauses of a select the engine does not have.
 pub(super) fn refuse(select: &Select) -> Result<(), Error> {
     if !select.connect_by.is_empty() {
         return Err(Error::unsupported("CONNECT BY"));
     }
+    if calls_nextval(select) {
+        return Err(Error::unsupported("NEXTVAL in QUALIFY"));
+    }
     if !select.lateral_views.is_empty() {
         return Err(Error::unsupported("LATERAL VIEW"));
     }
     Ok(())
+}
+
+/// The engine asks a condition of windows for the rows of VALUES twice (duckdb/duckdb#24829).
+fn calls_nextval(select: &Select) -> bool {
+    let Some(condition) = &select.qualify else { return false };
+    any_expression(
+        condition,
+        |expr| matches!(expr, Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("nextval")),
+    )
 }
 
 /// One table of FROM.

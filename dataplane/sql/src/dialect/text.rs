@@ -23,6 +23,7 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("greatest", extreme),
     ("least", extreme),
     ("left", side),
+    ("parse_url", parse_url),
     ("randstr", randstr),
     ("right", side),
     ("sha2", sha2),
@@ -37,6 +38,15 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::Substring { expr: text, substring_from: Some(from), substring_for, .. } => {
+            if context.type_of(text) == Type::Blob {
+                let (bytes, start) = (take_expr(text), from_one(take_expr(from), context)?);
+                let length = match substring_for {
+                    Some(count) => take_expr(count),
+                    None => compose::call("octet_length", [bytes.clone()]),
+                };
+                *expr = templates::fill("_part_of_bytes", &[bytes, start, length], context)?;
+                return Ok(Done::Yes);
+            }
             if context.type_of(text) == Type::Json {
                 **text = super::variants::unquoted(take_expr(text));
             }
@@ -118,8 +128,11 @@ fn collate(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
 }
 
 /// `CONCAT(a, b, …)`: NULL if any argument is.
-fn concat(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    let args = plain(function)?;
+fn concat(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    for arg in &mut args {
+        super::coerced::moment_as_text(arg, context);
+    }
     if args.len() > ARGUMENTS_MAX {
         return Err(Error::new(ErrorKind::TooDeep, format!("CONCAT may have {ARGUMENTS_MAX} arguments")));
     }
@@ -134,7 +147,11 @@ fn concat(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
 
 /// `CONCAT_WS(sep, a, …)`: NULL if any argument is.
 fn concat_ws(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    unless_null("concat_ws", plain(function)?, context)
+    let mut args = plain(function)?;
+    for arg in &mut args {
+        super::coerced::moment_as_text(arg, context);
+    }
+    unless_null("concat_ws", args, context)
 }
 
 /// `GREATEST` and `LEAST`: NULL if any argument is.
@@ -194,6 +211,11 @@ fn decode(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
 fn side(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string().to_ascii_lowercase();
     let [text, count] = exactly(&name, plain(function)?)?;
+    if context.type_of(&text) == Type::Blob {
+        let count = templates::fill("_at_least_none", &[count], context)?;
+        let template = if name == "left" { "_first_bytes" } else { "_last_bytes" };
+        return templates::fill(template, &[text, count], context);
+    }
     if compose::integer(&count).is_some_and(|count| count >= 0) {
         return Ok(compose::call(&name, [text, count]));
     }
@@ -260,15 +282,43 @@ fn hex_encode(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     }
 }
 
-/// `SHA2(s[, 256])`; the engine has no other width.
+/// `SHA2(s[, 256])`; the engine has no other width, so of others the digest of a literal is taken here.
 fn sha2(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    use sha2::{Digest, Sha224, Sha384, Sha512};
     let mut args = plain(function)?;
     let width = if args.len() == 2 { args.pop() } else { None };
-    if width.is_some_and(|width| !matches!(compose::integer(&width), Some(0 | 256))) {
-        return Err(Error::unsupported("SHA2 of a width other than 256"));
-    }
     let [text] = exactly("sha2", args)?;
-    Ok(compose::call("sha256", [text]))
+    let width = width.map_or(Some(256), |width| compose::integer(&width));
+    let digest = match (width, compose::literal(&text)) {
+        (Some(0 | 256), _) => return Ok(compose::call("sha256", [text])),
+        (Some(224), Some(text)) => hex::encode(Sha224::digest(text)),
+        (Some(384), Some(text)) => hex::encode(Sha384::digest(text)),
+        (Some(512), Some(text)) => hex::encode(Sha512::digest(text)),
+        (Some(224 | 384 | 512), None) => {
+            return Err(Error::unsupported("SHA2 of a width other than 256, of something other than a literal,"));
+        }
+        _ => return Err(Error::unsupported("SHA2 of a width other than 224, 256, 384 and 512")),
+    };
+    Ok(compose::text(digest))
+}
+
+/// `PARSE_URL(s[, 1])`: with 1 an object says what is wrong with the text.
+fn parse_url(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    let is_permissive = match (args.len() == 2).then(|| args.pop()).flatten().as_ref().map(compose::integer) {
+        None | Some(Some(0)) => false,
+        Some(Some(1)) => true,
+        Some(_) => return Err(Error::unsupported("PARSE_URL with a second argument other than 0 and 1")),
+    };
+    let [url] = exactly("parse_url", args)?;
+    let parsed = templates::fill("_parse_url", std::slice::from_ref(&url), context)?;
+    if !is_permissive {
+        return Ok(parsed);
+    }
+    context.copy(templates::size(&url))?;
+    let wrong = compose::call("json_object", [compose::text("error"), compose::text("scheme not specified")]);
+    let is_wrong = not(templates::fill("_begins_with_scheme", &[url], context)?);
+    Ok(compose::case(None, vec![(is_wrong, wrong)], Some(parsed)))
 }
 
 /// `STRTOK(s, delimiters, n)`: each character of the second argument separates.

@@ -8,7 +8,7 @@
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CastKind, CharLengthUnits,
     CharacterLength, CreateTable, DataType, ExactNumberInfo, Expr, Ident, MapBracketKind, ObjectName, ObjectNamePart,
-    Statement, StructField, TimezoneInfo, TypedString, Value,
+    Statement, StructField, TimezoneInfo, TypedString, UnaryOperator, Value,
 };
 use sqlparser::dialect::SnowflakeDialect;
 use sqlparser::parser::Parser;
@@ -65,13 +65,21 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             let (to_variant, to_array) = (is_variant(data_type), is_array(data_type));
             let unit = truncated(data_type)?;
             let length = length(data_type).filter(|_| !is_try);
+            let reads_digits = matches!(data_type, DataType::Binary(_) | DataType::Varbinary(_));
             warn_of_offset(data_type, context);
             settle(data_type)?;
+            if is_beyond(value, data_type) {
+                *data_type = DataType::Decimal(decimal(ExactNumberInfo::None)?);
+            }
             if Type::of_declared(data_type) == Type::Integer && context.type_of(value) == Type::Double {
                 // half goes away from zero in the warehouse, to the even number in the engine
                 **value = compose::call("round", [take_expr(value)]);
             }
-            if to_array && !makes_array(value, context) {
+            if reads_digits && context.type_of(value) == Type::Text {
+                // digits, as the warehouse shows bytes; BYTEA is PostgreSQL's
+                let bytes = compose::call("unhex", [take_expr(value)]);
+                *expr = if is_try { compose::call("try", [bytes]) } else { bytes };
+            } else if to_array && !makes_array(value, context) {
                 *expr = templates::fill("to_array", &[take_expr(value)], context)?;
             } else if to_variant && context.type_of(value) != Type::Json {
                 *expr = compose::call("to_json", [take_expr(value)]);
@@ -91,6 +99,24 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         _ => return Ok(Done::No),
     }
     Ok(Done::Yes)
+}
+
+/// Whether a whole number is written out that the engine's type does not hold; the warehouse's have 38 digits.
+fn is_beyond(value: &Expr, data_type: &DataType) -> bool {
+    let digits = match value {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => return is_beyond(expr, data_type),
+        Expr::Nested(inner) => return is_beyond(inner, data_type),
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits,
+            _ => return false,
+        },
+        _ => return false,
+    };
+    match data_type {
+        DataType::Integer(_) => digits.parse::<i32>().is_err(),
+        DataType::BigInt(_) => digits.parse::<i64>().is_err(),
+        _ => false,
+    }
 }
 
 /// The unit a cast to a timestamp of few digits cuts to; the engine's TIMESTAMP keeps all of them.

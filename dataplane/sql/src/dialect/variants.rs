@@ -44,6 +44,7 @@ pub(super) fn to_text(value: Expr, context: &Context<'_>) -> Expr {
         Type::Json => unquoted(value),
         Type::Double if !numerals::is_quotient(&value) => numerals::of_float(value),
         Type::Blob => compose::call("hex", [value]),
+        Type::Timestamp | Type::TimestampTz => moments::shown(value, context),
         _ => compose::cast(value, DataType::Varchar(None)),
     }
 }
@@ -65,7 +66,12 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
             let template = if is_try { "try_to_boolean" } else { "to_boolean" };
             *expr = templates::fill(template, &[take_expr(value)], context)?;
         }
-        (Type::Text, Type::Date | Type::Timestamp) => **value = moments::written(take_expr(value)),
+        (Type::Text, Type::Date | Type::Timestamp) => {
+            **value = moments::written(take_expr(value), is_try, context)?;
+        }
+        (Type::Timestamp | Type::TimestampTz, Type::Text) if !is_try => {
+            *expr = moments::shown(take_expr(value), context);
+        }
         (Type::Double, Type::Text) if !is_try && !numerals::is_quotient(value) => {
             *expr = numerals::of_float(take_expr(value));
         }
@@ -109,6 +115,7 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &mu
         )));
     }
     let wanted = match taken {
+        _ if matches!(name, "count_if" | "countif") => Type::Boolean,
         Some(VariantArgument::Number) => Type::Double,
         // the first argument of IFF is its condition
         Some(VariantArgument::Common) => types

@@ -288,6 +288,7 @@ fn type_of_literal(value: &Value) -> Type {
     match value {
         Value::Number(written, _) => type_of_number(written),
         Value::SingleQuotedString(_) => Type::Text,
+        Value::HexStringLiteral(_) => Type::Blob,
         Value::Boolean(_) => Type::Boolean,
         _ => Type::Unknown,
     }

@@ -178,6 +178,8 @@ impl Printer<'_> {
                 self.put(")");
             }
             Expr::Dictionary(fields) => {
+                // the engine has no struct without members
+                absent(!fields.is_empty() || self.style != Style::Engine, "{ } without members")?;
                 self.put("{");
                 self.list(fields, |p, DictionaryField { key, value }| {
                     p.field_key(&key.value);

@@ -3,17 +3,15 @@
 //! The engine sets it by the row that it meets last. The rows that meet are counted in a step before; a target with rules
 //! for the caller takes no MERGE, so every row that is counted is one that the caller sees.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
     Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction, MergeClauseKind, Query, SetExpr,
     Statement, TableFactor, Value,
 };
 
 use super::{CountedStep, Step, kept, quiet, tree};
+use crate::ast::any_expression;
 use crate::ast::call::call;
 use crate::ast::error::Error;
-use crate::ast::visit_expressions;
 use crate::dialect;
 
 /// What the engine says of such a row.
@@ -44,11 +42,7 @@ pub(super) fn counted(mut merge: Merge) -> Result<Vec<CountedStep>, Error> {
 }
 
 fn is_volatile(part: &impl crate::ast::Visit) -> bool {
-    let found = visit_expressions(part, |expr| match expr {
-        Expr::Function(_) if dialect::is_volatile(expr) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
+    any_expression(part, |expr| matches!(expr, Expr::Function(_)) && dialect::is_volatile(expr))
 }
 
 /// Whether the row that is met is set: the first clause whose condition holds acts; NULL where none does.

@@ -1,4 +1,4 @@
-//! `SELECT $1, $2 FROM VALUES …`: a column by its place. Anywhere else `$1` is a parameter.
+//! `SELECT $1, v.$2 FROM VALUES … v`: a column by its place. Anywhere else `$1` is a parameter.
 
 use std::ops::ControlFlow;
 
@@ -7,41 +7,86 @@ use sqlparser::ast::{Expr, Ident, Select, SetExpr, TableFactor, Value, VisitorMu
 use crate::ast::VisitMut;
 use crate::ast::outside::Outside;
 
-/// Names the columns, if the select reads nothing but VALUES.
+/// Names the columns of VALUES: behind its alias, and alone if the select reads nothing else.
 pub(super) fn rewrite(select: &mut Select) {
-    let [table] = select.from.as_slice() else {
-        return;
-    };
-    let is_values = match &table.relation {
-        TableFactor::Derived { subquery, alias, .. } => {
-            matches!(subquery.body.as_ref(), SetExpr::Values(_))
-                && alias.as_ref().is_none_or(|alias| alias.columns.is_empty())
-        }
-        _ => false,
-    };
-    if !is_values || !table.joins.is_empty() {
+    let factors = select
+        .from
+        .iter()
+        .flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)));
+    let all: Vec<Option<ValuesColumns>> = factors.map(ValuesColumns::of).collect();
+    let is_alone = all.len() == 1;
+    let found: Vec<ValuesColumns> = all.into_iter().flatten().collect();
+    if found.is_empty() {
         return;
     }
-    let mut columns = OrdinalColumns;
+    let mut columns = OrdinalColumns { found, is_alone };
     let columns = &mut Outside::of(&mut columns);
     let _: ControlFlow<std::convert::Infallible> = select.projection.visit(columns);
     let _: ControlFlow<std::convert::Infallible> = select.selection.visit(columns);
     let _: ControlFlow<std::convert::Infallible> = select.group_by.visit(columns);
     let _: ControlFlow<std::convert::Infallible> = select.having.visit(columns);
     let _: ControlFlow<std::convert::Infallible> = select.qualify.visit(columns);
+    for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
+        let _: ControlFlow<std::convert::Infallible> = join.join_operator.visit(columns);
+    }
 }
 
-struct OrdinalColumns;
+/// The names of a VALUES in FROM.
+struct ValuesColumns {
+    alias: Option<Ident>,
+    named: Vec<Ident>,
+}
+
+impl ValuesColumns {
+    fn of(factor: &TableFactor) -> Option<Self> {
+        let TableFactor::Derived { subquery, alias, .. } = factor else { return None };
+        matches!(subquery.body.as_ref(), SetExpr::Values(_)).then(|| Self {
+            alias: alias.as_ref().map(|alias| alias.name.clone()),
+            named: alias.iter().flat_map(|alias| &alias.columns).map(|column| column.name.clone()).collect(),
+        })
+    }
+
+    fn column(&self, number: usize) -> Ident {
+        match self.named.get(number - 1) {
+            Some(name) => name.clone(),
+            None => Ident::new(format!("column{number}")),
+        }
+    }
+}
+
+struct OrdinalColumns {
+    found: Vec<ValuesColumns>,
+    is_alone: bool,
+}
+
+fn ordinal(name: &str) -> Option<usize> {
+    name.strip_prefix('$').and_then(super::number)
+}
 
 impl VisitorMut for OrdinalColumns {
     type Break = std::convert::Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if let Expr::Value(value) = expr
-            && let Value::Placeholder(name) = &value.value
-            && let Some(number) = name.strip_prefix('$').and_then(super::number)
-        {
-            *expr = Expr::Identifier(Ident::new(format!("column{number}")));
+        match expr {
+            Expr::Value(value) => {
+                if let Value::Placeholder(name) = &value.value
+                    && let (Some(number), [only], true) = (ordinal(name), self.found.as_slice(), self.is_alone)
+                {
+                    *expr = Expr::Identifier(only.column(number));
+                }
+            }
+            Expr::CompoundIdentifier(path) => {
+                if let [table, column] = path.as_mut_slice()
+                    && column.quote_style.is_none()
+                    && let Some(number) = ordinal(&column.value)
+                    && let Some(of) = self.found.iter().find(|of| {
+                        of.alias.as_ref().is_some_and(|alias| alias.value.eq_ignore_ascii_case(&table.value))
+                    })
+                {
+                    *column = of.column(number);
+                }
+            }
+            _ => {}
         }
         ControlFlow::Continue(())
     }
