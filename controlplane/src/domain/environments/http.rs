@@ -66,6 +66,7 @@ pub struct EnvironmentCreation {
     name: String,
     slug: String,
     #[serde(default)]
+    #[schemars(!default)]
     settings: EnvironmentSettingsChange,
 }
 

@@ -24,6 +24,7 @@ const PLACES: &[(&str, &str)] = &[
     ("domain::audit::stream::", "events::stream::"),
     ("domain::authentication::federation::", "federation::"),
     ("domain::billing::credits::", "credits::"),
+    ("domain::environments::lifecycle::", "environments::standing::"),
     ("domain::promotion::", "environments::promotion::"),
     ("domain::tenancy::", ""),
     ("domain::", ""),
