@@ -77,7 +77,7 @@ pub struct Postgres {
     child: Child,
     places: Places,
     /// Held while the server lives, so that two platforms cannot share one folder.
-    _lock: File,
+    _lock: FolderLock,
 }
 
 impl Postgres {
@@ -150,10 +150,21 @@ impl Drop for Postgres {
     }
 }
 
-fn lock(path: &Path) -> Result<File, Error> {
+/// The lock of a data folder, held until it is dropped.
+#[derive(Debug)]
+struct FolderLock(File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // Closing is not enough: a child that is being started elsewhere in this process has the file until it executes.
+        let _ = self.0.unlock();
+    }
+}
+
+fn lock(path: &Path) -> Result<FolderLock, Error> {
     let file = File::create(path).map_err(Error::files("create", path))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(FolderLock(file)),
         Err(fs::TryLockError::WouldBlock) => Err(Error::InUse(path.to_owned())),
         Err(fs::TryLockError::Error(source)) => Err(Error::files("lock", path)(source)),
     }

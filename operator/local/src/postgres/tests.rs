@@ -39,6 +39,16 @@ async fn sql(server: &Postgres, statement: &str) -> String {
     String::from_utf8(psql.stdout).unwrap().trim().to_owned()
 }
 
+#[test]
+fn a_dropped_lock_is_free_while_a_copy_of_its_descriptor_is_open() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("data.lock");
+    let held = lock(&path).unwrap();
+    let _inherited = held.0.try_clone().unwrap();
+    drop(held);
+    lock(&path).unwrap();
+}
+
 #[tokio::test]
 async fn what_was_written_is_there_after_a_stop_and_a_start() {
     let world = World::new();
