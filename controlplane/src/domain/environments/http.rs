@@ -65,8 +65,7 @@ impl From<EnvironmentRow> for Environment {
 pub struct EnvironmentCreation {
     name: String,
     slug: String,
-    #[serde(default)]
-    #[schemars(!default)]
+    #[serde(default, skip_serializing_if = "changes_nothing")]
     settings: EnvironmentSettingsChange,
 }
 
@@ -76,6 +75,11 @@ pub struct EnvironmentCreation {
 pub struct EnvironmentUpdate {
     name: Option<String>,
     settings: Option<EnvironmentSettingsChange>,
+}
+
+/// Keeps a default that says nothing out of the document of the API.
+fn changes_nothing(change: &EnvironmentSettingsChange) -> bool {
+    *change == EnvironmentSettingsChange::default()
 }
 
 pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<Environment>> {
