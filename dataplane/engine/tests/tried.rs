@@ -8,8 +8,8 @@ use sql::functions::catalogue::{Class, Function, FunctionKind, SizeBound, TryCat
 use crate::extremes::{columns, extremes, given, tables, widths};
 use crate::world::answer;
 
-/// What no filter holds, or of some arguments alone, though no extreme shows why: a zone, a format with a zone and a slice of
-/// no length are texts and spans that no other function would fail by.
+/// Functions that a filter may not call, or with some arguments alone, though no extreme shows why. A zone, a format with
+/// a zone and a slice of no length are texts and spans that no other function fails by.
 const UNSHOWN: [&str; 4] = ["make_timestamptz", "strptime", "time_bucket", "try_strptime"];
 /// Of two lists of a fixed length: not looked for in filters.
 const STAYS: &str = "nullif";

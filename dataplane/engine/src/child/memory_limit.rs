@@ -2,10 +2,10 @@
 //!
 //! The engine counts its buffers. What a function makes for itself it does not count, nor what it computes while a
 //! statement is prepared. So the kernel's number is looked at while anything runs, by a clock that no statement has to
-//! wake. While it is too high the process is given no more address space: whoever asks for more, which is most likely
-//! who has taken so much, is told that there is none, and its statement fails as one that needs too much memory. Where
-//! that does not help, the process ends, and so it does where somebody cannot be told: a destructor, or a thread of
-//! ours. The parent knows then what it was.
+//! wake. While it is too high the process is given no more address space. The statement that asks for more is most
+//! likely the one that has taken so much; it fails as one that needs too much memory. Where that does not help, the
+//! process ends, and so it does where nobody can be told: in a destructor, or in a thread of ours. The parent knows
+//! then why.
 //!
 //! The limit of address space alone cannot do it: what is reserved is many times what is used.
 
