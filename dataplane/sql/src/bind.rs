@@ -2,7 +2,8 @@
 
 mod definition;
 pub(crate) mod information_schema;
-mod label;
 pub(crate) mod resolve;
+pub(crate) mod scope;
 pub(crate) mod sequence;
+pub(crate) mod types;
 mod udf;

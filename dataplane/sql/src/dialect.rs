@@ -20,11 +20,11 @@ mod dates;
 mod dispatch;
 mod flatten;
 mod formats;
-mod infer;
 mod intervals;
 mod lambdas;
 mod limits;
 mod lost_types;
+mod meeting;
 mod moments;
 mod number_formats;
 mod numerals;
@@ -35,27 +35,28 @@ mod references;
 mod regexp;
 mod semistructured;
 mod similar;
+mod stored;
 mod tables;
 mod templates;
 mod text;
 mod types;
+mod united;
 mod variants;
+mod walk;
 mod windows;
 mod writes;
 
-use std::mem;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Expr, Function, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan,
-    VisitorMut, With,
-};
+use sqlparser::ast::{Expr, Function, Statement};
 
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::ast::names::ours;
+use crate::bind::scope::{Scopes, TableColumns};
+use crate::bind::types::type_of;
 use crate::functions::catalogue::{self, Class};
-use crate::functions::types::{ColumnTypes, Type};
+use crate::functions::types::Type;
 
 /// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.
 type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<Done, Error>;
@@ -89,19 +90,12 @@ pub(crate) use similar::matched;
 pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
 
 /// Rewrites what the warehouse writes into what the engine reads; answers warnings for the caller.
-pub fn to_engine(statement: &mut Statement, columns: &dyn ColumnTypes) -> Result<Vec<String>, Error> {
+pub(crate) fn to_engine(statement: &mut Statement, tables: &dyn TableColumns) -> Result<Vec<String>, Error> {
     types::declared(statement)?;
-    let mut context = Context::new(columns);
+    let mut context = Context::new(tables);
     references::leave_out(statement, &mut context);
     let sees_seq = flatten::sees_seq(statement);
-    let mut walk = DialectWalk {
-        context,
-        withs: Vec::new(),
-        froms: Vec::new(),
-        calls: Vec::new(),
-        parameters: Vec::new(),
-        sees_seq,
-    };
+    let mut walk = walk::DialectWalk::new(context, sees_seq);
     match statement.visit(&mut walk) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(walk.context.warnings),
@@ -169,7 +163,7 @@ pub(crate) fn is_unit_word(word: &str) -> bool {
 
 /// What a rewrite may know and say.
 struct Context<'a> {
-    names: infer::InferredColumns<'a>,
+    scopes: Scopes<'a>,
     warnings: Vec<String>,
     /// Nodes that templates may still repeat in this statement.
     copies_left: usize,
@@ -187,13 +181,8 @@ const BACKSLASH: &str = "a backslash in a string is an ordinary character here, 
 const COPIES_MAX: usize = 20_000;
 
 impl<'a> Context<'a> {
-    fn new(columns: &'a dyn ColumnTypes) -> Self {
-        Self {
-            names: infer::InferredColumns::new(columns),
-            warnings: Vec::new(),
-            copies_left: COPIES_MAX,
-            parameters: 0,
-        }
+    fn new(tables: &'a dyn TableColumns) -> Self {
+        Self { scopes: Scopes::new(tables), warnings: Vec::new(), copies_left: COPIES_MAX, parameters: 0 }
     }
 
     /// A name for a lambda's parameter that nothing else has.
@@ -203,7 +192,7 @@ impl<'a> Context<'a> {
     }
 
     fn type_of(&self, expr: &Expr) -> Type {
-        infer::type_of(expr, &self.names)
+        type_of(expr, &self.scopes)
     }
 
     /// Says it to the caller, once.
@@ -220,135 +209,6 @@ impl<'a> Context<'a> {
             .checked_sub(nodes)
             .ok_or_else(|| Error::unsupported("a nesting of calls that repeats its arguments this often"))?;
         Ok(())
-    }
-}
-
-struct DialectWalk<'a> {
-    context: Context<'a>,
-    /// WITH clauses already rewritten, of the queries we are inside of.
-    withs: Vec<Option<With>>,
-    /// FROM lists already rewritten, of the selects we are inside of.
-    froms: Vec<Vec<TableWithJoins>>,
-    /// Arguments already rewritten, of the calls with a lambda we are inside of.
-    calls: Vec<lambdas::Aside>,
-    /// What the parameters of their lambdas are.
-    parameters: Vec<Vec<Type>>,
-    /// The statement names a column SEQ.
-    sees_seq: bool,
-}
-
-impl DialectWalk<'_> {
-    fn expression(&mut self, expr: &mut Expr) -> Result<(), Error> {
-        limits::check_ours(expr, &mut self.context)?;
-        for (_, rewrite) in EXPRESSIONS {
-            if rewrite(expr, &mut self.context)? == Done::Yes {
-                break;
-            }
-        }
-        patterns::check(expr)?;
-        limits::check(expr, &mut self.context)
-    }
-}
-
-fn flow(result: Result<(), Error>) -> ControlFlow<Error> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
-    }
-}
-
-impl VisitorMut for DialectWalk<'_> {
-    type Break = Error;
-
-    /// FROM first, so that the types of its columns are known to the rest of the select.
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        flow(tables::refuse(select))?;
-        let mut from = mem::take(&mut select.from);
-        from.visit(self)?;
-        self.froms.push(from);
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        select.from = self.froms.pop().unwrap_or_default();
-        flow(flatten::number(select, self.sees_seq))?;
-        flow(aliases::into_conditions(select, &mut self.context))?;
-        self.context.names.add_projection(&select.projection);
-        ControlFlow::Continue(())
-    }
-
-    /// WITH first, for the types of its columns.
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        let mut with = query.with.take();
-        if let Some(with) = &mut with {
-            with.visit(self)?;
-            for cte in &with.cte_tables {
-                self.context.names.rename(&cte.alias.columns, &cte.query);
-            }
-        }
-        self.withs.push(with);
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        query.with = self.withs.pop().flatten();
-        flow(order::by_position(query, &mut self.context))
-    }
-
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-        flow(flatten::gather(factor))
-    }
-
-    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-        flow(limits::check_table(factor, &mut self.context))?;
-        flow(flatten::rewrite(factor, &mut self.context))?;
-        flow(tables::rewrite(factor, &mut self.context))
-    }
-
-    fn post_visit_order_by_expr(&mut self, key: &mut OrderByExpr) -> ControlFlow<Error> {
-        flow(order::rewrite(key, &mut self.context))
-    }
-
-    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Error> {
-        flow(writes::rewrite(statement))
-    }
-
-    /// The other arguments first, so that the types of a lambda's parameters are known.
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        match expr {
-            Expr::Function(function) => {
-                windows::order_of_rows(function);
-                if let Some(mut aside) = lambdas::aside(function) {
-                    aside.iter_mut().try_for_each(|(_, argument)| argument.visit(self))?;
-                    self.parameters.push(lambdas::parameters(function, &aside, &self.context));
-                    self.calls.push(aside);
-                }
-            }
-            Expr::Lambda(lambda) => {
-                let types = self.parameters.last().cloned().unwrap_or_default();
-                lambdas::rename(lambda, &types, &mut self.context);
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<Error> {
-        if matches!(&value.value, Value::SingleQuotedString(text) if text.contains('\\')) {
-            self.context.warn(BACKSLASH);
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if let Expr::Function(function) = expr
-            && lambdas::is_aside(function)
-            && let Some(aside) = self.calls.pop()
-        {
-            self.parameters.pop();
-            lambdas::back(function, aside);
-        }
-        flow(self.expression(expr))
     }
 }
 

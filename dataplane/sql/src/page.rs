@@ -97,6 +97,8 @@ const STATEMENTS: &[&str] = &[
 const QUERIES: &[&str] = &[
     "`QUALIFY`, `GROUP BY ALL`, `ORDER BY ALL`, aliases used again, `* EXCLUDE | REPLACE | RENAME | ILIKE`, `TOP`, `FETCH`, `MINUS`",
     "`a:b.c[0]::type`, subscripts of variants from 0; a variant next to a plain value is read as its type",
+    "`[1, 'a']` and `{'a': 1}` are `ARRAY_CONSTRUCT` and `OBJECT_CONSTRUCT`; `ARRAY[…]`, and what is cast to `INT[]`, is a list, from 1",
+    "Text that is written to a column of variants is JSON if it can be read so, else a text; `1.5e3` is exact up to 28 digits",
     "`LATERAL FLATTEN` and `TABLE(FLATTEN(…))` with `PATH`, `OUTER`, `RECURSIVE`, `MODE`, all six columns",
     "`TABLE(GENERATOR(ROWCOUNT => n))`, `TABLE(SPLIT_TO_TABLE(…))`, `FROM VALUES …` with `column1` and `$1`",
     "`OBJECT_CONSTRUCT(*)` and `HASH(*)` of one table, `t.*` too",

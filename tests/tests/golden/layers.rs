@@ -61,6 +61,7 @@ pub const CRATES: &[Layers] = &[
             &["dialect"],
             &["syntax"],
             &["print"],
+            &["bind/scope", "bind/types"],
             &["scan"],
             &["catalog"],
             &["functions"],

@@ -11,7 +11,7 @@ use sqlparser::ast::{self, Expr, Ident, ObjectName, TableAlias, TableFactor};
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName, ours};
 use crate::ast::scope::{self, RelationVisitor};
-use crate::bind::{information_schema, label, sequence};
+use crate::bind::{information_schema, sequence};
 use crate::catalog::comment::Comment;
 use crate::catalog::definition;
 use crate::catalog::table::Table;
@@ -19,8 +19,8 @@ use crate::catalog::tables::{Catalog, SessionNames};
 use crate::dialect;
 use crate::functions::catalogue::Class;
 use crate::scan::marker::{self, Marked};
-use crate::syntax::refusals;
 use crate::syntax::statement::{Operation, Statement, StatementKind, many, targets};
+use crate::syntax::{label, refusals};
 use callable::{called, table_function};
 use expanded::Expanded;
 
@@ -153,7 +153,7 @@ fn bind(
     }
     let remark =
         information_schema::remark(kind).or_else(|| temporary::remark(&tree)).or_else(|| absent(&tree, catalog));
-    label::label(&mut tree)?;
+    label::label(&mut tree, |_| true)?;
     qualified::shorten(&mut tree, catalog, session);
     let mut binder = Binder::new(catalog, session);
     binder.makes_view = *kind == StatementKind::CreateView;

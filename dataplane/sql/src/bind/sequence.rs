@@ -15,10 +15,10 @@ use sqlparser::tokenizer::Token;
 
 use crate::ast::call::call;
 use crate::ast::{names, quote};
+use crate::bind::types::sole_argument;
 use crate::catalog::definition::OWNED;
 use crate::catalog::table::{Counter, Table};
 use crate::catalog::tables::Catalog;
-use crate::functions::types::sole_argument;
 
 /// The next value of a sequence.
 pub(crate) fn next(schema: &str, name: &str) -> Expr {

@@ -20,7 +20,7 @@ use crate::ast::{VisitMut, any_expression, each_expression, names};
 use crate::catalog::definition::Definition;
 use crate::dialect;
 use crate::functions::catalogue;
-use crate::syntax::{lex, parse};
+use crate::syntax::{lex, parse, statement};
 
 /// Whether it can be called later.
 pub(crate) fn check(create: &CreateFunction) -> Result<(), Error> {
@@ -161,6 +161,7 @@ fn read(create: &CreateFunction) -> Result<Read, Error> {
         return Err(Error::unsupported("a function whose body is not a string"));
     };
     let mut body = parse::expression(text).map_err(|error| Error { position: None, snippet: None, ..error })?;
+    statement::expression(&mut body)?;
     let given = parameters.iter().map(|(name, _)| (name.clone(), Expr::Identifier(name.clone()))).collect();
     let mut fill = ParameterSubstitution { given, wrong: None };
     let _: ControlFlow<()> = VisitMut::visit(&mut body, &mut fill);

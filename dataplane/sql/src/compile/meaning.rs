@@ -16,9 +16,10 @@ use crate::ast::call::of_engine;
 use crate::ast::error::Error;
 use crate::ast::expression::{binary, cast};
 use crate::ast::{VisitMut, names};
+use crate::bind::types::{self, Known};
 use crate::dialect;
 use crate::functions::catalogue;
-use crate::functions::types::{self, Known, Type};
+use crate::functions::types::Type;
 use crate::govern::Governed;
 
 /// The function over two texts, in the engine.

@@ -15,7 +15,8 @@ use crate::ast::error::Error;
 use crate::ast::names::ours::VALUES;
 use crate::ast::{Visit, VisitMut};
 use crate::bind::resolve::Resolved;
-use crate::functions::types::{self, Type};
+use crate::bind::types;
+use crate::functions::types::Type;
 use crate::govern::Governed;
 use crate::syntax::statement;
 

@@ -103,8 +103,8 @@ impl EngineSql {
 pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     let masked_outputs = governed.masked_outputs().to_vec();
     let mut warnings = governed.warnings().to_vec();
-    let Governed { mut tree, scans, known, comment, sequences, .. } = governed;
-    warnings.extend(dialect::to_engine(&mut tree, &known)?);
+    let Governed { mut tree, scans, comment, sequences, .. } = governed;
+    warnings.extend(dialect::to_engine(&mut tree, &scans)?);
     let steps = steps::of(tree, &comment, sequences)?;
     let source = GovernedSteps { steps, scans };
     let (before, printed) = source.printed(Reading::InPlace)?;

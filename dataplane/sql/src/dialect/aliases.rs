@@ -1,5 +1,7 @@
-//! `… JOIN b ON total = b.x` where `total` is what a column of the answer is called: the warehouse reads its expression
-//! there, the engine knows no such name yet.
+//! Names of the select list that are used again: the warehouse reads the expression there.
+//!
+//! In `… JOIN b ON total = b.x` the engine knows no such name yet. Elsewhere it knows it, unless the expression holds a
+//! query or may raise an error of ours, as a quotient does: then the expression is repeated.
 
 use std::ops::ControlFlow;
 
@@ -8,17 +10,17 @@ use sqlparser::ast::{
 };
 
 use super::{Context, templates};
-use crate::ast::VisitMut;
+use crate::ast::call::called;
 use crate::ast::error::Error;
 use crate::ast::outside::Outside;
-use crate::functions::types::ColumnTypes;
+use crate::ast::{VisitMut, any_expression};
 
 /// Puts the expressions of such names into the conditions. A name that any column of the statement has is that
 /// column's, and beside columns that nobody knows here every name is left to the engine, which knows them.
 pub(super) fn into_conditions(select: &mut Select, context: &mut Context<'_>) -> Result<(), Error> {
     let Select { projection, from, .. } = select;
     let named = |item: &SelectItem| match item {
-        SelectItem::ExprWithAlias { expr, alias } if !context.names.is_column(&alias.value) => {
+        SelectItem::ExprWithAlias { expr, alias } if !context.scopes.is_column(&alias.value) => {
             Some((alias.value.clone(), expr.clone()))
         }
         _ => None,
@@ -28,7 +30,7 @@ pub(super) fn into_conditions(select: &mut Select, context: &mut Context<'_>) ->
     }
     let aliases: Vec<(String, Expr)> = projection.iter().filter_map(named).collect();
     // a query in the condition may read columns that are not known
-    let is_open = context.names.is_open(None);
+    let is_open = context.scopes.has_open();
     let mut put = Put { aliases, context };
     for join in from.iter_mut().flat_map(|table| &mut table.joins) {
         let Some(condition) = condition(&mut join.join_operator) else { continue };
@@ -40,10 +42,29 @@ pub(super) fn into_conditions(select: &mut Select, context: &mut Context<'_>) ->
     Ok(())
 }
 
+/// Whether the engine does not read an alias of this expression as its value.
+pub(super) fn is_repeated(expr: &Expr) -> bool {
+    let is_one = any_expression(expr, |expr| match expr {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => true,
+        Expr::Function(function) => called(function).as_deref() == Some("error"),
+        _ => false,
+    });
+    is_one && !templates::is_volatile(expr)
+}
+
+/// Puts the expression in the place of such an alias; whether it was one.
+pub(super) fn repeat(expr: &mut Expr, context: &mut Context<'_>) -> Result<bool, Error> {
+    let Expr::Identifier(name) = &*expr else { return Ok(false) };
+    let Some(meant) = context.scopes.meant(&name.value).cloned() else { return Ok(false) };
+    context.copy(templates::size(&meant))?;
+    *expr = Expr::Nested(Box::new(meant));
+    Ok(true)
+}
+
 fn has_known_columns(table: &TableWithJoins, context: &Context<'_>) -> bool {
     let is_known = |alias: Option<&TableAlias>| {
         let name = alias.map_or("", |alias| alias.name.value.as_str());
-        !context.names.is_open(Some(name))
+        !context.scopes.is_open(name)
     };
     std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)).all(|factor| match factor {
         TableFactor::Table { alias, .. }

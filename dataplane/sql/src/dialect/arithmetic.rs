@@ -6,14 +6,33 @@
 
 use sqlparser::ast::{BinaryOperator, CeilFloorKind, DataType, Expr, Function, FunctionArg, FunctionArguments, Value};
 
-use super::call::{Handler, expressions, plain, take_expr};
+use super::call::{Handler, exactly, expressions, plain, take_expr};
 use super::{Context, Done, compose, templates};
 use crate::ast::call::arguments;
 use crate::ast::error::Error;
 use crate::functions::types::Type;
 
-pub(super) const CALLS: &[(&str, Handler)] =
-    &[("ceil", to_digits), ("ceiling", to_digits), ("floor", to_digits), ("round", round)];
+pub(super) const CALLS: &[(&str, Handler)] = &[
+    ("ceil", to_digits),
+    ("ceiling", to_digits),
+    ("div0", quotient_or_zero),
+    ("div0null", quotient_or_zero),
+    ("floor", to_digits),
+    ("round", round),
+];
+
+/// Digits behind the point of a quotient of whole numbers.
+const SCALE: i64 = 6;
+
+/// `DIV0(a, b)`: of whole numbers it is exact, with six digits behind the point.
+fn quotient_or_zero(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = compose::bare_name(&function.name).unwrap_or_default();
+    let args: [Expr; 2] = exactly(&name, plain(function)?)?;
+    let is_whole = |value: &Expr| context.type_of(value) == Type::Integer || compose::is_null(value);
+    let is_exact = args.iter().all(is_whole);
+    let quotient = templates::fill(&format!("_{name}"), &args, context)?;
+    Ok(if is_exact { compose::cast(quotient, compose::decimal(SCALE)) } else { quotient })
+}
 
 /// `CEIL(x, -1)`, which the parser takes for a call.
 fn to_digits(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {

@@ -6,7 +6,7 @@
 use sqlparser::ast::{BinaryOperator, Expr, Function, UnaryOperator};
 
 use super::call::{expressions, take_expr};
-use super::{Context, Done, compose, types, variants};
+use super::{Context, Done, compose, meeting, types, variants};
 use crate::ast::error::Error;
 use crate::functions::catalogue::{self, TextArgument};
 use crate::functions::types::Type;
@@ -98,7 +98,7 @@ pub(super) fn moment_as_text(value: &mut Expr, context: &Context<'_>) {
 fn as_number(value: &mut Expr, context: &Context<'_>) {
     match context.type_of(value) {
         Type::Text => *value = compose::cast(take_expr(value), types::double()),
-        Type::Json => *value = variants::as_type(take_expr(value), Type::Double),
+        Type::Json => *value = meeting::as_type(take_expr(value), Type::Double),
         _ => {}
     }
 }

@@ -1,12 +1,21 @@
 //! Small pieces of the engine's language, as nodes. The printer brackets operands, so none are here.
 
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, ObjectName, ObjectNamePart, Subscript,
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, ExactNumberInfo, Expr, Function, ObjectName,
+    ObjectNamePart, Subscript,
     Value, helpers::attached_token::AttachedToken,
 };
 
 pub(super) use crate::ast::call::{argument, call, literal};
 pub(super) use crate::ast::expression::{binary, cast, is_null, number, text};
+
+/// Digits of the longest DECIMAL.
+pub(super) const PRECISION_MAX: u64 = 38;
+
+/// The longest DECIMAL with so many digits behind the point.
+pub(super) fn decimal(scale: i64) -> DataType {
+    DataType::Decimal(ExactNumberInfo::PrecisionAndScale(PRECISION_MAX, scale))
+}
 
 /// A function by its name alone, to be decorated.
 pub(super) fn function(name: &str, args: impl IntoIterator<Item = Expr>) -> Function {

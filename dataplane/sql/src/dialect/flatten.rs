@@ -17,7 +17,7 @@ use sqlparser::parser::Parser;
 use super::{Context, compose, paths, templates};
 use crate::ast::change_expressions;
 use crate::ast::error::Error;
-use crate::functions::catalogue::{GENERATED_MAX, answered, is_table_function_of_dialect};
+use crate::functions::catalogue::{GENERATED_MAX, is_table_function_of_dialect};
 use crate::functions::types::Type;
 
 pub(super) use seq::{number, sees_seq};
@@ -95,9 +95,6 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
         columns: Vec::new(),
         at: None,
     });
-    for (column, found) in answered(&name).iter().flat_map(|answered| &answered.shown) {
-        context.names.add(column, *found);
-    }
     *factor = TableFactor::Derived { lateral: true, subquery: Box::new(query), alias: Some(alias), sample: None };
     Ok(())
 }

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 };
 
 use super::call::{Handler, plain, take_expr, wrong_count};
-use super::{Context, compose, templates, variants};
+use super::{Context, compose, meeting, templates};
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::ast::names::ours::ITEM;
@@ -100,7 +100,7 @@ pub(super) fn rename(lambda: &mut LambdaFunction, types: &[Type], context: &mut 
     };
     for (place, parameter) in parameters.iter_mut().enumerate() {
         let name = Ident::new(context.lambda_parameter(&parameter.name.value));
-        context.names.add(&name.value, types.get(place).copied().unwrap_or(Type::Unknown));
+        context.scopes.parameter(&name.value, types.get(place).copied().unwrap_or(Type::Unknown));
         let old = std::mem::replace(&mut parameter.name, name.clone());
         let mut renamed = Renamed { old, new: name, declared: parameter.data_type.take(), hidden: 0 };
         let ControlFlow::Continue(()) = lambda.body.visit(&mut renamed);
@@ -196,7 +196,7 @@ fn filter(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
     if let Some(Expr::Lambda(lambda)) = args.get_mut(1)
         && context.type_of(&lambda.body) == Type::Json
     {
-        *lambda.body = variants::as_type(take_expr(&mut lambda.body), Type::Boolean);
+        *lambda.body = meeting::as_type(take_expr(&mut lambda.body), Type::Boolean);
     }
     Ok(compose::call("to_json", [compose::call("list_filter", args)]))
 }
@@ -230,7 +230,7 @@ fn reduce(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
 /// The items of a list of variants as plain values.
 fn typed(list: Expr, wanted: Type) -> Expr {
     let item = Ident::new(ITEM);
-    let body = variants::as_type(Expr::Identifier(item.clone()), wanted);
+    let body = meeting::as_type(Expr::Identifier(item.clone()), wanted);
     let parameter = sqlparser::ast::LambdaFunctionParameter { name: item, data_type: None };
     let lambda = Expr::Lambda(LambdaFunction {
         params: OneOrManyWithParens::One(parameter),

@@ -4,7 +4,7 @@
 //! is 4, where the warehouse keeps the fraction. A column of text beside a number is no comparison for the engine at
 //! all; the warehouse reads it as a number, and so does the cast put here.
 
-use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, UnaryOperator, Value};
+use sqlparser::ast::{BinaryOperator, DataType, Expr, UnaryOperator, Value};
 
 use super::call::take_expr;
 use super::{Context, Done, compose, types};
@@ -76,7 +76,7 @@ fn compares(op: &BinaryOperator) -> bool {
 fn beside(other: Type) -> DataType {
     match other {
         Type::Double => types::double(),
-        _ => DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 10)),
+        _ => compose::decimal(10),
     }
 }
 

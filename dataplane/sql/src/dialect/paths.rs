@@ -170,7 +170,7 @@ fn path_text(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
         return Err(Error::unsupported("JSON_EXTRACT_PATH_TEXT with a path that is not a literal"));
     };
     let value = compose::cast(value.clone(), sqlparser::ast::DataType::JSON);
-    Ok(super::variants::unquoted(read(&written)?.of(value)))
+    Ok(super::meeting::unquoted(read(&written)?.of(value)))
 }
 
 /// `a.b[0]['c d']."e"`, the form of FLATTEN's PATH too.

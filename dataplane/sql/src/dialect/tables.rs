@@ -6,7 +6,7 @@ use sqlparser::ast::{
     TableSampleKind, TableSampleMethod, TableSampleUnit,
 };
 
-use super::{Context, compose};
+use super::compose;
 use crate::ast::error::Error;
 use crate::ast::{any_expression, change_expressions};
 
@@ -34,7 +34,7 @@ fn calls_nextval(select: &Select) -> bool {
 }
 
 /// One table of FROM.
-pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn rewrite(factor: &mut TableFactor) -> Result<(), Error> {
     match factor {
         TableFactor::MatchRecognize { .. } => Err(Error::unsupported("MATCH_RECOGNIZE")),
         TableFactor::Table { version: Some(_), .. } => Err(Error::unsupported("time travel (AT, BEFORE)")),
@@ -57,9 +57,6 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
                 && let Some(width) = values.rows.first().map(|row| row.content.len())
             {
                 name_columns(alias, width);
-            }
-            if let Some(alias) = alias {
-                context.names.rename(&alias.columns, subquery);
             }
             sample.as_mut().map_or(Ok(()), settle_sample)
         }

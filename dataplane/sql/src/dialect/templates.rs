@@ -62,6 +62,7 @@ pub(super) fn fill(name: &str, args: &[Expr], context: &mut Context<'_>) -> Resu
     for (used, arg) in hole.uses.iter().zip(args) {
         if *used > 1 {
             if is_volatile(arg) {
+                let name = name.trim_start_matches('_');
                 return Err(Error::unsupported(format!("{name} over a volatile argument")));
             }
             context.copy(size(arg) * (used - 1))?;

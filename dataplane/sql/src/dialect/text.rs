@@ -48,7 +48,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
                 return Ok(Done::Yes);
             }
             if context.type_of(text) == Type::Json {
-                **text = super::variants::unquoted(take_expr(text));
+                **text = super::meeting::unquoted(take_expr(text));
             }
             let start = take_expr(from);
             **from = from_one(start, context)?;

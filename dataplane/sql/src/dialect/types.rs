@@ -14,13 +14,13 @@ use sqlparser::dialect::SnowflakeDialect;
 use sqlparser::parser::Parser;
 
 use super::call::take_expr;
+use super::compose::PRECISION_MAX;
 use super::{Context, Done, OFFSET, compose, conversions, moments, templates, variants};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
 
 /// Digits of a second the engine's TIMESTAMP keeps.
 const MICROSECONDS: u64 = 6;
-const PRECISION_MAX: u64 = 38;
 /// Elements of a VECTOR, as in the warehouse.
 const VECTOR_MAX: u64 = 4_096;
 

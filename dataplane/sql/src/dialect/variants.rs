@@ -5,43 +5,19 @@
 //! key: numbers by their value, then everything else by its text; the engine would compare the JSON's text, and 10
 //! sorts before 9.
 
-use sqlparser::ast::{BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Function, UnaryOperator};
 
 use super::call::{expressions, take_expr};
-use super::{Context, Done, aggregates, compose, infer, moments, numerals, templates};
+use super::{Context, Done, aggregates, compose, meeting, moments, numerals, templates};
 use crate::ast::error::Error;
+use crate::bind::types::ColumnTypes;
 use crate::functions::catalogue::{self, VariantArgument};
 use crate::functions::types::Type;
-
-/// `CAST(variant ->> '$' AS …)` of a variant.
-pub(super) fn as_type(value: Expr, wanted: Type) -> Expr {
-    let text = unquoted(value);
-    match wanted {
-        Type::Integer | Type::Decimal | Type::Double => {
-            compose::try_cast(text, DataType::Double(ExactNumberInfo::None))
-        }
-        Type::Boolean => compose::try_cast(text, DataType::Boolean),
-        Type::Date => compose::try_cast(text, DataType::Date),
-        Type::Timestamp => compose::try_cast(text, super::dates::timestamp()),
-        _ => text,
-    }
-}
-
-/// The value as text: a path read by `->>`, another variant by the path to itself.
-pub(super) fn unquoted(value: Expr) -> Expr {
-    match value {
-        Expr::Nested(inner) => unquoted(*inner),
-        Expr::BinaryOp { left, op: BinaryOperator::Arrow, right } => {
-            Expr::BinaryOp { left, op: BinaryOperator::LongArrow, right }
-        }
-        other => compose::binary(other, BinaryOperator::LongArrow, compose::text("$")),
-    }
-}
 
 /// `x::VARCHAR`, without the quotes of a variant's text.
 pub(super) fn to_text(value: Expr, context: &Context<'_>) -> Expr {
     match context.type_of(&value) {
-        Type::Json => unquoted(value),
+        Type::Json => meeting::unquoted(value),
         Type::Double if !numerals::is_quotient(&value) => numerals::of_float(value),
         Type::Blob => compose::call("hex", [value]),
         Type::Timestamp | Type::TimestampTz => moments::shown(value, context),
@@ -54,7 +30,7 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
     let Expr::Cast { kind, expr: value, data_type, .. } = expr else {
         return Ok(());
     };
-    context.names.certain(value)?;
+    context.scopes.certain(value)?;
     let is_try = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
     let (from, to) = (context.type_of(value), Type::of_declared(data_type));
     match (from, to) {
@@ -78,13 +54,13 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
         // its digits, as the warehouse shows bytes
         (Type::Blob, Type::Text) if !is_try => *expr = compose::call("hex", [take_expr(value)]),
         (Type::Json, Type::Json) => *expr = take_expr(value),
-        (Type::Json, Type::Text) if !is_try => *expr = unquoted(take_expr(value)),
+        (Type::Json, Type::Text) if !is_try => *expr = meeting::unquoted(take_expr(value)),
         (Type::Json, Type::Timestamp) if !is_try && matches!(data_type, DataType::Timestamp(..)) => {
             // a number in it counts seconds since 1970, or finer
-            *expr = templates::fill("_digits_or_text", &[unquoted(take_expr(value))], context)?;
+            *expr = templates::fill("_digits_or_text", &[meeting::unquoted(take_expr(value))], context)?;
         }
         (Type::Json, Type::List | Type::Struct | Type::Map | Type::Unknown) => {}
-        (Type::Json, _) => **value = unquoted(take_expr(value)),
+        (Type::Json, _) => **value = meeting::unquoted(take_expr(value)),
         _ => {}
     }
     Ok(())
@@ -97,7 +73,7 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &mu
         return Ok(());
     }
     for argument in expressions(function) {
-        context.names.certain(argument)?;
+        context.scopes.certain(argument)?;
     }
     let has_lambda = expressions(function).any(|argument| matches!(argument, Expr::Lambda(_)));
     let types: Vec<Type> = expressions(function).map(|argument| context.type_of(argument)).collect();
@@ -117,22 +93,35 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &mu
     let wanted = match taken {
         _ if matches!(name, "count_if" | "countif") => Type::Boolean,
         Some(VariantArgument::Number) => Type::Double,
-        // the first argument of IFF is its condition
-        Some(VariantArgument::Common) => types
-            .iter()
-            .copied()
-            .find(|t| !matches!(t, Type::Json | Type::Unknown | Type::Boolean))
-            .unwrap_or(Type::Json),
+        Some(VariantArgument::Common) => {
+            agree(name, function, context);
+            return Ok(());
+        }
         Some(VariantArgument::Key) => return extreme(name, function, context),
         Some(VariantArgument::Taken) | None => Type::Text,
     };
-    for (place, (argument, known)) in expressions(function).zip(types).enumerate() {
-        let wanted = if name == "iff" && place == 0 { Type::Boolean } else { wanted };
-        if known == Type::Json && wanted != Type::Json {
-            *argument = as_type(take_expr(argument), wanted);
+    for (argument, known) in expressions(function).zip(types) {
+        if known == Type::Json {
+            *argument = meeting::as_type(take_expr(argument), wanted);
         }
     }
     Ok(())
+}
+
+/// Reads arguments that must agree on a type as what they become.
+fn agree(name: &str, function: &mut Function, context: &Context<'_>) {
+    if name == "decode" {
+        return meeting::decoded(function, context);
+    }
+    // the first argument of these is a condition
+    let condition = usize::from(matches!(name, "iff" | "nvl2"));
+    if name == "iff"
+        && let Some(first) = expressions(function).next()
+        && context.type_of(first) == Type::Json
+    {
+        *first = meeting::as_type(take_expr(first), Type::Boolean);
+    }
+    meeting::meet(&mut expressions(function).skip(condition).collect::<Vec<_>>(), context);
 }
 
 /// What a variant is ordered by.
@@ -154,38 +143,43 @@ fn extreme(name: &str, function: &mut Function, context: &mut Context<'_>) -> Re
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::BinaryOp { left, op, right } => {
-            context.names.certain(left)?;
-            context.names.certain(right)?;
+            context.scopes.certain(left)?;
+            context.scopes.certain(right)?;
             settle_operands(left, op, right, context);
         }
         Expr::InList { expr: value, list, .. } if context.type_of(value) == Type::Json => {
             let wanted = list.first().map_or(Type::Text, |first| context.type_of(first));
-            **value = as_type(take_expr(value), wanted);
+            **value = meeting::as_type(take_expr(value), wanted);
         }
         Expr::InSubquery { expr: value, subquery, .. } if context.type_of(value) == Type::Json => {
-            let wanted = infer::projected(subquery, 0, &context.names);
-            **value = as_type(take_expr(value), wanted);
+            let wanted = context.scopes.subquery(subquery);
+            **value = meeting::as_type(take_expr(value), wanted);
         }
         Expr::Case { operand: Some(value), conditions, .. } if context.type_of(value) == Type::Json => {
             let wanted = conditions.first().map_or(Type::Text, |arm| context.type_of(&arm.condition));
-            **value = as_type(take_expr(value), wanted);
+            **value = meeting::as_type(take_expr(value), wanted);
         }
+        Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => meeting::among(left, right, context),
         Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
             settle_operands(left, &BinaryOperator::Eq, right, context);
         }
         Expr::Between { expr: value, low, .. } if context.type_of(value) == Type::Json => {
             let wanted = context.type_of(low);
-            **value = as_type(take_expr(value), wanted);
+            **value = meeting::as_type(take_expr(value), wanted);
         }
         Expr::Like { expr: value, .. } | Expr::ILike { expr: value, .. } if context.type_of(value) == Type::Json => {
-            **value = unquoted(take_expr(value));
+            **value = meeting::unquoted(take_expr(value));
         }
         Expr::IsTrue(value) | Expr::IsFalse(value) | Expr::UnaryOp { op: UnaryOperator::Not, expr: value }
             if context.type_of(value) == Type::Json =>
         {
-            **value = as_type(take_expr(value), Type::Boolean);
+            **value = meeting::as_type(take_expr(value), Type::Boolean);
         }
         _ => {}
+    }
+    if let Expr::Case { conditions, else_result, .. } = expr {
+        let results = conditions.iter_mut().map(|arm| &mut arm.result).chain(else_result.as_deref_mut());
+        meeting::meet(&mut results.collect::<Vec<_>>(), context);
     }
     Ok(Done::No)
 }
@@ -196,8 +190,16 @@ fn settle_operands(left: &mut Expr, op: &BinaryOperator, right: &mut Expr, conte
     let (value, wanted) = match types {
         (Type::Json, Type::Json) => {
             let Some(wanted) = of_two(op) else { return };
-            *left = as_type(take_expr(left), wanted);
+            *left = meeting::as_type(take_expr(left), wanted);
             (right, wanted)
+        }
+        (Type::Json, other) if meeting::is_nest(other) => {
+            *right = meeting::met(take_expr(right), other, Type::Json);
+            return;
+        }
+        (other, Type::Json) if meeting::is_nest(other) => {
+            *left = meeting::met(take_expr(left), other, Type::Json);
+            return;
         }
         (Type::Json, other) => (left, other),
         (other, Type::Json) => (right, other),
@@ -212,7 +214,7 @@ fn settle_operands(left: &mut Expr, op: &BinaryOperator, right: &mut Expr, conte
         B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq | B::Plus | B::Minus => wanted,
         _ => return,
     };
-    *value = as_type(take_expr(value), wanted);
+    *value = meeting::as_type(take_expr(value), wanted);
 }
 
 /// What two variants are read as by an operator between them; nothing where they are compared as they are.

@@ -1,8 +1,9 @@
 //! Writes: `SET t.column = …` names the column alone in the engine, which would take any word before it.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, DoUpdate, Ident, Insert, Merge, MergeAction, MergeUpdateExpr, MergeUpdateKind,
-    ObjectName, ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Statement, TableFactor, TableObject, Update,
+    Assignment, AssignmentTarget, Delete, DoUpdate, FromTable, Ident, Insert, Merge, MergeAction, MergeUpdateExpr,
+    MergeUpdateKind, ObjectName, ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Statement, TableFactor,
+    TableObject, TableWithJoins, Update, UpdateTableFromKind,
 };
 
 use crate::ast::error::Error;
@@ -34,6 +35,33 @@ pub(super) fn rewrite(statement: &mut Statement) -> Result<(), Error> {
         ),
         _ => Ok(()),
     }
+}
+
+/// The relations whose columns the expressions of a statement that writes can name.
+pub(super) fn relations(statement: &Statement) -> Vec<&TableFactor> {
+    match statement {
+        Statement::Update(Update { table, from, .. }) => {
+            let others = match from {
+                Some(UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables)) => {
+                    tables.as_slice()
+                }
+                None => &[],
+            };
+            beside(std::slice::from_ref(table)).chain(beside(others)).collect()
+        }
+        Statement::Delete(Delete { from, using, .. }) => {
+            let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = from;
+            beside(from).chain(using.as_deref().into_iter().flat_map(beside)).collect()
+        }
+        Statement::Merge(Merge { table, source, .. }) => vec![table, source],
+        _ => Vec::new(),
+    }
+}
+
+fn beside(tables: &[TableWithJoins]) -> impl Iterator<Item = &TableFactor> {
+    tables
+        .iter()
+        .flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)))
 }
 
 fn unqualify(assignments: &mut [Assignment], target: Target<'_>) -> Result<(), Error> {

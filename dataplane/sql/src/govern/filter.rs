@@ -80,7 +80,7 @@ impl FilterTemplate {
         let mut facts = admission::check(sole(&mut statement)?)?;
         let placeholders = literals.iter().flatten().filter_map(LiteralPart::name);
         facts.placeholders = placeholders.map(str::to_owned).collect();
-        crate::dialect::to_engine(&mut statement, &crate::functions::types::Known::default())?;
+        crate::dialect::to_engine(&mut statement, &Vec::<crate::scan::Scan>::new())?;
         let mut expr = sole(&mut statement)?.clone();
         uncaught::refuse(&expr)?;
         qualify::functions(&mut expr);

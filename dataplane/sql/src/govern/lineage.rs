@@ -31,10 +31,11 @@ use super::leaks::error_channel::{ErrorChannel, names_an_alias};
 use super::output;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
+use crate::bind::types::Known;
 use crate::catalog::table::Table;
 use crate::dialect;
+use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;
-use crate::functions::types::{Known, Type};
 use crate::scan::{Mask, Scan};
 
 /// A masked column of a scan: numbers of both.

@@ -18,9 +18,10 @@ use super::leaks::leakproof::throws;
 use crate::ast::error::Error;
 use crate::ast::expression::cast;
 use crate::ast::{any_expression, visit_expressions_mut};
+use crate::bind::types::{self, ColumnTypes};
 use crate::catalog::table::Table;
+use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;
-use crate::functions::types::{self, ColumnTypes, Type};
 use crate::govern::filter::Filter;
 use crate::scan::asks;
 

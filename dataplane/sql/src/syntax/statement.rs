@@ -20,6 +20,7 @@ use crate::syntax::parse::SourceText;
 pub(crate) use facts::targets;
 pub use kind::{SessionCommand, StatementKind, TransactionCommand};
 pub use normal::CYCLE;
+pub(crate) use normal::expression;
 
 /// What a statement does to tables, as policies name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

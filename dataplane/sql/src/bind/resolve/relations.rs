@@ -8,11 +8,12 @@ use super::{Binder, alias_as_named, located};
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
 use crate::ast::scope;
-use crate::bind::{information_schema, label};
+use crate::bind::information_schema;
 use crate::catalog::definition::{self, Definition};
 use crate::catalog::information_schema::is_relation;
 use crate::catalog::tables::SessionNames;
 use crate::scan::marker::{self, Marked};
+use crate::syntax::label;
 
 impl Binder<'_> {
     /// The query of a view, its names as they were meant where it was made, its tables like any other.
@@ -22,7 +23,7 @@ impl Binder<'_> {
             return Err(Error::unsupported("this view"));
         };
         let mut tree = ast::Statement::Query(create.query);
-        label::label(&mut tree)?;
+        label::label(&mut tree, |_| true)?;
         let home = SessionNames { search_path: vec![view.home.clone()], ..self.session.clone() };
         let mut inner = Binder {
             catalog: self.catalog,

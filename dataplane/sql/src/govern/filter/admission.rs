@@ -9,9 +9,10 @@ use super::{FilterFacts, placeholder};
 use crate::ast::Visit;
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
+use crate::bind::types::{self, Known};
 use crate::dialect;
 use crate::functions::catalogue::{self, Class};
-use crate::functions::types::{self, Known, Type};
+use crate::functions::types::Type;
 
 pub(super) fn check(expr: &Expr) -> Result<FilterFacts, Error> {
     if !matches!(types::type_of(expr, &Known::default()), Type::Boolean | Type::Unknown) {

@@ -9,10 +9,11 @@ use super::error_channel::ErrorClass;
 use super::numeric_range::{self, ValueType};
 use crate::ast::expression::is_null;
 use crate::ast::names;
+use crate::bind::types::{self, ColumnTypes, sole_argument};
 use crate::dialect;
 use crate::functions::catalogue::{self, Class, SafeWhen};
+use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;
-use crate::functions::types::{self, ColumnTypes, Type, sole_argument};
 
 /// Whether an expression can raise an error that depends on the values it meets. Comparing two families of types casts
 /// one to the other, which can. What stands in it is asked about by itself; what is not listed here can.

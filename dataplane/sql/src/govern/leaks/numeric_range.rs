@@ -8,8 +8,9 @@ use sqlparser::ast::{Expr, UnaryOperator, Value};
 use super::leakproof::is_certain;
 use crate::ast::expression::is_null;
 use crate::ast::names;
+use crate::bind::types::{ColumnTypes, sole_argument, type_of};
+use crate::functions::types::Type;
 use crate::functions::types::exact::{DIGITS_MAX, Exact};
-use crate::functions::types::{ColumnTypes, Type, sole_argument, type_of};
 
 /// The family of a value, and what is known beyond.
 #[derive(Debug, Clone)]

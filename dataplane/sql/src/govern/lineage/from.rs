@@ -31,9 +31,6 @@ impl LineageWalk<'_> {
             for output in &source.outputs {
                 self.found.known.add(&source.alias, &output.name, output.kind);
             }
-            if source.open.is_some() {
-                self.found.known.leave_open(&source.alias);
-            }
         }
         if let Some(scope) = self.scopes.last_mut() {
             scope.extend(sources);

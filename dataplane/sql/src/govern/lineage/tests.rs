@@ -162,7 +162,7 @@ fn a_window_whose_end_is_told_by_a_value_can_fail() {
 fn what_follows_the_order_of_joined_rows_is_asked_of_visible_rows_alone() {
     let joined = "FROM customers c JOIN orders o ON c.id = o.customer_id";
     let span = "CASE WHEN c.id = 1 THEN INTERVAL '1 month' ELSE INTERVAL '30 days' END";
-    let double = "CASE WHEN c.id = 1 THEN 1e16 ELSE -1e16 END";
+    let double = "CASE WHEN c.id = 1 THEN 1e16::DOUBLE ELSE -1e16::DOUBLE END";
     for sql in [
         format!("SELECT seq4(), c.id {joined}"),
         format!("SELECT sum({double}) {joined}"),

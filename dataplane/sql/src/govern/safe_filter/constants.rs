@@ -9,8 +9,9 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Value, VisitorMut};
 
 use crate::ast::{VisitMut, names};
+use crate::bind::types::{self, ColumnTypes};
+use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;
-use crate::functions::types::{self, ColumnTypes, Type};
 use crate::govern::leaks::leakproof::is_day;
 use crate::govern::leaks::numeric_range::exact;
 use crate::scan::marker::{self, GeneratedExpr};

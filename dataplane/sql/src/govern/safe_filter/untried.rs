@@ -6,8 +6,9 @@ use sqlparser::ast::Expr;
 
 use crate::ast::any_expression;
 use crate::ast::call::{arguments, called, literal};
+use crate::bind::types::{ColumnTypes, type_of};
 use crate::functions::catalogue::{self, TryCatches};
-use crate::functions::types::{ColumnTypes, Type, type_of};
+use crate::functions::types::Type;
 use crate::govern::leaks::leakproof::is_pattern;
 
 /// Whether a part of a filter holds one, or what may be one.

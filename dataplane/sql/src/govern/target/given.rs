@@ -10,7 +10,8 @@ use super::is_default;
 use crate::ast::any_expression;
 use crate::ast::call::{arguments, called, take_expr};
 use crate::ast::error::Error;
-use crate::functions::types::{self, Known, Type};
+use crate::bind::types::{self, Known};
+use crate::functions::types::Type;
 use crate::scan::Scan;
 
 /// The columns of the query that it reads; none of VALUES, whose rows are counted one by one.

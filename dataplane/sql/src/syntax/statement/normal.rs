@@ -7,6 +7,7 @@ mod balance;
 mod change_event;
 mod grouping;
 mod hierarchy;
+mod literals;
 mod named;
 mod order_all;
 mod ordinal;
@@ -28,6 +29,7 @@ use crate::ast::VisitMut;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::cast;
 use crate::ast::names::ours::ROWS;
+use crate::syntax::label;
 
 /// Parameters of one statement, as in the wire protocol.
 const PARAMETERS_MAX: usize = 65_535;
@@ -41,8 +43,17 @@ pub(super) fn form(tree: &mut Statement) -> Result<(), Error> {
         return Ok(()); // what it unsets looks like a parameter
     }
     named::target(tree)?;
+    label::label(tree, literals::holds)?;
     let mut form = Form::default();
     match tree.visit(&mut form) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// The constants of an expression that stands in no statement yet.
+pub(crate) fn expression(expr: &mut Expr) -> Result<(), Error> {
+    match expr.visit(&mut Form::default()) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -52,6 +63,7 @@ pub(super) fn form(tree: &mut Statement) -> Result<(), Error> {
 struct Form {
     questions: usize,
     numbered: bool,
+    literals: literals::Literals,
 }
 
 impl Form {
@@ -95,6 +107,9 @@ impl VisitorMut for Form {
                 Err(error) => return ControlFlow::Break(error.at(value.span.start)),
             }
         }
+        if let Some(digits) = literals::exact(&value.value) {
+            value.value = Value::Number(digits, false);
+        }
         ControlFlow::Continue(())
     }
 
@@ -121,6 +136,12 @@ impl VisitorMut for Form {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         balance::expression(expr);
         like_all(expr);
+        self.literals.begin(expr);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, _: &mut Expr) -> ControlFlow<Error> {
+        self.literals.end();
         ControlFlow::Continue(())
     }
 

@@ -72,7 +72,7 @@ fn columns_that_double_with_every_query_are_refused() {
 
 #[test]
 fn many_values_of_one_family_are_compared_with_what_holds_them_all() {
-    let listed = |last: &str| format!("SELECT id, [{}{last}] FROM customers", "1, ".repeat(40_000));
+    let listed = |last: &str| format!("SELECT id, ARRAY[{}{last}] FROM customers", "1, ".repeat(40_000));
     assert_eq!(care(&listed("2")), ExecutionMode::Leakproof);
     assert_ne!(care(&listed("true")), ExecutionMode::Leakproof);
     let whens = "WHEN 1 THEN 2 ".repeat(20_000);

@@ -33,7 +33,7 @@ impl Cycles {
         }
         let text = |column: Ident| as_text(Expr::CompoundIdentifier(vec![alias.clone(), column]));
         let elem = named.columns.into_iter().map(text).collect();
-        let row = call("to_json", [Expr::Array(Array { elem, named: false })]);
+        let row = call("to_json", [Expr::Array(Array { elem, named: true })]);
         Some(Self { row, nocycle })
     }
 
@@ -44,7 +44,7 @@ impl Cycles {
     /// What the rows below carry: their own text behind their ancestors'.
     pub(super) fn carry(&self, roots: &mut Select, rows: &mut Select) -> Result<(), Error> {
         let named = |expr| SelectItem::ExprWithAlias { expr, alias: names::quoted(PATH) };
-        let alone = Expr::Array(Array { elem: vec![self.row.clone()], named: false });
+        let alone = Expr::Array(Array { elem: vec![self.row.clone()], named: true });
         roots.projection.push(named(alone));
         rows.projection.push(named(call("list_append", [parent(&names::quoted(PATH)), self.row.clone()])));
         if self.nocycle {

@@ -3,8 +3,9 @@
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
-use super::{ColumnTypes, Type, common};
+use super::{ColumnTypes, common};
 use crate::ast::call::arguments;
+use crate::functions::types::Type;
 
 /// What it surely is, where that may be another than the likeliest; none for what the likeliest is sure of. What stands
 /// in an expression is asked once: twice at each level would be without end.

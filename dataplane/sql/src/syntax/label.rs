@@ -6,8 +6,9 @@ use crate::ast::error::Error;
 use crate::ast::names;
 use crate::print;
 
-/// Columns of the answer are called as the statement spells them, whatever becomes of their expressions.
-pub(crate) fn label(tree: &mut Statement) -> Result<(), Error> {
+/// Columns of the answer are called as the statement spells them, whatever becomes of the expressions that this is true
+/// of.
+pub(crate) fn label(tree: &mut Statement, changes: fn(&Expr) -> bool) -> Result<(), Error> {
     let query = match tree {
         Statement::Query(query) => query,
         Statement::CreateTable(create) => match &mut create.query {
@@ -19,7 +20,7 @@ pub(crate) fn label(tree: &mut Statement) -> Result<(), Error> {
     let mut body = query.body.as_mut();
     loop {
         body = match body {
-            SetExpr::Select(select) => return label_select(select),
+            SetExpr::Select(select) => return label_select(select, changes),
             SetExpr::SetOperation { left, .. } => left.as_mut(),
             SetExpr::Query(inner) => inner.body.as_mut(),
             _ => return Ok(()),
@@ -27,14 +28,17 @@ pub(crate) fn label(tree: &mut Statement) -> Result<(), Error> {
     }
 }
 
-fn label_select(select: &mut Select) -> Result<(), Error> {
+fn label_select(select: &mut Select, changes: fn(&Expr) -> bool) -> Result<(), Error> {
     /// Longest label, in characters.
     const LABEL_CHARS_MAX: usize = 120;
     for item in &mut select.projection {
         let SelectItem::UnnamedExpr(expr) = item else {
             continue;
         };
-        if matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) && !is_replaced(expr) || spreads(expr) {
+        if matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) && !is_replaced(expr)
+            || spreads(expr)
+            || !changes(expr)
+        {
             continue;
         }
         let label: String = print::label(expr)?.chars().take(LABEL_CHARS_MAX).collect();

@@ -1,0 +1,132 @@
+//! The columns of a relation: what a table, a select list or a table function answers.
+
+use sqlparser::ast::{Ident, ObjectName, TableAlias, TableAliasColumnDef, TableFactor};
+
+use super::super::types::wider;
+use crate::ast::names;
+use crate::functions::types::Type;
+use crate::scan::marker::{self, Marked};
+use crate::scan::{Scan, ScanColumn};
+
+/// A column of a relation with its type.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundColumn {
+    pub name: String,
+    pub kind: Type,
+    /// Whether it is a NULL, which is of every type.
+    pub is_null: bool,
+}
+
+impl BoundColumn {
+    pub(crate) fn new(name: impl Into<String>, kind: Type) -> Self {
+        Self { name: name.into(), kind, is_null: false }
+    }
+}
+
+/// The columns of a relation in their order, and whether it may have others.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BoundColumns {
+    pub columns: Vec<BoundColumn>,
+    pub is_open: bool,
+}
+
+impl BoundColumns {
+    pub(super) fn open() -> Self {
+        Self { columns: Vec::new(), is_open: true }
+    }
+
+    pub(super) fn of_all<'c>(relations: impl Iterator<Item = &'c Self>) -> Self {
+        let mut all = Self::default();
+        for relation in relations {
+            all.is_open |= relation.is_open;
+            all.columns.extend(relation.columns.iter().cloned());
+        }
+        all
+    }
+
+    /// Under the names that an alias gives them, in their order.
+    pub(super) fn renamed(mut self, names: &[TableAliasColumnDef]) -> Self {
+        if self.is_open && !names.is_empty() {
+            let unknown = |column: &TableAliasColumnDef| BoundColumn::new(&column.name.value, Type::Unknown);
+            return Self { columns: names.iter().map(unknown).collect(), is_open: true };
+        }
+        for (column, TableAliasColumnDef { name, .. }) in self.columns.iter_mut().zip(names) {
+            column.name.clone_from(&name.value);
+        }
+        self
+    }
+
+    /// The columns of a set operation: the names of the first side, the types that both become.
+    pub(super) fn united(self, other: &Self) -> Self {
+        if self.is_open || other.is_open || self.columns.len() != other.columns.len() {
+            let unknown = |column: BoundColumn| BoundColumn::new(column.name, Type::Unknown);
+            return Self { columns: self.columns.into_iter().map(unknown).collect(), is_open: true };
+        }
+        let both = self.columns.into_iter().zip(&other.columns);
+        let become_one = |(one, other): (BoundColumn, &BoundColumn)| match (one.is_null, other.is_null) {
+            (true, _) => BoundColumn { name: one.name, ..other.clone() },
+            (false, true) => one,
+            (false, false) => BoundColumn { kind: wider(one.kind, other.kind), ..one },
+        };
+        Self { columns: both.map(become_one).collect(), is_open: false }
+    }
+}
+
+/// What answers the columns of a table that a name in FROM stands for.
+pub(crate) trait TableColumns {
+    fn columns(&self, name: &ObjectName) -> Option<Vec<BoundColumn>>;
+
+    /// The columns of the table that a statement writes to, as they are declared.
+    fn written(&self, name: &ObjectName) -> Option<Vec<BoundColumn>>;
+}
+
+impl TableColumns for Vec<Scan> {
+    fn columns(&self, name: &ObjectName) -> Option<Vec<BoundColumn>> {
+        let Some(Marked::Scan(number)) = marker::read(name) else { return None };
+        let shown = |column: &ScanColumn| {
+            let kind = match column.mask {
+                Some(mask) if mask.function().traits().makes_text => Type::Text,
+                _ => Type::of_name(&column.type_name),
+            };
+            BoundColumn::new(&column.name, kind)
+        };
+        self.get(number).map(|scan| scan.columns.iter().map(shown).collect())
+    }
+
+    fn written(&self, name: &ObjectName) -> Option<Vec<BoundColumn>> {
+        let is_it =
+            |scan: &&Scan| names::last(name).is_some_and(|last| last.value.eq_ignore_ascii_case(&scan.table.name));
+        let declared = |column: &ScanColumn| BoundColumn::new(&column.name, Type::of_name(&column.type_name));
+        self.last().filter(is_it).map(|scan| scan.columns.iter().map(declared).collect())
+    }
+}
+
+/// What FROM calls a relation; nothing where it has no name there.
+pub(super) fn alias(factor: &TableFactor) -> String {
+    let called = match factor {
+        TableFactor::Table { alias, name, .. } | TableFactor::Function { alias, name, .. } => {
+            alias.as_ref().map(|alias| &alias.name).or_else(|| names::last(name))
+        }
+        other => given(other).map(|alias| &alias.name),
+    };
+    called.map(|Ident { value, .. }| value.clone()).unwrap_or_default()
+}
+
+/// The names that an alias gives the columns.
+pub(super) fn renamed(factor: &TableFactor) -> &[TableAliasColumnDef] {
+    given(factor).map_or(&[], |alias| &alias.columns)
+}
+
+fn given(factor: &TableFactor) -> Option<&TableAlias> {
+    match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::TableFunction { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::UNNEST { alias, .. }
+        | TableFactor::NestedJoin { alias, .. }
+        | TableFactor::Pivot { alias, .. }
+        | TableFactor::Unpivot { alias, .. } => alias.as_ref(),
+        _ => None,
+    }
+}

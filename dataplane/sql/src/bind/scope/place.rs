@@ -1,0 +1,230 @@
+//! One place of a statement: how names are looked up there, and the columns of queries that stand there.
+
+use sqlparser::ast::{
+    Expr, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, TableFactor, TableWithJoins, Value, Values, WildcardAdditionalOptions,
+};
+
+use super::super::types::{ColumnTypes, type_of};
+use super::columns::{self, BoundColumn, BoundColumns};
+use super::{BoundRelation, ResolvedType, ScopeFrame, Scopes};
+use crate::ast::names;
+use crate::ast::names::ours::ITEM;
+use crate::functions::catalogue;
+use crate::functions::types::Type;
+use crate::scan::marker::{self, Marked};
+
+/// A select within a walk's scopes, looked at without walking it.
+pub(super) struct Place<'p> {
+    scopes: &'p Scopes<'p>,
+    around: Option<&'p Place<'p>>,
+    frame: ScopeFrame,
+}
+
+impl<'p> Place<'p> {
+    pub(super) fn new(scopes: &'p Scopes<'p>, around: Option<&'p Place<'p>>) -> Self {
+        Self { scopes, around, frame: ScopeFrame::default() }
+    }
+
+    /// The scopes in reach, innermost first.
+    fn frames(&self) -> impl Iterator<Item = &ScopeFrame> {
+        let inner = std::iter::successors(Some(self), |place| place.around).map(|place| &place.frame);
+        inner.chain(self.scopes.frames.iter().rev())
+    }
+
+    /// What a name without a path, in lower case, was resolved to.
+    pub(super) fn resolve(&self, name: &str) -> Option<ResolvedType> {
+        if let Some(kind) = self.scopes.parameters.get(name) {
+            return Some(ResolvedType::Known(*kind));
+        }
+        self.frames().find_map(|frame| frame.bare(name))
+    }
+
+    #[recursive::recursive]
+    pub(super) fn query(&self, query: &Query) -> BoundColumns {
+        self.body(&query.body)
+    }
+
+    #[recursive::recursive]
+    pub(super) fn body(&self, body: &SetExpr) -> BoundColumns {
+        match body {
+            SetExpr::Select(select) => {
+                let mut within = Place::new(self.scopes, Some(self));
+                select.from.iter().for_each(|table| within.joined(table));
+                within.projection(select)
+            }
+            SetExpr::Query(query) => self.query(query),
+            SetExpr::SetOperation { left, right, .. } => self.body(left).united(&self.body(right)),
+            SetExpr::Values(values) => self.values(values),
+            _ => BoundColumns::open(),
+        }
+    }
+
+    fn values(&self, values: &Values) -> BoundColumns {
+        let row = |row: &[Expr]| {
+            let column = |(place, expr): (usize, &Expr)| self.column_of(expr, format!("column{}", place + 1));
+            BoundColumns { columns: row.iter().enumerate().map(column).collect(), is_open: false }
+        };
+        let mut rows = values.rows.iter().map(|cells| row(cells));
+        let Some(first) = rows.next() else { return BoundColumns::open() };
+        rows.fold(first, |so_far, row| so_far.united(&row))
+    }
+
+    fn joined(&mut self, table: &TableWithJoins) {
+        for factor in std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)) {
+            if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
+                self.joined(table_with_joins);
+            } else {
+                let found = self.factor(factor);
+                self.frame.relations.push(BoundRelation::new(columns::alias(factor), found));
+            }
+        }
+    }
+
+    /// The columns of a relation under the names that FROM gives them.
+    #[recursive::recursive]
+    pub(super) fn factor(&self, factor: &TableFactor) -> BoundColumns {
+        let found = match factor {
+            TableFactor::Derived { subquery, .. } => self.query(subquery),
+            TableFactor::NestedJoin { table_with_joins, .. } => {
+                let mut within = Place::new(self.scopes, Some(self));
+                within.joined(table_with_joins);
+                BoundColumns::of_all(within.frame.relations.iter().map(|relation| &relation.columns))
+            }
+            TableFactor::Pivot { table, .. } | TableFactor::Unpivot { table, .. } => {
+                BoundColumns { is_open: true, ..self.factor(table) }
+            }
+            other => self.leaf(other),
+        };
+        found.renamed(columns::renamed(factor))
+    }
+
+    /// The columns of a table, a WITH query or a table function.
+    pub(super) fn leaf(&self, factor: &TableFactor) -> BoundColumns {
+        match factor {
+            TableFactor::Table { name, args: None, .. } => self.named(name),
+            TableFactor::Function { name, with_ordinality, .. }
+            | TableFactor::Table { name, args: Some(_), with_ordinality, .. } => answer_of(name, *with_ordinality),
+            _ => BoundColumns::open(),
+        }
+    }
+
+    fn named(&self, name: &ObjectName) -> BoundColumns {
+        let with = match marker::read(name) {
+            Some(Marked::With(number)) => Some(marker::with_name(number)),
+            Some(Marked::Scan(_)) => None,
+            None => names::single(name).map(|name| name.value.to_ascii_lowercase()),
+        };
+        if let Some(columns) = with.and_then(|with| self.scopes.with.get(&with)) {
+            return columns.clone();
+        }
+        let columns = self.scopes.tables.columns(name);
+        columns.map_or_else(BoundColumns::open, |columns| BoundColumns { columns, is_open: false })
+    }
+
+    /// The columns of a select, whose relations are in the innermost scope.
+    pub(super) fn projection(&self, select: &Select) -> BoundColumns {
+        let mut outputs = BoundColumns::default();
+        for item in &select.projection {
+            match item {
+                SelectItem::UnnamedExpr(expr) => outputs.columns.push(self.column_of(expr, label(expr))),
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    outputs.columns.push(self.column_of(expr, alias.value.clone()));
+                }
+                SelectItem::Wildcard(options) => {
+                    outputs.is_open |= select.from.iter().any(shows_once);
+                    self.star(None, options, &mut outputs);
+                }
+                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                    self.star(names::last(name).map(|name| name.value.as_str()), options, &mut outputs);
+                }
+                _ => outputs.is_open = true,
+            }
+        }
+        outputs
+    }
+
+    fn column_of(&self, expr: &Expr, name: String) -> BoundColumn {
+        let is_null = matches!(expr, Expr::Value(value) if value.value == Value::Null);
+        BoundColumn { name, kind: type_of(expr, self), is_null }
+    }
+
+    fn star(&self, relation: Option<&str>, options: &WildcardAdditionalOptions, outputs: &mut BoundColumns) {
+        // what is left out, renamed or computed anew is not followed
+        outputs.is_open |= *options != WildcardAdditionalOptions::default();
+        let is_meant = |known: &&BoundRelation| relation.is_none_or(|name| known.alias.eq_ignore_ascii_case(name));
+        let frame = self.frames().find(|frame| frame.relations.iter().any(|known| is_meant(&known)));
+        let Some(frame) = frame else {
+            outputs.is_open = true;
+            return;
+        };
+        for known in frame.relations.iter().filter(is_meant) {
+            outputs.is_open |= known.columns.is_open;
+            outputs.columns.extend(known.columns.columns.iter().cloned());
+        }
+    }
+}
+
+/// The columns that a table function answers.
+fn answer_of(name: &ObjectName, counts: bool) -> BoundColumns {
+    let Some(answered) = names::last(name).and_then(|name| catalogue::answered(&name.value)) else {
+        return BoundColumns::open();
+    };
+    let unknown = answered.hidden.iter().copied().chain(counts.then_some("ordinality"));
+    let all = answered.shown.iter().copied().chain(unknown.map(|name| (name, Type::Unknown)));
+    let columns = all.map(|(name, kind)| BoundColumn::new(name, kind));
+    BoundColumns { columns: columns.collect(), is_open: false }
+}
+
+/// The name of a column that has no alias; nothing where it is no name of a column.
+fn label(expr: &Expr) -> String {
+    match expr {
+        Expr::Identifier(name) => name.value.clone(),
+        Expr::CompoundIdentifier(path) => path.last().map(|name| name.value.clone()).unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+/// Whether a join of it shows some of its columns once, or not at all.
+fn shows_once(table: &TableWithJoins) -> bool {
+    table.joins.iter().any(|join| match &join.join_operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint) => {
+            matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural)
+        }
+        JoinOperator::CrossJoin(_) => false,
+        _ => true,
+    })
+}
+
+impl ColumnTypes for Place<'_> {
+    fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
+        let name = name.to_ascii_lowercase();
+        let found = match qualifier {
+            // the items that FLATTEN was made into
+            Some(ITEM) => {
+                let mut known = catalogue::answered("flatten").into_iter().flat_map(|answered| &answered.shown);
+                return known.find(|(known, _)| *known == name).map_or(Type::Unknown, |(_, kind)| *kind);
+            }
+            Some(relation) => self.frames().find_map(|frame| frame.of(relation, &name)),
+            None => self.resolve(&name),
+        };
+        match found {
+            Some(ResolvedType::Known(kind)) => kind,
+            Some(ResolvedType::Open) | None => Type::Unknown,
+        }
+    }
+
+    fn subquery(&self, query: &Query) -> Type {
+        let columns = Place::new(self.scopes, Some(self)).query(query);
+        match columns.columns.as_slice() {
+            [only] if !columns.is_open => only.kind,
+            _ => Type::Unknown,
+        }
+    }
+}
