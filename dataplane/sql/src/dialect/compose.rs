@@ -2,8 +2,7 @@
 
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, ExactNumberInfo, Expr, Function, ObjectName,
-    ObjectNamePart, Subscript,
-    Value, helpers::attached_token::AttachedToken,
+    ObjectNamePart, Subscript, Value, helpers::attached_token::AttachedToken,
 };
 
 pub(super) use crate::ast::call::{argument, call, literal};
