@@ -1,6 +1,7 @@
 //! The PostgreSQL wire with a real client over TCP and a real engine.
 
 mod cursors;
+mod drivers;
 mod first_bytes;
 mod savepoints;
 mod settings;

@@ -133,6 +133,7 @@ impl World {
             request_id: RequestId::minted(clock.now(), entropy),
             sql: sql.to_owned(),
             params: vec![],
+            types: vec![],
             who: Who::Key { key_id: who },
             peer: None,
             origin: Origin::Rest,

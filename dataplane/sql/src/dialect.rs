@@ -19,6 +19,7 @@ mod conversions;
 mod dates;
 mod dispatch;
 mod flatten;
+mod format;
 mod formats;
 mod intervals;
 mod lambdas;

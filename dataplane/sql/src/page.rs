@@ -79,7 +79,7 @@ const STATEMENTS: &[&str] = &[
     "`SELECT`, `INSERT`, `UPDATE`, `DELETE`, `MERGE`, `TRUNCATE`, `EXPLAIN` of a query (what is read and governed)",
     "`MERGE` that would set a row of the target by several rows of the source is an error",
     "`INSERT OVERWRITE`, `INSERT ALL`, `INSERT FIRST`: in one transaction, the source read once",
-    "`CREATE TABLE` with the warehouse's clauses, `AS SELECT`, `CLONE`, `LIKE`, `AUTOINCREMENT`, `IDENTITY`",
+    "`CREATE TABLE` with the warehouse's clauses, `AS SELECT`, `CLONE`, `LIKE`, `AUTOINCREMENT`, `IDENTITY`, `SERIAL`",
     "`CREATE TEMPORARY TABLE` in a transaction, which it ends with; others do not see it",
     "`CREATE [SECURE] VIEW`: read with the rights of who reads it; without the catalogue, NEXTVAL and PIVOT of unwritten values",
     "`CREATE FUNCTION … AS '<expression>'`: SQL, of its parameters alone",

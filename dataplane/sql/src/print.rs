@@ -6,6 +6,7 @@
 //! Operands are bracketed by the tree, so no parser's precedence can change the meaning.
 
 mod alter;
+pub(crate) mod asked;
 mod column;
 mod create;
 mod expr;
@@ -19,7 +20,7 @@ mod selected;
 mod unit;
 mod write;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Statement, Value};
 
@@ -30,12 +31,39 @@ use crate::scan::{Scan, marker};
 pub use scan::CHECK_FAILED;
 
 /// What a printed value stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Bind {
     /// The caller's parameter of this number, from 1.
     Caller(usize),
+    /// The same where a cast says alone that it is a number: it is bound as the decimal that it is.
+    Number(usize),
     /// A value of ours, from a policy's placeholder.
     Text(String),
+}
+
+impl Bind {
+    /// The number of the caller's parameter that it stands for.
+    pub fn caller(&self) -> Option<usize> {
+        match self {
+            Self::Caller(number) | Self::Number(number) => Some(*number),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+/// What is known of the caller's parameters.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ParameterTypes<'a> {
+    /// The engine's names of types by number, from 1: each stands around its parameter as a cast.
+    pub types: &'a [Option<String>],
+    /// The text only asks for the types of the others: each is compared with what it is calculated with.
+    pub asks: bool,
+}
+
+impl ParameterTypes<'_> {
+    fn of(&self, number: usize) -> Option<&str> {
+        self.types.get(number.checked_sub(1)?)?.as_deref()
+    }
 }
 
 /// For whom the text is.
@@ -64,7 +92,10 @@ pub(crate) struct Printer<'a> {
     style: Style,
     scans: &'a [Scan],
     reading: Reading,
+    parameters: ParameterTypes<'a>,
     binds: Vec<Bind>,
+    /// The number of each of these in the text.
+    numbers: HashMap<Bind, usize>,
     tables: Vec<String>,
     visible: BTreeSet<usize>,
 }
@@ -102,8 +133,13 @@ pub(crate) fn governed(statement: &Statement, scans: &[Scan]) -> Result<String, 
 }
 
 /// Text for the engine; governed scans are written from `scans`.
-pub(crate) fn engine(statement: &Statement, scans: &[Scan], reading: Reading) -> Result<Printed, Error> {
-    let mut printer = Printer::new(Style::Engine, scans, reading);
+pub(crate) fn engine(
+    statement: &Statement,
+    scans: &[Scan],
+    reading: Reading,
+    parameters: ParameterTypes<'_>,
+) -> Result<Printed, Error> {
+    let mut printer = Printer { parameters, ..Printer::new(Style::Engine, scans, reading) };
     printer.statement(statement)?;
     Ok(printer.printed())
 }
@@ -118,7 +154,9 @@ pub(crate) fn keeping(scan: &Scan, number: usize, is_asked_for: &dyn Fn(&str) ->
 impl<'a> Printer<'a> {
     fn new(style: Style, scans: &'a [Scan], reading: Reading) -> Self {
         let out = String::with_capacity(256);
-        Self { out, style, scans, reading, binds: Vec::new(), tables: Vec::new(), visible: BTreeSet::new() }
+        let (binds, numbers, tables, visible) = (Vec::new(), HashMap::new(), Vec::new(), BTreeSet::new());
+        let parameters = ParameterTypes::default();
+        Self { out, style, scans, reading, parameters, binds, numbers, tables, visible }
     }
 
     fn printed(self) -> Printed {
@@ -224,14 +262,7 @@ impl<'a> Printer<'a> {
         }
         let number = name.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
         match (self.style, number) {
-            (Style::Engine, Some(number)) => {
-                let known = self.binds.iter().position(|bind| *bind == Bind::Caller(number));
-                let position = known.unwrap_or_else(|| {
-                    self.binds.push(Bind::Caller(number));
-                    self.binds.len() - 1
-                });
-                self.put(&format!("${}", position + 1));
-            }
+            (Style::Engine, Some(number)) => self.typed(Bind::Caller(number)),
             (_, Some(number)) => self.put(&format!("${number}")),
             (_, None) => return Err(Error::unsupported("a parameter that has no number")),
         }
@@ -243,13 +274,28 @@ impl<'a> Printer<'a> {
         if self.style != Style::Engine {
             return self.text(text);
         }
-        let bind = Bind::Text(text.to_owned());
-        let known = self.binds.iter().position(|known| *known == bind);
-        let position = known.unwrap_or_else(|| {
+        self.parameter(Bind::Text(text.to_owned()));
+    }
+
+    /// A parameter of the caller, cast to its type where that is known.
+    fn typed(&mut self, bind: Bind) {
+        let kind = bind.caller().and_then(|number| self.parameters.of(number));
+        let Some(kind) = kind.map(str::to_owned) else { return self.parameter(bind) };
+        self.put("CAST(");
+        self.parameter(bind);
+        self.put(" AS ");
+        self.put(&kind);
+        self.put(")");
+    }
+
+    /// The parameter of a value; one value is one parameter, wherever it stands.
+    fn parameter(&mut self, bind: Bind) {
+        let next = self.binds.len() + 1;
+        let number = *self.numbers.entry(bind.clone()).or_insert(next);
+        if number == next {
             self.binds.push(bind);
-            self.binds.len() - 1
-        });
-        self.put(&format!("${}", position + 1));
+        }
+        self.put(&format!("${number}"));
     }
 
     fn blob(&mut self, digits: &str) {

@@ -32,6 +32,7 @@ impl ToolCaller {
             request_id: self.request_id.clone(),
             sql,
             params: Vec::new(),
+            types: Vec::new(),
             who: self.who.clone(),
             peer: self.peer,
             origin: self.origin,

@@ -139,7 +139,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<CatalogueContent> {
     Ok(CatalogueContent {
         database: names.database.clone(),
         user: user.unwrap_or_else(|| "agent".to_owned()),
-        schema: query.ask.names.schema.clone(),
+        search_path: query.ask.names.search_path(),
         schemas,
         listed,
         settings: SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),

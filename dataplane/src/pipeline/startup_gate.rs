@@ -100,6 +100,7 @@ pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
     let branch = branches::named(&ask.names.schema);
     if branch.is_some() {
         ask.names.schema = Names::default().schema; // its tables are known by the mainline's names
+        ask.names.searched.clear();
     }
     let (started, committing, under) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
     let (judged_by, once) = (None, None);

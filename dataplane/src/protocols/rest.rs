@@ -240,6 +240,7 @@ fn asked(
         request_id: request_id.clone(),
         sql: body.sql,
         params: Vec::new(),
+        types: Vec::new(),
         who: forwarded.who,
         peer: forwarded.peer,
         origin: origin(forwarded.origin, shape),

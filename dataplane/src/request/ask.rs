@@ -25,6 +25,8 @@ pub struct StatementRequest<T> {
     pub sql: String,
     /// Values of `$1`, `$2`, …
     pub params: Vec<engine::Value>,
+    /// Their types, as far as the protocol was told of them or told them, by the engine's names.
+    pub types: Vec<Option<String>>,
     pub who: Who,
     pub peer: Option<IpAddr>,
     pub origin: Origin,
@@ -143,14 +145,23 @@ impl DeclaredAgent {
 pub struct Names {
     /// The one database the session sees; `None`: the environment's slug.
     pub database: Option<String>,
-    /// Schema of a table that is named without one.
+    /// Where a table that is named without a schema is looked for first, and a new one goes.
     pub schema: String,
+    /// Schemas that are searched behind it, in order.
+    pub searched: Vec<String>,
     /// What `$name` stands for.
     pub variables: Arc<sql::Variables>,
 }
 
 impl Default for Names {
     fn default() -> Self {
-        Self { database: None, schema: "main".to_owned(), variables: Arc::default() }
+        Self { database: None, schema: "main".to_owned(), searched: Vec::new(), variables: Arc::default() }
+    }
+}
+
+impl Names {
+    /// All schemas that a name without one is looked for in.
+    pub fn search_path(&self) -> Vec<String> {
+        std::iter::once(&self.schema).chain(&self.searched).cloned().collect()
     }
 }

@@ -15,7 +15,7 @@ use engine::{Engine, Held, Kind, Outcome, Parsed, Session, Statement};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-pub use content::{CatalogueContent, CatalogueEntry, Sort};
+pub use content::{CatalogueContent, CatalogueEntry, Sort, type_id};
 use shelf::SessionPool;
 
 use crate::Error;

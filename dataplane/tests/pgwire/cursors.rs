@@ -24,7 +24,9 @@ async fn a_cursor_is_declared_fetched_and_closed() {
     assert_eq!(refused(&client, "declare c cursor for select 1").await.code().code(), "25P01");
     simple(&client, "begin; declare c cursor for select n from range(5) t(n)").await;
     assert_eq!(simple(&client, "fetch forward 2 from c").await, ["0", "1", "(2)"]);
+    assert_eq!(simple(&client, "fetch 0 from c").await, ["1", "(1)"], "the current row again");
     assert_eq!(simple(&client, "move 1 from c; fetch all from c").await, ["(1)", "3", "4", "(2)"]);
+    assert_eq!(simple(&client, "fetch 0 from c").await, ["(0)"], "behind the last");
     simple(&client, "close c").await;
     assert_eq!(refused(&client, "fetch c").await.code().code(), "34000");
     simple(&client, "rollback; begin").await;

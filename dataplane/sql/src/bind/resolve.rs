@@ -140,8 +140,7 @@ fn bind(
     if let (false, StatementKind::Other(construct)) = (kind.runs(), kind) {
         return Err(refusals::unsupported(construct));
     }
-    let home = session.search_path.first().map_or(names::MAIN_SCHEMA, String::as_str);
-    let defined = definition::comment(home, statement.text());
+    let defined = definition::comment(&definition::searched(&session.search_path), statement.text());
     let mut tree = statement.into_admitted()?;
     let explains = *kind == StatementKind::Explain;
     if explains {
@@ -154,6 +153,7 @@ fn bind(
     let remark =
         information_schema::remark(kind).or_else(|| temporary::remark(&tree)).or_else(|| absent(&tree, catalog));
     label::label(&mut tree, |_| true)?;
+    scalar::rewrite(&mut tree)?;
     qualified::shorten(&mut tree, catalog, session);
     let mut binder = Binder::new(catalog, session);
     binder.makes_view = *kind == StatementKind::CreateView;
@@ -392,6 +392,7 @@ mod comment;
 mod expanded;
 mod qualified;
 mod relations;
+mod scalar;
 mod target;
 mod temporary;
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::ast::names;
 use crate::catalog::comment::Comment;
 use crate::catalog::table::Column;
 
@@ -25,7 +26,7 @@ pub struct Definition {
     pub columns: Vec<Column>,
     /// The statement that made it; empty for a sequence.
     pub text: String,
-    /// What names in it without a schema meant.
+    /// The schemas in which names without one were looked for, as [`searched`] joins them.
     pub home: String,
     /// `COMMENT ON`.
     pub comment: Option<String>,
@@ -35,6 +36,14 @@ const HEAD: &str = "sluice:";
 
 /// Before the names of sequences that belong to a column.
 pub(crate) const OWNED: &str = "_svc_";
+
+/// Between the schemas of a search path that is kept.
+const BETWEEN: &str = "\u{1f}";
+
+/// A search path as a definition keeps it.
+pub(crate) fn searched(path: &[String]) -> String {
+    if path.is_empty() { names::MAIN_SCHEMA.to_owned() } else { path.join(BETWEEN) }
+}
 
 /// The comment that keeps a statement.
 pub(crate) fn comment(home: &str, text: &str) -> Comment {
@@ -70,6 +79,11 @@ impl Definition {
 
     pub fn path(&self) -> String {
         format!("{}.{}", self.schema, self.name)
+    }
+
+    /// The schemas in which a name without one was looked for.
+    pub fn homes(&self) -> impl Iterator<Item = &str> {
+        self.home.split(BETWEEN)
     }
 }
 

@@ -120,7 +120,15 @@ impl Catalog {
             return Err(self.missing(name));
         }
         let mut schemas = session.schemas_of(self, name).ok_or_else(|| self.missing(name))?;
-        schemas.find_map(|schema| self.get(schema, &name.name)).ok_or_else(|| self.missing(name))
+        // the first schema that has a table or a view of the name
+        let found = schemas.find(|schema| self.has_relation(schema, &name.name));
+        found.and_then(|schema| self.get(schema, &name.name)).ok_or_else(|| self.missing(name))
+    }
+
+    /// Whether a table or a view of the name is in the schema.
+    pub fn has_relation(&self, schema: &str, name: &str) -> bool {
+        let view = || (definition::DefinitionKind::View, schema.to_ascii_lowercase(), name.to_ascii_lowercase());
+        self.get(schema, name).is_some() || self.definitions.contains_key(&view())
     }
 
     /// Names only what the caller may see.

@@ -9,6 +9,7 @@ mod hidden;
 mod label;
 mod relations;
 mod rewrite;
+mod table_function;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -52,7 +53,7 @@ const POSTGRES_COLUMNS: [&str; 14] = [
 ];
 
 /// Functions that tell of the catalogue and do not begin with `pg_`.
-const FUNCTIONS: [&str; 14] = [
+const FUNCTIONS: [&str; 15] = [
     "format_type",
     "obj_description",
     "col_description",
@@ -67,6 +68,7 @@ const FUNCTIONS: [&str; 14] = [
     "has_database_privilege",
     "current_setting",
     "set_config",
+    "current_schemas",
 ];
 
 /// A question, ready for the database that answers it.

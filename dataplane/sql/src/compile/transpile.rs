@@ -10,7 +10,7 @@ use crate::compile::steps::{self, CountedStep, Step};
 use crate::compile::visible;
 use crate::dialect;
 use crate::govern::Governed;
-use crate::print::{self, Bind, Printed, Reading};
+use crate::print::{self, Bind, ParameterTypes, Printed, Reading};
 use crate::scan::Scan;
 
 /// What the engine runs. Made by [`transpile`] alone.
@@ -26,6 +26,8 @@ pub struct EngineSql {
     pub warnings: Vec<String>,
     /// Places of the columns that are a masked column: text in the answer.
     pub masked_outputs: Vec<usize>,
+    /// The engine's names of the types of the caller's parameters, as far as they are known.
+    types: Vec<Option<String>>,
     source: Arc<GovernedSteps>,
 }
 
@@ -52,21 +54,21 @@ struct GovernedSteps {
 
 impl GovernedSteps {
     /// The steps as text, and the last of them.
-    fn printed(&self, reading: Reading) -> Result<(Vec<Before>, Printed), Error> {
+    fn printed(&self, reading: Reading, parameters: ParameterTypes<'_>) -> Result<(Vec<Before>, Printed), Error> {
         let mut steps = Vec::with_capacity(self.steps.len());
         let mut visible = BTreeSet::new();
         for CountedStep { step, counts } in &self.steps {
             let printed = match step {
-                Step::Tree(tree) => print::engine(tree, &self.scans, reading)?,
+                Step::Tree(tree) => print::engine(tree, &self.scans, reading, parameters)?,
                 Step::Check(query) => {
                     let query = Statement::Query(query.clone());
-                    let made = print::engine(&query, &self.scans, reading)?;
+                    let made = print::engine(&query, &self.scans, reading, parameters)?;
                     Printed { sql: format!("{}{}", steps::checking(), made.sql), ..made }
                 }
                 Step::Text(sql) => Printed { sql: sql.clone(), ..Printed::default() },
                 Step::Keep(query) => {
                     let query = Statement::Query(query.clone());
-                    let made = print::engine(&query, &self.scans, reading)?;
+                    let made = print::engine(&query, &self.scans, reading, parameters)?;
                     Printed { sql: format!("{}{}", steps::keeping(), made.sql), ..made }
                 }
             };
@@ -93,7 +95,22 @@ impl EngineSql {
     /// The same statement over rows that are kept before: no expression of the caller meets a row that a filter
     /// hides, and nothing that the engine knows of such rows decides how it goes about.
     pub fn over_visible(&self) -> Result<Self, Error> {
-        let (before, printed) = self.source.printed(Reading::Visible)?;
+        self.printed_as(Reading::Visible, ParameterTypes { types: &self.types, asks: false })
+    }
+
+    /// The same with these types of the caller's parameters, as the engine names them: values of a type come as such.
+    pub fn typed(self, types: &[Option<String>]) -> Result<Self, Error> {
+        let typed = self.printed_as(Reading::InPlace, ParameterTypes { types, asks: false })?;
+        Ok(Self { types: types.to_vec(), ..typed })
+    }
+
+    /// A text that is never run: it asks the engine for the types of parameters that have none among these.
+    pub fn asking(&self, types: &[Option<String>]) -> Result<Self, Error> {
+        self.printed_as(Reading::InPlace, ParameterTypes { types, asks: true })
+    }
+
+    fn printed_as(&self, reading: Reading, parameters: ParameterTypes<'_>) -> Result<Self, Error> {
+        let (before, printed) = self.source.printed(reading, parameters)?;
         let Printed { sql, binds, tables, .. } = printed;
         Ok(Self { before, sql, binds, tables: once(tables), ..self.clone() })
     }
@@ -107,7 +124,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     warnings.extend(dialect::to_engine(&mut tree, &scans)?);
     let steps = steps::of(tree, &comment, sequences)?;
     let source = GovernedSteps { steps, scans };
-    let (before, printed) = source.printed(Reading::InPlace)?;
+    let (before, printed) = source.printed(Reading::InPlace, ParameterTypes::default())?;
     Ok(EngineSql {
         before,
         sql: printed.sql,
@@ -115,6 +132,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
         tables: once(printed.tables),
         warnings,
         masked_outputs,
+        types: Vec::new(),
         source: Arc::new(source),
     })
 }

@@ -8,7 +8,7 @@ use sqlparser::ast::{Expr, Function};
 
 use super::call::{Handler, arity, plain};
 use super::{
-    Context, Done, aggregates, arithmetic, bytes, coerced, collations, compose, conversions, dates, lambdas,
+    Context, Done, aggregates, arithmetic, bytes, coerced, collations, compose, conversions, dates, format, lambdas,
     lost_types, paths, regexp, semistructured, templates, text, variants, windows,
 };
 use crate::ast::error::Error;
@@ -22,6 +22,7 @@ static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
         bytes::CALLS,
         conversions::CALLS,
         dates::CALLS,
+        format::CALLS,
         lambdas::CALLS,
         lost_types::CALLS,
         paths::CALLS,

@@ -79,7 +79,7 @@ fn one(sql: &str) -> String {
     let done = crate::syntax::parse::parse(sql).and_then(|statement| {
         let mut tree = statement.into_admitted()?;
         super::to_engine(&mut tree, &PlainTables)?;
-        crate::print::engine(&tree, &[], crate::print::Reading::InPlace)
+        crate::print::engine(&tree, &[], crate::print::Reading::InPlace, crate::print::ParameterTypes::default())
     });
     done.map_or_else(|error| format!("error: {error}\n"), |printed| format!("{};\n", printed.sql))
 }

@@ -18,6 +18,7 @@ use super::compose::PRECISION_MAX;
 use super::{Context, Done, OFFSET, compose, conversions, moments, templates, variants};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
+use crate::print::asked::parameter;
 
 /// Digits of a second the engine's TIMESTAMP keeps.
 const MICROSECONDS: u64 = 6;
@@ -62,6 +63,11 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         }
         Expr::Cast { kind, expr: value, data_type, .. } => {
             let is_try = !matches!(kind, CastKind::Cast | CastKind::DoubleColon);
+            if !is_try && is_number(data_type) && parameter(value).is_some() {
+                // it says what the parameter is, and rounds nothing; the printer knows it by this type
+                *data_type = DataType::Numeric(ExactNumberInfo::None);
+                return Ok(Done::Yes);
+            }
             let (to_variant, to_array) = (is_variant(data_type), is_array(data_type));
             let unit = truncated(data_type)?;
             let length = length(data_type).filter(|_| !is_try);
@@ -168,6 +174,15 @@ fn beginning(text: Expr, length: u64) -> Expr {
         substring_for: number(length),
         special: true,
         shorthand: false,
+    }
+}
+
+/// A number without a precision.
+fn is_number(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Numeric(size) | DataType::Decimal(size) | DataType::Dec(size) => *size == ExactNumberInfo::None,
+        DataType::Custom(name, sizes) => sizes.is_empty() && word(name) == "NUMBER",
+        _ => false,
     }
 }
 
@@ -350,6 +365,7 @@ fn custom(name: &ObjectName, sizes: &[String]) -> Result<DataType, Error> {
             DataType::Timestamp(None, TimezoneInfo::WithTimeZone)
         }
         "BYTEINT" => DataType::BigInt(None),
+        "NAME" | "BPCHAR" => DataType::Varchar(None),
         "UINTEGER" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" if sizes.is_empty() => named(&word(name)),
         _ => return Err(refused()),
     })

@@ -6,7 +6,7 @@ use sqlparser::ast::{
     Subscript, TrimWhereField, TypedString, UnaryOperator,
 };
 
-use super::{Printer, Style, absent};
+use super::{Bind, Printer, Style, absent, asked};
 use crate::ast::error::Error;
 
 impl Printer<'_> {
@@ -103,6 +103,10 @@ impl Printer<'_> {
             }
             Expr::Cast { kind, expr, data_type, format } => {
                 absent(format.is_none(), "FORMAT of a cast")?;
+                if let Some(number) = asked::number(expr, data_type).filter(|_| self.style == Style::Engine) {
+                    self.typed(Bind::Number(number));
+                    return Ok(());
+                }
                 self.put(match kind {
                     CastKind::Cast | CastKind::DoubleColon => "CAST(",
                     CastKind::TryCast | CastKind::SafeCast => "TRY_CAST(",

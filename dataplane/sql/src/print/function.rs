@@ -35,6 +35,9 @@ impl Printer<'_> {
         let Function { name, uses_odbc_syntax, parameters, args, within_group, filter, null_treatment, over } =
             function;
         absent(!uses_odbc_syntax, "{fn …}")?;
+        if self.asked_among(function)? {
+            return Ok(());
+        }
         absent(matches!(parameters, FunctionArguments::None), "parameters before the arguments of a function")?;
         if self.style == Style::Engine {
             takes(function)?;

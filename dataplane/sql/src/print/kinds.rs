@@ -21,8 +21,8 @@ const ENGINE: [&str; 10] = [
     "UTINYINT",
     "USMALLINT",
 ];
-/// Types of the warehouse, which the dialect turns into the engine's.
-const WAREHOUSE: [&str; 13] = [
+/// Types of the warehouse and of PostgreSQL, which the dialect turns into the engine's.
+const WAREHOUSE: [&str; 15] = [
     "NUMBER",
     "VARIANT",
     "OBJECT",
@@ -36,6 +36,8 @@ const WAREHOUSE: [&str; 13] = [
     "STRING",
     "MAP",
     "VECTOR",
+    "NAME",
+    "BPCHAR",
 ];
 
 impl Printer<'_> {
@@ -93,7 +95,7 @@ impl Printer<'_> {
             DataType::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => "TIMESTAMP WITH TIME ZONE",
             DataType::TimestampNtz(_) if self.style != Style::Engine => "TIMESTAMP_NTZ",
             DataType::Interval { fields: None, precision: None } => "INTERVAL",
-            DataType::JSON => "JSON",
+            DataType::JSON | DataType::JSONB => "JSON",
             DataType::Uuid => "UUID",
             other => return Err(Error::unsupported_type(other.to_string())),
         };

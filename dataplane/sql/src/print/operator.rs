@@ -29,6 +29,9 @@ impl Printer<'_> {
     }
 
     pub(super) fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<(), Error> {
+        if self.asked_beside(left, op, right)? {
+            return Ok(());
+        }
         let symbol = Self::operator(op)?;
         // A chain of one associative connective reads better without brackets and means the same.
         let chain = matches!(op, BinaryOperator::And | BinaryOperator::Or)

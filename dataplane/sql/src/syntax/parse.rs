@@ -218,8 +218,17 @@ fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         let before = |by: usize| at.checked_sub(by).is_some_and(hinted);
         before(1) || before(2) && is_at(at - 1, Keyword::NOT)
     };
+    // TRIM(FROM x) and TRIM(TRAILING FROM x)
+    let trims = |at: usize| {
+        let opens = |by: usize| {
+            let open = at.checked_sub(by).and_then(|open| tokens.get(open));
+            open.is_some_and(|open| open.token == Token::LParen) && at > by && is_word(at - by - 1, &["trim"])
+        };
+        is_at(at, Keyword::FROM) && (opens(1) || opens(2) && is_word(at - 1, &["both", "leading", "trailing"]))
+    };
     let is_noise = |at: usize, token: &Token| {
         is_noise(at, token)
+            || trims(at)
             || describes && at == 1
             || explains && (at == 1 || at == 2)
             || makes_sequence && is_word(at, &["order", "noorder"])

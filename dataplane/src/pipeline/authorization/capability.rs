@@ -49,27 +49,38 @@ impl AgentGrants<'_> {
         self.grants().map_or_else(Vec::new, |grants| capability::denied_columns(grants, table_ref(path), self.now))
     }
 
-    /// The tables as the session would find them if they are there.
-    pub fn meant(&self, query: &Query, statement: &sql::Statement) -> Vec<String> {
-        let path = |table: &sql::TableUse| self.path(query, table.schema.as_deref(), &table.name);
-        statement.tables().iter().map(path).collect()
+    /// The tables as the session would find them if they are there. Of a search path, each place up to the first that
+    /// has one: whether a table is denied or absent there, the answer is the same.
+    pub fn meant(&self, query: &Query, statement: &sql::Statement, known: &sql::Catalog) -> Vec<String> {
+        let paths = |table: &sql::TableUse| {
+            let mut paths = self.paths(query, table.schema.as_deref(), &table.name);
+            let there = paths.iter().position(|(schema, name)| known.has_relation(schema, name));
+            paths.truncate(there.map_or(paths.len(), |there| there + 1));
+            paths.into_iter().map(|(schema, name)| format!("{schema}.{name}"))
+        };
+        statement.tables().iter().flat_map(paths).collect()
     }
 
     /// The table that is not there, where that is what is wrong.
     pub fn missing(&self, query: &Query, error: &sql::Error) -> Vec<String> {
         match &error.kind {
             sql::ast::error::ErrorKind::TableNotFound { schema, name, .. } => {
-                vec![self.path(query, schema.as_deref(), name)]
+                let paths = self.paths(query, schema.as_deref(), name).into_iter();
+                paths.map(|(schema, name)| format!("{schema}.{name}")).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    fn path(&self, query: &Query, written: Option<&str>, name: &str) -> String {
+    /// Schema and name of each place where it is looked for.
+    fn paths(&self, query: &Query, written: Option<&str>, name: &str) -> Vec<(String, String)> {
         let names = &query.ask.names;
         let database = names.database.as_deref().unwrap_or(&self.rules.environment.slug);
-        let schema = written.filter(|schema| !schema.eq_ignore_ascii_case(database));
-        format!("{}.{name}", schema.unwrap_or(&names.schema))
+        let schemas = match written.filter(|schema| !schema.eq_ignore_ascii_case(database)) {
+            Some(schema) => vec![schema.to_owned()],
+            None => names.search_path(),
+        };
+        schemas.into_iter().map(|schema| (schema, name.to_owned())).collect()
     }
 
     pub fn confine(&self, tables: &[String], operations: &[Operation]) -> Result<Option<Confinement>> {

@@ -159,11 +159,14 @@ pub(in crate::pipeline) type Path = (String, String);
 fn views(known: &sql::Catalog) -> BTreeMap<Path, Option<Vec<Path>>> {
     let named = |view: &sql::Definition| {
         let statement = sql::parse(&view.text).ok()?;
-        let path = |table: &sql::TableUse| {
-            let schema = table.schema.as_deref().unwrap_or(&view.home);
-            (schema.to_ascii_lowercase(), table.name.to_ascii_lowercase())
+        // wherever it may have been found
+        let paths = |table: &sql::TableUse| {
+            let written = table.schema.as_deref();
+            let schemas = written.into_iter().chain(view.homes().filter(|_| written.is_none()));
+            let path = |schema: &str| (schema.to_ascii_lowercase(), table.name.to_ascii_lowercase());
+            schemas.map(path).collect::<Vec<_>>()
         };
-        Some(statement.tables().iter().map(path).collect())
+        Some(statement.tables().iter().flat_map(paths).collect())
     };
     let views = known.definitions().into_iter().filter(|one| one.kind == DefinitionKind::View);
     views.map(|view| ((view.schema.to_ascii_lowercase(), view.name.to_ascii_lowercase()), named(view))).collect()

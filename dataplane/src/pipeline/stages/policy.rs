@@ -102,11 +102,11 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
     let asked = who.asks(rules, (&query.ask).into(), about.writes);
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
     let own = asked.own();
-    let meant = own.meant(query, &statement);
-    // also where the session would find them: what is denied there is so whether or not there is such a table
-    let mut confinement = asked.judge((&either(&about.tables, &meant), &meant), &operations, t)?;
     let judged_by = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
     let known = Arc::clone(&judged_by.known);
+    let meant = own.meant(query, &statement, &known);
+    // also where the session would find them: what is denied there is so whether or not there is such a table
+    let mut confinement = asked.judge((&either(&about.tables, &meant), &meant), &operations, t)?;
     let branch = branch(pipeline, query, &who.agent, &operations).await?;
     let there = match &branch {
         Some(branch) => Arc::new(known.with_tables(branch.tables())),
@@ -273,7 +273,7 @@ pub(in crate::pipeline) fn caller(pipeline: &Pipeline, query: &Query, rules: &Go
 pub(in crate::pipeline) fn names(query: &Query, rules: &Governance) -> sql::SessionNames {
     let asked = &query.ask.names;
     let mut names = sql::SessionNames::new(asked.database.clone().unwrap_or_else(|| rules.environment.slug.clone()));
-    names.search_path = vec![asked.schema.clone()];
+    names.search_path = asked.search_path();
     names
 }
 

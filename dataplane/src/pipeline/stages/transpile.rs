@@ -3,6 +3,7 @@
 //! What the engine runs is generated here, from the governed tree; the caller's text is never passed
 //! on. Values of policies and of the caller stay values: they are bound, not printed.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use arrow::datatypes::{Schema, SchemaRef};
@@ -54,6 +55,8 @@ pub(super) fn to_engine(gates: &Gates<'_>, embedded: Embedded, mode: &Mode) -> R
     let masked_columns = governed.masked_columns().to_vec();
     let changed = ungoverned.is_some();
     let sql = sql::transpile(governed)?;
+    let types = &gates.query.ask.types;
+    let sql = if types.is_empty() { sql } else { sql.typed(types)? };
     let plain = match mode {
         Mode::Run => {
             let plain = without_policies(&sql, ungoverned)?;
@@ -89,23 +92,43 @@ pub(in crate::pipeline) fn text(sql: &sql::EngineSql) -> String {
 pub(in crate::pipeline) fn own_values(sql: &sql::EngineSql) -> Vec<Option<String>> {
     let value = |bind: &sql::Bind| match bind {
         sql::Bind::Text(text) => Some(text.clone()),
-        sql::Bind::Caller(_) => None,
+        sql::Bind::Caller(_) | sql::Bind::Number(_) => None,
     };
     sql.binds.iter().map(value).collect()
 }
 
 /// The values of the generated statement's parameters: the caller's, and those of policies.
 pub(in crate::pipeline) fn bound(binds: &[sql::Bind], params: &[engine::Value]) -> Result<Vec<engine::Value>> {
+    let given = |number: &usize| {
+        number.checked_sub(1).and_then(|at| params.get(at)).cloned().ok_or_else(|| Error::InvalidParams {
+            field: "params",
+            message: format!("the statement has a parameter ${number} that was given no value"),
+        })
+    };
     let value = |bind: &sql::Bind| match bind {
         sql::Bind::Text(text) => Ok(engine::Value::Text(text.clone())),
-        sql::Bind::Caller(number) => {
-            number.checked_sub(1).and_then(|at| params.get(at)).cloned().ok_or_else(|| Error::InvalidParams {
-                field: "params",
-                message: format!("the statement has a parameter ${number} that was given no value"),
-            })
-        }
+        sql::Bind::Caller(number) => given(number),
+        sql::Bind::Number(number) => given(number).and_then(|value| as_number(*number, value)),
     };
     binds.iter().map(value).collect()
+}
+
+/// A value that a cast calls a number: the decimal that it is.
+fn as_number(number: usize, value: engine::Value) -> Result<engine::Value> {
+    use engine::Value;
+    let digits = match value {
+        Value::Text(text) => text.trim().to_owned(),
+        Value::Double(double) => double.to_string(),
+        other => return Ok(other),
+    };
+    let plain = digits.strip_prefix(['-', '+']).unwrap_or(&digits);
+    let is_plain = plain.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        && plain.bytes().any(|byte| byte.is_ascii_digit())
+        && plain.bytes().filter(|byte| *byte == b'.').count() <= 1;
+    if is_plain {
+        return Ok(Value::Decimal(digits.trim_start_matches('+').to_owned()));
+    }
+    Err(Error::InvalidParams { field: "params", message: format!("the value of ${number} is no number") })
 }
 
 /// What the engine says of the generated statement, without running it. The engine works for that: it has one of the
@@ -113,9 +136,10 @@ pub(in crate::pipeline) fn bound(binds: &[sql::Bind], params: &[engine::Value]) 
 pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> Result<Description> {
     let Gates { pipeline, query, rules, .. } = *gates;
     let Native { sql, about, .. } = native;
+    let said = &query.ask.types;
     if sql.before.iter().any(|step| !step.checks) {
         // what it names is made by its own first steps; it answers with a count
-        let parameters = parameters(&sql.binds, &[]);
+        let parameters = known(said, &sql.binds, &[]).into_iter().map(text_if_open).collect();
         return Ok(Description { parameters, columns: Vec::new(), schema: Some(nothing()), command: about.command });
     }
     let _slot = semaphore::enter(pipeline, query).await?;
@@ -123,25 +147,27 @@ pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> 
     let mut own = runtime::session(pipeline, query, rules, &sql.tables, RowSelection::None).await?;
     let mut transaction = query.transaction().await?;
     let of_client = transaction.as_mut().and_then(|transaction| transaction.own_view());
-    let (deadline, cancel) = (query.deadline, &query.ask.cancel);
-    let said = match own.as_mut().or(of_client) {
-        Some(session) => match session.parameters(&sql.sql, deadline, cancel).await {
-            Ok(types) => session.describe(&sql.sql, deadline, cancel).await.map(|described| (types, described)),
-            Err(error) => Err(error),
-        },
-        None => match engine.parameters(&sql.sql, deadline, cancel).await {
-            Ok(types) => engine.describe(&sql.sql, deadline, cancel).await.map(|described| (types, described)),
-            Err(error) => Err(error),
-        },
-    };
-    let (mut types, described) = said.map_err(|error| query.fault(error))?;
+    let mut place = DescribedAt { engine: &engine, session: own.as_mut().or(of_client), query };
+    let mut types = place.parameters(&sql.sql).await?;
     lists(&engine, query, &sql.sql, &mut types).await;
+    let mut parameters = known(said, &sql.binds, &types);
+    if parameters.iter().any(Option::is_none) {
+        let asking = sql.asking(&castable(&parameters))?;
+        // It only asks for types: where the engine cannot tell, the parameter is text.
+        if asking.sql != sql.sql
+            && let Ok(types) = place.parameters(&asking.sql).await
+        {
+            parameters = known(&parameters, &asking.binds, &types);
+        }
+    }
+    let sql = if parameters.is_empty() { sql } else { sql.typed(&castable(&parameters))? };
+    let described = place.describe(&sql.sql).await?;
     let column = |(place, column): (usize, engine::Column)| {
         let masked = sql.masked_outputs.contains(&place);
         let type_name = if masked { "VARCHAR".to_owned() } else { column.type_name };
         Column { name: column.name, type_name, masked }
     };
-    let parameters = parameters(&sql.binds, &types);
+    let parameters = parameters.into_iter().map(text_if_open).collect();
     let engine::Described { columns: described, schema } = described;
     let answers = !about.writes || returns(&described, &sql.sql);
     let schema = if answers { schema } else { Some(nothing()) };
@@ -172,20 +198,10 @@ pub(in crate::pipeline) async fn taken(pipeline: &Pipeline, description: &Descri
 
 /// The engine leaves the list of `x = ANY($1)` open; of `x = ($1)` it tells the item.
 async fn lists(engine: &engine::Engine, query: &Query, sql: &str, types: &mut [Option<String>]) {
-    let is_list = |place: usize| {
-        let number = place + 1;
-        sql.contains(&format!("ANY(${number})")) || sql.contains(&format!("ALL(${number})"))
-    };
-    let open: Vec<_> = types.iter().enumerate().filter(|(place, kind)| kind.is_none() && is_list(*place)).collect();
-    let open: Vec<usize> = open.into_iter().map(|(place, _)| place).collect();
+    let is_open = |number: usize| number.checked_sub(1).and_then(|place| types.get(place)).is_some_and(Option::is_none);
+    let (items, open) = items(sql, is_open);
     if open.is_empty() {
         return;
-    }
-    let mut items = sql.to_owned();
-    for number in open.iter().map(|place| place + 1) {
-        for word in ["ANY", "ALL"] {
-            items = items.replace(&format!("{word}(${number})"), &format!("(${number})"));
-        }
     }
     // It only asks for types: where the engine cannot tell, the parameter is text as before.
     let Ok(told) = engine.parameters(&items, query.deadline, &query.ask.cancel).await else { return };
@@ -196,6 +212,28 @@ async fn lists(engine: &engine::Engine, query: &Query, sql: &str, types: &mut [O
     }
 }
 
+/// The text with `($1)` for `ANY($1)` and `ALL($1)` of such parameters, and their places.
+fn items(sql: &str, is_open: impl Fn(usize) -> bool) -> (String, BTreeSet<usize>) {
+    let (mut items, mut places, mut rest) = (String::with_capacity(sql.len()), BTreeSet::new(), sql);
+    while let Some((before, behind)) = rest.split_once("($") {
+        let digits = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
+        let (number, end) = behind.split_at_checked(digits).unwrap_or_default();
+        let number = number.parse().ok().filter(|number| end.starts_with(')') && is_open(*number));
+        let head = before.strip_suffix("ANY").or_else(|| before.strip_suffix("ALL"));
+        match (head, number) {
+            (Some(head), Some(number)) => {
+                items.push_str(head);
+                places.insert(number - 1);
+            }
+            _ => items.push_str(before),
+        }
+        items.push_str("($");
+        rest = behind;
+    }
+    items.push_str(rest);
+    (items, places)
+}
+
 /// Does a write answer with rows? One without RETURNING is described by the count it would give, or by its success.
 fn returns(described: &[engine::Column], sql: &str) -> bool {
     match described {
@@ -204,20 +242,94 @@ fn returns(described: &[engine::Column], sql: &str) -> bool {
     }
 }
 
-/// The type of each of the caller's parameters; text where the engine cannot tell, as PostgreSQL says.
-fn parameters(binds: &[sql::Bind], types: &[Option<String>]) -> Vec<String> {
-    let mut parameters = Vec::new();
+/// Where a statement is described: in the session that knows its tables, or by the engine.
+struct DescribedAt<'a> {
+    engine: &'a engine::Engine,
+    session: Option<&'a mut engine::Session>,
+    query: &'a Query,
+}
+
+impl DescribedAt<'_> {
+    async fn parameters(&mut self, sql: &str) -> Result<Vec<Option<String>>> {
+        let (deadline, cancel) = (self.query.deadline, &self.query.ask.cancel);
+        let told = match &mut self.session {
+            Some(session) => session.parameters(sql, deadline, cancel).await,
+            None => self.engine.parameters(sql, deadline, cancel).await,
+        };
+        told.map_err(|error| self.query.fault(error))
+    }
+
+    async fn describe(&mut self, sql: &str) -> Result<engine::Described> {
+        let (deadline, cancel) = (self.query.deadline, &self.query.ask.cancel);
+        let told = match &mut self.session {
+            Some(session) => session.describe(sql, deadline, cancel).await,
+            None => self.engine.describe(sql, deadline, cancel).await,
+        };
+        told.map_err(|error| self.query.fault(error))
+    }
+}
+
+/// A number without a precision, where a type must be told before there is a value.
+const NUMERIC: &str = "DECIMAL(38,10)";
+
+/// The type of each of the caller's parameters: what was said, else that of its first place that tells one.
+fn known(said: &[Option<String>], binds: &[sql::Bind], types: &[Option<String>]) -> Vec<Option<String>> {
+    let mut known = said.to_vec();
     for (place, bind) in binds.iter().enumerate() {
-        let sql::Bind::Caller(number) = bind else { continue };
-        let Some(at) = number.checked_sub(1) else { continue };
-        if parameters.len() <= at {
-            parameters.resize(at + 1, None);
+        let Some(at) = bind.caller().and_then(|number| number.checked_sub(1)) else { continue };
+        if known.len() <= at {
+            known.resize(at + 1, None);
         }
-        if let Some(slot @ None) = parameters.get_mut(at) {
-            *slot = types.get(place).cloned().flatten();
+        let told = match bind {
+            sql::Bind::Number(_) => Some(NUMERIC.to_owned()),
+            _ => types.get(place).cloned().flatten().map(of_literal),
+        };
+        if let Some(slot @ None) = known.get_mut(at) {
+            *slot = told;
         }
     }
-    parameters.into_iter().map(|found| found.unwrap_or_else(|| "VARCHAR".to_owned())).collect()
+    known
+}
+
+/// The engine has types of its own for literals.
+fn of_literal(kind: String) -> String {
+    match kind.as_str() {
+        "INTEGER_LITERAL" => "INTEGER".to_owned(),
+        "STRING_LITERAL" => "VARCHAR".to_owned(),
+        _ => kind,
+    }
+}
+
+/// Text where nothing tells, as PostgreSQL says.
+fn text_if_open(kind: Option<String>) -> String {
+    kind.unwrap_or_else(|| "VARCHAR".to_owned())
+}
+
+/// Those that are written around their parameters: whole types that a value is bound as. Text stays what it is read as.
+fn castable(types: &[Option<String>]) -> Vec<Option<String>> {
+    let is_plain = |kind: &str| {
+        let item = kind.strip_suffix("[]").unwrap_or(kind);
+        let names = [
+            "BOOLEAN",
+            "SMALLINT",
+            "INTEGER",
+            "BIGINT",
+            "FLOAT",
+            "DOUBLE",
+            "DATE",
+            "TIME",
+            "TIMESTAMP",
+            "INTERVAL",
+            "UUID",
+            "BLOB",
+            "JSON",
+            "TIMESTAMP WITH TIME ZONE",
+        ];
+        let digits = item.strip_prefix("DECIMAL(").and_then(|rest| rest.strip_suffix(')'));
+        let is_decimal = digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b','));
+        is_decimal || names.contains(&item)
+    };
+    types.iter().map(|kind| kind.clone().filter(|kind| is_plain(kind))).collect()
 }
 
 #[cfg(test)]
@@ -235,10 +347,33 @@ mod tests {
     }
 
     #[test]
+    fn a_list_that_is_open_is_asked_by_its_items() {
+        let (asked, places) = items("a = ANY($1) AND b = ANY($12) AND c <> ALL($3) OR f($2)", |number| number != 3);
+        assert_eq!(asked, "a = ($1) AND b = ($12) AND c <> ALL($3) OR f($2)");
+        assert_eq!(places.into_iter().collect::<Vec<_>>(), [0, 11]);
+    }
+
+    #[test]
     fn a_parameter_has_the_type_of_its_first_known_place_or_is_text() {
         let binds = [sql::Bind::Caller(2), sql::Bind::Text("x".to_owned()), sql::Bind::Caller(1), sql::Bind::Caller(2)];
         let types = [None, Some("VARCHAR".to_owned()), Some("BIGINT".to_owned()), Some("DATE".to_owned())];
-        assert_eq!(parameters(&binds, &types), ["BIGINT", "DATE"]);
-        assert_eq!(parameters(&binds, &[]), ["VARCHAR", "VARCHAR"]);
+        let told = |said: &[Option<String>], types| -> Vec<String> {
+            known(said, &binds, types).into_iter().map(text_if_open).collect()
+        };
+        assert_eq!(told(&[], &types), ["BIGINT", "DATE"]);
+        assert_eq!(told(&[], &[]), ["VARCHAR", "VARCHAR"]);
+        assert_eq!(told(&[None, Some("INTEGER".to_owned())], &types), ["BIGINT", "INTEGER"]);
+    }
+
+    #[test]
+    fn what_a_cast_calls_a_number_is_bound_as_one() {
+        let bound = |value| bound(&[sql::Bind::Number(1)], &[value]);
+        let decimal = |digits: &str| vec![Value::Decimal(digits.to_owned())];
+        assert_eq!(bound(Value::Text(" 1.25 ".to_owned())).unwrap(), decimal("1.25"));
+        assert_eq!(bound(Value::Double(-0.5)).unwrap(), decimal("-0.5"));
+        assert_eq!(bound(Value::BigInt(7)).unwrap(), [Value::BigInt(7)]);
+        for value in [Value::Text("1.2.3".to_owned()), Value::Double(f64::NAN), Value::Text(String::new())] {
+            assert_eq!(bound(value).unwrap_err().code(), contract::Code::InvalidParams);
+        }
     }
 }

@@ -45,6 +45,17 @@ pub enum PgCommand {
     /// Plans, sequences, temporary tables: nothing of the kind is kept.
     Discard(&'static str),
     Deallocate(Option<String>),
+    /// `PREPARE name (types) AS statement`; the statement starts at this token.
+    Prepare {
+        name: String,
+        types: Vec<String>,
+        statement_at: usize,
+    },
+    /// `EXECUTE name (values)`, as texts; none is NULL.
+    Execute {
+        name: String,
+        values: Vec<Option<String>>,
+    },
     /// `DECLARE name CURSOR FOR statement`; the statement starts at this token. `WITH HOLD` it outlives its
     /// transaction.
     Declare {
@@ -123,6 +134,8 @@ pub fn read(tokens: &[Token]) -> Option<PgCommand> {
         "listen" | "notify" => return Some(PgCommand::Refused("LISTEN")),
         "discard" => reader.discard(),
         "deallocate" => reader.deallocate(),
+        "prepare" => return reader.prepare(),
+        "execute" => return reader.execute(),
         "declare" => return reader.declare(),
         "fetch" => reader.fetch(false),
         "move" => reader.fetch(true),
@@ -272,14 +285,6 @@ impl CommandParser<'_> {
         Some(PgCommand::Discard(tag))
     }
 
-    fn deallocate(&mut self) -> Option<PgCommand> {
-        let _noise = self.word("prepare");
-        if self.word("all").is_some() {
-            return Some(PgCommand::Deallocate(None));
-        }
-        self.name().map(|name| PgCommand::Deallocate(Some(name)))
-    }
-
     /// `COPY table [(columns)] | (query)  TO STDOUT | FROM STDIN  [options]`. Other targets are files and stages,
     /// which the pipeline refuses.
     fn copy(&mut self) -> Option<PgCommand> {
@@ -352,6 +357,7 @@ impl CommandParser<'_> {
 }
 
 mod cursor;
+mod prepare;
 mod set;
 #[cfg(test)]
 mod tests;

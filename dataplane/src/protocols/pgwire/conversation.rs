@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::policy::abac::Origin;
-use contract::{Code, QueryId, RequestId};
-use telemetry::Place;
+use contract::Code;
 use tokio_util::sync::CancellationToken;
 
 use super::SharedConnections;
@@ -19,13 +17,14 @@ use super::lex::{self, LexedStatement};
 use super::login::Login;
 use super::message::{Formats, FrontendMessage};
 use super::reply::{self, Severity};
+use super::request::BoundValues;
 use super::session::CommandReply;
 use super::settings::{REPORTED, SessionSettings};
 use super::telling;
 use super::transaction::SessionTransaction;
 use super::watch::{Stop, Watch};
 use super::wire::{ConnectionEnd, FRAME_BYTES_MAX, Wire};
-use crate::{Ask, Bounds, DeclaredAgent, Names, Pipeline};
+use crate::{Ask, Bounds, Pipeline};
 
 /// What a client has for its next message, while the process waits to end: a cursor that is fetched
 /// and a transaction that is committed come to their end.
@@ -121,6 +120,10 @@ impl Conversation {
             };
             match message {
                 FrontendMessage::Terminate => return Err(ConnectionEnd::Closed),
+                FrontendMessage::Unknown(kind) => {
+                    let message = format!("there is no message of type {:?}", char::from(kind));
+                    return Err(ConnectionEnd::Fatal(ErrorResponse::protocol(message)));
+                }
                 FrontendMessage::Query(text) => return self.simple(&text).await,
                 FrontendMessage::Sync => return self.sync().await,
                 FrontendMessage::FunctionCall => {
@@ -223,7 +226,8 @@ impl Conversation {
         if pieces.is_empty() {
             reply::empty_query(&mut self.wire.out);
         }
-        let together = pieces.iter().filter(|(command, _)| command.is_none()).count() > 1;
+        let runs = |command: &Option<PgCommand>| matches!(command, None | Some(PgCommand::Execute { .. }));
+        let together = pieces.iter().filter(|(command, _)| runs(command)).count() > 1;
         self.several = pieces.len() > 1;
         for (command, piece) in &pieces {
             self.settings.begin();
@@ -248,19 +252,26 @@ impl Conversation {
         together: bool,
     ) -> Result<(), Stop> {
         self.may_go_on(command)?;
+        if let Some(PgCommand::Execute { name, values }) = command {
+            if together {
+                self.transaction.begin_implicit(&self.pipeline, &self.watch.who);
+            }
+            return self.execute_prepared(name, values, true, &Formats::default()).await;
+        }
         if let Some(command) = command {
-            let reply = self.command(command, piece.text, &piece.starts, Vec::new()).await?;
+            let reply = self.command(command, piece.text, &piece.starts, BoundValues::default()).await?;
             return self.answer(command, reply).await;
         }
         if together {
             self.transaction.begin_implicit(&self.pipeline, &self.watch.who);
         }
-        let mut delivery = self.start(piece.text, Vec::new(), &Formats::default(), Bounds::default()).await?;
+        let mut delivery =
+            self.start(piece.text, BoundValues::default(), &Formats::default(), Bounds::default()).await?;
         if delivery.has_rows() {
             reply::row_description(&mut self.wire.out, &delivery.fields);
         }
-        delivery.send(None, self.settings.zone(), &mut self.wire, &mut self.watch).await?;
-        reply::command_complete(&mut self.wire.out, &delivery.tag());
+        let (rows, _) = delivery.send(None, self.settings.zone(), &mut self.wire, &mut self.watch).await?;
+        reply::command_complete(&mut self.wire.out, &delivery.tag(rows));
         Ok(())
     }
 
@@ -310,7 +321,7 @@ impl Conversation {
     pub(super) async fn start(
         &mut self,
         sql: &str,
-        params: Vec<engine::Value>,
+        params: BoundValues,
         formats: &Formats,
         bounds: Bounds,
     ) -> Result<PgDelivery, Stop> {
@@ -342,37 +353,6 @@ impl Conversation {
             return Err(ErrorResponse::new(Code::Forbidden, message).with_state("25006"));
         }
         Ok(())
-    }
-
-    /// The agent that the session says it is of now.
-    pub(super) fn declared(&self) -> DeclaredAgent {
-        let identity = self.settings.identity();
-        DeclaredAgent { agent_id: identity.agent_id.clone(), framework: identity.framework.clone() }
-    }
-
-    pub(super) fn ask(&self, sql: &str, params: Vec<engine::Value>, cancel: CancellationToken) -> Ask {
-        let (now, entropy) = (self.pipeline.clock.now(), &self.pipeline.entropy);
-        Ask {
-            query_id: QueryId::fresh(now, entropy),
-            request_id: self.settings.identity().request_id.clone().unwrap_or_else(|| RequestId::minted(now, entropy)),
-            sql: sql.to_owned(),
-            params,
-            who: self.watch.who.clone(),
-            peer: self.watch.peer,
-            origin: Origin::Pgwire,
-            by_dashboard: false,
-            agent: self.declared(),
-            timeout: self.settings.timeout(),
-            cancel,
-            transaction: self.transaction.handle(),
-            names: Names {
-                database: self.database.clone(),
-                schema: self.settings.schema(),
-                variables: self.settings.variables(),
-            },
-            bounds: Bounds { heal: self.settings.heal(), ..Bounds::default() },
-            place: Place::default(),
-        }
     }
 }
 

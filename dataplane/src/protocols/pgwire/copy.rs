@@ -18,6 +18,7 @@ use super::conversation::Conversation;
 use super::failure::ErrorResponse;
 use super::message::Formats;
 use super::reply;
+use super::request::BoundValues;
 use super::watch::Stop;
 use super::wire::{ConnectionEnd, FRAME_BYTES_MAX};
 use crate::Bounds;
@@ -92,7 +93,7 @@ impl Conversation {
             return Err(no_rows().into());
         }
         let formats = if options.format == CopyFormat::Binary { Formats::all_binary() } else { Formats::default() };
-        let mut delivery = self.start(query, Vec::new(), &formats, Bounds::default()).await?;
+        let mut delivery = self.start(query, BoundValues::default(), &formats, Bounds::default()).await?;
         if !delivery.has_rows() {
             return Err(no_rows().into());
         }
@@ -116,17 +117,18 @@ impl Conversation {
         reply::copy_response(&mut self.wire.out, b'G', options.format == CopyFormat::Binary, upload.width());
         self.wire.flush().await?;
         let mut records = Records::new(options.clone());
+        let clock = self.clock();
         while let Some(data) = self.copy_data().await? {
             records.add(&data)?;
             while let Some(record) = records.next()? {
-                upload.add(record, records.count())?;
+                upload.add(record, records.count(), &clock)?;
                 if upload.is_full() {
                     self.insert(&mut upload).await?;
                 }
             }
         }
         while let Some(record) = records.last()? {
-            upload.add(record, records.count())?;
+            upload.add(record, records.count(), &clock)?;
         }
         self.insert(&mut upload).await?;
         Ok(format!("COPY {}", upload.written))
@@ -135,7 +137,11 @@ impl Conversation {
     /// The columns that are copied into, as the pipeline shows them to the caller.
     async fn copied_columns(&mut self, table: &str, columns: Option<&str>) -> Result<Vec<CopyColumn>, Stop> {
         let cancel = self.cancellable.next();
-        let ask = self.ask(&format!("select {} from {table}", columns.unwrap_or("*")), Vec::new(), cancel.clone());
+        let ask = self.ask(
+            &format!("select {} from {table}", columns.unwrap_or("*")),
+            BoundValues::default(),
+            cancel.clone(),
+        );
         let described = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.describe(&ask))).await??;
         let column =
             |column: crate::Column| CopyColumn { kind: PgType::from_engine(&column.type_name), name: column.name };
@@ -171,7 +177,9 @@ impl Conversation {
     /// Writes what has been gathered, by one INSERT.
     async fn insert(&mut self, upload: &mut Upload) -> Result<(), Stop> {
         let Some((sql, params)) = upload.take() else { return Ok(()) };
-        let mut delivery = self.start(&sql, params, &Formats::default(), Bounds::default()).await?;
+        let mut delivery = self
+            .start(&sql, BoundValues { values: params, types: Vec::new() }, &Formats::default(), Bounds::default())
+            .await?;
         delivery.pass(None, &mut self.wire, &mut self.watch).await?;
         upload.written += delivery.changed();
         Ok(())

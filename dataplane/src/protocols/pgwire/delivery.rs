@@ -1,6 +1,7 @@
 //! An answer on its way to the client, all at once or a few rows at a time.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::pin::pin;
 
 use arrow::array::RecordBatch;
@@ -37,7 +38,6 @@ pub struct PgDelivery {
     waiting: VecDeque<RecordBatch>,
     /// Rows of the first waiting batch that were sent.
     offset: usize,
-    sent: u64,
     /// The rules and the caller it was started under.
     authorization: AuthorizationState,
     /// Rows leave as those of a copy.
@@ -70,7 +70,6 @@ impl PgDelivery {
             rows: Some(answer.rows),
             waiting: VecDeque::new(),
             offset: 0,
-            sent: 0,
             authorization,
             form: None,
         })
@@ -96,9 +95,18 @@ impl PgDelivery {
         !self.fields.is_empty()
     }
 
-    /// The command tag when all is sent.
-    pub fn tag(&self) -> String {
-        self.command.tag(self.changed.unwrap_or(self.sent))
+    /// The command tag when all is sent, of which these were the last rows.
+    pub fn tag(&self, rows: u64) -> String {
+        self.command.tag(if self.has_rows() { rows } else { self.changed.unwrap_or(0) })
+    }
+
+    /// Writes the row that was sent or passed last once more, unless it stands before the first or behind the last.
+    pub fn send_again(&mut self, zone: Tz, wire: &mut Wire, watch: &Watch) -> Result<u64, Stop> {
+        self.holds(watch)?;
+        let Some(last) = self.offset.checked_sub(1) else { return Ok(0) };
+        let Some(batch) = self.waiting.front().cloned() else { return Ok(0) };
+        self.write(&batch, last..last + 1, zone, wire)?;
+        Ok(1)
     }
 
     /// Steps over up to `most` rows; how many there were, and whether more may follow.
@@ -128,9 +136,7 @@ impl PgDelivery {
         // A share at a time, so that the buffer stays small however large the batch.
         let take = rows.saturating_sub(self.offset).min(wanted).min(SHARE_ROWS);
         self.offset += take;
-        let count = u64::try_from(take).unwrap_or(0);
-        self.sent += count;
-        count
+        u64::try_from(take).unwrap_or(0)
     }
 
     /// Writes up to `most` rows; how many there were, and whether more may follow.
@@ -147,24 +153,34 @@ impl PgDelivery {
             let Some(batch) = self.batch(wire, watch).await? else { return Ok((written, false)) };
             let from = self.offset;
             written += self.step(batch.num_rows(), most.map(|most| most - written));
-            let mut rows = if self.form.is_some() { BytesMut::new() } else { wire.out.split() };
-            let written_rows = pg_rows::write(&mut rows, &batch, from..self.offset, &self.fields, zone);
-            match &mut self.form {
-                Some(form) => form.rows(&rows, &mut wire.out),
-                None => wire.out = rows,
-            }
-            written_rows.map_err(|mismatch| {
-                tracing::error!(%mismatch, "a column is not as announced");
-                if let Some(rows) = &self.rows {
-                    rows.unsent(Error::Unverified { why: mismatch.to_string() });
-                }
-                ErrorResponse::new(Code::Internal, Code::Internal.meaning())
-            })?;
+            self.write(&batch, from..self.offset, zone, wire)?;
             if wire.is_full() {
                 attend_to_send(wire, watch, &self.cancel).await?;
             }
         }
         Ok((written, true))
+    }
+
+    fn write(
+        &mut self,
+        batch: &RecordBatch,
+        which: Range<usize>,
+        zone: Tz,
+        wire: &mut Wire,
+    ) -> Result<(), ErrorResponse> {
+        let mut rows = if self.form.is_some() { BytesMut::new() } else { wire.out.split() };
+        let written = pg_rows::write(&mut rows, batch, which, &self.fields, zone);
+        match &mut self.form {
+            Some(form) => form.rows(&rows, &mut wire.out),
+            None => wire.out = rows,
+        }
+        written.map_err(|mismatch| {
+            tracing::error!(%mismatch, "a column is not as announced");
+            if let Some(rows) = &self.rows {
+                rows.unsent(Error::Unverified { why: mismatch.to_string() });
+            }
+            ErrorResponse::new(Code::Internal, Code::Internal.meaning())
+        })
     }
 
     /// The batch that is next, when it has rows left.

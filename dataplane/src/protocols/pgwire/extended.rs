@@ -2,84 +2,37 @@
 //! executed whole or a few rows at a time.
 
 mod portal;
+mod prepared;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use contract::Code;
 
-use super::command::{self, Count, PgCommand};
+use super::command::{Count, PgCommand};
 use super::conversation::Conversation;
-use super::delivery;
+use super::cursors::no_cursor;
+use super::delivery::{self, PgDelivery};
 use super::failure::ErrorResponse;
-use super::lex;
 use super::message::{Bind, DescribeTarget, Formats, FrontendMessage};
 use super::parameters;
 use super::reply;
-use super::session::{self, OPEN_MAX, no_cursor};
+use super::request::BoundValues;
+use super::session::{self, OPEN_MAX};
 use super::typeinfo;
 use super::watch::Stop;
 use crate::encode::pg_rows::{Field, Format, PgType};
-use crate::pipeline::AuthorizationState;
 use crate::{Bounds, Description};
 use portal::PortalState;
 
 pub use portal::{Life, Portal};
+use prepared::PreparedKind;
+pub use prepared::PreparedStatement;
 
 /// Text of all prepared statements of a session together.
 const TEXT_BYTES_MAX: usize = 16 << 20;
 /// Values bound to all of a session's open portals.
 const BOUND_BYTES_MAX: usize = 64 << 20;
-
-/// A prepared statement.
-#[derive(Debug)]
-pub struct PreparedStatement {
-    sql: String,
-    /// Characters of the client's text before this statement.
-    before: usize,
-    starts: Vec<usize>,
-    what: PreparedKind,
-    /// Parameter types the client gave; 0 is for us to tell.
-    declared: Vec<u32>,
-    /// Under which rules it was described last, for whom, and how.
-    described: Mutex<Option<(u64, AuthorizationState, Arc<Description>)>>,
-}
-
-#[derive(Debug)]
-enum PreparedKind {
-    Empty,
-    Command(PgCommand),
-    Statement,
-}
-
-impl PreparedStatement {
-    fn new(text: &str, declared: Vec<u32>) -> Result<Self, ErrorResponse> {
-        let mut pieces = lex::split(text);
-        if pieces.len() > 1 {
-            return Err(ErrorResponse::new(Code::BadSql, "a prepared statement is one statement"));
-        }
-        let Some(piece) = pieces.pop() else {
-            return Ok(Self {
-                sql: String::new(),
-                before: 0,
-                starts: Vec::new(),
-                what: PreparedKind::Empty,
-                declared,
-                described: Mutex::default(),
-            });
-        };
-        let what = command::read(&piece.tokens).map_or(PreparedKind::Statement, PreparedKind::Command);
-        let sql = piece.text.to_owned();
-        Ok(Self { sql, before: piece.before, starts: piece.starts, what, declared, described: Mutex::default() })
-    }
-
-    fn command(&self) -> Option<&PgCommand> {
-        match &self.what {
-            PreparedKind::Command(command) => Some(command),
-            PreparedKind::Empty | PreparedKind::Statement => None,
-        }
-    }
-}
 
 impl Conversation {
     pub(super) async fn extended(&mut self, message: FrontendMessage) -> Result<(), Stop> {
@@ -103,25 +56,28 @@ impl Conversation {
     }
 
     fn parse(&mut self, name: String, sql: &str, types: Vec<u32>) -> Result<(), Stop> {
-        if !name.is_empty() && self.statements.contains_key(&name) {
-            return Err(ErrorResponse::new(Code::Conflict, format!("prepared statement {name:?} already exists"))
-                .with_state("42P05")
-                .into());
-        }
-        let text: usize = self.statements.values().map(|prepared| prepared.sql.len()).sum();
-        if self.statements.len() >= OPEN_MAX || text + sql.len() > TEXT_BYTES_MAX {
-            return Err(ErrorResponse::new(Code::InvalidParams, "the session has too many prepared statements")
-                .with_state("53400")
-                .into());
-        }
         let prepared = PreparedStatement::new(sql, types)?;
         self.may_go_on(prepared.command())?;
-        self.statements.insert(name, Arc::new(prepared));
+        self.keep_prepared(name, prepared)?;
         reply::parse_complete(&mut self.wire.out);
         Ok(())
     }
 
-    fn prepared(&self, name: &str) -> Result<Arc<PreparedStatement>, ErrorResponse> {
+    pub(super) fn keep_prepared(&mut self, name: String, prepared: PreparedStatement) -> Result<(), ErrorResponse> {
+        if !name.is_empty() && self.statements.contains_key(&name) {
+            return Err(ErrorResponse::new(Code::Conflict, format!("prepared statement {name:?} already exists"))
+                .with_state("42P05"));
+        }
+        let text: usize = self.statements.values().map(|prepared| prepared.sql.len()).sum();
+        if self.statements.len() >= OPEN_MAX || text + prepared.sql.len() > TEXT_BYTES_MAX {
+            return Err(ErrorResponse::new(Code::InvalidParams, "the session has too many prepared statements")
+                .with_state("53400"));
+        }
+        self.statements.insert(name, Arc::new(prepared));
+        Ok(())
+    }
+
+    pub(super) fn prepared(&self, name: &str) -> Result<Arc<PreparedStatement>, ErrorResponse> {
         let missing = || {
             ErrorResponse::new(Code::NotFound, format!("prepared statement {name:?} does not exist"))
                 .with_state("26000")
@@ -142,7 +98,8 @@ impl Conversation {
         }
         let authorization = self.watch.authorization(agent)?;
         let cancel = self.cancellable.next();
-        let ask = self.ask(&prepared.sql, Vec::new(), cancel.clone());
+        let types = prepared.declared.iter().map(|oid| parameters::engine_type(*oid)).collect();
+        let ask = self.ask(&prepared.sql, BoundValues { values: Vec::new(), types }, cancel.clone());
         let described = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.describe(&ask))).await?;
         let description = Arc::new(described.map_err(|error| ErrorResponse::from(&error).shifted(prepared.before))?);
         *prepared.described.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -151,7 +108,7 @@ impl Conversation {
     }
 
     /// The type of each parameter: as declared, else as described.
-    async fn types(&mut self, prepared: &PreparedStatement, values: usize) -> Result<Vec<u32>, Stop> {
+    pub(super) async fn types(&mut self, prepared: &PreparedStatement, values: usize) -> Result<Vec<u32>, Stop> {
         let declared = &prepared.declared;
         if prepared.command() == Some(&PgCommand::TypeInfo) {
             return Ok(vec![typeinfo::PARAMETER]);
@@ -194,14 +151,15 @@ impl Conversation {
         }
         let formats = bind.formats.of(bind.values.len())?;
         let types = if prepared.command() == Some(&PgCommand::TypeInfo) { vec![PgType::Bytea.oid()] } else { types };
+        let clock = self.clock();
         let mut params = Vec::with_capacity(bind.values.len());
         for (at, (value, format)) in bind.values.into_iter().zip(formats).enumerate() {
-            params.push(parameters::value(at + 1, types.get(at).copied().unwrap_or(0), format, value)?);
+            params.push(parameters::value(at + 1, types.get(at).copied().unwrap_or(0), format, value, &clock)?);
         }
         let portal = Portal {
             life: Life::Transaction,
             prepared: Some(prepared),
-            params,
+            params: BoundValues { types: parameters::bound_types(&types, &params), values: params },
             bound_bytes,
             formats: bind.results,
             told: None,
@@ -257,6 +215,11 @@ impl Conversation {
                 let cursor = self.portals.get(name).and_then(Portal::running).ok_or_else(|| no_cursor(name))?;
                 Ok(cursor.fields.clone())
             }
+            PreparedKind::Command(PgCommand::Execute { name, .. }) => {
+                let prepared = self.prepared(name)?;
+                let description = self.description(&prepared).await?;
+                Ok(delivery::fields(&description.columns, formats)?)
+            }
             PreparedKind::Command(command) => Ok(formatted(session::described(command), formats)?),
             PreparedKind::Statement => {
                 let description = self.description(prepared).await?;
@@ -288,6 +251,9 @@ impl Conversation {
                 PreparedKind::Command(PgCommand::Fetch { name, count, moves }) => {
                     return self.fetch(name, *count, *moves, false).await;
                 }
+                PreparedKind::Command(PgCommand::Execute { name, values }) => {
+                    return self.execute_prepared(name, values, false, &portal.formats).await;
+                }
                 PreparedKind::Command(command) => {
                     let params = std::mem::take(&mut portal.params);
                     let mut reply = self.command(command, &prepared.sql, &prepared.starts, params).await?;
@@ -300,11 +266,11 @@ impl Conversation {
         }
         let PortalState::Running(delivery) = &mut portal.state else { return Ok(()) };
         let most = (rows_max > 0).then(|| u64::from(rows_max));
-        let (_, more) = delivery.send(most, self.settings.zone(), &mut self.wire, &mut self.watch).await?;
+        let (rows, more) = delivery.send(most, self.settings.zone(), &mut self.wire, &mut self.watch).await?;
         if more {
             reply::portal_suspended(&mut self.wire.out);
         } else {
-            reply::command_complete(&mut self.wire.out, &delivery.tag());
+            reply::command_complete(&mut self.wire.out, &delivery.tag(rows));
         }
         Ok(())
     }
@@ -316,14 +282,24 @@ impl Conversation {
         }
         let params = std::mem::take(&mut portal.params);
         let bounds = Bounds { parts: rows_max > 0, ..Bounds::default() };
-        let started = self.start(&prepared.sql, params, &portal.formats, bounds).await;
-        let mut delivery = started.map_err(|stop| match stop {
-            Stop::Failure(failure) => Stop::Failure(failure.shifted(prepared.before)),
-            end @ Stop::End(_) => end,
-        })?;
+        let mut delivery = self.run_prepared(prepared, params, &portal.formats, bounds).await?;
         keep_told(&mut delivery.fields, portal.told.as_deref())?;
         portal.state = PortalState::Running(Box::new(delivery));
         Ok(())
+    }
+
+    pub(super) async fn run_prepared(
+        &mut self,
+        prepared: &PreparedStatement,
+        params: BoundValues,
+        formats: &Formats,
+        bounds: Bounds,
+    ) -> Result<PgDelivery, Stop> {
+        let started = self.start(&prepared.sql, params, formats, bounds).await;
+        started.map_err(|stop| match stop {
+            Stop::Failure(failure) => Stop::Failure(failure.shifted(prepared.before)),
+            end @ Stop::End(_) => end,
+        })
     }
 
     /// The next rows of a cursor.
@@ -337,7 +313,9 @@ impl Conversation {
             Count::All => None,
             Count::Rows(rows) => Some(u64::from(rows)),
         };
-        let (rows, _) = if moves {
+        let (rows, _) = if count == Count::Rows(0) && !moves {
+            (delivery.send_again(self.settings.zone(), &mut self.wire, &self.watch)?, true)
+        } else if moves {
             delivery.pass(most, &mut self.wire, &mut self.watch).await?
         } else {
             delivery.send(most, self.settings.zone(), &mut self.wire, &mut self.watch).await?
@@ -362,7 +340,8 @@ fn keep_told(fields: &mut [Field], told: Option<&[PgType]>) -> Result<(), ErrorR
     }
     for (field, told) in fields.iter_mut().zip(told) {
         match told {
-            told if *told == field.kind => {}
+            // a number's digits are its value's
+            told if told.oid() == field.kind.oid() => {}
             PgType::Text => field.format = Format::Text,
             _ => return Err(changed()),
         }

@@ -2,9 +2,10 @@
 //! engine.
 
 mod array;
+mod interval;
+mod moment;
 
 use bytes::Bytes;
-use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use contract::Code;
 use engine::Value;
 
@@ -14,20 +15,91 @@ use crate::encode::pg_rows::moment::{EPOCH_DAYS, EPOCH_MICROS};
 use crate::encode::pg_rows::scalar::{ParameterType, PgScalar};
 use crate::encode::pg_rows::{Format, number};
 
+pub use moment::SessionClock;
+
 /// The value of parameter `index` (from 1).
-pub fn value(index: usize, oid: u32, format: Format, bytes: Option<Bytes>) -> Result<Value, ErrorResponse> {
+pub fn value(
+    index: usize,
+    oid: u32,
+    format: Format,
+    bytes: Option<Bytes>,
+    clock: &SessionClock,
+) -> Result<Value, ErrorResponse> {
     let Some(bytes) = bytes else { return Ok(Value::Null) };
     let Some(kind) = ParameterType::of(oid) else {
         return Err(ErrorResponse::unsupported(&format!("parameter ${index} of type {oid}"))
             .with_hint("cast the parameter to text in the statement"));
     };
     let read = match (format, kind) {
-        (Format::Binary, ParameterType::One(kind)) => from_binary(kind, bytes)?,
-        (Format::Binary, ParameterType::ArrayOf(item)) => array::binary(item, bytes)?,
-        (Format::Text, ParameterType::One(kind)) => from_text(kind, text(&bytes)?),
-        (Format::Text, ParameterType::ArrayOf(item)) => array::text(item, text(&bytes)?),
+        (Format::Binary, ParameterType::One(kind)) => from_binary(kind, bytes, clock)?,
+        (Format::Binary, ParameterType::ArrayOf(item)) => array::binary(item, bytes, clock)?,
+        (Format::Text, ParameterType::One(kind)) => from_text(kind, text(&bytes)?, clock),
+        (Format::Text, ParameterType::ArrayOf(item)) => array::text(item, text(&bytes)?, clock),
     };
-    read.ok_or_else(|| refused(index, format))
+    let value = read.ok_or_else(|| refused(index, format))?;
+    let (ParameterType::One(scalar) | ParameterType::ArrayOf(scalar)) = kind;
+    if fits(&value, scalar) { Ok(value) } else { Err(out_of_range(index)) }
+}
+
+/// The engine's name of a type; none where a value is what its text says.
+pub fn engine_type(oid: u32) -> Option<String> {
+    match ParameterType::of(oid)? {
+        ParameterType::One(PgScalar::Numeric) => Some("DECIMAL(38,10)".to_owned()),
+        ParameterType::One(scalar) => engine_scalar(scalar).map(str::to_owned),
+        ParameterType::ArrayOf(item) => engine_scalar(item).map(|item| format!("{item}[]")),
+    }
+}
+
+/// The same of one that has no digits to keep.
+fn engine_scalar(scalar: PgScalar) -> Option<&'static str> {
+    Some(match scalar {
+        PgScalar::Bool => "BOOLEAN",
+        PgScalar::Int2 => "SMALLINT",
+        PgScalar::Int4 => "INTEGER",
+        PgScalar::Int8 | PgScalar::Oid => "BIGINT",
+        PgScalar::Float4 => "FLOAT",
+        PgScalar::Float8 => "DOUBLE",
+        PgScalar::Bytea => "BLOB",
+        PgScalar::Date => "DATE",
+        PgScalar::Time => "TIME",
+        PgScalar::Timestamp => "TIMESTAMP",
+        PgScalar::TimestampTz => "TIMESTAMP WITH TIME ZONE",
+        PgScalar::Interval => "INTERVAL",
+        PgScalar::Uuid => "UUID",
+        PgScalar::Json | PgScalar::Jsonb => "JSON",
+        PgScalar::Text | PgScalar::Numeric => return None,
+    })
+}
+
+/// The types that values are bound as: a number has the digits that it has, so only one that is NULL is told its type.
+pub fn bound_types(oids: &[u32], values: &[Value]) -> Vec<Option<String>> {
+    let is_told = |oid: u32, value: &Value| oid != PgScalar::Numeric.oid() || *value == Value::Null;
+    let kind = |(oid, value): (&u32, &Value)| engine_type(*oid).filter(|_| is_told(*oid, value));
+    oids.iter().zip(values).map(kind).collect()
+}
+
+/// Whether a number, or each of an array, is one of its type: what it is bound as holds more.
+fn fits(value: &Value, kind: PgScalar) -> bool {
+    let range = match kind {
+        PgScalar::Int2 => i128::from(i16::MIN)..=i128::from(i16::MAX),
+        PgScalar::Int4 => i128::from(i32::MIN)..=i128::from(i32::MAX),
+        PgScalar::Oid => 0..=i128::from(u32::MAX),
+        _ => i128::MIN..=i128::MAX,
+    };
+    match value {
+        Value::BigInt(number) => range.contains(&i128::from(*number)),
+        Value::HugeInt(number) => range.contains(number),
+        Value::Double(number) if kind == PgScalar::Float4 => {
+            !number.is_finite() || number.abs() <= f64::from(f32::MAX)
+        }
+        Value::List(items) => items.iter().all(|one| fits(one, kind)),
+        _ => true,
+    }
+}
+
+fn out_of_range(index: usize) -> ErrorResponse {
+    ErrorResponse::new(Code::ConversionFailed, format!("parameter ${index} is out of range for its type"))
+        .with_state("22003")
 }
 
 fn text(bytes: &[u8]) -> Result<&str, ErrorResponse> {
@@ -40,7 +112,7 @@ fn refused(index: usize, format: Format) -> ErrorResponse {
         .with_state(state)
 }
 
-fn from_text(kind: PgScalar, text: &str) -> Option<Value> {
+fn from_text(kind: PgScalar, text: &str, clock: &SessionClock) -> Option<Value> {
     let trimmed = text.trim();
     match kind {
         PgScalar::Bool => boolean(trimmed).map(Value::Boolean),
@@ -50,20 +122,21 @@ fn from_text(kind: PgScalar, text: &str) -> Option<Value> {
         PgScalar::Float4 | PgScalar::Float8 => trimmed.parse().map(Value::Double).ok(),
         PgScalar::Numeric => numeric(trimmed),
         PgScalar::Bytea => hex::decode(trimmed.strip_prefix("\\x")?).map(Value::Blob).ok(),
-        PgScalar::Date => date(trimmed).map(Value::Date),
-        PgScalar::Time => time(trimmed).map(Value::Time),
-        PgScalar::Timestamp => timestamp(trimmed).map(Value::Timestamp),
-        PgScalar::TimestampTz => timestamp_tz(trimmed).map(Value::TimestampTz),
+        PgScalar::Date => moment::date(trimmed, clock).map(Value::Date),
+        PgScalar::Time => moment::time(trimmed, clock).map(Value::Time),
+        PgScalar::Timestamp => moment::timestamp(trimmed, clock).map(Value::Timestamp),
+        PgScalar::TimestampTz => moment::timestamp_tz(trimmed, clock).map(Value::TimestampTz),
         PgScalar::Uuid => uuid::Uuid::parse_str(trimmed).ok().map(|id| Value::Uuid(id.to_string())),
         PgScalar::Json | PgScalar::Jsonb => {
-            serde_json::from_str::<serde::de::IgnoredAny>(text).ok().map(|_| Value::Json(text.to_owned()))
+            // whole, so that the engine's cast of it never fails
+            serde_json::from_str::<serde_json::Value>(text).ok().map(|_| Value::Json(text.to_owned()))
         }
-        // The engine reads an interval's words.
-        PgScalar::Interval | PgScalar::Text => Some(Value::Text(text.to_owned())),
+        PgScalar::Interval => interval::read(trimmed),
+        PgScalar::Text => Some(Value::Text(text.to_owned())),
     }
 }
 
-fn from_binary(kind: PgScalar, bytes: Bytes) -> Result<Option<Value>, ErrorResponse> {
+fn from_binary(kind: PgScalar, bytes: Bytes, clock: &SessionClock) -> Result<Option<Value>, ErrorResponse> {
     let fixed = |length: usize| {
         (bytes.len() == length).then(|| bytes.iter().fold(0_u64, |all, byte| (all << 8) | u64::from(*byte)))
     };
@@ -82,15 +155,15 @@ fn from_binary(kind: PgScalar, bytes: Bytes) -> Result<Option<Value>, ErrorRespo
         PgScalar::Bytea => Some(Value::Blob(bytes.to_vec())),
         PgScalar::Date => four().map(|bits| Value::Date(day(bits.cast_signed()))),
         PgScalar::Time => fixed(8).map(|bits| Value::Time(bits.cast_signed())),
-        PgScalar::Timestamp => fixed(8).map(|bits| Value::Timestamp(moment(bits.cast_signed()))),
-        PgScalar::TimestampTz => fixed(8).map(|bits| Value::TimestampTz(moment(bits.cast_signed()))),
-        PgScalar::Interval => interval(bytes),
+        PgScalar::Timestamp => fixed(8).map(|bits| Value::Timestamp(micros(bits.cast_signed()))),
+        PgScalar::TimestampTz => fixed(8).map(|bits| Value::TimestampTz(micros(bits.cast_signed()))),
+        PgScalar::Interval => span(bytes),
         PgScalar::Uuid => uuid::Uuid::from_slice(&bytes).ok().map(|id| Value::Uuid(id.to_string())),
         PgScalar::Jsonb => bytes
             .strip_prefix(&[1])
             .and_then(|json| std::str::from_utf8(json).ok())
-            .and_then(|json| from_text(kind, json)),
-        PgScalar::Json | PgScalar::Text => from_text(kind, text(&bytes)?),
+            .and_then(|json| from_text(kind, json, clock)),
+        PgScalar::Json | PgScalar::Text => from_text(kind, text(&bytes)?, clock),
     })
 }
 
@@ -102,61 +175,37 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Plain notation goes as it is; an exponent makes it a double.
+/// Plain notation; an exponent moves the point.
 fn numeric(text: &str) -> Option<Value> {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-        && digits.bytes().any(|byte| byte.is_ascii_digit())
-        && digits.bytes().filter(|byte| *byte == b'.').count() <= 1;
-    if plain {
-        return Some(Value::Decimal(text.trim_start_matches('+').to_owned()));
-    }
-    text.parse().ok().map(Value::Double)
-}
-
-fn date(text: &str) -> Option<i32> {
-    match text {
-        "infinity" => Some(i32::MAX),
-        "-infinity" => Some(-i32::MAX),
-        text => NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().map(|date| date.to_epoch_days()),
-    }
-}
-
-fn time(text: &str) -> Option<i64> {
-    let time =
-        NaiveTime::parse_from_str(text, "%H:%M:%S%.f").or_else(|_| NaiveTime::parse_from_str(text, "%H:%M")).ok()?;
-    Some(i64::from(time.num_seconds_from_midnight()) * 1_000_000 + i64::from(time.nanosecond() / 1_000))
-}
-
-fn infinite(text: &str) -> Option<i64> {
-    match text {
-        "infinity" => Some(i64::MAX),
-        "-infinity" => Some(-i64::MAX),
-        _ => None,
-    }
-}
-
-/// An offset says nothing of it, as PostgreSQL has it: drivers send one with whatever they take for a timestamp.
-fn timestamp(text: &str) -> Option<i64> {
-    let spaced = text.replacen('T', " ", 1);
-    let read = || {
-        NaiveDateTime::parse_from_str(&spaced, "%Y-%m-%d %H:%M:%S%.f")
-            .or_else(|_| NaiveDateTime::parse_from_str(&spaced, "%Y-%m-%d %H:%M"))
+    /// Digits that any decimal may have; what is longer fits none.
+    const DIGITS_MAX: usize = 76;
+    let (sign, size) = match text.strip_prefix('-') {
+        Some(size) => ("-", size),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
     };
-    infinite(text)
-        .or_else(|| read().ok().map(|moment| moment.and_utc().timestamp_micros()))
-        .or_else(|| with_offset(&spaced).map(|moment| moment.naive_local().and_utc().timestamp_micros()))
-        .or_else(|| date(text).map(|days| i64::from(days) * 86_400_000_000))
-}
-
-/// With an offset; without one it is UTC.
-fn timestamp_tz(text: &str) -> Option<i64> {
-    let spaced = text.replacen('T', " ", 1);
-    with_offset(&spaced).map(|moment| moment.timestamp_micros()).or_else(|| timestamp(text))
-}
-
-fn with_offset(spaced: &str) -> Option<DateTime<FixedOffset>> {
-    DateTime::parse_from_str(&spaced.replace('Z', "+00:00"), "%Y-%m-%d %H:%M:%S%.f%#z").ok()
+    let (mantissa, exponent) = match size.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (size, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = [whole, fraction].concat();
+    if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    if exponent == 0 {
+        return Some(Value::Decimal(format!("{sign}{mantissa}")));
+    }
+    let point = i32::try_from(whole.len()).ok()?.checked_add(exponent)?;
+    let places = usize::try_from(point.unsigned_abs()).ok()?;
+    if places > DIGITS_MAX || all.len() > DIGITS_MAX {
+        return None;
+    }
+    let plain = match usize::try_from(point) {
+        Ok(point) if point >= all.len() => format!("{all:0<point$}"),
+        Ok(point) => all.split_at_checked(point).map(|(whole, fraction)| format!("{whole}.{fraction}"))?,
+        Err(_) => format!("0.{}{all}", "0".repeat(places)),
+    };
+    Some(Value::Decimal(format!("{sign}{plain}")))
 }
 
 /// Days since 1970 from days since 2000; the infinities are the engine's.
@@ -168,7 +217,7 @@ fn day(days: i32) -> i32 {
     }
 }
 
-fn moment(micros: i64) -> i64 {
+fn micros(micros: i64) -> i64 {
     match micros {
         i64::MAX => i64::MAX,
         i64::MIN => -i64::MAX,
@@ -176,7 +225,7 @@ fn moment(micros: i64) -> i64 {
     }
 }
 
-fn interval(bytes: Bytes) -> Option<Value> {
+fn span(bytes: Bytes) -> Option<Value> {
     let mut fields = MessageFields(bytes);
     let (high, low) = (fields.u32().ok()?, fields.u32().ok()?);
     let micros = ((u64::from(high) << 32) | u64::from(low)).cast_signed();
@@ -188,12 +237,14 @@ fn interval(bytes: Bytes) -> Option<Value> {
 mod tests {
     use super::*;
 
+    const CLOCK: SessionClock = SessionClock { now: chrono::DateTime::UNIX_EPOCH, zone: chrono_tz::Tz::UTC };
+
     fn text(oid: u32, text: &str) -> Result<Value, ErrorResponse> {
-        value(1, oid, Format::Text, Some(Bytes::copy_from_slice(text.as_bytes())))
+        value(1, oid, Format::Text, Some(Bytes::copy_from_slice(text.as_bytes())), &CLOCK)
     }
 
     fn binary(oid: u32, bytes: &[u8]) -> Result<Value, ErrorResponse> {
-        value(1, oid, Format::Binary, Some(Bytes::copy_from_slice(bytes)))
+        value(1, oid, Format::Binary, Some(Bytes::copy_from_slice(bytes)), &CLOCK)
     }
 
     #[test]
@@ -204,7 +255,10 @@ mod tests {
             (PgScalar::Int4.oid(), " 42 ", Value::BigInt(42)),
             (PgScalar::Int8.oid(), "9223372036854775808", Value::HugeInt(9_223_372_036_854_775_808)),
             (PgScalar::Numeric.oid(), "-12.50", Value::Decimal("-12.50".to_owned())),
-            (PgScalar::Numeric.oid(), "1e3", Value::Double(1000.0)),
+            (PgScalar::Numeric.oid(), "1e3", Value::Decimal("1000".to_owned())),
+            (PgScalar::Numeric.oid(), "-12.5E-3", Value::Decimal("-0.0125".to_owned())),
+            (PgScalar::Numeric.oid(), "1.25e1", Value::Decimal("12.5".to_owned())),
+            (PgScalar::Interval.oid(), "1 day", Value::Interval { months: 0, days: 1, micros: 0 }),
             (PgScalar::Bytea.oid(), "\\x00ff", Value::Blob(vec![0, 255])),
             (PgScalar::Date.oid(), "2000-01-01", Value::Date(EPOCH_DAYS)),
             (PgScalar::Time.oid(), "00:00:01.5", Value::Time(1_500_000)),
@@ -238,7 +292,7 @@ mod tests {
         for (oid, bytes, expected) in cases {
             assert_eq!(binary(oid, &bytes), Ok(expected), "{bytes:?}");
         }
-        assert_eq!(value(1, PgScalar::Int4.oid(), Format::Binary, None), Ok(Value::Null));
+        assert_eq!(value(1, PgScalar::Int4.oid(), Format::Binary, None, &CLOCK), Ok(Value::Null));
     }
 
     #[test]
@@ -252,6 +306,11 @@ mod tests {
             (PgScalar::Numeric.oid(), "."),
         ] {
             assert_eq!(text(oid, written).unwrap_err().sqlstate, "22P02", "{written}");
+        }
+        for (oid, written) in
+            [(PgScalar::Int2.oid(), "32768"), (PgScalar::Int4.oid(), "-2147483649"), (PgScalar::Oid.oid(), "-1"), (1007, "{1,2147483648}")]
+        {
+            assert_eq!(text(oid, written).unwrap_err().sqlstate, "22003", "{written}");
         }
         assert_eq!(binary(PgScalar::Int4.oid(), &[1]).unwrap_err().sqlstate, "22P03");
         assert_eq!(binary(25, &[0xff]).unwrap_err().sqlstate, "22021");

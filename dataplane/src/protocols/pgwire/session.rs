@@ -4,15 +4,13 @@ use contract::Code;
 
 use super::command::{FunctionCall, Modes, PgCommand};
 use super::conversation::Conversation;
-use super::delivery::PgDelivery;
-use super::extended::{Life, Portal};
+use super::extended::Life;
 use super::failure::ErrorResponse;
 use super::lex::Token;
-use super::message::Formats;
+use super::request::BoundValues;
 use super::settings::{SessionSettings, SetValueForm, SettingScope};
 use super::typeinfo;
 use super::watch::Stop;
-use crate::Bounds;
 use crate::encode::pg_rows::{Field, Format, PgType};
 use crate::pipeline::transaction::TransactionSavepoint;
 
@@ -28,7 +26,7 @@ pub struct CommandReply {
 }
 
 impl CommandReply {
-    fn tag(tag: &str) -> Self {
+    pub(super) fn tag(tag: &str) -> Self {
         Self { tag: tag.to_owned(), ..Self::default() }
     }
 
@@ -68,7 +66,7 @@ impl Conversation {
         command: &PgCommand,
         text: &str,
         starts: &[usize],
-        params: Vec<engine::Value>,
+        params: BoundValues,
     ) -> Result<CommandReply, Stop> {
         match command {
             PgCommand::Begin { .. }
@@ -82,11 +80,15 @@ impl Conversation {
                 let statement = starts.get(*statement_at).and_then(|at| text.get(*at..)).unwrap_or_default();
                 self.declare(name, *hold, statement, params).await
             }
+            PgCommand::Prepare { name, types, statement_at } => {
+                let statement = starts.get(*statement_at).and_then(|at| text.get(*at..)).unwrap_or_default();
+                Ok(self.prepare(name, types, statement)?)
+            }
             PgCommand::Copy(copy) => {
                 let tag = Box::pin(self.copy(copy, text, starts)).await?;
                 Ok(CommandReply::tag(&tag))
             }
-            PgCommand::TypeInfo => match params.as_slice() {
+            PgCommand::TypeInfo => match params.values.as_slice() {
                 [engine::Value::Blob(array)] => match typeinfo::ids(array) {
                     Some(oids) => Ok(typeinfo::answer(&oids)),
                     None => Err(ErrorResponse::new(Code::ConversionFailed, "an array of type ids is expected").into()),
@@ -188,17 +190,6 @@ impl Conversation {
         }
     }
 
-    fn close_cursor(&mut self, name: Option<&str>) -> Result<CommandReply, ErrorResponse> {
-        let Some(name) = name else {
-            self.portals.clear();
-            return Ok(CommandReply::tag("CLOSE CURSOR ALL"));
-        };
-        match self.portals.remove(name) {
-            Some(_) => Ok(CommandReply::tag("CLOSE CURSOR")),
-            None => Err(no_cursor(name)),
-        }
-    }
-
     async fn transaction_command(&mut self, command: &PgCommand) -> Result<CommandReply, Stop> {
         match command {
             PgCommand::Begin { modes, tag } => {
@@ -243,7 +234,7 @@ impl Conversation {
     async fn go_back(&mut self, mark: &TransactionSavepoint) -> Result<(), Stop> {
         self.set_aside(|portal| portal.life != Life::Session).await?;
         let cancel = self.cancellable.next();
-        let ask = self.ask("ROLLBACK TO SAVEPOINT", Vec::new(), cancel.clone());
+        let ask = self.ask("ROLLBACK TO SAVEPOINT", BoundValues::default(), cancel.clone());
         let gone_back = Box::pin(self.pipeline.roll_back_to(ask, mark));
         Ok(self.watch.attend(&mut self.wire, &cancel, gone_back).await??)
     }
@@ -275,63 +266,6 @@ impl Conversation {
         Ok(CommandReply::tag(if ended? { "COMMIT" } else { "ROLLBACK" }))
     }
 
-    async fn declare(
-        &mut self,
-        name: &str,
-        hold: bool,
-        statement: &str,
-        params: Vec<engine::Value>,
-    ) -> Result<CommandReply, Stop> {
-        if self.transaction.is_implicit() {
-            return Err(
-                ErrorResponse::unsupported("DECLARE CURSOR among other statements outside a transaction").into()
-            );
-        }
-        let inside = self.transaction.is_explicit();
-        if !inside && !hold {
-            let failure =
-                ErrorResponse::new(Code::InvalidParams, "DECLARE CURSOR is only possible inside a transaction");
-            return Err(failure.with_state("25P01").into());
-        }
-        // it would be carried out when it is declared; what cannot be parsed is the pipeline's to refuse
-        if sql::parse_with(statement, &self.settings.variables()).is_ok_and(|statement| statement.changes()) {
-            return Err(ErrorResponse::unsupported("DECLARE CURSOR for a statement that changes something").into());
-        }
-        if self.portals.contains_key(name) {
-            return Err(ErrorResponse::new(Code::Conflict, format!("cursor {name:?} already exists"))
-                .with_state("42P03")
-                .into());
-        }
-        if self.portals.len() >= OPEN_MAX {
-            return Err(ErrorResponse::new(Code::InvalidParams, "too many cursors are open")
-                .with_state("53400")
-                .into());
-        }
-        let in_parts = Bounds { parts: true, ..Bounds::default() };
-        let delivery: PgDelivery = self.start(statement, params, &Formats::default(), in_parts).await?;
-        let life = match (hold, inside) {
-            (false, _) => Life::Transaction,
-            (true, true) => Life::Committed,
-            (true, false) => Life::Session,
-        };
-        self.portals.insert(name.to_owned(), Portal::cursor(delivery, life));
-        Ok(CommandReply::tag("DECLARE CURSOR"))
-    }
-
-    /// What ends with its transaction.
-    pub(super) fn drop_portals(&mut self) {
-        self.portals.retain(|_, portal| portal.life == Life::Session);
-    }
-
-    /// The transaction is committed: cursors WITH HOLD take the rest of their rows out of it.
-    async fn hold_cursors(&mut self) -> Result<(), Stop> {
-        self.set_aside(|portal| portal.life == Life::Committed).await?;
-        for portal in self.portals.values_mut().filter(|portal| portal.life == Life::Committed) {
-            portal.life = Life::Session;
-        }
-        Ok(())
-    }
-
     fn select(&mut self, calls: &[FunctionCall]) -> Result<CommandReply, ErrorResponse> {
         let mut row = Vec::with_capacity(calls.len());
         for call in calls {
@@ -346,7 +280,7 @@ impl Conversation {
         let user = || self.watch.caller_name().or_else(|| self.settings.get("session_authorization"));
         Ok(match (call.function, texts.as_slice()) {
             ("version", []) => Some(format!("PostgreSQL 15.0 (Sluice {})", env!("CARGO_PKG_VERSION"))),
-            ("current_schema", []) => Some(self.settings.schema()),
+            ("current_schema", []) => Some(self.settings.schemas().0),
             ("current_database" | "current_catalog", []) => Some(self.database_name()),
             ("current_user" | "session_user" | "user", []) => user(),
             ("pg_backend_pid", []) => Some(self.cancellable.process.to_string()),
@@ -392,8 +326,4 @@ fn truth(text: &str) -> Result<bool, ErrorResponse> {
 
 fn unknown_setting(name: &str) -> ErrorResponse {
     ErrorResponse::new(Code::NotFound, format!("parameter {name:?} is not known"))
-}
-
-pub fn no_cursor(name: &str) -> ErrorResponse {
-    ErrorResponse::new(Code::NotFound, format!("cursor {name:?} does not exist")).with_state("34000")
 }

@@ -24,6 +24,8 @@ pub use known::REPORTED;
 
 const VALUE_BYTES_MAX: usize = 8 << 10;
 const NAME_BYTES_MAX: usize = 256;
+/// Schemas of `search_path` that are searched.
+const SEARCHED_MAX: usize = 16;
 
 /// The form of a value in `SET name = value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,6 +160,9 @@ impl SessionSettings {
                 format!("the name or the value of {name} is too long"),
             ));
         }
+        if chooses_nobody(name, value) {
+            return Ok(());
+        }
         let put = self.put(name, value, written)?;
         let now = self.now.with(&put)?;
         if reach == SettingScope::Session && !put.is_of_transaction() {
@@ -188,19 +193,16 @@ impl SessionSettings {
         let value = value.or_else(|| self.at_login.set(known)).unwrap_or(known.default).to_owned();
         let value = if matches!(known.change, OneOf(_)) { word(&value) } else { value };
         self.check(known, &value)?;
-        match known.name {
-            "TimeZone" => {
-                zone(&value)?;
-            }
-            "statement_timeout" => {
-                timeout(&value)?;
-            }
-            _ => {}
+        if known.name == "statement_timeout" {
+            timeout(&value)?;
         }
         let is_more = known.name.ends_with("isolation") && word(&value) == SERIALIZABLE;
         self.took_less |= is_more;
+        let zone = if known.name == "TimeZone" { Some(zone(&value)?) } else { None };
         let kept = match known {
             _ if is_more => SNAPSHOT,
+            // by the name that it is shown under
+            _ if minutes_east(&value).is_some() && zone.is_some() => zone.map_or("UTC", |zone| zone.name()),
             known if shows_default(known) => known.default,
             _ => &value,
         };
@@ -299,12 +301,13 @@ impl SessionSettings {
         }
     }
 
-    /// Where unqualified tables are looked for: the first of `search_path` that names a schema.
-    pub fn schema(&self) -> String {
+    /// Where unqualified tables are looked for: the first schema of `search_path`, and those behind it.
+    pub fn schemas(&self) -> (String, Vec<String>) {
         let path = self.get("search_path").unwrap_or_default();
-        let mut names = path.split(',').map(|name| name.trim().trim_matches(['"', '\'']));
-        let first = names.find(|name| !name.is_empty() && !matches!(*name, "$user" | "pg_catalog" | "public"));
-        first.unwrap_or("main").to_owned()
+        let names = path.split(',').map(|name| name.trim().trim_matches(['"', '\'']));
+        let is_schema = |name: &&str| !name.is_empty() && !matches!(*name, "$user" | "pg_catalog" | "public");
+        let mut schemas = names.filter(is_schema).map(str::to_owned).take(SEARCHED_MAX);
+        (schemas.next().unwrap_or_else(|| "main".to_owned()), schemas.collect())
     }
 
     pub fn is_read_only(&self) -> bool {
@@ -313,16 +316,53 @@ impl SessionSettings {
     }
 }
 
+/// `SET ROLE NONE` and `RESET SESSION AUTHORIZATION`: the role and the user are those of the key already.
+fn chooses_nobody(name: &str, value: Option<&str>) -> bool {
+    match name.to_lowercase().as_str() {
+        "role" => value.is_none_or(|role| role.eq_ignore_ascii_case("none")),
+        "session_authorization" => value.is_none(),
+        _ => false,
+    }
+}
+
 /// A word as it is compared: quotes and case say nothing.
 fn word(value: &str) -> String {
     value.trim_matches(['\'', '"', ' ']).to_lowercase()
 }
 
+/// By its name, or by hours east of UTC.
 fn zone(name: &str) -> Result<Tz, ErrorResponse> {
     let name = name.trim_matches(['\'', '"']);
-    let mut known = chrono_tz::TZ_VARIANTS.iter();
-    let found = known.find(|zone| zone.name().eq_ignore_ascii_case(name)).copied();
-    found.ok_or_else(|| ErrorResponse::new(Code::InvalidParams, format!("time zone {name:?} is not known")))
+    let named = |name: &str| chrono_tz::TZ_VARIANTS.iter().find(|zone| zone.name().eq_ignore_ascii_case(name)).copied();
+    let refused = |why: &str| ErrorResponse::new(Code::InvalidParams, format!("time zone {name:?} {why}"));
+    let Some(minutes) = minutes_east(name) else { return named(name).ok_or_else(|| refused("is not known")) };
+    if minutes % 60 != 0 {
+        return Err(refused("is part of an hour from UTC, and has to be chosen by its name"));
+    }
+    // these names count hours west
+    let etc = if minutes == 0 { "UTC".to_owned() } else { format!("Etc/GMT{:+}", -minutes / 60) };
+    named(&etc).ok_or_else(|| refused("is too far from UTC"))
+}
+
+/// Of `-7`, `5.5` and `+02:00`.
+fn minutes_east(offset: &str) -> Option<i32> {
+    let (sign, size) = match offset.strip_prefix('-') {
+        Some(size) => (-1, size),
+        None => (1, offset.strip_prefix('+').unwrap_or(offset)),
+    };
+    if !size.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let minutes = match size.split_once(':') {
+        Some((hours, minutes)) => hours.parse::<i32>().ok()?.checked_mul(60)?.checked_add(minutes.parse().ok()?)?,
+        None => match size.split_once('.') {
+            None => size.parse::<i32>().ok()?.checked_mul(60)?,
+            Some((hours, "0")) => hours.parse::<i32>().ok()?.checked_mul(60)?,
+            Some((hours, "5")) => hours.parse::<i32>().ok()?.checked_mul(60)?.checked_add(30)?,
+            Some(_) => return None,
+        },
+    };
+    Some(sign * minutes)
 }
 
 /// Milliseconds, or a number with a unit.

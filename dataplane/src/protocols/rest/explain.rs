@@ -74,6 +74,7 @@ async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Er
             request_id: request_id.clone(),
             sql: String::new(),
             params: Vec::new(),
+            types: Vec::new(),
             who: caller.who,
             peer: caller.peer,
             origin: caller.origin.unwrap_or(Origin::Rest),

@@ -17,13 +17,15 @@ use crate::Error;
 use cell::CatalogueCell;
 use rows::{CatalogueRows, CatalogueTable};
 
+pub use types::type_id;
+
 /// Everything that decides what the catalogue says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogueContent {
     pub database: String,
     pub user: String,
-    /// Where names without a schema are looked for.
-    pub schema: String,
+    /// Where names without a schema are looked for, in order.
+    pub search_path: Vec<String>,
     pub schemas: Vec<String>,
     pub listed: Vec<CatalogueEntry>,
     /// Settings that `current_setting` tells, by name in lower case.

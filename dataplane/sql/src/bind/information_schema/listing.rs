@@ -174,8 +174,7 @@ pub(super) fn views(catalog: &Catalog, session: &SessionNames) -> Listing {
 /// Does its statement name a table that is not in the catalog at hand, or one of which a column is denied?
 fn names_unseen(one: &definition::Definition, catalog: &Catalog, session: &SessionNames) -> bool {
     let Ok(statement) = crate::syntax::parse::parse(&one.text) else { return true };
-    let is_seen = |table: &crate::syntax::statement::TableUse| {
-        let schema = table.schema.as_deref().unwrap_or(&one.home);
+    let is_seen_in = |schema: &str, table: &crate::syntax::statement::TableUse| {
         let is_itself = table.name.eq_ignore_ascii_case(&one.name);
         let is_view = |view: &&std::sync::Arc<definition::Definition>| {
             view.schema.eq_ignore_ascii_case(schema) && view.name.eq_ignore_ascii_case(&table.name)
@@ -183,6 +182,11 @@ fn names_unseen(one: &definition::Definition, catalog: &Catalog, session: &Sessi
         let is_there =
             is_itself || catalog.get(schema, &table.name).is_some() || catalog.definitions().iter().any(is_view);
         is_there && !session.denies_of(schema, &table.name)
+    };
+    // which schema of a path it was in is not told apart
+    let is_seen = |table: &crate::syntax::statement::TableUse| match table.schema.as_deref() {
+        Some(schema) => is_seen_in(schema, table),
+        None => one.homes().all(|schema| is_seen_in(schema, table)),
     };
     !statement.tables().iter().all(is_seen)
 }

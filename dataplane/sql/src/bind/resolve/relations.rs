@@ -24,7 +24,7 @@ impl Binder<'_> {
         };
         let mut tree = ast::Statement::Query(create.query);
         label::label(&mut tree, |_| true)?;
-        let home = SessionNames { search_path: vec![view.home.clone()], ..self.session.clone() };
+        let home = SessionNames { search_path: view.homes().map(str::to_owned).collect(), ..self.session.clone() };
         let mut inner = Binder {
             catalog: self.catalog,
             session: &home,
@@ -38,7 +38,7 @@ impl Binder<'_> {
         self.references = inner.references;
         self.views = inner.views;
         self.expanded.out_of(inner.expanded);
-        walked.map_err(|error| error.meant_in(&view.home))?;
+        walked.map_err(|error| error.meant_in(view.homes().next().unwrap_or_default()))?;
         self.views.push(view.path());
         match tree {
             ast::Statement::Query(query) => Ok((query, create.columns.into_iter().map(|column| column.name).collect())),

@@ -4,12 +4,17 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
-use sqlparser::ast::{Expr, Ident, ObjectName, Select, SelectItem, TableFactor, TableWithJoins, Value};
+use sqlparser::ast::{
+    DataType, Expr, Function, Ident, ObjectName, Select, SelectItem, TableFactor, TableWithJoins, Value,
+};
 
 use super::relations::{self, Sort, relations};
 use super::{CATALOG, lower};
+use crate::ast::call::arguments;
 
 const TABLE_ID: &str = "tableoid";
+/// Columns of every table that tell which transactions made a row and ended it, with their values for one that stays.
+const TRANSACTIONS: [(&str, &str); 4] = [("xmin", "2"), ("xmax", "0"), ("cmin", "0"), ("cmax", "0")];
 
 /// What columns hold, by their names: no two tables differ in that.
 static COLUMNS: LazyLock<HashMap<&str, Sort>> = LazyLock::new(|| {
@@ -30,7 +35,20 @@ pub(super) fn is_proc(expr: &Expr) -> bool {
 pub(super) fn is_vector(expr: &Expr) -> bool {
     const VECTORS: [&str; 7] =
         ["indkey", "indclass", "indcollation", "indoption", "proargtypes", "partattrs", "tgattr"];
-    last(expr).is_some_and(|name| VECTORS.iter().any(|vector| name.value.eq_ignore_ascii_case(vector)))
+    match expr {
+        Expr::Nested(inner) => is_vector(inner),
+        // an array that is made of a vector counts on as it did
+        Expr::Cast { expr: inner, data_type: DataType::Array(_), .. } => is_vector(inner),
+        _ => last(expr).is_some_and(|name| VECTORS.iter().any(|vector| name.value.eq_ignore_ascii_case(vector))),
+    }
+}
+
+/// Is it a function that answers places of such a vector?
+pub(super) fn counts_in_vector(function: &Function) -> bool {
+    const PLACES: [&str; 3] = ["array_lower", "array_upper", "generate_subscripts"];
+    let is_one =
+        lower(&function.name).and_then(|mut parts| parts.pop()).is_some_and(|name| PLACES.contains(&name.as_str()));
+    is_one && arguments(function).next().is_some_and(is_vector)
 }
 
 /// The engine's type of a column's values.
@@ -85,35 +103,39 @@ fn id(name: &ObjectName, made: &BTreeSet<String>) -> Option<u32> {
     relations::id(schema.map_or(CATALOG, String::as_str), last)
 }
 
-/// `c.tableoid` is the id of the table that `c` stands for, in the nearest scope that has it.
+/// `c.tableoid` is the id of the table that `c` stands for, in the nearest scope that has it; `c.xmin` says that the row
+/// was there before every transaction.
 pub(super) fn table_id(expr: &Expr, scopes: &[SelectScope]) -> Option<Expr> {
-    let id = match expr {
-        Expr::Identifier(name) if is_table_id(name) => match scopes.last()?.0.as_slice() {
-            [(_, id)] => *id,
-            _ => None,
+    let (name, id) = match expr {
+        Expr::Identifier(name) if is_hidden(name) => match scopes.last()?.0.as_slice() {
+            [(_, id)] => (name, *id),
+            _ => return None,
         },
         Expr::CompoundIdentifier(path) => match path.as_slice() {
-            [table, name] if is_table_id(name) => {
+            [table, name] if is_hidden(name) => {
                 let table = table.value.to_ascii_lowercase();
                 let mut found = scopes.iter().rev().flat_map(|scope| &scope.0);
-                found.find(|(called, _)| *called == table).and_then(|(_, id)| *id)
+                (name, found.find(|(called, _)| *called == table).and_then(|(_, id)| *id))
             }
-            _ => None,
+            _ => return None,
         },
-        _ => None,
-    }?;
-    Some(Expr::value(Value::Number(id.to_string(), false)))
+        _ => return None,
+    };
+    let id = id?.to_string();
+    let known = TRANSACTIONS.iter().find(|(known, _)| name.value.eq_ignore_ascii_case(known));
+    Some(Expr::value(Value::Number(known.map_or(id, |(_, value)| (*value).to_owned()), false)))
 }
 
-fn is_table_id(name: &Ident) -> bool {
-    name.value.eq_ignore_ascii_case(TABLE_ID)
+fn is_hidden(name: &Ident) -> bool {
+    let mut known = TRANSACTIONS.iter().map(|(known, _)| *known).chain([TABLE_ID]);
+    known.any(|known| name.value.eq_ignore_ascii_case(known))
 }
 
 /// Columns keep their names when something else is put in for them.
 pub(super) fn keep_names(select: &mut Select) {
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) = item
-            && let Some(name) = last(expr).filter(|name| is_table_id(name) || is_proc(expr))
+            && let Some(name) = last(expr).filter(|name| is_hidden(name) || is_proc(expr))
         {
             let alias = Ident::with_quote('"', name.value.to_ascii_lowercase());
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };

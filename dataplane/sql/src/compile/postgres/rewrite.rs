@@ -11,8 +11,9 @@ use sqlparser::ast::{
 
 use super::hidden::{self, SelectScope};
 use super::relations::stored;
-use super::{CATALOG, INFORMATION, lower};
-use crate::ast::call::call;
+use super::{CATALOG, INFORMATION, lower, table_function};
+use crate::ast::array_text;
+use crate::ast::call::{call, literal};
 use crate::ast::expression::{self, binary, number};
 use crate::dialect::matched;
 
@@ -76,6 +77,7 @@ impl VisitorMut for Rewriter<'_> {
             TableFactor::Table { name, alias, args: Some(_), .. } => {
                 unqualify(name);
                 called_by_alias(name, alias);
+                table_function::of_one_value(factor);
             }
             TableFactor::Table { name, alias, args: None, .. } => relation(name, alias, self.made),
             TableFactor::UNNEST { alias: Some(alias), .. } => column_by_alias(alias),
@@ -97,6 +99,10 @@ impl VisitorMut for Rewriter<'_> {
             }
             Expr::Function(function) => {
                 unqualify(&mut function.name);
+                if hidden::counts_in_vector(function) {
+                    *expr = less_one(expr.clone());
+                    return ControlFlow::Continue(());
+                }
                 if lower(&function.name).is_some_and(|name| name == ["json_build_object"]) {
                     function.name = name("json_object");
                 }
@@ -184,6 +190,16 @@ fn cast(expr: &mut Expr) {
         *expr = call("regproc_name", [inner.as_ref().clone()]);
         return;
     }
+    if is_text(data_type)
+        && let Some(registered) = spelled(inner)
+    {
+        *expr = call(&format!("{registered}_name"), [inner.as_ref().clone()]);
+        return;
+    }
+    if is_text(data_type) && hidden::is_vector(unnested(inner)) {
+        *expr = call("array_to_string", [inner.as_ref().clone(), text(" ")]);
+        return;
+    }
     if is_number(data_type)
         && let Some(id) = named(inner)
     {
@@ -193,6 +209,12 @@ fn cast(expr: &mut Expr) {
     }
     listed_as(inner, data_type);
     *data_type = engines(data_type);
+}
+
+/// The type whose name `regtype_of('int')` is spelled as.
+fn spelled(expr: &Expr) -> Option<String> {
+    let Expr::Function(Function { name, .. }) = unnested(expr) else { return None };
+    lower(name)?.pop()?.strip_suffix("_of").filter(|name| name.starts_with("reg")).map(str::to_owned)
 }
 
 /// The id inside `regclass_name(id)`.
@@ -279,6 +301,10 @@ fn bound(column: &Expr, list: &mut Expr) {
     }
 }
 
+fn less_one(expr: Expr) -> Expr {
+    Expr::Nested(Box::new(binary(expr, BinaryOperator::Minus, number(1))))
+}
+
 /// A vector of PostgreSQL counts from 0, a list of the engine from 1.
 fn from_one(root: &Expr, chain: &mut [AccessExpr]) {
     let mut is_vector = hidden::is_vector(root);
@@ -300,17 +326,10 @@ fn listed_as(expr: &mut Expr, data_type: &DataType) {
     }
 }
 
-/// The items of a text such as `{r,v}`, if nothing in it is quoted or nested.
+/// The items of a text such as `{r,v}`.
 fn items(expr: &Expr) -> Option<Expr> {
-    let Expr::Value(value) = expr else { return None };
-    let Value::SingleQuotedString(written) = &value.value else { return None };
-    let inside = written.trim().strip_prefix('{')?.strip_suffix('}')?;
-    if inside.contains(['{', '"', '\\']) {
-        return None;
-    }
-    let items = inside.split(',').map(str::trim).filter(|item| !item.is_empty());
-    let item = |item: &str| if item.eq_ignore_ascii_case("null") { Expr::value(Value::Null) } else { text(item) };
-    Some(Expr::Array(Array { elem: items.map(item).collect(), named: false }))
+    let Expr::Array(Array { elem, .. }) = array_text::array(literal(expr)?)? else { return None };
+    Some(Expr::Array(Array { elem, named: false }))
 }
 
 /// Operators under their full names, and those on patterns.

@@ -100,6 +100,16 @@ fn postgresqls_words_become_the_engines() {
         ),
         ("select i.indkey[0] as first from pg_index i", "SELECT i.indkey[(0) + 1] AS first FROM pg_index i"),
         (
+            "select indkey[generate_subscripts(indkey, 1)] as k, indkey::text as t from pg_index",
+            "SELECT indkey[((generate_subscripts(indkey, 1) - 1)) + 1] AS k, array_to_string(indkey, ' ') AS t FROM pg_index",
+        ),
+        ("select 'int'::regtype::text", "SELECT regtype_name(regtype_of('int')) AS \"regtype\""),
+        ("select c.xmin as x, xmax from pg_class c", "SELECT 2 AS x, 0 AS \"xmax\" FROM pg_class c"),
+        (
+            "select s[1] as x from pg_class, string_to_array('a,b', ',') s",
+            "SELECT s[1] AS x FROM pg_class, LATERAL (SELECT string_to_array('a,b', ',') AS s) s (s)",
+        ),
+        (
             "select l.tableoid, d.tableoid from pg_language l left join pg_description d on d.classoid = l.tableoid",
             "SELECT 2612 AS \"tableoid\", 2609 AS \"tableoid\" FROM pg_language l \
              LEFT JOIN pg_description d ON d.classoid = 2612",

@@ -5,6 +5,7 @@
 
 mod balance;
 mod change_event;
+mod counting;
 mod grouping;
 mod hierarchy;
 mod literals;
@@ -13,19 +14,21 @@ mod order_all;
 mod ordinal;
 mod outer_join;
 mod searching;
+mod set_functions;
 mod whole_row;
 
 use std::ops::ControlFlow;
 
 pub use hierarchy::CYCLE;
 use sqlparser::ast::{
-    ColumnDef, CreateTable, CreateTableLikeKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem, SetExpr,
-    Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Top, TopQuantity, Value, ValueWithSpan,
-    VisitorMut, WildcardAdditionalOptions,
+    ArrayElemTypeDef, CastKind, ColumnDef, CreateTable, CreateTableLikeKind, DataType, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor,
+    SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Top, TopQuantity,
+    Value, ValueWithSpan, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::ast::VisitMut;
+use crate::ast::call::call;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::cast;
 use crate::ast::names::ours::ROWS;
@@ -38,6 +41,7 @@ pub(super) fn form(tree: &mut Statement) -> Result<(), Error> {
     if let Statement::CreateTable(create) = tree {
         copy(create)?;
         declared(create)?;
+        counting::declared(create)?;
     }
     if matches!(tree, Statement::AlterSession { .. }) {
         return Ok(()); // what it unsets looks like a parameter
@@ -136,6 +140,8 @@ impl VisitorMut for Form {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         balance::expression(expr);
         like_all(expr);
+        overlay(expr);
+        array_text(expr);
         self.literals.begin(expr);
         ControlFlow::Continue(())
     }
@@ -146,6 +152,7 @@ impl VisitorMut for Form {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        set_functions::rewrite(select);
         ordinal::rewrite(select);
         if let Err(error) = grouping::bounded(select).and_then(|()| rewritten(select)) {
             return ControlFlow::Break(error);
@@ -291,6 +298,25 @@ fn top(query: &mut Query) {
 
 fn is_count(top: &mut Top) -> bool {
     matches!(top, Top { with_ties: false, percent: false, quantity: Some(_) })
+}
+
+/// `OVERLAY(a PLACING b FROM n FOR m)` is the warehouse's INSERT; without FOR as much goes as comes.
+fn overlay(expr: &mut Expr) {
+    let Expr::Overlay { expr: text, overlay_what, overlay_from, overlay_for } = expr else { return };
+    let length = overlay_for.as_deref().cloned().unwrap_or_else(|| call("length", [overlay_what.as_ref().clone()]));
+    let [text, what, from] = [text, overlay_what, overlay_from].map(|part| crate::ast::call::take_expr(part));
+    *expr = call("insert", [text, from, length, what]);
+}
+
+/// `'{1,2}'::int[]`, an array in PostgreSQL's text.
+fn array_text(expr: &mut Expr) {
+    let Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr: text, data_type, .. } = expr else { return };
+    if !matches!(data_type, DataType::Array(ArrayElemTypeDef::SquareBracket(..))) {
+        return;
+    }
+    if let Some(array) = crate::ast::call::literal(text).and_then(crate::ast::array_text::array) {
+        **text = array;
+    }
 }
 
 /// `x LIKE ALL (a, b)`, which the parser takes for a call, as LIKE of a list.

@@ -15,7 +15,7 @@ const KEPT_MAX: u64 = 64;
 const KEPT_FOR: Duration = Duration::from_mins(1);
 
 /// By who asked, under which rules, where, and what.
-type CorrectionKey = (Who, DeclaredAgent, u64, Option<String>, String, String);
+type CorrectionKey = (Who, DeclaredAgent, u64, Option<String>, Vec<String>, String);
 
 #[derive(Debug)]
 pub(in crate::pipeline) struct CorrectionCache(Cache<CorrectionKey, Healed>);
@@ -39,5 +39,6 @@ impl CorrectionCache {
 
 fn asked(query: &Query, rules: &Governance) -> CorrectionKey {
     let ask = &query.ask;
-    (ask.who.clone(), ask.agent.clone(), rules.version, query.branch.clone(), ask.names.schema.clone(), ask.sql.clone())
+    let path = ask.names.search_path();
+    (ask.who.clone(), ask.agent.clone(), rules.version, query.branch.clone(), path, ask.sql.clone())
 }

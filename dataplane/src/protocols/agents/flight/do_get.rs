@@ -285,6 +285,7 @@ impl Visit {
         let ask = self.tool_caller.ask(&self.context.pipeline, statement.sql.clone(), None);
         Ask {
             params: statement.params.clone(),
+            types: Vec::new(),
             transaction: statement.transaction.clone(),
             cancel: self.context.ending.closed.child_token(),
             bounds: Bounds { heal: self.heal, ..ask.bounds },

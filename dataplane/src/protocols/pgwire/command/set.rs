@@ -20,8 +20,10 @@ impl CommandParser<'_> {
         }
         let _noise = self.word("session");
         let reach = if self.word("local").is_some() { SettingScope::Transaction } else { SettingScope::Session };
-        if self.words(&["time", "zone"]).is_some() {
-            return self.setting("TimeZone", reach);
+        if self.words(&["time", "zone"]).is_some()
+            || self.words(&["timezone", "interval"]).map(|()| self.at -= 1).is_some()
+        {
+            return self.zone(reach);
         }
         if self.word("names").is_some() {
             return self.setting("client_encoding", reach);
@@ -33,6 +35,20 @@ impl CommandParser<'_> {
             return None;
         }
         self.setting(&name, reach)
+    }
+
+    /// `LOCAL`, `DEFAULT`, a name, hours, or `INTERVAL '+02:00' HOUR TO MINUTE`.
+    fn zone(&mut self, reach: SettingScope) -> Option<PgCommand> {
+        if self.word("local").is_some() {
+            let (name, written) = ("TimeZone".to_owned(), SetValueForm::Text);
+            return Some(PgCommand::Set { name, value: None, written, reach });
+        }
+        let is_interval = self.word("interval").is_some();
+        let zone = self.setting("TimeZone", reach)?;
+        if is_interval {
+            let _fields = self.words(&["hour", "to", "minute"]).or_else(|| self.word("hour"));
+        }
+        Some(zone)
     }
 
     /// `DEFAULT`, or values joined by commas as they would be shown.

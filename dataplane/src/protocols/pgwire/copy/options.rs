@@ -48,7 +48,7 @@ impl Options {
             let mut text = || {
                 words.next_if(|token| **token == Token::Word("as".to_owned()));
                 match words.next() {
-                    Some(Token::Text(text) | Token::Word(text)) => Some(text.clone()),
+                    Some(Token::Text(text) | Token::Word(text) | Token::Quoted(text)) => Some(text.clone()),
                     _ => None,
                 }
             };
@@ -66,8 +66,11 @@ impl Options {
                     matches!(name.as_str(), "utf8" | "utf-8").then_some(())?;
                 }
                 "header" => {
-                    let said = words.next_if(|token| matches!(token, Token::Word(word) if truth(word).is_some()));
-                    options.header = !matches!(said, Some(Token::Word(word)) if truth(word) == Some(false));
+                    let said = words.peek().and_then(|token| truth(token));
+                    options.header = said.unwrap_or(true);
+                    if said.is_some() {
+                        words.next();
+                    }
                 }
                 _ => return None,
             }
@@ -102,10 +105,13 @@ fn one(text: &str) -> Option<u8> {
     }
 }
 
-fn truth(word: &str) -> Option<bool> {
-    match word {
-        "true" | "on" => Some(true),
-        "false" | "off" => Some(false),
+fn truth(token: &Token) -> Option<bool> {
+    let (Token::Word(said) | Token::Text(said) | Token::Quoted(said) | Token::Number(said)) = token else {
+        return None;
+    };
+    match said.to_lowercase().as_str() {
+        "true" | "on" | "1" => Some(true),
+        "false" | "off" | "0" => Some(false),
         _ => None,
     }
 }
@@ -119,13 +125,21 @@ mod tests {
         Options::read(&lex::split(text).pop().map(|piece| piece.tokens).unwrap_or_default())
     }
 
+    fn csv_with_header() -> Options {
+        Options { format: CopyFormat::Csv, header: true, ..Options::default() }
+    }
+
     #[test]
     fn both_forms_of_the_options_are_read() {
-        let csv = Options { format: CopyFormat::Csv, header: true, delimiter: Some(b';'), ..Options::default() };
+        let csv = Options { delimiter: Some(b';'), ..csv_with_header() };
         assert_eq!(read("with (format csv, header true, delimiter ';')"), Some(csv.clone()));
         assert_eq!(read("with csv header delimiter as ';'"), Some(csv));
         assert_eq!(read("(format binary)").unwrap().format, CopyFormat::Binary);
-        assert!(!read("(format csv, header false)").unwrap().header);
+        assert_eq!(read("(FORMAT \"binary\")").unwrap().format, CopyFormat::Binary);
+        assert_eq!(read("(format 'CSV', header '1')").unwrap(), csv_with_header());
+        for text in ["(format csv, header false)", "(header 'off', format csv)", "(format csv, header 0)"] {
+            assert!(!read(text).unwrap().header, "{text}");
+        }
         let old = read("with delimiter as '\t' null as '\\N'").unwrap();
         assert_eq!((old.delimiter(), old.null()), (b'\t', "\\N"));
     }

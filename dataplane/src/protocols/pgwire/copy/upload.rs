@@ -4,7 +4,7 @@ use contract::Code;
 use engine::Value;
 
 use super::super::failure::ErrorResponse;
-use super::super::parameters;
+use super::super::parameters::{self, SessionClock};
 use super::records::Record;
 use crate::encode::pg_rows::{Format, PgType};
 
@@ -69,14 +69,14 @@ impl Upload {
     }
 
     /// Takes a row; `number` is its place in the copy.
-    pub fn add(&mut self, record: Record, number: u64) -> Result<(), ErrorResponse> {
+    pub fn add(&mut self, record: Record, number: u64, clock: &SessionClock) -> Result<(), ErrorResponse> {
         if record.len() != self.columns.len() {
             let message = format!("line {number} has {} values for {} columns", record.len(), self.columns.len());
             return Err(ErrorResponse::new(Code::ConversionFailed, message).with_state("22P04"));
         }
         for ((column, list), value) in self.columns.iter().zip(&mut self.values).zip(record) {
             self.bytes += value.as_ref().map_or(1, bytes::Bytes::len);
-            list.push(read(column, value, self.is_binary).map_err(|failure| {
+            list.push(read(column, value, self.is_binary, clock).map_err(|failure| {
                 let message = format!("line {number}, column {}: {}", column.name, failure.message);
                 ErrorResponse { message, ..failure }
             })?);
@@ -97,20 +97,33 @@ impl Upload {
 
 /// A value by its column's type. What the engine reads from text itself, and what has as many types as values, goes
 /// as text; INSERT makes it the column's.
-fn read(column: &CopyColumn, value: Option<bytes::Bytes>, is_binary: bool) -> Result<Value, ErrorResponse> {
+fn read(
+    column: &CopyColumn,
+    value: Option<bytes::Bytes>,
+    is_binary: bool,
+    clock: &SessionClock,
+) -> Result<Value, ErrorResponse> {
     if matches!(column.kind, PgType::Array(_)) {
         return Err(ErrorResponse::unsupported("COPY into a column of arrays"));
     }
     let format = if is_binary { Format::Binary } else { Format::Text };
-    let oid = match column.kind {
-        // A list has one type; decimals of several widths are made one by the column.
-        PgType::Numeric(_) if !is_binary => PgType::Text.oid(),
-        ref kind => kind.oid(),
-    };
     let failed =
         |failure: ErrorResponse| ErrorResponse { message: "this is no value of its type".to_owned(), ..failure };
-    Ok(match parameters::value(1, oid, format, value).map_err(failed)? {
-        Value::Decimal(digits) => Value::Text(digits),
-        other => other,
-    })
+    match parameters::value(1, column.kind.oid(), format, value, clock).map_err(failed)? {
+        Value::Decimal(digits) => match column.kind {
+            PgType::Numeric(Some((precision, scale))) if decimals(&digits) > usize::from(scale) => {
+                let message = format!("{digits} has more decimals than NUMBER({precision},{scale}) holds");
+                let failure = ErrorResponse::new(Code::ConversionFailed, message).with_state("22003");
+                Err(failure.with_hint("declare the column NUMERIC(p, s)"))
+            }
+            // A list has one type; decimals of several widths are made one by the column.
+            _ => Ok(Value::Text(digits)),
+        },
+        other => Ok(other),
+    }
+}
+
+/// Digits behind the point that say something.
+fn decimals(digits: &str) -> usize {
+    digits.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end_matches('0').len())
 }

@@ -6,6 +6,7 @@ use super::PreparedStatement;
 use crate::encode::pg_rows::PgType;
 use crate::protocols::pgwire::delivery::PgDelivery;
 use crate::protocols::pgwire::message::Formats;
+use crate::protocols::pgwire::request::BoundValues;
 use crate::protocols::pgwire::watch::{Stop, Watch};
 use crate::protocols::pgwire::wire::Wire;
 
@@ -22,7 +23,7 @@ pub enum Life {
 pub struct Portal {
     pub life: Life,
     pub(super) prepared: Option<Arc<PreparedStatement>>,
-    pub(super) params: Vec<engine::Value>,
+    pub(super) params: BoundValues,
     /// Of the values as they came.
     pub(super) bound_bytes: usize,
     pub(super) formats: Formats,
@@ -42,7 +43,7 @@ impl Portal {
         Self {
             life,
             prepared: None,
-            params: Vec::new(),
+            params: BoundValues::default(),
             bound_bytes: 0,
             formats: Formats::default(),
             told: None,

@@ -40,6 +40,7 @@ macro_rules! row {
 
 mod comments;
 mod keys;
+mod named;
 
 /// Everything that is seen, with its ids.
 pub struct CatalogueRows<'a> {
@@ -89,15 +90,15 @@ impl<'a> CatalogueRows<'a> {
         let schema_names = self.schemas.iter().map(|(name, id)| (id.to_string(), text(name)));
         let schema_ids = self.schemas.iter().map(|(name, id)| (text(&name.to_lowercase()), id.to_string()));
         let type_names = types().map(|t| (t.oid.to_string(), text(&t.shown)));
-        let written = types().filter(|t| t.shown != t.name).map(|t| (text(&t.shown), t.oid.to_string()));
-        let type_ids = written.chain(types().map(|t| (text(&t.name), t.oid.to_string())));
+        let type_ids = types::SPELLINGS.iter().map(|(name, id)| (text(name), id.to_string()));
         let function_names = types::functions().map(|(id, name, _)| (id.to_string(), text(name)));
         let function_ids = types::functions().map(|(id, name, _)| (text(name), id.to_string()));
         let mut all = vec![
             ("version", text(&format!("PostgreSQL 15.0 (Sluice {})", env!("CARGO_PKG_VERSION")))),
             ("session_user", text(&seen.user)),
             ("database", text(&seen.database)),
-            ("schema", text(&seen.schema)),
+            ("schema", seen.search_path.first().map_or_else(|| text("main"), |schema| text(schema))),
+            ("search_path", format!("[{}]::varchar[]", quoted(&seen.search_path))),
             ("settings", map(settings, "varchar", "varchar")),
             ("schema_names", map(schema_names, "bigint", "varchar")),
             ("schema_ids", map(schema_ids, "varchar", "bigint")),
@@ -110,33 +111,6 @@ impl<'a> CatalogueRows<'a> {
         all.extend(self.key_variables());
         all.extend(self.comment_variables());
         all
-    }
-
-    /// Tables by id and by name; which of them need no schema.
-    fn relation_variables(&self) -> [Variable; 3] {
-        let is_home = |one: &CatalogueEntry| one.schema.eq_ignore_ascii_case(&self.seen.schema);
-        let path = |one: &CatalogueEntry| format!("{}.{}", one.schema, one.name);
-        let mut names: Vec<(u32, String)> = catalogs().map(|(id, name, _, _)| (id, name)).collect();
-        names.extend(self.relations().map(|(one, id)| (*id, if is_home(one) { one.name.clone() } else { path(one) })));
-        let mut ids: Vec<(String, u32)> =
-            catalogs().flat_map(|(id, name, schema, _)| [(format!("{schema}.{name}"), id), (name, id)]).collect();
-        for (one, id) in self.relations() {
-            ids.push((path(one).to_lowercase(), *id));
-            if is_home(one) {
-                ids.push((one.name.to_lowercase(), *id));
-            }
-        }
-        ids.sort();
-        ids.dedup_by(|one, other| one.0 == other.0);
-        let visible = self.listed.iter().filter(|(one, _)| is_home(one)).map(|(_, id)| *id);
-        let visible: Vec<_> = visible.chain(catalogs().map(|(id, ..)| id)).map(|id| id.to_string()).collect();
-        let names = names.iter().map(|(id, name)| (id.to_string(), text(name)));
-        let ids = ids.iter().map(|(name, id)| (text(name), id.to_string()));
-        [
-            ("relation_names", map(names, "bigint", "varchar")),
-            ("relation_ids", map(ids, "varchar", "bigint")),
-            ("visible", format!("[{}]::bigint[]", visible.join(", "))),
-        ]
     }
 
     pub fn tables(&self) -> Vec<CatalogueTable> {
@@ -312,6 +286,11 @@ impl<'a> CatalogueRows<'a> {
 
 fn text(text: &str) -> String {
     quote::text(text)
+}
+
+/// Texts beside one another.
+fn quoted(texts: &[String]) -> String {
+    texts.iter().map(|one| text(one)).collect::<Vec<_>>().join(", ")
 }
 
 fn fixed(name: &'static str, columns: &'static [&'static str], rows: Vec<Vec<CatalogueCell>>) -> CatalogueTable {

@@ -2,6 +2,9 @@
 //! array, the ids of the functions that read and write it, and what `format_type` calls it. Drivers know a type's
 //! format by those functions: `functions.txt` has id, name and returned type of each.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 /// A type of `types.txt`, or the array of one.
 pub struct Type {
     pub oid: u32,
@@ -24,6 +27,44 @@ pub fn functions() -> impl Iterator<Item = (u32, &'static str, u32)> {
         let mut parts = line.split(' ');
         Some((parts.next()?.parse().ok()?, parts.next()?, parts.next()?.parse().ok()?))
     })
+}
+
+/// Further names of types.
+const ALIASES: [(&str, &str); 6] = [
+    ("int", "int4"),
+    ("decimal", "numeric"),
+    ("dec", "numeric"),
+    ("float", "float8"),
+    ("char", "bpchar"),
+    ("national character varying", "varchar"),
+];
+
+/// Every name of a type, without its sizes, with its id.
+pub static SPELLINGS: LazyLock<BTreeMap<String, u32>> = LazyLock::new(|| {
+    let mut ids = BTreeMap::new();
+    for one in types() {
+        // without quotes that is `character`
+        let own = (one.name != "char").then(|| one.name.clone());
+        let aliases = ALIASES.iter().filter(|(_, name)| *name == one.name).map(|(alias, _)| (*alias).to_owned());
+        for name in own.into_iter().chain([one.shown]).chain(aliases) {
+            if one.array != 0 {
+                ids.insert(format!("{name}[]"), one.array);
+            }
+            ids.insert(name, one.oid);
+        }
+    }
+    ids
+});
+
+/// The id of a type by any of its names: `int`, `pg_catalog.int4[]`, `numeric(9, 2)`.
+pub fn type_id(spelled: &str) -> Option<u32> {
+    let lower = spelled.trim().to_lowercase();
+    let name = lower.strip_prefix("pg_catalog.").unwrap_or(&lower);
+    let name = match (name.split_once('('), name.rsplit_once(')')) {
+        (Some((before, _)), Some((_, behind))) => format!("{}{behind}", before.trim_end()),
+        _ => name.to_owned(),
+    };
+    SPELLINGS.get(name.trim()).copied()
 }
 
 /// All of them, an array behind its item.
@@ -61,6 +102,26 @@ fn read_type(line: &'static str) -> Option<Vec<Type>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_type_has_its_id_by_each_of_its_names() {
+        let cases = [
+            ("int", 23),
+            ("INTEGER[]", 1007),
+            ("pg_catalog.int4[]", 1007),
+            ("_int4", 1007),
+            ("char", 1042),
+            ("\"char\"", 18),
+            ("character varying(10)", 1043),
+            ("timestamp(3) with time zone", 1184),
+            ("numeric(9, 2)[]", 1231),
+            ("double precision", 701),
+        ];
+        for (spelled, id) in cases {
+            assert_eq!(type_id(spelled), Some(id), "{spelled}");
+        }
+        assert_eq!(type_id("nothing"), None);
+    }
 
     #[test]
     fn every_line_is_a_type_whose_functions_are_listed() {
