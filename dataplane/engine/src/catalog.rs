@@ -55,6 +55,8 @@ pub struct Table {
     pub comment: Option<String>,
     /// And with its columns.
     pub column_comments: Vec<ColumnComment>,
+    /// What a column has that no value is given for, as the engine writes it.
+    pub column_defaults: Vec<ColumnDefault>,
     /// Our sequences that one column of it, and no other of any table, counts by.
     pub counters: Vec<Counter>,
 }
@@ -71,6 +73,12 @@ pub struct Counter {
 pub struct ColumnComment {
     pub name: String,
     pub comment: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnDefault {
+    pub name: String,
+    pub text: String,
 }
 
 impl Catalog {
@@ -128,6 +136,11 @@ select to_json({
         select coalesce(list({ name: c.column_name, comment: c.comment } order by c.column_index), [])
         from duckdb_columns() c
         where c.table_oid = t.table_oid and c.database_name = t.database_name and c.comment is not null
+      ),
+      column_defaults: (
+        select coalesce(list({ name: c.column_name, text: c.column_default } order by c.column_index), [])
+        from duckdb_columns() c
+        where c.table_oid = t.table_oid and c.database_name = t.database_name and c.column_default is not null
       ),
       counters: (
         select coalesce(list({ "column": n.column_name, schema: n.schema_name, "sequence": n.sequence_name }), [])

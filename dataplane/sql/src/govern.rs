@@ -151,6 +151,10 @@ impl Governed {
             let cells = ["TableScan".to_owned(), scan.table.path(), rows.to_owned(), masked.join(", ")];
             listing.add(cells.into_iter().map(Some).collect());
         }
+        if scans.is_empty() {
+            // tools look for a row; it says that no table is read
+            listing.add(["Result", "", "all", ""].map(|cell| Some(cell.to_owned())).to_vec());
+        }
         let query = Box::new(listing.query()?);
         Ok(Self {
             kind: statement::StatementKind::Select,

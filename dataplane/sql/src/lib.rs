@@ -24,7 +24,7 @@ pub use ast::error::{Error, Position};
 pub use bind::resolve::{Resolved, is_kept, resolve};
 pub use catalog::comment::Comment;
 pub use catalog::definition::Definition;
-pub use catalog::table::{Column, Counter, Table};
+pub use catalog::table::{Column, Counter, DefaultValue, Table};
 pub use catalog::tables::{Catalog, SessionNames};
 pub use compile::analyzer::Analyzer;
 pub use compile::steps::MET_TWICE;

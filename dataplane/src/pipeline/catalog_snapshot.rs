@@ -156,6 +156,7 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
         type_name: c.type_name.clone(),
         nullable: c.nullable,
         comment: None,
+        default: None,
     };
     let comment = |kept: Option<&str>| kept.map(sql::Comment::read).unwrap_or_default();
     let is_listed =
@@ -164,7 +165,7 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
         let said = |name: &str| table.column_comments.iter().find(|said| said.name == name);
         let described = |c: &engine::Column| {
             let comment = said(&c.name).map(|said| said.comment.clone());
-            sql::Column { comment, ..column(c) }
+            sql::Column { comment, default: default(table, &c.name), ..column(c) }
         };
         let columns = table.columns.iter().map(described).collect();
         let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
@@ -196,4 +197,18 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
         }
     }
     known
+}
+
+/// What a column has that no value is given for, in PostgreSQL's words.
+fn default(table: &engine::Table, column: &str) -> Option<sql::DefaultValue> {
+    if table.counters.iter().any(|counter| counter.column == column) {
+        return Some(sql::DefaultValue::Counted);
+    }
+    let found = table.column_defaults.iter().find(|default| default.name == column)?;
+    let text = match found.text.as_str() {
+        "get_current_timestamp()" | "now()" => "CURRENT_TIMESTAMP",
+        "current_date()" | "today()" => "CURRENT_DATE",
+        other => other,
+    };
+    Some(sql::DefaultValue::Expression(text.to_owned()))
 }

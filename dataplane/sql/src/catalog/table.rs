@@ -15,11 +15,21 @@ pub struct Column {
     pub nullable: bool,
     /// `COMMENT ON COLUMN`.
     pub comment: Option<String>,
+    pub default: Option<DefaultValue>,
+}
+
+/// What a column has that no value is given for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DefaultValue {
+    /// As it is written.
+    Expression(String),
+    /// The next number of a sequence of its own.
+    Counted,
 }
 
 impl Column {
     pub fn new(name: impl Into<String>, type_name: impl Into<String>) -> Self {
-        Self { name: name.into(), type_name: type_name.into(), nullable: true, comment: None }
+        Self { name: name.into(), type_name: type_name.into(), nullable: true, comment: None, default: None }
     }
 
     pub fn family(&self) -> Type {

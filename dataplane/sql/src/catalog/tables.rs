@@ -196,8 +196,10 @@ impl SessionNames {
     pub fn shown(&self, schema: &str, table: &str, columns: &[Column]) -> Vec<Column> {
         let shown = |column: &Column| {
             let [schema, table, name] = [schema, table, column.name.as_str()].map(str::to_ascii_lowercase);
-            let type_name = if self.masked.contains(&(schema, table, name)) { "VARCHAR" } else { &column.type_name };
-            Column { type_name: type_name.to_owned(), ..column.clone() }
+            if self.masked.contains(&(schema, table, name)) {
+                return Column { type_name: "VARCHAR".to_owned(), default: None, ..column.clone() };
+            }
+            column.clone()
         };
         columns.iter().filter(|column| !self.denies(schema, table, &column.name)).map(shown).collect()
     }

@@ -35,7 +35,7 @@ pub(crate) const INFORMATION: &str = "information_schema";
 const WAREHOUSES: [&str; 6] = ["tables", "columns", "schemata", "views", "sequences", "functions"];
 
 /// Columns that the warehouse's `information_schema` does not have.
-const POSTGRES_COLUMNS: [&str; 14] = [
+const POSTGRES_COLUMNS: [&str; 20] = [
     "table_catalog",
     "catalog_name",
     "udt_catalog",
@@ -50,6 +50,12 @@ const POSTGRES_COLUMNS: [&str; 14] = [
     "is_generated",
     "generation_expression",
     "dtd_identifier",
+    "sequence_catalog",
+    "start_value",
+    "minimum_value",
+    "maximum_value",
+    "increment",
+    "cycle_option",
 ];
 
 /// Functions that tell of the catalogue and do not begin with `pg_`.

@@ -46,6 +46,7 @@ impl OpenBranch {
             type_name: column.type_name.clone(),
             nullable: column.nullable,
             comment: None,
+            default: None,
         };
         let table = |table: &Copied| {
             let columns = table.columns.iter().map(column).collect();

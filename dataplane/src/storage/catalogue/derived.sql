@@ -59,7 +59,7 @@ from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.relkind = 
 insert into information_schema_columns by name
 select current_database() as table_catalog, n.nspname as table_schema, c.relname as table_name,
   a.attname as column_name, a.attnum as ordinal_position,
-  case when a.attnotnull then 'NO' else 'YES' end as is_nullable,
+  d.adbin as column_default, case when a.attnotnull then 'NO' else 'YES' end as is_nullable,
   case when t.typcategory = 'A' then 'ARRAY' else format_type(a.atttypid, null) end as data_type,
   case a.atttypid when 21 then 16 when 23 then 32 when 20 then 64 when 700 then 24 when 701 then 53
     when 1700 then case when a.atttypmod >= 4 then (a.atttypmod - 4) >> 16 end end as numeric_precision,
@@ -69,10 +69,13 @@ select current_database() as table_catalog, n.nspname as table_schema, c.relname
   case when a.atttypid = 1082 then 0 when a.atttypid in (1083, 1114, 1184, 1186) then 6 end as datetime_precision,
   case when a.atttypid = 25 then 1073741824 end as character_octet_length,
   current_database() as udt_catalog, 'pg_catalog' as udt_schema, t.typname as udt_name,
-  a.attnum::varchar as dtd_identifier, 'NO' as is_self_referencing, 'NO' as is_identity, 'NO' as identity_cycle,
+  a.attnum::varchar as dtd_identifier, 'NO' as is_self_referencing, 'NO' as identity_cycle,
+  case when a.attidentity = 'd' then 'YES' else 'NO' end as is_identity,
+  case when a.attidentity = 'd' then 'BY DEFAULT' end as identity_generation,
   'NEVER' as is_generated, case when c.relkind = 'r' then 'YES' else 'NO' end as is_updatable
 from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
-join pg_type t on t.oid = a.atttypid where a.attnum > 0 and c.relkind in ('r', 'v');
+join pg_type t on t.oid = a.atttypid left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+where a.attnum > 0 and c.relkind in ('r', 'v');
 
 insert into information_schema_table_constraints by name
 select current_database() as constraint_catalog, n.nspname as constraint_schema, k.conname as constraint_name,

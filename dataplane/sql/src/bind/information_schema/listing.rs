@@ -4,7 +4,7 @@ use sqlparser::ast::{Expr, Query, SetExpr};
 
 use crate::ast::names;
 use crate::catalog::definition;
-use crate::catalog::table::Column;
+use crate::catalog::table::{Column, DefaultValue};
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::functions::types::Type;
 use crate::syntax::listing::{Listing, cell};
@@ -120,7 +120,7 @@ pub(super) fn columns(catalog: &Catalog, session: &SessionNames) -> Listing {
                 cell(&table),
                 cell(&column.name),
                 cell(place.to_string()),
-                None,
+                written(column.default.as_ref()),
                 cell(if column.nullable { "YES" } else { "NO" }),
                 cell(word),
                 length.map(str::to_owned),
@@ -133,6 +133,14 @@ pub(super) fn columns(catalog: &Catalog, session: &SessionNames) -> Listing {
         }
     }
     listing
+}
+
+/// A default as it is written; a column that counts has none.
+fn written(default: Option<&DefaultValue>) -> Option<String> {
+    match default? {
+        DefaultValue::Expression(text) => Some(text.clone()),
+        DefaultValue::Counted => None,
+    }
 }
 
 /// Everything that has columns, in order.

@@ -39,6 +39,7 @@ macro_rules! row {
 }
 
 mod comments;
+mod defaults;
 mod keys;
 mod named;
 
@@ -114,7 +115,7 @@ impl<'a> CatalogueRows<'a> {
     }
 
     pub fn tables(&self) -> Vec<CatalogueTable> {
-        let mut all = vec![self.namespaces(), self.classes(), self.attributes(), self.functions()];
+        let mut all = vec![self.namespaces(), self.classes(), self.attributes(), self.defaults(), self.functions()];
         all.extend([self.indexes(), self.constraints(), self.databases(), self.settings(), self.descriptions()]);
         all.extend([
             types_table(),
@@ -209,10 +210,11 @@ impl<'a> CatalogueRows<'a> {
                     !column.nullable || is_key,
                     true,
                     if kind == PgType::Text { COLLATION } else { 0 },
-                    "",
+                    if column.default == Some(sql::DefaultValue::Counted) { "d" } else { "" },
                     "",
                     "x",
                     -1,
+                    matches!(column.default, Some(sql::DefaultValue::Expression(_))),
                 ]);
             }
         }
@@ -231,6 +233,7 @@ impl<'a> CatalogueRows<'a> {
             "attgenerated",
             "attstorage",
             "attstattarget",
+            "atthasdef",
         ];
         CatalogueTable { name: "pg_attribute", columns, rows }
     }
