@@ -176,7 +176,7 @@ mod tests {
         let settings = settings(&Parameters { pairs, ..Parameters::default() }).unwrap();
         assert_eq!(settings.identity().agent_id.as_deref(), Some("a7"));
         assert_eq!(settings.identity().framework.as_deref(), Some("crew"));
-        assert_eq!(settings.schema(), "s");
+        assert_eq!(settings.schemas().0, "s");
         assert!(!format!("{settings:?}").contains("svc_live_x"));
     }
 }

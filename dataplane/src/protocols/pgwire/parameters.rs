@@ -89,9 +89,7 @@ fn fits(value: &Value, kind: PgScalar) -> bool {
     match value {
         Value::BigInt(number) => range.contains(&i128::from(*number)),
         Value::HugeInt(number) => range.contains(number),
-        Value::Double(number) if kind == PgScalar::Float4 => {
-            !number.is_finite() || number.abs() <= f64::from(f32::MAX)
-        }
+        Value::Double(number) if kind == PgScalar::Float4 => !number.is_finite() || number.abs() <= f64::from(f32::MAX),
         Value::List(items) => items.iter().all(|one| fits(one, kind)),
         _ => true,
     }
@@ -307,9 +305,12 @@ mod tests {
         ] {
             assert_eq!(text(oid, written).unwrap_err().sqlstate, "22P02", "{written}");
         }
-        for (oid, written) in
-            [(PgScalar::Int2.oid(), "32768"), (PgScalar::Int4.oid(), "-2147483649"), (PgScalar::Oid.oid(), "-1"), (1007, "{1,2147483648}")]
-        {
+        for (oid, written) in [
+            (PgScalar::Int2.oid(), "32768"),
+            (PgScalar::Int4.oid(), "-2147483649"),
+            (PgScalar::Oid.oid(), "-1"),
+            (1007, "{1,2147483648}"),
+        ] {
             assert_eq!(text(oid, written).unwrap_err().sqlstate, "22003", "{written}");
         }
         assert_eq!(binary(PgScalar::Int4.oid(), &[1]).unwrap_err().sqlstate, "22P03");

@@ -120,7 +120,7 @@ pub(super) fn columns(catalog: &Catalog, session: &SessionNames) -> Listing {
                 cell(&table),
                 cell(&column.name),
                 cell(place.to_string()),
-                written(column.default.as_ref()),
+                default(column.default.as_ref()),
                 cell(if column.nullable { "YES" } else { "NO" }),
                 cell(word),
                 length.map(str::to_owned),
@@ -136,8 +136,8 @@ pub(super) fn columns(catalog: &Catalog, session: &SessionNames) -> Listing {
 }
 
 /// A default as it is written; a column that counts has none.
-fn written(default: Option<&DefaultValue>) -> Option<String> {
-    match default? {
+fn default(value: Option<&DefaultValue>) -> Option<String> {
+    match value? {
         DefaultValue::Expression(text) => Some(text.clone()),
         DefaultValue::Counted => None,
     }

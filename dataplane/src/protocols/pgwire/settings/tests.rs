@@ -103,13 +103,18 @@ fn a_session_asks_for_less_healing_and_never_gets_more() {
 }
 
 #[test]
-fn the_schema_is_the_first_of_the_path() {
+fn the_schemas_are_those_of_the_path_in_its_order() {
     let mut settings = settings();
-    for (path, schema) in
-        [("branch_1,main", "branch_1"), ("\"$user\", public", "main"), ("", "main"), ("\"Odd\"", "Odd")]
-    {
+    for (path, schema, behind) in [
+        ("branch_1,main", "branch_1", vec!["main"]),
+        ("\"$user\", public", "main", vec![]),
+        ("", "main", vec![]),
+        ("\"Odd\"", "Odd", vec![]),
+        ("a, pg_catalog, b, c", "a", vec!["b", "c"]),
+    ] {
         settings.set("search_path", Some(path)).unwrap();
-        assert_eq!(settings.schema(), schema, "{path}");
+        let behind = behind.into_iter().map(str::to_owned).collect();
+        assert_eq!(settings.schemas(), (schema.to_owned(), behind), "{path}");
     }
 }
 
