@@ -236,10 +236,13 @@ fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             || is_hint(at)
     };
     let noise: Vec<bool> = tokens.iter().enumerate().map(|(at, token)| is_noise(at, &token.token)).collect();
-    let kept = tokens.into_iter().zip(noise).filter(|(_, is_noise)| !is_noise).map(|(token, _)| token).collect();
+    let kept = tokens.into_iter().zip(noise).filter(|(_, is_noise)| !is_noise).map(|(token, _)| token);
+    let mut kept: Vec<_> = kept.collect();
     if makes_sequence {
-        step_first(kept)
+        sequence::step_first(&mut kept);
+        kept
     } else {
+        sequence::steps_of_identities(&mut kept);
         structured::plain(structured::cast(alteration::spelled(view_renamed(kept))))
     }
 }
@@ -256,18 +259,6 @@ fn view_renamed(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         && is(&second.token, Keyword::VIEW)
     {
         second.token = Token::make_keyword("TABLE");
-    }
-    tokens
-}
-
-/// The parser crate reads INCREMENT before START alone.
-fn step_first(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let place = |keyword| tokens.iter().position(|token| is(&token.token, keyword));
-    if let (Some(start), Some(step)) = (place(Keyword::START), place(Keyword::INCREMENT))
-        && start < step
-        && let Some(turned) = tokens.get_mut(start..)
-    {
-        turned.rotate_left(step - start);
     }
     tokens
 }

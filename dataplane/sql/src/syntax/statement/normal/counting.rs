@@ -91,7 +91,7 @@ mod tests {
             ),
             (
                 "CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY (START WITH 5 INCREMENT BY 2) PRIMARY KEY)",
-                "CREATE TABLE t (id INT PRIMARY KEY AUTOINCREMENT NOT NULL)",
+                "CREATE TABLE t (id INT PRIMARY KEY AUTOINCREMENT START 5 INCREMENT 2 NOT NULL)",
             ),
         ];
         for (written, read) in cases {
