@@ -100,8 +100,8 @@ impl EngineSql {
 
     /// The same with these types of the caller's parameters, as the engine names them: values of a type come as such.
     pub fn typed(self, types: &[Option<String>]) -> Result<Self, Error> {
-        let typed = self.printed_as(Reading::InPlace, ParameterTypes { types, asks: false })?;
-        Ok(Self { types: types.to_vec(), ..typed })
+        let printed = self.printed_as(Reading::InPlace, ParameterTypes { types, asks: false })?;
+        Ok(Self { types: types.to_vec(), ..printed })
     }
 
     /// A text that is never run: it asks the engine for the types of parameters that have none among these.

@@ -36,9 +36,8 @@ pub(super) fn is_vector(expr: &Expr) -> bool {
     const VECTORS: [&str; 7] =
         ["indkey", "indclass", "indcollation", "indoption", "proargtypes", "partattrs", "tgattr"];
     match expr {
-        Expr::Nested(inner) => is_vector(inner),
         // an array that is made of a vector counts on as it did
-        Expr::Cast { expr: inner, data_type: DataType::Array(_), .. } => is_vector(inner),
+        Expr::Nested(inner) | Expr::Cast { expr: inner, data_type: DataType::Array(_), .. } => is_vector(inner),
         _ => last(expr).is_some_and(|name| VECTORS.iter().any(|vector| name.value.eq_ignore_ascii_case(vector))),
     }
 }
