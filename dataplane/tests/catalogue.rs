@@ -76,7 +76,7 @@ async fn keys_types_and_ids_are_those_of_postgresql() {
     assert_eq!(shown, [("a".to_owned(), "int4".to_owned(), true), ("b".to_owned(), "text".to_owned(), true)]);
     let cases = [
         ("select pg_get_constraintdef(oid) from pg_constraint where contype = 'p'", "PRIMARY KEY (a, b)"),
-        ("select indkey::text from pg_index where indrelid = 'keyed'::regclass and indisprimary", "[1, 2]"),
+        ("select indkey::text from pg_index where indrelid = 'keyed'::regclass and indisprimary", "1 2"),
         ("select constraint_name from information_schema.table_constraints", "keyed_pkey"),
         ("select 'pg_type'::regclass::oid", "1247"),
         ("select '\"main\" . \"keyed\"'::regclass = 'keyed'::regclass", "t"),

@@ -183,8 +183,10 @@ async fn every_type_has_its_text() {
         ("timestamp '2024-01-02 03:04:05.25'", "2024-01-02 03:04:05.25"),
         ("cast('2024-01-02 03:04:05+00' as timestamptz)", "2024-01-02 03:04:05+00"),
         ("cast('550e8400-e29b-41d4-a716-446655440000' as uuid)", "550e8400-e29b-41d4-a716-446655440000"),
-        ("[1, null, 3]", "{1,NULL,3}"),
-        ("['a b', 'c']", "{\"a b\",c}"),
+        ("array[1, null, 3]", "{1,NULL,3}"),
+        ("array['a b', 'c']", "{\"a b\",c}"),
+        ("[1, null, 3]", "[1,null,3]"),
+        ("['a b', 'c']", "[\"a b\",\"c\"]"),
         ("cast(null as integer)", "NULL"),
     ];
     for (sql, expected) in cases {

@@ -36,6 +36,11 @@ impl Printer<'_> {
         parameter(expr).is_some_and(|number| self.parameters.of(number).is_none())
     }
 
+    /// Whether the text asks for the type of this: `$1 IS NULL` tells none, and then the engine tells no other either.
+    pub(super) fn is_asked(&self, expr: &Expr) -> bool {
+        self.style == Style::Engine && self.parameters.asks && self.is_open(expr)
+    }
+
     /// `a + $1`, if the text asks; whether it was.
     pub(super) fn asked_beside(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<bool, Error> {
         use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus};

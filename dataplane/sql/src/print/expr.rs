@@ -33,6 +33,7 @@ impl Printer<'_> {
             Expr::IsNotFalse(inner) => self.postfix(inner, " IS NOT FALSE")?,
             Expr::IsTrue(inner) => self.postfix(inner, " IS TRUE")?,
             Expr::IsNotTrue(inner) => self.postfix(inner, " IS NOT TRUE")?,
+            Expr::IsNull(inner) if self.is_asked(inner) => self.put("FALSE"),
             Expr::IsNull(inner) | Expr::IsUnknown(inner) => self.postfix(inner, " IS NULL")?,
             Expr::IsNotNull(inner) | Expr::IsNotUnknown(inner) => {
                 self.postfix(inner, " IS NOT NULL")?;

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 
 use super::lower;
 use crate::ast::call;
-use crate::functions::catalogue;
+use crate::functions::catalogue::{self, FunctionKind};
 use crate::syntax::parse;
 
 /// Functions of the catalogue that answer a table.
@@ -28,7 +28,9 @@ pub(super) fn of_one_value(factor: &mut TableFactor) {
     };
     let Some(called) = lower(name).and_then(|mut parts| parts.pop()) else { return };
     let over_vector = called == "generate_subscripts";
-    let is_table = catalogue::is_table_function(&called) || TABLES.contains(&called.as_str()) && !over_vector;
+    let makes_rows = catalogue::find(&called).is_some_and(|known| known.is(FunctionKind::Table));
+    let is_table =
+        makes_rows || catalogue::is_table_function(&called) || TABLES.contains(&called.as_str()) && !over_vector;
     let Ok(mut subquery) = parse::query("SELECT 1") else { return };
     if is_table || *with_ordinality {
         return;

@@ -47,10 +47,11 @@ impl Literals {
             return;
         }
         match expr {
-            Expr::Array(Array { elem, .. }) => *expr = call("array_construct", std::mem::take(elem)),
+            Expr::Array(Array { elem, .. }) => *expr = array(std::mem::take(elem)),
             Expr::Dictionary(fields) => {
-                let member =
-                    |field: DictionaryField| [Expr::value(Value::SingleQuotedString(field.key.value)), *field.value];
+                let member = |field: DictionaryField| {
+                    [Expr::value(Value::SingleQuotedString(field.key.value)), listed(*field.value)]
+                };
                 *expr = call("object_construct", std::mem::take(fields).into_iter().flat_map(member));
             }
             _ => {}
@@ -60,6 +61,18 @@ impl Literals {
     /// The end of an expression.
     pub(super) fn end(&mut self) {
         self.kept.pop();
+    }
+}
+
+fn array(items: Vec<Expr>) -> Expr {
+    call("array_construct", items.into_iter().map(listed))
+}
+
+/// A row without names is the list of its values.
+fn listed(item: Expr) -> Expr {
+    match item {
+        Expr::Tuple(values) => array(values),
+        other => other,
     }
 }
 
