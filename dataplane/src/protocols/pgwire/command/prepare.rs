@@ -23,7 +23,7 @@ impl CommandParser<'_> {
         let mut values = Vec::new();
         if self.mark('(').is_some() && self.mark(')').is_none() {
             loop {
-                let Some(value) = self.literal() else {
+                let Ok(value) = self.literal() else {
                     return Some(PgCommand::Refused("EXECUTE with something other than literals"));
                 };
                 values.push(value);
@@ -36,15 +36,15 @@ impl CommandParser<'_> {
         self.is_at_end().then_some(PgCommand::Execute { name, values })
     }
 
-    /// The text of a literal; none is NULL.
-    fn literal(&mut self) -> Option<Option<String>> {
+    /// The text of a literal; none is NULL. An error where no literal stands.
+    fn literal(&mut self) -> Result<Option<String>, ()> {
         let minus = self.mark('-').is_some();
-        match self.next()? {
-            Token::Number(number) if minus => Some(Some(format!("-{number}"))),
-            Token::Number(text) | Token::Text(text) if !minus => Some(Some(text)),
-            Token::Word(word) if !minus && word == "null" => Some(None),
-            Token::Word(word) if !minus && matches!(word.as_str(), "true" | "false") => Some(Some(word)),
-            _ => None,
+        match self.next().ok_or(())? {
+            Token::Number(number) if minus => Ok(Some(format!("-{number}"))),
+            Token::Number(text) | Token::Text(text) if !minus => Ok(Some(text)),
+            Token::Word(word) if !minus && word == "null" => Ok(None),
+            Token::Word(word) if !minus && matches!(word.as_str(), "true" | "false") => Ok(Some(word)),
+            _ => Err(()),
         }
     }
 

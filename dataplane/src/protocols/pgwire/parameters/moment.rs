@@ -97,13 +97,11 @@ struct MomentParts {
 
 /// Sets what was not set before.
 fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
-    match place {
-        Some(_) => None,
-        None => {
-            *place = Some(value);
-            Some(())
-        }
+    if place.is_some() {
+        return None;
     }
+    *place = Some(value);
+    Some(())
 }
 
 fn read(text: &str, clock: &SessionClock) -> Option<ReadMoment> {
