@@ -48,7 +48,7 @@ pub(super) async fn answer(
     let engine::Held { schema, columns, batches } = held;
     Ok(Answer {
         query_id: query.ask.query_id.clone(),
-        columns: columns.into_iter().map(column).collect(),
+        columns: shown(columns, asked),
         schema,
         command: Command::Select,
         changed: None,
@@ -80,14 +80,21 @@ pub(super) async fn describe(
     let text = || "VARCHAR".to_owned();
     Ok(Description {
         parameters: described.parameters.into_iter().map(|kind| kind.unwrap_or_else(text)).collect(),
-        columns: described.columns.into_iter().map(column).collect(),
+        columns: shown(described.columns, asked),
         schema: described.schema,
         command: Command::Select,
     })
 }
 
-fn column(column: engine::Column) -> Column {
-    Column { name: column.name, type_name: column.type_name, masked: false }
+fn shown(columns: Vec<engine::Column>, asked: &sql::compile::postgres::PostgresQuery) -> Vec<Column> {
+    let column = |column: engine::Column| Column { name: column.name, type_name: column.type_name, masked: false };
+    let mut columns: Vec<_> = columns.into_iter().map(column).collect();
+    for (place, type_name) in &asked.named {
+        if let Some(column) = columns.get_mut(*place) {
+            (*type_name).clone_into(&mut column.type_name);
+        }
+    }
+    columns
 }
 
 fn fault(query: &Query, error: crate::Error) -> crate::Error {

@@ -7,6 +7,7 @@
 
 mod hidden;
 mod label;
+mod named;
 mod relations;
 mod rewrite;
 mod table_function;
@@ -81,6 +82,8 @@ const FUNCTIONS: [&str; 15] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostgresQuery {
     pub sql: String,
+    /// Columns of the answer, by place, that are of PostgreSQL's `name` or arrays of it, with the type's name.
+    pub named: Vec<(usize, &'static str)>,
 }
 
 /// The question that a statement asks about PostgreSQL's catalogue; nothing when it asks something else, or cannot
@@ -94,10 +97,11 @@ pub fn question(text: &str, database: &str) -> Option<PostgresQuery> {
     if Visit::visit(&tree, &mut found).is_break() || !found.is_question() || is_misprinted(&tree) || makes_much(&tree) {
         return None;
     }
+    let named = named::columns(&tree);
     let mut rewriter = rewrite::Rewriter::new(&found.made);
     let _ = VisitMut::visit(&mut tree, &mut rewriter);
     label::label(&mut tree);
-    Some(PostgresQuery { sql: tree.to_string() })
+    Some(PostgresQuery { sql: tree.to_string(), named })
 }
 
 /// The parser's printer takes a quote behind a backslash, and two beside one another, for ones that are doubled already.

@@ -27,6 +27,7 @@ macro_rules! scalars {
 scalars! {
     Bool        "bool"        16   1000 1;
     Bytea       "bytea"       17   1001 -1;
+    Name        "name"        19   1003 64;
     Int8        "int8"        20   1016 8;
     Int2        "int2"        21   1005 2;
     Int4        "int4"        23   1007 4;
@@ -60,14 +61,14 @@ pub enum ParameterType {
 impl ParameterType {
     /// By the type's id. 0 and `unknown` take what their text says.
     pub fn of(oid: u32) -> Option<Self> {
-        let one = PgScalar::ALL.iter().find(|scalar| scalar.oid() == oid).copied();
         let is_text = TEXTS.iter().any(|(text, _)| *text == oid);
-        if let Some(one) = one.or(is_text.then_some(PgScalar::Text)) {
+        let one = PgScalar::ALL.iter().find(|scalar| scalar.oid() == oid).copied();
+        if let Some(one) = is_text.then_some(PgScalar::Text).or(one) {
             return Some(Self::One(one));
         }
-        let items = PgScalar::ALL.iter().find(|scalar| scalar.array() == oid).copied();
         let are_texts = TEXTS.iter().any(|(_, array)| *array == oid);
-        let items = items.or(are_texts.then_some(PgScalar::Text));
+        let items = PgScalar::ALL.iter().find(|scalar| scalar.array() == oid).copied();
+        let items = are_texts.then_some(PgScalar::Text).or(items);
         items.or_else(|| ARRAYS.iter().find(|(array, _)| *array == oid).map(|(_, item)| *item)).map(Self::ArrayOf)
     }
 }
@@ -96,12 +97,14 @@ mod tests {
 
     #[test]
     fn each_parameter_is_read_by_its_id() {
-        for scalar in PgScalar::ALL {
+        for scalar in PgScalar::ALL.iter().filter(|scalar| **scalar != PgScalar::Name) {
             assert_eq!(ParameterType::of(scalar.oid()), Some(ParameterType::One(*scalar)));
             assert_eq!(ParameterType::of(scalar.array()), Some(ParameterType::ArrayOf(*scalar)));
         }
         for (oid, expected) in [
             (0, Some(ParameterType::One(PgScalar::Text))),
+            (19, Some(ParameterType::One(PgScalar::Text))),
+            (1003, Some(ParameterType::ArrayOf(PgScalar::Text))),
             (1043, Some(ParameterType::One(PgScalar::Text))),
             (1015, Some(ParameterType::ArrayOf(PgScalar::Text))),
             (2210, Some(ParameterType::ArrayOf(PgScalar::Int8))),

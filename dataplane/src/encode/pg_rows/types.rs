@@ -14,6 +14,8 @@ pub enum PgType {
     /// Precision and scale, where the engine's type has them.
     Numeric(Option<(u8, u8)>),
     Text,
+    /// A name in PostgreSQL's catalogue.
+    Name,
     Date,
     Time,
     Timestamp,
@@ -48,6 +50,7 @@ impl PgType {
             "TIMESTAMP" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" => Self::Timestamp,
             "TIMESTAMP WITH TIME ZONE" => Self::TimestampTz,
             "INTERVAL" => Self::Interval,
+            "NAME" => Self::Name,
             "UUID" => Self::Uuid,
             "BLOB" => Self::Bytea,
             "JSON" => Self::Json,
@@ -80,6 +83,7 @@ impl PgType {
             Self::Float8 => PgScalar::Float8,
             Self::Numeric(_) => PgScalar::Numeric,
             Self::Text => PgScalar::Text,
+            Self::Name => PgScalar::Name,
             Self::Date => PgScalar::Date,
             Self::Time => PgScalar::Time,
             Self::Timestamp => PgScalar::Timestamp,
@@ -139,6 +143,8 @@ mod tests {
             ("STRUCT(\"a\" INTEGER)[]", 114, -1, -1),
             ("STRUCT(\"a\" INTEGER[])", 114, -1, -1),
             ("MAP(VARCHAR, INTEGER)", 114, -1, -1),
+            ("NAME", 19, 64, -1),
+            ("NAME[]", 1003, -1, -1),
             ("something new", 25, -1, -1),
         ];
         for (name, oid, size, modifier) in cases {

@@ -95,7 +95,7 @@ impl<'a> EncodedColumn<'a> {
             (PgType::Numeric(_), _) => ColumnValues::Integer(Integers::of(array)?, Width::Numeric),
             (PgType::Float4, _) => ColumnValues::Real(cast(array)?),
             (PgType::Float8, _) => ColumnValues::Double(cast(array)?),
-            (PgType::Text, _) | (PgType::Json, DataType::Utf8) => ColumnValues::Text(cast(array)?),
+            (PgType::Text | PgType::Name, _) | (PgType::Json, DataType::Utf8) => ColumnValues::Text(cast(array)?),
             (PgType::Uuid, _) => ColumnValues::Uuid(cast(array)?),
             (PgType::Json, _) => ColumnValues::Nested,
             (PgType::Bytea, _) => ColumnValues::Bytes(cast(array)?),

@@ -67,7 +67,7 @@ fn engine_scalar(scalar: PgScalar) -> Option<&'static str> {
         PgScalar::Interval => "INTERVAL",
         PgScalar::Uuid => "UUID",
         PgScalar::Json | PgScalar::Jsonb => "JSON",
-        PgScalar::Text | PgScalar::Numeric => return None,
+        PgScalar::Text | PgScalar::Name | PgScalar::Numeric => return None,
     })
 }
 
@@ -130,7 +130,7 @@ fn from_text(kind: PgScalar, text: &str, clock: &SessionClock) -> Option<Value> 
             serde_json::from_str::<serde_json::Value>(text).ok().map(|_| Value::Json(text.to_owned()))
         }
         PgScalar::Interval => interval::read(trimmed),
-        PgScalar::Text => Some(Value::Text(text.to_owned())),
+        PgScalar::Text | PgScalar::Name => Some(Value::Text(text.to_owned())),
     }
 }
 
@@ -161,7 +161,7 @@ fn from_binary(kind: PgScalar, bytes: Bytes, clock: &SessionClock) -> Result<Opt
             .strip_prefix(&[1])
             .and_then(|json| std::str::from_utf8(json).ok())
             .and_then(|json| from_text(kind, json, clock)),
-        PgScalar::Json | PgScalar::Text => from_text(kind, text(&bytes)?, clock),
+        PgScalar::Json | PgScalar::Text | PgScalar::Name => from_text(kind, text(&bytes)?, clock),
     })
 }
 

@@ -116,7 +116,7 @@ fn created(relation: &sql::compile::postgres::CatalogRelation) -> String {
             Sort::Int => ("integer", ""),
             Sort::Float => ("double", " default 0"),
             Sort::Bool => ("boolean", " default false"),
-            Sort::Text => ("varchar", ""),
+            Sort::Text | Sort::Name => ("varchar", ""),
             Sort::Time => ("timestamp with time zone", ""),
             Sort::Ints => ("bigint[]", ""),
             Sort::Texts => ("varchar[]", ""),

@@ -22,7 +22,7 @@ static COLUMNS: LazyLock<HashMap<&str, Sort>> = LazyLock::new(|| {
     own.flat_map(|relation| relation.columns()).collect()
 });
 
-fn sort(expr: &Expr) -> Option<Sort> {
+pub(super) fn sort(expr: &Expr) -> Option<Sort> {
     last(expr).and_then(|name| COLUMNS.get(name.value.to_ascii_lowercase().as_str()).copied())
 }
 
@@ -54,7 +54,7 @@ pub(super) fn counts_in_vector(function: &Function) -> bool {
 pub(super) fn item(expr: &Expr) -> Option<&'static str> {
     Some(match sort(expr)? {
         Sort::Oid | Sort::Proc | Sort::Int => "bigint",
-        Sort::Text => "varchar",
+        Sort::Text | Sort::Name => "varchar",
         Sort::Float | Sort::Bool | Sort::Time | Sort::Ints | Sort::Texts => return None,
     })
 }
@@ -134,7 +134,7 @@ fn is_hidden(name: &Ident) -> bool {
 pub(super) fn keep_names(select: &mut Select) {
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) = item
-            && let Some(name) = last(expr).filter(|name| is_hidden(name) || is_proc(expr))
+            && let Some(name) = last(expr).filter(|name| is_hidden(name) || is_proc(expr) || is_vector(expr))
         {
             let alias = Ident::with_quote('"', name.value.to_ascii_lowercase());
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };

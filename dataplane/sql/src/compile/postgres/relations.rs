@@ -34,6 +34,8 @@ pub enum Sort {
     Float,
     Bool,
     Text,
+    /// A name, which is a type of its own.
+    Name,
     Time,
     Ints,
     Texts,
@@ -68,6 +70,7 @@ impl Sort {
             "float" => Self::Float,
             "bool" => Self::Bool,
             "text" => Self::Text,
+            "name" => Self::Name,
             "time" => Self::Time,
             "ints" => Self::Ints,
             "texts" => Self::Texts,

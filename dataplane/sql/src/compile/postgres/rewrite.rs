@@ -110,6 +110,10 @@ impl VisitorMut for Rewriter<'_> {
             Expr::Collate { expr: inner, .. } => *expr = inner.as_ref().clone(),
             Expr::Cast { .. } => cast(expr),
             Expr::BinaryOp { .. } => operator(expr),
+            // The engine has no outer join on ANY of a column.
+            Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } if is_column(right) => {
+                *expr = call("list_contains", [right.as_ref().clone(), left.as_ref().clone()]);
+            }
             Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
                 listed(right);
                 bound(left, right);
@@ -139,15 +143,21 @@ fn relation(name: &mut ObjectName, alias: &mut Option<TableAlias>, made: &BTreeS
     *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(stored(schema, last)))]);
 }
 
-/// Ids of functions that the answer shows are their names; inside it they are compared as ids.
+/// Ids of functions that the answer shows are their names, and vectors their numbers; inside it they are what they are.
 fn shown(select: &mut Select) {
     for item in &mut select.projection {
-        if let SelectItem::ExprWithAlias { expr, .. } = item
-            && hidden::is_proc(expr)
-        {
+        let SelectItem::ExprWithAlias { expr, .. } = item else { continue };
+        if hidden::is_proc(expr) {
             *expr = call("regproc_name", [expr.clone()]);
+        } else if hidden::is_vector(expr) && !matches!(expr, Expr::Cast { .. }) {
+            *expr = written_out(expr);
         }
     }
+}
+
+/// `1 2`, the text of a vector.
+fn written_out(vector: &Expr) -> Expr {
+    call("array_to_string", [vector.clone(), text(" ")])
 }
 
 /// The one column of `generate_series(1, 3) s` is `s`.
@@ -178,11 +188,7 @@ fn cast(expr: &mut Expr) {
     let Expr::Cast { expr: inner, data_type, kind, .. } = expr else { return };
     *kind = CastKind::Cast;
     if let Some(registered) = registered(data_type) {
-        let is_text = matches!(
-            unnested(inner),
-            Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_) | Value::Placeholder(_))
-        );
-        let function = if is_text { format!("{registered}_of") } else { format!("{registered}_name") };
+        let function = if spells(unnested(inner)) { format!("{registered}_of") } else { format!("{registered}_name") };
         *expr = call(&function, [inner.as_ref().clone()]);
         return;
     }
@@ -197,7 +203,7 @@ fn cast(expr: &mut Expr) {
         return;
     }
     if is_text(data_type) && hidden::is_vector(unnested(inner)) {
-        *expr = call("array_to_string", [inner.as_ref().clone(), text(" ")]);
+        *expr = written_out(inner);
         return;
     }
     if is_number(data_type)
@@ -209,6 +215,21 @@ fn cast(expr: &mut Expr) {
     }
     listed_as(inner, data_type);
     *data_type = engines(data_type);
+}
+
+/// Whether it is a text, which names something, and not an id.
+fn spells(expr: &Expr) -> bool {
+    const TEXTS: [&str; 3] = ["concat", "format", "quote_ident"];
+    match expr {
+        Expr::Value(value) => matches!(value.value, Value::SingleQuotedString(_) | Value::Placeholder(_)),
+        Expr::BinaryOp { op, .. } => *op == BinaryOperator::StringConcat,
+        Expr::Cast { data_type, .. } => is_text(data_type),
+        Expr::Function(Function { name, .. }) => {
+            let called = lower(name).and_then(|mut parts| parts.pop()).unwrap_or_default();
+            TEXTS.contains(&called.as_str()) || called.starts_with("reg") && called.ends_with("_name")
+        }
+        _ => false,
+    }
 }
 
 /// The type whose name `regtype_of('int')` is spelled as.
@@ -299,6 +320,10 @@ fn bound(column: &Expr, list: &mut Expr) {
         let item = Box::new(DataType::Custom(name(item), Vec::new()));
         *list = expression::cast(list.clone(), DataType::Array(ArrayElemTypeDef::SquareBracket(item, None)));
     }
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(unnested(expr), Expr::Identifier(_) | Expr::CompoundIdentifier(_))
 }
 
 fn less_one(expr: Expr) -> Expr {

@@ -98,10 +98,19 @@ fn postgresqls_words_become_the_engines() {
             "select oid from pg_class c where c.relkind = any($1) and c.oid = any($2)",
             "SELECT oid FROM pg_class c WHERE c.relkind = ANY(CAST($1 AS varchar[])) AND c.oid = ANY(CAST($2 AS bigint[]))",
         ),
+        (
+            "select i.indkey, a.attname from pg_index i left join pg_attribute a on a.attnum = any (i.indkey)",
+            "SELECT array_to_string(i.indkey, ' ') AS \"indkey\", a.attname FROM pg_index i \
+             LEFT JOIN pg_attribute a ON list_contains(i.indkey, a.attnum)",
+        ),
         ("select i.indkey[0] as first from pg_index i", "SELECT i.indkey[(0) + 1] AS first FROM pg_index i"),
         (
             "select indkey[generate_subscripts(indkey, 1)] as k, indkey::text as t from pg_index",
             "SELECT indkey[((generate_subscripts(indkey, 1) - 1)) + 1] AS k, array_to_string(indkey, ' ') AS t FROM pg_index",
+        ),
+        (
+            "select (quote_ident(table_schema) || '.' || quote_ident(table_name))::regclass as id from pg_tables",
+            "SELECT regclass_of((quote_ident(table_schema) || '.' || quote_ident(table_name))) AS id FROM pg_tables",
         ),
         ("select 'int'::regtype::text", "SELECT regtype_name(regtype_of('int')) AS \"regtype\""),
         ("select c.xmin as x, xmax from pg_class c", "SELECT 2 AS x, 0 AS \"xmax\" FROM pg_class c"),
@@ -121,6 +130,21 @@ fn postgresqls_words_become_the_engines() {
     ];
     for (text, expected) in cases {
         assert_eq!(asked(text).as_deref(), Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn names_are_of_their_own_type_and_arrays_of_them_too() {
+    let named = |text: &str| question(text, "demo").map(|asked| asked.named);
+    let cases = [
+        ("select relname, oid, 'x' from pg_class", vec![(0, "NAME")]),
+        ("select c.oid, array_agg(a.attname) from pg_class c, pg_attribute a group by 1", vec![(1, "NAME[]")]),
+        ("select array(select nspname from pg_namespace), 'a'::name", vec![(0, "NAME[]"), (1, "NAME")]),
+        ("select attname::text, array_agg(attname::text) from pg_attribute group by 1", Vec::new()),
+        ("select *, relname from pg_class", Vec::new()),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(named(text), Some(expected), "{text}");
     }
 }
 
