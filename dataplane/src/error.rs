@@ -236,9 +236,11 @@ impl Error {
     pub(crate) fn of_any_expression(self) -> Self {
         match self.code() {
             _ if !matches!(&self, Self::Engine(error) if !error.message.contains(sql::CYCLE)) => self,
-            Code::ConversionFailed | Code::ValueOutOfRange | Code::DivisionByZero | Code::InvalidArgument => {
-                Self::DataException
-            }
+            Code::ConversionFailed
+            | Code::ValueOutOfRange
+            | Code::TextTooLong
+            | Code::DivisionByZero
+            | Code::InvalidArgument => Self::DataException,
             _ => self,
         }
     }

@@ -13,7 +13,7 @@ async fn out(client: &Client, sql: &str) -> Vec<u8> {
     pieces.concat()
 }
 
-async fn into(client: &Client, sql: &str, pieces: &[&[u8]]) -> Result<u64, tokio_postgres::Error> {
+pub async fn into(client: &Client, sql: &str, pieces: &[&[u8]]) -> Result<u64, tokio_postgres::Error> {
     let sink = client.copy_in::<_, bytes::Bytes>(sql).await?;
     let mut sink = Box::pin(sink);
     for piece in pieces {

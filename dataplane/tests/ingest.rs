@@ -86,6 +86,18 @@ async fn a_table_is_made_added_to_or_replaced_as_the_mode_says() {
 }
 
 #[tokio::test]
+async fn a_text_longer_than_its_column_is_refused() {
+    let world = world().await;
+    let mut client = client(&door(&world), demo_key());
+    world.run("create table coded (id integer, region varchar(3))").await.unwrap();
+    assert_eq!(put(&mut client, command("coded", APPEND), people(&[(1, "abc")])).await.unwrap(), 1);
+    let refused = put(&mut client, command("coded", APPEND), people(&[(2, "ab"), (3, "abcd")])).await.unwrap_err();
+    assert!(refused.message().contains("value too long for type character varying(3)"), "{refused:?}");
+    assert_eq!(asked(&mut client, "select count(*) from coded").await.unwrap(), ["1"]);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn every_type_makes_a_column_that_holds_it() {
     let world = world().await;
     let mut client = client(&door(&world), demo_key());

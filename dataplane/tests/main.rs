@@ -32,6 +32,7 @@ mod ingest;
 mod interference;
 mod keys;
 mod leaving;
+mod lengths;
 mod lost;
 mod making;
 mod meaning;

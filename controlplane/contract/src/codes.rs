@@ -52,6 +52,7 @@ codes! {
     BadSql             , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "42601", Never     , "SQL syntax error";
     ConversionFailed   , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "22P02", Never     , "a value cannot be converted to the type asked for";
     ValueOutOfRange    , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "22003", Never     , "a number is out of range for its type";
+    TextTooLong        , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "22001", Never     , "a text is longer than its column holds";
     DivisionByZero     , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "22012", Never     , "division by zero";
     DataException      , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "22000", Never     , "an expression cannot be computed: a conversion, a division by zero, a number out of range, or an argument that a function refuses";
     InvalidArgument    , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "22023", Never     , "a function refuses its argument";

@@ -42,7 +42,7 @@ mod value;
 mod waiting;
 mod watchdog;
 
-pub use catalog::{Catalog, DefinitionKind, Table};
+pub use catalog::{Catalog, ColumnComment, DefinitionKind, Table};
 pub use comparison::{Compared, Comparing, Comparison};
 pub use config::Config;
 pub use engine::Engine;

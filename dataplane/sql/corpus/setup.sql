@@ -9,3 +9,4 @@ CREATE TABLE sales (emp VARCHAR, q VARCHAR, amount INT);
 INSERT INTO sales VALUES ('e1','Q1',10),('e1','Q2',20),('e2','Q1',5);
 CREATE TABLE wide (id INT, jan INT, feb INT);
 INSERT INTO wide VALUES (1,100,200);
+CREATE TABLE coded (code VARCHAR(3), word VARCHAR, n INT);

@@ -21,6 +21,7 @@ mod dispatch;
 mod flatten;
 mod format;
 mod formats;
+mod held;
 mod intervals;
 mod lambdas;
 mod limits;
@@ -85,6 +86,7 @@ const EXPRESSIONS: [(&str, Rewrite); 11] = [
     ("arithmetic", arithmetic::rewrite),
 ];
 
+pub use held::TOO_LONG;
 pub(crate) use similar::matched;
 
 /// What the engine says when a divisor is zero: SQLSTATE 22012.

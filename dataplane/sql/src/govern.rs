@@ -104,6 +104,8 @@ pub struct Governed {
     pub(crate) kind: statement::StatementKind,
     pub(crate) tree: ast::Statement,
     pub(crate) scans: Vec<Scan>,
+    /// Tables that it writes beside its target.
+    pub(crate) also: Vec<Arc<Table>>,
     pub(crate) known: Known,
     /// What the engine keeps of a definition's text.
     pub(crate) comment: Comment,
@@ -162,6 +164,7 @@ impl Governed {
             sequences: sequence::Changed::default(),
             tree: ast::Statement::Query(query),
             scans,
+            also: Vec::new(),
             known: Known::default(),
             masked_columns: Vec::new(),
             masked_conditions: Vec::new(),
@@ -277,6 +280,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         known: found.known,
         tree,
         scans,
+        also,
         masked_outputs,
         filtered_tables,
         care,

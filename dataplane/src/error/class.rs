@@ -23,6 +23,7 @@ pub(super) fn engine_code(error: &engine::Error) -> Code {
         Kind::DivideByZero => Code::DivisionByZero,
         // The rewrite raises it where the engine would answer infinity or NULL.
         Kind::InvalidInput if error.message.contains(sql::dialect::DIVISION_BY_ZERO) => Code::DivisionByZero,
+        Kind::InvalidInput if error.message.contains(sql::dialect::TOO_LONG) => Code::TextTooLong,
         Kind::InvalidInput if error.message.contains(TOO_MANY_TEXTS) => Code::InvalidParams,
         Kind::InvalidInput => Code::InvalidArgument,
         Kind::Constraint => constraint_code(&error.message),
@@ -50,9 +51,20 @@ fn constraint_code(message: &str) -> Code {
     .unwrap_or(Code::UniqueViolation)
 }
 
+/// With the length, as PostgreSQL says it.
+fn too_long(message: &str) -> String {
+    let said = message.split_once(sql::dialect::TOO_LONG).and_then(|(_, length)| length.split_once(')'));
+    let length = said.map(|(length, _)| length.trim_start_matches('(')).filter(|length| length.parse::<u64>().is_ok());
+    length.map_or_else(
+        || Code::TextTooLong.meaning().to_owned(),
+        |length| format!("{}({length})", sql::dialect::TOO_LONG),
+    )
+}
+
 pub(super) fn engine_message(error: &engine::Error) -> String {
     match error.kind {
         _ if engine_code(error) == Code::DivisionByZero => "division by zero".to_owned(),
+        _ if engine_code(error) == Code::TextTooLong => too_long(&error.message),
         _ if engine_code(error) == Code::InvalidParams => TOO_MANY_TEXTS.to_owned(),
         engine::Kind::Conversion if error.message.contains(sql::CYCLE) => {
             format!("{}: CONNECT BY NOCYCLE ends before it", sql::CYCLE)

@@ -94,7 +94,8 @@ pub(super) fn paths<'a>(about: &'a StatementInfo, sql: &'a sql::EngineSql) -> im
     about.tables.iter().map(String::as_str).chain(emitted.filter_map(within))
 }
 
-/// What a statement is judged by of a table: its columns, its keys and checks, and where its rows are from.
+/// What a statement is judged by of a table: its columns with their lengths, its keys and checks, and where its rows are
+/// from.
 #[derive(PartialEq)]
 struct TableShape<'a> {
     columns: &'a [engine::Column],
@@ -102,6 +103,7 @@ struct TableShape<'a> {
     unique: &'a [Vec<String>],
     checks: &'a [Vec<String>],
     comment: Option<&'a str>,
+    column_comments: &'a [engine::ColumnComment],
 }
 
 fn shape<'a>(catalog: &'a engine::Catalog, path: &str) -> Option<TableShape<'a>> {
@@ -113,6 +115,7 @@ fn shape<'a>(catalog: &'a engine::Catalog, path: &str) -> Option<TableShape<'a>>
         unique: &table.unique,
         checks: &table.checks,
         comment: table.comment.as_deref(),
+        column_comments: &table.column_comments,
     })
 }
 
@@ -164,8 +167,9 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
     let tables = read.tables.iter().filter(|table| is_listed(&table.schema, &table.name)).map(|table| {
         let said = |name: &str| table.column_comments.iter().find(|said| said.name == name);
         let described = |c: &engine::Column| {
-            let comment = said(&c.name).map(|said| said.comment.clone());
-            sql::Column { comment, default: default(table, &c.name), ..column(c) }
+            let kept = said(&c.name).map(|said| sql::ColumnComment::read(&said.comment)).unwrap_or_default();
+            let type_name = kept.declared(&c.type_name);
+            sql::Column { type_name, comment: kept.words, default: default(table, &c.name), ..column(c) }
         };
         let columns = table.columns.iter().map(described).collect();
         let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);

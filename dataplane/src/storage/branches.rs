@@ -7,6 +7,8 @@ mod open;
 mod records;
 mod status;
 
+use std::collections::BTreeMap;
+
 use contract::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +90,15 @@ pub struct Copied {
     /// What was written down with it: who may read the copy.
     #[serde(default)]
     pub origin: Option<String>,
+    /// The lengths of its columns of text that have one.
+    #[serde(default)]
+    pub lengths: BTreeMap<String, u64>,
+}
+
+/// The lengths of a table's columns of text, by name.
+pub fn lengths(table: &engine::Table) -> BTreeMap<String, u64> {
+    let of = |kept: &engine::ColumnComment| Some((kept.name.clone(), sql::ColumnComment::read(&kept.comment).length?));
+    table.column_comments.iter().filter_map(of).collect()
 }
 
 impl Copied {

@@ -8,7 +8,7 @@ impl Code {
         match self {
             Self::BadSql => "correct the statement at the place that is shown",
             Self::ConversionFailed => "cast with TRY_CAST, which gives NULL, or leave such values out",
-            Self::ValueOutOfRange => "use a wider type, as BIGINT or a larger DECIMAL",
+            Self::ValueOutOfRange | Self::TextTooLong => "use a wider type, as BIGINT, a larger DECIMAL or VARCHAR",
             Self::DivisionByZero => "divide by NULLIF(x, 0), which gives NULL",
             Self::DataException => {
                 "use TRY_CAST, NULLIF(x, 0), wider types; asked one after the other, each expression says which it is"

@@ -8,7 +8,7 @@ mod place;
 
 use std::collections::{HashMap, HashSet};
 
-pub(crate) use columns::{BoundColumn, BoundColumns, TableColumns};
+pub(crate) use columns::{BoundColumn, BoundColumns, StatementTables, TableColumns};
 use place::Place;
 use sqlparser::ast::{Cte, Expr, Ident, ObjectName, Query, Select, SetExpr, TableFactor, With};
 
@@ -195,6 +195,12 @@ impl<'a> Scopes<'a> {
         let meant = frame.meant.get(&name)?;
         let may_be_column = |relation: &BoundRelation| relation.columns.is_open || relation.types.contains_key(&name);
         (frame.is_behind || !frame.relations.iter().any(may_be_column)).then_some(meant)
+    }
+
+    /// What the one relation of the innermost scope is called, if it has this column.
+    pub(crate) fn only_relation_with(&self, column: &str) -> Option<&str> {
+        let [only] = self.frames.last()?.relations.as_slice() else { return None };
+        only.types.contains_key(column).then_some(only.alias.as_str())
     }
 
     /// Whether the place is behind a query's body, in its ORDER BY or LIMIT.

@@ -14,16 +14,18 @@ pub struct Comment {
     /// `COMMENT ON … IS`.
     pub words: Option<String>,
     pub ours: Option<String>,
+    /// Words of the columns that have a comment, where types of columns are changed.
+    pub(crate) of_columns: Vec<(String, Option<String>)>,
 }
 
 impl Comment {
     /// What [`Comment::kept`] wrote. What it did not write is ours, for whoever reads that to refuse.
     pub fn read(kept: &str) -> Self {
-        parts(kept).unwrap_or_else(|| Self { words: None, ours: some(kept) })
+        parts(kept).unwrap_or_else(|| Self { ours: some(kept), ..Self::default() })
     }
 
     pub(crate) fn ours(text: String) -> Self {
-        Self { words: None, ours: Some(text) }
+        Self { ours: Some(text), ..Self::default() }
     }
 
     pub(crate) fn kept(&self) -> Option<String> {
@@ -56,7 +58,7 @@ pub(crate) fn of_table(create: &CreateTable) -> Option<&str> {
 fn parts(kept: &str) -> Option<Comment> {
     let (bytes, rest) = kept.strip_prefix(SAID)?.split_once(':')?;
     let (words, ours) = rest.split_at_checked(bytes.parse().ok()?)?;
-    Some(Comment { words: Some(words.to_owned()), ours: some(ours) })
+    Some(Comment { words: Some(words.to_owned()), ours: some(ours), ..Comment::default() })
 }
 
 fn some(text: &str) -> Option<String> {
@@ -72,7 +74,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_kept_is_read(words in proptest::option::of(".*"), ours in proptest::option::of("\\[.+|sluice:.+")) {
-            let comment = Comment { words, ours };
+            let comment = Comment { words, ours, ..Comment::default() };
             let kept = comment.kept();
             prop_assert_eq!(kept.as_deref().map(Comment::read).unwrap_or_default(), comment);
         }

@@ -60,7 +60,7 @@ impl Definition {
         comment: Comment,
     ) -> Option<Self> {
         let (schema, name) = (schema.to_owned(), name.to_owned());
-        let Comment { words, ours } = comment;
+        let Comment { words, ours, of_columns: _ } = comment;
         if kind == DefinitionKind::Sequence && name.starts_with(OWNED) {
             return None;
         }

@@ -8,9 +8,10 @@ mod merge;
 pub use merge::MET_TWICE;
 
 use sqlparser::ast::{
-    AlterTable, AlterTableOperation, BinaryOperator, ColumnDef, ColumnOption, CommentObject, CreateTable, Delete, Expr,
-    FromTable, Ident, Insert, MultiTableInsertIntoClause, MultiTableInsertType, MultiTableInsertValue, ObjectName,
-    Query, RenameTableNameKind, SelectItem, SetExpr, Statement, TableFactor, TableObject, UnaryOperator, Value,
+    AlterColumnOperation, AlterTable, AlterTableOperation, BinaryOperator, ColumnDef, ColumnOption, CommentObject,
+    CreateTable, Delete, Expr, FromTable, Ident, Insert, MultiTableInsertIntoClause, MultiTableInsertType,
+    MultiTableInsertValue, ObjectName, Query, RenameTableNameKind, SelectItem, SetExpr, Statement, TableFactor,
+    TableObject, UnaryOperator, Value,
 };
 
 use crate::ast::call::call;
@@ -19,6 +20,7 @@ use crate::ast::expression::binary;
 use crate::ast::names::ours::{CHECK, SOURCE};
 use crate::ast::{names, quote};
 use crate::bind::sequence;
+use crate::catalog::column_comment::{ColumnComment, length};
 use crate::catalog::comment::Comment;
 use crate::dialect;
 
@@ -68,7 +70,7 @@ pub(crate) fn of(
 }
 
 /// A table, behind the sequences that its columns count by.
-fn table(create: CreateTable, comment: &Comment, sequences: Vec<Statement>) -> Vec<CountedStep> {
+fn table(mut create: CreateTable, comment: &Comment, sequences: Vec<Statement>) -> Vec<CountedStep> {
     let mut steps = Vec::new();
     if create.or_replace && !sequences.is_empty() {
         steps.push(quiet(Step::Text(format!("DROP TABLE IF EXISTS {}", path(&create.name)))));
@@ -84,6 +86,10 @@ fn table(create: CreateTable, comment: &Comment, sequences: Vec<Statement>) -> V
     let kept = comment.kept().map(|kept| on("TABLE", &path(&create.name), Some(&kept)));
     let columns = create.columns.iter().filter_map(|column| on_column(&create.name, column));
     let comments: Vec<_> = kept.into_iter().chain(columns).collect();
+    if create.query.is_some() {
+        // the rows say which columns there are; the lengths of their texts are said above
+        create.columns.clear();
+    }
     steps.push(CountedStep { step: tree(Statement::CreateTable(create)), counts: true });
     steps.extend(comments);
     steps
@@ -103,7 +109,7 @@ fn without_sequences(statement: Statement, comment: &Comment) -> Result<Vec<Coun
             Ok(vec![quiet(tree(Statement::CreateView(create))), comment])
         }
         Statement::AlterTable(alter) if comment.ours.is_some() => view_renamed(&alter, comment),
-        Statement::AlterTable(alter) => Ok(one_by_one(&alter)),
+        Statement::AlterTable(alter) => Ok(one_by_one(&alter, comment)),
         Statement::CreateFunction(create) => {
             let word = if create.or_replace { "CREATE OR REPLACE MACRO" } else { "CREATE MACRO" };
             let word = if create.if_not_exists { format!("{word} IF NOT EXISTS") } else { word.to_owned() };
@@ -120,7 +126,7 @@ fn without_sequences(statement: Statement, comment: &Comment) -> Result<Vec<Coun
             Ok(vec![quiet(Step::Text(format!("{word} {}", path(&one.name))))])
         }
         Statement::Comment { object_type, object_name, .. } => {
-            // of a column nothing is kept beside the words
+            // of a column they are together
             let kept = if object_type == CommentObject::Column { comment.words.clone() } else { comment.kept() };
             Ok(vec![on(&object_type.to_string(), &path(&object_name), kept.as_deref())])
         }
@@ -129,7 +135,7 @@ fn without_sequences(statement: Statement, comment: &Comment) -> Result<Vec<Coun
 }
 
 /// One change each, which is all that the engine takes.
-fn one_by_one(alter: &AlterTable) -> Vec<CountedStep> {
+fn one_by_one(alter: &AlterTable, comment: &Comment) -> Vec<CountedStep> {
     let changes = alter.operations.iter().flat_map(|operation| match operation {
         AlterTableOperation::DropColumn { has_column_keyword, column_names, if_exists, drop_behavior } => {
             let one = |column: &Ident| AlterTableOperation::DropColumn {
@@ -148,6 +154,18 @@ fn one_by_one(alter: &AlterTable) -> Vec<CountedStep> {
                 // it is not there; else the engine takes one with a computed default for several statements
                 *if_not_exists = column_def.options.iter().any(|option| is_computed(&option.option));
                 on_column(&alter.name, column_def)
+            }
+            AlterTableOperation::AlterColumn {
+                column_name: name,
+                op: AlterColumnOperation::SetDataType { data_type, .. },
+            } => {
+                let known = comment.of_columns.iter().find(|(column, _)| column.eq_ignore_ascii_case(&name.value));
+                let length = length(data_type);
+                (known.is_some() || length.is_some()).then(|| {
+                    let words = known.and_then(|(_, words)| words.clone());
+                    let column = format!("{}.{}", path(&alter.name), quote::name(&name.value));
+                    on("COLUMN", &column, ColumnComment { words, length }.kept().as_deref())
+                })
             }
             _ => None,
         };
@@ -191,11 +209,12 @@ fn on(what: &str, path: &str, kept: Option<&str>) -> CountedStep {
 /// What a column's definition says of it.
 fn on_column(table: &ObjectName, column: &ColumnDef) -> Option<CountedStep> {
     let words = column.options.iter().find_map(|option| match &option.option {
-        ColumnOption::Comment(words) => Some(words),
+        ColumnOption::Comment(words) => Some(words.clone()),
         _ => None,
-    })?;
+    });
+    let kept = ColumnComment { words, length: length(&column.data_type) }.kept()?;
     let path = format!("{}.{}", path(table), quote::name(&column.name.value));
-    Some(on("COLUMN", &path, Some(words)))
+    Some(on("COLUMN", &path, Some(&kept)))
 }
 
 fn path(name: &ObjectName) -> String {

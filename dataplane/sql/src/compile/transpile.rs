@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sqlparser::ast::Statement;
 
 use crate::ast::error::Error;
+use crate::bind::scope::StatementTables;
 use crate::compile::steps::{self, CountedStep, Step};
 use crate::compile::visible;
 use crate::dialect;
@@ -120,8 +121,8 @@ impl EngineSql {
 pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     let masked_outputs = governed.masked_outputs().to_vec();
     let mut warnings = governed.warnings().to_vec();
-    let Governed { mut tree, scans, comment, sequences, .. } = governed;
-    warnings.extend(dialect::to_engine(&mut tree, &scans)?);
+    let Governed { mut tree, scans, also, comment, sequences, .. } = governed;
+    warnings.extend(dialect::to_engine(&mut tree, &StatementTables { scans: &scans, also: &also })?);
     let steps = steps::of(tree, &comment, sequences)?;
     let source = GovernedSteps { steps, scans };
     let (before, printed) = source.printed(Reading::InPlace, ParameterTypes::default())?;

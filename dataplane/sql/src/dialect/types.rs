@@ -1,14 +1,14 @@
 //! The warehouse's types, and the engine's; any other is refused by name.
 //!
 //! VARIANT, OBJECT and ARRAY are JSON, never the engine's own VARIANT, which no client can read. NUMBER
-//! without precision is DECIMAL(38,0), FLOAT and REAL are DOUBLE. Lengths of text are dropped where a column is declared,
-//! as the engine drops them, and a cast cuts to them. A TIMESTAMP of more than microseconds is `TIMESTAMP_NS`;
+//! without precision is DECIMAL(38,0), FLOAT and REAL are DOUBLE. Texts are held to the length of
+//! their column, and a cast cuts to it. A TIMESTAMP of more than microseconds is `TIMESTAMP_NS`;
 //! `TIMESTAMP_LTZ` and `_TZ` are TIMESTAMPTZ, which keeps the instant and not the offset it was written with.
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CastKind, CharLengthUnits,
-    CharacterLength, CreateTable, DataType, ExactNumberInfo, Expr, Ident, MapBracketKind, ObjectName, ObjectNamePart,
-    Statement, StructField, TimezoneInfo, TypedString, UnaryOperator, Value,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CastKind, CreateTable, DataType,
+    ExactNumberInfo, Expr, Ident, MapBracketKind, ObjectName, ObjectNamePart, Statement, StructField, TimezoneInfo,
+    TypedString, UnaryOperator, Value,
 };
 use sqlparser::dialect::SnowflakeDialect;
 use sqlparser::parser::Parser;
@@ -17,6 +17,7 @@ use super::call::take_expr;
 use super::compose::PRECISION_MAX;
 use super::{Context, Done, OFFSET, compose, conversions, moments, templates, variants};
 use crate::ast::error::Error;
+use crate::catalog::column_comment::{length, varchar};
 use crate::functions::types::Type;
 use crate::print::asked::parameter;
 
@@ -29,7 +30,7 @@ const VECTOR_MAX: u64 = 4_096;
 pub(super) fn declared(statement: &mut Statement) -> Result<(), Error> {
     match statement {
         Statement::CreateTable(CreateTable { columns, .. }) => {
-            columns.iter_mut().try_for_each(|column| settle(&mut column.data_type))
+            columns.iter_mut().try_for_each(|column| settle_column(&mut column.data_type))
         }
         Statement::AlterTable(AlterTable { operations, .. }) => operations.iter_mut().try_for_each(altered),
         _ => Ok(()),
@@ -38,12 +39,22 @@ pub(super) fn declared(statement: &mut Statement) -> Result<(), Error> {
 
 fn altered(operation: &mut AlterTableOperation) -> Result<(), Error> {
     match operation {
-        AlterTableOperation::AddColumn { column_def, .. } => settle(&mut column_def.data_type),
+        AlterTableOperation::AddColumn { column_def, .. } => settle_column(&mut column_def.data_type),
         AlterTableOperation::AlterColumn { op: AlterColumnOperation::SetDataType { data_type, .. }, .. } => {
-            settle(data_type)
+            settle_column(data_type)
         }
         _ => Ok(()),
     }
+}
+
+/// The engine takes a length of text and forgets it; it is kept beside the column (`steps`).
+fn settle_column(data_type: &mut DataType) -> Result<(), Error> {
+    let length = length(data_type);
+    settle(data_type)?;
+    if let Some(length) = length {
+        *data_type = varchar(length);
+    }
+    Ok(())
 }
 
 fn settle(data_type: &mut DataType) -> Result<(), Error> {
@@ -141,28 +152,6 @@ fn truncated(data_type: &DataType) -> Result<Option<&'static str>, Error> {
         Some(3) => Ok(Some("millisecond")),
         Some(digits) if digits < MICROSECONDS => Err(Error::unsupported_type(format!("TIMESTAMP({digits}) in a cast"))),
         _ => Ok(None),
-    }
-}
-
-/// Characters that a cast to text of a length leaves; none where all texts are as short.
-fn length(data_type: &DataType) -> Option<u64> {
-    const OF_ANY: u64 = 16_777_216;
-    let declared = match data_type {
-        DataType::Char(length) | DataType::Character(length) => {
-            Some(length.unwrap_or(CharacterLength::IntegerLength { length: 1, unit: None }))
-        }
-        DataType::Varchar(length)
-        | DataType::CharVarying(length)
-        | DataType::CharacterVarying(length)
-        | DataType::Nvarchar(length) => *length,
-        DataType::String(length) => length.map(|length| CharacterLength::IntegerLength { length, unit: None }),
-        _ => None,
-    };
-    match declared {
-        Some(CharacterLength::IntegerLength { length, unit: None | Some(CharLengthUnits::Characters) }) => {
-            Some(length).filter(|length| *length < OF_ANY)
-        }
-        _ => None,
     }
 }
 

@@ -9,8 +9,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    BACKSLASH, Context, Done, EXPRESSIONS, aliases, flatten, lambdas, limits, order, patterns, stored, tables, united,
-    windows, writes,
+    BACKSLASH, Context, Done, EXPRESSIONS, aliases, flatten, held, lambdas, limits, order, patterns, stored, tables,
+    united, windows, writes,
 };
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
@@ -180,7 +180,8 @@ impl VisitorMut for DialectWalk<'_> {
     }
 
     fn post_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Error> {
-        flow(stored::rewrite(statement, &mut self.context))
+        flow(stored::rewrite(statement, &mut self.context))?;
+        flow(held::rewrite(statement, &mut self.context))
     }
 
     /// The other arguments first, so that the types of a lambda's parameters are known.

@@ -9,6 +9,7 @@ use super::aggregates::{arguments, put, rename};
 use super::call::Handler;
 use super::{Context, compose, templates};
 use crate::ast::error::Error;
+use crate::ast::names::{self, ours::GENERATED};
 use crate::functions::catalogue::{self, RowOrder};
 use crate::syntax::parse::from_last::FROM_LAST;
 
@@ -125,14 +126,7 @@ fn sequence(function: Function, context: &mut Context<'_>) -> Result<Expr, Error
         [Some(1)] => true,
         _ => return Err(Error::unsupported(format!("{} of anything but 0 and 1", name.to_ascii_uppercase()))),
     };
-    let mut number = compose::function("row_number", []);
-    number.over = Some(WindowType::WindowSpec(WindowSpec {
-        window_name: None,
-        partition_by: Vec::new(),
-        order_by: Vec::new(),
-        window_frame: None,
-    }));
-    let number = compose::binary(Expr::Function(number), BinaryOperator::Minus, compose::number(1));
+    let number = number_of_row(context);
     let size: i64 = match name.as_str() {
         "seq1" => 1 << 8,
         "seq2" => 1 << 16,
@@ -143,4 +137,19 @@ fn sequence(function: Function, context: &mut Context<'_>) -> Result<Expr, Error
         return templates::fill("_wrapped_signed", &[number, half, size], context);
     }
     templates::fill("_wrapped", &[number, compose::number(size)], context)
+}
+
+/// The number of the row, from 0. Rows that GENERATOR makes have theirs, which an aggregate and a condition can read too.
+fn number_of_row(context: &Context<'_>) -> Expr {
+    if let Some(generated) = context.scopes.only_relation_with(GENERATED) {
+        return Expr::CompoundIdentifier(vec![names::quoted(generated), names::quoted(GENERATED)]);
+    }
+    let mut number = compose::function("row_number", []);
+    number.over = Some(WindowType::WindowSpec(WindowSpec {
+        window_name: None,
+        partition_by: Vec::new(),
+        order_by: Vec::new(),
+        window_frame: None,
+    }));
+    compose::binary(Expr::Function(number), BinaryOperator::Minus, compose::number(1))
 }

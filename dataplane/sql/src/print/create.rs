@@ -305,7 +305,8 @@ impl Printer<'_> {
         match query {
             None => self.table_body(columns, constraints),
             Some(query) => {
-                absent(columns.is_empty() && constraints.is_empty(), "columns of CREATE TABLE … AS")?;
+                let is_shown = self.style != Style::Engine;
+                absent((columns.is_empty() || is_shown) && constraints.is_empty(), "columns of CREATE TABLE … AS")?;
                 self.put(" AS ");
                 self.query(query)
             }

@@ -21,7 +21,7 @@ use super::{Branches, MergeRequest, TABLE, key, remembered};
 use crate::Error;
 use crate::agents::memory;
 use crate::pipeline::CallerContext;
-use crate::storage::branches::{Branch, Copied, OpenBranch, Status, base_schema, origin, own_schema};
+use crate::storage::branches::{Branch, Copied, OpenBranch, Status, base_schema, lengths, origin, own_schema};
 use crate::storage::system_tables::{SystemTransaction, broken};
 
 /// Conflicts that are told of at a time.
@@ -253,6 +253,7 @@ pub(super) fn is_as_it_was(catalog: &engine::Catalog, table: &Copied) -> bool {
         now.columns == table.columns
             && now.primary_key == table.primary_key
             && origin(now.comment.as_deref()) == table.origin
+            && lengths(now) == table.lengths
     })
 }
 

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::agents::ownership::maker;
 use crate::limits::invalid;
 use crate::pipeline::CallerContext;
-use crate::storage::branches::{Branch, Copied, Status, base_schema, found, origin, own_schema};
+use crate::storage::branches::{Branch, Copied, Status, base_schema, found, lengths, origin, own_schema};
 use crate::storage::system_tables::{ReadTarget, SystemTransaction, at, broken, optional, text};
 
 /// Rows of all tables of a branch together.
@@ -125,6 +125,7 @@ fn described(standing: &CallerContext, catalog: &engine::Catalog, new: &Wanted) 
             unique: Some(table.unique.clone()),
             checks: Some(table.checks.clone()),
             origin: origin(table.comment.as_deref()),
+            lengths: lengths(table),
         };
         if let Some(columns) = new.keys.get(path) {
             copied.given_key = key::given(standing, &copied, columns)?;

@@ -41,15 +41,13 @@ impl OpenBranch {
 
     /// Its tables: known as the mainline's, stored apart.
     pub fn tables(&self) -> Vec<sql::Table> {
-        let column = |column: &engine::Column| sql::Column {
-            name: column.name.clone(),
-            type_name: column.type_name.clone(),
-            nullable: column.nullable,
-            comment: None,
-            default: None,
+        let column = |table: &Copied, column: &engine::Column| {
+            let kept = sql::ColumnComment { words: None, length: table.lengths.get(&column.name).copied() };
+            let type_name = kept.declared(&column.type_name);
+            sql::Column { nullable: column.nullable, ..sql::Column::new(&column.name, type_name) }
         };
         let table = |table: &Copied| {
-            let columns = table.columns.iter().map(column).collect();
+            let columns = table.columns.iter().map(|one| column(table, one)).collect();
             let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
             let known =
                 known.with_unique(&table.known(table.unique.as_ref())).with_checks(&table.known(table.checks.as_ref()));

@@ -45,6 +45,8 @@ create macro format_type(any_oid, any_mod) as case
   when any_oid is null then null
   when any_oid in (1700, 1231) and any_mod >= 4 then
     'numeric(' || ((any_mod - 4) >> 16)::varchar || ',' || ((any_mod - 4) & 65535)::varchar || ')' || case when any_oid = 1231 then '[]' else '' end
+  when any_oid in (1043, 1042) and any_mod >= 4 then
+    getvariable('type_names')[any_oid::bigint] || '(' || (any_mod - 4)::varchar || ')'
   else coalesce(getvariable('type_names')[any_oid::bigint], '???') end;
 
 -- May it be named without its schema?

@@ -90,6 +90,7 @@ impl Class {
             Code::BadSql
             | Code::ConversionFailed
             | Code::ValueOutOfRange
+            | Code::TextTooLong
             | Code::DivisionByZero
             | Code::DataException
             | Code::InvalidArgument

@@ -22,6 +22,8 @@ pub(crate) const ANSWER: &str = ours!("answer");
 pub(crate) const NEW: &str = ours!("new");
 /// The engine's number of a row.
 pub(crate) const ROWID: &str = ours!("rowid");
+/// The number of a row that GENERATOR makes.
+pub(crate) const GENERATED: &str = ours!("number");
 /// Rows of a query that nobody has named.
 pub(crate) const ROWS: &str = ours!("rows");
 /// Values that a PIVOT is over.
@@ -117,7 +119,7 @@ mod tests {
     fn every_name_begins_as_no_other_may() {
         let fixed = [
             ANSWER, NEW, ROWID, ROWS, VALUES, LISTING, SOURCE, CHECK, ITEM, SEQ, HIERARCHY, LEVEL, PATH, LEAF, CYCLE,
-            TABLE, WITH, FILTER, VISIBLE, WITHIN, TEXT, SCORE,
+            TABLE, WITH, FILTER, VISIBLE, WITHIN, TEXT, SCORE, GENERATED,
         ];
         let numbered = [place(0), carried(1), change(0), parameter(1, "x")];
         for name in fixed.into_iter().chain(numbered.iter().map(String::as_str)) {

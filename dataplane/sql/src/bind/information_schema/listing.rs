@@ -3,6 +3,7 @@
 use sqlparser::ast::{Expr, Query, SetExpr};
 
 use crate::ast::names;
+use crate::catalog::column_comment::length_named;
 use crate::catalog::definition;
 use crate::catalog::table::{Column, DefaultValue};
 use crate::catalog::tables::{Catalog, SessionNames};
@@ -123,8 +124,8 @@ pub(super) fn columns(catalog: &Catalog, session: &SessionNames) -> Listing {
                 default(column.default.as_ref()),
                 cell(if column.nullable { "YES" } else { "NO" }),
                 cell(word),
-                length.map(str::to_owned),
-                length.map(str::to_owned),
+                length.clone(),
+                length.map(|length| octets(word, &length)),
                 precision.clone(),
                 precision.map(|_| RADIX.to_owned()),
                 scale,
@@ -219,7 +220,7 @@ pub(super) fn functions(catalog: &Catalog, session: &SessionNames) -> Listing {
 /// A type in the warehouse's words.
 pub(super) struct ListedType {
     pub word: &'static str,
-    length: Option<&'static str>,
+    length: Option<String>,
     pub precision: Option<String>,
     pub scale: Option<String>,
 }
@@ -230,7 +231,12 @@ const TEXT_CHARS: &str = "16777216";
 const BYTES: &str = "8388608";
 
 pub(super) fn shape(type_name: &str) -> ListedType {
-    let plain = |word, length| ListedType { word, length, precision: None, scale: None };
+    let plain = |word, length: Option<&str>| ListedType {
+        word,
+        length: length.map(str::to_owned),
+        precision: None,
+        scale: None,
+    };
     match Type::of_name(type_name) {
         Type::Integer => number("38", "0"),
         Type::Decimal => {
@@ -248,12 +254,23 @@ pub(super) fn shape(type_name: &str) -> ListedType {
         Type::Json => plain("VARIANT", None),
         Type::List => plain("ARRAY", None),
         Type::Struct | Type::Map => plain("OBJECT", None),
-        Type::Text | Type::Uuid | Type::Interval | Type::Unknown => plain("TEXT", Some(TEXT_CHARS)),
+        Type::Text | Type::Uuid | Type::Interval | Type::Unknown => {
+            let length = length_named(type_name).map(|length| length.to_string());
+            plain("TEXT", Some(length.as_deref().unwrap_or(TEXT_CHARS)))
+        }
     }
 }
 
 fn number(precision: &str, scale: &str) -> ListedType {
     ListedType { word: "NUMBER", length: None, precision: cell(precision), scale: cell(scale) }
+}
+
+/// The bytes of a text of this length, four for a character; of bytes as many.
+fn octets(word: &str, length: &str) -> String {
+    match length.parse::<u64>() {
+        Ok(chars) if word == "TEXT" && length != TEXT_CHARS => chars.saturating_mul(4).to_string(),
+        _ => length.to_owned(),
+    }
 }
 
 /// The type as DESCRIBE writes it: `NUMBER(38,0)`, `VARCHAR(16777216)`.
@@ -262,7 +279,7 @@ pub(super) fn written(type_name: &str) -> String {
         ListedType { word: "NUMBER", precision: Some(precision), scale: Some(scale), .. } => {
             format!("NUMBER({precision},{scale})")
         }
-        ListedType { word: "TEXT", .. } => format!("VARCHAR({TEXT_CHARS})"),
+        ListedType { word: "TEXT", length: Some(length), .. } => format!("VARCHAR({length})"),
         ListedType { word: "BINARY", .. } => format!("BINARY({BYTES})"),
         ListedType { word: word @ ("TIMESTAMP_NTZ" | "TIMESTAMP_TZ" | "TIME"), .. } => format!("{word}(9)"),
         ListedType { word, .. } => word.to_owned(),

@@ -7,8 +7,9 @@ use sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation as Ch
 use super::{Binder, located};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
+use crate::catalog::column_comment::length_named;
 use crate::catalog::comment::Comment;
-use crate::catalog::table::Table;
+use crate::catalog::table::{Column, Table};
 
 impl Binder<'_> {
     /// Of a view, what the engine keeps goes with its name, which is all that can be altered.
@@ -21,7 +22,7 @@ impl Binder<'_> {
         let missing = match self.existing(&mut alter.name) {
             Ok(table) => {
                 alter.operations = in_turn(std::mem::take(&mut alter.operations), &table)?;
-                return Ok(Comment::default());
+                return Ok(Comment { of_columns: words(&table), ..Comment::default() });
             }
             Err(missing) => missing,
         };
@@ -32,6 +33,12 @@ impl Binder<'_> {
         alter.name = names::qualified(&view.schema, &view.name);
         Ok(view.kept())
     }
+}
+
+/// What people said of the columns for which the engine keeps something.
+fn words(table: &Table) -> Vec<(String, Option<String>)> {
+    let is_kept = |column: &&Column| column.comment.is_some() || length_named(&column.type_name).is_some();
+    table.columns.iter().filter(is_kept).map(|column| (column.name.clone(), column.comment.clone())).collect()
 }
 
 /// The columns that there are from one change to the next.
@@ -88,6 +95,8 @@ impl AlteredColumns<'_> {
             return Ok(vec![change]);
         }
         self.give(&name)?;
+        // it is not there, so that its comment is its own
+        *if_not_exists = false;
         let set = Change::AlterColumn { column_name: name, op: AlterColumnOperation::SetNotNull };
         Ok(if is_set { vec![change, set] } else { vec![change] })
     }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{self, ColumnOption, CommentObject, CreateTable, ObjectName};
+use sqlparser::ast::{self, ColumnOption, CommentObject, CreateTable, DataType, ObjectName};
 
 use super::{Binder, located};
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
+use crate::catalog::column_comment::{ColumnComment, length, length_named};
 use crate::catalog::comment::{self, Comment};
 use crate::catalog::definition::{self, Definition};
 
@@ -31,10 +32,13 @@ impl Binder<'_> {
         if create.if_not_exists && self.is_there(&create.name) {
             for column in &mut create.columns {
                 column.options.retain(|option| !matches!(option.option, ColumnOption::Comment(_)));
+                if length(&column.data_type).is_some() {
+                    column.data_type = DataType::Text;
+                }
             }
             return Comment::default();
         }
-        Comment { words: comment::of_table(create).map(str::to_owned), ours: None }
+        Comment { words: comment::of_table(create).map(str::to_owned), ..Comment::default() }
     }
 
     fn is_there(&self, bound: &ObjectName) -> bool {
@@ -64,12 +68,13 @@ impl Binder<'_> {
         };
         let Some(column) = column else {
             *name = relation;
-            return Ok(Comment { words, ours: table.origin.clone() });
+            return Ok(Comment { words, ours: table.origin.clone(), ..Comment::default() });
         };
         let found = table.column(&column.value).ok_or_else(|| Error::no_column(&table.path(), &column.value))?;
         let parts = names::parts(&relation).unwrap_or_default().into_iter().cloned();
         *name = ObjectName::from(parts.chain([names::quoted(&found.name)]).collect::<Vec<_>>());
-        Ok(Comment { words, ours: None })
+        let words = ColumnComment { words, length: length_named(&found.type_name) }.kept();
+        Ok(Comment { words, ..Comment::default() })
     }
 
     pub(super) fn view_named(&self, name: &ObjectName) -> Option<Arc<Definition>> {

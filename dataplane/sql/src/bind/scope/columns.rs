@@ -1,9 +1,13 @@
 //! The columns of a relation: what a table, a select list or a table function answers.
 
+use std::sync::Arc;
+
 use sqlparser::ast::{Ident, ObjectName, TableAlias, TableAliasColumnDef, TableFactor};
 
 use super::super::types::wider;
 use crate::ast::names;
+use crate::catalog::column_comment;
+use crate::catalog::table::Table;
 use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
 use crate::scan::{Scan, ScanColumn};
@@ -15,11 +19,19 @@ pub(crate) struct BoundColumn {
     pub kind: Type,
     /// Whether it is a NULL, which is of every type.
     pub is_null: bool,
+    /// The characters that its texts have at most, where it has such a length.
+    pub length: Option<u64>,
 }
 
 impl BoundColumn {
+    /// Of a table, as it is declared.
+    pub(crate) fn declared(name: impl Into<String>, type_name: &str) -> Self {
+        let length = column_comment::length_named(type_name);
+        Self { length, ..Self::new(name, Type::of_name(type_name)) }
+    }
+
     pub(crate) fn new(name: impl Into<String>, kind: Type) -> Self {
-        Self { name: name.into(), kind, is_null: false }
+        Self { name: name.into(), kind, is_null: false, length: None }
     }
 }
 
@@ -66,7 +78,10 @@ impl BoundColumns {
         let become_one = |(one, other): (BoundColumn, &BoundColumn)| match (one.is_null, other.is_null) {
             (true, _) => BoundColumn { name: one.name, ..other.clone() },
             (false, true) => one,
-            (false, false) => BoundColumn { kind: wider(one.kind, other.kind), ..one },
+            (false, false) => {
+                let length = one.length.zip(other.length).map(|(one, other)| one.max(other));
+                BoundColumn { kind: wider(one.kind, other.kind), length, ..one }
+            }
         };
         Self { columns: both.map(become_one).collect(), is_open: false }
     }
@@ -83,12 +98,10 @@ pub(crate) trait TableColumns {
 impl TableColumns for Vec<Scan> {
     fn columns(&self, name: &ObjectName) -> Option<Vec<BoundColumn>> {
         let Some(Marked::Scan(number)) = marker::read(name) else { return None };
-        let shown = |column: &ScanColumn| {
-            let kind = match column.mask {
-                Some(mask) if mask.function().traits().makes_text => Type::Text,
-                _ => Type::of_name(&column.type_name),
-            };
-            BoundColumn::new(&column.name, kind)
+        let shown = |column: &ScanColumn| match column.mask {
+            Some(mask) if mask.function().traits().makes_text => BoundColumn::new(&column.name, Type::Text),
+            Some(_) => BoundColumn::new(&column.name, Type::of_name(&column.type_name)),
+            None => BoundColumn::declared(&column.name, &column.type_name),
         };
         self.get(number).map(|scan| scan.columns.iter().map(shown).collect())
     }
@@ -96,8 +109,29 @@ impl TableColumns for Vec<Scan> {
     fn written(&self, name: &ObjectName) -> Option<Vec<BoundColumn>> {
         let is_it =
             |scan: &&Scan| names::last(name).is_some_and(|last| last.value.eq_ignore_ascii_case(&scan.table.name));
-        let declared = |column: &ScanColumn| BoundColumn::new(&column.name, Type::of_name(&column.type_name));
-        self.last().filter(is_it).map(|scan| scan.columns.iter().map(declared).collect())
+        self.last().filter(is_it).map(|scan| of_table(&scan.table))
+    }
+}
+
+fn of_table(table: &Table) -> Vec<BoundColumn> {
+    table.columns.iter().map(|column| BoundColumn::declared(&column.name, &column.type_name)).collect()
+}
+
+/// The tables that a statement reads, and those that it writes.
+pub(crate) struct StatementTables<'a> {
+    pub scans: &'a Vec<Scan>,
+    /// Of an INSERT into several.
+    pub also: &'a [Arc<Table>],
+}
+
+impl TableColumns for StatementTables<'_> {
+    fn columns(&self, name: &ObjectName) -> Option<Vec<BoundColumn>> {
+        self.scans.columns(name)
+    }
+
+    fn written(&self, name: &ObjectName) -> Option<Vec<BoundColumn>> {
+        let also = self.also.iter().find(|table| table.place() == *name);
+        also.map(|table| of_table(table)).or_else(|| self.scans.written(name))
     }
 }
 

@@ -146,7 +146,29 @@ impl<'p> Place<'p> {
 
     fn column_of(&self, expr: &Expr, name: String) -> BoundColumn {
         let is_null = matches!(expr, Expr::Value(value) if value.value == Value::Null);
-        BoundColumn { name, kind: type_of(expr, self), is_null }
+        BoundColumn { name, kind: type_of(expr, self), is_null, length: self.length(expr) }
+    }
+
+    /// The length of a text that is a column.
+    fn length(&self, expr: &Expr) -> Option<u64> {
+        let (qualifier, name) = match expr {
+            Expr::Nested(inner) => return self.length(inner),
+            Expr::Identifier(name) => (None, name),
+            Expr::CompoundIdentifier(path) => match path.as_slice() {
+                [.., relation, name] => (Some(relation), name),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        self.frames()
+            .find_map(|frame| {
+                let of = |relation: &&BoundRelation| {
+                    qualifier.is_none_or(|qualifier| relation.alias.eq_ignore_ascii_case(&qualifier.value))
+                };
+                let mut columns = frame.relations.iter().filter(of).flat_map(|relation| &relation.columns.columns);
+                columns.find(|column| column.name.eq_ignore_ascii_case(&name.value))
+            })?
+            .length
     }
 
     fn star(&self, relation: Option<&str>, options: &WildcardAdditionalOptions, outputs: &mut BoundColumns) {

@@ -18,6 +18,8 @@ impl LineageWalk<'_> {
         match tree {
             Statement::CreateTable(create) => {
                 create.query.iter().for_each(|query| self.stores(query));
+                // a text may be longer than its column holds
+                self.found.failing.can_throw |= !create.columns.is_empty();
                 return;
             }
             Statement::Insert(insert) => self.insert(insert),

@@ -11,6 +11,7 @@ use crate::ast::any_expression;
 use crate::ast::call::{arguments, called, take_expr};
 use crate::ast::error::Error;
 use crate::bind::types::{self, Known};
+use crate::catalog::column_comment::length;
 use crate::functions::types::Type;
 use crate::scan::Scan;
 
@@ -102,7 +103,8 @@ fn is_null(cell: &Expr) -> bool {
 fn type_of(target: &Scan, column: &str) -> Option<DataType> {
     let declared = &target.table.column(column)?.type_name;
     match crate::syntax::parse::expression(&format!("CAST(NULL AS {declared})")) {
-        Ok(Expr::Cast { data_type, .. }) => Some(data_type),
+        // a cast would cut a text to the length of its column
+        Ok(Expr::Cast { data_type, .. }) => Some(if length(&data_type).is_some() { DataType::Text } else { data_type }),
         _ => None,
     }
 }

@@ -32,6 +32,7 @@ use crate::ast::call::call;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::cast;
 use crate::ast::names::ours::ROWS;
+use crate::catalog::column_comment::length;
 use crate::syntax::label;
 
 /// Parameters of one statement, as in the wire protocol.
@@ -261,10 +262,12 @@ fn declared(create: &mut CreateTable) -> Result<(), Error> {
             select.from.first_mut().map(|from| &mut from.relation)
     {
         *subquery = source;
-        let columns = std::mem::take(&mut create.columns);
-        rows.columns
-            .extend(columns.iter().map(|column| TableAliasColumnDef { name: column.name.clone(), data_type: None }));
-        select.projection = columns.into_iter().map(as_declared).collect();
+        rows.columns.extend(
+            create.columns.iter().map(|column| TableAliasColumnDef { name: column.name.clone(), data_type: None }),
+        );
+        select.projection = create.columns.iter().cloned().map(as_declared).collect();
+        // a cast would cut what the column does not hold
+        create.columns.retain(|column| length(&column.data_type).is_some());
     }
     create.query = Some(query);
     Ok(())
@@ -274,6 +277,7 @@ fn as_declared(column: ColumnDef) -> SelectItem {
     let value = Expr::Identifier(column.name.clone());
     let expr = match column.data_type {
         DataType::Unspecified => value,
+        data_type if length(&data_type).is_some() => cast(value, DataType::Text),
         data_type => cast(value, data_type),
     };
     SelectItem::ExprWithAlias { expr, alias: column.name }

@@ -197,15 +197,16 @@ impl<'a> CatalogueRows<'a> {
             let columns: Vec<&sql::Column> = columns;
             for (column, place) in columns.into_iter().zip(1_i32..) {
                 let kind = PgType::from_engine(&column.type_name);
+                let (oid, modifier) = of_length(&column.type_name).unwrap_or((kind.oid(), kind.modifier()));
                 let dimensions = i32::from(matches!(kind, PgType::Array(_)));
                 let is_key = one.primary_key.iter().any(|name| name.eq_ignore_ascii_case(&column.name));
                 rows.push(row![
                     id,
                     column.name.as_str(),
-                    kind.oid(),
+                    oid,
                     i32::from(kind.size()),
                     place,
-                    kind.modifier(),
+                    modifier,
                     dimensions,
                     !column.nullable || is_key,
                     true,
@@ -285,6 +286,14 @@ impl<'a> CatalogueRows<'a> {
         let columns = &["name", "setting", "vartype", "context", "source", "boot_val", "reset_val"];
         CatalogueTable { name: "pg_settings", columns, rows: rows.collect() }
     }
+}
+
+/// `character varying(n)` and the modifier that says n.
+fn of_length(type_name: &str) -> Option<(u32, i32)> {
+    const VARCHAR: u32 = 1043;
+    let length = sql::catalog::column_comment::length_named(type_name)?;
+    // PostgreSQL has no longer ones
+    Some((VARCHAR, i32::try_from(length).ok()?.checked_add(4)?))
 }
 
 fn text(text: &str) -> String {

@@ -1,5 +1,5 @@
 //! `OBJECT_CONSTRUCT(*)` is of the row of the one table there is, by its name, as `OBJECT_CONSTRUCT(t.*)` is, and `HASH(*)`
-//! is of that object.
+//! is of that object. `COUNT(t.*)` counts the rows of which no column is NULL.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use sqlparser::ast::{
 
 use crate::ast::call::call;
 use crate::ast::outside::Outside;
-use crate::ast::{VisitMut, names};
+use crate::ast::{VisitMut, names, quote};
 
 /// What makes an object of a row.
 const OBJECTS: [&str; 2] = ["object_construct", "object_construct_keep_null"];
@@ -56,12 +56,28 @@ impl VisitorMut for Rows<'_> {
             let row = Expr::Identifier(self.table.clone());
             if OBJECTS.contains(&called.as_str()) {
                 *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(row));
+            } else if called == "count" && list.duplicate_treatment.is_none() {
+                if let (FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)), Some(whole)) =
+                    (&*argument, without_null(self.table))
+                {
+                    *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(whole));
+                }
             } else if called == "hash" {
                 *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(call("object_construct_keep_null", [row])));
             }
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Something where all columns of a row have a value; an object leaves those out that have none.
+fn without_null(table: &Ident) -> Option<Expr> {
+    let table = quote::name(&table.value);
+    crate::syntax::parse::expression(&format!(
+        "CASE WHEN array_size(object_keys(object_construct({table}))) \
+         = array_size(object_keys(object_construct_keep_null({table}))) THEN 1 END"
+    ))
+    .ok()
 }
 
 /// `*`, or `t.*` of the table of this name.

@@ -1,0 +1,111 @@
+//! What the engine keeps as the comment of a column: what people said of it, and how many characters its texts hold.
+//!
+//! The engine forgets the length of a type of text. Its comment goes where the column goes: through renames, and with
+//! the transaction. Words alone are kept as they are.
+
+use sqlparser::ast::{CharLengthUnits, CharacterLength, DataType};
+
+const HOLDS: &str = "holds:";
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ColumnComment {
+    /// `COMMENT ON COLUMN … IS`.
+    pub words: Option<String>,
+    /// Of `VARCHAR(n)`.
+    pub length: Option<u64>,
+}
+
+impl ColumnComment {
+    /// What [`ColumnComment::kept`] wrote; anything else is words.
+    pub fn read(kept: &str) -> Self {
+        parts(kept).unwrap_or_else(|| Self { words: Some(kept.to_owned()), length: None })
+    }
+
+    pub(crate) fn kept(&self) -> Option<String> {
+        let words = self.words.as_deref().unwrap_or_default();
+        match self.length {
+            Some(length) => Some(format!("{HOLDS}{length}:{words}")),
+            None if words.starts_with(HOLDS) => Some(format!("{HOLDS}:{words}")),
+            None => self.words.clone(),
+        }
+    }
+
+    /// A type of text with its length; any other as it is.
+    pub fn declared(&self, type_name: &str) -> String {
+        match self.length {
+            Some(length) if type_name == "VARCHAR" => format!("VARCHAR({length})"),
+            _ => type_name.to_owned(),
+        }
+    }
+}
+
+/// A text of this length.
+pub(crate) fn varchar(length: u64) -> DataType {
+    DataType::Varchar(Some(CharacterLength::IntegerLength { length, unit: None }))
+}
+
+/// The length that [`ColumnComment::declared`] wrote.
+pub fn length_named(type_name: &str) -> Option<u64> {
+    type_name.strip_prefix("VARCHAR(")?.strip_suffix(')')?.parse().ok()
+}
+
+/// The characters of a type of text that has a length; none where all texts are as short.
+pub(crate) fn length(data_type: &DataType) -> Option<u64> {
+    const OF_ANY: u64 = 16_777_216;
+    let declared = match data_type {
+        DataType::Char(length) | DataType::Character(length) => {
+            Some(length.unwrap_or(CharacterLength::IntegerLength { length: 1, unit: None }))
+        }
+        DataType::Varchar(length)
+        | DataType::CharVarying(length)
+        | DataType::CharacterVarying(length)
+        | DataType::Nvarchar(length) => *length,
+        DataType::String(length) => length.map(|length| CharacterLength::IntegerLength { length, unit: None }),
+        _ => None,
+    };
+    match declared {
+        Some(CharacterLength::IntegerLength { length, unit: None | Some(CharLengthUnits::Characters) }) => {
+            Some(length).filter(|length| *length < OF_ANY)
+        }
+        _ => None,
+    }
+}
+
+fn parts(kept: &str) -> Option<ColumnComment> {
+    let (length, words) = kept.strip_prefix(HOLDS)?.split_once(':')?;
+    let length = if length.is_empty() { None } else { Some(length.parse().ok()?) };
+    Some(ColumnComment { words: (!words.is_empty()).then(|| words.to_owned()), length })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_kept_is_read(words in proptest::option::of("(holds:)?.+"), length in proptest::option::of(1_u64..)) {
+            let comment = ColumnComment { words, length };
+            let kept = comment.kept();
+            prop_assert_eq!(kept.as_deref().map(ColumnComment::read).unwrap_or_default(), comment);
+        }
+    }
+
+    #[test]
+    fn what_was_kept_as_words_is_words() {
+        for kept in ["", "holds", "holds:", "holds:3", "holds:x:abc", "holds:-1:abc", "anything"] {
+            assert_eq!(ColumnComment::read(kept), ColumnComment { words: Some(kept.to_owned()), length: None });
+        }
+    }
+
+    #[test]
+    fn a_length_is_of_text_alone() {
+        let three = ColumnComment { words: None, length: Some(3) };
+        assert_eq!(three.declared("VARCHAR"), "VARCHAR(3)");
+        assert_eq!(three.declared("BIGINT"), "BIGINT");
+        assert_eq!(length_named(&three.declared("VARCHAR")), Some(3));
+        assert_eq!(length_named("VARCHAR"), None);
+        assert_eq!(length_named("VARCHAR(3)[]"), None);
+    }
+}
