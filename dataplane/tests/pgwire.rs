@@ -5,6 +5,7 @@ mod drivers;
 mod first_bytes;
 mod savepoints;
 mod settings;
+mod strings;
 mod transactions;
 
 use std::net::SocketAddr;

@@ -178,7 +178,7 @@ struct Context<'a> {
 const OFFSET: &str = "TIMESTAMP_TZ keeps the moment, not the offset it was written with";
 
 /// The warehouse reads escapes in strings; standard strings, which every driver quotes for, have none.
-const BACKSLASH: &str = "a backslash in a string is an ordinary character here, not an escape";
+pub const BACKSLASH: &str = "a backslash in a string is an ordinary character here, not an escape";
 
 /// Rewrites repeat an argument where the engine has no other way; nested, that doubles and doubles.
 const COPIES_MAX: usize = 20_000;

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use sqlparser::keywords::ALL_KEYWORDS;
-use sqlparser::tokenizer::{Location, Span, Token};
+use sqlparser::tokenizer::Token;
 
 use crate::ast::error::ErrorKind;
 use crate::ast::quote;
-use crate::syntax::lex;
+use crate::syntax::lex::{self, places};
 use crate::syntax::parse::parse_with;
 use crate::syntax::variables::Variables;
 
@@ -178,29 +178,7 @@ fn words(text: &str, wanted: impl Fn(&str, bool) -> bool) -> Option<Vec<Range<us
         _ => false,
     };
     let spans: Vec<_> = tokens.iter().filter(|token| is_wanted(&token.token)).map(|token| token.span).collect();
-    bytes(text, &spans)
-}
-
-/// The bytes of these tokens, which stand in the order of the text.
-fn bytes(text: &str, spans: &[Span]) -> Option<Vec<Range<usize>>> {
-    let mut edges = spans.iter().flat_map(|span| [span.start, span.end]).peekable();
-    let mut found = Vec::with_capacity(spans.len() * 2);
-    let mut here = Location { line: 1, column: 1 };
-    for (at, c) in text.char_indices().chain([(text.len(), '\n')]) {
-        while edges.next_if_eq(&here).is_some() {
-            found.push(at);
-        }
-        here = if c == '\n' {
-            Location { line: here.line + 1, column: 1 }
-        } else {
-            Location { line: here.line, column: here.column + 1 }
-        };
-    }
-    let pair = |edges: &[usize]| match edges {
-        [start, end] => Some(*start..*end),
-        _ => None,
-    };
-    if edges.peek().is_some() { None } else { found.chunks(2).map(pair).collect() }
+    places::bytes(text, &spans)
 }
 
 #[cfg(test)]

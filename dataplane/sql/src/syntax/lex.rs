@@ -2,10 +2,12 @@
 //!
 //! A backslash in `'…'` is an ordinary character over every protocol (`standard_conforming_strings` is on),
 //! so the warehouse's own lexer, which takes it as an escape, is never used: what a driver quotes for
-//! `\' OR 1=1 --` must come back as one literal. All ways to write a string become one kind of token,
+//! `\' OR 1=1 --` must come back as one literal. Who asks for escapes has their text made standard before. All ways to write a string become one kind of token,
 //! and white space that a reader cannot see is refused.
 
+pub(crate) mod escapes;
 pub(crate) mod nesting;
+pub(crate) mod places;
 
 use std::any::TypeId;
 
@@ -19,9 +21,17 @@ pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Longest name, in characters.
 pub const IDENTIFIER_CHARS_MAX: usize = 128;
 
-/// The warehouse's identifiers and comments, the standard's strings.
+/// The warehouse's identifiers and comments.
 #[derive(Debug)]
-struct Lex;
+struct Lex {
+    /// A backslash escapes in `'…'`.
+    escapes: bool,
+}
+
+/// With the standard's strings: how every statement is read.
+const STANDARD: Lex = Lex { escapes: false };
+/// With the warehouse's strings.
+const ESCAPING: Lex = Lex { escapes: true };
 
 impl Dialect for Lex {
     /// `//` and `#` start comments, as in the warehouse.
@@ -42,7 +52,7 @@ impl Dialect for Lex {
     }
 
     fn supports_string_literal_backslash_escape(&self) -> bool {
-        false
+        self.escapes
     }
 
     /// `E'…'` is the one place where a backslash escapes; libpq writes it.
@@ -60,7 +70,7 @@ impl Dialect for Lex {
 }
 
 fn lexed(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
-    Tokenizer::new(&Lex, text)
+    Tokenizer::new(&STANDARD, text)
         .tokenize_with_location()
         .map_err(|e| Error::syntax(e.message).at(e.location).within(text))
 }

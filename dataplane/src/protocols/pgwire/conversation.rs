@@ -222,7 +222,15 @@ impl Conversation {
         self.skipping = false;
         self.statements.remove("");
         self.portals.remove("");
-        let pieces: Vec<_> = lex::split(text).into_iter().map(|piece| (command::read(&piece.tokens), piece)).collect();
+        let text = match self.settings.standard(text) {
+            Ok(text) => text,
+            Err(failure) => {
+                self.failed(failure).await;
+                return self.sync().await;
+            }
+        };
+        let is_standard = self.settings.has_standard_strings();
+        let pieces: Vec<_> = lex::split(&text).into_iter().map(|piece| (command::read(&piece.tokens), piece)).collect();
         if pieces.is_empty() {
             reply::empty_query(&mut self.wire.out);
         }
@@ -232,6 +240,12 @@ impl Conversation {
         for (command, piece) in &pieces {
             self.settings.begin();
             match self.statement(command.as_ref(), piece, together).await {
+                // what stands behind it was read by the rule that held before
+                Ok(()) if self.several && self.settings.has_standard_strings() != is_standard => {
+                    let failure = "standard_conforming_strings changed beside other statements";
+                    self.failed(ErrorResponse::unsupported(failure)).await;
+                    break;
+                }
                 Ok(()) => {}
                 Err(Stop::End(end)) => return Err(end),
                 Err(Stop::Failure(failure)) => {
@@ -338,7 +352,8 @@ impl Conversation {
         let ask = self.ask(sql, params, cancel.clone());
         let ask = Ask { bounds: Bounds { heal: ask.bounds.heal, ..bounds }, ..ask };
         let answer = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.run(ask))).await??;
-        for warning in &answer.warnings {
+        let is_standard = self.settings.has_standard_strings();
+        for warning in answer.warnings.iter().filter(|said| is_standard || *said != sql::dialect::BACKSLASH) {
             reply::notice(&mut self.wire.out, Severity::Notice, &telling::notice(warning));
         }
         Ok(PgDelivery::new(answer, formats, cancel, authorization)?)

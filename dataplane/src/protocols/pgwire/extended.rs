@@ -56,7 +56,7 @@ impl Conversation {
     }
 
     fn parse(&mut self, name: String, sql: &str, types: Vec<u32>) -> Result<(), Stop> {
-        let prepared = PreparedStatement::new(sql, types)?;
+        let prepared = PreparedStatement::new(&self.settings.standard(sql)?, types)?;
         self.may_go_on(prepared.command())?;
         self.keep_prepared(name, prepared)?;
         reply::parse_complete(&mut self.wire.out);

@@ -5,6 +5,7 @@
 //! the session.
 
 mod known;
+mod strings;
 mod values;
 
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use contract::{Code, Heal};
 use super::failure::ErrorResponse;
 use super::identity::{Identity, Property};
 use known::AllowedValues::{Any, Never, OneOf, Only};
-use known::{HEAL, KNOWN, KnownSetting, SERIALIZABLE, SNAPSHOT, find, shows_default};
+use known::{HEAL, KNOWN, KnownSetting, SERIALIZABLE, SNAPSHOT, STANDARD_STRINGS, find, shows_default};
 use values::{Literal, Put, SettingValues};
 
 pub use known::REPORTED;
@@ -192,6 +193,7 @@ impl SessionSettings {
         };
         let value = value.or_else(|| self.at_login.set(known)).unwrap_or(known.default).to_owned();
         let value = if matches!(known.change, OneOf(_)) { word(&value) } else { value };
+        let value = if known.name == STANDARD_STRINGS { strings::switched(value) } else { value };
         self.check(known, &value)?;
         if known.name == "statement_timeout" {
             timeout(&value)?;

@@ -30,13 +30,17 @@ const fn known(name: &'static str, default: &'static str, change: AllowedValues)
 /// How far statements that fail may be healed: the one setting that is not PostgreSQL's.
 pub(super) const HEAL: &str = "heal";
 
+/// Whether a backslash in `'…'` is an ordinary character; else it escapes, as in the warehouse.
+pub(super) const STANDARD_STRINGS: &str = "standard_conforming_strings";
+
 /// The isolation that there is.
 pub(super) const SNAPSHOT: &str = "repeatable read";
 /// The one that is asked for in vain.
 pub(super) const SERIALIZABLE: &str = "serializable";
 const LEVELS: &[&str] = &["read uncommitted", "read committed", SNAPSHOT, SERIALIZABLE];
 
-/// `TimeZone`, `search_path`, `statement_timeout` and `heal` have effects, and code of their own.
+/// `TimeZone`, `search_path`, `statement_timeout`, `standard_conforming_strings` and `heal` have effects, and code of their
+/// own.
 pub(super) const KNOWN: &[KnownSetting] = &[
     known("application_name", "", Any),
     known("backslash_quote", "safe_encoding", Any),
@@ -67,7 +71,7 @@ pub(super) const KNOWN: &[KnownSetting] = &[
     known("server_version", "15.0", Never),
     known("server_version_num", "150000", Never),
     known("session_authorization", "", Never),
-    known("standard_conforming_strings", "on", Only(&["on", "true", "1"])),
+    known(STANDARD_STRINGS, "on", OneOf(&["on", "off"])),
     known("statement_timeout", "0", Any),
     known("synchronize_seqscans", "on", Any),
     known("synchronous_commit", "on", Any),
@@ -89,7 +93,7 @@ pub const REPORTED: &[&str] = &[
     "server_encoding",
     "server_version",
     "session_authorization",
-    "standard_conforming_strings",
+    STANDARD_STRINGS,
     "TimeZone",
 ];
 

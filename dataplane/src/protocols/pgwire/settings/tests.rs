@@ -28,7 +28,7 @@ fn what_drivers_set_is_accepted() {
 fn what_would_break_a_promise_is_refused() {
     for (name, value, state) in [
         ("client_encoding", "LATIN1", "22023"),
-        ("standard_conforming_strings", "off", "22023"),
+        ("standard_conforming_strings", "sometimes", "22023"),
         ("server_version", "99", "55P02"),
         ("session_authorization", "postgres", "42501"),
         ("role", "postgres", "42501"),

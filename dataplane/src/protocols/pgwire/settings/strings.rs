@@ -1,0 +1,31 @@
+//! How the strings of a client's texts are read: as the standard has them, or with the warehouse's escapes.
+
+use std::borrow::Cow;
+
+use super::SessionSettings;
+use super::known::{STANDARD_STRINGS, find};
+use crate::protocols::pgwire::failure::ErrorResponse;
+
+impl SessionSettings {
+    /// Whether a backslash in `'…'` is an ordinary character.
+    pub fn has_standard_strings(&self) -> bool {
+        find(STANDARD_STRINGS).and_then(|known| self.now.set(known)) != Some("off")
+    }
+
+    /// A text of the client with standard strings, as everything behind reads it.
+    pub fn standard<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, ErrorResponse> {
+        if self.has_standard_strings() {
+            return Ok(Cow::Borrowed(text));
+        }
+        sql::standard_strings(text).map(Cow::Owned).map_err(|error| ErrorResponse::from(&crate::Error::from(error)))
+    }
+}
+
+/// The word for what switches something on or off.
+pub(super) fn switched(value: String) -> String {
+    match value.as_str() {
+        "true" | "yes" | "1" => "on".to_owned(),
+        "false" | "no" | "0" => "off".to_owned(),
+        _ => value,
+    }
+}
