@@ -33,6 +33,7 @@ pub use compile::transpile::{Before, EngineSql, transpile};
 pub use govern::{ExecutionMode, Governed, Rules, govern};
 pub use print::{Bind, CHECK_FAILED};
 pub use scan::Mask;
+pub use syntax::credentials::without_credentials;
 pub use syntax::layout::{LAYOUT_BYTES_MAX, layout};
 pub use syntax::lex::escapes::standard as standard_strings;
 pub use syntax::lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};

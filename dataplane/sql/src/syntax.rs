@@ -1,5 +1,6 @@
 //! From text to a statement: tokens, the tree, what is refused, and its normal form.
 
+pub(crate) mod credentials;
 pub(crate) mod label;
 pub(crate) mod layout;
 pub(crate) mod lex;

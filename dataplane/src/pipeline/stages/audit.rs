@@ -225,7 +225,7 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         agent: facts.agent.or(declared),
         grant_id: facts.grant_id,
         sql: facts.redacted.unwrap_or_else(|| sql::digest(&ask.sql)),
-        sql_original: capped(&ask.sql, SQL_KEPT_BYTES_MAX),
+        sql_original: capped(&sql::without_credentials(&ask.sql), SQL_KEPT_BYTES_MAX),
         sql_healed: facts.healed.map(|healed| capped(&healed.sql, SQL_KEPT_BYTES_MAX)),
         sql_transpiled: facts.transpiled,
         sql_with_rls: facts.with_rls,
