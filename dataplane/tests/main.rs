@@ -53,6 +53,7 @@ mod remembered;
 mod rest;
 mod searching;
 mod sequences;
+mod staged;
 mod swapped;
 mod temporary;
 mod thoughts;

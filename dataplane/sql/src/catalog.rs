@@ -3,6 +3,8 @@
 pub mod column_comment;
 pub mod comment;
 pub mod definition;
+pub(crate) mod file_format;
 pub(crate) mod information_schema;
+pub(crate) mod stage;
 pub mod table;
 pub mod tables;

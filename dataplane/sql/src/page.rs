@@ -85,6 +85,8 @@ const STATEMENTS: &[&str] = &[
     "`CREATE [SECURE] VIEW`: read with the rights of who reads it; without the catalogue, NEXTVAL and PIVOT of unwritten values",
     "`CREATE FUNCTION … AS '<expression>'`: SQL, of its parameters alone",
     "`CREATE [OR REPLACE] SEQUENCE`, `<sequence>.NEXTVAL`",
+    "`CREATE [OR REPLACE] STAGE`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: internal ones, with `FILE_FORMAT` and `COMMENT`; no file is put there yet",
+    "`CREATE [OR REPLACE] FILE FORMAT`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: `CSV`, `JSON`, `PARQUET`, with the documented options",
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
     "`COMMENT ON TABLE | VIEW | COLUMN … IS`, `COMMENT = '…'` of a table or view and `COMMENT '…'` of a table's column",
     "On a branch: queries, and changes of its tables; what defines (`CREATE`, `ALTER`, `DROP`) is refused there",

@@ -17,6 +17,7 @@ mod operator;
 mod query;
 mod scan;
 mod selected;
+mod staged;
 mod unit;
 mod write;
 

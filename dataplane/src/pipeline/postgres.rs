@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use contract::policy::abac::Operation;
 use futures::stream;
+use sql::catalog::definition::DefinitionKind;
 
 use super::authorization::visible_catalog;
 use super::stages::policy;
@@ -97,6 +98,16 @@ fn shown(columns: Vec<engine::Column>, asked: &sql::compile::postgres::PostgresQ
     columns
 }
 
+/// What PostgreSQL has of the kind; it knows no stages and no file formats.
+const fn sort(kind: DefinitionKind) -> Option<Sort> {
+    match kind {
+        DefinitionKind::View => Some(Sort::View),
+        DefinitionKind::Sequence => Some(Sort::Sequence),
+        DefinitionKind::Function => Some(Sort::Function),
+        DefinitionKind::Stage | DefinitionKind::FileFormat => None,
+    }
+}
+
 fn fault(query: &Query, error: crate::Error) -> crate::Error {
     match error {
         crate::Error::Engine(error) => query.fault(error),
@@ -128,18 +139,16 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<CatalogueContent> {
         primary_key: names.told(&table.schema, &table.name, &table.primary_key),
         comment: table.comment.clone(),
     });
-    let defined = seen.definitions().into_iter().map(|one| CatalogueEntry {
-        sort: match one.kind {
-            sql::catalog::definition::DefinitionKind::View => Sort::View,
-            sql::catalog::definition::DefinitionKind::Sequence => Sort::Sequence,
-            sql::catalog::definition::DefinitionKind::Function => Sort::Function,
-        },
-        schema: one.schema.clone(),
-        name: one.name.clone(),
-        columns: names.shown(&one.schema, &one.name, &one.columns),
-        primary_key: Vec::new(),
-        comment: one.comment.clone(),
-    });
+    let definitions = seen.definitions().into_iter();
+    let defined =
+        definitions.filter_map(|one| sort(one.kind).map(|sort| (sort, one))).map(|(sort, one)| CatalogueEntry {
+            sort,
+            schema: one.schema.clone(),
+            name: one.name.clone(),
+            columns: names.shown(&one.schema, &one.name, &one.columns),
+            primary_key: Vec::new(),
+            comment: one.comment.clone(),
+        });
     let mut listed: Vec<_> = tables.chain(defined).collect();
     listed.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
     let user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));

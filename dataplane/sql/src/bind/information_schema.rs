@@ -7,6 +7,7 @@
 mod keys;
 mod listing;
 mod shown;
+mod staged;
 
 use sqlparser::ast::{self, Expr, Query, Statement, Value};
 
@@ -18,7 +19,7 @@ use crate::catalog::information_schema::SIZES;
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::functions::settings;
 use crate::syntax::listing::Listing;
-use crate::syntax::statement::{SessionCommand, StatementKind};
+use crate::syntax::statement::{Operation, SessionCommand, StatementKind};
 
 /// A table of `information_schema`.
 pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &SessionNames) -> Result<Query, Error> {
@@ -47,6 +48,7 @@ pub(crate) fn as_query(
 ) -> Result<Option<Statement>, Error> {
     let query = match kind {
         StatementKind::Show => shown::show(tree, catalog, session)?,
+        StatementKind::Staged { on, done: Operation::Select } => staged::listed(tree, *on, catalog, session)?,
         StatementKind::Describe { .. } => shown::describe(tree, catalog, session)?,
         StatementKind::Session(SessionCommand::Show { .. }) => match tree {
             Statement::ShowVariable { variable } => shown::listed(variable, catalog, session)?,

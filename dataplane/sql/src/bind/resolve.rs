@@ -393,6 +393,7 @@ mod expanded;
 mod qualified;
 mod relations;
 mod scalar;
+mod staged;
 mod target;
 mod temporary;
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! What the caller's statements define beside tables: views, functions and sequences.
+//! What the caller's statements define beside tables: views, functions, sequences, stages and file formats.
 //!
 //! The engine keeps an entry of the name, so that names collide and disappear as they should, and with it, as a
 //! comment, the statement that made it. A view or function is read by its statement, put in where it is named,
 //! and governed there for whoever asks; the engine's own entry is never read.
 
 use std::sync::Arc;
+
+use sqlparser::ast::{Ident, ObjectName};
 
 use crate::ast::names;
 use crate::catalog::comment::Comment;
@@ -15,6 +17,54 @@ pub enum DefinitionKind {
     View,
     Function,
     Sequence,
+    Stage,
+    FileFormat,
+}
+
+impl DefinitionKind {
+    /// Before its name in trees, paths and policies: they are names of their own kind.
+    pub(crate) const fn sign(self) -> &'static str {
+        match self {
+            Self::View | Self::Function | Self::Sequence => "",
+            Self::Stage => "@",
+            Self::FileFormat => "file format ",
+        }
+    }
+
+    /// Before its name in the engine, where it is a macro that nobody else can name.
+    const fn entry(self) -> &'static str {
+        match self {
+            Self::View | Self::Function | Self::Sequence => "",
+            Self::Stage => "_svc_stage_",
+            Self::FileFormat => "_svc_file_format_",
+        }
+    }
+
+    /// Of what kind a tree's name is, where that is a stage or a file format. A name in quotes is a table's.
+    pub(crate) fn of_name(name: &ObjectName) -> Option<Self> {
+        let last = names::last(name)?;
+        let is = |kind: &Self| last.value.starts_with(kind.sign());
+        [Self::Stage, Self::FileFormat].into_iter().find(is).filter(|_| last.quote_style.is_none())
+    }
+
+    /// The full name of a stage or file format in a tree.
+    pub(crate) fn place(schema: &str, name: &str) -> ObjectName {
+        let last = Ident { value: name.to_owned(), ..Ident::new("") };
+        ObjectName::from(vec![names::quoted(names::RAW_CATALOG), names::quoted(schema), last])
+    }
+
+    /// The name of a stage or file format in the engine, of that in a tree.
+    pub(crate) fn entry_of(name: &str) -> Option<String> {
+        let of = |kind: Self| Some(format!("{}{}", kind.entry(), name.strip_prefix(kind.sign())?));
+        of(Self::Stage).or_else(|| of(Self::FileFormat))
+    }
+
+    /// What a macro of the engine is, and its name in a tree.
+    fn of_macro(name: &str) -> (Self, String) {
+        let of = |kind: Self| Some((kind, format!("{}{}", kind.sign(), name.strip_prefix(kind.entry())?)));
+        let found = of(Self::Stage).or_else(|| of(Self::FileFormat));
+        found.unwrap_or_else(|| (Self::Function, name.to_owned()))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +109,11 @@ impl Definition {
         columns: Vec<Column>,
         comment: Comment,
     ) -> Option<Self> {
-        let (schema, name) = (schema.to_owned(), name.to_owned());
+        let schema = schema.to_owned();
+        let (kind, name) = match kind {
+            DefinitionKind::Function => DefinitionKind::of_macro(name),
+            other => (other, name.to_owned()),
+        };
         let Comment { words, ours, of_columns: _ } = comment;
         if kind == DefinitionKind::Sequence && name.starts_with(OWNED) {
             return None;
@@ -75,6 +129,11 @@ impl Definition {
     /// What the engine keeps of it.
     pub(crate) fn kept(&self) -> Comment {
         Comment { words: self.comment.clone(), ..comment(&self.home, &self.text) }
+    }
+
+    /// Its name as it was written.
+    pub fn called(&self) -> &str {
+        self.name.strip_prefix(self.kind.sign()).unwrap_or(&self.name)
     }
 
     pub fn path(&self) -> String {

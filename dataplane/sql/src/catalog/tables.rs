@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::{self, MAIN_SCHEMA, TableName};
+use sqlparser::ast::ObjectName;
+
 use crate::catalog::definition::{self, Definition, FoundDefinition};
 use crate::catalog::table::{Column, Table};
 
@@ -59,6 +61,22 @@ impl Catalog {
         let wanted = name.name.to_ascii_lowercase();
         let mut schemas = session.schemas_of(self, name)?;
         schemas.find_map(|schema| self.definitions.get(&(kind, schema.to_ascii_lowercase(), wanted.clone())).cloned())
+    }
+
+    /// The stage or file format of this kind that a name means in this session.
+    pub(crate) fn staged(
+        &self,
+        kind: definition::DefinitionKind,
+        name: &ObjectName,
+        session: &SessionNames,
+    ) -> Result<Arc<Definition>, Error> {
+        let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of name"))?;
+        self.defined(kind, &written, session).ok_or_else(|| {
+            let called = written.name.strip_prefix(kind.sign()).unwrap_or(&written.name);
+            let word = if kind == definition::DefinitionKind::Stage { "stage" } else { "file format" };
+            let message = format!("{word} {called} does not exist");
+            Error { message, ..self.missing(&written) }
+        })
     }
 
     /// Keeps what a caller may see, by its path.
@@ -127,8 +145,10 @@ impl Catalog {
 
     /// Whether a table or a view of the name is in the schema.
     pub fn has_relation(&self, schema: &str, name: &str) -> bool {
-        let view = || (definition::DefinitionKind::View, schema.to_ascii_lowercase(), name.to_ascii_lowercase());
-        self.get(schema, name).is_some() || self.definitions.contains_key(&view())
+        use definition::DefinitionKind as Kind;
+        let (schema, name) = (schema.to_ascii_lowercase(), name.to_ascii_lowercase());
+        let is = |kind| self.definitions.contains_key(&(kind, schema.clone(), name.clone()));
+        self.get(&schema, &name).is_some() || [Kind::View, Kind::Stage, Kind::FileFormat].into_iter().any(is)
     }
 
     /// Names only what the caller may see.
@@ -171,6 +191,8 @@ pub struct SessionNames {
     /// Who asks, for `CURRENT_USER` and `CURRENT_ROLE`.
     pub user: Option<String>,
     pub role: Option<String>,
+    /// Of this statement alone: a stage that it makes keeps its files by it.
+    pub statement_id: String,
     /// Schema, table and column, in lower case, of what is masked for the caller: the catalogue shows text there.
     pub masked: Arc<BTreeSet<(String, String, String)>>,
     /// The same of what is denied to the agent behind the caller: the catalogue does not list it.
@@ -186,6 +208,7 @@ impl SessionNames {
             search_path: vec![MAIN_SCHEMA.to_owned()],
             user: None,
             role: None,
+            statement_id: String::new(),
             masked: Arc::default(),
             denied: Arc::default(),
             rows: Arc::default(),

@@ -4,6 +4,7 @@
 //! name, so that a statement that reads what it writes reads it as it was.
 
 mod merge;
+mod staged;
 
 pub use merge::MET_TWICE;
 
@@ -61,6 +62,9 @@ pub(crate) fn of(
     sequences: sequence::Changed,
 ) -> Result<Vec<CountedStep>, Error> {
     let sequence::Changed { made, ending } = sequences;
+    if let Some(steps) = staged::of(&statement, comment)? {
+        return Ok(steps);
+    }
     let mut steps = match statement {
         Statement::CreateTable(create) => table(create, comment, made),
         other => without_sequences(other, comment)?,

@@ -60,11 +60,26 @@ fn catalog() -> Catalog {
     catalog
 }
 
-/// Views, functions and sequences of the corpus.
-const DEFINITIONS: [(DefinitionKind, &str, &str); 3] = [
+/// Views, functions, sequences, stages and file formats of the corpus, by their names in the engine.
+const DEFINITIONS: [(DefinitionKind, &str, &str); 6] = [
     (DefinitionKind::View, "doubled", "CREATE SECURE VIEW doubled AS SELECT id, a * 2 AS twice FROM t"),
     (DefinitionKind::Function, "plus_one", "CREATE FUNCTION plus_one(x NUMBER) RETURNS NUMBER AS 'x + 1'"),
     (DefinitionKind::Sequence, "sq", ""),
+    (
+        DefinitionKind::Function,
+        "_svc_stage_loaded",
+        r#"CREATE STAGE "loaded" ID = 'q1' FILE_FORMAT = (TYPE = 'CSV' SKIP_HEADER = 1)"#,
+    ),
+    (
+        DefinitionKind::Function,
+        "_svc_stage_by_name",
+        r#"CREATE STAGE "by_name" ID = 'q2' FILE_FORMAT = (FORMAT_NAME = '"main"."psv"')"#,
+    ),
+    (
+        DefinitionKind::Function,
+        "_svc_file_format_psv",
+        r#"CREATE FILE FORMAT "psv" TYPE = 'CSV' FIELD_DELIMITER = '|'"#,
+    ),
 ];
 
 pub(crate) fn statements(text: &str) -> impl Iterator<Item = &str> {

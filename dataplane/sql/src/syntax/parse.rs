@@ -6,8 +6,10 @@
 mod alteration;
 pub(crate) mod from_last;
 mod join_vector;
+pub(crate) mod options;
 mod request;
 mod sequence;
+pub(crate) mod staged;
 mod structured;
 
 use sqlparser::ast;
@@ -86,6 +88,9 @@ pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
 fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
     let source = source(text, &tokens);
     ours::refuse(&tokens).map_err(|error| error.within(text))?;
+    if let Some(staged) = staged::read(&tokens).map_err(|error| error.within(text))? {
+        return Statement::of_kind(source, staged.tree, staged.kind).map_err(|error| error.within(text));
+    }
     if let Some(error) = refusals::of(&tokens) {
         return Err(error.within(text));
     }

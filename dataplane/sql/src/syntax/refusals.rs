@@ -20,8 +20,13 @@ pub(crate) const STATEMENTS: &[(&str, &str, &str)] = &[
     ("get", "GET of a stage", "there are no stages; query the rows"),
     ("list|ls|remove|rm", "a command of a stage", "there are no stages"),
     (
-        "create|alter|drop|show|desc|describe ?or ?replace ?temporary stage|stages|pipe|pipes|stream|streams|task|tasks",
-        "stages, pipes, streams and tasks",
+        "create ?or ?replace temporary|temp|volatile stage|file",
+        "a temporary stage or file format",
+        "create one that stays, and drop it",
+    ),
+    (
+        "create|alter|drop|show|desc|describe ?or ?replace ?temporary pipe|pipes|stream|streams|task|tasks",
+        "pipes, streams and tasks",
         "load rows with INSERT",
     ),
     (
@@ -29,7 +34,6 @@ pub(crate) const STATEMENTS: &[(&str, &str, &str)] = &[
         "a table or view that refreshes itself or lives elsewhere",
         "create a table, and fill it",
     ),
-    ("create|alter|drop|show|desc|describe ?or ?replace file format|formats", "FILE FORMAT", "load rows with INSERT"),
     (
         "create|alter|drop|show ?or ?replace tag|tags|secret|secrets|network|notification|alert|alerts|streamlit|notebook|model|service|compute",
         "this kind of object of the warehouse",

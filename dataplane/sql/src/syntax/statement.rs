@@ -73,10 +73,19 @@ pub struct Statement {
 }
 
 impl Statement {
-    pub(crate) fn new(source: SourceText, mut tree: ast::Statement) -> Result<Self, Error> {
+    pub(crate) fn new(source: SourceText, tree: ast::Statement) -> Result<Self, Error> {
+        Self::read(source, tree, None)
+    }
+
+    /// One whose tree alone does not say of what kind it is.
+    pub(crate) fn of_kind(source: SourceText, tree: ast::Statement, kind: StatementKind) -> Result<Self, Error> {
+        Self::read(source, tree, Some(kind))
+    }
+
+    fn read(source: SourceText, mut tree: ast::Statement, kind: Option<StatementKind>) -> Result<Self, Error> {
         normal::form(&mut tree)?;
         let facts = facts::of(&mut tree)?;
-        let kind = kind::of(&tree);
+        let kind = kind.unwrap_or_else(|| kind::of(&tree));
         let admitted = print::admit(&tree);
         Ok(Self { source, kind, tree, facts, admitted })
     }
@@ -130,6 +139,7 @@ impl Statement {
     /// Whether it asks what tables there are: it may see only those that the caller may read.
     pub fn reads_catalogue(&self) -> bool {
         self.facts.reads_catalogue
+            || self.kind.reads_staged()
             || matches!(self.kind, StatementKind::Show | StatementKind::Describe { .. } | StatementKind::Session(_))
     }
 

@@ -274,6 +274,7 @@ pub(in crate::pipeline) fn names(query: &Query, rules: &Governance) -> sql::Sess
     let asked = &query.ask.names;
     let mut names = sql::SessionNames::new(asked.database.clone().unwrap_or_else(|| rules.environment.slug.clone()));
     names.search_path = asked.search_path();
+    names.statement_id = query.ask.query_id.to_string();
     names
 }
 

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use contract::policy::abac::Operation;
+use sql::catalog::definition::DefinitionKind;
 
 use crate::pipeline::Result;
 use crate::pipeline::authorization::provenance::ProvenanceRecord;
@@ -169,6 +170,7 @@ fn main_operation(statement: &sql::Statement) -> Operation {
         | StatementKind::CreateView
         | StatementKind::CreateFunction
         | StatementKind::CreateSequence => Operation::Create,
+        StatementKind::Staged { done, .. } => operation(*done),
         StatementKind::AlterTable | StatementKind::Comment => Operation::Alter,
         StatementKind::DropTable
         | StatementKind::DropSchema
@@ -200,9 +202,21 @@ fn command(kind: &sql::StatementKind) -> Command {
         StatementKind::CreateView => Command::Other("CREATE VIEW"),
         StatementKind::CreateFunction => Command::Other("CREATE FUNCTION"),
         StatementKind::CreateSequence => Command::Other("CREATE SEQUENCE"),
+        StatementKind::Staged { on, done } => staged(*on, *done),
         StatementKind::DropView => Command::Other("DROP VIEW"),
         StatementKind::DropFunction => Command::Other("DROP FUNCTION"),
         StatementKind::DropSequence => Command::Other("DROP SEQUENCE"),
+        _ => Command::Select,
+    }
+}
+
+/// The tag of what is done with a stage or a file format.
+fn staged(on: DefinitionKind, done: sql::Operation) -> Command {
+    let is_stage = on == DefinitionKind::Stage;
+    match done {
+        sql::Operation::Create => Command::Other(if is_stage { "CREATE STAGE" } else { "CREATE FILE FORMAT" }),
+        sql::Operation::Alter => Command::Other(if is_stage { "ALTER STAGE" } else { "ALTER FILE FORMAT" }),
+        sql::Operation::Drop => Command::Other(if is_stage { "DROP STAGE" } else { "DROP FILE FORMAT" }),
         _ => Command::Select,
     }
 }

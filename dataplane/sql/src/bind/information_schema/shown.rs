@@ -130,7 +130,7 @@ fn functions(catalog: &Catalog) -> Listing {
 }
 
 /// LIKE, STARTS WITH, IN and LIMIT.
-fn narrowed(mut listing: Listing, options: &ShowStatementOptions, is_columns: bool) -> Result<Query, Error> {
+pub(super) fn narrowed(mut listing: Listing, options: &ShowStatementOptions, is_columns: bool) -> Result<Query, Error> {
     let ShowStatementOptions { show_in, starts_with, limit, limit_from, filter_position } = options;
     if limit_from.is_some() {
         return Err(Error::unsupported("FROM of SHOW"));

@@ -9,13 +9,15 @@ use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
 use crate::catalog::column_comment::{ColumnComment, length, length_named};
 use crate::catalog::comment::{self, Comment};
-use crate::catalog::definition::{self, Definition};
+use crate::catalog::definition::{self, Definition, DefinitionKind};
 
 impl Binder<'_> {
     /// Of a statement whose target is bound. `defined` is that of a view or function which the statement makes.
     pub(super) fn comment(&self, tree: &mut ast::Statement, defined: Comment) -> Result<Comment, Error> {
         use ast::Statement as S;
         match tree {
+            S::CreateStage { .. } | S::CreateFileFormat { .. } => self.staged_made(tree),
+            S::AlterTable(alter) if DefinitionKind::of_name(&alter.name).is_some() => self.staged_altered(alter),
             S::CreateTable(create) => Ok(self.of_table(create)),
             S::CreateView(create) => Ok(Comment { words: create.comment.clone(), ..defined }),
             S::CreateFunction(_) => Ok(defined),

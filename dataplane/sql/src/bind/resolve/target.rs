@@ -42,6 +42,10 @@ impl Binder<'_> {
             S::CreateTable(create) => self.new_table(&mut create.name).map(|()| None),
             S::CreateView(create) => self.new_table(&mut create.name).map(|()| None),
             S::CreateSequence { name, .. } => self.new_table(name).map(|()| None),
+            S::CreateStage { name, .. } | S::CreateFileFormat { name, .. } => self.staged_new(name).map(|()| None),
+            S::Drop { object_type: ast::ObjectType::Stage, names, if_exists, .. } => {
+                names.iter_mut().try_for_each(|name| self.staged_dropped(name, *if_exists)).map(|()| None)
+            }
             S::CreateFunction(create) => {
                 udf::check(create)?;
                 self.new_table(&mut create.name).map(|()| None)

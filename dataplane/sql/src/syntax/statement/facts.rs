@@ -81,11 +81,16 @@ pub(crate) fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
         }
         Statement::CreateView(create) => made(&create.name, create.or_replace),
         Statement::CreateFunction(create) => made(&create.name, create.or_replace),
+        Statement::CreateStage { name, or_replace, .. } | Statement::CreateFileFormat { name, or_replace, .. } => {
+            made(name, *or_replace)
+        }
         Statement::CreateSequence { name, owned_by, .. } => made(name, replaces(owned_by.as_ref())),
         Statement::DropFunction(drop) => drop.func_desc.iter().map(|one| (one.name.clone(), Operation::Drop)).collect(),
-        Statement::Drop { object_type: ObjectType::Table | ObjectType::View | ObjectType::Sequence, names, .. } => {
-            names.iter().map(|name| (name.clone(), Operation::Drop)).collect()
-        }
+        Statement::Drop {
+            object_type: ObjectType::Table | ObjectType::View | ObjectType::Sequence | ObjectType::Stage,
+            names,
+            ..
+        } => names.iter().map(|name| (name.clone(), Operation::Drop)).collect(),
         Statement::Explain { statement, .. } => targets(statement),
         Statement::ExplainTable { table_name, .. } => vec![(table_name.clone(), Operation::Select)],
         _ => Vec::new(),
@@ -206,6 +211,9 @@ impl Visitor for Statements {
             Statement::CreateTable(create) if create.or_replace => &[Operation::Create, Operation::Drop],
             Statement::CreateView(create) if create.or_replace => &[Operation::Create, Operation::Drop],
             Statement::CreateFunction(create) if create.or_replace => &[Operation::Create, Operation::Drop],
+            Statement::CreateStage { or_replace: true, .. } | Statement::CreateFileFormat { or_replace: true, .. } => {
+                &[Operation::Create, Operation::Drop]
+            }
             Statement::CreateSequence { owned_by, .. } if replaces(owned_by.as_ref()) => {
                 &[Operation::Create, Operation::Drop]
             }
@@ -213,6 +221,8 @@ impl Visitor for Statements {
             | Statement::CreateSchema { .. }
             | Statement::CreateView(_)
             | Statement::CreateFunction(_)
+            | Statement::CreateStage { .. }
+            | Statement::CreateFileFormat { .. }
             | Statement::CreateSequence { .. } => &[Operation::Create],
             Statement::AlterTable(alter) if lays_out(alter) => &[],
             Statement::AlterTable(_) | Statement::AlterSchema(_) | Statement::Comment { .. } => &[Operation::Alter],

@@ -4,7 +4,9 @@ use sqlparser::ast::{
     AlterTable, AlterTableOperation, DiscardObject, ObjectName, ObjectType, Reset, Set, Statement, Use,
 };
 
+use super::Operation;
 use crate::ast::construct::construct;
+use crate::catalog::definition::DefinitionKind;
 use crate::syntax::refusals;
 
 /// The kinds the data plane tells apart.
@@ -30,6 +32,11 @@ pub enum StatementKind {
     DropFunction,
     DropSequence,
     Explain,
+    /// What defines, shows or describes a stage or file format.
+    Staged {
+        on: DefinitionKind,
+        done: Operation,
+    },
     /// SHOW TABLES and its like; the words are in the text.
     Show,
     /// DESCRIBE of a table.
@@ -91,7 +98,7 @@ impl StatementKind {
                 | Self::DropView
                 | Self::DropFunction
                 | Self::DropSequence
-        )
+        ) || matches!(self, Self::Staged { done, .. } if *done != Operation::Select)
     }
 }
 
@@ -153,6 +160,11 @@ pub(super) fn of(tree: &Statement) -> StatementKind {
 }
 
 impl StatementKind {
+    /// Whether it shows or describes stages or file formats.
+    pub(super) fn reads_staged(&self) -> bool {
+        matches!(self, Self::Staged { done: Operation::Select, .. })
+    }
+
     fn transaction(self, tree: &Statement) -> Self {
         match tree {
             Statement::Set(Set::SetTransaction { .. }) => Self::Transaction(TransactionCommand::SetTransaction),

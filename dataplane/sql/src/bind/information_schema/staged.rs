@@ -1,0 +1,119 @@
+//! SHOW and DESCRIBE of stages and file formats.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{ObjectName, Query, ShowObjects, Statement};
+
+use super::{listing, shown};
+use crate::ast::error::Error;
+use crate::catalog::definition::{Definition, DefinitionKind};
+use crate::catalog::file_format::FileFormat;
+use crate::catalog::stage::StageFormat;
+use crate::catalog::tables::{Catalog, SessionNames};
+use crate::syntax::listing::{Listing, cell};
+
+pub(super) fn listed(
+    tree: &Statement,
+    on: DefinitionKind,
+    catalog: &Catalog,
+    session: &SessionNames,
+) -> Result<Query, Error> {
+    match tree {
+        Statement::ShowObjects(ShowObjects { show_options, .. }) => {
+            let all = listing::of_kind(catalog, on);
+            let listing = if on == DefinitionKind::Stage { stages(all) } else { file_formats(all)? };
+            shown::narrowed(listing, show_options, false)
+        }
+        Statement::ExplainTable { table_name, .. } => described(table_name, on, catalog, session)?.query(),
+        _ => Err(Error::unsupported("this form of SHOW")),
+    }
+}
+
+fn stages(all: impl Iterator<Item = Arc<Definition>>) -> Listing {
+    let mut listing = Listing::new(&[
+        "created_on",
+        "name",
+        "schema_name",
+        "url",
+        "has_credentials",
+        "has_encryption_key",
+        "owner",
+        "comment",
+        "region",
+        "type",
+        "cloud",
+        "notification_channel",
+        "storage_integration",
+        "endpoint",
+        "directory_enabled",
+    ]);
+    for one in all {
+        listing.add(vec![
+            None,
+            cell(one.called()),
+            cell(&one.schema),
+            cell(""),
+            cell("N"),
+            cell("N"),
+            None,
+            cell(one.comment.as_deref().unwrap_or_default()),
+            None,
+            cell("INTERNAL"),
+            None,
+            None,
+            None,
+            None,
+            cell("N"),
+        ]);
+    }
+    listing
+}
+
+fn file_formats(all: impl Iterator<Item = Arc<Definition>>) -> Result<Listing, Error> {
+    let mut listing =
+        Listing::new(&["created_on", "name", "schema_name", "type", "owner", "comment", "format_options"]);
+    for one in all {
+        let format = one.file_format()?;
+        listing.add(vec![
+            None,
+            cell(one.called()),
+            cell(&one.schema),
+            cell(format.file_type.as_str()),
+            None,
+            cell(one.comment.as_deref().unwrap_or_default()),
+            cell(format.written()),
+        ]);
+    }
+    Ok(listing)
+}
+
+fn described(
+    name: &ObjectName,
+    on: DefinitionKind,
+    catalog: &Catalog,
+    session: &SessionNames,
+) -> Result<Listing, Error> {
+    let found = catalog.staged(on, name, session)?;
+    if on == DefinitionKind::FileFormat {
+        let mut listing = Listing::new(&["property", "property_type", "property_value", "property_default"]);
+        properties(&found.file_format()?).for_each(|row| listing.add(row));
+        return Ok(listing);
+    }
+    let mut listing =
+        Listing::new(&["parent_property", "property", "property_type", "property_value", "property_default"]);
+    let mut add = |parent: &str, row: Vec<_>| listing.add(std::iter::once(cell(parent)).chain(row).collect());
+    match found.stage()?.format {
+        StageFormat::Own(format) => properties(&format).for_each(|row| add("STAGE_FILE_FORMAT", row)),
+        StageFormat::Named(name) => {
+            add("STAGE_FILE_FORMAT", vec![cell("FORMAT_NAME"), cell("String"), cell(name), cell("")]);
+        }
+    }
+    add("STAGE_LOCATION", vec![cell("URL"), cell("String"), cell(""), cell("")]);
+    add("DIRECTORY", vec![cell("ENABLE"), cell("Boolean"), cell("false"), cell("false")]);
+    Ok(listing)
+}
+
+fn properties(format: &FileFormat) -> impl Iterator<Item = Vec<Option<String>>> {
+    let all = format.properties().into_iter();
+    all.map(|one| vec![cell(one.name), cell(one.kind), cell(one.value), cell(one.default)])
+}

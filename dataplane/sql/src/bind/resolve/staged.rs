@@ -1,0 +1,176 @@
+//! Stages and file formats, bound to their place, and what is kept of them.
+
+use std::sync::Arc;
+
+use sqlparser::ast::helpers::key_value_options::KeyValueOptions;
+use sqlparser::ast::{
+    AlterTable, AlterTableOperation, Expr, ObjectName, ObjectNamePart, RenameTableNameKind, SqlOption, Statement, Value,
+};
+
+use super::{Binder, located};
+use crate::ast::error::Error;
+use crate::ast::names;
+use crate::catalog::comment::Comment;
+use crate::catalog::definition::{self, Definition, DefinitionKind};
+use crate::catalog::file_format::FileFormat;
+use crate::catalog::stage::{Stage, StageFormat};
+use crate::syntax::parse::{options, staged};
+
+impl Definition {
+    /// The file format that it is.
+    pub(crate) fn file_format(&self) -> Result<FileFormat, Error> {
+        match self.statement()? {
+            Statement::CreateFileFormat { options, .. } => FileFormat::of(&options),
+            _ => Err(Error::unsupported("this file format")),
+        }
+    }
+
+    /// The stage that it is.
+    pub(crate) fn stage(&self) -> Result<Stage, Error> {
+        match self.statement()? {
+            Statement::CreateStage { file_format, .. } => Stage::kept(file_format),
+            _ => Err(Error::unsupported("this stage")),
+        }
+    }
+
+    fn with_text(&self, text: &str, words: Option<String>) -> Comment {
+        Comment { words, ..definition::comment(&self.home, text) }
+    }
+}
+
+impl Binder<'_> {
+    /// The stage or file format of this name.
+    pub(super) fn staged_named(&self, name: &ObjectName) -> Result<Arc<Definition>, Error> {
+        let kind = DefinitionKind::of_name(name).ok_or_else(|| Error::unsupported("this form of name"))?;
+        self.catalog.staged(kind, name, self.session).map_err(|error| located(error, name))
+    }
+
+    /// One that is dropped, by its full name.
+    pub(super) fn staged_dropped(&self, name: &mut ObjectName, if_exists: bool) -> Result<(), Error> {
+        match self.staged_named(name) {
+            Ok(found) => *name = DefinitionKind::place(&found.schema, &found.name),
+            Err(_) if if_exists => self.staged_new(name)?,
+            Err(missing) => return Err(missing),
+        }
+        Ok(())
+    }
+
+    /// The full name of one that is not there yet.
+    pub(super) fn staged_new(&self, name: &mut ObjectName) -> Result<(), Error> {
+        self.new_table(name)?;
+        if let Some(ObjectNamePart::Identifier(last)) = name.0.last_mut() {
+            last.quote_style = None;
+        }
+        Ok(())
+    }
+
+    /// What is kept of one that is made.
+    pub(super) fn staged_made(&self, tree: &Statement) -> Result<Comment, Error> {
+        let (Statement::CreateStage { name, if_not_exists, file_format: options, comment, .. }
+        | Statement::CreateFileFormat { name, if_not_exists, options, comment, .. }) = tree
+        else {
+            return Ok(Comment::default());
+        };
+        if *if_not_exists && let Ok(there) = self.staged_named(&unbound(name)) {
+            return Ok(there.kept());
+        }
+        let text = match DefinitionKind::of_name(name) {
+            Some(DefinitionKind::FileFormat) => format_text(name, &FileFormat::of(options)?),
+            _ => stage_text(name, &self.formatted(Stage::of(&self.session.statement_id, options)?)?),
+        };
+        let home = definition::searched(&self.session.search_path);
+        Ok(Comment { words: comment.clone(), ..definition::comment(&home, &text) })
+    }
+
+    /// A stage whose file format has its full name, so that it means the same wherever the stage is read.
+    fn formatted(&self, mut stage: Stage) -> Result<Stage, Error> {
+        if let StageFormat::Named(written) = &mut stage.format {
+            let found =
+                self.catalog.staged(DefinitionKind::FileFormat, &staged::format_name(written)?, self.session)?;
+            *written = names_in(&found);
+        }
+        Ok(stage)
+    }
+
+    /// What is kept of one that is altered, which gets its full name.
+    pub(super) fn staged_altered(&self, alter: &mut AlterTable) -> Result<Comment, Error> {
+        let found = match self.staged_named(&alter.name) {
+            Err(_) if alter.if_exists => {
+                self.staged_new(&mut alter.name)?;
+                return Ok(Comment::default());
+            }
+            found => found?,
+        };
+        alter.name = DefinitionKind::place(&found.schema, &found.name);
+        let set = match alter.operations.as_slice() {
+            [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(new) }] => {
+                let Some(new) = names::single(new) else {
+                    return Err(located(Error::unsupported("RENAME into another schema"), new));
+                };
+                return renamed(&found, &DefinitionKind::place(&found.schema, &new.value));
+            }
+            [AlterTableOperation::SetTblProperties { table_properties }] => options_set(table_properties)?,
+            _ => return Err(Error::unsupported("this change of a stage")),
+        };
+        let (set, words) = staged::uncommented(set)?;
+        let text = match found.kind {
+            DefinitionKind::FileFormat => {
+                let mut format = found.file_format()?;
+                format.change(&set)?;
+                format_text(&alter.name, &format)
+            }
+            _ => {
+                let mut stage = found.stage()?;
+                stage.change(&set)?;
+                stage_text(&alter.name, &self.formatted(stage)?)
+            }
+        };
+        Ok(found.with_text(&text, words.or_else(|| found.comment.clone())))
+    }
+}
+
+fn renamed(found: &Definition, new: &ObjectName) -> Result<Comment, Error> {
+    let text = match found.kind {
+        DefinitionKind::FileFormat => format_text(new, &found.file_format()?),
+        _ => stage_text(new, &found.stage()?),
+    };
+    Ok(found.with_text(&text, found.comment.clone()))
+}
+
+fn options_set(set: &[SqlOption]) -> Result<KeyValueOptions, Error> {
+    let text = set.iter().find_map(|option| match option {
+        SqlOption::KeyValue { value: Expr::Value(value), .. } => match &value.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    });
+    options::of_text(text.ok_or_else(|| Error::unsupported("this change of a stage"))?)
+}
+
+/// The name as it is looked for: what binding puts before it is taken away.
+fn unbound(name: &ObjectName) -> ObjectName {
+    let parts = names::parts(name).unwrap_or_default();
+    let own = parts.into_iter().filter(|part| part.value != names::RAW_CATALOG);
+    ObjectName::from(own.cloned().collect::<Vec<_>>())
+}
+
+fn stage_text(name: &ObjectName, stage: &Stage) -> String {
+    format!("CREATE STAGE {} {}", called(name), stage.written())
+}
+
+fn format_text(name: &ObjectName, format: &FileFormat) -> String {
+    format!("CREATE FILE FORMAT {} {}", called(name), format.written())
+}
+
+/// The name alone, without what makes it one of its kind.
+fn called(name: &ObjectName) -> String {
+    let sign = DefinitionKind::of_name(name).map_or("", DefinitionKind::sign);
+    let last = names::last(name).map_or("", |last| last.value.as_str());
+    crate::ast::quote::name(last.strip_prefix(sign).unwrap_or(last))
+}
+
+/// The full name of a definition, as it is written.
+fn names_in(found: &Definition) -> String {
+    format!("{}.{}", crate::ast::quote::name(&found.schema), crate::ast::quote::name(found.called()))
+}
