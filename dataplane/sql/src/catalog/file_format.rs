@@ -150,7 +150,7 @@ impl FileType {
 
 /// The type of a file and what is said of its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileFormat {
+pub(crate) struct FormatOptions {
     pub file_type: FileType,
     /// What differs from the defaults, or was said all the same, by name.
     given: Vec<(&'static str, OptionValue)>,
@@ -164,7 +164,7 @@ pub(crate) struct FormatProperty {
     pub default: String,
 }
 
-impl FileFormat {
+impl FormatOptions {
     pub fn new(file_type: FileType) -> Self {
         Self { file_type, given: Vec::new() }
     }

@@ -4,14 +4,14 @@ use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptionK
 
 use crate::ast::error::Error;
 use crate::ast::quote;
-use crate::catalog::file_format::{FileFormat, FileType, flagged, word};
+use crate::catalog::file_format::{FileType, FormatOptions, flagged, word};
 
 /// How the files of a stage are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StageFormat {
     /// As the file format of this name says.
     Named(String),
-    Own(FileFormat),
+    Own(FormatOptions),
 }
 
 /// What is kept of a stage.
@@ -28,7 +28,7 @@ const ID: &str = "ID";
 impl Stage {
     /// The stage that these options make.
     pub fn of(id: &str, options: &KeyValueOptions) -> Result<Self, Error> {
-        let format = StageFormat::Own(FileFormat::new(FileType::Csv));
+        let format = StageFormat::Own(FormatOptions::new(FileType::Csv));
         let mut stage = Self { id: id.to_owned(), format };
         stage.change(options)?;
         Ok(stage)
@@ -77,13 +77,13 @@ fn format(option: &KeyValueOption) -> Result<StageFormat, Error> {
     let within = match &option.option_value {
         KeyValueOptionKind::KeyValueOptions(within) => within,
         KeyValueOptionKind::Multi(values) if values.is_empty() => {
-            return Ok(StageFormat::Own(FileFormat::new(FileType::Csv)));
+            return Ok(StageFormat::Own(FormatOptions::new(FileType::Csv)));
         }
         _ => return Ok(StageFormat::Named(word(option)?.to_owned())),
     };
     let is_name = |option: &&KeyValueOption| option.option_name.eq_ignore_ascii_case("FORMAT_NAME");
     match within.options.iter().find(is_name) {
-        None => Ok(StageFormat::Own(FileFormat::of(within)?)),
+        None => Ok(StageFormat::Own(FormatOptions::of(within)?)),
         Some(name) if within.options.len() == 1 => Ok(StageFormat::Named(word(name)?.to_owned())),
         Some(_) => Err(Error::syntax("FORMAT_NAME stands alone")),
     }

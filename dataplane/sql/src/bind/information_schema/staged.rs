@@ -7,7 +7,7 @@ use sqlparser::ast::{ObjectName, Query, ShowObjects, Statement};
 use super::{listing, shown};
 use crate::ast::error::Error;
 use crate::catalog::definition::{Definition, DefinitionKind};
-use crate::catalog::file_format::FileFormat;
+use crate::catalog::file_format::FormatOptions;
 use crate::catalog::stage::StageFormat;
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::syntax::listing::{Listing, cell};
@@ -113,7 +113,7 @@ fn described(
     Ok(listing)
 }
 
-fn properties(format: &FileFormat) -> impl Iterator<Item = Vec<Option<String>>> {
+fn properties(format: &FormatOptions) -> impl Iterator<Item = Vec<Option<String>>> {
     let all = format.properties().into_iter();
     all.map(|one| vec![cell(one.name), cell(one.kind), cell(one.value), cell(one.default)])
 }

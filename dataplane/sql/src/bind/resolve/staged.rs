@@ -12,15 +12,15 @@ use crate::ast::error::Error;
 use crate::ast::names;
 use crate::catalog::comment::Comment;
 use crate::catalog::definition::{self, Definition, DefinitionKind};
-use crate::catalog::file_format::FileFormat;
+use crate::catalog::file_format::FormatOptions;
 use crate::catalog::stage::{Stage, StageFormat};
 use crate::syntax::parse::{options, staged};
 
 impl Definition {
     /// The file format that it is.
-    pub(crate) fn file_format(&self) -> Result<FileFormat, Error> {
+    pub(crate) fn file_format(&self) -> Result<FormatOptions, Error> {
         match self.statement()? {
-            Statement::CreateFileFormat { options, .. } => FileFormat::of(&options),
+            Statement::CreateFileFormat { options, .. } => FormatOptions::of(&options),
             _ => Err(Error::unsupported("this file format")),
         }
     }
@@ -75,7 +75,7 @@ impl Binder<'_> {
             return Ok(there.kept());
         }
         let text = match DefinitionKind::of_name(name) {
-            Some(DefinitionKind::FileFormat) => format_text(name, &FileFormat::of(options)?),
+            Some(DefinitionKind::FileFormat) => format_text(name, &FormatOptions::of(options)?),
             _ => stage_text(name, &self.formatted(Stage::of(&self.session.statement_id, options)?)?),
         };
         let home = definition::searched(&self.session.search_path);
@@ -159,7 +159,7 @@ fn stage_text(name: &ObjectName, stage: &Stage) -> String {
     format!("CREATE STAGE {} {}", called(name), stage.written())
 }
 
-fn format_text(name: &ObjectName, format: &FileFormat) -> String {
+fn format_text(name: &ObjectName, format: &FormatOptions) -> String {
     format!("CREATE FILE FORMAT {} {}", called(name), format.written())
 }
 

@@ -19,7 +19,7 @@ use super::{end, is, made, options, parser, refused};
 use crate::ast::error::Error;
 use crate::ast::names;
 use crate::catalog::definition::DefinitionKind;
-use crate::catalog::file_format::{FileFormat, word};
+use crate::catalog::file_format::{FormatOptions, word};
 use crate::syntax::lex;
 use crate::syntax::statement::{Operation, StatementKind};
 
@@ -120,7 +120,7 @@ impl StagedHead {
         let (given, comment) = uncommented(options::options(parser).map_err(refused)?)?;
         let or_replace = self.or_replace;
         if self.on == DefinitionKind::FileFormat {
-            FileFormat::of(&given)?;
+            FormatOptions::of(&given)?;
             let (temporary, volatile) = (false, false);
             return Ok(Statement::CreateFileFormat {
                 or_replace,
