@@ -12,9 +12,6 @@ use crate::ast::sequence;
 
 impl Printer<'_> {
     pub(super) fn definition(&mut self, statement: &Statement) -> Result<(), Error> {
-        if self.staged(statement)? {
-            return Ok(());
-        }
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::AlterTable(alter) => self.alter_table(alter),

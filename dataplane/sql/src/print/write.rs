@@ -21,6 +21,7 @@ impl Printer<'_> {
             Statement::Delete(delete) => self.delete(delete),
             Statement::Merge(merge) => self.merge(merge),
             Statement::Truncate(truncate) => self.truncate(truncate),
+            other if self.staged(other)? => Ok(()),
             other => self.definition(other),
         }
     }

@@ -113,17 +113,14 @@ impl Binder<'_> {
             _ => return Err(Error::unsupported("this change of a stage")),
         };
         let (set, words) = staged::uncommented(set)?;
-        let text = match found.kind {
-            DefinitionKind::FileFormat => {
-                let mut format = found.file_format()?;
-                format.change(&set)?;
-                format_text(&alter.name, &format)
-            }
-            _ => {
-                let mut stage = found.stage()?;
-                stage.change(&set)?;
-                stage_text(&alter.name, &self.formatted(stage)?)
-            }
+        let text = if found.kind == DefinitionKind::FileFormat {
+            let mut format = found.file_format()?;
+            format.change(&set)?;
+            format_text(&alter.name, &format)
+        } else {
+            let mut stage = found.stage()?;
+            stage.change(&set)?;
+            stage_text(&alter.name, &self.formatted(stage)?)
         };
         Ok(found.with_text(&text, words.or_else(|| found.comment.clone())))
     }
