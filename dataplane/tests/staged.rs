@@ -151,7 +151,7 @@ async fn the_log_names_a_stage_and_keeps_no_word_of_its_options() {
         let error = world.run(sql).await.unwrap_err();
         assert!(!error.to_string().contains("sesame"), "{sql}: {error}");
     }
-    let told = world.entries().iter().map(|entry| format!("{entry:?}")).collect::<String>();
+    let told = format!("{:?}", world.entries());
     assert!(!told.contains("sesame") && !told.contains("aws_"), "{told}");
     world.stop().await;
 }
