@@ -53,7 +53,7 @@ def test_values_of_every_type_come_back_as_they_were_bound(connect):
 
 
 def test_types_that_are_only_read(connect):
-    sql = """select 12.34::decimal(10,2) as exact, ['a', null, 'b'] as words, [1, 2] as numbers, time '01:02:03.5' as clock,
+    sql = """select 12.34::decimal(10,2) as exact, array['a', null, 'b'] as words, array[1, 2] as numbers, time '01:02:03.5' as clock,
              '8c7a2e0e-6f0b-4d3a-9d52-0c1d2e3f4a5b'::uuid as id, 18446744073709551615::ubigint as huge"""
     [row] = connect().cursor().execute(sql).fetch_arrow_table().to_pylist()
     assert (row["words"], row["numbers"], row["clock"]) == (["a", None, "b"], [1, 2], datetime.time(1, 2, 3, 500000))
