@@ -11,7 +11,7 @@ use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;
 use crate::govern::leaks::{indistinct_values, order_dependence};
 use crate::scan::marker::{self, Marked};
-use crate::scan::{Mask, Scan, ScanColumn};
+use crate::scan::{Scan, ScanColumn};
 
 impl LineageWalk<'_> {
     pub(in crate::govern) fn from(&mut self, from: &[TableWithJoins]) -> Vec<FromItem> {
@@ -159,11 +159,6 @@ impl LineageWalk<'_> {
             _ => true,
         });
         self.scopes.pop();
-    }
-
-    /// Is there a column that may not be touched?
-    pub(super) fn denies(&self) -> bool {
-        self.scans.iter().flat_map(|scan| &scan.columns).any(|column| column.mask == Some(Mask::Denied))
     }
 
     fn named(&mut self, name: &ObjectName) -> (Vec<Output>, bool) {
