@@ -16,9 +16,9 @@ pub(crate) const STATEMENTS: &[(&str, &str, &str)] = &[
     ("execute immediate", "EXECUTE IMMEDIATE", "send the statement itself"),
     ("declare", "a scripting block", "send the statements one by one"),
     ("copy into", "COPY INTO", "insert the rows, or load them with COPY FROM STDIN"),
-    ("put", "PUT", "there are no stages; insert the rows"),
-    ("get", "GET of a stage", "there are no stages; query the rows"),
-    ("list|ls|remove|rm", "a command of a stage", "there are no stages"),
+    ("put", "PUT", "a stage has no files yet; insert the rows"),
+    ("get", "GET of a stage", "a stage has no files yet; query the rows"),
+    ("list|ls|remove|rm", "a command of a stage", "a stage has no files yet"),
     (
         "create ?or ?replace temporary|temp|volatile stage|file",
         "a temporary stage or file format",

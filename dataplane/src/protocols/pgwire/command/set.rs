@@ -133,8 +133,18 @@ impl CommandParser<'_> {
         }
         let name = self.path()?;
         // `SHOW TABLES` and its like ask for the catalog, which is the pipeline's.
-        let catalog =
-            ["tables", "schemas", "databases", "columns", "views", "functions", "objects", "sequences", "procedures"];
+        let catalog = [
+            "tables",
+            "schemas",
+            "databases",
+            "columns",
+            "views",
+            "functions",
+            "objects",
+            "sequences",
+            "procedures",
+            "stages",
+        ];
         (!catalog.contains(&name.as_str())).then_some(PgCommand::Show(name))
     }
 }

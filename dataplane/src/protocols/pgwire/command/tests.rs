@@ -115,6 +115,9 @@ fn the_ends_of_transactions_and_cursors_are_understood() {
 #[test]
 fn what_asks_for_data_is_not_a_command() {
     for text in [
+        "show stages",
+        "show file formats",
+        "show tables",
         "SELECT 1",
         "SELECT version() FROM t",
         "SELECT current_user, secret FROM t",
