@@ -189,8 +189,8 @@ fn too_much() -> Error {
 
 pub(super) struct LineageWalk<'a> {
     scans: &'a [Scan],
-    /// Whether there is a column that may not be touched.
-    denies: bool,
+    /// The first scan with a column that may not be touched.
+    denying: Option<usize>,
     pub(super) found: Lineage,
     /// Columns of the WITH queries, by their number.
     pub(super) with: HashMap<usize, (Vec<Output>, bool)>,
@@ -211,7 +211,7 @@ impl<'a> LineageWalk<'a> {
     pub(super) fn new(tree: &Statement, scans: &'a [Scan]) -> Self {
         Self {
             scans,
-            denies: scans.iter().flat_map(|scan| &scan.columns).any(|column| column.mask == Some(Mask::Denied)),
+            denying: scans.iter().position(|scan| scan.columns.iter().any(|column| column.mask == Some(Mask::Denied))),
             found: Lineage::default(),
             with: HashMap::new(),
             scopes: Vec::new(),
@@ -346,7 +346,7 @@ impl<'a> LineageWalk<'a> {
         self.has_one_row = self.is_of_all_rows(select);
         let scope = self.scopes.pop().unwrap_or_default();
         self.scopes.pop();
-        self.below = if self.denies { scope } else { Vec::new() };
+        self.below = if self.denying.is_some() { scope } else { Vec::new() };
         (outputs, counted)
     }
 }
