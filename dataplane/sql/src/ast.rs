@@ -1,6 +1,6 @@
 //! The syntax tree: sqlparser's types, and what this crate adds to them.
 
-pub(crate) mod array_text;
+pub mod array_text;
 pub(crate) mod associative;
 pub(crate) mod call;
 pub(crate) mod construct;

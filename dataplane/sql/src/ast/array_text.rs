@@ -47,7 +47,7 @@ fn item(text: &str, deep: usize) -> Option<(Expr, &str)> {
 }
 
 /// Up to the closing quote, and what follows it; a backslash takes the next character as it is.
-fn unquoted(text: &str) -> Option<(String, &str)> {
+pub fn unquoted(text: &str) -> Option<(String, &str)> {
     let mut inside = String::new();
     let mut characters = text.char_indices();
     while let Some((at, character)) = characters.next() {

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use engine::Value;
+use sql::ast::array_text::unquoted;
 
 use super::{SessionClock, from_binary, from_text};
 use crate::encode::pg_rows::scalar::PgScalar;
@@ -34,20 +35,6 @@ pub fn text(item: PgScalar, written: &str, clock: &SessionClock) -> Option<Value
         };
     }
     Some(Value::List(items))
-}
-
-/// Up to the closing quote, and what follows it; a backslash takes the next character as it is.
-fn unquoted(text: &str) -> Option<(String, &str)> {
-    let mut inside = String::new();
-    let mut characters = text.char_indices();
-    while let Some((at, character)) = characters.next() {
-        match character {
-            '"' => return text.get(at + 1..).map(|after| (inside, after)),
-            '\\' => inside.push(characters.next()?.1),
-            other => inside.push(other),
-        }
-    }
-    None
 }
 
 /// Dimensions, flags, type of the items, then length and lower bound, then each item behind its length.
