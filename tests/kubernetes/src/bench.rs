@@ -209,8 +209,8 @@ impl Bench {
         let name = format!("{organization}-{slug}");
         let mut spec = json!({
             "organizationRef": {"name": organization}, "slug": slug, "name": slug, "storage": {"size": "1Gi"},
-            // what a test that failed has left must not fill the node for the others
-            "dataPlane": {"resources": {"requests": {"cpu": "10m"}}},
+            // what other tests run beside it, or have left when they failed, must not fill the node
+            "dataPlane": {"resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "2Gi"}}},
         });
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.world.apply(resource("Environment", &name, &spec)).await;
