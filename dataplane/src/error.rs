@@ -124,6 +124,9 @@ pub enum Error {
     /// A client's transaction, of which other rules would make something else.
     #[error("the rules changed while the transaction was open, and some of it would not be the same now: run it again")]
     Rejudged,
+    /// A temporary table of the connection: the rules that filled it are others, or the engine has started anew.
+    #[error("temporary table {table} was dropped, because what filled it would not be the same now: make it again")]
+    TemporaryGone { table: String },
     /// What was before a savepoint cannot be had again.
     #[error("another transaction has committed to what this one has read or written: run it again")]
     Overtaken,
@@ -282,7 +285,9 @@ impl Error {
             Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
             Self::ReadsOnly => Code::ScopeViolation,
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
-            Self::Redefined | Self::Rejudged | Self::Overtaken | Self::Unrepeatable => Code::WriteConflict,
+            Self::Redefined | Self::Rejudged | Self::TemporaryGone { .. } | Self::Overtaken | Self::Unrepeatable => {
+                Code::WriteConflict
+            }
             Self::BranchNotFound => Code::BranchNotFound,
             Self::NotOnBranch { .. } => Code::TableNotFound,
             Self::TriggerNotFound => Code::TriggerNotFound,

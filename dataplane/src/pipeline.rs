@@ -28,6 +28,7 @@ mod stages;
 mod startup_gate;
 mod storage;
 mod swap;
+mod temporary_tables;
 mod tool_action;
 pub mod transaction;
 

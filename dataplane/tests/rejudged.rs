@@ -105,6 +105,43 @@ async fn a_temporary_table_ends_with_the_rules_that_would_make_another_of_it() {
     wired.stop().await;
 }
 
+/// Outside a transaction: other statements go on, the next one that names the table is told, once.
+#[tokio::test]
+async fn a_temporary_table_of_a_connection_ends_with_these_rules_too() {
+    let wired = wired().await;
+    let before = (**wired.world.rules.borrow().as_ref().unwrap()).clone();
+    let next = "select count(*) from copied";
+    for (what, change, [ends, _]) in CHANGES {
+        let client = wired.owner().await;
+        simple(&client, "create temp table copied as select id, ssn from customer").await;
+        simple(&client, "insert into copied values (9, null)").await;
+        assert_eq!(simple(&client, next).await, ["4", "(1)"], "{what}");
+        wired.world.change(change);
+        assert_eq!(simple(&client, "select 1").await, ["1", "(1)"], "{what}");
+        if ends {
+            let told = refused(&client, next).await;
+            assert_eq!(told.code().code(), "40001", "{what}: {told:?}");
+            assert!(told.message().starts_with("temporary table copied was dropped"), "{what}: {told:?}");
+            assert_eq!(refused(&client, next).await.code().code(), "42P01", "{what}");
+        } else {
+            assert_eq!(simple(&client, next).await, ["4", "(1)"], "{what}");
+        }
+        wired.world.change(|rules| *rules = Governance { version: rules.version, ..before.clone() });
+    }
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn no_other_table_takes_the_place_of_a_temporary_one_that_was_dropped() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    simple(&client, "create temp table orders as select id, ssn from customer").await;
+    wired.world.change(|rules| owner(rules, |member| member.role = Role::Analyst));
+    let told = refused(&client, "select * from orders").await;
+    assert_eq!(told.code().code(), "40001", "{told:?}");
+    wired.stop().await;
+}
+
 #[tokio::test]
 async fn a_commit_is_judged_again() {
     let wired = wired().await;
@@ -146,7 +183,7 @@ async fn a_value_of_a_filter_is_part_of_what_was_let_through() {
     });
     let client = wired.owner().await;
     for (region, ends) in [("EU", false), ("US", true)] {
-        simple(&client, "begin; create temp table copied as select id from customer").await;
+        simple(&client, "begin; create temp table copied on commit drop as select id from customer").await;
         wired.world.change(|rules| {
             rules.policies.push(masking("orders", "ssn", MaskFunction::Full));
             owner(rules, |member| drop(member.attributes.insert("region".into(), region.into())));

@@ -190,12 +190,23 @@ fn about(mut tables: Vec<String>, operation: Operation, reads: Vec<String>) -> S
     let writes = operation != Operation::Select;
     let written = if writes { tables.iter().map(|table| (table.clone(), operation)).collect() } else { Vec::new() };
     let command = Command::Other("CALL");
-    let marks = Vec::new();
     for read in reads {
         if !tables.contains(&read) {
             tables.push(read);
         }
     }
-    let (away, branch, seen, lacks) = (None, None, None, Vec::new());
-    StatementInfo { command, operation, writes, tables, written, marks, away, rows_max: None, branch, seen, lacks }
+    StatementInfo {
+        command,
+        operation,
+        writes,
+        tables,
+        written,
+        marks: Vec::new(),
+        away: None,
+        rows_max: None,
+        drops_at_commit: false,
+        branch: None,
+        seen: None,
+        lacks: Vec::new(),
+    }
 }

@@ -6,6 +6,8 @@
 //!
 //! Once it has changed something it is judged again, by each of its statements and by its COMMIT: it ends where the rules
 //! would make something else of what it did, or its caller may not do it any more.
+//!
+//! Where its connection has temporary tables, it runs on the session that keeps them (`temporary_tables`).
 
 use std::sync::Arc;
 
@@ -16,14 +18,18 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::authorization::transaction_recheck::TransactionRecheck;
 use super::catalog_snapshot::{CatalogSnapshot, paths};
-use super::journal::{Done, Journal, JournalPosition};
-use super::stages::semaphore;
+use super::journal::{Done, Journal};
 use super::stages::tables::StatementInfo;
 use super::stages::transpile::Native;
 use super::swap::{Away, Swaps};
-use super::{Pipeline, Query, Result, startup_gate};
+use super::temporary_tables::TemporaryTables;
+use super::{Pipeline, Query, Result};
+use crate::Error;
 use crate::storage::branches::Writing;
-use crate::{Ask, Error};
+
+mod savepoint;
+
+pub use savepoint::TransactionSavepoint;
 
 /// Held by a protocol between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.
 pub struct ClientTransaction {
@@ -43,24 +49,19 @@ pub struct ClientTransaction {
     swaps: Swaps,
     /// What it did, where its client may go back to a savepoint.
     journal: Option<Journal>,
+    /// Those of the connection, where its client keeps one for all its transactions.
+    temporary: Option<TemporaryTables>,
     pipeline: Arc<Pipeline>,
     /// Branches written to in it: none of them is merged or dropped before it ends.
     writing: Vec<Writing>,
-}
-
-/// Where a transaction stood at a savepoint.
-#[derive(Debug, Clone)]
-pub struct TransactionSavepoint {
-    changes: u64,
-    admitted: Arc<TransactionRecheck>,
-    place: Option<JournalPosition>,
 }
 
 enum TransactionState {
     /// No statement yet.
     Idle,
     Open(TransactionSession),
-    Failed,
+    /// With the session that keeps the temporary tables of its connection; it is not rolled back yet.
+    Failed(Option<Session>),
 }
 
 struct TransactionSession {
@@ -82,13 +83,15 @@ impl ClientTransaction {
             admitted: Arc::default(),
             swaps: Swaps::default(),
             journal: None,
+            temporary: None,
             pipeline,
             writing: Vec::new(),
         }
     }
 
-    pub(super) fn with_savepoints(self) -> Self {
-        Self { journal: Some(Journal::default()), ..self }
+    /// For a connection: it may have savepoints and temporary tables.
+    pub(super) fn of_connection(self) -> Self {
+        Self { journal: Some(Journal::default()), temporary: Some(TemporaryTables::default()), ..self }
     }
 
     pub(super) fn has_savepoints(&self) -> bool {
@@ -97,7 +100,14 @@ impl ClientTransaction {
 
     /// Ends it where what is in it would not be let through now, or would be something else.
     async fn judge(&mut self) -> Result<()> {
-        let judged = Arc::make_mut(&mut self.admitted).still_holds(&self.pipeline, &self.who).await;
+        let mut judged = Arc::make_mut(&mut self.admitted).still_holds(&self.pipeline, &self.who).await;
+        let is_open = matches!(self.state, TransactionState::Open(_)) && judged.is_ok();
+        if let Some(temporary) = self.temporary.as_mut().filter(|_| is_open)
+            && temporary.filling().still_holds(&self.pipeline, &self.who).await.is_err()
+        {
+            temporary.lose();
+            judged = Err(Error::Rejudged);
+        }
         if judged.is_err() {
             self.fail();
         }
@@ -106,63 +116,18 @@ impl ClientTransaction {
 
     /// It is about to run a statement that changes something.
     pub(super) fn admit(&mut self, rules: &Arc<Governance>, query: &Query, native: &Native) -> Result<()> {
-        Arc::make_mut(&mut self.admitted).add(rules, query, native, &self.pipeline)
+        Arc::make_mut(&mut self.admitted).add(rules, query, native, &self.pipeline)?;
+        match &mut self.temporary {
+            Some(temporary) if temporary.changes(&native.about) => {
+                temporary.filling().add(rules, query, native, &self.pipeline)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Has a statement in it failed?
     pub fn has_failed(&self) -> bool {
-        matches!(self.state, TransactionState::Failed)
-    }
-
-    /// Where it stands now: for a savepoint.
-    pub async fn mark(&mut self) -> Result<TransactionSavepoint> {
-        if let (TransactionState::Open(TransactionSession { session, snapshot, .. }), Some(journal)) =
-            (&mut self.state, &mut self.journal)
-        {
-            journal.look(session, snapshot).await?;
-        }
-        let place = self.journal.as_ref().map(Journal::place);
-        Ok(TransactionSavepoint { changes: self.changes, admitted: Arc::clone(&self.admitted), place })
-    }
-
-    /// Whether nothing was changed since, so that there is nothing to take back.
-    pub fn is_at(&self, mark: &TransactionSavepoint) -> bool {
-        self.changes == mark.changes && !self.has_failed()
-    }
-
-    /// Takes back all that came after a mark: what came before it is done again, in a new transaction of the engine.
-    pub(super) async fn go_back(&mut self, query: &Query, mark: &TransactionSavepoint) -> Result<()> {
-        if self.who != query.ask.who {
-            return Err(Error::FailedTransaction);
-        }
-        // Nothing of it is left, unless this comes to its end.
-        if let TransactionState::Open(mut opened) = std::mem::replace(&mut self.state, TransactionState::Failed) {
-            let _ = opened.session.rollback().await;
-        }
-        self.writing.clear();
-        self.admitted = Arc::clone(&mark.admitted);
-        self.judge().await?;
-        let (Some(journal), Some(place)) = (&mut self.journal, mark.place) else {
-            return Err(Error::Unsupported { what: "ROLLBACK TO SAVEPOINT here".to_owned() });
-        };
-        journal.go_back(place)?;
-        (self.defined, self.own, self.changes) = (journal.defines(), None, mark.changes);
-        if journal.is_empty() {
-            journal.forget();
-            self.state = TransactionState::Idle;
-            return Ok(());
-        }
-        for branch in journal.branches() {
-            let writing = tokio::time::timeout(query.left(), branch.writing()).await;
-            self.writing.push(writing.map_err(|_| Error::Timeout(query.timeout))??);
-        }
-        let engine = self.pipeline.engine()?;
-        let mut session = engine.session().await?;
-        let snapshot = session.begin().await?;
-        let seen = CatalogSnapshot::of(&engine, &mut session).await?;
-        journal.again(query, &mut session, &snapshot).await?;
-        self.state = TransactionState::Open(TransactionSession { session, snapshot, seen });
-        Ok(())
+        matches!(self.state, TransactionState::Failed(_))
     }
 
     /// Makes what was written last; rolls back when a statement has failed, or the rules are others by now, and says so.
@@ -170,25 +135,54 @@ impl ClientTransaction {
         let judged = self.judge().await;
         let swaps = std::mem::take(&mut self.swaps);
         self.forget();
-        if let Err(changed) = judged {
-            self.state = TransactionState::Idle;
-            self.written.clear();
-            return Err(changed);
+        let committed = match (judged, &self.state) {
+            (Err(changed), _) => Err(changed),
+            (Ok(()), TransactionState::Idle) => Ok(()),
+            (Ok(()), TransactionState::Open(_)) => self.commit_open(&swaps).await,
+            (Ok(()), TransactionState::Failed(_)) => Err(Error::FailedTransaction),
+        };
+        self.written.clear();
+        self.settle().await;
+        committed
+    }
+
+    async fn commit_open(&mut self, swaps: &Swaps) -> Result<()> {
+        let TransactionState::Open(TransactionSession { session, .. }) = &mut self.state else { return Ok(()) };
+        let (answers, written) = (self.pipeline.remembered.answers.clone(), std::mem::take(&mut self.written));
+        swaps.are_whole(session).await?;
+        let left = match &mut self.temporary {
+            Some(temporary) => temporary.before_commit(session).await?,
+            None => None,
+        };
+        // Whatever the outcome: one of them does not tell.
+        session.commit_then(move || answers.wrote(&written)).await?;
+        if let TransactionState::Open(opened) = std::mem::replace(&mut self.state, TransactionState::Idle)
+            && let (Some(temporary), Some(left)) = (&mut self.temporary, left)
+        {
+            temporary.committed(left, opened.session);
         }
-        match std::mem::replace(&mut self.state, TransactionState::Idle) {
-            TransactionState::Idle => Ok(()),
-            TransactionState::Open(mut opened) => {
-                let (answers, written) = (self.pipeline.remembered.answers.clone(), std::mem::take(&mut self.written));
-                if let Err(error) = swaps.are_whole(&mut opened.session).await {
-                    self.writing.clear();
-                    return Err(error); // dropped, it is rolled back
-                }
-                // Whatever the outcome: one of them does not tell.
-                let committed = opened.session.commit_then(move || answers.wrote(&written)).await;
-                self.writing.clear();
-                Ok(committed?)
-            }
-            TransactionState::Failed => Err(Error::FailedTransaction),
+        Ok(())
+    }
+
+    /// The engine's session of what has ended, rolled back, where the temporary tables of its connection are in it.
+    async fn give_up(&mut self) -> Option<Session> {
+        let session = match std::mem::replace(&mut self.state, TransactionState::Idle) {
+            TransactionState::Open(opened) => Some(opened.session),
+            TransactionState::Failed(session) => session,
+            TransactionState::Idle => None,
+        };
+        self.writing.clear();
+        let mut session = session?;
+        let is_rolled_back = session.rollback().await.is_ok();
+        let has_any = self.temporary.as_ref().is_some_and(|temporary| !temporary.is_empty());
+        (is_rolled_back && has_any).then_some(session)
+    }
+
+    /// Its end, if it has not come yet: nothing is open, and the temporary tables are as before it.
+    async fn settle(&mut self) {
+        let session = self.give_up().await;
+        if let Some(temporary) = &mut self.temporary {
+            temporary.rolled_back(session);
         }
     }
 
@@ -201,14 +195,12 @@ impl ClientTransaction {
     pub async fn rollback(&mut self) -> Result<()> {
         self.forget();
         self.written.clear();
-        match std::mem::replace(&mut self.state, TransactionState::Idle) {
-            TransactionState::Idle | TransactionState::Failed => Ok(()),
-            TransactionState::Open(mut opened) => {
-                let rolled_back = opened.session.rollback().await;
-                self.writing.clear();
-                Ok(rolled_back?)
-            }
-        }
+        let rolled_back = match &mut self.state {
+            TransactionState::Open(opened) => opened.session.rollback().await,
+            TransactionState::Idle | TransactionState::Failed(_) => Ok(()),
+        };
+        self.settle().await;
+        Ok(rolled_back?)
     }
 
     /// The session, begun if this is the first statement. For nobody but who began it, and for nothing that was
@@ -230,7 +222,7 @@ impl ClientTransaction {
                 Ok((session, snapshot.clone()))
             }
             TransactionState::Open(_) => Err(Error::Redefined),
-            TransactionState::Idle | TransactionState::Failed => Err(Error::FailedTransaction),
+            TransactionState::Idle | TransactionState::Failed(_) => Err(Error::FailedTransaction),
         }
     }
 
@@ -273,6 +265,9 @@ impl ClientTransaction {
     /// The tables that it sees, with what was defined in it; none before its first statement.
     pub(super) async fn seen(&mut self, has_runtime: bool) -> Result<Option<CatalogSnapshot>> {
         self.judge().await?;
+        if matches!(self.state, TransactionState::Idle) {
+            self.resume().await?;
+        }
         let TransactionState::Open(TransactionSession { session, seen, .. }) = &mut self.state else { return Ok(None) };
         let seen = match &self.own {
             _ if !self.defined => seen.clone(),
@@ -280,6 +275,34 @@ impl ClientTransaction {
             None => self.own.insert(seen.by(session).await?).clone(),
         };
         Ok(Some(seen.with_runtime(has_runtime)))
+    }
+
+    /// Begins on the session that keeps the temporary tables, if there are any, and if they may still be had.
+    async fn resume(&mut self) -> Result<()> {
+        let Some(temporary) = self.temporary.as_mut().filter(|temporary| !temporary.is_empty()) else { return Ok(()) };
+        if temporary.filling().still_holds(&self.pipeline, &self.who).await.is_err() {
+            temporary.lose();
+        }
+        let Some(mut session) = temporary.take() else { return Ok(()) };
+        let engine = self.pipeline.engine()?;
+        let snapshot = session.begin().await?;
+        let seen = CatalogSnapshot::of(&engine, &mut session).await?;
+        if temporary.are_in(seen.read()) {
+            self.state = TransactionState::Open(TransactionSession { session, snapshot, seen });
+        } else {
+            temporary.lose(); // the engine has started anew
+        }
+        Ok(())
+    }
+
+    /// Whether its connection has temporary tables, or is to be told of one that is gone.
+    pub fn has_temporary(&self) -> bool {
+        self.temporary.as_ref().is_some_and(TemporaryTables::is_known)
+    }
+
+    /// A statement that names a temporary table that was dropped is told so.
+    pub(super) fn refuse_gone(&mut self, statement: &sql::Statement) -> Result<()> {
+        self.temporary.as_mut().map_or(Ok(()), |temporary| temporary.refuse_gone(statement))
     }
 
     /// The session to ask about tables, where its view may differ from everybody's.
@@ -293,13 +316,19 @@ impl ClientTransaction {
     pub(super) fn session(&mut self) -> Result<&mut Session> {
         match &mut self.state {
             TransactionState::Open(opened) => Ok(&mut opened.session),
-            TransactionState::Idle | TransactionState::Failed => Err(Error::FailedTransaction),
+            TransactionState::Idle | TransactionState::Failed(_) => Err(Error::FailedTransaction),
         }
     }
 
-    /// A statement failed: the engine's side of it is given up.
+    /// A statement failed: the engine's side of it is given up, but for what its connection keeps there.
     pub fn fail(&mut self) {
-        self.state = TransactionState::Failed;
+        let has_any = self.temporary.as_ref().is_some_and(|temporary| !temporary.is_empty());
+        let session = match std::mem::replace(&mut self.state, TransactionState::Idle) {
+            TransactionState::Open(opened) => Some(opened.session),
+            TransactionState::Failed(session) => session,
+            TransactionState::Idle => None,
+        };
+        self.state = TransactionState::Failed(session.filter(|_| has_any));
         self.writing.clear();
     }
 }
@@ -310,17 +339,10 @@ impl Pipeline {
         Arc::new(Mutex::new(ClientTransaction::new(who, Arc::clone(self))))
     }
 
-    /// The same for a client that may go back to a savepoint: what it does is kept, within bounds.
-    pub fn begin_with_savepoints(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
-        Arc::new(Mutex::new(ClientTransaction::new(who, Arc::clone(self)).with_savepoints()))
-    }
-
-    /// Takes the transaction of an ask back to where it stood. It may work as long as a statement.
-    pub async fn roll_back_to(&self, ask: Ask, mark: &TransactionSavepoint) -> Result<()> {
-        let query = startup_gate::cross(self, ask).await?;
-        let _slot = semaphore::enter(self, &query).await?;
-        let mut transaction = query.transaction().await?.ok_or(Error::FailedTransaction)?;
-        Box::pin(transaction.go_back(&query, mark)).await
+    /// The same for a connection, which may go back to a savepoint and have temporary tables: what it does is kept,
+    /// within bounds.
+    pub fn begin_of_connection(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
+        Arc::new(Mutex::new(ClientTransaction::new(who, Arc::clone(self)).of_connection()))
     }
 }
 
@@ -345,7 +367,7 @@ impl std::fmt::Debug for ClientTransaction {
         let state = match self.state {
             TransactionState::Idle => "idle",
             TransactionState::Open(..) => "open",
-            TransactionState::Failed => "failed",
+            TransactionState::Failed(_) => "failed",
         };
         f.debug_struct("ClientTransaction").field("state", &state).finish_non_exhaustive()
     }

@@ -87,6 +87,11 @@ impl Resolved {
         once_each(self.references.iter().map(|table| table.path()))
     }
 
+    /// Whether it makes a temporary table that ends with its transaction.
+    pub fn drops_at_commit(&self) -> bool {
+        temporary::drops_at_commit(&self.tree)
+    }
+
     /// The path that it gives a table or view, where it renames one.
     pub fn renamed_to(&self) -> Option<String> {
         let ast::Statement::AlterTable(alter) = &self.tree else { return None };
@@ -150,8 +155,7 @@ fn bind(
     } else if !kind.runs() {
         return Err(Error::unsupported("running this statement in the engine"));
     }
-    let remark =
-        information_schema::remark(kind).or_else(|| temporary::remark(&tree)).or_else(|| absent(&tree, catalog));
+    let remark = information_schema::remark(kind).or_else(|| absent(&tree, catalog));
     label::label(&mut tree, |_| true)?;
     scalar::rewrite(&mut tree)?;
     qualified::shorten(&mut tree, catalog, session);
@@ -395,6 +399,6 @@ mod relations;
 mod scalar;
 mod staged;
 mod target;
-mod temporary;
+pub(crate) mod temporary;
 #[cfg(test)]
 mod tests;

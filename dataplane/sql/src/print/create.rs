@@ -254,7 +254,10 @@ impl Printer<'_> {
         absent(!without_rowid && !strict && on_cluster.is_none(), "options of CREATE TABLE")?;
         absent(like.is_none(), "CREATE TABLE … LIKE")?;
         absent(clone.is_none() && version.is_none(), "CLONE")?;
-        absent(on_commit.is_none() || *temporary && *on_commit == Some(OnCommit::Drop), "this ON COMMIT")?;
+        absent(
+            on_commit.is_none() || *temporary && matches!(on_commit, Some(OnCommit::Drop | OnCommit::PreserveRows)),
+            "this ON COMMIT",
+        )?;
         absent(
             primary_key.is_none() && order_by.is_none() && partition_by.is_none() && clustered_by.is_none(),
             "PARTITION BY and ORDER BY of a table",

@@ -103,6 +103,9 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
     let own = asked.own();
     let judged_by = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
+    if let Some(mut transaction) = query.transaction().await? {
+        transaction.refuse_gone(&statement)?;
+    }
     let known = Arc::clone(&judged_by.known);
     let meant = own.meant(query, &statement, &known);
     // also where the session would find them: what is denied there is so whether or not there is such a table
@@ -133,6 +136,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
     about.branch = branch;
     about.seen = Some(judged_by);
     about.written = tables::written(&resolved, &known);
+    about.drops_at_commit = resolved.drops_at_commit();
     let is_in_transaction = query.ask.transaction.is_some() || query.judged_by.is_some();
     if !is_in_transaction && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
         return Err(Error::Unsupported { what: "a temporary table outside a transaction".to_owned() });

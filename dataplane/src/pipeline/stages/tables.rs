@@ -41,6 +41,8 @@ pub(in crate::pipeline) struct StatementInfo {
     pub away: Option<Away>,
     /// Rows that the agent's grant lets it read or change.
     pub rows_max: Option<u64>,
+    /// It makes a temporary table that ends with its transaction.
+    pub drops_at_commit: bool,
     /// The branch whose rows it reads and writes; tables are named as on the mainline.
     pub branch: Option<Arc<OpenBranch>>,
     /// The tables that it was judged by; none before it was, nor for what is no statement.
@@ -91,6 +93,7 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
         marks: Vec::new(),
         away: None,
         rows_max: None,
+        drops_at_commit: false,
         branch: None,
         seen: None,
         lacks: Vec::new(),
@@ -137,7 +140,7 @@ pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(St
     each.flat_map(|(path, done)| paths(path).into_iter().map(|path| (path, operation(*done)))).collect()
 }
 
-/// Whether the path is that of a table of a client's transaction.
+/// Whether the path is that of a table of one connection, or of a client's transaction.
 pub(super) fn is_temporary(path: &str) -> bool {
     path.split_once('.').is_some_and(|(schema, _)| schema == sql::ast::names::TEMPORARY_SCHEMA)
 }

@@ -42,7 +42,7 @@ pub enum PgCommand {
     /// `ROLLBACK TO SAVEPOINT`
     RollbackTo(String),
     DiscardAll,
-    /// Plans, sequences, temporary tables: nothing of the kind is kept.
+    /// Plans and sequences, of which nothing is kept, and temporary tables.
     Discard(&'static str),
     Deallocate(Option<String>),
     /// `PREPARE name (types) AS statement`; the statement starts at this token.

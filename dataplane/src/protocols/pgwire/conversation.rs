@@ -343,6 +343,10 @@ impl Conversation {
             return Err(Stop::End(shutting_down()));
         }
         self.refuse_writes_if_read_only(sql)?;
+        if lex::makes_temporary(sql) {
+            self.transaction.begin_implicit(&self.pipeline, &self.watch.who);
+        }
+        self.go_on_with_temporary();
         if self.transaction.handle().is_some() {
             // One session runs one statement: what is suspended on it is read to its end first.
             self.set_aside(|portal| portal.life != Life::Session).await?;
@@ -357,6 +361,13 @@ impl Conversation {
             reply::notice(&mut self.wire.out, Severity::Notice, &telling::notice(warning));
         }
         Ok(PgDelivery::new(answer, formats, cancel, authorization)?)
+    }
+
+    /// Temporary tables are in the session of a transaction: what may name them belongs in one.
+    pub(super) fn go_on_with_temporary(&mut self) {
+        if self.transaction.has_temporary() {
+            self.transaction.begin_implicit(&self.pipeline, &self.watch.who);
+        }
     }
 
     fn refuse_writes_if_read_only(&self, sql: &str) -> Result<(), ErrorResponse> {

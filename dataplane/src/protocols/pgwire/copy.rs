@@ -136,6 +136,7 @@ impl Conversation {
 
     /// The columns that are copied into, as the pipeline shows them to the caller.
     async fn copied_columns(&mut self, table: &str, columns: Option<&str>) -> Result<Vec<CopyColumn>, Stop> {
+        self.go_on_with_temporary();
         let cancel = self.cancellable.next();
         let ask = self.ask(
             &format!("select {} from {table}", columns.unwrap_or("*")),

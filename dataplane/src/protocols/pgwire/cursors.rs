@@ -26,6 +26,10 @@ impl Conversation {
             );
         }
         let inside = self.transaction.is_explicit();
+        if !inside && self.transaction.has_temporary() {
+            let what = "DECLARE CURSOR outside a transaction of a session that has temporary tables";
+            return Err(ErrorResponse::unsupported(what).into());
+        }
         if !inside && !hold {
             let failure =
                 ErrorResponse::new(Code::InvalidParams, "DECLARE CURSOR is only possible inside a transaction");

@@ -96,6 +96,7 @@ impl Conversation {
         {
             return Ok(description);
         }
+        self.go_on_with_temporary();
         let authorization = self.watch.authorization(agent)?;
         let cancel = self.cancellable.next();
         let types = prepared.declared.iter().map(|oid| parameters::engine_type(*oid)).collect();

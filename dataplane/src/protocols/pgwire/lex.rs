@@ -65,6 +65,18 @@ pub fn split(text: &str) -> Vec<LexedStatement<'_>> {
     }
 }
 
+/// Does it begin as a statement that makes a temporary table?
+pub fn makes_temporary(text: &str) -> bool {
+    let first = split(text).into_iter().next();
+    let mut words = first.iter().flat_map(|piece| &piece.tokens).map_while(|token| match token {
+        Token::Word(word) => Some(word.as_str()),
+        _ => None,
+    });
+    let is_between = |word: &&str| matches!(*word, "or" | "replace" | "local" | "global");
+    words.next() == Some("create")
+        && words.find(|word| !is_between(word)).is_some_and(|word| matches!(word, "temp" | "temporary"))
+}
+
 /// Is there nothing after the last semicolon but space and comments?
 pub fn is_ended(text: &str) -> bool {
     let mut reader = Lexer { text, at: 0 };

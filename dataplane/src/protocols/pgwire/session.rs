@@ -137,7 +137,7 @@ impl Conversation {
                 Ok(CommandReply::table(&["name", "setting", "description"], rows, "SHOW"))
             }
             PgCommand::DiscardAll => self.discard_all(),
-            PgCommand::Discard(tag) => Ok(CommandReply::tag(tag)),
+            PgCommand::Discard(tag) => self.discard(tag),
             PgCommand::Deallocate(name) => self.deallocate(name.as_deref()),
             PgCommand::CloseCursor(name) => self.close_cursor(name.as_deref()),
             PgCommand::Unlisten => Ok(CommandReply::tag("UNLISTEN")),
@@ -175,7 +175,18 @@ impl Conversation {
         self.change(SessionSettings::reset_all);
         self.statements.clear();
         self.portals.clear();
+        self.transaction.discard_temporary();
         Ok(CommandReply::tag("DISCARD ALL"))
+    }
+
+    fn discard(&mut self, tag: &str) -> Result<CommandReply, ErrorResponse> {
+        if tag == "DISCARD TEMP" {
+            if self.transaction.is_explicit() {
+                return Err(ErrorResponse::unsupported("DISCARD TEMP inside a transaction"));
+            }
+            self.transaction.discard_temporary();
+        }
+        Ok(CommandReply::tag(tag))
     }
 
     fn deallocate(&mut self, name: Option<&str>) -> Result<CommandReply, ErrorResponse> {

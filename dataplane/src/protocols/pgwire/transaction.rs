@@ -3,6 +3,8 @@
 //!
 //! The engine has no savepoints. Where nothing was changed since, there is nothing to do, which is what drivers want
 //! around each statement; otherwise the pipeline does again what was done before (`Pipeline::roll_back_to`).
+//!
+//! From its first temporary table on, a connection has all its transactions on one handle, which keeps the tables.
 
 use std::sync::Arc;
 
@@ -25,6 +27,8 @@ const SAVEPOINTS_MAX: usize = 1_000;
 #[derive(Debug, Default)]
 pub struct SessionTransaction {
     open: Option<OpenTransaction>,
+    /// It keeps the temporary tables, while no transaction is open.
+    kept: Option<Handle>,
 }
 
 #[derive(Debug)]
@@ -63,14 +67,28 @@ impl SessionTransaction {
         match &mut self.open {
             // What was meant becomes what was said.
             Some(open) => open.implicit = false,
-            None => self.open = Some(OpenTransaction::new(pipeline.begin_with_savepoints(who.clone()), false)),
+            None => self.open = Some(OpenTransaction::new(self.next(pipeline, who), false)),
         }
     }
 
     pub fn begin_implicit(&mut self, pipeline: &Arc<Pipeline>, who: &Who) {
         if self.open.is_none() {
-            self.open = Some(OpenTransaction::new(pipeline.begin_with_savepoints(who.clone()), true));
+            self.open = Some(OpenTransaction::new(self.next(pipeline, who), true));
         }
+    }
+
+    fn next(&mut self, pipeline: &Arc<Pipeline>, who: &Who) -> Handle {
+        self.kept.take().unwrap_or_else(|| pipeline.begin_of_connection(who.clone()))
+    }
+
+    /// Whether the connection has temporary tables, so that each of its statements belongs in a transaction.
+    pub fn has_temporary(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Drops the temporary tables.
+    pub fn discard_temporary(&mut self) {
+        self.kept = None;
     }
 
     pub fn handle(&self) -> Option<Handle> {
@@ -150,18 +168,19 @@ impl SessionTransaction {
 
     /// Commits, or rolls back if a statement has failed; true if it was committed.
     pub async fn commit(&mut self) -> Result<bool, Error> {
-        match self.open.take() {
-            None => Ok(true),
-            Some(open) if open.failed => open.handle.lock().await.rollback().await.map(|()| false),
-            Some(open) => open.handle.lock().await.commit().await.map(|()| true),
-        }
+        let Some(OpenTransaction { handle, failed, .. }) = self.open.take() else { return Ok(true) };
+        let mut inner = handle.lock().await;
+        let ended = if failed { inner.rollback().await } else { inner.commit().await };
+        self.kept = inner.has_temporary().then(|| Arc::clone(&handle));
+        ended.map(|()| !failed)
     }
 
     pub async fn rollback(&mut self) -> Result<(), Error> {
-        match self.open.take() {
-            Some(open) => open.handle.lock().await.rollback().await,
-            None => Ok(()),
-        }
+        let Some(OpenTransaction { handle, .. }) = self.open.take() else { return Ok(()) };
+        let mut inner = handle.lock().await;
+        let ended = inner.rollback().await;
+        self.kept = inner.has_temporary().then(|| Arc::clone(&handle));
+        ended
     }
 
     /// What `ReadyForQuery` says.

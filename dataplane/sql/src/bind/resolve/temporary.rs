@@ -1,11 +1,11 @@
-//! Temporary tables: of the transaction that makes them, for nobody else, in the engine's own catalog of them.
+//! Temporary tables: of the connection that makes them, for nobody else, in the engine's own catalog of them.
 //!
 //! Without a path their names come before those of other tables; `pg_temp` is the schema they are known by. What is
 //! in them has been read under the rules of who made them, so no policy is on them.
 
 use std::sync::Arc;
 
-use sqlparser::ast::{ColumnOption, CreateTable, Statement};
+use sqlparser::ast::{ColumnOption, CreateTable, OnCommit, Statement};
 
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName, ours};
@@ -39,12 +39,12 @@ pub(super) fn check(tree: &Statement, references: &[Arc<Table>]) -> Result<(), E
     Ok(())
 }
 
-/// What who makes one should know; `ON COMMIT DROP` says it themselves.
-pub(super) fn remark(tree: &Statement) -> Option<&'static str> {
-    match tree {
-        Statement::CreateTable(CreateTable { temporary: true, on_commit: None, .. }) => {
-            Some("the temporary table ends with its transaction, as with ON COMMIT DROP")
-        }
-        _ => None,
-    }
+/// Whether it makes one `ON COMMIT DROP`.
+pub(super) fn drops_at_commit(tree: &Statement) -> bool {
+    matches!(tree, Statement::CreateTable(CreateTable { temporary: true, on_commit: Some(OnCommit::Drop), .. }))
+}
+
+/// The engine's statement that drops a temporary table.
+pub fn drop_temporary(name: &str) -> String {
+    format!("DROP TABLE IF EXISTS {}", names::temporary(name))
 }
