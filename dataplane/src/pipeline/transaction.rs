@@ -117,12 +117,12 @@ impl ClientTransaction {
     /// It is about to run a statement that changes something.
     pub(super) fn admit(&mut self, rules: &Arc<Governance>, query: &Query, native: &Native) -> Result<()> {
         Arc::make_mut(&mut self.admitted).add(rules, query, native, &self.pipeline)?;
-        match &mut self.temporary {
-            Some(temporary) if temporary.changes(&native.about) => {
-                temporary.filling().add(rules, query, native, &self.pipeline)
-            }
-            _ => Ok(()),
+        if let Some(temporary) = &mut self.temporary
+            && temporary.changes(&native.about)
+        {
+            temporary.filling().add(rules, query, native, &self.pipeline)?;
         }
+        Ok(())
     }
 
     /// Has a statement in it failed?

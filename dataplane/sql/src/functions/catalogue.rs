@@ -38,6 +38,8 @@ pub struct Function {
     /// Whether a masked column that it is given is what it answers.
     pub hands_through: bool,
     pub result: Option<ResultType>,
+    /// Whether its result is of that type whatever its arguments are.
+    pub is_result_sure: bool,
 }
 
 /// The most rows, repetitions or characters one call may be asked for by a literal.
@@ -141,7 +143,10 @@ impl Function {
             "clauses" => self.clauses = word.split(',').map(CallClause::of).collect::<Option<_>>()?,
             "engine" => self.engine = Some(word),
             "masked" => self.hands_through = Some(word == "through").filter(|known| *known)?,
-            "result" => self.result = Some(ResultType::of(word)?),
+            "result" => {
+                let sure = word.strip_suffix('!');
+                (self.is_result_sure, self.result) = (sure.is_some(), Some(ResultType::of(sure.unwrap_or(word))?));
+            }
             _ => return None,
         }
         Some(())

@@ -141,7 +141,7 @@ pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(St
 }
 
 /// Whether the path is that of a table of one connection, or of a client's transaction.
-pub(super) fn is_temporary(path: &str) -> bool {
+pub(in crate::pipeline) fn is_temporary(path: &str) -> bool {
     path.split_once('.').is_some_and(|(schema, _)| schema == sql::ast::names::TEMPORARY_SCHEMA)
 }
 

@@ -1,14 +1,15 @@
 //! What functions answer: the warehouse's before they are rewritten, and the engine's.
 
-use sqlparser::ast::Function;
+use sqlparser::ast;
 
 use super::{ColumnTypes, all, sole_argument, type_of};
 use crate::ast::call::arguments;
 use crate::ast::names;
-use crate::functions::catalogue::{self, ResultType};
+use crate::functions::catalogue::{self, Function, ResultType};
+use crate::functions::host;
 use crate::functions::types::Type;
 
-pub(super) fn of(function: &Function, columns: &dyn ColumnTypes) -> Type {
+pub(super) fn of(function: &ast::Function, columns: &dyn ColumnTypes) -> Type {
     let Some(name) = names::single(&function.name).map(|name| name.value.to_ascii_lowercase()) else {
         return surely(&function.name.to_string().to_ascii_lowercase());
     };
@@ -36,13 +37,14 @@ pub(super) fn of(function: &Function, columns: &dyn ColumnTypes) -> Type {
             Some(ResultType::Of(known)) => known,
             Some(ResultType::Argument) => argument(0),
             Some(ResultType::Common) => all(function, columns),
-            None => surely(name),
+            None if name == host::LIKE => Type::Boolean,
+            None => Type::Unknown,
         },
     }
 }
 
 /// Of aggregates whose result is of the family of what they are given; in the engine an average is a `DOUBLE`.
-fn of_aggregate(name: &str, function: &Function, columns: &dyn ColumnTypes) -> Type {
+fn of_aggregate(name: &str, function: &ast::Function, columns: &dyn ColumnTypes) -> Type {
     let Some(argument) = sole_argument(function) else { return Type::Unknown };
     match name {
         "min" | "max" | "any_value" => type_of(argument, columns),
@@ -54,29 +56,9 @@ fn of_aggregate(name: &str, function: &Function, columns: &dyn ColumnTypes) -> T
 
 /// Only functions whose result does not depend on their arguments' types.
 fn surely(name: &str) -> Type {
-    match name {
-        "current_date" | "to_date" | "make_date" | "last_day" => Type::Date,
-        "current_timestamp" | "now" => Type::TimestampTz,
-        "upper" | "lower" | "trim" | "substr" | "substring" | "left" | "right" | "concat" | "replace" | "to_char"
-        | "to_varchar" => Type::Text,
-        "parse_json" | "object_construct" | "array_construct" => Type::Json,
-        "prefix"
-        | "suffix"
-        | "starts_with"
-        | "startswith"
-        | "ends_with"
-        | "endswith"
-        | "contains"
-        | "bool_and"
-        | "bool_or"
-        | "isnan"
-        | "isinf"
-        | "isfinite"
-        | "regexp_matches"
-        | "regexp_like"
-        | "is_null_value"
-        | crate::functions::host::LIKE => Type::Boolean,
-        "count" | "length" | "datediff" | "date_diff" | "year" | "month" | "day" => Type::Integer,
+    match catalogue::find(name) {
+        Some(Function { is_result_sure: true, result: Some(ResultType::Of(known)), .. }) => *known,
+        None if name == host::LIKE => Type::Boolean,
         _ => Type::Unknown,
     }
 }

@@ -72,6 +72,7 @@ fn what_a_row_does_not_say_gives_nothing_away() {
         engine: None,
         hands_through: false,
         result: None,
+        is_result_sure: false,
     } = Function::default()
     else {
         panic!("a default says something");
