@@ -30,6 +30,7 @@ mod meeting;
 mod moments;
 mod number_formats;
 mod numerals;
+mod offsets;
 mod order;
 mod paths;
 mod patterns;
@@ -175,7 +176,7 @@ struct Context<'a> {
 }
 
 /// Said where a statement writes a type or a function of the warehouse that keeps an offset.
-const OFFSET: &str = "TIMESTAMP_TZ keeps the moment, not the offset it was written with";
+const OFFSET: &str = "TIMESTAMP_TZ keeps its offset within the statement; as a column and in an answer it is in UTC";
 
 /// The warehouse reads escapes in strings; standard strings, which every driver quotes for, have none.
 pub const BACKSLASH: &str = "a backslash in a string is an ordinary character here, not an escape";

@@ -8,6 +8,7 @@ mod place;
 
 use std::collections::{HashMap, HashSet};
 
+use columns::BoundType;
 pub(crate) use columns::{BoundColumn, BoundColumns, StatementTables, TableColumns};
 use place::Place;
 use sqlparser::ast::{Cte, Expr, Ident, ObjectName, Query, Select, SetExpr, TableFactor, With};
@@ -20,23 +21,19 @@ use crate::functions::types::Type;
 #[derive(Debug, Default)]
 struct BoundRelation {
     alias: String,
-    types: HashMap<String, Type>,
+    types: HashMap<String, BoundType>,
     columns: BoundColumns,
 }
 
 impl BoundRelation {
     fn new(alias: String, columns: BoundColumns) -> Self {
         let mut types = HashMap::with_capacity(columns.columns.len());
-        for BoundColumn { name, kind, .. } in &columns.columns {
-            let known = types.entry(name.to_ascii_lowercase()).or_insert(*kind);
-            *known = agree(*known, *kind);
+        for column in &columns.columns {
+            let known = types.entry(column.name.to_ascii_lowercase()).or_insert_with(|| column.bound());
+            *known = known.agree(column.bound());
         }
         Self { alias, types, columns }
     }
-}
-
-fn agree(one: Type, other: Type) -> Type {
-    if one == other { one } else { Type::Unknown }
 }
 
 /// What one select, or the ORDER BY of one query, can name.
@@ -44,7 +41,7 @@ fn agree(one: Type, other: Type) -> Type {
 struct ScopeFrame {
     relations: Vec<BoundRelation>,
     /// Aliases of the select list so far, by their names in lower case.
-    defined: HashMap<String, Type>,
+    defined: HashMap<String, BoundType>,
     /// What aliases mean whose expressions must be repeated where they are named.
     meant: HashMap<String, Expr>,
     /// Columns of each select of the query so far, where it is the frame of a query.
@@ -59,7 +56,7 @@ impl ScopeFrame {
     /// The type of what a name without a path means here; a type that is not known for what it may mean.
     fn bare(&self, name: &str) -> Option<ResolvedType> {
         let mut types = self.relations.iter().filter_map(|relation| relation.types.get(name)).copied();
-        let column = types.next().map(|first| types.fold(first, agree));
+        let column = types.next().map(|first| types.fold(first, BoundType::agree));
         let alias = self.defined.get(name).copied();
         let found = if self.is_behind { alias.or(column) } else { column.or(alias) };
         let is_open = || self.relations.iter().any(|relation| relation.columns.is_open);
@@ -75,7 +72,7 @@ impl ScopeFrame {
 /// What a name was resolved to.
 #[derive(Debug, Clone, Copy)]
 enum ResolvedType {
-    Known(Type),
+    Known(BoundType),
     /// It may be a column of what has columns that are not known.
     Open,
 }
@@ -175,16 +172,16 @@ impl<'a> Scopes<'a> {
 
     /// A name of the select list, for what stands behind it; `is_repeated` where its expression must stand there too.
     pub(crate) fn define(&mut self, alias: &Ident, expr: &Expr, is_repeated: bool) {
-        let kind = super::types::type_of(expr, self);
+        let known = BoundType::of(expr, self);
         let name = alias.value.to_ascii_lowercase();
-        if kind == Type::Json {
+        if known.kind == Type::Json {
             self.variants.insert(name.clone());
         }
         if let Some(frame) = self.frames.last_mut() {
             if is_repeated {
                 frame.meant.entry(name.clone()).or_insert_with(|| expr.clone());
             }
-            frame.defined.entry(name).or_insert(kind);
+            frame.defined.entry(name).or_insert(known);
         }
     }
 
@@ -224,7 +221,7 @@ impl<'a> Scopes<'a> {
         query.so_far = if is_first { outputs.clone() } else { std::mem::take(&mut query.so_far).united(&outputs) };
         query.arms.push(outputs);
         let defined = query.so_far.columns.iter();
-        query.defined = defined.map(|column| (column.name.to_ascii_lowercase(), column.kind)).collect();
+        query.defined = defined.map(|column| (column.name.to_ascii_lowercase(), column.bound())).collect();
     }
 
     /// The columns of each select of the query, before it ends.
@@ -320,6 +317,10 @@ fn is_of_selects(body: &SetExpr) -> bool {
 impl ColumnTypes for Scopes<'_> {
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
         self.place().column(qualifier, name)
+    }
+
+    fn minutes(&self, qualifier: Option<&str>, name: &str) -> Option<i32> {
+        self.place().minutes(qualifier, name)
     }
 
     fn subquery(&self, query: &Query) -> Type {

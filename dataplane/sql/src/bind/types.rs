@@ -6,6 +6,7 @@
 
 mod certain;
 mod known;
+pub(crate) mod offset;
 mod results;
 
 pub(crate) use known::Known;
@@ -24,6 +25,12 @@ pub(crate) trait ColumnTypes {
 
     /// What is known of its type beyond the family.
     fn exact(&self, qualifier: Option<&str>, name: &str) -> Option<Exact> {
+        let _ = (qualifier, name);
+        None
+    }
+
+    /// How many minutes ahead of UTC all values of a TIMESTAMP_TZ column were written, where that is one number.
+    fn minutes(&self, qualifier: Option<&str>, name: &str) -> Option<i32> {
         let _ = (qualifier, name);
         None
     }

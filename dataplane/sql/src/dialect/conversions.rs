@@ -7,6 +7,7 @@ use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, Function, 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::dates::{instant, timestamp};
 use super::formats::{self, FormatDirection};
+use super::offsets::{self, Ahead, LocalClock};
 use super::{Context, OFFSET, compose, moments, number_formats, templates, variants};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
@@ -88,16 +89,35 @@ fn to_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
             if format.eq_ignore_ascii_case("auto") {
                 return from_value(&name, value, is_try, context);
             }
-            let (value, format) = if has_zone(&name) { (value, format) } else { on_the_wall(value, format)? };
-            let format = formats::compile(&format, FormatDirection::Read)?;
-            let is_of_century = format.contains("%y");
-            let read = if is_try { "try_strptime" } else { "strptime" };
-            let parsed = compose::call(read, [value, compose::text(format)]);
-            let parsed = if is_of_century { templates::fill("_of_century", &[parsed], context)? } else { parsed };
-            Ok(compose::cast(parsed, target(&name)))
+            from_format(&name, value, format, is_try, context)
         }
         count => Err(wrong_count(&name, count)),
     }
+}
+
+/// By a format, which the engine reads as a constant.
+fn from_format(
+    name: &str,
+    value: Expr,
+    format: String,
+    is_try: bool,
+    context: &mut Context<'_>,
+) -> Result<Expr, Error> {
+    let offset = if name == "to_timestamp_tz" && formats::ends_in_offset_of_clock(&format) {
+        offsets::told(&value, is_try, context)
+    } else {
+        None
+    };
+    let (value, format) = if has_zone(name) { (value, format) } else { on_the_wall(value, format)? };
+    let format = formats::compile(&format, FormatDirection::Read)?;
+    let is_of_century = format.contains("%y");
+    let read = if is_try { "try_strptime" } else { "strptime" };
+    let parsed = compose::call(read, [value, compose::text(format)]);
+    if is_of_century {
+        let parsed = templates::fill("_of_century", &[parsed], context)?;
+        return Ok(compose::cast(parsed, target(name)));
+    }
+    offsets::noted(compose::cast(parsed, target(name)), offset, context)
 }
 
 /// What has no zone is read without the offset that the text ends in.
@@ -106,7 +126,7 @@ fn on_the_wall(value: Expr, format: String) -> Result<(Expr, String), Error> {
     if formats::has_offset(shorter) {
         return Err(Error::unsupported(format!("an offset in the middle of the format {format}")));
     }
-    Ok((moments::without_offset(value), shorter.to_owned()))
+    Ok((offsets::without_offset(value), shorter.to_owned()))
 }
 
 /// `TO_TIMESTAMP(n, 3)`: milliseconds; the scale counts digits of a second.
@@ -124,13 +144,17 @@ fn from_scaled(name: &str, value: Expr, scale: i64, is_try: bool, context: &mut 
 fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) -> Result<Expr, Error> {
     let is_timestamp = name.starts_with("to_timestamp");
     let known = context.type_of(&value);
+    let mut offset = None;
     if name == "to_timestamp_tz" {
         context.warn(OFFSET);
+        offset = offsets::told(&value, is_try, context);
     }
     let moment = if is_timestamp && known.is_number() {
         templates::fill("_seconds", &[value], context)?
     } else if known == Type::Text && has_zone(name) {
-        return templates::fill(if is_try { "_try_with_offset" } else { "_with_offset" }, &[value], context);
+        let template = if is_try { "_try_with_offset" } else { "_with_offset" };
+        let moment = templates::fill(template, &[value], context)?;
+        return offsets::noted(moment, offset, context);
     } else if is_timestamp && known == Type::Text && !is_try && digits_alone(&value) {
         return templates::fill("_digits_or_text", &[value], context);
     } else if is_timestamp && known == Type::Unknown && !is_try && !has_zone(name) {
@@ -138,8 +162,12 @@ fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) 
     } else if !has_zone(name) && known == Type::Text && !is_try && (digits_alone(&value) || is_of_variant(&value)) {
         return Ok(compose::cast(templates::fill("_digits_or_text", &[value], context)?, target(name)));
     } else {
-        let value = if known == Type::Text { moments::written(value, is_try, context)? } else { value };
-        return Ok(cast(value, target(name), is_try));
+        let value = match known {
+            Type::Text => moments::written(value, is_try, context)?,
+            _ if has_zone(name) => value,
+            _ => offsets::clock(value, context),
+        };
+        return offsets::noted(cast(value, target(name), is_try), offset, context);
     };
     Ok(if has_zone(name) { compose::cast(moment, target(name)) } else { moment })
 }
@@ -195,7 +223,11 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
             } else {
                 instant(value, context)
             };
-            written(value, &format, context)
+            match offsets::local(&value, context) {
+                None => written(value, &format, 0, context),
+                Some(LocalClock { time, ahead: Ahead::Minutes(minutes) }) => written(time, &format, minutes, context),
+                Some(LocalClock { time, ahead: Ahead::Counted(ahead) }) => beside(time, &ahead, &format, context),
+            }
         }
         count => Err(wrong_count(&name, count)),
     }
@@ -212,13 +244,31 @@ fn from_bytes(value: Expr, format: Option<&str>) -> Result<Expr, Error> {
     Ok(compose::call(read, [value]))
 }
 
+/// A time with an offset beside it that is counted for each row.
+fn beside(time: Expr, ahead: &Expr, format: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let Some((before, directive, after)) = formats::around_offset(format)? else {
+        return written(time, format, 0, context);
+    };
+    context.copy(templates::size(&time) + templates::size(ahead) * 2)?;
+    let offset = offsets::signed(ahead, directive);
+    let first = match before {
+        "" => offset,
+        before => compose::binary(written(time.clone(), before, 0, context)?, BinaryOperator::StringConcat, offset),
+    };
+    match after {
+        "" => Ok(first),
+        after => Ok(compose::binary(first, BinaryOperator::StringConcat, beside(time, ahead, after, context)?)),
+    }
+}
+
 /// The engine writes 3, 6 or 9 digits of a second: another number of them is cut from nine.
-fn written(value: Expr, format: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
+fn written(value: Expr, format: &str, minutes: i32, context: &mut Context<'_>) -> Result<Expr, Error> {
     let part = |value: Expr, format: &str| -> Result<Expr, Error> {
         if format.is_empty() {
             return Ok(compose::text(""));
         }
-        Ok(compose::call("strftime", [value, compose::text(formats::compile(format, FormatDirection::Write)?)]))
+        let format = formats::compile(format, FormatDirection::Write(minutes))?;
+        Ok(compose::call("strftime", [value, compose::text(format)]))
     };
     let Some((before, digits, after)) = formats::fraction(format) else {
         return part(value, format);
@@ -227,7 +277,7 @@ fn written(value: Expr, format: &str, context: &mut Context<'_>) -> Result<Expr,
     let nine = part(value.clone(), "FF9")?;
     let cut = compose::call("left", [nine, compose::number(digits)]);
     let first = compose::binary(part(value.clone(), before)?, BinaryOperator::StringConcat, cut);
-    Ok(compose::binary(first, BinaryOperator::StringConcat, written(value, after, context)?))
+    Ok(compose::binary(first, BinaryOperator::StringConcat, written(value, after, minutes, context)?))
 }
 
 /// `TO_NUMBER(x[, precision[, scale]])`.

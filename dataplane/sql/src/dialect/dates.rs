@@ -4,18 +4,22 @@
 //! the DATE while the unit is a day or longer. Where the type is not known, `cast_to_type` makes the
 //! engine itself follow its argument.
 
+mod parts;
 mod units;
 
-use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, TimezoneInfo};
+use sqlparser::ast::{BinaryOperator, DataType, Expr, Function, TimezoneInfo};
 
 use super::call::{Handler, exactly, plain, wrong_count};
-use super::{Context, Done, arithmetic, call, compose, moments, templates, types};
+use super::offsets::{self, LocalClock};
+use super::{Context, arithmetic, compose, moments, templates, types};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
+pub(super) use parts::rewrite;
+use parts::{of_moment, part_call};
 #[cfg(test)]
 pub(super) use units::PARTS;
 pub(super) use units::{is_part, keeps_date};
-use units::{part, part_of, unit};
+use units::{part, unit};
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("add_months", add_months),
@@ -76,6 +80,11 @@ pub(super) fn instant(expr: Expr, context: &Context<'_>) -> Expr {
     }
 }
 
+/// The same as a clock shows it where it was written.
+fn on_a_clock(expr: Expr, context: &Context<'_>) -> Expr {
+    offsets::clock(instant(expr, context), context)
+}
+
 /// `CAST(… AS DATE)` of what was a DATE, the type of `model` where that is not known.
 fn like(expr: Expr, model: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     match context.type_of(&model) {
@@ -102,6 +111,10 @@ fn add(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
         _ => (unit(&word, &name)?, amount),
     };
     let date = instant(date, context);
+    if let Some(LocalClock { time, ahead }) = offsets::local(&date, context) {
+        let moved = compose::binary(time, BinaryOperator::Plus, interval(unit, amount));
+        return offsets::at_place(moved, ahead, context);
+    }
     let moved = compose::binary(date.clone(), BinaryOperator::Plus, interval(unit, amount));
     if keeps_date(unit) { like(moved, date, context) } else { Ok(moved) }
 }
@@ -174,6 +187,9 @@ fn truncated(word: &Expr, date: Expr, context: &mut Context<'_>) -> Result<Expr,
     if context.type_of(&date) == Type::Time {
         return templates::fill("_cut_time", &[compose::text(unit), date], context);
     }
+    if let Some(LocalClock { time, ahead }) = offsets::local(&date, context) {
+        return offsets::at_place(compose::call("date_trunc", [compose::text(unit), time]), ahead, context);
+    }
     let cut = compose::call("date_trunc", [compose::text(unit), date.clone()]);
     like(cut, date, context)
 }
@@ -191,72 +207,6 @@ fn truncate_number_or_date(function: Function, context: &mut Context<'_>) -> Res
         }
         1 => Ok(compose::call("trunc", args.drain(..))),
         count => Err(wrong_count("trunc", count)),
-    }
-}
-
-/// `DATE_PART(part, date)`.
-fn part_call(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let [word, date] = exactly("date_part", plain(function)?)?;
-    let Some(part) = part(&word) else {
-        return Err(Error::unsupported(format!("the part {word} of DATE_PART")));
-    };
-    let date = instant(date, context);
-    extracted(part, date, context)
-}
-
-fn extracted(part: &str, date: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
-    Ok(match part {
-        "nanosecond" => templates::fill("_nanosecond", &[date], context)?,
-        "epoch" => compose::cast(compose::call("epoch", [date]), DataType::BigInt(None)),
-        "epoch_ms" | "epoch_us" | "epoch_ns" => compose::call(part, [date]),
-        "isoweek" => compose::call("date_part", [compose::text("week"), date]),
-        _ => compose::call("date_part", [compose::text(part), date]),
-    })
-}
-
-/// `YEAR(x)` and its like, of text too.
-fn of_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string().to_ascii_lowercase();
-    let [moment] = exactly(&name, plain(function)?)?;
-    let moment = instant(moment, context);
-    if templates::takes(&name, 1) {
-        return templates::fill(&name, &[moment], context);
-    }
-    Ok(compose::call(&name, [moment]))
-}
-
-/// `EXTRACT(part FROM date)`: the warehouse's words, in the engine's one spelling.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
-    let Expr::Extract { field, syntax: _, expr: date } = expr else {
-        return Ok(Done::No);
-    };
-    let word = match field {
-        DateTimeField::Custom(ident) => ident.value.clone(),
-        DateTimeField::Week(None) => "week".to_owned(),
-        other => other.to_string(),
-    };
-    let Some(part) = part_of(&word) else {
-        return Err(Error::unsupported(format!("the part {word} of EXTRACT")));
-    };
-    let date = instant(call::take_expr(date), context);
-    *expr = match standard(part) {
-        Some(field) => Expr::Extract { field, syntax: ExtractSyntax::From, expr: Box::new(date) },
-        None => extracted(part, date, context)?,
-    };
-    Ok(Done::Yes)
-}
-
-/// Parts that EXTRACT has in the standard, kept in its form.
-fn standard(part: &str) -> Option<DateTimeField> {
-    match part {
-        "year" => Some(DateTimeField::Year),
-        "quarter" => Some(DateTimeField::Quarter),
-        "month" => Some(DateTimeField::Month),
-        "day" => Some(DateTimeField::Day),
-        "hour" => Some(DateTimeField::Hour),
-        "minute" => Some(DateTimeField::Minute),
-        "second" => Some(DateTimeField::Second),
-        _ => None,
     }
 }
 
@@ -285,6 +235,10 @@ fn add_months(function: Function, context: &mut Context<'_>) -> Result<Expr, Err
         Some(_) => months,
         None => compose::cast(months, DataType::Integer(None)),
     };
+    if let Some(LocalClock { time, ahead }) = offsets::local(&date, context) {
+        let moved = templates::fill("_add_months", &[time, months], context)?;
+        return offsets::at_place(moved, ahead, context);
+    }
     templates::fill("_add_months", &[date, months], context)
 }
 
@@ -293,7 +247,7 @@ fn last_day(function: Function, context: &mut Context<'_>) -> Result<Expr, Error
     let mut args = plain(function)?;
     let word = if args.len() == 2 { args.pop() } else { None };
     let [date] = exactly("last_day", args)?;
-    let date = instant(date, context);
+    let date = on_a_clock(date, context);
     match word.map(|word| unit(&word, "last_day")).transpose()? {
         None | Some("month") => Ok(compose::call("last_day", [date])),
         Some("quarter") => templates::fill("_quarter_end", &[date], context),
@@ -329,6 +283,10 @@ fn time_slice(function: Function, context: &mut Context<'_>) -> Result<Expr, Err
     let length = compose::integer(&length).filter(|length| *length > 0);
     let length = length.ok_or_else(|| Error::unsupported("TIME_SLICE of a length that is not a literal"))?;
     let moment = instant(moment, context);
+    let (moment, ahead) = match offsets::local(&moment, context) {
+        Some(LocalClock { time, ahead }) => (time, Some(ahead)),
+        None => (moment, None),
+    };
     let width = interval(unit, compose::number(length));
     let template = match unit {
         "week" if length > 1 => return Err(Error::unsupported("TIME_SLICE of several weeks")),
@@ -342,7 +300,10 @@ fn time_slice(function: Function, context: &mut Context<'_>) -> Result<Expr, Err
         Some("END") => compose::binary(start, BinaryOperator::Plus, width),
         Some(_) => return Err(Error::unsupported("TIME_SLICE with another side than 'START' and 'END'")),
     };
-    like(slice, moment, context)
+    match ahead {
+        Some(ahead) => offsets::at_place(slice, ahead, context),
+        None => like(slice, moment, context),
+    }
 }
 
 fn next_day(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
@@ -366,6 +327,6 @@ fn weekday(template: &str, function: Function, context: &mut Context<'_>) -> Res
             compose::number(found.map(|(_, number)| number).ok_or_else(refused)?)
         }
     };
-    let date = instant(date, context);
+    let date = on_a_clock(date, context);
     templates::fill(template, &[date, number], context)
 }

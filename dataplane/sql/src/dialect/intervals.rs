@@ -1,9 +1,10 @@
 //! Intervals: `'1 day, 1 month'` has commas in the warehouse and none in the engine; a DATE plus days
-//! or longer stays a DATE.
+//! or longer stays a DATE, and a TIMESTAMP_TZ moves by the clock at its place.
 
 use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, Interval};
 
 use super::call::take_expr;
+use super::offsets::{self, LocalClock};
 use super::{Context, Done, compose, dates};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
@@ -33,6 +34,13 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             if context.type_of(left) == Type::Date && keeps_date(right) =>
         {
             *expr = compose::cast(take_expr(expr), DataType::Date);
+        }
+        Expr::BinaryOp { left, op: op @ (BinaryOperator::Plus | BinaryOperator::Minus), right }
+            if context.type_of(right) == Type::Interval =>
+        {
+            let Some(LocalClock { time, ahead }) = offsets::local(left, context) else { return Ok(Done::No) };
+            let moved = compose::binary(time, op.clone(), take_expr(right));
+            *expr = offsets::at_place(moved, ahead, context)?;
         }
         _ => return Ok(Done::No),
     }

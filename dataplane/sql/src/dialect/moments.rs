@@ -5,14 +5,12 @@
 //! a literal is spelled as ISO 8601 by the engine first, which refuses what it cannot read. A moment as text has three
 //! digits of a second, and one with a zone its offset.
 
-use sqlparser::ast::{Expr, Value};
+use sqlparser::ast::{BinaryOperator, Expr, Value};
 
-use super::{Context, compose, templates};
+use super::offsets::{self, Ahead, LocalClock};
+use super::{Context, compose, formats, templates};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
-
-/// An offset behind a time of day, and what stands before it.
-const OFFSET: &str = "(:[0-9]{2}(?:[.][0-9]+)?) *[+-][0-9]{2}(?::?[0-9]{2})?$";
 
 /// Text as the engine is to read it; `tried` where what it cannot read is NULL.
 pub(super) fn written(text: Expr, tried: bool, context: &mut Context<'_>) -> Result<Expr, Error> {
@@ -30,15 +28,20 @@ pub(super) fn literal(text: Expr) -> Expr {
 /// A moment as text.
 pub(super) fn shown(moment: Expr, context: &Context<'_>) -> Expr {
     const WITHOUT_ZONE: &str = "%Y-%m-%d %H:%M:%S.%g";
-    let has_zone = context.type_of(&moment) == Type::TimestampTz;
-    // the engine's day begins at midnight UTC
-    let format = if has_zone { format!("{WITHOUT_ZONE} +0000") } else { WITHOUT_ZONE.to_owned() };
-    compose::call("strftime", [moment, compose::text(format)])
-}
-
-/// Text without the offset behind it.
-pub(super) fn without_offset(text: Expr) -> Expr {
-    compose::call("regexp_replace", [text, compose::text(OFFSET), compose::text("\\1")])
+    let written =
+        |time: Expr, offset: &str| compose::call("strftime", [time, compose::text(format!("{WITHOUT_ZONE}{offset}"))]);
+    match offsets::local(&moment, context) {
+        Some(LocalClock { time, ahead: Ahead::Minutes(minutes) }) => {
+            written(time, &format!(" {}", formats::offset(minutes, "")))
+        }
+        Some(LocalClock { time, ahead: Ahead::Counted(ahead) }) => {
+            let offset = offsets::signed(&ahead, "%H%M");
+            compose::binary(written(time, " "), BinaryOperator::StringConcat, offset)
+        }
+        // the engine's day begins at midnight UTC
+        None if context.type_of(&moment) == Type::TimestampTz => written(moment, " +0000"),
+        None => written(moment, ""),
+    }
 }
 
 /// The text of `TIMESTAMP '…'`.
@@ -53,23 +56,13 @@ pub(super) fn typed(value: &mut Value) {
 /// A literal as ISO 8601 without an offset; nothing where it is so already.
 fn read(literal: &str) -> Option<String> {
     let text = literal.trim();
-    let wall = wall(text);
+    let wall = offsets::split(text).map(|(wall, _)| wall);
     let kept = wall.unwrap_or(text);
     let (day, time) = kept.split_at(kept.find([' ', 'T', 't']).unwrap_or(kept.len()));
     match date(day) {
         Some(day) => Some(format!("{day}{time}")),
         None => wall.map(str::to_owned),
     }
-}
-
-/// What stands before the offset, if there is one.
-fn wall(text: &str) -> Option<&str> {
-    let sign = text.rfind(['+', '-']).filter(|sign| text.find(':').is_some_and(|colon| colon < *sign))?;
-    let (before, offset) = (text.get(..sign)?, text.get(sign + 1..)?);
-    let is_digits = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
-    let minutes = offset.get(2..)?;
-    let minutes = minutes.strip_prefix(':').unwrap_or(minutes);
-    (is_digits(offset.get(..2)?) && (minutes.is_empty() || is_digits(minutes))).then(|| before.trim_end())
 }
 
 /// `12/31/2024` and `31-DEC-2024` as `2024-12-31`.

@@ -3,7 +3,7 @@
 //! VARIANT, OBJECT and ARRAY are JSON, never the engine's own VARIANT, which no client can read. NUMBER
 //! without precision is DECIMAL(38,0), FLOAT and REAL are DOUBLE. Texts are held to the length of
 //! their column, and a cast cuts to it. A TIMESTAMP of more than microseconds is `TIMESTAMP_NS`;
-//! `TIMESTAMP_LTZ` and `_TZ` are TIMESTAMPTZ, which keeps the instant and not the offset it was written with.
+//! `TIMESTAMP_LTZ` and `_TZ` are TIMESTAMPTZ, which keeps the instant; the offset of `_TZ` is kept beside it (`offsets`).
 
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CastKind, CreateTable, DataType,
@@ -15,7 +15,7 @@ use sqlparser::parser::Parser;
 
 use super::call::take_expr;
 use super::compose::PRECISION_MAX;
-use super::{Context, Done, OFFSET, compose, conversions, moments, templates, variants};
+use super::{Context, Done, OFFSET, compose, conversions, moments, offsets, templates, variants};
 use crate::ast::error::Error;
 use crate::catalog::column_comment::{length, varchar};
 use crate::functions::types::Type;
@@ -66,8 +66,13 @@ fn settle(data_type: &mut DataType) -> Result<(), Error> {
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::TypedString(TypedString { data_type, value, .. }) => {
-            warn_of_offset(data_type, context);
+            let keeps_offset = warn_of_offset(data_type, context);
             settle(data_type)?;
+            if keeps_offset {
+                let text = Expr::value(value.value.clone());
+                *expr = compose::cast(text, data_type.clone());
+                return with_offset(expr, context).map(|()| Done::Yes);
+            }
             if matches!(Type::of_declared(data_type), Type::Date | Type::Timestamp) {
                 moments::typed(&mut value.value);
             }
@@ -83,8 +88,14 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             let unit = truncated(data_type)?;
             let length = length(data_type).filter(|_| !is_try);
             let reads_digits = matches!(data_type, DataType::Binary(_) | DataType::Varbinary(_));
-            warn_of_offset(data_type, context);
+            let keeps_offset = warn_of_offset(data_type, context);
             settle(data_type)?;
+            if keeps_offset {
+                return with_offset(expr, context).map(|()| Done::Yes);
+            }
+            if matches!(Type::of_declared(data_type), Type::Date | Type::Time | Type::Timestamp) {
+                **value = offsets::clock(take_expr(value), context);
+            }
             if is_beyond(value, data_type) {
                 *data_type = DataType::Decimal(decimal(ExactNumberInfo::None)?);
             }
@@ -198,11 +209,23 @@ fn makes_array(value: &Expr, context: &Context<'_>) -> bool {
     is_call || compose::is_null(value) || context.type_of(value) == Type::List
 }
 
-/// `TIMESTAMPTZ` is PostgreSQL's too, where it never kept an offset.
-fn warn_of_offset(data_type: &DataType, context: &mut Context<'_>) {
-    if matches!(data_type, DataType::Custom(name, _) if word(name) == "TIMESTAMP_TZ") {
+/// Whether the type keeps an offset; `TIMESTAMPTZ` is PostgreSQL's too, where it never kept one.
+fn warn_of_offset(data_type: &DataType, context: &mut Context<'_>) -> bool {
+    let keeps_offset = matches!(data_type, DataType::Custom(name, _) if word(name) == "TIMESTAMP_TZ");
+    if keeps_offset {
         context.warn(OFFSET);
     }
+    keeps_offset
+}
+
+/// A cast to TIMESTAMP_TZ, with what is told of the offset.
+fn with_offset(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+    let Expr::Cast { kind, expr: value, .. } = &*expr else { return Ok(()) };
+    let is_try = !matches!(kind, CastKind::Cast | CastKind::DoubleColon);
+    let told = offsets::told(value, is_try, context);
+    variants::settle_cast(expr, context)?;
+    *expr = offsets::noted(take_expr(expr), told, context)?;
+    Ok(())
 }
 
 fn word(name: &ObjectName) -> String {

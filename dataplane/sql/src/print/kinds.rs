@@ -7,6 +7,7 @@ use sqlparser::ast::{
 use super::{Printer, Style, absent};
 use crate::ast::error::Error;
 use crate::ast::names;
+use crate::bind::types::offset::WrittenOffset;
 
 /// Types of the engine that the parser has no word for.
 const ENGINE: [&str; 10] = [
@@ -52,6 +53,8 @@ impl Printer<'_> {
                 self.data_type(value)?;
                 ")"
             }
+            // what the dialect knows of an offset is nothing to the engine
+            written if WrittenOffset::of_type(written).is_some() => "TIMESTAMP WITH TIME ZONE",
             DataType::Custom(name, modifiers) => return self.custom(name, modifiers),
             DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => {
                 self.decimal(*info);

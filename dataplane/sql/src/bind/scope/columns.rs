@@ -2,15 +2,37 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{Ident, ObjectName, TableAlias, TableAliasColumnDef, TableFactor};
+use sqlparser::ast::{Expr, Ident, ObjectName, TableAlias, TableAliasColumnDef, TableFactor};
 
-use super::super::types::wider;
+use super::super::types::offset::minutes_of;
+use super::super::types::{ColumnTypes, type_of, wider};
 use crate::ast::names;
 use crate::catalog::column_comment;
 use crate::catalog::table::Table;
 use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
 use crate::scan::{Scan, ScanColumn};
+
+/// The type of what a name stands for, and the offset that it was written with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BoundType {
+    pub kind: Type,
+    pub minutes: Option<i32>,
+}
+
+impl BoundType {
+    pub(super) fn of(expr: &Expr, columns: &dyn ColumnTypes) -> Self {
+        let kind = type_of(expr, columns);
+        let minutes = if kind == Type::TimestampTz { minutes_of(expr, columns) } else { None };
+        Self { kind, minutes }
+    }
+
+    /// Of a name that may stand for either.
+    pub(super) fn agree(self, other: Self) -> Self {
+        let kind = if self.kind == other.kind { self.kind } else { Type::Unknown };
+        Self { kind, minutes: self.minutes.filter(|_| self.minutes == other.minutes) }
+    }
+}
 
 /// A column of a relation with its type.
 #[derive(Debug, Clone)]
@@ -21,6 +43,8 @@ pub(crate) struct BoundColumn {
     pub is_null: bool,
     /// The characters that its texts have at most, where it has such a length.
     pub length: Option<u64>,
+    /// How many minutes ahead of UTC all of its moments were written, where that is one number.
+    pub minutes: Option<i32>,
 }
 
 impl BoundColumn {
@@ -31,7 +55,11 @@ impl BoundColumn {
     }
 
     pub(crate) fn new(name: impl Into<String>, kind: Type) -> Self {
-        Self { name: name.into(), kind, is_null: false, length: None }
+        Self { name: name.into(), kind, is_null: false, length: None, minutes: None }
+    }
+
+    pub(super) fn bound(&self) -> BoundType {
+        BoundType { kind: self.kind, minutes: self.minutes }
     }
 }
 
@@ -80,7 +108,8 @@ impl BoundColumns {
             (false, true) => one,
             (false, false) => {
                 let length = one.length.zip(other.length).map(|(one, other)| one.max(other));
-                BoundColumn { kind: wider(one.kind, other.kind), length, ..one }
+                let BoundType { minutes, .. } = one.bound().agree(other.bound());
+                BoundColumn { kind: wider(one.kind, other.kind), length, minutes, ..one }
             }
         };
         Self { columns: both.map(become_one).collect(), is_open: false }

@@ -5,8 +5,8 @@ use sqlparser::ast::{
     SetExpr, TableFactor, TableWithJoins, Value, Values, WildcardAdditionalOptions,
 };
 
-use super::super::types::{ColumnTypes, type_of};
-use super::columns::{self, BoundColumn, BoundColumns};
+use super::super::types::ColumnTypes;
+use super::columns::{self, BoundColumn, BoundColumns, BoundType};
 use super::{BoundRelation, ResolvedType, ScopeFrame, Scopes};
 use crate::ast::names;
 use crate::ast::names::ours::ITEM;
@@ -35,9 +35,21 @@ impl<'p> Place<'p> {
     /// What a name without a path, in lower case, was resolved to.
     pub(super) fn resolve(&self, name: &str) -> Option<ResolvedType> {
         if let Some(kind) = self.scopes.parameters.get(name) {
-            return Some(ResolvedType::Known(*kind));
+            return Some(ResolvedType::Known(BoundType { kind: *kind, minutes: None }));
         }
         self.frames().find_map(|frame| frame.bare(name))
+    }
+
+    /// What is known of the column of this name, in lower case.
+    fn known(&self, qualifier: Option<&str>, name: &str) -> Option<BoundType> {
+        let found = match qualifier {
+            Some(relation) => self.frames().find_map(|frame| frame.of(relation, name)),
+            None => self.resolve(name),
+        };
+        match found? {
+            ResolvedType::Known(known) => Some(known),
+            ResolvedType::Open => None,
+        }
     }
 
     #[recursive::recursive]
@@ -146,7 +158,8 @@ impl<'p> Place<'p> {
 
     fn column_of(&self, expr: &Expr, name: String) -> BoundColumn {
         let is_null = matches!(expr, Expr::Value(value) if value.value == Value::Null);
-        BoundColumn { name, kind: type_of(expr, self), is_null, length: self.length(expr) }
+        let BoundType { kind, minutes } = BoundType::of(expr, self);
+        BoundColumn { name, kind, is_null, length: self.length(expr), minutes }
     }
 
     /// The length of a text that is a column.
@@ -227,19 +240,18 @@ fn shows_once(table: &TableWithJoins) -> bool {
 impl ColumnTypes for Place<'_> {
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
         let name = name.to_ascii_lowercase();
-        let found = match qualifier {
+        match qualifier {
             // the items that FLATTEN was made into
             Some(ITEM) => {
                 let mut known = catalogue::answered("flatten").into_iter().flat_map(|answered| &answered.shown);
-                return known.find(|(known, _)| *known == name).map_or(Type::Unknown, |(_, kind)| *kind);
+                known.find(|(known, _)| *known == name).map_or(Type::Unknown, |(_, kind)| *kind)
             }
-            Some(relation) => self.frames().find_map(|frame| frame.of(relation, &name)),
-            None => self.resolve(&name),
-        };
-        match found {
-            Some(ResolvedType::Known(kind)) => kind,
-            Some(ResolvedType::Open) | None => Type::Unknown,
+            _ => self.known(qualifier, &name).map_or(Type::Unknown, |known| known.kind),
         }
+    }
+
+    fn minutes(&self, qualifier: Option<&str>, name: &str) -> Option<i32> {
+        self.known(qualifier, &name.to_ascii_lowercase())?.minutes
     }
 
     fn subquery(&self, query: &Query) -> Type {
