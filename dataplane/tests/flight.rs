@@ -57,7 +57,7 @@ pub async fn batches(client: &mut Client, info: &FlightInfo) -> Result<(Arc<Sche
 }
 
 /// The rows of a flight, a line each.
-async fn fetched(client: &mut Client, info: &FlightInfo) -> Result<Vec<String>, Status> {
+pub async fn fetched(client: &mut Client, info: &FlightInfo) -> Result<Vec<String>, Status> {
     let (_, batches) = batches(client, info).await?;
     let cell = |column: &ArrayRef, row| array_value_to_string(column, row).unwrap();
     let lines = |batch: &RecordBatch| {

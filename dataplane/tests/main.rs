@@ -22,6 +22,7 @@ mod defaults;
 mod door;
 mod embedding;
 mod ending;
+mod escapes;
 mod explain;
 mod filtered;
 mod flight;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::MaskFunction;
 use crate::policy::abac::Origin;
-use crate::{PolicyId, Role, Timestamp};
+use crate::{PolicyId, Role, StandardStrings, Timestamp};
 
 /// Attributes that somebody imagined may have, as many as a user.
 pub const ATTRIBUTES_MAX: usize = 32;
@@ -23,6 +23,9 @@ pub struct TranspileBody {
     pub agent_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_framework: Option<String>,
+    /// What a backslash in a string is: `on` (default), an ordinary character; `off`, an escape, as in the warehouse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standard_conforming_strings: Option<StandardStrings>,
 }
 
 /// Body of `POST /v1/environments/{env_id}/policies/test`, on both planes.
@@ -34,6 +37,9 @@ pub struct TestBody {
     /// Who is imagined to ask.
     #[serde(default, rename = "as")]
     pub run_as: RunAs,
+    /// What a backslash in a string is: `on` (default), an ordinary character; `off`, an escape, as in the warehouse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standard_conforming_strings: Option<StandardStrings>,
 }
 
 /// Somebody who has no account, key or address: only what is said of them here.

@@ -33,6 +33,7 @@ pub mod runtime_tables;
 pub mod secrets;
 #[cfg(test)]
 mod skew;
+pub mod strings;
 pub mod wire;
 
 pub use analyzer::SqlAnalyzer;
@@ -48,3 +49,4 @@ pub use ids::{
     SessionId, ShadowSessionId, UploadId, UserId, WebhookId,
 };
 pub use secrets::{Keyring, Redacted};
+pub use strings::StandardStrings;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::abac::Origin;
-use crate::{Heal, KeyId, SessionId, UserId};
+use crate::{Heal, KeyId, SessionId, StandardStrings, UserId};
 
 /// Ports of a deployment; local mode lets the system choose all but the demo's first two.
 pub mod port {
@@ -129,6 +129,8 @@ pub mod header {
     pub const ROWS_WITHHELD: &str = "x-rows-withheld";
     /// Of a call of Flight: how far its statements may be healed, as `heal` of a query's body.
     pub const HEAL: &str = "x-query-heal";
+    /// Of a call of Flight: what a backslash in a string is, as `standard_conforming_strings` of a query's body.
+    pub const STANDARD_STRINGS: &str = "x-standard-conforming-strings";
     /// What was corrected of the statement before it ran: there for those that were healed alone.
     pub const QUERY_HEALED: &str = "x-query-healed";
     /// Totals of rows in CSV or Arrow: headers of a short answer, trailers behind a long one.
@@ -199,6 +201,9 @@ pub struct QueryBody {
     /// A statement that fails is healed no further than this, and never further than the environment's `settings.heal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heal: Option<Heal>,
+    /// What a backslash in a string is: `on` (default), an ordinary character; `off`, an escape, as in the warehouse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standard_conforming_strings: Option<StandardStrings>,
     /// The branch that it runs on; the mainline if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_id: Option<String>,

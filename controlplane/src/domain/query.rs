@@ -13,7 +13,7 @@ mod forward;
 mod layout;
 
 use contract::wire::{Format, QueryBody, SQL_BYTES_MAX, TIMEOUT_MS_MAX};
-use contract::{Access, Code, Heal, Scope};
+use contract::{Access, Code, Heal, Scope, StandardStrings};
 use platform::http::call::Call;
 use platform::http::json::Json;
 use platform::http::routes::Routes;
@@ -87,19 +87,20 @@ struct ArrowBody {
     timeout_ms: Option<u64>,
     /// A statement that fails is healed no further than this, and never further than the environment's `settings.heal`.
     heal: Option<Heal>,
+    /// What a backslash in a string is: `on` (default), an ordinary character; `off`, an escape, as in the warehouse.
+    standard_conforming_strings: Option<StandardStrings>,
 }
 
 async fn arrow(cx: Call, Json(body): Json<ArrowBody>) -> Result<ArrowRows> {
-    let ArrowBody { sql, agent_id, agent_framework, timeout_ms, heal } = body;
+    let ArrowBody { sql, agent_id, agent_framework, timeout_ms, heal, standard_conforming_strings } = body;
     let body = QueryBody {
         sql,
         agent_id,
         agent_framework,
         timeout_ms,
         heal,
-        branch_id: None,
-        format: Format::Json,
-        numbers: None,
+        standard_conforming_strings,
+        ..QueryBody::default()
     };
     within_limits(&body)?;
     has_arrow(&cx)?;

@@ -94,7 +94,7 @@ impl Pipeline {
         let passed = Box::pin(gates.govern(&original, &Mode::Explain(Box::new(asker)))).await?;
         let Passed { native, plain, changed, assumed, .. } = passed;
         let Native { sql, about, .. } = native;
-        let mut warnings = sql.warnings.clone();
+        let mut warnings = query.ask.bounds.told(sql.warnings.clone());
         warnings.extend(assumed);
         warnings.extend(about.lacks.iter().map(ToString::to_string));
         let mut tables_hidden: Vec<_> = about.lacks.into_iter().map(|lack| lack.table).collect();

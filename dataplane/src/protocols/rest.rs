@@ -37,6 +37,7 @@ use crate::agents::reasoning::Thoughts;
 use crate::agents::triggers::Triggers;
 use crate::governance::sessions::{announced, is_known};
 use crate::pipeline::Once;
+use crate::request::ask::with_standard_strings;
 use crate::shutdown::Ending;
 use crate::storage::branches::schema_on;
 use crate::{Ask, Bounds, DeclaredAgent, Error, Names, Pipeline, Sessions};
@@ -238,7 +239,7 @@ fn asked(
     let ask = Ask {
         query_id: QueryId::fresh(context.pipeline.clock.now(), &context.pipeline.entropy),
         request_id: request_id.clone(),
-        sql: body.sql,
+        sql: with_standard_strings(body.sql, body.standard_conforming_strings)?,
         params: Vec::new(),
         types: Vec::new(),
         who: forwarded.who,
@@ -252,6 +253,7 @@ fn asked(
         names,
         bounds: Bounds {
             heal: heal(forwarded.origin, body.heal),
+            strings: body.standard_conforming_strings,
             reads_only: forwarded.by_dashboard,
             ..Bounds::default()
         },

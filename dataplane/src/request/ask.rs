@@ -8,7 +8,7 @@ use std::time::Duration;
 use contract::caller::Access;
 use contract::policy::abac::Origin;
 use contract::wire::Who;
-use contract::{Caller, Heal, QueryId, RequestId, Scope};
+use contract::{Caller, Heal, QueryId, RequestId, Scope, StandardStrings};
 use telemetry::Place;
 use tokio_util::sync::CancellationToken;
 
@@ -74,9 +74,25 @@ pub struct Bounds {
     pub parts: bool,
     /// It may be healed no further than this; as far as the environment permits if absent.
     pub heal: Option<Heal>,
+    /// How the strings of its text were read before it came here; as the standard has them if absent.
+    pub strings: Option<StandardStrings>,
+}
+
+/// A client's text with standard strings, as everything behind the protocols reads it.
+pub fn with_standard_strings(sql: String, strings: Option<StandardStrings>) -> Result<String, Error> {
+    match strings {
+        Some(StandardStrings::Off) => Ok(sql::standard_strings(&sql)?),
+        Some(StandardStrings::On) | None => Ok(sql),
+    }
 }
 
 impl Bounds {
+    /// The warnings that its client is told: that a backslash is no escape is nothing to one who wrote escapes.
+    pub(crate) fn told(&self, mut warnings: Vec<String>) -> Vec<String> {
+        warnings.retain(|said| self.strings != Some(StandardStrings::Off) || said != sql::dialect::BACKSLASH);
+        warnings
+    }
+
     /// Whether some of its rows are told before others, or without them.
     pub(crate) fn tells_parts(&self) -> bool {
         self.parts || self.rows.is_some()

@@ -10,7 +10,7 @@ use std::time::Duration as Wait;
 use axum::body::to_bytes;
 use chrono::Duration;
 use contract::policy::abac::Origin;
-use contract::wire::{Format, Forwarded, QueryBody};
+use contract::wire::{Forwarded, QueryBody};
 use contract::{Code, EnvId, ReplayId, RequestId, Timestamp};
 use platform::{App, Error, Result};
 use sqlx::types::Json;
@@ -174,11 +174,8 @@ async fn run(app: &App, claimed: &ClaimedQuery) -> Result<Compared> {
         sql: claimed.sql.clone(),
         agent_id: claimed.agent_id.clone(),
         agent_framework: claimed.framework.clone(),
-        timeout_ms: None,
         heal: None, // the data plane heals nothing that is replayed
-        branch_id: None,
-        format: Format::Json,
-        numbers: None,
+        ..QueryBody::default()
     };
     let answer = query::send(app, &asked, "query", &body).await?;
     let Ok(bytes) = to_bytes(answer.into_body(), ANSWER_BYTES_MAX).await else {

@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use contract::Heal;
+use contract::{Heal, StandardStrings};
 use futures::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use super::sql::{MEMBERS_BYTES, NamedColumn, columns, object};
 use super::truth::Truth;
 use super::{Telling, ToolCall};
 use crate::encode::arrow_ipc;
+use crate::request::ask::with_standard_strings;
 use crate::{Answer, Error};
 
 /// What a result may hold, before base64, where no budget is less.
@@ -33,6 +34,8 @@ pub struct ArrowStatement {
     timeout_ms: Option<u64>,
     /// If it fails it is healed no further than this: `off`, `safe` or `auto`; as the environment permits if absent.
     heal: Option<Heal>,
+    /// What a backslash in a string is: `on` (default), an ordinary character; `off`, an escape, as in the warehouse.
+    standard_conforming_strings: Option<StandardStrings>,
     /// `next_cursor` of the same call, for the rows behind those that it has shown.
     cursor: Option<String>,
 }
@@ -64,16 +67,18 @@ impl Telling for ArrowStream {
     }
 }
 
-pub async fn run(call: ToolCall, statement: ArrowStatement) -> Result<ArrowStream, Error> {
+pub async fn run(call: ToolCall, mut statement: ArrowStatement) -> Result<ArrowStream, Error> {
     if !call.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
     }
+    statement.sql = with_standard_strings(statement.sql, statement.standard_conforming_strings)?;
     let seal = Seal::of(&call, "sql", &(&statement.sql, "arrow"));
     let mark = CursorContent::opened(&seal, statement.cursor.as_deref())?;
     let before = mark.map_or(0, |mark| mark.rows);
     let mut ask = call.ask(statement.sql, statement.timeout_ms)?;
     ask.bounds.reads_only = true;
     ask.bounds.heal = statement.heal;
+    ask.bounds.strings = statement.standard_conforming_strings;
     let room = call.budget.room(MEMBERS_BYTES);
     ask.bounds.rows = room.map(|bytes| before + rows_in(bytes));
     let mut answer = call.pipeline.run(ask).await?;

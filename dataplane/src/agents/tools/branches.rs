@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use contract::Heal;
 use contract::policy::abac::Operation;
+use contract::{Heal, StandardStrings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -169,6 +169,8 @@ pub struct BranchStatement {
     max_rows: Option<u64>,
     /// If it fails it is healed no further than this: `off`, `safe` or `auto`; as the environment permits if absent.
     heal: Option<Heal>,
+    /// What a backslash in a string is: `on` (default), an ordinary character; `off`, an escape, as in the warehouse.
+    standard_conforming_strings: Option<StandardStrings>,
     /// `next_cursor` of the same call, for the rows behind those that it has shown.
     cursor: Option<String>,
 }
@@ -228,9 +230,18 @@ async fn visible(call: &ToolCall) -> Result<Vec<String>, Error> {
 }
 
 pub async fn query(call: ToolCall, asked: BranchStatement) -> Result<BranchTable, Error> {
-    let BranchStatement { branch_id, sql, params, timeout_ms, max_rows, heal, cursor } = asked;
-    let branch = Some(branch_id.clone());
-    let statement = StatementArguments { sql, params, timeout_ms, max_rows, heal, cursor, branch_id: branch };
+    let BranchStatement { branch_id, sql, params, timeout_ms, max_rows, heal, standard_conforming_strings, cursor } =
+        asked;
+    let statement = StatementArguments {
+        sql,
+        params,
+        timeout_ms,
+        max_rows,
+        heal,
+        standard_conforming_strings,
+        cursor,
+        branch_id: Some(branch_id.clone()),
+    };
     Ok(BranchTable { table: super::sql::run(call, statement).await?, branch_id })
 }
 

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use arrow::array::RecordBatch;
-use contract::Heal;
+use contract::{Heal, StandardStrings};
 use futures::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ use super::truth::Truth;
 use super::{Telling, ToolCall};
 use crate::encode::{cell, json};
 use crate::limits::invalid;
+use crate::request::ask::with_standard_strings;
 use crate::storage::branches::schema_on;
 use crate::{Answer, Error};
 
@@ -44,6 +45,8 @@ pub struct StatementArguments {
     pub branch_id: Option<String>,
     /// If it fails it is healed no further than this: `off`, `safe` or `auto`; as the environment permits if absent.
     pub heal: Option<Heal>,
+    /// What a backslash in a string is: `on` (default), an ordinary character; `off`, an escape, as in the warehouse.
+    pub standard_conforming_strings: Option<StandardStrings>,
     /// `next_cursor` of the same call, for the rows behind those that it has shown.
     pub cursor: Option<String>,
 }
@@ -93,7 +96,8 @@ pub async fn run_readonly(call: ToolCall, statement: StatementArguments) -> Resu
     table(call, statement, true).await
 }
 
-async fn table(call: ToolCall, statement: StatementArguments, reads_only: bool) -> Result<ResultTable, Error> {
+async fn table(call: ToolCall, mut statement: StatementArguments, reads_only: bool) -> Result<ResultTable, Error> {
+    statement.sql = with_standard_strings(statement.sql, statement.standard_conforming_strings)?;
     let wanted = statement.max_rows.unwrap_or(ROWS_DEFAULT);
     if !(1..=ROWS_MAX).contains(&wanted) {
         return Err(invalid("max_rows", format!("max_rows is from 1 to {ROWS_MAX}")));
@@ -107,6 +111,7 @@ async fn table(call: ToolCall, statement: StatementArguments, reads_only: bool) 
     ask.bounds.rows = Some(before + wanted);
     ask.bounds.reads_only = reads_only || mark.is_some(); // what changes something is not run a second time
     ask.bounds.heal = statement.heal;
+    ask.bounds.strings = statement.standard_conforming_strings;
     if let Some(branch_id) = &statement.branch_id {
         ask.names.schema = schema_on(branch_id)?;
     }

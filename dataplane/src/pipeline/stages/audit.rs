@@ -76,7 +76,7 @@ impl Closing {
         let healed = self.trail.facts().healed.clone();
         let schema = healed.as_ref().map_or_else(|| Arc::clone(&rows.schema), |healed| healed.marked(&rows.schema));
         let (command, changed) = (rows.about.command, rows.changed);
-        let warnings = std::mem::take(&mut rows.warnings);
+        let warnings = self.query.ask.bounds.told(std::mem::take(&mut rows.warnings));
         Ok(Answer {
             query_id,
             columns,

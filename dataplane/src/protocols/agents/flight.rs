@@ -24,7 +24,7 @@ use arrow_flight::{
     PollInfo, PutResult, SchemaResult, Ticket,
 };
 use axum::Router;
-use contract::{Heal, RequestId};
+use contract::RequestId;
 use futures::stream::{self, BoxStream, StreamExt};
 use http::Extensions;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -37,6 +37,7 @@ use super::AgentsContext;
 use crate::Error;
 use crate::agents::tool_caller::ToolCaller;
 use handles::FlightHandles;
+use handshake::CallOptions;
 
 pub(super) use status::{is_grpc, of as status_of};
 
@@ -68,8 +69,7 @@ struct Visit {
     context: AgentsContext,
     handles: FlightHandles,
     tool_caller: ToolCaller,
-    /// How far its statements may be healed, where it asks for less than the environment permits.
-    heal: Option<Heal>,
+    options: CallOptions,
     /// The drain waits until it is answered to the last row.
     _serving: TaskTrackerToken,
 }
@@ -79,9 +79,10 @@ impl Flight {
         let serving = self.context.ending.serving();
         let request_id = request_id::of(&self.context.pipeline, metadata.as_ref());
         let admitted = handshake::admit(&self.context, &self.handles, metadata.as_ref(), extensions, &request_id).await;
-        let asked = admitted.and_then(|tool_caller| Ok((tool_caller, handshake::heal(metadata.as_ref())?)));
-        let (tool_caller, heal) = asked.map_err(|error| self.status(&error, &request_id))?;
-        Ok(Visit { context: self.context.clone(), handles: self.handles.clone(), tool_caller, heal, _serving: serving })
+        let asked = admitted.and_then(|tool_caller| Ok((tool_caller, CallOptions::of(metadata.as_ref())?)));
+        let (tool_caller, options) = asked.map_err(|error| self.status(&error, &request_id))?;
+        let (context, handles) = (self.context.clone(), self.handles.clone());
+        Ok(Visit { context, handles, tool_caller, options, _serving: serving })
     }
 
     fn status(&self, error: &Error, request_id: &RequestId) -> Status {

@@ -8,9 +8,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use bytes::Bytes;
-use contract::Heal;
 use contract::policy::abac::Origin;
 use contract::wire::{TIMEOUT_MS_MAX, header as names};
+use contract::{Heal, StandardStrings};
 use futures::StreamExt;
 use serde::Deserialize;
 
@@ -19,6 +19,7 @@ use super::super::http::whole;
 use super::super::{keyed, request_id};
 use super::{AgentsContext, tool_caller};
 use crate::encode::arrow_ipc::{CONTENT_TYPE, Encoder};
+use crate::request::ask::with_standard_strings;
 use crate::{Answer, Ask, Bounds, Error};
 
 const EXECUTION_TIME_MS: &str = "x-execution-time-ms";
@@ -30,6 +31,7 @@ struct Input {
     sql: String,
     timeout_ms: Option<u64>,
     heal: Option<Heal>,
+    standard_conforming_strings: Option<StandardStrings>,
 }
 
 pub(super) async fn query(State(context): State<AgentsContext>, request: Request) -> Response {
@@ -59,8 +61,9 @@ async fn answered(
     let body = whole(body).await?;
     let once = keyed::once("v1/query/arrow", &parts.headers, &body)?;
     let input = input(&body)?;
-    let ask = tool_caller.ask(&context.pipeline, input.sql, input.timeout_ms);
-    let bounds = Bounds { heal: input.heal, ..ask.bounds };
+    let strings = input.standard_conforming_strings;
+    let ask = tool_caller.ask(&context.pipeline, with_standard_strings(input.sql, strings)?, input.timeout_ms);
+    let bounds = Bounds { heal: input.heal, strings, ..ask.bounds };
     let ask = Ask { cancel: context.ending.closed.child_token(), bounds, ..ask };
     let give_up = ask.cancel.clone().drop_guard();
     let answer = context.pipeline.run_once(ask, once).await;

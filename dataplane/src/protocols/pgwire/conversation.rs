@@ -229,7 +229,7 @@ impl Conversation {
                 return self.sync().await;
             }
         };
-        let is_standard = self.settings.has_standard_strings();
+        let strings = self.settings.strings();
         let pieces: Vec<_> = lex::split(&text).into_iter().map(|piece| (command::read(&piece.tokens), piece)).collect();
         if pieces.is_empty() {
             reply::empty_query(&mut self.wire.out);
@@ -241,7 +241,7 @@ impl Conversation {
             self.settings.begin();
             match self.statement(command.as_ref(), piece, together).await {
                 // what stands behind it was read by the rule that held before
-                Ok(()) if self.several && self.settings.has_standard_strings() != is_standard => {
+                Ok(()) if self.several && self.settings.strings() != strings => {
                     let failure = "standard_conforming_strings changed beside other statements";
                     self.failed(ErrorResponse::unsupported(failure)).await;
                     break;
@@ -354,10 +354,9 @@ impl Conversation {
         let authorization = self.watch.authorization(self.declared())?;
         let cancel = self.cancellable.next();
         let ask = self.ask(sql, params, cancel.clone());
-        let ask = Ask { bounds: Bounds { heal: ask.bounds.heal, ..bounds }, ..ask };
+        let ask = Ask { bounds: Bounds { heal: ask.bounds.heal, strings: ask.bounds.strings, ..bounds }, ..ask };
         let answer = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.run(ask))).await??;
-        let is_standard = self.settings.has_standard_strings();
-        for warning in answer.warnings.iter().filter(|said| is_standard || *said != sql::dialect::BACKSLASH) {
+        for warning in &answer.warnings {
             reply::notice(&mut self.wire.out, Severity::Notice, &telling::notice(warning));
         }
         Ok(PgDelivery::new(answer, formats, cancel, authorization)?)

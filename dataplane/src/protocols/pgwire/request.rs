@@ -46,7 +46,7 @@ impl Conversation {
             cancel,
             transaction: self.transaction.handle(),
             names: Names { database: self.database.clone(), schema, searched, variables: self.settings.variables() },
-            bounds: Bounds { heal: self.settings.heal(), ..Bounds::default() },
+            bounds: Bounds { heal: self.settings.heal(), strings: Some(self.settings.strings()), ..Bounds::default() },
             place: Place::default(),
         }
     }

@@ -16,6 +16,7 @@ use telemetry::Place;
 use super::{RestContext, forwarded};
 use crate::governance::sessions::{announced, is_known};
 use crate::protocols::request_id;
+use crate::request::ask::with_standard_strings;
 use crate::{Ask, Bounds, DeclaredAgent, Error, Names};
 
 pub(super) async fn transpile(
@@ -26,8 +27,10 @@ pub(super) async fn transpile(
 ) -> Response {
     told(&context, &env_id, &headers, &body, async |ask, body: TranspileBody| {
         let agent = DeclaredAgent::told(("agent_id", body.agent_id), ("agent_framework", body.agent_framework))?;
-        let bounds = Bounds { scope: Some(Scope::QueryRead), ..Bounds::default() };
-        context.pipeline.transpiled(Ask { sql: body.sql, agent, bounds, ..ask }.as_session()).await
+        let strings = body.standard_conforming_strings;
+        let bounds = Bounds { scope: Some(Scope::QueryRead), strings, ..Bounds::default() };
+        let sql = with_standard_strings(body.sql, strings)?;
+        context.pipeline.transpiled(Ask { sql, agent, bounds, ..ask }.as_session()).await
     })
     .await
 }
@@ -41,8 +44,10 @@ pub(super) async fn test(
     told(&context, &env_id, &headers, &body, async |ask, body: TestBody| {
         let supposed = (body.run_as.agent_id.clone(), body.run_as.framework.clone());
         DeclaredAgent::told(("as.agent_id", supposed.0), ("as.framework", supposed.1))?;
-        let bounds = Bounds { scope: Some(Scope::PolicyRead), ..Bounds::default() };
-        context.pipeline.tested(Ask { sql: body.sql, bounds, ..ask }.as_session(), body.run_as).await
+        let strings = body.standard_conforming_strings;
+        let bounds = Bounds { scope: Some(Scope::PolicyRead), strings, ..Bounds::default() };
+        let sql = with_standard_strings(body.sql, strings)?;
+        context.pipeline.tested(Ask { sql, bounds, ..ask }.as_session(), body.run_as).await
     })
     .await
 }

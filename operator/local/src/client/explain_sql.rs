@@ -64,7 +64,7 @@ impl Asked {
             query_origin: None,
             at: self.at,
         };
-        Ok(TestBody { sql, run_as })
+        Ok(TestBody { sql, run_as, standard_conforming_strings: None })
     }
 }
 
@@ -75,7 +75,8 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     if body.run_as != RunAs::default() {
         return tested(&api, &body, args.output).await;
     }
-    let body = TranspileBody { sql: body.sql, agent_id: None, agent_framework: None };
+    let (agent_id, agent_framework, standard_conforming_strings) = (None, None, None);
+    let body = TranspileBody { sql: body.sql, agent_id, agent_framework, standard_conforming_strings };
     let path = format!("{}/transpile", api.environment().await?);
     let told = waited("explaining", api.post(&path, &body)).await?;
     shown(told, args.output, TRANSPILED, statement)

@@ -113,8 +113,7 @@ impl Asking {
             Output::Arrow => Format::Arrow,
         };
         let (sql, timeout_ms, heal) = (sql.to_owned(), self.timeout_ms, self.heal);
-        let (agent_id, agent_framework, branch_id) = (None, None, None);
-        let body = QueryBody { sql, agent_id, agent_framework, timeout_ms, heal, branch_id, format, numbers: None };
+        let body = QueryBody { sql, timeout_ms, heal, format, ..QueryBody::default() };
         let path = format!("{}/query", self.api.environment().await?);
         let request = self.api.request(Method::POST, &path).json(&body);
         match self.output {

@@ -24,6 +24,7 @@ use tonic::metadata::{MetadataMap, MetadataValue};
 
 use super::handles::{FlightPreparedStatement, FlightStatement, FlightTransaction, Ticketed};
 use super::{Streamed, Visit, binding, command, get_tables};
+use crate::request::ask::with_standard_strings;
 use crate::{Answer, Ask, Bounds, Error};
 
 /// An answer on its way, with its headers.
@@ -38,7 +39,7 @@ impl Visit {
         let (ticket, schema) = match command::described(&descriptor)? {
             Command::CommandStatementQuery(query) => {
                 let transaction = self.transaction(query.transaction_id.as_ref())?;
-                let statement = FlightStatement { sql: query.query, params: Vec::new(), transaction };
+                let statement = self.statement(query.query, transaction)?;
                 let schema = self.told(&statement).await;
                 if has_no_rows(schema.as_ref()) {
                     return self.done(descriptor, &statement).await;
@@ -90,7 +91,7 @@ impl Visit {
         let schema = match command::described(&descriptor)? {
             Command::CommandStatementQuery(query) => {
                 let transaction = self.transaction(query.transaction_id.as_ref())?;
-                let ask = self.ask(&FlightStatement { sql: query.query, params: Vec::new(), transaction });
+                let ask = self.ask(&self.statement(query.query, transaction)?);
                 Box::pin(self.context.pipeline.describe(&ask)).await?.schema
             }
             Command::CommandPreparedStatementQuery(query) => {
@@ -212,7 +213,8 @@ impl Visit {
     ) -> Result<ActionCreatePreparedStatementResult, Error> {
         let ActionCreatePreparedStatementRequest { query, transaction_id } = request;
         let transaction = self.transaction(transaction_id.as_ref())?;
-        let ask = self.ask(&FlightStatement { sql: query.clone(), params: Vec::new(), transaction });
+        let statement = self.statement(query, transaction)?;
+        let ask = self.ask(&statement);
         let description = Box::pin(self.context.pipeline.describe(&ask)).await.ok();
         let parameters = match &description {
             Some(description) => self.context.pipeline.taken(description).await?,
@@ -224,10 +226,15 @@ impl Visit {
             parameter_schema: encoded(&parameters)?,
             prepared_statement_handle: Bytes::new(),
         };
-        let bytes = query.len();
+        let bytes = statement.sql.len();
         let takes = parameters.fields().len();
-        let prepared =
-            FlightPreparedStatement { sql: query, transaction: transaction_id, schema, takes, bound: Vec::new() };
+        let prepared = FlightPreparedStatement {
+            sql: statement.sql,
+            transaction: transaction_id,
+            schema,
+            takes,
+            bound: Vec::new(),
+        };
         let prepared_statement_handle = self.handles.prepared.put(&self.tool_caller.who, prepared, bytes)?;
         Ok(ActionCreatePreparedStatementResult { prepared_statement_handle, ..result })
     }
@@ -281,6 +288,16 @@ impl Visit {
         handle.map(|handle| self.handles.transactions.get(&self.tool_caller.who, handle)).transpose()
     }
 
+    /// A text of the client, as the call's options have it read.
+    pub(super) fn statement(
+        &self,
+        text: String,
+        transaction: Option<FlightTransaction>,
+    ) -> Result<FlightStatement, Error> {
+        let sql = with_standard_strings(text, self.options.strings)?;
+        Ok(FlightStatement { sql, params: Vec::new(), transaction })
+    }
+
     pub(super) fn ask(&self, statement: &FlightStatement) -> Ask {
         let ask = self.tool_caller.ask(&self.context.pipeline, statement.sql.clone(), None);
         Ask {
@@ -288,7 +305,7 @@ impl Visit {
             types: Vec::new(),
             transaction: statement.transaction.clone(),
             cancel: self.context.ending.closed.child_token(),
-            bounds: Bounds { heal: self.heal, ..ask.bounds },
+            bounds: Bounds { heal: self.options.heal, strings: self.options.strings, ..ask.bounds },
             ..ask
         }
     }

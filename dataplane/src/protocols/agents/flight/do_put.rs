@@ -20,7 +20,7 @@ impl Visit {
         let result = match command::described(first.flight_descriptor.as_ref().ok_or_else(missing)?)? {
             Command::CommandStatementUpdate(update) => {
                 let transaction = self.transaction(update.transaction_id.as_ref())?;
-                let statement = FlightStatement { sql: update.query, params: Vec::new(), transaction };
+                let statement = self.statement(update.query, transaction)?;
                 updated(self.update(&statement).await?)
             }
             Command::CommandPreparedStatementUpdate(CommandPreparedStatementUpdate { prepared_statement_handle }) => {

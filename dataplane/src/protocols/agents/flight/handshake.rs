@@ -2,6 +2,7 @@
 //! key, is answered with a bearer. It is good for an hour at most, in this process, and no longer than the key's secret.
 
 use std::net::IpAddr;
+use std::str::FromStr;
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::{Extensions, HeaderMap};
@@ -11,7 +12,7 @@ use contract::caller::Unknown;
 use contract::policy::abac::Origin;
 use contract::secrets::hmac_sha256;
 use contract::wire::{self, Who};
-use contract::{Code, Heal, KeyId, RequestId, Timestamp};
+use contract::{Code, Heal, KeyId, RequestId, StandardStrings, Timestamp};
 use subtle::ConstantTimeEq;
 
 use super::super::super::credential;
@@ -47,13 +48,27 @@ pub async fn admit(
     tool_caller::declared_by(who, peer, headers, Origin::Flight, request_id)
 }
 
-/// How far the statements of the call may be healed.
-pub fn heal(headers: &HeaderMap) -> Result<Option<Heal>, Error> {
-    let Some(value) = headers.get(wire::header::HEAL) else { return Ok(None) };
+/// How the statements of the call are read and run, where that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct CallOptions {
+    /// They may be healed no further than this.
+    pub heal: Option<Heal>,
+    pub strings: Option<StandardStrings>,
+}
+
+impl CallOptions {
+    pub fn of(headers: &HeaderMap) -> Result<Self, Error> {
+        let (heal, strings) = (word(headers, wire::header::HEAL)?, word(headers, wire::header::STANDARD_STRINGS)?);
+        Ok(Self { heal, strings })
+    }
+}
+
+/// One of the words that a header takes.
+fn word<W: FromStr<Err = Unknown>>(headers: &HeaderMap, field: &'static str) -> Result<Option<W>, Error> {
+    let Some(value) = headers.get(field) else { return Ok(None) };
     let word = String::from_utf8_lossy(value.as_bytes());
-    word.parse()
-        .map(Some)
-        .map_err(|unknown: Unknown| Error::InvalidParams { field: wire::header::HEAL, message: unknown.to_string() })
+    let refused = |unknown: Unknown| Error::InvalidParams { field, message: unknown.to_string() };
+    word.parse().map(Some).map_err(refused)
 }
 
 /// The bearer for whoever shows a key.

@@ -2,19 +2,22 @@
 
 use std::borrow::Cow;
 
+use contract::StandardStrings;
+
 use super::SessionSettings;
 use super::known::{STANDARD_STRINGS, find};
 use crate::protocols::pgwire::failure::ErrorResponse;
 
 impl SessionSettings {
-    /// Whether a backslash in `'…'` is an ordinary character.
-    pub fn has_standard_strings(&self) -> bool {
-        find(STANDARD_STRINGS).and_then(|known| self.now.set(known)) != Some("off")
+    /// What a backslash in `'…'` is.
+    pub fn strings(&self) -> StandardStrings {
+        let set = find(STANDARD_STRINGS).and_then(|known| self.now.set(known));
+        set.and_then(|word| word.parse().ok()).unwrap_or(StandardStrings::On)
     }
 
     /// A text of the client with standard strings, as everything behind reads it.
     pub fn standard<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, ErrorResponse> {
-        if self.has_standard_strings() {
+        if self.strings() == StandardStrings::On {
             return Ok(Cow::Borrowed(text));
         }
         sql::standard_strings(text).map(Cow::Owned).map_err(|error| ErrorResponse::from(&crate::Error::from(error)))
