@@ -41,6 +41,9 @@ pub enum Error {
     /// By one of several expressions; which one is chance.
     #[error("{}", Code::DataException.meaning())]
     DataException,
+    /// A decimal on its way into a column that would round it.
+    #[error("{digits} has more decimals than column {column} of type {holds} holds: declare it NUMERIC(p, s)")]
+    Rounded { digits: String, column: String, holds: String },
     /// A column the caller wrote that no table in scope has.
     #[error("column {name} does not exist")]
     ColumnMissing { name: String },
@@ -253,6 +256,7 @@ impl Error {
             Self::Sql(error) => sql_code(&error.kind),
             Self::Engine(error) => engine_code(error),
             Self::DataException => Code::DataException,
+            Self::Rounded { .. } => Code::ValueOutOfRange,
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
             Self::Hinted { error, .. } => error.code(),
             Self::Caller(code) => *code,
@@ -320,7 +324,9 @@ impl Error {
         match self {
             Self::Sql(error) => sql_details(problem, error),
             Self::Engine(error) if engine_code(error) == Code::OutOfMemory => problem.detail("reason", "memory"),
-            Self::ColumnMissing { name } => problem.detail("column", name.as_str()),
+            Self::ColumnMissing { name: column } | Self::Rounded { column, .. } => {
+                problem.detail("column", column.as_str())
+            }
             Self::Hinted { error, hint } => hint.told(Problem { message: problem.message, ..error.problem() }),
             Self::TableDenied { table }
             | Self::OpenedOnBranch { table }

@@ -167,6 +167,25 @@ async fn columns_are_matched_by_name_and_fit_the_tables_types() {
 }
 
 #[tokio::test]
+async fn a_decimal_that_its_column_would_round_is_refused() {
+    let world = world().await;
+    let mut client = client(&door(&world), demo_key());
+    world.run("create table sums (amount numeric, n integer)").await.unwrap();
+    let amounts = |name, hundredths: i128| {
+        let amounts = Decimal128Array::from(vec![100, hundredths]).with_precision_and_scale(10, 2).unwrap();
+        vec![RecordBatch::try_from_iter([(name, Arc::new(amounts) as ArrayRef)]).unwrap()]
+    };
+    for (name, holds) in [("amount", "DECIMAL(38,0)"), ("N", "INTEGER")] {
+        let refused = put(&mut client, command("sums", APPEND), amounts(name, 125)).await.unwrap_err();
+        let told = format!("1.25 has more decimals than column {} of type {holds} holds", name.to_lowercase());
+        assert!(refused.message().contains(&told), "{refused}");
+    }
+    assert_eq!(put(&mut client, command("sums", APPEND), amounts("amount", 200)).await.unwrap(), 2);
+    assert_eq!(asked(&mut client, "select sum(amount), count(*) from sums").await.unwrap(), ["3|2"]);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn all_of_many_rows_are_written_or_none() {
     let world = world().await;
     let mut client = client(&door(&world), demo_key());

@@ -59,6 +59,16 @@ impl PgType {
         }
     }
 
+    /// Whether a number is kept with all its decimals.
+    pub fn holds(&self, digits: &str) -> bool {
+        let decimals = digits.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end_matches('0').len());
+        match self {
+            Self::Int2 | Self::Int4 | Self::Int8 => decimals == 0,
+            Self::Numeric(Some((_, scale))) => decimals <= usize::from(*scale),
+            _ => true,
+        }
+    }
+
     /// `pg_type.oid`.
     pub fn oid(&self) -> u32 {
         match self {

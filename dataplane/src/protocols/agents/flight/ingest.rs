@@ -4,6 +4,7 @@
 //! pipeline: scope, policies, filters on the new rows, limits, audit. Nothing but the gathered rows of one INSERT is
 //! held here. All of it is written, or nothing.
 
+mod exact;
 mod fields;
 mod gathered;
 
@@ -18,7 +19,8 @@ use tonic::Streaming;
 
 use super::handles::{FlightStatement, FlightTransaction};
 use super::{Visit, do_get, put_stream};
-use crate::Error;
+use crate::{Description, Error};
+use exact::ExactColumns;
 use fields::IngestFields;
 use gathered::GatheredRows;
 
@@ -116,10 +118,14 @@ impl Visit {
         let mut next = batches.next().await.transpose().map_err(put_stream::unreadable)?;
         let schema = batches.schema().cloned().ok_or_else(|| put_stream::refused("the schema is missing"))?;
         let fields = IngestFields::of(&schema)?;
-        if let Some(sql) = self.definition(target, &fields, transaction).await? {
-            self.changed(transaction, sql, Vec::new()).await?;
-        }
-        let (insert, mut gathered) = (fields.insert(&target.table), GatheredRows::new(&fields));
+        let exact = match self.definition(target, &fields, transaction).await? {
+            Some(sql) => {
+                self.changed(transaction, sql, Vec::new()).await?;
+                ExactColumns::default()
+            }
+            None => self.exact(target, &fields, transaction).await,
+        };
+        let (insert, mut gathered) = (fields.insert(&target.table), GatheredRows::new(&fields, exact));
         let (mut written, mut is_said) = (0, false);
         while let Some(batch) = next {
             gathered.open(&batch)?;
@@ -168,11 +174,26 @@ impl Visit {
 
     /// A table that may not be read is there: what is done to it has its own verdict.
     async fn is_absent(&self, target: &IngestTarget, transaction: &FlightTransaction) -> bool {
+        let described = self.described(target, transaction).await;
+        described.is_err_and(|error| error.code() == Code::TableNotFound)
+    }
+
+    /// What the columns of the table hold, as far as the caller may know.
+    async fn exact(
+        &self,
+        target: &IngestTarget,
+        fields: &IngestFields,
+        transaction: &FlightTransaction,
+    ) -> ExactColumns {
+        let described = self.described(target, transaction).await;
+        described.map_or_else(|_| ExactColumns::default(), |table| ExactColumns::of(fields.names(), &table.columns))
+    }
+
+    async fn described(&self, target: &IngestTarget, transaction: &FlightTransaction) -> Result<Description, Error> {
         let sql = format!("select * from {}", target.table);
         let transaction = Some(FlightTransaction::clone(transaction));
         let ask = self.ask(&FlightStatement { sql, params: Vec::new(), transaction });
-        let described = Box::pin(self.context.pipeline.describe(&ask)).await;
-        described.is_err_and(|error| error.code() == Code::TableNotFound)
+        Box::pin(self.context.pipeline.describe(&ask)).await
     }
 }
 

@@ -111,7 +111,7 @@ fn read(
         |failure: ErrorResponse| ErrorResponse { message: "this is no value of its type".to_owned(), ..failure };
     match parameters::value(1, column.kind.oid(), format, value, clock).map_err(failed)? {
         Value::Decimal(digits) => match column.kind {
-            PgType::Numeric(Some((precision, scale))) if decimals(&digits) > usize::from(scale) => {
+            PgType::Numeric(Some((precision, scale))) if !column.kind.holds(&digits) => {
                 let message = format!("{digits} has more decimals than NUMBER({precision},{scale}) holds");
                 let failure = ErrorResponse::new(Code::ConversionFailed, message).with_state("22003");
                 Err(failure.with_hint("declare the column NUMERIC(p, s)"))
@@ -121,9 +121,4 @@ fn read(
         },
         other => Ok(other),
     }
-}
-
-/// Digits behind the point that say something.
-fn decimals(digits: &str) -> usize {
-    digits.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end_matches('0').len())
 }

@@ -37,6 +37,10 @@ impl IngestFields {
         self.0.len()
     }
 
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|column| column.name.as_str())
+    }
+
     /// As `CREATE TABLE` wants them.
     pub fn declared(&self) -> Result<String, Error> {
         let one = |column: &IngestColumn| {

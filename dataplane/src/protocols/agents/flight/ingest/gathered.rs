@@ -4,6 +4,7 @@ use arrow::array::RecordBatch;
 use engine::Value;
 
 use super::super::columns::{ByteBudget, FlightColumns};
+use super::exact::ExactColumns;
 use super::fields::{self, IngestFields};
 use crate::Error;
 use crate::protocols::agents::flight::put_stream;
@@ -14,6 +15,7 @@ const BYTES_MAX: usize = 4 << 20;
 const ROW_BYTES_MAX: usize = 4 << 20;
 
 pub struct GatheredRows {
+    exact: ExactColumns,
     lists: Vec<Vec<Value>>,
     bytes: usize,
     batch: Option<RecordBatch>,
@@ -24,9 +26,9 @@ pub struct GatheredRows {
 }
 
 impl GatheredRows {
-    pub fn new(fields: &IngestFields) -> Self {
+    pub fn new(fields: &IngestFields, exact: ExactColumns) -> Self {
         let lists = (0..fields.count()).map(|_| Vec::new()).collect();
-        Self { lists, bytes: 0, batch: None, taken: 0, number: 0 }
+        Self { exact, lists, bytes: 0, batch: None, taken: 0, number: 0 }
     }
 
     /// The next batch to take rows from; all of the one before have been taken.
@@ -64,7 +66,8 @@ impl GatheredRows {
                 put_stream::refused(message)
             })?;
             self.bytes += ROW_BYTES_MAX - budget.0;
-            for (list, value) in self.lists.iter_mut().zip(values) {
+            for (place, (list, value)) in self.lists.iter_mut().zip(values).enumerate() {
+                self.exact.check(place, &value)?;
                 list.push(written(value));
             }
             self.taken += 1;
@@ -126,7 +129,8 @@ mod tests {
 
     fn gathered(columns: &[(&str, ArrayRef)]) -> GatheredRows {
         let batch = RecordBatch::try_from_iter(columns.to_vec()).unwrap();
-        let mut gathered = GatheredRows::new(&IngestFields::of(&batch.schema()).unwrap());
+        let fields = IngestFields::of(&batch.schema()).unwrap();
+        let mut gathered = GatheredRows::new(&fields, ExactColumns::default());
         gathered.open(&batch).unwrap();
         gathered
     }
