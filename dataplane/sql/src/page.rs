@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use crate::ast::error::ErrorKind;
 use crate::dialect;
 use crate::functions::catalogue::{self, FunctionKind};
 use crate::syntax::refusals;
@@ -44,6 +45,10 @@ fn page() -> String {
     for (name, instead) in refusals::PARSED {
         let _ = writeln!(page, "| {name} | {instead} |");
     }
+    page.push_str("\n## Not supported, and why\n\n| What | Why | Instead |\n|---|---|---|\n");
+    for NotSupported { what, why, instead, .. } in NOT_SUPPORTED {
+        let _ = writeln!(page, "| {what} | {why} | {instead} |");
+    }
     page.push_str("\n## Faults of the engine\n\nOpen reports on 1.5 whose wrong answer would be seen here.\n\n");
     page.push_str("| Report | Fault | Here | Test |\n|---|---|---|---|\n");
     for (report, fault, here, test) in ENGINE {
@@ -51,6 +56,62 @@ fn page() -> String {
     }
     page
 }
+
+/// What people write elsewhere and is refused here.
+struct NotSupported {
+    what: &'static str,
+    why: &'static str,
+    instead: &'static str,
+    /// A statement that is refused for it; none where the engine tells when it meets the value.
+    refused: Option<&'static str>,
+}
+
+const NOT_SUPPORTED: &[NotSupported] = &[
+    NotSupported {
+        what: "a column with `COLLATE`",
+        why: "row filters, masks and keys ask a column for its exact texts, and of what a collation takes for equal either would stand for both",
+        instead: "`COLLATE` where texts are compared",
+        refused: Some("CREATE TABLE c (s VARCHAR COLLATE 'en-ci')"),
+    },
+    NotSupported {
+        what: "`COLLATE` of a language, as `'en'` or `'sv'`",
+        why: "the engine compares texts by their characters, or without regard to case and accents",
+        instead: "`COLLATE 'en-ci'`, `COLLATE 'en-ci-ai'`",
+        refused: Some("SELECT name COLLATE 'sv' FROM t"),
+    },
+    NotSupported {
+        what: "`DISTINCT` under a collation in an aggregate other than `COUNT`",
+        why: "the engine takes each spelling for a value",
+        instead: "`LOWER(…)`",
+        refused: Some("SELECT LISTAGG(DISTINCT name COLLATE 'en-ci') FROM t"),
+    },
+    NotSupported {
+        what: "whole numbers beyond 32 bits in a column of `INT`, beyond 64 in one of `BIGINT`",
+        why: "drivers are told int4 and int8 and read so many bytes; such a value is error 22003",
+        instead: "a column of `NUMBER(38,0)`; without a column whole numbers have 38 digits",
+        refused: None,
+    },
+    NotSupported {
+        what: "formats of `TO_CHAR` and its like that are parameters or columns",
+        why: "the engine reads constant formats",
+        instead: "the format as a literal",
+        refused: Some("SELECT TO_CHAR(d, $1) FROM t"),
+    },
+    NotSupported {
+        what: "`MATCH_RECOGNIZE`",
+        why: "the engine has no patterns over rows",
+        instead: "window functions, `CONDITIONAL_TRUE_EVENT`",
+        refused: Some(
+            "SELECT * FROM t MATCH_RECOGNIZE(ORDER BY id MEASURES FIRST(id) AS f PATTERN (x+) DEFINE x AS id > 1)",
+        ),
+    },
+    NotSupported {
+        what: "time travel, `AT` and `BEFORE`",
+        why: "old versions of a table are not kept",
+        instead: "a branch that is made before",
+        refused: Some("SELECT id FROM t AT(OFFSET => -60)"),
+    },
+];
 
 /// Reports on the engine, what is wrong, what is done about it, and the test that holds that.
 const ENGINE: &[(u32, &str, &str, &str)] = &[
@@ -119,9 +180,8 @@ const QUERIES: &[&str] = &[
     "`TIMESTAMP_TZ` keeps the offset of a literal within its statement: behind names and subqueries, in `CASE`, `MIN`, `DATEADD`, `DATE_TRUNC`",
     "The offset of any other text is kept in the expression around its cast, not behind a name; nor is that of `TRY_CAST`, of a zone's name, or where rows differ",
     "A column of `TIMESTAMP_TZ` is stored in UTC, and it and every answer are UTC; values compare and sort by the moment",
-    "`SHA2` of 224, 384 or 512 bits is of literals alone; `DISTINCT` under a collation is of `COUNT` alone",
+    "`SHA2` of 224, 384 or 512 bits is of literals alone",
     "Chains of `OR`, `AND`, `||`, `UNION` and `INTERSECT` have 10,000 arms in all; anything else nests 400 levels deep",
-    "`MATCH_RECOGNIZE` and time travel (`AT`, `BEFORE`) are refused",
 ];
 
 const MEANING: &[&str] = &[
@@ -150,6 +210,15 @@ fn wrapped(words: &[String]) -> String {
         width += word.len() + 2;
     }
     text
+}
+
+#[test]
+fn what_is_said_not_to_be_supported_is_refused() {
+    for NotSupported { what, refused, .. } in NOT_SUPPORTED {
+        let Some(sql) = refused else { continue };
+        let told = dialect::tests::walked(sql).unwrap_err();
+        assert!(matches!(told.kind, ErrorKind::Unsupported { .. }), "{what}: {told}");
+    }
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn one(sql: &str) -> String {
 }
 
 /// The whole walk, for a caller without rules.
-pub(super) fn walked(sql: &str) -> Result<String, crate::Error> {
+pub(crate) fn walked(sql: &str) -> Result<String, crate::Error> {
     let resolved = crate::resolve(crate::parse(sql)?, &catalog(), &SessionNames::new("demo"))?;
     let made = crate::transpile(crate::govern(resolved, &Rules::default())?)?;
     let steps: Vec<&str> = made.before.iter().map(|step| step.sql.as_str()).chain([made.sql.as_str()]).collect();
