@@ -20,6 +20,7 @@ mod cursor;
 mod dashboard;
 mod defaults;
 mod door;
+mod edges;
 mod embedding;
 mod ending;
 mod escapes;
