@@ -1,7 +1,7 @@
 //! The tables there are: schemas, tables, columns with types, primary keys, rows as estimated.
 //!
-//! Our own `_svc*` schemas are left out. Temporary tables of the session that asks are in the schema `pg_temp`. Names
-//! are compared as the engine does, without case for ASCII letters.
+//! Our own `_svc*` schemas are left out. Temporary tables of the session that asks are in the schema `pg_temp`, and so
+//! are the rows of files that it has open. Names are compared as the engine does, without case for ASCII letters.
 
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +87,9 @@ impl Catalog {
     }
 }
 
+/// The schema of what the session has of its own.
+const TEMPORARY: &str = "pg_temp";
+
 /// The catalog as the engine's own JSON, in the shape of [`Catalog`].
 const CATALOG: &str = r#"
 with counters as (
@@ -151,6 +154,19 @@ select to_json({
     from duckdb_tables() t
     where (t.database_name = 'raw' or t.temporary) and not t.internal and not starts_with(t.schema_name, $1)
   ),
+  files: (
+    select coalesce(list({
+      name: v.view_name,
+      columns: (
+        select coalesce(
+          list({ name: c.column_name, type_name: c.data_type, nullable: c.is_nullable } order by c.column_index), [])
+        from duckdb_columns() c
+        where c.database_name = v.database_name and c.schema_name = v.schema_name and c.table_name = v.view_name
+      )
+    } order by v.view_name), [])
+    from duckdb_views() v
+    where v.temporary and not v.internal
+  ),
   definitions: (
     select coalesce(list(d), [])
     from (
@@ -182,5 +198,41 @@ pub(crate) fn load(connection: &Connection) -> Result<Catalog, Error> {
     let prepared = connection.prepare(CATALOG)?;
     prepared.bind(1, &crate::Value::Text(OURS.to_owned()))?;
     let text = crate::child::text(&mut prepared.run(false)?)?;
-    serde_json::from_str(&text).map_err(Error::internal)
+    let Loaded { schemas, mut tables, definitions, files } = serde_json::from_str(&text).map_err(Error::internal)?;
+    tables.extend(files.into_iter().map(OpenFile::table));
+    Ok(Catalog { schemas, tables, definitions, as_of: None })
+}
+
+/// The catalog as the engine tells it.
+#[derive(Deserialize)]
+struct Loaded {
+    schemas: Vec<String>,
+    tables: Vec<Table>,
+    definitions: Vec<Definition>,
+    files: Vec<OpenFile>,
+}
+
+/// The rows of a file that the session has open: a temporary view, of which only we make any.
+#[derive(Deserialize)]
+struct OpenFile {
+    name: String,
+    columns: Vec<Column>,
+}
+
+impl OpenFile {
+    fn table(self) -> Table {
+        Table {
+            schema: TEMPORARY.to_owned(),
+            name: self.name,
+            columns: self.columns,
+            primary_key: Vec::new(),
+            unique: Vec::new(),
+            checks: Vec::new(),
+            estimated_rows: 0,
+            comment: None,
+            column_comments: Vec::new(),
+            column_defaults: Vec::new(),
+            counters: Vec::new(),
+        }
+    }
 }

@@ -18,7 +18,7 @@ pub struct Config {
     pub run: PathBuf,
     /// What the engine may hold in memory by its own count.
     pub memory_limit_bytes: u64,
-    /// What it may spill to `run`.
+    /// What it may spill to `run`; the files that it reads may take half as much besides.
     pub temp_limit_bytes: u64,
     /// Its worker threads.
     pub threads: u16,

@@ -13,11 +13,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::catalog::Catalog;
 use crate::config::Config;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::line::Connected;
 use crate::message::{Parsed, What};
-use crate::process::{DYING, Line, Process};
+use crate::process::{self, DYING, Line, Process};
 use crate::session::{Described, Session, step_ends};
+use crate::spool::{Spool, SpoolFile};
 use crate::supervisor::{Stage, Supervisor};
 use crate::waiting::{self, Waiting};
 
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     runtime: tokio::runtime::Handle,
     pool: Mutex<Vec<Session>>,
     waiting: Waiting,
+    /// None for databases in memory.
+    spool: Option<Arc<Spool>>,
     cached: Mutex<Option<Cached>>,
     /// Commits of definitions that have begun, and those that are over, however they ended.
     defining: AtomicU64,
@@ -69,6 +72,8 @@ impl Engine {
     pub async fn start(config: Config) -> Result<Self, Error> {
         let permits = Arc::new(Semaphore::new(usize::from(config.sessions_max) + DESKS));
         let (process, control) = Process::launch(&config).await?;
+        let spool = process::spool(&config).map_err(|e| Error::unavailable(format!("folders of the engine: {e}")))?;
+        let spool = spool.map(|folder| Arc::new(Spool::new(folder, config.temp_limit_bytes / 2)));
         let (stage, staged) = watch::channel(Stage::Ready(Arc::clone(&process)));
         let stop = CancellationToken::new();
         let supervisor = Supervisor { config, stage, stop: stop.clone() };
@@ -84,6 +89,7 @@ impl Engine {
             runtime: tokio::runtime::Handle::current(),
             pool: Mutex::default(),
             waiting: Waiting::new(places),
+            spool,
             cached: Mutex::default(),
             defining: AtomicU64::new(0),
             definitions: AtomicU64::new(0),
@@ -174,6 +180,13 @@ impl Engine {
             pool.push(pooled);
         }
         answer
+    }
+
+    /// An empty file for the engine to read, gone with whoever holds it. All files together take half the room that
+    /// what is spilled may.
+    pub async fn file(&self) -> Result<SpoolFile, Error> {
+        let none = || Error::new(Kind::InvalidInput, "a database in memory reads no files");
+        SpoolFile::create(self.0.spool.as_ref().ok_or_else(none)?).await
     }
 
     /// Writes everything to the file and ends the child.

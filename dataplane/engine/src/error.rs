@@ -134,6 +134,8 @@ fn classify(report: &Report) -> Kind {
             Kind::Permission
         }
         "IO" if message.contains("temp") => Kind::TempSpace,
+        // A Parquet file whose inner parts are broken.
+        "Invalid" if message.starts_with("TProtocolException") => Kind::InvalidInput,
         "FATAL" => Kind::Fatal,
         _ => Kind::Internal,
     }

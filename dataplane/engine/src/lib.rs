@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | parent | `engine` | `Engine`: start, sessions, catalog, stop |
 //! | parent | `session`, `line`, `rows` | one connection; its socket; the rows of its statement |
+//! | parent | `spool`, `file` | files that the child may read; their columns and rows |
 //! | parent | `waiting` | sessions that have only read, for the next statement |
 //! | parent | `supervisor`, `process`, `watchdog` | keeps a child alive, ends statements, kills, restarts |
 //! | both | `frame`, `message`, `value` | what travels over the sockets |
@@ -27,6 +28,7 @@ mod config;
 mod engine;
 mod error;
 mod ffi;
+mod file;
 mod frame;
 mod line;
 mod message;
@@ -35,6 +37,7 @@ mod process;
 mod rows;
 pub mod seed;
 mod session;
+mod spool;
 mod store;
 mod supervisor;
 mod types;
@@ -47,7 +50,9 @@ pub use comparison::{Compared, Comparing, Comparison};
 pub use config::Config;
 pub use engine::Engine;
 pub use error::{Error, Kind};
+pub use file::{FileColumn, FileFault, FileFormat, RECORD_BYTES_MAX, plain_type};
 pub use message::{Change, Column, Parsed};
 pub use rows::{Held, Rows};
 pub use session::{Described, Outcome, Session, Snapshot, Statement};
+pub use spool::SpoolFile;
 pub use value::Value;

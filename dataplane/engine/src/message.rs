@@ -49,6 +49,8 @@ pub enum Order {
 pub struct Start {
     pub data: Option<PathBuf>,
     pub spill: PathBuf,
+    /// The one folder whose files it may read; none for a database in memory.
+    pub spool: Option<PathBuf>,
     pub memory_limit_bytes: u64,
     pub temp_limit_bytes: u64,
     pub threads: u16,

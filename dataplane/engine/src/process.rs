@@ -63,7 +63,7 @@ pub struct Line {
 impl Process {
     /// Starts a child and waits until it serves.
     pub async fn launch(config: &Config) -> Result<(Arc<Self>, Control), Error> {
-        let spill = prepare_folders(config).map_err(|e| Error::unavailable(format!("folders of the engine: {e}")))?;
+        let folders = prepare_folders(config).map_err(|e| Error::unavailable(format!("folders of the engine: {e}")))?;
         let broken = |e: io::Error| Error::unavailable(format!("sockets of the engine: {e}"));
         let (control, their_control) = UnixStream::pair().map_err(broken)?;
         let (arrivals, their_arrivals) = UnixStream::pair().map_err(broken)?;
@@ -72,7 +72,7 @@ impl Process {
 
         let (life, ended) = keep(command(config, their_control.into(), their_arrivals.into())).await?;
         let mut control = Control { lane, ended };
-        control.order(&Order::Start(Box::new(start(config, spill)))).await?;
+        control.order(&Order::Start(Box::new(start(config, folders)))).await?;
         let opened_micros = match timeout(OPEN_MAX, control.notice()).await {
             Ok(Some(Notice::Ready { opened_micros })) => opened_micros,
             Ok(Some(Notice::Failed(error))) => return Err(error),
@@ -236,10 +236,11 @@ fn command(config: &Config, control: OwnedFd, arrivals: OwnedFd) -> Command {
     command
 }
 
-fn start(config: &Config, spill: PathBuf) -> Start {
+fn start(config: &Config, Folders { spill, spool }: Folders) -> Start {
     Start {
         data: config.data.clone(),
         spill,
+        spool,
         memory_limit_bytes: config.memory_limit_bytes,
         temp_limit_bytes: config.temp_limit_bytes,
         threads: config.threads,
@@ -248,17 +249,36 @@ fn start(config: &Config, spill: PathBuf) -> Start {
     }
 }
 
-/// The environment's folder, and an empty one to spill to.
-fn prepare_folders(config: &Config) -> io::Result<PathBuf> {
+/// Folders of one child below [`Config::run`], empty when it starts.
+struct Folders {
+    spill: PathBuf,
+    /// None for a database in memory, which reads no files.
+    spool: Option<PathBuf>,
+}
+
+/// Where the files are that the child may read. The same path for each child of an engine.
+pub fn spool(config: &Config) -> io::Result<Option<PathBuf>> {
+    // The child compares paths as they are written.
+    config.data.as_ref().map(|_| std::path::absolute(config.run.join("spool"))).transpose()
+}
+
+/// The environment's folder, and empty ones to spill to and to read from.
+fn prepare_folders(config: &Config) -> io::Result<Folders> {
     config.data.as_deref().map_or(Ok(()), private)?;
     private(&config.run)?;
     let spill = config.run.join("spill");
-    match fs::remove_dir_all(&spill) {
+    emptied(&spill)?;
+    let spool = spool(config)?;
+    spool.as_deref().map_or(Ok(()), emptied)?;
+    Ok(Folders { spill, spool })
+}
+
+fn emptied(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    private(&spill)?;
-    Ok(spill)
+    private(folder)
 }
 
 fn private(folder: &Path) -> io::Result<()> {

@@ -37,6 +37,32 @@ async fn nothing_outside_the_database_is_read_written_or_loaded() {
     assert_eq!(std::fs::read_dir(world.path()).unwrap().count(), 3, "data, run and the file itself");
 }
 
+/// One folder is open, and nothing by way of it. That the engine reads its own database file no setting changes.
+#[tokio::test]
+async fn no_path_leads_out_of_the_folder_of_files() {
+    let world = world().await;
+    std::fs::write(world.path().join("outside.csv"), "a\n1\n").unwrap();
+    let spool = world.path().join("run/spool");
+    std::fs::write(spool.join("inside.csv"), "a\n1\n").unwrap();
+    std::os::unix::fs::symlink(world.path().join("outside.csv"), spool.join("link.csv")).unwrap();
+    std::os::unix::fs::symlink(world.path(), spool.join("folder")).unwrap();
+    let spool = spool.display();
+    assert_eq!(world.answer(&format!("select * from read_csv('{spool}/inside.csv')")).await.as_deref(), Ok("1"));
+    for path in [
+        "../../outside.csv",
+        "../spool/../../outside.csv",
+        "./../../outside.csv",
+        "link.csv",
+        "folder/outside.csv",
+        "../spill",
+        "*/outside.csv",
+    ] {
+        let sql = format!("select content from read_text('{spool}/{path}')");
+        let error = world.answer(&sql).await.expect_err(&sql);
+        assert_eq!(error.kind, Kind::Permission, "{sql}: {error}");
+    }
+}
+
 #[tokio::test]
 async fn no_setting_can_be_changed_back() {
     let world = world().await;
@@ -46,6 +72,8 @@ async fn no_setting_can_be_changed_back() {
         "set enable_external_access = true",
         "reset global enable_external_access",
         "set global lock_configuration = false",
+        "set global allowed_directories = ['/']",
+        "reset global allowed_directories",
         "set memory_limit = '100GB'",
         "set threads = 64",
         "set temp_directory = '/tmp'",
@@ -99,7 +127,7 @@ async fn a_window_over_a_random_sample_sees_one_sample() {
 async fn nothing_of_ours_is_left_open_to_others() {
     use std::os::unix::fs::PermissionsExt;
     let world = world().await;
-    for folder in ["data", "run", "run/spill"] {
+    for folder in ["data", "run", "run/spill", "run/spool"] {
         let mode = std::fs::metadata(world.path().join(folder)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "{folder}");
     }

@@ -11,6 +11,7 @@ mod world;
 
 mod catalog;
 mod ending;
+mod files;
 mod hardening;
 mod mask;
 mod results;

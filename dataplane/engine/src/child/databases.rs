@@ -34,7 +34,7 @@ impl Databases {
                 mask::register(&connection, start.mask_key)?;
                 pattern::register(&connection)?;
                 comparing.map_or(Ok(()), |comparing| compare::register(&connection, comparing))?;
-                lock(&connection)?;
+                lock(&connection, &start)?;
                 Self::File(database)
             }
             None => Self::Scratch(start),
@@ -53,7 +53,7 @@ impl Databases {
                 connection.execute(SCRATCH)?;
                 mask::register(&connection, start.mask_key)?;
                 pattern::register(&connection)?;
-                lock(&connection)?;
+                lock(&connection, start)?;
                 Ok(connection)
             }
         }
@@ -73,6 +73,6 @@ impl Databases {
     }
 }
 
-fn lock(connection: &Connection) -> Result<(), Error> {
-    harden::LOCK.iter().try_for_each(|sql| connection.execute(sql))
+fn lock(connection: &Connection, start: &Start) -> Result<(), Error> {
+    harden::lock(start)?.iter().try_for_each(|sql| connection.execute(sql))
 }

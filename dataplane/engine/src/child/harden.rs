@@ -59,10 +59,15 @@ pub fn options(start: &Start) -> Vec<(&'static str, String)> {
     options
 }
 
-/// Run once everything is made that needs the outside. The order matters: after the second nothing
-/// outside can be reached, after the third nothing can be set back.
-pub const LOCK: [&str; 3] = [
-    "set global TimeZone = 'UTC'",
-    "set global enable_external_access = false",
-    "set global lock_configuration = true",
-];
+/// Run once everything is made that needs the outside. The order matters: the folder of files is named while that can
+/// be done; after the third nothing else outside can be reached, after the last nothing can be set back.
+pub fn lock(start: &Start) -> Result<Vec<String>, Error> {
+    let mut lock = vec!["set global TimeZone = 'UTC'".to_owned()];
+    if let Some(spool) = &start.spool {
+        let spool = spool.to_str().ok_or_else(|| Error::internal("the folder of files has no name in UTF-8"))?;
+        lock.push(format!("set global allowed_directories = ['{}']", spool.replace('\'', "''")));
+    }
+    lock.push("set global enable_external_access = false".to_owned());
+    lock.push("set global lock_configuration = true".to_owned());
+    Ok(lock)
+}

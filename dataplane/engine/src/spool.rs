@@ -1,0 +1,113 @@
+//! Files that the engine may read: one folder of its child, and in it a file for each statement.
+//!
+//! Everything else on disk is closed to the child (`child/harden`). A file is written by the parent as its bytes come,
+//! and is gone with whoever holds it. What all of them take is bounded.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::fs::{File, OpenOptions};
+use tokio::io::AsyncWriteExt;
+
+use crate::error::{Error, Kind};
+
+/// The folder, and what the files in it take.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    folder: PathBuf,
+    bytes_max: u64,
+    bytes: AtomicU64,
+    files: AtomicU64,
+}
+
+impl Spool {
+    pub fn new(folder: PathBuf, bytes_max: u64) -> Self {
+        Self { folder, bytes_max, bytes: AtomicU64::new(0), files: AtomicU64::new(0) }
+    }
+
+    fn take(&self, bytes: u64) -> Result<(), Error> {
+        let taken = self.bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, |held| {
+            held.checked_add(bytes).filter(|all| *all <= self.bytes_max)
+        });
+        taken.map(drop).map_err(|_| Error::new(Kind::TempSpace, "the files that are being read take all their room"))
+    }
+}
+
+/// A file that the engine may read, until this is dropped.
+#[derive(Debug)]
+pub struct SpoolFile {
+    spool: Arc<Spool>,
+    path: PathBuf,
+    /// None once it is whole.
+    open: Option<File>,
+    bytes: u64,
+}
+
+impl SpoolFile {
+    pub(crate) async fn create(spool: &Arc<Spool>) -> Result<Self, Error> {
+        let number = spool.files.fetch_add(1, Ordering::Relaxed);
+        let path = spool.folder.join(number.to_string());
+        let open = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .await
+            .map_err(|error| unwritten(&error))?;
+        Ok(Self { spool: Arc::clone(spool), path, open: Some(open), bytes: 0 })
+    }
+
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let more = u64::try_from(bytes.len()).map_err(Error::internal)?;
+        self.spool.take(more)?;
+        self.bytes += more;
+        let open = self.open.as_mut().ok_or_else(|| Error::new(Kind::InvalidInput, "the file is whole already"))?;
+        open.write_all(bytes).await.map_err(|error| unwritten(&error))
+    }
+
+    /// All of it is written.
+    pub async fn finish(&mut self) -> Result<(), Error> {
+        match self.open.take() {
+            Some(mut open) => open.flush().await.map_err(|error| unwritten(&error)),
+            None => Ok(()),
+        }
+    }
+
+    /// How large it may be where there is no other.
+    pub fn bytes_max(&self) -> u64 {
+        self.spool.bytes_max
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SpoolFile {
+    fn drop(&mut self) {
+        self.spool.bytes.fetch_sub(self.bytes, Ordering::AcqRel);
+        match std::fs::remove_file(&self.path) {
+            // A child that was started anew has an empty folder.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, "a file that was read cannot be removed");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The disk is full, or the child was started anew and its folder emptied.
+fn unwritten(error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Error::new(Kind::TempSpace, "the disk has no room for the file")
+        }
+        _ => Error::unavailable(format!("the file cannot be kept for the engine: {error}")),
+    }
+}
