@@ -5,6 +5,7 @@
 
 mod advice;
 mod class;
+mod file;
 mod hint;
 mod statement;
 
@@ -78,6 +79,11 @@ pub enum Error {
     /// An argument of a tool, by its name.
     #[error("{message}")]
     InvalidArgument { field: String, message: String },
+    /// A file that is loaded, by its own fault.
+    #[error("{}", file::refusal(.0))]
+    FileRefused(engine::FileFault),
+    #[error("the file is larger than {} MiB, which is all that may be read at one time: send it in parts", .limit >> 20)]
+    FileTooLarge { limit: u64 },
     #[error("only statements that read are run here: run_sql takes one that changes something")]
     ReadsOnly,
     /// What cannot be streamed must fit in memory.
@@ -286,7 +292,8 @@ impl Error {
             | Self::NotThatAgent { .. }
             | Self::SecondFactorDue => Code::Forbidden,
             Self::Unsupported { .. } | Self::DefinedOnBranch { .. } => Code::UnsupportedSql,
-            Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
+            Self::InvalidParams { .. } | Self::InvalidArgument { .. } | Self::FileRefused(_) => Code::InvalidParams,
+            Self::FileTooLarge { .. } => Code::BodyTooLarge,
             Self::ReadsOnly => Code::ScopeViolation,
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
             Self::Redefined | Self::Rejudged | Self::TemporaryGone { .. } | Self::Overtaken | Self::Unrepeatable => {
@@ -347,6 +354,8 @@ impl Error {
             Self::SecondFactorDue => problem.detail("reason", "mfa_required"),
             Self::InvalidParams { field, .. } | Self::AgentNotRegistered { field } => problem.detail("field", *field),
             Self::InvalidArgument { field, .. } => problem.detail("field", field.as_str()),
+            Self::FileRefused(fault) => file::told(problem, fault),
+            Self::FileTooLarge { limit } => problem.detail("limit", *limit),
             Self::DefinedOnBranch { what } => problem.detail("construct", *what).detail("reason", "branch"),
             Self::StaleMemory { current } => problem.detail("version", *current),
             Self::MemoryFull { limit } => problem.detail("reason", "memories").detail("limit", *limit),

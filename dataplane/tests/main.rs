@@ -35,6 +35,7 @@ mod interference;
 mod keys;
 mod leaving;
 mod lengths;
+mod load;
 mod lost;
 mod making;
 mod meaning;

@@ -27,6 +27,15 @@ async fn post_through(world: &World, origin: Option<Origin>, path: &str, who: &s
 
 /// For the caller whom the control plane names.
 pub async fn post_as(world: &World, caller: &Forwarded, path: &str, body: Value) -> Response<Body> {
+    let request = Request::post(path)
+        .header(header::CALLER, serde_json::to_string(caller).unwrap())
+        .header(header::REQUEST_ID, "req-7")
+        .body(Body::from(body.to_string()))
+        .unwrap();
+    sent(world, request).await
+}
+
+pub async fn sent(world: &World, request: Request<Body>) -> Response<Body> {
     let door = RestContext {
         env_id: "env-1".into(),
         pipeline: world.pipeline.clone(),
@@ -36,11 +45,6 @@ pub async fn post_as(world: &World, caller: &Forwarded, path: &str, body: Value)
         ending: Ending::default(),
         limits: connections::Patience::DEFAULT.limits(),
     };
-    let request = Request::post(path)
-        .header(header::CALLER, serde_json::to_string(caller).unwrap())
-        .header(header::REQUEST_ID, "req-7")
-        .body(Body::from(body.to_string()))
-        .unwrap();
     routes(door).oneshot(request).await.unwrap()
 }
 

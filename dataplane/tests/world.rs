@@ -180,6 +180,11 @@ impl World {
         numbers.value(0)
     }
 
+    /// Files that wait to be read, or are.
+    pub fn spool(&self) -> std::path::PathBuf {
+        self.folder.path().join("run/spool")
+    }
+
     /// A change by the engine itself, past everything of ours.
     pub async fn behind_our_back(&self, sql: &str) {
         let mut session = self.engine.session().await.unwrap();

@@ -22,6 +22,7 @@ pub mod governance;
 pub mod heal;
 pub mod ids;
 pub mod key;
+pub mod load;
 pub mod metrics;
 pub mod model;
 pub mod network;

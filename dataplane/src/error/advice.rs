@@ -14,6 +14,8 @@ impl Error {
             | Self::HourlyLimit { .. }
             | Self::InvalidParams { .. }
             | Self::InvalidArgument { .. }
+            | Self::FileRefused(_)
+            | Self::FileTooLarge { .. }
             | Self::AnswerTooLarge { .. } => None,
             Self::Hinted { error, .. } => error.advice(),
             other => Some(other.code().advice()),

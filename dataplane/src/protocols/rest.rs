@@ -8,6 +8,7 @@
 mod binding;
 mod body;
 mod explain;
+mod load;
 mod tool;
 
 use std::sync::Arc;
@@ -70,6 +71,7 @@ pub fn routes(context: RestContext) -> Router {
         .route("/v1/environments/{env_id}/policies/test", post(explain::test))
         .route("/v1/environments/{env_id}/policies/bind", post(binding::bind))
         .route("/v1/environments/{env_id}/tools/{name}", post(tool::call))
+        .route("/v1/environments/{env_id}/tables/{name}/load", post(load::load))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(context)
 }

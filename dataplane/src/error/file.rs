@@ -1,0 +1,41 @@
+//! What is wrong with a file that is loaded: its line, and why in words of ours.
+
+use contract::body::Problem;
+use engine::FileFault;
+
+use super::Error;
+
+impl Error {
+    /// The same, told by the file's line where the file is at fault.
+    pub(crate) fn of_file(self) -> Self {
+        let fault = match &self {
+            Self::Engine(error) => FileFault::of(error),
+            Self::Hinted { error, .. } => match error.as_ref() {
+                Self::Engine(error) => FileFault::of(error),
+                _ => None,
+            },
+            _ => None,
+        };
+        fault.map_or(self, Self::FileRefused)
+    }
+
+    /// A fault that we have found ourselves.
+    pub(crate) fn file(line: Option<u64>, reason: impl Into<String>) -> Self {
+        Self::FileRefused(FileFault { line, reason: reason.into() })
+    }
+}
+
+pub(super) fn refusal(FileFault { line, reason }: &FileFault) -> String {
+    match line {
+        Some(line) => format!("line {line} of the file: {reason}; nothing was loaded"),
+        None => format!("the file: {reason}; nothing was loaded"),
+    }
+}
+
+pub(super) fn told(problem: Problem, fault: &FileFault) -> Problem {
+    let problem = problem.detail("field", "body");
+    match fault.line {
+        Some(line) => problem.detail("line", line),
+        None => problem,
+    }
+}
