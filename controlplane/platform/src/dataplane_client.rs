@@ -3,4 +3,4 @@
 pub mod attached;
 pub(crate) mod breaker;
 pub mod connect;
-pub(crate) mod connections;
+pub mod connections;

@@ -11,6 +11,7 @@ mod catalogue;
 mod explain;
 mod forward;
 mod layout;
+mod load;
 
 use contract::wire::{Format, QueryBody, SQL_BYTES_MAX, TIMEOUT_MS_MAX};
 use contract::{Access, Code, Heal, Scope, StandardStrings};
@@ -49,6 +50,10 @@ pub fn routes() -> Routes {
         .post("/v1/environments/{env_id}/query/arrow", Access::Member, Scope::QueryRead, arrow)
         .says("Runs a statement; answers rows as an Arrow stream in base64.")
         .keyed()
+        .refuses(REFUSALS)
+        .post("/v1/environments/{env_id}/tables/{name}/load", Access::Member, Scope::QueryWrite, load::load)
+        .ours()
+        .says("Loads the file that is the body into the table `name` or `schema.name`: all of it, or nothing. Developers and above may.")
         .refuses(REFUSALS)
         .post("/v1/environments/{env_id}/transpile", Access::Member, Scope::QueryRead, explain::transpile)
         .ours()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use bytes::Bytes;
 use contract::{EnvId, wire};
 use http_body_util::Full;
@@ -29,6 +30,8 @@ pub struct DataPlanes {
 pub struct DataPlaneConnection {
     address: Arc<str>,
     pub client: Client<Connector, Full<Bytes>>,
+    /// For bodies that go on as they come.
+    pub streaming: Client<Connector, Body>,
     pub breaker: Breaker,
 }
 
@@ -47,11 +50,10 @@ impl DataPlanes {
         let address: Arc<str> = address.into();
         let name = ServerName::try_from(wire::environment_name(env_id)).map_err(Error::internal)?;
         let connector = Connector { address: Arc::clone(&address), name, identity: Arc::clone(&self.identity) };
-        let client = Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(IDLE)
-            .pool_timer(TokioTimer::new())
-            .build(connector);
-        let line = Arc::new(DataPlaneConnection { address, client, breaker: Breaker::default() });
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder.pool_idle_timeout(IDLE).pool_timer(TokioTimer::new());
+        let (client, streaming) = (builder.build(connector.clone()), builder.build(connector));
+        let line = Arc::new(DataPlaneConnection { address, client, streaming, breaker: Breaker::default() });
         self.lines.insert(env_id.clone(), Arc::clone(&line));
         Ok(line)
     }

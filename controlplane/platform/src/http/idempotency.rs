@@ -76,8 +76,9 @@ async fn attempt(app: &App, route: &Route, mut request: Request, next: Next) -> 
 /// Does a key count for this route? For a POST that changes something, or runs a statement that may, and has a caller.
 pub fn counts(route: &Route) -> bool {
     let changes = route.method == Method::POST && (route.keyed || route.scope != Some(Scope::QueryRead));
-    let upload = route.path.ends_with("/upload");
-    changes && route.access != Access::Public && !route.path.starts_with("/v1/auth/") && !upload
+    // A body that streams is not kept to be compared.
+    let is_file = ["/upload", "/load"].iter().any(|end| route.path.ends_with(end));
+    changes && route.access != Access::Public && !route.path.starts_with("/v1/auth/") && !is_file
 }
 
 /// The key of a request that it counts for.

@@ -1,5 +1,7 @@
 //! One query to one data plane and its answer back, as a stream. Where that breaks, ours breaks.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -7,24 +9,30 @@ use axum::response::Response;
 use bytes::Bytes;
 use contract::body::Problem;
 use contract::caller::Credential;
+use contract::load::WITHIN_SECS;
 use contract::policy::abac::Origin;
 use contract::wire::{self, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who, header};
 use contract::{Code, EnvId, RequestId};
+use futures::StreamExt;
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER};
-use hyper_util::client::legacy::Client;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER};
+use hyper_util::client::legacy::{self, Client};
 use platform::dataplane_client::connect::Connector;
+use platform::dataplane_client::connections::DataPlaneConnection;
 use platform::http::call::Call;
 use platform::{App, Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::time::error::Elapsed;
 
 use crate::domain::environments::placement;
 
 /// Beyond the longest time a query may take.
 const PATIENCE: Duration = Duration::from_millis(TIMEOUT_MS_MAX + 15_000);
+/// The same of a load, which ends before.
+const LOAD_PATIENCE: Duration = Duration::from_secs(WITHIN_SECS + 15);
 /// The longest error body that is read.
 const PROBLEM_BYTES_MAX: usize = 64 * 1024;
 /// More than a data plane gives in one record.
@@ -88,6 +96,27 @@ pub async fn told_to_us<T: DeserializeOwned>(
     record(send(app, &asked, path, body).await?).await
 }
 
+/// Sends a body on as it comes, to the same path and query of the data plane, for the caller. It cannot be sent twice.
+pub async fn stream(cx: &Call, path_and_query: &str, length: Option<HeaderValue>, body: Body) -> Result<Response> {
+    let (caller, env_id) = (caller(cx)?, cx.env_id()?);
+    let asked = ForwardedQuery { env_id: &env_id, caller: Some(&caller), request_id: &cx.request_id, key: None };
+    let line = line(&cx.app, &env_id).await?;
+    let broke = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&broke);
+    let pieces = body.into_data_stream().inspect(move |piece| {
+        noted.fetch_or(piece.is_err(), Ordering::AcqRel);
+    });
+    let mut request = addressed(&asked, path_and_query, "application/octet-stream", Body::from_stream(pieces))?;
+    if let Some(length) = length {
+        request.headers_mut().insert(CONTENT_LENGTH, length);
+    }
+    let answer = tokio::time::timeout(LOAD_PATIENCE, line.streaming.request(request)).await;
+    if broke.load(Ordering::Acquire) {
+        return Err(Error::invalid("body", "readable", "the body could not be read to its end"));
+    }
+    answered(&cx.app, &env_id, &line, answer).await
+}
+
 async fn record<T: DeserializeOwned>(answer: Response) -> Result<T> {
     let read = Limited::new(answer.into_body(), RECORD_BYTES_MAX).collect().await.map_err(Error::internal)?;
     serde_json::from_slice(&read.to_bytes()).map_err(Error::internal)
@@ -95,15 +124,32 @@ async fn record<T: DeserializeOwned>(answer: Response) -> Result<T> {
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for whom it is asked.
 pub async fn send(app: &App, asked: &ForwardedQuery<'_>, path: &str, body: &impl Serialize) -> Result<Response> {
-    let env_id = asked.env_id;
+    let line = line(app, asked.env_id).await?;
+    let body = Full::from(serde_json::to_vec(body).map_err(Error::internal)?);
+    let path = format!("/v1/environments/{}/{path}", asked.env_id);
+    let request = addressed(asked, &path, "application/json", body)?;
+    let answer = tokio::time::timeout(PATIENCE, ask(&line.client, request)).await;
+    answered(app, asked.env_id, &line, answer).await
+}
+
+/// The way to a data plane, unless it has not answered for some time.
+async fn line(app: &App, env_id: &EnvId) -> Result<Arc<DataPlaneConnection>> {
     let address = {
         let mut conn = app.pool().acquire().await?;
         placement::internal_address(&mut conn, env_id).await?
     };
     let line = app.data_planes()?.line(env_id, &address)?;
     line.breaker.try_pass(app.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;
-    let request = request(asked, path, body)?;
-    match tokio::time::timeout(PATIENCE, ask(&line.client, request)).await {
+    Ok(line)
+}
+
+async fn answered(
+    app: &App,
+    env_id: &EnvId,
+    line: &DataPlaneConnection,
+    answer: std::result::Result<std::result::Result<hyper::Response<Incoming>, legacy::Error>, Elapsed>,
+) -> Result<Response> {
+    match answer {
         Ok(Ok(answer)) => {
             line.breaker.succeeded();
             passed_on(answer).await
@@ -129,7 +175,7 @@ const AGAIN_AFTER: [Duration; 3] = [Duration::ZERO, Duration::from_millis(50), D
 async fn ask(
     client: &Client<Connector, Full<Bytes>>,
     request: hyper::Request<Full<Bytes>>,
-) -> Result<hyper::Response<Incoming>, hyper_util::client::legacy::Error> {
+) -> std::result::Result<hyper::Response<Incoming>, legacy::Error> {
     for wait in AGAIN_AFTER {
         match client.request(request.clone()).await {
             Err(error) if error.is_connect() => tokio::time::sleep(wait).await,
@@ -155,15 +201,20 @@ fn who(cx: &Call) -> Result<Who> {
     }
 }
 
-fn request(asked: &ForwardedQuery<'_>, path: &str, body: &impl Serialize) -> Result<hyper::Request<Full<Bytes>>> {
+/// A request to this path of the data plane, with who asks it.
+fn addressed<B>(
+    asked: &ForwardedQuery<'_>,
+    path_and_query: &str,
+    content_type: &'static str,
+    body: B,
+) -> Result<hyper::Request<B>> {
     let ForwardedQuery { env_id, caller, request_id, key } = asked;
-    let mut request =
-        hyper::Request::post(format!("https://{}/v1/environments/{env_id}/{path}", wire::environment_name(env_id)))
-            .header(CONTENT_TYPE, "application/json")
-            .header(TE, "trailers")
-            .header(header::REQUEST_ID, request_id.as_str())
-            .body(Full::from(serde_json::to_vec(body).map_err(Error::internal)?))
-            .map_err(Error::internal)?;
+    let mut request = hyper::Request::post(format!("https://{}{path_and_query}", wire::environment_name(env_id)))
+        .header(CONTENT_TYPE, content_type)
+        .header(TE, "trailers")
+        .header(header::REQUEST_ID, request_id.as_str())
+        .body(body)
+        .map_err(Error::internal)?;
     if let Some(caller) = caller {
         let caller = serde_json::to_string(caller).map_err(Error::internal)?;
         request.headers_mut().insert(header::CALLER, HeaderValue::try_from(caller).map_err(Error::internal)?);

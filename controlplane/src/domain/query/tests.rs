@@ -32,6 +32,7 @@ use crate::testing::authority;
 use crate::worlds::World;
 
 mod dashboard;
+mod load;
 
 pub type Answer = fn(&Request<Incoming>) -> Response<Body>;
 
