@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use telemetry::Log;
 
 use crate::client::{
-    self, Failure, audit, branches, doctor, environments, explain, explain_sql, keys, mcp, output, policies, sql,
+    self, Failure, audit, branches, doctor, environments, explain, explain_sql, keys, load, mcp, output, policies, sql,
 };
 use crate::kubectl::{self, KubectlSluice};
 use crate::platform::Config;
@@ -37,6 +37,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Run statements: typed, piped, or at a prompt.
     Sql(sql::Args),
+    /// Load a file into a table: CSV, JSON lines or Parquet.
+    Load(load::Args),
     /// Tell what a statement becomes in the engine's dialect, with the policies in it, without running it.
     ExplainSql(explain_sql::Args),
     /// Tell what an error code means, and what to do.
@@ -92,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Migrate(args) => client::run(migrate::run(args)),
         Command::Doctor(args) => client::run(doctor::run(args)),
         Command::Sql(args) => client::run(sql::run(args)),
+        Command::Load(args) => client::run(load::run(args)),
         Command::ExplainSql(args) => client::run(explain_sql::run(args)),
         Command::Keys(args) => client::run(keys::run(args)),
         Command::Env(args) => client::run(environments::run(args)),

@@ -15,6 +15,7 @@ pub mod explain_sql;
 mod failure;
 mod group;
 pub mod keys;
+pub mod load;
 pub mod mcp;
 pub mod output;
 pub mod policies;

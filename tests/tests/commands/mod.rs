@@ -1,6 +1,7 @@
 //! `sluice` as a person starts it, against a whole platform: the binary, its exit status, what it says.
 
 mod doctor;
+mod load;
 mod mcp;
 mod platform;
 mod prompt;

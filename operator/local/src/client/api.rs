@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use contract::Redacted;
+use contract::load::WITHIN_SECS;
 use contract::wire::TIMEOUT_MS_MAX;
 use http::HeaderValue;
 use reqwest::{Method, RequestBuilder, Response, redirect};
@@ -16,6 +17,8 @@ use super::Failure;
 const CONNECT: Duration = Duration::from_secs(10);
 /// Between two pieces of an answer; a query may take its time before the first.
 const SILENCE: Duration = Duration::from_millis(TIMEOUT_MS_MAX + 20_000);
+/// The same after a file has begun to be sent.
+const FILE_SILENCE: Duration = Duration::from_secs(WITHIN_SECS + 30);
 /// Of a list; a longer one is none that a person looks through.
 const PAGES_MAX: usize = 500;
 
@@ -42,19 +45,18 @@ impl Api {
         let bearer = HeaderValue::try_from(format!("Bearer {}", key.expose()));
         let mut bearer = bearer.map_err(|_| Failure::Usage("the key is not one: it has a line break".to_owned()))?;
         bearer.set_sensitive(true);
-        // A redirect would carry the credential to somewhere nobody has named.
-        let client = reqwest::Client::builder().redirect(redirect::Policy::none());
-        let client = client.connect_timeout(CONNECT).read_timeout(SILENCE);
-        // A proxy's own loopback is another machine's.
-        let client = if is_loopback(&parsed) { client.no_proxy() } else { client };
-        let broken = |error: reqwest::Error| Failure::Broken(error.to_string());
         Ok(Self {
-            http: client.build().map_err(broken)?,
+            http: client(&parsed, SILENCE)?,
             url: url.to_owned(),
             key: Redacted::new(bearer),
             environment: environment.map(str::to_owned),
             me: OnceCell::new(),
         })
+    }
+
+    /// The same for a file that is sent: there is no answer before its end.
+    pub fn for_files(self) -> Result<Self, Failure> {
+        Ok(Self { http: client(&address(&self.url)?, FILE_SILENCE)?, ..self })
     }
 
     pub fn url(&self) -> &str {
@@ -157,6 +159,15 @@ impl Api {
         };
         self.me.get_or_try_init(asked).await
     }
+}
+
+fn client(url: &reqwest::Url, silence: Duration) -> Result<reqwest::Client, Failure> {
+    // A redirect would carry the credential to somewhere nobody has named.
+    let client = reqwest::Client::builder().redirect(redirect::Policy::none());
+    let client = client.connect_timeout(CONNECT).read_timeout(silence);
+    // A proxy's own loopback is another machine's.
+    let client = if is_loopback(url) { client.no_proxy() } else { client };
+    client.build().map_err(|error| Failure::Broken(error.to_string()))
 }
 
 /// The address of a platform, as `SLUICE_URL` or `--url` has it.

@@ -1,0 +1,192 @@
+//! `sluice load`: a file of this machine into a table, sent as a stream.
+//!
+//! Its format and the table's name follow from the file's name, unless they are said. An interrupt closes the
+//! connection, and nothing of the file is loaded.
+
+use std::path::{Path, PathBuf};
+
+use contract::load::{LoadFormat, LoadMode, Loaded, LoadedColumn};
+use futures::StreamExt;
+use indicatif::{ProgressBar, ProgressStyle};
+use reqwest::{Body, Method};
+use serde_json::Value;
+use tokio::io::AsyncRead;
+use tokio_util::io::ReaderStream;
+
+use super::output::{self, Columns};
+use super::{Access, Api, Failure, Output, Told};
+
+const PIECE_BYTES: usize = 256 << 10;
+const COLUMNS: Columns = &["table", "rows_loaded", "bytes"];
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The file; `-` is standard input.
+    file: PathBuf,
+    /// The table, as name or schema.name [default: the file's name without its ending].
+    #[arg(long)]
+    table: Option<String>,
+    /// What becomes of the table: create, append or replace.
+    #[arg(long, default_value_t = LoadMode::Create)]
+    mode: LoadMode,
+    /// How the file is written: csv, jsonl or parquet [default: by the file's ending].
+    #[arg(long)]
+    format: Option<LoadFormat>,
+    /// Load nothing: show the first rows with the types that the columns would have.
+    #[arg(long)]
+    dry_run: bool,
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Output,
+    #[command(flatten)]
+    access: Access,
+}
+
+pub async fn run(args: Args) -> Result<(), Failure> {
+    args.output.may_leave()?;
+    let api = args.access.api()?.for_files()?;
+    let told = tokio::select! {
+        told = sent(&api, &args) => told?,
+        _ = tokio::signal::ctrl_c() => return Err(Failure::Interrupted),
+    };
+    if args.dry_run && args.output != Output::Json {
+        return shown(told)?.show(args.output);
+    }
+    Told::record(told, COLUMNS).show(args.output)
+}
+
+async fn sent(api: &Api, args: &Args) -> Result<Value, Failure> {
+    let path = format!("{}{}", api.environment().await?, target(args)?);
+    let (body, length) = body(&args.file).await?;
+    let mut request = api.request(Method::POST, &path).header(http::header::CONTENT_TYPE, "application/octet-stream");
+    if let Some(length) = length {
+        request = request.header(http::header::CONTENT_LENGTH, length);
+    }
+    api.record(request.body(body)).await
+}
+
+/// Path and query behind the environment's.
+fn target(args: &Args) -> Result<String, Failure> {
+    let name = args.file.file_name().and_then(|name| name.to_str()).filter(|name| *name != "-");
+    let format = match args.format {
+        Some(format) => format,
+        None => by_ending(&args.file)?,
+    };
+    let table = match (&args.table, args.file.file_stem().and_then(|stem| stem.to_str())) {
+        (Some(table), _) => table.clone(),
+        (None, Some(stem)) if stem != "-" => stem.replace('.', "_"),
+        (None, _) => return Err(Failure::Usage("name the table with --table".to_owned())),
+    };
+    if table.chars().all(|c| c == '.') {
+        return Err(Failure::Usage(format!("{table:?} is no table: it is written as name or schema.name")));
+    }
+    let broken = || Failure::Broken("a path cannot be written".to_owned());
+    let mut url = reqwest::Url::parse("http://localhost/").map_err(|_| broken())?;
+    url.path_segments_mut().map_err(|()| broken())?.pop_if_empty().extend(["tables", table.as_str(), "load"]);
+    let mut query = url.query_pairs_mut();
+    query.append_pair("mode", args.mode.as_str()).append_pair("format", format.as_str());
+    if args.dry_run {
+        query.append_pair("dry_run", "true");
+    }
+    if let Some(name) = name {
+        query.append_pair("file", name);
+    }
+    drop(query);
+    Ok(format!("{}?{}", url.path(), url.query().unwrap_or_default()))
+}
+
+fn by_ending(file: &Path) -> Result<LoadFormat, Failure> {
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
+    match ending.as_str() {
+        "csv" => Ok(LoadFormat::Csv),
+        "jsonl" | "ndjson" => Ok(LoadFormat::Jsonl),
+        "parquet" => Ok(LoadFormat::Parquet),
+        _ => Err(Failure::Usage(format!(
+            "{} does not say how it is written: say it with --format csv, jsonl or parquet",
+            file.display()
+        ))),
+    }
+}
+
+/// The bytes as they are read, and how many they will be.
+async fn body(file: &Path) -> Result<(Body, Option<u64>), Failure> {
+    if file == Path::new("-") {
+        return Ok((streamed(tokio::io::stdin(), None), None));
+    }
+    let unread = |error: std::io::Error| Failure::Usage(format!("{}: {error}", file.display()));
+    let open = tokio::fs::File::open(file).await.map_err(unread)?;
+    let facts = open.metadata().await.map_err(unread)?;
+    let length = facts.is_file().then(|| facts.len());
+    Ok((streamed(open, length), length))
+}
+
+fn streamed(from: impl AsyncRead + Send + 'static, length: Option<u64>) -> Body {
+    let bar = bar(length);
+    let pieces = ReaderStream::with_capacity(from, PIECE_BYTES).inspect(move |piece| {
+        if let Ok(piece) = piece {
+            bar.inc(u64::try_from(piece.len()).unwrap_or_default());
+        }
+    });
+    Body::wrap_stream(pieces)
+}
+
+/// How much has left; hidden where standard error is no terminal.
+fn bar(length: Option<u64>) -> ProgressBar {
+    let (bar, template) = match length {
+        Some(length) => (ProgressBar::new(length), "{bar:30} {bytes}/{total_bytes} {bytes_per_sec}"),
+        None => (ProgressBar::new_spinner(), "{spinner} {bytes} {bytes_per_sec}"),
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// The rows of a dry run, under the names of their columns and the types.
+fn shown(told: Value) -> Result<Told, Failure> {
+    let broken = |error| Failure::Broken(format!("the answer cannot be read: {error}"));
+    let Loaded { columns, rows, .. } = serde_json::from_value(told).map_err(broken)?;
+    let names = columns.into_iter().map(|LoadedColumn { name, type_name }| format!("{name} {type_name}")).collect();
+    let rows = rows.unwrap_or_default();
+    output::notice(&format!("a dry run: {} rows shown, nothing loaded", rows.len()));
+    Ok(Told::rows(names, rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn target_of(line: &[&str]) -> Result<String, String> {
+        let line = Line::try_parse_from([&["load"], line].concat()).map_err(|error| error.to_string())?;
+        target(&line.args).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn the_files_name_says_table_and_format_unless_they_are_said() {
+        for (line, path) in [
+            (&["a/people.csv"][..], "/tables/people/load?mode=create&format=csv&file=people.csv"),
+            (
+                &["x.NDJSON", "--table", "s.t u", "--mode", "append"],
+                "/tables/s.t%20u/load?mode=append&format=jsonl&file=x.NDJSON",
+            ),
+            (
+                &["a.b.parquet", "--dry-run"],
+                "/tables/a_b/load?mode=create&format=parquet&dry_run=true&file=a.b.parquet",
+            ),
+            (&["-", "--table", "t", "--format", "csv"], "/tables/t/load?mode=create&format=csv"),
+        ] {
+            assert_eq!(target_of(line).as_deref(), Ok(path), "{line:?}");
+        }
+        for line in [&["people.xls"][..], &["people"], &["-", "--format", "csv"], &["a.csv", "--table", ".."]] {
+            assert!(target_of(line).is_err(), "{line:?}");
+        }
+        assert!(target_of(&["a.csv", "--mode", "upsert"]).unwrap_err().contains("create, append, replace"));
+    }
+}
