@@ -10,3 +10,4 @@ INSERT INTO sales VALUES ('e1','Q1',10),('e1','Q2',20),('e2','Q1',5);
 CREATE TABLE wide (id INT, jan INT, feb INT);
 INSERT INTO wide VALUES (1,100,200);
 CREATE TABLE coded (code VARCHAR(3), word VARCHAR, n INT);
+CREATE TABLE visits (id INT, at TIMESTAMPTZ, ok BOOLEAN);

@@ -176,6 +176,7 @@ const QUERIES: &[&str] = &[
     "`<name>_rag_context('table', 'column', [x, y, …] [, n])`: the n rows whose vector is nearest, by cosine",
     "`NTH_VALUE(x, n) FROM FIRST | LAST`, with a window that is ordered",
     "A cast of text to `TIMESTAMP_NTZ` leaves an offset out; `12/31/2024` and `31-DEC-2024` are read beside ISO 8601",
+    "Text that is written to a column of dates, times or booleans is read as a cast to its type reads it, an offset behind a blank too",
     "A timestamp as text has three digits of a second: `2024-01-02 03:04:05.000`, one with a zone its offset behind it",
     "`TIMESTAMP_TZ` keeps the offset of a literal within its statement: behind names and subqueries, in `CASE`, `MIN`, `DATEADD`, `DATE_TRUNC`",
     "The offset of any other text is kept in the expression around its cast, not behind a name; nor is that of `TRY_CAST`, of a zone's name, or where rows differ",

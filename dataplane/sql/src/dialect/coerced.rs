@@ -6,7 +6,7 @@
 use sqlparser::ast::{BinaryOperator, Expr, Function, UnaryOperator};
 
 use super::call::{expressions, take_expr};
-use super::{Context, Done, compose, meeting, types, variants};
+use super::{Context, Done, compose, meeting, moments, types, variants};
 use crate::ast::error::Error;
 use crate::functions::catalogue::{self, TextArgument};
 use crate::functions::types::Type;
@@ -66,9 +66,37 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             as_number(left, context);
             as_number(right, context);
         }
+        Expr::BinaryOp {
+            left,
+            op:
+                BinaryOperator::Eq
+                | BinaryOperator::NotEq
+                | BinaryOperator::Lt
+                | BinaryOperator::LtEq
+                | BinaryOperator::Gt
+                | BinaryOperator::GtEq,
+            right,
+        } => {
+            with_offset(left, right, context);
+            with_offset(right, left, context);
+        }
+        Expr::Between { expr: moment, low, high, .. } => {
+            with_offset(moment, low, context);
+            with_offset(moment, high, context);
+        }
+        Expr::InList { expr: moment, list, .. } => list.iter_mut().for_each(|text| with_offset(moment, text, context)),
         _ => {}
     }
     Ok(Done::No)
+}
+
+/// A literal that is compared with a moment that has a zone: the engine takes no blank before its offset.
+fn with_offset(moment: &Expr, text: &mut Expr, context: &Context<'_>) {
+    if let Some(joined) = compose::literal(text).and_then(moments::offset_joined)
+        && context.type_of(moment) == Type::TimestampTz
+    {
+        *text = compose::text(joined);
+    }
 }
 
 /// Literals are read by `numerals`, which keeps their digits.

@@ -44,6 +44,14 @@ pub(super) fn shown(moment: Expr, context: &Context<'_>) -> Expr {
     }
 }
 
+/// A literal whose offset stands behind a blank, without the blank; nothing where there is none.
+pub(super) fn offset_joined(literal: &str) -> Option<String> {
+    let text = literal.trim();
+    let wall = wall(text)?;
+    let offset = text.get(wall.len()..)?.trim_start();
+    (wall.len() + offset.len() < text.len()).then(|| format!("{wall}{offset}"))
+}
+
 /// The text of `TIMESTAMP '…'`.
 pub(super) fn typed(value: &mut Value) {
     if let Value::SingleQuotedString(text) = value
@@ -84,7 +92,22 @@ fn date(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{offset_joined, read};
+
+    #[test]
+    fn an_offset_stands_right_behind_the_time() {
+        let cases = [
+            ("2024-02-29 12:34:56.789 +00:00", Some("2024-02-29 12:34:56.789+00:00")),
+            ("2024-02-29 12:34:56  -0530", Some("2024-02-29 12:34:56-0530")),
+            ("2024-02-29 12:34:56+02", None),
+            ("2024-02-29 12:34:56", None),
+            ("2024-02-29", None),
+            ("now", None),
+        ];
+        for (literal, joined) in cases {
+            assert_eq!(offset_joined(literal).as_deref(), joined, "{literal}");
+        }
+    }
 
     #[test]
     fn literals_become_what_the_engine_reads() {

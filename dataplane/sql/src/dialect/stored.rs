@@ -1,81 +1,177 @@
-//! What is written into a column of variants: a plain value becomes one, a text that is JSON is read as JSON.
+//! What is written into a column: text is read as a cast to the column's type reads it, and a column of variants
+//! makes a variant of any plain value.
+//!
+//! The engine's own reading differs from a cast's: it takes no blank before an offset, and no `on` for TRUE.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, Insert, ObjectName, Query, SelectItem, SetExpr, Statement, TableFactor,
-    TableObject, Update,
+    Assignment, AssignmentTarget, DoUpdate, Expr, GroupByExpr, Insert, Merge, MergeAction, MergeInsertExpr,
+    MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, ObjectName, OnConflict, OnConflictAction, OnInsert, Query,
+    Select, SelectItem, SetExpr, Statement, TableFactor, TableObject, Update, Value, Values,
 };
 
 use super::call::take_expr;
-use super::{Context, compose, templates};
+use super::{Context, compose, moments, templates};
 use crate::ast::error::Error;
 use crate::ast::names;
 use crate::bind::scope::BoundColumn;
 use crate::functions::types::Type;
 
-/// The values of an INSERT or an UPDATE, which are rewritten already.
+/// The values of a statement that writes, which are rewritten already.
 pub(super) fn rewrite(statement: &mut Statement, context: &mut Context<'_>) -> Result<(), Error> {
     match statement {
-        Statement::Insert(Insert { table: TableObject::TableName(name), columns, source: Some(source), .. }) => {
+        Statement::Insert(Insert { table: TableObject::TableName(name), columns, source, on, .. }) => {
             let Some(written) = context.scopes.written(name) else { return Ok(()) };
-            let places: Vec<bool> = match columns.as_slice() {
-                [] => written.iter().map(is_variant).collect(),
-                named => named.iter().map(|column| has_variants(&written, column)).collect(),
-            };
-            if places.contains(&true) { inserted(source, &places, context) } else { Ok(()) }
+            let columns: Vec<&ObjectName> = columns.iter().collect();
+            let kinds = kinds(&written, &columns);
+            if let Some(source) = source
+                && kinds.iter().any(|kind| reads(*kind))
+            {
+                inserted(source, &kinds, context)?;
+            }
+            match on {
+                Some(OnInsert::OnConflict(OnConflict {
+                    action: OnConflictAction::DoUpdate(DoUpdate { assignments, .. }),
+                    ..
+                })) => assigned(assignments, &written, context),
+                _ => Ok(()),
+            }
         }
         Statement::Update(Update { table, assignments, .. }) => {
             let TableFactor::Table { name, .. } = &table.relation else { return Ok(()) };
             let Some(written) = context.scopes.written(name) else { return Ok(()) };
-            assignments.iter_mut().try_for_each(|assignment| assigned(assignment, &written, context))
+            assigned(assignments, &written, context)
         }
+        Statement::Merge(merge) => merged(merge, context),
         _ => Ok(()),
     }
 }
 
-fn is_variant(column: &BoundColumn) -> bool {
-    column.kind == Type::Json
+fn merged(Merge { table, clauses, .. }: &mut Merge, context: &mut Context<'_>) -> Result<(), Error> {
+    let TableFactor::Table { name, .. } = &*table else { return Ok(()) };
+    let Some(written) = context.scopes.written(name) else { return Ok(()) };
+    for clause in clauses {
+        match &mut clause.action {
+            MergeAction::Update(MergeUpdateExpr { kind: MergeUpdateKind::Set(assignments), .. }) => {
+                assigned(assignments, &written, context)?;
+            }
+            MergeAction::Insert(MergeInsertExpr { columns, kind: MergeInsertKind::Values(values), .. }) => {
+                let columns: Vec<&ObjectName> = columns.iter().collect();
+                rows(values, &kinds(&written, &columns), context)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
-fn has_variants(written: &[BoundColumn], name: &ObjectName) -> bool {
+/// Whether a value may have to be read before it is written.
+fn reads(kind: Type) -> bool {
+    matches!(kind, Type::Json | Type::Boolean | Type::Date | Type::Timestamp | Type::TimestampTz)
+}
+
+/// The types of the columns that are written, all of them where none is named.
+fn kinds(written: &[BoundColumn], columns: &[&ObjectName]) -> Vec<Type> {
+    match columns {
+        [] => written.iter().map(|column| column.kind).collect(),
+        named => named.iter().map(|column| kind_of(written, column)).collect(),
+    }
+}
+
+fn kind_of(written: &[BoundColumn], name: &ObjectName) -> Type {
     let is_it =
         |column: &&BoundColumn| names::last(name).is_some_and(|last| last.value.eq_ignore_ascii_case(&column.name));
-    written.iter().find(is_it).is_some_and(is_variant)
+    written.iter().find(is_it).map_or(Type::Unknown, |column| column.kind)
 }
 
-fn assigned(assignment: &mut Assignment, written: &[BoundColumn], context: &mut Context<'_>) -> Result<(), Error> {
-    let AssignmentTarget::ColumnName(name) = &assignment.target else { return Ok(()) };
-    if has_variants(written, name) {
-        let known = context.type_of(&assignment.value);
-        assignment.value = variant(take_expr(&mut assignment.value), known, context)?;
+fn assigned(assignments: &mut [Assignment], written: &[BoundColumn], context: &mut Context<'_>) -> Result<(), Error> {
+    for Assignment { target, value } in assignments {
+        if let AssignmentTarget::ColumnName(name) = target {
+            let known = context.type_of(value);
+            *value = stored(take_expr(value), kind_of(written, name), known, context)?;
+        }
+    }
+    Ok(())
+}
+
+fn rows(values: &mut Values, kinds: &[Type], context: &mut Context<'_>) -> Result<(), Error> {
+    for (cell, kind) in values.rows.iter_mut().flat_map(|row| row.content.iter_mut().zip(kinds)) {
+        let known = context.type_of(cell);
+        *cell = stored(take_expr(cell), *kind, known, context)?;
     }
     Ok(())
 }
 
 /// The rows of a query, whose columns are those that ended last.
-fn inserted(source: &mut Query, places: &[bool], context: &mut Context<'_>) -> Result<(), Error> {
+fn inserted(source: &mut Query, kinds: &[Type], context: &mut Context<'_>) -> Result<(), Error> {
+    let is_plain = is_row_by_row(source);
     match source.body.as_mut() {
-        SetExpr::Values(values) => {
-            for (cell, _) in
-                values.rows.iter_mut().flat_map(|row| row.content.iter_mut().zip(places)).filter(|(_, is)| **is)
-            {
-                let known = context.type_of(cell);
-                *cell = variant(take_expr(cell), known, context)?;
-            }
-            Ok(())
-        }
+        SetExpr::Values(values) => rows(values, kinds, context),
         SetExpr::Select(select) => {
-            let kinds: Vec<Type> = context.scopes.answered().columns.iter().map(|column| column.kind).collect();
-            if kinds.len() != select.projection.len() || context.scopes.answered().is_open {
+            let known: Vec<Type> = context.scopes.answered().columns.iter().map(|column| column.kind).collect();
+            if known.len() != select.projection.len() || context.scopes.answered().is_open {
                 return Ok(());
             }
-            for ((item, _), known) in select.projection.iter_mut().zip(places).zip(kinds).filter(|((_, is), _)| **is) {
-                if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-                    *expr = variant(take_expr(expr), known, context)?;
+            for ((item, kind), known) in select.projection.iter_mut().zip(kinds).zip(known) {
+                let (expr, is_free) = match item {
+                    SelectItem::UnnamedExpr(expr) => (expr, is_plain),
+                    // what names it wants it as it was
+                    SelectItem::ExprWithAlias { expr, .. } => (expr, false),
+                    _ => continue,
+                };
+                if is_free || *kind == Type::Json || compose::literal(expr).is_some() {
+                    *expr = stored(take_expr(expr), *kind, known, context)?;
                 }
             }
             Ok(())
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether what an item of the select list becomes decides nothing about which rows there are.
+fn is_row_by_row(source: &Query) -> bool {
+    let SetExpr::Select(select) = source.body.as_ref() else { return false };
+    let Select { distinct, group_by, .. } = select.as_ref();
+    let is_grouped = !matches!(group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
+    distinct.is_none() && !is_grouped && source.order_by.is_none()
+}
+
+/// The value as its column holds it.
+fn stored(value: Expr, column: Type, known: Type, context: &mut Context<'_>) -> Result<Expr, Error> {
+    match column {
+        Type::Json => variant(value, known, context),
+        Type::Boolean | Type::Date | Type::Timestamp | Type::TimestampTz if known == Type::Text => {
+            match compose::literal(&value) {
+                Some(literal) => Ok(read_literal(literal, column).unwrap_or_else(|| moments_literal(value, column))),
+                None if templates::is_volatile(&value) => Ok(value),
+                None => read(value, column, context),
+            }
+        }
+        _ => Ok(value),
+    }
+}
+
+/// A literal whose text alone says what it is here.
+fn read_literal(literal: &str, column: Type) -> Option<Expr> {
+    match column {
+        Type::Boolean if literal.eq_ignore_ascii_case("on") => Some(Expr::value(Value::Boolean(true))),
+        Type::Boolean if literal.eq_ignore_ascii_case("off") => Some(Expr::value(Value::Boolean(false))),
+        Type::TimestampTz => moments::offset_joined(literal).map(compose::text),
+        _ => None,
+    }
+}
+
+fn moments_literal(value: Expr, column: Type) -> Expr {
+    if matches!(column, Type::Date | Type::Timestamp) { moments::literal(value) } else { value }
+}
+
+/// Text that is known when the statement runs.
+fn read(text: Expr, column: Type, context: &mut Context<'_>) -> Result<Expr, Error> {
+    match column {
+        Type::Boolean => templates::fill("to_boolean", &[text], context),
+        Type::TimestampTz => templates::fill("_with_offset", &[text], context),
+        // the engine makes it the column's type, which may count nanoseconds
+        _ => moments::written(text, false, context),
     }
 }
 

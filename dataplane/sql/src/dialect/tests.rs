@@ -16,13 +16,14 @@ const OTHERS: [&str; 1] = ["tpch"];
 const WALKED: &str = "statements";
 
 /// The tables of the corpus, as `corpus/setup.sql` makes them.
-const TABLES: [(&str, &str); 6] = [
+const TABLES: [(&str, &str); 7] = [
     ("t", "id INTEGER, a INTEGER, b INTEGER, name VARCHAR, d DATE, ts TIMESTAMP, amt DECIMAL(10), g VARCHAR"),
     ("v", "id INTEGER, src JSON"),
     ("m", "id INTEGER, val VARCHAR"),
     ("sales", "emp VARCHAR, q VARCHAR, amount INTEGER"),
     ("wide", "id INTEGER, jan INTEGER, feb INTEGER"),
     ("coded", "code VARCHAR(3), word VARCHAR, n INTEGER"),
+    ("visits", "id INTEGER, at TIMESTAMP WITH TIME ZONE, ok BOOLEAN"),
 ];
 
 fn columns(written: &str) -> impl Iterator<Item = (&str, &str)> {
