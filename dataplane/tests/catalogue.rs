@@ -73,7 +73,7 @@ async fn keys_types_and_ids_are_those_of_postgresql() {
         .await
         .unwrap();
     let shown: Vec<(String, String, bool)> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
-    assert_eq!(shown, [("a".to_owned(), "int4".to_owned(), true), ("b".to_owned(), "text".to_owned(), true)]);
+    assert_eq!(shown, [("a".to_owned(), "int4".to_owned(), true), ("b".to_owned(), "varchar".to_owned(), true)]);
     let cases = [
         ("select pg_get_constraintdef(oid) from pg_constraint where contype = 'p'", "PRIMARY KEY (a, b)"),
         ("select indkey::text from pg_index where indrelid = 'keyed'::regclass and indisprimary", "1 2"),

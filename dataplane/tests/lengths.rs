@@ -70,7 +70,7 @@ async fn a_longer_text_is_refused_by_every_statement_that_writes() {
 async fn a_length_goes_where_its_column_goes_and_is_shown() {
     let world = world().await;
     for sql in [
-        "create table c (a varchar(3) comment 'a code', b char, t text)",
+        "create table c (a varchar(3) comment 'a code', b char, t text, v varchar comment 'any')",
         "comment on column c.a is 'a short code'",
         "alter table c rename column a to z",
         "alter table c rename to d",
@@ -95,12 +95,12 @@ async fn a_length_goes_where_its_column_goes_and_is_shown() {
         (
             "select column_name, character_maximum_length, comment from information_schema.columns \
              where table_name = 'd' order by ordinal_position",
-            r#"[["z",3,"a short code"],["b",1,null],["t",16777216,null],["x",3,null]]"#,
+            r#"[["z",3,"a short code"],["b",1,null],["t",16777216,null],["v",16777216,"any"],["x",3,null]]"#,
         ),
         (
             "select format_type(atttypid, atttypmod) from pg_attribute where attrelid = 'd'::regclass and attnum > 0 \
              order by attnum",
-            r#"[["character varying(3)"],["character varying(1)"],["text"],["character varying(3)"]]"#,
+            r#"[["character varying(3)"],["character varying(1)"],["text"],["character varying"],["character varying(3)"]]"#,
         ),
         ("select col_description('d'::regclass, 1)", r#"[["a short code"]]"#),
     ] {

@@ -51,7 +51,7 @@ def test_psql_lists_and_describes(platform, tables, program):
                     "\\dd", "\\dL"]:
         said(command)
     described = said("\\d listed")
-    assert described[:3] == ["id|integer||not null|", "name|text||not null|", "amount|numeric(12,2)|||"]
+    assert described[:3] == ["id|integer||not null|", "name|character varying||not null|", "amount|numeric(12,2)|||"]
     with_footer = psql(program, platform.psql, "\\d listed", tuples_only="off")
     assert any("PRIMARY KEY, btree (id)" in line for line in with_footer)
 
@@ -73,7 +73,7 @@ def test_sqlalchemy_reflects_tables_keys_and_views(platform, tables):
         assert inspector.get_foreign_keys("listed") == [] and inspector.get_indexes("listed") == []
         reflected = sqlalchemy.Table("listed", sqlalchemy.MetaData(), autoload_with=engine)
         kinds = {column.name: str(column.type) for column in reflected.columns}
-        assert kinds == {"id": "INTEGER", "name": "TEXT", "amount": "NUMERIC(12, 2)", "made": "TIMESTAMP",
+        assert kinds == {"id": "INTEGER", "name": "VARCHAR", "amount": "NUMERIC(12, 2)", "made": "TIMESTAMP",
                          "tags": "ARRAY"}
         with engine.begin() as connection:
             connection.execute(sqlalchemy.insert(reflected).values(id=1, name="one", amount=1.5))

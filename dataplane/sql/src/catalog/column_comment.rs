@@ -1,11 +1,14 @@
 //! What the engine keeps as the comment of a column: what people said of it, and how many characters its texts hold.
 //!
-//! The engine forgets the length of a type of text. Its comment goes where the column goes: through renames, and with
-//! the transaction. Words alone are kept as they are.
+//! The engine forgets the length of a type of text, and whether it was spelled VARCHAR or TEXT, which are two types to
+//! who asks PostgreSQL's catalogue. Its comment goes where the column goes: through renames, and with the transaction.
+//! Words alone are kept as they are.
 
 use sqlparser::ast::{CharLengthUnits, CharacterLength, DataType};
 
 const HOLDS: &str = "holds:";
+/// What a VARCHAR without a length holds.
+const ANY: &str = "any";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnComment {
@@ -13,18 +16,21 @@ pub struct ColumnComment {
     pub words: Option<String>,
     /// Of `VARCHAR(n)`.
     pub length: Option<u64>,
+    /// Of `VARCHAR` without a length, which PostgreSQL tells from TEXT.
+    pub is_varying: bool,
 }
 
 impl ColumnComment {
     /// What [`ColumnComment::kept`] wrote; anything else is words.
     pub fn read(kept: &str) -> Self {
-        parts(kept).unwrap_or_else(|| Self { words: Some(kept.to_owned()), length: None })
+        parts(kept).unwrap_or_else(|| Self { words: Some(kept.to_owned()), ..Self::default() })
     }
 
     pub(crate) fn kept(&self) -> Option<String> {
         let words = self.words.as_deref().unwrap_or_default();
         match self.length {
             Some(length) => Some(format!("{HOLDS}{length}:{words}")),
+            None if self.is_varying => Some(format!("{HOLDS}{ANY}:{words}")),
             None if words.starts_with(HOLDS) => Some(format!("{HOLDS}:{words}")),
             None => self.words.clone(),
         }
@@ -37,6 +43,15 @@ impl ColumnComment {
             _ => type_name.to_owned(),
         }
     }
+}
+
+/// Whether it is a VARCHAR that holds any text.
+pub(crate) fn is_varying(data_type: &DataType) -> bool {
+    let is_varchar = matches!(
+        data_type,
+        DataType::Varchar(_) | DataType::CharVarying(_) | DataType::CharacterVarying(_) | DataType::Nvarchar(_)
+    );
+    is_varchar && length(data_type).is_none()
 }
 
 /// A text of this length.
@@ -73,8 +88,9 @@ pub(crate) fn length(data_type: &DataType) -> Option<u64> {
 
 fn parts(kept: &str) -> Option<ColumnComment> {
     let (length, words) = kept.strip_prefix(HOLDS)?.split_once(':')?;
-    let length = if length.is_empty() { None } else { Some(length.parse().ok()?) };
-    Some(ColumnComment { words: (!words.is_empty()).then(|| words.to_owned()), length })
+    let is_varying = length == ANY;
+    let length = if length.is_empty() || is_varying { None } else { Some(length.parse().ok()?) };
+    Some(ColumnComment { words: (!words.is_empty()).then(|| words.to_owned()), length, is_varying })
 }
 
 #[cfg(test)]
@@ -85,8 +101,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_read(words in proptest::option::of("(holds:)?.+"), length in proptest::option::of(1_u64..)) {
-            let comment = ColumnComment { words, length };
+        fn what_is_kept_is_read(
+            words in proptest::option::of("(holds:)?(any:)?.+"),
+            length in proptest::option::of(1_u64..),
+            any in proptest::bool::ANY,
+        ) {
+            let comment = ColumnComment { words, length, is_varying: any && length.is_none() };
             let kept = comment.kept();
             prop_assert_eq!(kept.as_deref().map(ColumnComment::read).unwrap_or_default(), comment);
         }
@@ -94,14 +114,15 @@ mod tests {
 
     #[test]
     fn what_was_kept_as_words_is_words() {
-        for kept in ["", "holds", "holds:", "holds:3", "holds:x:abc", "holds:-1:abc", "anything"] {
-            assert_eq!(ColumnComment::read(kept), ColumnComment { words: Some(kept.to_owned()), length: None });
+        for kept in ["", "holds", "holds:", "holds:3", "holds:any", "holds:x:abc", "holds:-1:abc", "anything"] {
+            let words = ColumnComment { words: Some(kept.to_owned()), ..ColumnComment::default() };
+            assert_eq!(ColumnComment::read(kept), words);
         }
     }
 
     #[test]
     fn a_length_is_of_text_alone() {
-        let three = ColumnComment { words: None, length: Some(3) };
+        let three = ColumnComment { length: Some(3), ..ColumnComment::default() };
         assert_eq!(three.declared("VARCHAR"), "VARCHAR(3)");
         assert_eq!(three.declared("BIGINT"), "BIGINT");
         assert_eq!(length_named(&three.declared("VARCHAR")), Some(3));

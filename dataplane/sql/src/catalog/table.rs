@@ -13,6 +13,8 @@ pub struct Column {
     /// As the engine prints it: `DECIMAL(15,2)`.
     pub type_name: String,
     pub nullable: bool,
+    /// Whether it was declared as VARCHAR without a length, which PostgreSQL tells from TEXT.
+    pub is_varying: bool,
     /// `COMMENT ON COLUMN`.
     pub comment: Option<String>,
     pub default: Option<DefaultValue>,
@@ -29,7 +31,14 @@ pub enum DefaultValue {
 
 impl Column {
     pub fn new(name: impl Into<String>, type_name: impl Into<String>) -> Self {
-        Self { name: name.into(), type_name: type_name.into(), nullable: true, comment: None, default: None }
+        Self {
+            name: name.into(),
+            type_name: type_name.into(),
+            nullable: true,
+            is_varying: false,
+            comment: None,
+            default: None,
+        }
     }
 
     pub fn family(&self) -> Type {

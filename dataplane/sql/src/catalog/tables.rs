@@ -220,7 +220,8 @@ impl SessionNames {
         let shown = |column: &Column| {
             let [schema, table, name] = [schema, table, column.name.as_str()].map(str::to_ascii_lowercase);
             if self.masked.contains(&(schema, table, name)) {
-                return Column { type_name: "VARCHAR".to_owned(), default: None, ..column.clone() };
+                let type_name = "VARCHAR".to_owned();
+                return Column { type_name, is_varying: false, default: None, ..column.clone() };
             }
             column.clone()
         };

@@ -21,7 +21,7 @@ use crate::ast::expression::binary;
 use crate::ast::names::ours::{CHECK, SOURCE};
 use crate::ast::{names, quote};
 use crate::bind::sequence;
-use crate::catalog::column_comment::{ColumnComment, length};
+use crate::catalog::column_comment::{ColumnComment, is_varying, length};
 use crate::catalog::comment::Comment;
 use crate::dialect;
 
@@ -164,11 +164,11 @@ fn one_by_one(alter: &AlterTable, comment: &Comment) -> Vec<CountedStep> {
                 op: AlterColumnOperation::SetDataType { data_type, .. },
             } => {
                 let known = comment.of_columns.iter().find(|(column, _)| column.eq_ignore_ascii_case(&name.value));
-                let length = length(data_type);
-                (known.is_some() || length.is_some()).then(|| {
+                let (length, is_varying) = (length(data_type), is_varying(data_type));
+                (known.is_some() || length.is_some() || is_varying).then(|| {
                     let words = known.and_then(|(_, words)| words.clone());
                     let column = format!("{}.{}", path(&alter.name), quote::name(&name.value));
-                    on("COLUMN", &column, ColumnComment { words, length }.kept().as_deref())
+                    on("COLUMN", &column, ColumnComment { words, length, is_varying }.kept().as_deref())
                 })
             }
             _ => None,
@@ -216,7 +216,8 @@ fn on_column(table: &ObjectName, column: &ColumnDef) -> Option<CountedStep> {
         ColumnOption::Comment(words) => Some(words.clone()),
         _ => None,
     });
-    let kept = ColumnComment { words, length: length(&column.data_type) }.kept()?;
+    let (length, is_varying) = (length(&column.data_type), is_varying(&column.data_type));
+    let kept = ColumnComment { words, length, is_varying }.kept()?;
     let path = format!("{}.{}", path(table), quote::name(&column.name.value));
     Some(on("COLUMN", &path, Some(&kept)))
 }

@@ -17,7 +17,7 @@ use super::call::take_expr;
 use super::compose::PRECISION_MAX;
 use super::{Context, Done, OFFSET, compose, conversions, moments, offsets, templates, variants};
 use crate::ast::error::Error;
-use crate::catalog::column_comment::{length, varchar};
+use crate::catalog::column_comment::{is_varying, length, varchar};
 use crate::functions::types::Type;
 use crate::print::asked::parameter;
 
@@ -47,12 +47,14 @@ fn altered(operation: &mut AlterTableOperation) -> Result<(), Error> {
     }
 }
 
-/// The engine takes a length of text and forgets it; it is kept beside the column (`steps`).
+/// The engine takes a length of text and forgets it, and VARCHAR is TEXT to it; both are kept beside the column (`steps`).
 fn settle_column(data_type: &mut DataType) -> Result<(), Error> {
-    let length = length(data_type);
+    let (length, is_varying) = (length(data_type), is_varying(data_type));
     settle(data_type)?;
-    if let Some(length) = length {
-        *data_type = varchar(length);
+    match length {
+        Some(length) => *data_type = varchar(length),
+        None if !is_varying && *data_type == DataType::Varchar(None) => *data_type = DataType::Text,
+        None => {}
     }
     Ok(())
 }

@@ -42,7 +42,8 @@ impl OpenBranch {
     /// Its tables: known as the mainline's, stored apart.
     pub fn tables(&self) -> Vec<sql::Table> {
         let column = |table: &Copied, column: &engine::Column| {
-            let kept = sql::ColumnComment { words: None, length: table.lengths.get(&column.name).copied() };
+            let length = table.lengths.get(&column.name).copied();
+            let kept = sql::ColumnComment { length, ..sql::ColumnComment::default() };
             let type_name = kept.declared(&column.type_name);
             sql::Column { nullable: column.nullable, ..sql::Column::new(&column.name, type_name) }
         };

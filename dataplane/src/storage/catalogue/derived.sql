@@ -67,8 +67,9 @@ select current_database() as table_catalog, n.nspname as table_schema, c.relname
   case when a.atttypid in (21, 23, 20) then 0
     when a.atttypid = 1700 and a.atttypmod >= 4 then (a.atttypmod - 4) & 65535 end as numeric_scale,
   case when a.atttypid = 1082 then 0 when a.atttypid in (1083, 1114, 1184, 1186) then 6 end as datetime_precision,
-  case when a.atttypid = 1043 then a.atttypmod - 4 end as character_maximum_length,
-  case a.atttypid when 25 then 1073741824 when 1043 then (a.atttypmod - 4) * 4 end as character_octet_length,
+  case when a.atttypid = 1043 and a.atttypmod >= 4 then a.atttypmod - 4 end as character_maximum_length,
+  case when a.atttypid = 1043 and a.atttypmod >= 4 then (a.atttypmod - 4) * 4
+    when a.atttypid in (25, 1043) then 1073741824 end as character_octet_length,
   current_database() as udt_catalog, 'pg_catalog' as udt_schema, t.typname as udt_name,
   a.attnum::varchar as dtd_identifier, 'NO' as is_self_referencing, 'NO' as identity_cycle,
   case when a.attidentity = 'd' then 'YES' else 'NO' end as is_identity,

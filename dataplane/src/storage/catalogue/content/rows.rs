@@ -197,7 +197,7 @@ impl<'a> CatalogueRows<'a> {
             let columns: Vec<&sql::Column> = columns;
             for (column, place) in columns.into_iter().zip(1_i32..) {
                 let kind = PgType::from_engine(&column.type_name);
-                let (oid, modifier) = of_length(&column.type_name).unwrap_or((kind.oid(), kind.modifier()));
+                let (oid, modifier) = of_varchar(column).unwrap_or((kind.oid(), kind.modifier()));
                 let dimensions = i32::from(matches!(kind, PgType::Array(_)));
                 let is_key = one.primary_key.iter().any(|name| name.eq_ignore_ascii_case(&column.name));
                 rows.push(row![
@@ -288,10 +288,13 @@ impl<'a> CatalogueRows<'a> {
     }
 }
 
-/// `character varying(n)` and the modifier that says n.
-fn of_length(type_name: &str) -> Option<(u32, i32)> {
+/// `character varying` and the modifier that says how long its texts are.
+fn of_varchar(column: &sql::Column) -> Option<(u32, i32)> {
     const VARCHAR: u32 = 1043;
-    let length = sql::catalog::column_comment::length_named(type_name)?;
+    if column.is_varying {
+        return Some((VARCHAR, -1));
+    }
+    let length = sql::catalog::column_comment::length_named(&column.type_name)?;
     // PostgreSQL has no longer ones
     Some((VARCHAR, i32::try_from(length).ok()?.checked_add(4)?))
 }
