@@ -24,6 +24,6 @@ def test_node_postgres(platform, check):
     holds(platform, "driver.cjs", check)
 
 
-@pytest.mark.parametrize("name", ["postgres.js", "kysely", "drizzle", "knex"])
+@pytest.mark.parametrize("name", ["postgres.js", "kysely", "drizzle", "knex", "sequelize", "typeorm"])
 def test_a_query_builder_walks_from_a_definition_to_a_rollback(platform, name):
     holds(platform, "frameworks.cjs", name)

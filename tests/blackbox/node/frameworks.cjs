@@ -130,6 +130,82 @@ const tales = {
     await db.schema.dropTable("knex_people");
     await db.destroy();
   },
+
+  async sequelize() {
+    const { Sequelize, DataTypes, Op } = require("sequelize");
+    const db = new Sequelize(URL, { dialect: "postgres", logging: false, pool: { max: 2 } });
+    await db.authenticate();
+    const { STRING, DECIMAL, DATE, BOOLEAN, JSONB, INTEGER } = DataTypes;
+    const Person = db.define("person", {
+      id: { type: INTEGER, primaryKey: true, autoIncrement: true },
+      name: { type: STRING(40), allowNull: false },
+      exact: DECIMAL(10, 2),
+      at: DATE,
+      ok: BOOLEAN,
+      data: JSONB,
+    }, { tableName: "sequelize_people", timestamps: false });
+    await Person.sync({ force: true });
+    const made = await Person.bulkCreate(ROWS.map(({ id, ...row }) => row), { returning: true });
+    assert.deepEqual(made.map(({ id }) => id), [1, 2, 3]);
+    assert.deepEqual(await Person.findAll({ order: ["id"], raw: true }), ROWS);
+    const { at } = ROWS[0];
+    assert.equal(await Person.count({ where: { at: { [Op.gte]: at }, id: { [Op.in]: [1, 2, 3] } } }), 2);
+    assert.equal((await Person.findOne({ where: { at } })).name, "Ada");
+    assert.deepEqual(await Person.update({ name: "Eve" }, { where: { id: 2 } }), [1]);
+    assert.deepEqual(await Person.update({ at }, { where: { id: 2 } }), [1]);
+    assert.deepEqual((await Person.findByPk(2)).at, at);
+    await rolledBack(db.transaction(async (transaction) => {
+      await Person.destroy({ where: {}, transaction });
+      throw stop;
+    }));
+    assert.equal(await Person.count(), 3);
+    const table = { tableName: "sequelize_people", schema: "main" }; // it takes public for the schema
+    const told = await db.getQueryInterface().describeTable(table);
+    assert.deepEqual([told.name.type, told.name.allowNull, told.id.primaryKey], ["CHARACTER VARYING(40)", false, true]);
+    await db.getQueryInterface().addColumn(table, "age", { type: INTEGER, defaultValue: 7 });
+    assert.equal((await db.query('select age from sequelize_people where id = :id', { replacements: { id: 1 } }))[0][0].age, 7);
+    await Person.drop();
+    await db.close();
+  },
+
+  async typeorm() {
+    require("reflect-metadata");
+    const { DataSource, EntitySchema, In, MoreThan } = require("typeorm");
+    const Person = new EntitySchema({
+      name: "Person",
+      tableName: "typeorm_people",
+      columns: {
+        id: { type: "int", primary: true, generated: "increment" },
+        name: { type: "varchar" },
+        exact: { type: "numeric", precision: 10, scale: 2, nullable: true },
+        at: { type: "timestamptz", nullable: true },
+        ok: { type: "boolean", nullable: true },
+        // JSONB is JSON in the catalogue: TypeORM would take it for another type, and drop the column
+        data: { type: "json", nullable: true },
+      },
+    });
+    const options = { type: "postgres", url: URL, entities: [Person], synchronize: true };
+    const first = await new DataSource(options).initialize();
+    const made = await first.getRepository(Person).save(ROWS.map(({ id, ...row }) => row));
+    assert.deepEqual(made.map(({ id }) => id), [1, 2, 3]);
+    await first.destroy();
+    // what there is already is what is wanted: nothing is dropped and made again
+    const db = await new DataSource(options).initialize();
+    const people = db.getRepository(Person);
+    assert.deepEqual((await people.find({ order: { id: "ASC" } })).map((row) => ({ ...row })), ROWS);
+    assert.equal(await people.countBy({ id: In([1, 3]), at: MoreThan(new Date("2000-01-01")) }), 2);
+    await people.update({ id: 2 }, { name: "Eve" });
+    assert.equal((await people.findOneBy({ id: 2 })).name, "Eve");
+    const counted = await people.createQueryBuilder("p").select("p.ok", "ok").addSelect("count(*)", "n").groupBy("p.ok").getRawMany();
+    assert.equal(counted.length, 3);
+    await rolledBack(db.transaction(async (manager) => {
+      await manager.delete(Person, { id: 1 });
+      throw stop;
+    }));
+    assert.equal(await people.count(), 3);
+    await db.createQueryRunner().dropTable("typeorm_people");
+    await db.destroy();
+  },
 };
 
 tales[process.argv[2]]().catch((error) => {
