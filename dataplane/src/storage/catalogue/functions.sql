@@ -114,6 +114,10 @@ create macro quote_ident(a) as case
   else '"' || replace(a::varchar, '"', '""') || '"' end;
 create macro quote_literal(a) as '''' || replace(a::varchar, '''', '''''') || '''';
 create macro quote_nullable(a) as coalesce('''' || replace(a::varchar, '''', '''''') || '''', 'NULL');
+create macro format_of(spelled, a) as case spelled when '%I' then quote_ident(a) when '%L' then quote_nullable(a) else coalesce(a::varchar, '') end;
+create macro format(pattern, a) as string_split_regex(pattern, '%[sIL]')[1] || format_of(regexp_extract(pattern, '%[sIL]'), a) || coalesce(string_split_regex(pattern, '%[sIL]')[2], ''),
+  (pattern, a, b) as string_split_regex(pattern, '%[sIL]')[1] || format_of(regexp_extract_all(pattern, '%[sIL]')[1], a) || string_split_regex(pattern, '%[sIL]')[2] || format_of(regexp_extract_all(pattern, '%[sIL]')[2], b) || coalesce(string_split_regex(pattern, '%[sIL]')[3], '');
+create macro parse_ident(spelled) as list_transform(string_split(spelled, '.'), lambda part: case when starts_with(part, '"') then replace(part, '"', '') else lower(part) end);
 create macro array_upper(a, dimension) as nullif(len(a), 0);
 create macro array_lower(a, dimension) as case when len(a) > 0 then 1 end;
 create macro array_ndims(a) as case when len(a) > 0 then 1 end;
