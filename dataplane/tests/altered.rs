@@ -49,3 +49,39 @@ async fn what_is_not_there_or_not_of_one_width_is_told_as_that() {
     }
     world.stop().await;
 }
+
+/// The warehouse notes such a thing and never checks it; who adds one is told, and a key that CREATE TABLE declares holds.
+#[tokio::test]
+async fn what_nothing_would_check_is_left_out_with_a_notice() {
+    let world = world().await;
+    world.run("create table parcel (id integer primary key, label varchar(3) unique, other integer)").await.unwrap();
+    for (sql, told) in [
+        ("create index by_label on parcel (label varchar_pattern_ops)", "an index is not kept"),
+        ("alter table parcel add constraint u unique (other)", "UNIQUE that is added is not kept"),
+        (
+            "alter table parcel add constraint k foreign key (other) references parcel (id) deferrable initially deferred",
+            "FOREIGN KEY is not kept",
+        ),
+    ] {
+        let warnings = world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}")).answer.warnings;
+        assert!(warnings.iter().any(|warning| warning.contains(told)), "{sql}: {warnings:?}");
+    }
+    for (sql, code) in [
+        ("create index i on parcel (nope)", Code::UndefinedColumn),
+        ("create index i on nowhere (id)", Code::TableNotFound),
+        ("create unique index i on parcel (other)", Code::UnsupportedSql),
+    ] {
+        assert_eq!(world.run(sql).await.unwrap_err().code(), code, "{sql}");
+    }
+    // a longer type changes nothing that the engine holds: not where a key is on it either
+    for sql in [
+        "alter table parcel alter column label type varchar(9)",
+        "insert into parcel values (1, 'abcdef', 7), (2, 'b', 7)",
+        "alter table parcel alter column label type varchar",
+        "insert into parcel values (3, 'abcdefghijkl', null)",
+    ] {
+        world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    assert_eq!(world.run("insert into parcel values (4, 'b', null)").await.unwrap_err().code(), Code::UniqueViolation);
+    world.stop().await;
+}

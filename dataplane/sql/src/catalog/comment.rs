@@ -16,6 +16,8 @@ pub struct Comment {
     pub ours: Option<String>,
     /// Words of the columns that have a comment, where types of columns are changed.
     pub(crate) of_columns: Vec<(String, Option<String>)>,
+    /// The column whose texts all fit the type that it is given.
+    pub(crate) widened: Option<String>,
 }
 
 impl Comment {

@@ -18,7 +18,7 @@ use sqlparser::ast::{
 use crate::ast::call::call;
 use crate::ast::error::Error;
 use crate::ast::expression::binary;
-use crate::ast::names::ours::{CHECK, SOURCE};
+use crate::ast::names::ours::{CHECK, NOTHING, SOURCE};
 use crate::ast::{names, quote};
 use crate::bind::sequence;
 use crate::catalog::column_comment::{ColumnComment, is_varying, length};
@@ -140,6 +140,10 @@ fn without_sequences(statement: Statement, comment: &Comment) -> Result<Vec<Coun
 
 /// One change each, which is all that the engine takes.
 fn one_by_one(alter: &AlterTable, comment: &Comment) -> Vec<CountedStep> {
+    if alter.operations.is_empty() {
+        // all of it was left out, and something must answer
+        return vec![quiet(Step::Text(format!("DROP SEQUENCE IF EXISTS \"temp\".\"main\".\"{NOTHING}\"")))];
+    }
     let changes = alter.operations.iter().flat_map(|operation| match operation {
         AlterTableOperation::DropColumn { has_column_keyword, column_names, if_exists, drop_behavior } => {
             let one = |column: &Ident| AlterTableOperation::DropColumn {
@@ -153,6 +157,9 @@ fn one_by_one(alter: &AlterTable, comment: &Comment) -> Vec<CountedStep> {
         other => vec![other.clone()],
     });
     let one = |mut change: AlterTableOperation| {
+        let is_told =
+            |name: &Ident| comment.widened.as_ref().is_some_and(|widened| widened.eq_ignore_ascii_case(&name.value));
+        let mut is_kept_alone = false;
         let comment = match &mut change {
             AlterTableOperation::AddColumn { if_not_exists: if_not_exists @ false, column_def, .. } => {
                 // it is not there; else the engine takes one with a computed default for several statements
@@ -165,6 +172,7 @@ fn one_by_one(alter: &AlterTable, comment: &Comment) -> Vec<CountedStep> {
             } => {
                 let known = comment.of_columns.iter().find(|(column, _)| column.eq_ignore_ascii_case(&name.value));
                 let (length, is_varying) = (length(data_type), is_varying(data_type));
+                is_kept_alone = is_told(name);
                 (known.is_some() || length.is_some() || is_varying).then(|| {
                     let words = known.and_then(|(_, words)| words.clone());
                     let column = format!("{}.{}", path(&alter.name), quote::name(&name.value));
@@ -174,7 +182,9 @@ fn one_by_one(alter: &AlterTable, comment: &Comment) -> Vec<CountedStep> {
             _ => None,
         };
         let step = tree(Statement::AlterTable(AlterTable { operations: vec![change], ..alter.clone() }));
-        [CountedStep { step, counts: true }].into_iter().chain(comment)
+        let step = CountedStep { step, counts: true };
+        let step = if is_kept_alone && comment.is_some() { None } else { Some(step) };
+        step.into_iter().chain(comment)
     };
     changes.flat_map(one).collect()
 }

@@ -1,14 +1,35 @@
-//! Foreign keys: the warehouse notes them and checks none. The engine would check each, so they are left out, and
-//! the caller is told.
+//! What the warehouse notes of a table and never checks: foreign keys, and what is added to a table that is there.
+//!
+//! The engine would check a foreign key, and adds no constraint behind: they are left out, and the caller is told.
 
-use sqlparser::ast::{ColumnOption, CreateTable, Statement, TableConstraint};
+use sqlparser::ast::{AlterTable, AlterTableOperation, ColumnOption, CreateTable, Statement, TableConstraint};
 
 use super::Context;
 
-const LEFT_OUT: &str = "FOREIGN KEY is not kept: the warehouse never checks one";
+const FOREIGN_KEY: &str = "FOREIGN KEY is not kept: the warehouse never checks one";
+const UNIQUE: &str =
+    "UNIQUE that is added is not kept: the warehouse never checks one; what CREATE TABLE declares is checked";
+const INDEX: &str = "an index is not kept: a table has none but those of the keys that CREATE TABLE declares";
 
 pub(super) fn leave_out(statement: &mut Statement, context: &mut Context<'_>) {
-    let Statement::CreateTable(CreateTable { columns, constraints, .. }) = statement else { return };
+    match statement {
+        Statement::CreateTable(create) => of_new(create, context),
+        Statement::AlterTable(AlterTable { operations, .. }) => operations.retain(|operation| {
+            let AlterTableOperation::AddConstraint { constraint, .. } = operation else { return true };
+            let said = match constraint {
+                TableConstraint::ForeignKey(_) => FOREIGN_KEY,
+                TableConstraint::Unique(_) => UNIQUE,
+                TableConstraint::Index(_) => INDEX,
+                _ => return true,
+            };
+            context.warn(said);
+            false
+        }),
+        _ => {}
+    }
+}
+
+fn of_new(CreateTable { columns, constraints, .. }: &mut CreateTable, context: &mut Context<'_>) {
     let all = constraints.len();
     constraints.retain(|constraint| !matches!(constraint, TableConstraint::ForeignKey(_)));
     let mut fewer = constraints.len() < all;
@@ -18,6 +39,6 @@ pub(super) fn leave_out(statement: &mut Statement, context: &mut Context<'_>) {
         fewer |= column.options.len() < all;
     }
     if fewer {
-        context.warn(LEFT_OUT);
+        context.warn(FOREIGN_KEY);
     }
 }

@@ -1,6 +1,6 @@
 //! `ALTER TABLE`. The engine gets one change at a time (`steps`).
 
-use sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation, RenameTableNameKind};
+use sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation, RenameTableNameKind, TableConstraint};
 
 use super::{Printer, absent, head};
 use crate::ast::error::Error;
@@ -63,7 +63,27 @@ impl Printer<'_> {
                 self.put("CLUSTER BY ?");
                 Ok(())
             }
+            AlterTableOperation::AddConstraint { constraint, not_valid: _ } => self.constraint_added(constraint),
             other => Err(Error::unsupported(format!("ALTER TABLE {}", head(&other.to_string())))),
+        }
+    }
+
+    /// What the dialect leaves out; the engine adds none to a table that is there.
+    fn constraint_added(&mut self, constraint: &TableConstraint) -> Result<(), Error> {
+        let construct = "ALTER TABLE ADD CONSTRAINT";
+        self.warehouse_only(construct)?;
+        match constraint {
+            TableConstraint::Index(index) => {
+                self.put("ADD INDEX (");
+                self.list(&index.columns, |p, column| p.expr(&column.column.expr))?;
+                self.put(")");
+                Ok(())
+            }
+            TableConstraint::Unique(_) | TableConstraint::ForeignKey(_) => {
+                self.put("ADD ");
+                self.constraint_of_table(constraint)
+            }
+            _ => Err(Error::unsupported(construct)),
         }
     }
 

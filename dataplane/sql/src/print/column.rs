@@ -62,7 +62,7 @@ impl Printer<'_> {
         }
     }
 
-    fn constraint_of_table(&mut self, constraint: &TableConstraint) -> Result<(), Error> {
+    pub(super) fn constraint_of_table(&mut self, constraint: &TableConstraint) -> Result<(), Error> {
         let (word, columns) = match constraint {
             TableConstraint::PrimaryKey(PrimaryKeyConstraint {
                 name: _,
@@ -146,7 +146,8 @@ impl Printer<'_> {
                 && on_delete.is_none()
                 && on_update.is_none()
                 && match_kind.is_none()
-                && characteristics.is_none(),
+                // when it would be checked, which it is not
+                && characteristics.as_ref().is_none_or(|when| when.enforced.is_none()),
             "options of FOREIGN KEY",
         )?;
         self.put(" REFERENCES ");

@@ -34,6 +34,8 @@ pub(crate) const LISTING: &str = ours!("listing");
 pub(crate) const SOURCE: &str = ours!("source");
 /// The table of no rows that a check leaves.
 pub(crate) const CHECK: &str = ours!("check");
+/// What is never there: to drop it if it is changes nothing.
+pub(crate) const NOTHING: &str = ours!("nothing");
 /// The item of a list that is turned into another.
 pub(crate) const ITEM: &str = ours!("item");
 /// The number of a row that FLATTEN takes apart.
@@ -119,7 +121,7 @@ mod tests {
     fn every_name_begins_as_no_other_may() {
         let fixed = [
             ANSWER, NEW, ROWID, ROWS, VALUES, LISTING, SOURCE, CHECK, ITEM, SEQ, HIERARCHY, LEVEL, PATH, LEAF, CYCLE,
-            TABLE, WITH, FILTER, VISIBLE, WITHIN, TEXT, SCORE, GENERATED,
+            TABLE, WITH, FILTER, VISIBLE, WITHIN, TEXT, SCORE, GENERATED, NOTHING,
         ];
         let numbered = [place(0), carried(1), change(0), parameter(1, "x")];
         for name in fixed.into_iter().chain(numbered.iter().map(String::as_str)) {

@@ -2,14 +2,18 @@
 
 use std::collections::HashSet;
 
-use sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation as Change, ColumnOption, Ident};
+use sqlparser::ast::{
+    AlterColumnOperation, AlterTable, AlterTableOperation as Change, ColumnOption, Expr, Ident, IndexColumn,
+    TableConstraint,
+};
 
 use super::{Binder, located};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
-use crate::catalog::column_comment::length_named;
+use crate::catalog::column_comment::{length, length_named};
 use crate::catalog::comment::Comment;
 use crate::catalog::table::{Column, Table};
+use crate::functions::types::Type;
 
 impl Binder<'_> {
     /// Of a view, what the engine keeps goes with its name, which is all that can be altered.
@@ -22,7 +26,8 @@ impl Binder<'_> {
         let missing = match self.existing(&mut alter.name) {
             Ok(table) => {
                 alter.operations = in_turn(std::mem::take(&mut alter.operations), &table)?;
-                return Ok(Comment { of_columns: words(&table), ..Comment::default() });
+                let widened = widened(&table, &alter.operations);
+                return Ok(Comment { of_columns: words(&table), widened, ..Comment::default() });
             }
             Err(missing) => missing,
         };
@@ -40,6 +45,23 @@ fn words(table: &Table) -> Vec<(String, Option<String>)> {
     let is_kept =
         |column: &&Column| column.comment.is_some() || column.is_varying || length_named(&column.type_name).is_some();
     table.columns.iter().filter(is_kept).map(|column| (column.name.clone(), column.comment.clone())).collect()
+}
+
+/// The column that is given a type which holds all its texts: the engine has nothing to change then, and refuses to where
+/// a key is on it.
+fn widened(table: &Table, changes: &[Change]) -> Option<String> {
+    let [Change::AlterColumn { column_name, op: AlterColumnOperation::SetDataType { data_type, using: None, .. } }] =
+        changes
+    else {
+        return None;
+    };
+    let column = table.column(&column_name.value)?;
+    let is_text = Type::of_declared(data_type) == Type::Text && column.family() == Type::Text;
+    let holds = match (length(data_type), length_named(&column.type_name)) {
+        (None, _) => true,
+        (Some(new), old) => old.is_some_and(|old| new >= old),
+    };
+    (is_text && holds).then(|| column.name.clone())
 }
 
 /// The columns that there are from one change to the next.
@@ -77,9 +99,29 @@ impl AlteredColumns<'_> {
                 self.take(name)?;
                 self.give(name)?;
             }
+            Change::AddConstraint { constraint, .. } => self.constrained(constraint)?,
             _ => {}
         }
         Ok(vec![change])
+    }
+
+    /// A constraint is of columns that there are.
+    fn constrained(&self, constraint: &TableConstraint) -> Result<(), Error> {
+        let of = |columns: &[IndexColumn]| -> Vec<Ident> {
+            let name = |column: &IndexColumn| match &column.column.expr {
+                Expr::Identifier(name) => Some(name.clone()),
+                _ => None,
+            };
+            columns.iter().filter_map(name).collect()
+        };
+        let names = match constraint {
+            TableConstraint::ForeignKey(key) => key.columns.clone(),
+            TableConstraint::Unique(unique) => of(&unique.columns),
+            TableConstraint::Index(index) => of(&index.columns),
+            _ => Vec::new(),
+        };
+        let missing = names.iter().find(|name| !self.names.contains(&lowered(name)));
+        missing.map_or(Ok(()), |name| Err(Error::no_column(&self.table.path(), &name.value)))
     }
 
     /// The engine adds a column without constraints: NOT NULL is set behind it.

@@ -8,6 +8,7 @@ mod change_event;
 mod counting;
 mod grouping;
 mod hierarchy;
+mod indexed;
 mod literals;
 mod named;
 mod order_all;
@@ -47,6 +48,7 @@ pub(super) fn form(tree: &mut Statement) -> Result<(), Error> {
     if matches!(tree, Statement::AlterSession { .. }) {
         return Ok(()); // what it unsets looks like a parameter
     }
+    indexed::altered(tree)?;
     named::target(tree)?;
     label::label(tree, literals::holds)?;
     let mut form = Form::default();
@@ -153,9 +155,9 @@ impl VisitorMut for Form {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        set_functions::rewrite(select);
         ordinal::rewrite(select);
-        if let Err(error) = grouping::bounded(select).and_then(|()| rewritten(select)) {
+        let formed = set_functions::rewrite(select).and_then(|()| grouping::bounded(select));
+        if let Err(error) = formed.and_then(|()| rewritten(select)) {
             return ControlFlow::Break(error);
         }
         if select.flavor == SelectFlavor::FromFirstNoSelect {

@@ -1,26 +1,72 @@
-//! `FROM generate_series(1, 3) n`: the one column of a function that makes rows is called as its alias, as in PostgreSQL.
+//! Functions that make rows, as PostgreSQL has them in FROM.
+//!
+//! `FROM generate_series(1, 3) n`: the one column is called as its alias. `FROM unnest(a, b)`: arrays beside one another,
+//! as far as the longest of them, which the engine has in a select list alone.
 
-use sqlparser::ast::{Select, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins};
+use sqlparser::ast::{
+    FunctionArg, FunctionArgExpr, Select, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
+    TableFunctionArgs, TableWithJoins,
+};
 
-use crate::ast::names;
+use crate::ast::call::call;
+use crate::ast::error::Error;
+use crate::ast::names::{self, ours};
 
 /// Functions of PostgreSQL that make rows of one column.
 const SETS: [&str; 2] = ["generate_series", "generate_subscripts"];
 
-pub(super) fn rewrite(select: &mut Select) {
-    select.from.iter_mut().for_each(called);
+pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
+    select.from.iter_mut().try_for_each(called)
 }
 
-fn called(table: &mut TableWithJoins) {
-    factor(&mut table.relation);
-    table.joins.iter_mut().for_each(|join| factor(&mut join.relation));
+fn called(table: &mut TableWithJoins) -> Result<(), Error> {
+    relation(&mut table.relation)?;
+    table.joins.iter_mut().try_for_each(|join| relation(&mut join.relation))
+}
+
+fn relation(relation: &mut TableFactor) -> Result<(), Error> {
+    if let TableFactor::NestedJoin { table_with_joins, .. } = relation {
+        return called(table_with_joins);
+    }
+    beside(relation)?;
+    factor(relation);
+    Ok(())
+}
+
+/// `unnest(a, b)` as `(SELECT unnest(a), unnest(b))`.
+fn beside(factor: &mut TableFactor) -> Result<(), Error> {
+    let TableFactor::Table { name, alias, args: Some(TableFunctionArgs { args, .. }), with_ordinality: false, .. } =
+        factor
+    else {
+        return Ok(());
+    };
+    let is_unnest = names::single(name).is_some_and(|name| name.value.eq_ignore_ascii_case("unnest"));
+    let arrays = args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(array)) => Some(array.clone()),
+        _ => None,
+    });
+    let Some(arrays) = arrays.collect::<Option<Vec<_>>>().filter(|arrays| is_unnest && arrays.len() > 1) else {
+        return Ok(());
+    };
+    let mut query = crate::syntax::parse::query(&format!("SELECT * FROM (SELECT 1) AS \"{}\"", ours::ROWS))?;
+    let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
+    let Some(mut derived) = select.from.pop().map(|from| from.relation) else { return Ok(()) };
+    if let TableFactor::Derived { subquery, alias: rows, .. } = &mut derived
+        && let SetExpr::Select(select) = subquery.body.as_mut()
+    {
+        select.projection = arrays.into_iter().map(|array| SelectItem::UnnamedExpr(call("unnest", [array]))).collect();
+        if alias.is_some() {
+            *rows = alias.take();
+        }
+        *factor = derived;
+    }
+    Ok(())
 }
 
 fn factor(factor: &mut TableFactor) {
     let (name, alias) = match factor {
         TableFactor::Table { name, alias: Some(alias), args: Some(_), .. }
         | TableFactor::Function { name, alias: Some(alias), .. } => (name, alias),
-        TableFactor::NestedJoin { table_with_joins, .. } => return called(table_with_joins),
         _ => return,
     };
     let is_set =
