@@ -53,6 +53,7 @@ mod pipeline;
 mod readonly;
 mod rejudged;
 mod remembered;
+mod reports;
 mod rest;
 mod searching;
 mod sequences;

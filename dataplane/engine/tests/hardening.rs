@@ -101,7 +101,10 @@ async fn the_settings_are_the_ones_that_were_meant() {
         ("allow_community_extensions", "false"),
         ("allow_persistent_secrets", "false"),
         ("max_expression_depth", "1000"),
-        ("disabled_optimizers", "statistics_propagation,window_self_join"),
+        (
+            "disabled_optimizers",
+            "statistics_propagation,window_self_join,top_n_window_elimination,common_subplan,join_elimination",
+        ),
         ("default_null_order", "NULLS_LAST_ON_ASC_FIRST_ON_DESC"),
     ];
     let mut session = world.session().await.unwrap();
