@@ -1,8 +1,8 @@
 //! Operators, and the brackets that keep neighbours apart.
 
-use sqlparser::ast::{BinaryOperator, Expr};
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
-use super::Printer;
+use super::{Printer, Style};
 use crate::ast::error::Error;
 
 impl Printer<'_> {
@@ -39,10 +39,22 @@ impl Printer<'_> {
         if chain {
             self.expr(left)?;
         } else {
-            self.operand(left)?;
+            self.alternative(left, op)?;
         }
         self.put(symbol);
-        self.operand(right)
+        self.alternative(right, op)
+    }
+
+    /// An operand; in OR one that compares NULL as a value is asked by itself. In the scan, where the engine asks the arms
+    /// of OR otherwise, a column of nothing but NULL loses its rows (duckdb/duckdb#25992).
+    fn alternative(&mut self, expr: &Expr, op: &BinaryOperator) -> Result<(), Error> {
+        if *op != BinaryOperator::Or || self.style != Style::Engine || !takes_null(expr) {
+            return self.operand(expr);
+        }
+        self.put("(");
+        self.postfix(expr, " IS TRUE")?;
+        self.put(")");
+        Ok(())
     }
 
     fn operator(op: &BinaryOperator) -> Result<&'static str, Error> {
@@ -118,6 +130,20 @@ impl Printer<'_> {
                 Ok(())
             }
         }
+    }
+}
+
+/// A comparison that is true or false for NULL too, or the opposite of one.
+fn takes_null(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Not, expr: inner } => takes_null(inner),
+        Expr::IsDistinctFrom(..)
+        | Expr::IsNotDistinctFrom(..)
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_) => true,
+        _ => false,
     }
 }
 
