@@ -9,8 +9,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    BACKSLASH, Context, Done, EXPRESSIONS, aliases, flatten, held, lambdas, limits, order, patterns, stored, tables,
-    united, windows, writes,
+    BACKSLASH, Context, Done, EXPRESSIONS, aliases, exists, flatten, held, lambdas, limits, order, patterns, stored,
+    tables, united, windows, writes,
 };
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
@@ -62,6 +62,9 @@ impl<'a> DialectWalk<'a> {
             }
         }
         patterns::check(expr)?;
+        if let Expr::Exists { subquery, .. } = expr {
+            exists::settle(subquery);
+        }
         limits::check(expr, &mut self.context)
     }
 }
