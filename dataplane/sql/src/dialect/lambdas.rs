@@ -12,9 +12,9 @@ use sqlparser::ast::{
 
 use super::call::{Handler, plain, take_expr, wrong_count};
 use super::{Context, compose, meeting, templates};
-use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::ast::names::ours::ITEM;
+use crate::ast::{VisitMut, any_expression, each_expression};
 use crate::functions::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[("filter", filter), ("reduce", reduce), ("transform", transform)];
@@ -208,7 +208,7 @@ fn reduce(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
         args.swap(1, 2);
     }
     if !is_variant {
-        return Ok(compose::call("list_reduce", args));
+        return started(args, context);
     }
     let wanted = args.get(2).map_or(Type::Json, |start| reduced(context.type_of(start)));
     if let Some(start) = args.get_mut(2) {
@@ -224,7 +224,42 @@ fn reduce(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
         let list = items(take_expr(array));
         *array = if wanted == Type::Json { list } else { typed(list, wanted) };
     }
-    Ok(compose::call("list_reduce", args))
+    started(args, context)
+}
+
+/// The reduction of a list by a lambda, from a start. Where the lambda reads columns the engine takes those of another
+/// row after the start (duckdb/duckdb#25816), so that the start is the first item of the list there.
+fn started(args: Vec<Expr>, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let [list, lambda, start] = match <[Expr; 3]>::try_from(args) {
+        Ok(all) if reads_columns(&all) => all,
+        Ok(all) => return Ok(compose::call("list_reduce", all)),
+        Err(args) => return Ok(compose::call("list_reduce", args)),
+    };
+    if templates::is_volatile(&list) {
+        return Err(Error::unsupported("REDUCE of a volatile list by a lambda that reads columns"));
+    }
+    context.copy(templates::size(&list))?;
+    let whole = compose::call("list_concat", [compose::call("list_value", [start]), list.clone()]);
+    let made = compose::call("list_reduce", [whole, lambda]);
+    Ok(compose::case(None, vec![(Expr::IsNotNull(Box::new(list)), made)], None))
+}
+
+/// Whether a lambda among the arguments names something else than parameters.
+fn reads_columns(args: &[Expr]) -> bool {
+    args.iter().filter(|arg| matches!(arg, Expr::Lambda(_))).any(|lambda| {
+        let mut parameters = Vec::new();
+        each_expression(lambda, |expr| {
+            if let Expr::Lambda(lambda) = expr {
+                parameters.extend(lambda.params.iter().map(|parameter| parameter.name.value.clone()));
+            }
+        });
+        let is_column = |ident: Option<&Ident>| ident.is_some_and(|ident| !parameters.contains(&ident.value));
+        any_expression(lambda, |expr| match expr {
+            Expr::Identifier(ident) => is_column(Some(ident)),
+            Expr::CompoundIdentifier(path) => is_column(path.first()),
+            _ => false,
+        })
+    })
 }
 
 /// The items of a list of variants as plain values.
