@@ -192,6 +192,7 @@ impl VisitorMut for DialectWalk<'_> {
         match expr {
             Expr::Function(function) => {
                 windows::order_of_rows(function);
+                windows::reach(function);
                 if let Some(mut aside) = lambdas::aside(function) {
                     aside.iter_mut().try_for_each(|(_, argument)| argument.visit(self))?;
                     self.parameters.push(lambdas::parameters(function, &aside, &self.context));

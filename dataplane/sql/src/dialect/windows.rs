@@ -105,6 +105,26 @@ fn opposite(bound: WindowFrameBound) -> WindowFrameBound {
     }
 }
 
+/// The most rows that a frame reaches: the engine adds more than that to a row's number, which overflows
+/// (duckdb/duckdb#24307).
+const REACH_MAX: i64 = 1_000_000_000_000_000;
+
+/// Frames that reach farther than any table has rows end there.
+pub(super) fn reach(function: &mut Function) {
+    let Some(WindowType::WindowSpec(window)) = &mut function.over else { return };
+    let Some(frame) = &mut window.window_frame else { return };
+    if frame.units == WindowFrameUnits::Range {
+        return;
+    }
+    for bound in [Some(&mut frame.start_bound), frame.end_bound.as_mut()].into_iter().flatten() {
+        if let WindowFrameBound::Preceding(Some(rows)) | WindowFrameBound::Following(Some(rows)) = bound
+            && compose::integer(rows).is_some_and(|rows| rows > REACH_MAX)
+        {
+            **rows = compose::number(REACH_MAX);
+        }
+    }
+}
+
 /// `OVER (ORDER BY SEQ4())` is the order the rows come in: a window in a window is nothing the engine has.
 pub(super) fn order_of_rows(function: &mut Function) {
     if let Some(WindowType::WindowSpec(window)) = &mut function.over {
