@@ -37,6 +37,7 @@ mod paths;
 mod patterns;
 mod references;
 mod regexp;
+mod rows;
 mod semistructured;
 mod similar;
 mod stored;

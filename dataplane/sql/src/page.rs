@@ -180,6 +180,7 @@ const QUERIES: &[&str] = &[
     "A column of `TIMESTAMP_TZ` is stored in UTC, and it and every answer are UTC; values compare and sort by the moment",
     "`SHA2` of 224, 384 or 512 bits is of literals alone",
     "Chains of `OR`, `AND`, `||`, `UNION` and `INTERSECT` have 10,000 arms in all; anything else nests 400 levels deep",
+    "`(a, b) = (c, d)` and `(a, b) NOT IN ((c, d), …)` compare column by column; `(a, b) NOT IN (SELECT …)` is refused: write `NOT EXISTS`",
 ];
 
 const MEANING: &[&str] = &[

@@ -9,8 +9,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    BACKSLASH, Context, Done, EXPRESSIONS, aliases, exists, flatten, held, lambdas, limits, order, patterns, stored,
-    tables, united, windows, writes,
+    BACKSLASH, Context, Done, EXPRESSIONS, aliases, exists, flatten, held, lambdas, limits, order, patterns, rows,
+    stored, tables, united, windows, writes,
 };
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
@@ -189,6 +189,7 @@ impl VisitorMut for DialectWalk<'_> {
 
     /// The other arguments first, so that the types of a lambda's parameters are known.
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        flow(rows::rewrite(expr, &mut self.context))?;
         match expr {
             Expr::Function(function) => {
                 windows::order_of_rows(function);
