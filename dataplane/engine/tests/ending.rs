@@ -97,6 +97,24 @@ async fn reads_of_other_callers_do_not_notice() {
     assert_ne!(world.incarnation().await, before);
 }
 
+/// Its log has changes of tables whose defaults are functions.
+#[tokio::test]
+async fn a_file_opens_after_its_process_was_ended_whatever_is_in_its_log() {
+    let world = world().await.made(&[
+        "create sequence raw.main.s",
+        "create table t(i integer default nextval('raw.main.s'), v varchar default upper('x'), at timestamptz default now())",
+        "insert into t (v) values ('a')",
+        "comment on column t.v is 'said'",
+        "alter table t add column more integer default (1 + 1)",
+        "alter table t alter column v set not null",
+        "alter table t rename column at to moment",
+    ])
+    .await;
+    let (bomber, before) = (world.session().await.unwrap(), world.incarnation().await);
+    end_process(&world, bomber, &before).await;
+    assert_eq!(world.answer("select i + more from t where moment is not null").await.as_deref(), Ok("3"));
+}
+
 #[tokio::test]
 async fn what_another_caller_begins_while_the_process_is_ended_is_done_in_the_next_one() {
     let world = world().await.made(&["create table t(i bigint)"]).await;

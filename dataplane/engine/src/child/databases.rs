@@ -26,7 +26,9 @@ impl Databases {
         harden::limit_address_space(start.address_space_bytes)?;
         let databases = match &start.data {
             Some(data) => {
-                let database = Database::open(Native::new(data).file(), &harden::options(&start))?;
+                let file = Native::new(data);
+                replay(file.file(), &start)?;
+                let database = Database::open(file.file(), &harden::options(&start))?;
                 let connection = database.connect()?;
                 for sql in Native::PRELUDE {
                     connection.execute(sql)?;
@@ -71,6 +73,22 @@ impl Databases {
             Self::Scratch(_) => Ok(()),
         }
     }
+}
+
+/// Brings into the file what a process that was killed has left in its log. As the engine opens a file, it cannot replay a
+/// change of a table that has a default with a function in it: there is no database yet to look the function up in. As
+/// it attaches one, it can.
+fn replay(file: &Path, start: &Start) -> Result<(), Error> {
+    let mut log = file.as_os_str().to_owned();
+    log.push(".wal");
+    if !Path::new(&log).exists() {
+        return Ok(());
+    }
+    let name = file.to_str().ok_or_else(|| Error::internal("the file has no name in UTF-8"))?;
+    let connection = Database::open(Path::new(":memory:"), &harden::options(start))?.connect()?;
+    connection.execute(&format!("attach '{}' as raw", name.replace('\'', "''")))?;
+    connection.execute("checkpoint raw")?;
+    connection.execute("detach raw")
 }
 
 fn lock(connection: &Connection, start: &Start) -> Result<(), Error> {

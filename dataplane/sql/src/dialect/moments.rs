@@ -47,7 +47,7 @@ pub(super) fn shown(moment: Expr, context: &Context<'_>) -> Expr {
 /// A literal whose offset stands behind a blank, without the blank; nothing where there is none.
 pub(super) fn offset_joined(literal: &str) -> Option<String> {
     let text = literal.trim();
-    let wall = wall(text)?;
+    let (wall, _) = offsets::split(text)?;
     let offset = text.get(wall.len()..)?.trim_start();
     (wall.len() + offset.len() < text.len()).then(|| format!("{wall}{offset}"))
 }
