@@ -74,8 +74,8 @@ async fn judged(world: &World, report: &EngineReport) -> Option<String> {
             &got["rows"] == rows
         }
         (ReportVerdict::Wrong, rows, None) => status.is_success() && rows.as_ref() != Some(&got["rows"]),
-        (ReportVerdict::Refused | ReportVerdict::Unreachable, None, Some(word)) => {
-            status.is_client_error() && message.to_lowercase().contains(&word.to_lowercase())
+        (ReportVerdict::Refused | ReportVerdict::Unreachable, None, Some(words)) => {
+            status.is_client_error() && message.to_lowercase().contains(&words.to_lowercase())
         }
         _ => false,
     };

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod extremes;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod kept;
 #[cfg(test)]
 mod waiting;
@@ -11,7 +13,6 @@ mod world;
 
 mod catalog;
 mod ending;
-mod files;
 mod hardening;
 mod mask;
 mod results;

@@ -29,7 +29,7 @@ pub(crate) trait ColumnTypes {
         None
     }
 
-    /// How many minutes ahead of UTC all values of a TIMESTAMP_TZ column were written, where that is one number.
+    /// How many minutes ahead of UTC all values of a `TIMESTAMP_TZ` column were written, where that is one number.
     fn minutes(&self, qualifier: Option<&str>, name: &str) -> Option<i32> {
         let _ = (qualifier, name);
         None

@@ -1,5 +1,5 @@
 //! Intervals: `'1 day, 1 month'` has commas in the warehouse and none in the engine; a DATE plus days
-//! or longer stays a DATE, and a TIMESTAMP_TZ moves by the clock at its place.
+//! or longer stays a DATE, and a `TIMESTAMP_TZ` moves by the clock at its place.
 
 use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, Interval};
 

@@ -1,4 +1,4 @@
-//! TIMESTAMP_TZ keeps the offset that it was written with, within its statement.
+//! `TIMESTAMP_TZ` keeps the offset that it was written with, within its statement.
 //!
 //! The engine keeps the moment. What a clock shows at the place of a moment is the moment in UTC and so many minutes:
 //! known of a literal, wherever the value goes, and read from any other text, in the expression around its cast. Where
@@ -28,7 +28,7 @@ pub(super) struct LocalClock {
 pub(super) enum Ahead {
     Minutes(i32),
     /// NULL where the moment is.
-    Counted(Expr),
+    Counted(Box<Expr>),
 }
 
 /// Text without the offset behind it.
@@ -53,7 +53,7 @@ pub(super) fn split(text: &str) -> Option<(&str, i32)> {
     Some((before.trim_end(), if text.get(sign..)?.starts_with('-') { -ahead } else { ahead }))
 }
 
-/// The offset of a value that is cast to TIMESTAMP_TZ. Of a text that is tried none is read: beyond the years that text
+/// The offset of a value that is cast to `TIMESTAMP_TZ`. Of a text that is tried none is read: beyond the years that text
 /// has, its clock could fail where the moment does not.
 pub(super) fn told(value: &Expr, is_try: bool, context: &Context<'_>) -> Option<WrittenOffset> {
     if let Some(text) = compose::literal(value) {
@@ -129,7 +129,7 @@ fn of_text(text: &Expr, moment: &Expr) -> Option<LocalClock> {
     };
     let time = compose::cast(time, timestamp());
     let ahead = compose::call("date_diff", [compose::text("minute"), in_utc(moment.clone()), time.clone()]);
-    Some(LocalClock { time, ahead: Ahead::Counted(ahead) })
+    Some(LocalClock { time, ahead: Ahead::Counted(Box::new(ahead)) })
 }
 
 /// What was put together by [`at_place`].
@@ -141,7 +141,7 @@ fn of_clock(moment: &Expr) -> Option<LocalClock> {
     let Expr::BinaryOp { left: time, op: BinaryOperator::Minus, right: span } = argument(moment, 1)? else {
         return None;
     };
-    Some(LocalClock { time: *time, ahead: Ahead::Counted(argument(&span, 0)?) })
+    Some(LocalClock { time: *time, ahead: Ahead::Counted(Box::new(argument(&span, 0)?)) })
 }
 
 /// What a clock shows at the place of a moment, as far as that is told; anything else as it is.
@@ -153,7 +153,7 @@ pub(super) fn clock(moment: Expr, context: &Context<'_>) -> Expr {
 pub(super) fn at_place(time: Expr, ahead: Ahead, context: &mut Context<'_>) -> Result<Expr, Error> {
     let (minutes, offset) = match ahead {
         Ahead::Minutes(minutes) => (compose::number(minutes.into()), WrittenOffset::Minutes(minutes)),
-        Ahead::Counted(minutes) => (minutes, WrittenOffset::OfClock),
+        Ahead::Counted(minutes) => (*minutes, WrittenOffset::OfClock),
     };
     let span = compose::call("to_minutes", [minutes]);
     noted(in_utc(compose::binary(time, BinaryOperator::Minus, span)), Some(offset), context)

@@ -220,7 +220,7 @@ fn warn_of_offset(data_type: &DataType, context: &mut Context<'_>) -> bool {
     keeps_offset
 }
 
-/// A cast to TIMESTAMP_TZ, with what is told of the offset.
+/// A cast to `TIMESTAMP_TZ`, with what is told of the offset.
 fn with_offset(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
     let Expr::Cast { kind, expr: value, .. } = &*expr else { return Ok(()) };
     let is_try = !matches!(kind, CastKind::Cast | CastKind::DoubleColon);

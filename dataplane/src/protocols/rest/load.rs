@@ -163,13 +163,12 @@ impl FileLoad {
     ) -> Result<WrittenColumns, Error> {
         let header = facts.header.as_deref().unwrap_or_default();
         let texts = facts.header.as_deref().map(WrittenColumns::texts).transpose()?;
-        let told = match texts.filter(|_| there.is_some()) {
-            // Of what is added the table says the types.
-            Some(texts) => texts,
-            None => {
-                let ask = self.ask(String::new(), None);
-                Box::pin(self.pipeline.file_columns(&ask, file, self.format(), header)).await?
-            }
+        // Of what is added the table says the types.
+        let told = if let Some(texts) = texts.filter(|_| there.is_some()) {
+            texts
+        } else {
+            let ask = self.ask(String::new(), None);
+            Box::pin(self.pipeline.file_columns(&ask, file, self.format(), header)).await?
         };
         match there {
             Some(there) => WrittenColumns::added(told, there, &self.target.path()),

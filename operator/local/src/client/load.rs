@@ -115,7 +115,7 @@ async fn body(file: &Path) -> Result<(Body, Option<u64>), Failure> {
     let unread = |error: std::io::Error| Failure::Usage(format!("{}: {error}", file.display()));
     let open = tokio::fs::File::open(file).await.map_err(unread)?;
     let facts = open.metadata().await.map_err(unread)?;
-    let length = facts.is_file().then(|| facts.len());
+    let length = facts.is_file().then_some(facts.len());
     Ok((streamed(open, length), length))
 }
 

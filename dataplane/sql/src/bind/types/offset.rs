@@ -1,4 +1,4 @@
-//! The offset that a TIMESTAMP_TZ was written with, where its statement tells it.
+//! The offset that a `TIMESTAMP_TZ` was written with, where its statement tells it.
 //!
 //! The engine keeps the moment alone. What the dialect knows of an offset it writes into the type of a cast, where whoever
 //! asks for the value's clock finds it; the printer leaves it out.

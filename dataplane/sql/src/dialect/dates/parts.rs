@@ -42,7 +42,7 @@ fn of_offset(part: &str, date: Expr, ahead: Ahead, context: &mut Context<'_>) ->
     let template = if part == "timezone_hour" { "_hours_ahead" } else { "_minutes_ahead" };
     match ahead {
         Ahead::Minutes(minutes) => templates::fill(template, &[date, compose::number(minutes.into())], context),
-        Ahead::Counted(minutes) => templates::fill(template, &[date, minutes], context),
+        Ahead::Counted(minutes) => templates::fill(template, &[date, *minutes], context),
     }
 }
 

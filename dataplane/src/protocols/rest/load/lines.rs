@@ -109,13 +109,12 @@ fn names(header: &[u8]) -> Result<Vec<String>, Error> {
     }
     let (mut names, mut rest) = (Vec::new(), text);
     loop {
-        let (name, behind) = match rest.strip_prefix('"') {
-            Some(quoted) => unquoted(quoted).ok_or_else(|| refused("a quote is not closed"))?,
-            None => {
-                let end = rest.find(',').unwrap_or(rest.len());
-                let (name, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
-                (name.to_owned(), behind)
-            }
+        let (name, behind) = if let Some(quoted) = rest.strip_prefix('"') {
+            unquoted(quoted).ok_or_else(|| refused("a quote is not closed"))?
+        } else {
+            let end = rest.find(',').unwrap_or(rest.len());
+            let (name, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            (name.to_owned(), behind)
         };
         names.push(name);
         match behind.strip_prefix(',') {

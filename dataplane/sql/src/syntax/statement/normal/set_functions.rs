@@ -64,10 +64,10 @@ fn beside(factor: &mut TableFactor) -> Result<(), Error> {
 }
 
 fn factor(factor: &mut TableFactor) {
-    let (name, alias) = match factor {
-        TableFactor::Table { name, alias: Some(alias), args: Some(_), .. }
-        | TableFactor::Function { name, alias: Some(alias), .. } => (name, alias),
-        _ => return,
+    let (TableFactor::Table { name, alias: Some(alias), args: Some(_), .. }
+    | TableFactor::Function { name, alias: Some(alias), .. }) = factor
+    else {
+        return;
     };
     let is_set =
         names::single(name).is_some_and(|name| SETS.iter().any(|known| name.value.eq_ignore_ascii_case(known)));
