@@ -182,10 +182,11 @@ fn array_unique_agg(mut function: Function, context: &mut Context<'_>) -> Result
     array_agg(function, context)
 }
 
-/// `OBJECT_AGG(k, v)`: members that are NULL are left out.
+/// `OBJECT_AGG(k, v)`: members without a key or a value are left out.
 fn object_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [key, value] = arguments::<2>("object_agg", &mut function)?;
     context.copy(super::templates::size(&key) + super::templates::size(&value))?;
+    only_present(&mut function, &key);
     only_present(&mut function, &value);
     let pair = [("k", key), ("v", compose::call("to_json", [value]))];
     let field = |(name, value)| sqlparser::ast::DictionaryField { key: Ident::new(name), value: Box::new(value) };
@@ -248,17 +249,16 @@ fn count(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
     Ok(Expr::Function(function))
 }
 
-/// `ARRAY_UNION_AGG(array)`: what any of the arrays holds, each once.
+/// `ARRAY_UNION_AGG(array)`: what any of the arrays holds, as often as the one that has most of it.
 fn array_union_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [value] = arguments::<1>("array_union_agg", &mut function)?;
     if context.type_of(&value) != Type::Json {
         return Err(Error::unsupported("ARRAY_UNION_AGG of something other than an array"));
     }
-    let json = DataType::Array(sqlparser::ast::ArrayElemTypeDef::SquareBracket(Box::new(DataType::JSON), None));
-    put(&mut function, [compose::cast(value, json)]);
+    let numbered = super::templates::fill("_numbered_items", &[value], context)?;
+    put(&mut function, [numbered]);
     rename(&mut function, "list");
     let all = compose::call("flatten", [Expr::Function(function)]);
     let empty = Expr::Array(sqlparser::ast::Array { elem: Vec::new(), named: false });
-    let distinct = compose::call("list_distinct", [compose::call("coalesce", [all, empty])]);
-    Ok(compose::call("to_json", [distinct]))
+    super::templates::fill("_each_number_once", &[compose::call("coalesce", [all, empty])], context)
 }

@@ -210,6 +210,9 @@ fn reduce(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
     if !is_variant {
         return started(args, context);
     }
+    if args.get(2).is_some_and(compose::is_null) {
+        return Ok(compose::cast(Expr::value(sqlparser::ast::Value::Null), DataType::JSON));
+    }
     let wanted = args.get(2).map_or(Type::Json, |start| reduced(context.type_of(start)));
     if let Some(start) = args.get_mut(2) {
         *start = match wanted {

@@ -146,6 +146,9 @@ impl Path {
 /// `GET(variant, key)`.
 fn get(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [value, key] = exactly("get", plain(function)?)?;
+    if compose::is_null(&key) {
+        return Ok(compose::cast(key, sqlparser::ast::DataType::JSON));
+    }
     let mut path = Path::default();
     let at = step(value, &mut path, key, context)?;
     Ok(path.of(at))

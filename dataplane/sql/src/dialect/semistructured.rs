@@ -36,9 +36,14 @@ fn object_construct(function: Function, context: &mut Context<'_>) -> Result<Exp
         return templates::fill("_object_of_row", &args, context);
     }
     let args = paired("object_construct", &args)?;
-    if args.chunks(2).all(|pair| pair.get(1).is_some_and(is_never_null)) {
+    if args.iter().all(is_never_null) {
         return Ok(compose::call("json_object", args));
     }
+    templates::fill("_object_without_nulls", &[entries(&args)], context)
+}
+
+/// A list of keys and values.
+fn entries(args: &[Expr]) -> Expr {
     let entries = args.chunks(2).filter_map(|pair| match pair {
         [key, value] => Some((key.clone(), value.clone())),
         _ => None,
@@ -48,8 +53,7 @@ fn object_construct(function: Function, context: &mut Context<'_>) -> Result<Exp
         let field = |(name, value)| DictionaryField { key: Ident::new(name), value: Box::new(value) };
         Expr::Dictionary(members.into_iter().map(field).collect())
     });
-    let list = compose::call("list_value", entries);
-    templates::fill("_object_without_nulls", &[list], context)
+    compose::call("list_value", entries)
 }
 
 fn is_never_null(value: &Expr) -> bool {
@@ -95,7 +99,11 @@ fn object_construct_keep_null(function: Function, context: &mut Context<'_>) -> 
     if let [Expr::Identifier(_)] = args.as_slice() {
         return templates::fill("_object_of_row_with_nulls", &args, context);
     }
-    Ok(compose::call("json_object", paired("object_construct_keep_null", &args)?))
+    let args = paired("object_construct_keep_null", &args)?;
+    if args.iter().step_by(2).all(is_never_null) {
+        return Ok(compose::call("json_object", args));
+    }
+    templates::fill("_object_with_nulls", &[entries(&args)], context)
 }
 
 /// Keys and values, without those whose key is NULL.

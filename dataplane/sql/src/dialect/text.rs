@@ -23,9 +23,11 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("greatest", extreme),
     ("least", extreme),
     ("left", side),
+    ("lpad", pad),
     ("parse_url", parse_url),
     ("randstr", randstr),
     ("right", side),
+    ("rpad", pad),
     ("sha2", sha2),
     ("sha2_hex", sha2),
     ("split_part", split_part),
@@ -240,6 +242,23 @@ fn split_part(function: Function, context: &mut Context<'_>) -> Result<Expr, Err
         return Ok(compose::call("split_part", [text, delimiter, part]));
     }
     templates::fill("_split_part", &[text, delimiter, part], context)
+}
+
+/// `LPAD(s, n[, p])` and `RPAD`: an empty padding adds nothing, where the engine fails.
+fn pad(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    let mut args = plain(function)?;
+    if args.len() == 2 {
+        args.push(compose::text(" "));
+    }
+    let [text, length, padding] = exactly(&name, args)?;
+    let is_never_empty = compose::literal(&padding).is_some_and(|padding| !padding.is_empty());
+    if is_never_empty || templates::is_volatile(&text) || templates::is_volatile(&padding) {
+        return Ok(compose::call(&name, [text, length, padding]));
+    }
+    context.copy(templates::size(&text) + templates::size(&padding))?;
+    let length = templates::fill("_padded_length", &[text.clone(), length, padding.clone()], context)?;
+    Ok(compose::call(&name, [text, length, templates::fill("_padding", &[padding], context)?]))
 }
 
 /// `CONTAINS`, `STARTSWITH` and `ENDSWITH`: of NULL they are NULL, which the engine cannot tell from a list.
