@@ -102,12 +102,12 @@ async fn reads_of_other_callers_do_not_notice() {
 async fn a_file_opens_after_its_process_was_ended_whatever_is_in_its_log() {
     let world = world().await.made(&[
         "create sequence raw.main.s",
-        "create table t(i integer default nextval('raw.main.s'), v varchar default upper('x'), at timestamptz default now())",
+        "create table t(i integer default nextval('raw.main.s'), v varchar default upper('x'), day timestamptz default now())",
         "insert into t (v) values ('a')",
         "comment on column t.v is 'said'",
-        "alter table t add column more integer default (1 + 1)",
+        "alter table t add column more integer default 2",
         "alter table t alter column v set not null",
-        "alter table t rename column at to moment",
+        "alter table t rename column day to moment",
     ])
     .await;
     let (bomber, before) = (world.session().await.unwrap(), world.incarnation().await);

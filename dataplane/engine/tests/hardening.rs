@@ -103,7 +103,7 @@ async fn the_settings_are_the_ones_that_were_meant() {
         ("max_expression_depth", "1000"),
         (
             "disabled_optimizers",
-            "statistics_propagation,window_self_join,top_n_window_elimination,common_subplan,join_elimination",
+            "statistics_propagation,top_n_window_elimination,common_subplan,join_elimination,window_self_join",
         ),
         ("default_null_order", "NULLS_LAST_ON_ASC_FIRST_ON_DESC"),
     ];
