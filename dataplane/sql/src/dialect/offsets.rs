@@ -1,8 +1,8 @@
 //! `TIMESTAMP_TZ` keeps the offset that it was written with, within its statement.
 //!
-//! The engine keeps the moment. What a clock shows at the place of a moment is the moment in UTC and so many minutes:
-//! known of a literal, wherever the value goes, and read from any other text, in the expression around its cast. Where
-//! neither is told, the place is UTC.
+//! The engine keeps the moment alone. The local time is the moment in UTC and the minutes of the offset. A literal tells
+//! them wherever its value goes; any other text is asked for them in the expression around its cast. Without them the
+//! local time is UTC.
 
 use sqlparser::ast::{BinaryOperator, DataType, Expr, TimezoneInfo};
 
