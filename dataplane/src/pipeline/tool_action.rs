@@ -195,18 +195,5 @@ fn about(mut tables: Vec<String>, operation: Operation, reads: Vec<String>) -> S
             tables.push(read);
         }
     }
-    StatementInfo {
-        command,
-        operation,
-        writes,
-        tables,
-        written,
-        marks: Vec::new(),
-        away: None,
-        rows_max: None,
-        drops_at_commit: false,
-        branch: None,
-        seen: None,
-        lacks: Vec::new(),
-    }
+    StatementInfo { written, ..StatementInfo::new(command, operation, writes, tables) }
 }

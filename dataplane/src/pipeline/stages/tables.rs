@@ -66,6 +66,24 @@ impl fmt::Display for Lack {
 }
 
 impl StatementInfo {
+    /// A statement as its text tells it, before its names are bound.
+    pub(in crate::pipeline) fn new(command: Command, operation: Operation, writes: bool, tables: Vec<String>) -> Self {
+        Self {
+            command,
+            operation,
+            writes,
+            tables,
+            written: Vec::new(),
+            marks: Vec::new(),
+            away: None,
+            rows_max: None,
+            drops_at_commit: false,
+            branch: None,
+            seen: None,
+            lacks: Vec::new(),
+        }
+    }
+
     /// Whether it makes, changes or drops a table, or what is written down with one.
     pub fn defines(&self) -> bool {
         !self.marks.is_empty() || matches!(self.operation, Operation::Create | Operation::Alter | Operation::Drop)
@@ -84,20 +102,8 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
             return Err(error.into());
         }
     };
-    let about = StatementInfo {
-        command: command(statement.kind()),
-        operation: main_operation(&statement),
-        writes: statement.is_write(),
-        tables: named(&statement),
-        written: Vec::new(),
-        marks: Vec::new(),
-        away: None,
-        rows_max: None,
-        drops_at_commit: false,
-        branch: None,
-        seen: None,
-        lacks: Vec::new(),
-    };
+    let (command, operation) = (command(statement.kind()), main_operation(&statement));
+    let about = StatementInfo::new(command, operation, statement.is_write(), named(&statement));
     let mut facts = t.facts();
     facts.redacted = Some(statement.redacted());
     facts.operation = Some(about.operation);
