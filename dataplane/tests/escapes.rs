@@ -23,6 +23,11 @@ async fn rest_reads_escapes_where_the_body_asks() {
         let on = as_json(rest::query(&world, body).await).await;
         assert_eq!((&on["rows"], &on["warnings"]), (&json!([["a\\"]]), &json!([BACKSLASH])));
     }
+    let like = json!({
+        "sql": r"select 'a_b' like 'a\\_b' as a, 'axb' like 'a\\_b' as b, '50%' like '50^%' escape '^' as c",
+        "standard_conforming_strings": "off",
+    });
+    assert_eq!(as_json(rest::query(&world, like).await).await["rows"], json!([[true, false, true]]));
     let open = as_json(rest::query(&world, json!({"sql": STANDARD, "standard_conforming_strings": "off"})).await).await;
     assert_eq!(open["error"]["code"], "SVC_ERR_400_BAD_SQL");
     let unknown =

@@ -152,7 +152,7 @@ const STATEMENTS: &[&str] = &[
     "`USE`, `ALTER SESSION`, `SET`, `ALTER TABLE … CLUSTER BY`: accepted; what they choose is chosen by the protocol and the key",
     "`SET v = <literal>`, `SET (a, b) = (…)`, `UNSET`, `SHOW VARIABLES` in a session; `$v` is that literal",
     "Over REST, MCP and Flight a request is a session: `SET v = 5; SELECT $v` is one text, and `v` ends with its answer",
-    "`standard_conforming_strings = off`: a backslash in a string escapes; a setting of PostgreSQL's sessions, a member of REST's bodies and MCP's arguments, Flight's header `x-standard-conforming-strings`",
+    "`standard_conforming_strings = off`: a backslash in a string escapes; a setting of PostgreSQL's sessions, a member of REST's bodies and MCP's arguments, Flight's header `x-standard-conforming-strings`; then `LIKE 'a\\\\_b'` without `ESCAPE` escapes the `_`",
 ];
 
 const QUERIES: &[&str] = &[

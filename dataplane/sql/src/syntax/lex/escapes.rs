@@ -3,6 +3,8 @@
 //! A session asks for it (`SET standard_conforming_strings = off`). What is handed on is read as any other text, so
 //! there is one way to read a string behind this. `E'…'` and `$$…$$` mean what they always mean.
 
+mod wildcards;
+
 use std::str::Chars;
 
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -21,17 +23,22 @@ pub fn standard(text: &str) -> Result<String, Error> {
     }
     let tokens = Tokenizer::new(&ESCAPING, text).with_unescape(false).tokenize_with_location();
     let tokens = tokens.map_err(|e| Error::syntax(e.message).at(e.location).within(text))?;
-    let strings: Vec<_> = tokens.iter().filter_map(|found| Some((found, raw(found)?))).collect();
-    let spans: Vec<_> = strings.iter().map(|(found, _)| found.span).collect();
+    let patterns = wildcards::patterns(&tokens);
+    let strings = tokens.iter().enumerate().filter_map(|(at, found)| Some((at, found, raw(found)?)));
+    let strings: Vec<_> = strings.collect();
+    let spans: Vec<_> = strings.iter().map(|(_, found, _)| found.span).collect();
     let places = places::bytes(text, &spans).ok_or_else(|| Error::syntax("a string that ends nowhere"))?;
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
-    for ((found, raw), place) in strings.into_iter().zip(places) {
+    for ((at, found, raw), place) in strings.into_iter().zip(places) {
         let meant = meant(raw).map_err(|error| error.at(found.span.start).within(text))?;
         out.push_str(text.get(from..place.start).unwrap_or_default());
         // the letter of N'…'
         out.extend(text.get(place.clone()).unwrap_or_default().chars().take_while(|c| *c != '\''));
         out.push_str(&quote::text(&meant));
+        if patterns.contains(&at) && wildcards::are_escaped(&meant) {
+            out.push_str(wildcards::CLAUSE);
+        }
         from = place.end;
     }
     out.push_str(text.get(from..).unwrap_or_default());
