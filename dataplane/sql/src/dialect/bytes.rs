@@ -1,4 +1,4 @@
-//! Bytes: Base64 with line breaks and letters of one's own, and shifts of bits.
+//! Bytes: Base64 with line breaks and letters of one's own, hexadecimal digits, and shifts of bits.
 
 use sqlparser::ast::{DataType, Expr, Function};
 
@@ -13,6 +13,10 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("bit_shiftright", shift),
     ("bitshiftleft", shift),
     ("bitshiftright", shift),
+    ("hex_decode_binary", hex_decode),
+    ("hex_decode_string", hex_decode),
+    ("try_hex_decode_binary", hex_decode),
+    ("try_hex_decode_string", hex_decode),
 ];
 
 /// `BASE64_ENCODE(x[, letters of a line[, alphabet]])`, of text and of bytes.
@@ -32,6 +36,24 @@ fn base64_encode(function: Function, context: &mut Context<'_>) -> Result<Expr, 
             templates::fill("_in_lines", &[encoded, compose::text(format!("(.{{{letters}}})"))], context)
         }
         Some(_) => Err(Error::unsupported("BASE64_ENCODE with a length of lines that is not a literal")),
+    }
+}
+
+/// `HEX_DECODE_STRING(x)`, `HEX_DECODE_BINARY(x)` and their `TRY_` forms.
+fn hex_decode(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    let [digits] = exactly(&name, plain(function)?)?;
+    let bytes = of_digits(digits, context)?;
+    let decoded = if name.ends_with("_string") { compose::call("decode", [bytes]) } else { bytes };
+    Ok(if name.starts_with("try_") { compose::call("try", [decoded]) } else { decoded })
+}
+
+/// The bytes that hexadecimal digits are. The engine takes the first of an odd number of them for a byte, where the
+/// warehouse raises an error: such digits become what is none.
+pub(super) fn of_digits(digits: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
+    match compose::literal(&digits) {
+        Some(literal) if literal.len().is_multiple_of(2) => Ok(compose::call("unhex", [digits])),
+        _ => templates::fill("_of_digits", &[digits], context),
     }
 }
 

@@ -8,7 +8,7 @@ use super::call::{Handler, exactly, plain, wrong_count};
 use super::dates::{instant, timestamp};
 use super::formats::{self, FormatDirection};
 use super::offsets::{self, Ahead, LocalClock};
-use super::{Context, OFFSET, compose, moments, number_formats, templates, variants};
+use super::{Context, OFFSET, bytes, compose, moments, number_formats, templates, variants};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
 
@@ -317,7 +317,7 @@ fn to_number(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
 }
 
 /// `TO_BINARY(x[, 'HEX' | 'BASE64' | 'UTF-8'])`.
-fn to_binary(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+fn to_binary(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let (name, is_try) = tried(&function);
     let mut args = plain(function)?;
     let form = if args.len() == 2 { args.pop() } else { None };
@@ -326,14 +326,13 @@ fn to_binary(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
         None => "HEX".to_owned(),
         Some(form) => compose::constant(form).unwrap_or_default().to_ascii_uppercase(),
     };
-    let read = match form.as_str() {
-        "HEX" => "unhex",
-        "BASE64" => "from_base64",
-        "UTF-8" | "UTF8" => "encode",
+    let bytes = match form.as_str() {
+        "HEX" => bytes::of_digits(value, context)?,
+        "BASE64" => compose::call("from_base64", [value]),
+        "UTF-8" | "UTF8" => compose::call("encode", [value]),
         _ => {
             return Err(Error::unsupported("TO_BINARY with a format other than HEX, BASE64 and UTF-8"));
         }
     };
-    let bytes = compose::call(read, [value]);
     Ok(if is_try { compose::call("try", [bytes]) } else { bytes })
 }

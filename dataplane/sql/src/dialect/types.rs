@@ -15,7 +15,7 @@ use sqlparser::parser::Parser;
 
 use super::call::take_expr;
 use super::compose::PRECISION_MAX;
-use super::{Context, Done, OFFSET, compose, conversions, moments, offsets, templates, variants};
+use super::{Context, Done, OFFSET, bytes, compose, conversions, moments, offsets, templates, variants};
 use crate::ast::error::Error;
 use crate::catalog::column_comment::{is_varying, length, varchar};
 use crate::functions::types::Type;
@@ -107,7 +107,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             }
             if reads_digits && context.type_of(value) == Type::Text {
                 // digits, as the warehouse shows bytes; BYTEA is PostgreSQL's
-                let bytes = compose::call("unhex", [take_expr(value)]);
+                let bytes = bytes::of_digits(take_expr(value), context)?;
                 *expr = if is_try { compose::call("try", [bytes]) } else { bytes };
             } else if to_array && !makes_array(value, context) {
                 *expr = templates::fill("to_array", &[take_expr(value)], context)?;
