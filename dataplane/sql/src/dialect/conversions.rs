@@ -163,7 +163,10 @@ fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) 
         return Ok(compose::cast(templates::fill("_digits_or_text", &[value], context)?, target(name)));
     } else {
         let value = match known {
-            Type::Text => moments::written(value, is_try, context)?,
+            Type::Text => {
+                let text = moments::written(value, is_try, context)?;
+                if matches!(name, "time" | "to_time") { moments::within_a_day(text, context)? } else { text }
+            }
             _ if has_zone(name) => value,
             _ => offsets::clock(value, context),
         };

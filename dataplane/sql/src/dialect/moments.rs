@@ -20,6 +20,14 @@ pub(super) fn written(text: Expr, tried: bool, context: &mut Context<'_>) -> Res
     templates::fill(if tried { "_try_day_first" } else { "_day_first" }, &[text], context)
 }
 
+/// The text of a time, as the engine is to read it: `24:00:00` is a time to the engine, and none to the warehouse.
+pub(super) fn within_a_day(text: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
+    match compose::literal(&text) {
+        Some(literal) if !literal.trim_start().starts_with("24:") => Ok(text),
+        _ => templates::fill("_within_a_day", &[text], context),
+    }
+}
+
 /// A literal as the engine is to read it; anything else as it is.
 pub(super) fn literal(text: Expr) -> Expr {
     compose::literal(&text).and_then(read).map(compose::text).unwrap_or(text)
