@@ -25,6 +25,7 @@ mod formats;
 mod held;
 mod intervals;
 mod lambdas;
+mod letters;
 mod limits;
 mod lost_types;
 mod meeting;

@@ -9,7 +9,7 @@ use sqlparser::ast::{Expr, Function};
 use super::call::{Handler, arity, plain};
 use super::{
     Context, Done, aggregates, arithmetic, bytes, coerced, collations, compose, conversions, dates, format, lambdas,
-    lost_types, paths, regexp, semistructured, templates, text, variants, windows,
+    letters, lost_types, paths, regexp, semistructured, templates, text, variants, windows,
 };
 use crate::ast::error::Error;
 use crate::functions::catalogue;
@@ -24,6 +24,7 @@ static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
         dates::CALLS,
         format::CALLS,
         lambdas::CALLS,
+        letters::CALLS,
         lost_types::CALLS,
         paths::CALLS,
         regexp::CALLS,
