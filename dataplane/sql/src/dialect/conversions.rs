@@ -163,6 +163,7 @@ fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) 
         return Ok(compose::cast(templates::fill("_digits_or_text", &[value], context)?, target(name)));
     } else {
         let value = match known {
+            Type::Text if matches!(name, "date" | "to_date") => moments::day(value, is_try, context)?,
             Type::Text => {
                 let text = moments::written(value, is_try, context)?;
                 if matches!(name, "time" | "to_time") { moments::within_a_day(text, context)? } else { text }

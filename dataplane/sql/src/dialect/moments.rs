@@ -20,6 +20,23 @@ pub(super) fn written(text: Expr, tried: bool, context: &mut Context<'_>) -> Res
     templates::fill(if tried { "_try_day_first" } else { "_day_first" }, &[text], context)
 }
 
+/// The same of a date. Behind a day the engine reads on for a time, and leaves out what is none
+/// (duckdb/duckdb#23938): such a text becomes no day.
+pub(super) fn day(text: Expr, tried: bool, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let text = written(text, tried, context)?;
+    match compose::literal(&text) {
+        Some(literal) if !may_go_on(literal) => Ok(text),
+        _ => templates::fill("_day", &[text], context),
+    }
+}
+
+/// Whether something other than digits and their signs stands in what begins as a day.
+fn may_go_on(literal: &str) -> bool {
+    let text = literal.trim();
+    let is_of_moment = |letter: char| letter.is_ascii_digit() || "-/:.+ T".contains(letter);
+    text.starts_with(|letter: char| letter.is_ascii_digit()) && !text.chars().all(is_of_moment)
+}
+
 /// The text of a time, as the engine is to read it: `24:00:00` is a time to the engine, and none to the warehouse.
 pub(super) fn within_a_day(text: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     match compose::literal(&text) {
@@ -100,7 +117,17 @@ fn date(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{offset_joined, read};
+    use super::{may_go_on, offset_joined, read};
+
+    #[test]
+    fn what_may_stand_behind_a_day_is_looked_at() {
+        for literal in ["2020-01-01 garbage", "2020-01-01garbage", "2020-01-01 10:00 UTC", "2020-01-01,"] {
+            assert!(may_go_on(literal), "{literal}");
+        }
+        for literal in ["2020-01-01", "2020-01-01T10:00:00.5+02:00", " 2020/1/1 ", "x", "now", ""] {
+            assert!(!may_go_on(literal), "{literal}");
+        }
+    }
 
     #[test]
     fn an_offset_stands_right_behind_the_time() {

@@ -142,6 +142,7 @@ fn stored(value: Expr, column: Type, known: Type, context: &mut Context<'_>) -> 
         Type::Json => variant(value, known, context),
         Type::Boolean | Type::Date | Type::Timestamp | Type::TimestampTz if known == Type::Text => {
             match compose::literal(&value) {
+                Some(_) if column == Type::Date => moments::day(value, false, context),
                 Some(literal) => Ok(read_literal(literal, column).unwrap_or_else(|| moments_literal(value, column))),
                 None if templates::is_volatile(&value) => Ok(value),
                 None => read(value, column, context),
@@ -162,7 +163,7 @@ fn read_literal(literal: &str, column: Type) -> Option<Expr> {
 }
 
 fn moments_literal(value: Expr, column: Type) -> Expr {
-    if matches!(column, Type::Date | Type::Timestamp) { moments::literal(value) } else { value }
+    if column == Type::Timestamp { moments::literal(value) } else { value }
 }
 
 /// Text that is known when the statement runs.
@@ -170,6 +171,7 @@ fn read(text: Expr, column: Type, context: &mut Context<'_>) -> Result<Expr, Err
     match column {
         Type::Boolean => templates::fill("to_boolean", &[text], context),
         Type::TimestampTz => templates::fill("_with_offset", &[text], context),
+        Type::Date => moments::day(text, false, context),
         // the engine makes it the column's type, which may count nanoseconds
         _ => moments::written(text, false, context),
     }

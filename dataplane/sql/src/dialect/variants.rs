@@ -42,9 +42,9 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
             let template = if is_try { "try_to_boolean" } else { "to_boolean" };
             *expr = templates::fill(template, &[take_expr(value)], context)?;
         }
-        (Type::Text, Type::Date | Type::Timestamp) => {
-            **value = moments::written(take_expr(value), is_try, context)?;
-        }
+        (Type::Text, Type::Date) => **value = moments::day(take_expr(value), is_try, context)?,
+        (Type::Text, Type::Timestamp) => **value = moments::written(take_expr(value), is_try, context)?,
+        (Type::Json, Type::Date) => **value = moments::day(meeting::unquoted(take_expr(value)), is_try, context)?,
         (Type::Timestamp | Type::TimestampTz, Type::Text) if !is_try => {
             *expr = moments::shown(take_expr(value), context);
         }
