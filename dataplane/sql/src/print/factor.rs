@@ -1,14 +1,26 @@
 //! What stands in FROM.
 
 use sqlparser::ast::{
-    Expr, ExprWithAlias, FunctionArg, Join, JoinConstraint, JoinOperator, NullInclusion, PivotValueSource, TableFactor,
-    TableFunctionArgs, TableSample, TableSampleBucket, TableSampleKind, TableSampleMethod, TableSampleModifier,
-    TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier, TableSampleUnit, TableWithJoins,
+    BinaryOperator, Expr, ExprWithAlias, FunctionArg, Join, JoinConstraint, JoinOperator, NullInclusion,
+    PivotValueSource, TableFactor, TableFunctionArgs, TableSample, TableSampleBucket, TableSampleKind,
+    TableSampleMethod, TableSampleModifier, TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier,
+    TableSampleUnit, TableWithJoins,
 };
 
 use super::{Printer, Style, absent};
 use crate::ast::error::Error;
 use crate::scan::marker;
+
+/// Whether one of the conditions that must all hold is an OR.
+#[recursive::recursive]
+fn is_alternative(condition: &Expr) -> bool {
+    match condition {
+        Expr::Nested(inner) => is_alternative(inner),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => is_alternative(left) || is_alternative(right),
+        Expr::BinaryOp { op: BinaryOperator::Or, .. } => true,
+        _ => false,
+    }
+}
 
 impl Printer<'_> {
     pub(super) fn table_with_joins(&mut self, table: &TableWithJoins) -> Result<(), Error> {
@@ -68,6 +80,13 @@ impl Printer<'_> {
 
     /// Every row of the left side, with its nearest row of the right side or with NULLs.
     fn asof(&mut self, relation: &TableFactor, nearest: &Expr, constraint: &JoinConstraint) -> Result<(), Error> {
+        let equal = match constraint {
+            JoinConstraint::On(equal) => Some(equal),
+            _ => None,
+        };
+        // the engine fails on it (duckdb/duckdb#19027)
+        let is_either = equal.into_iter().chain([nearest]).any(is_alternative);
+        absent(!is_either, "OR in the condition of ASOF JOIN")?;
         self.put(" ASOF LEFT JOIN ");
         self.factor(relation)?;
         self.put(" ON ");
