@@ -55,6 +55,7 @@ impl<'a> DialectWalk<'a> {
         if !self.keeps_names && aliases::repeat(expr, &mut self.context)? {
             return Ok(());
         }
+        windows::check(expr, &self.context)?;
         limits::check_ours(expr, &mut self.context)?;
         for (_, rewrite) in EXPRESSIONS {
             if rewrite(expr, &mut self.context)? == Done::Yes {
@@ -101,6 +102,7 @@ impl VisitorMut for DialectWalk<'_> {
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         select.from = self.froms.pop().unwrap_or_default();
         select.projection = self.projections.pop().unwrap_or_default();
+        flow(windows::check_named(select, &self.context))?;
         flow(flatten::number(select, self.sees_seq))?;
         flow(aliases::into_conditions(select, &mut self.context))?;
         self.context.scopes.end_select(select);

@@ -1,8 +1,9 @@
 //! Functions of a window: `RATIO_TO_REPORT`, `NTH_VALUE … FROM LAST`, frames that are the whole partition, `SEQ4`.
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, OrderByExpr, OrderByOptions, OrderBySort, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowSpec, WindowType,
+    BinaryOperator, Expr, Function, FunctionArgumentClause, FunctionArguments, NamedWindowDefinition, NamedWindowExpr,
+    OrderByExpr, OrderByOptions, OrderBySort, Select, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
+    WindowType,
 };
 
 use super::aggregates::{arguments, put, rename};
@@ -11,6 +12,7 @@ use super::{Context, compose, templates};
 use crate::ast::error::Error;
 use crate::ast::names::{self, ours::GENERATED};
 use crate::functions::catalogue::{self, RowOrder};
+use crate::functions::types::Type;
 use crate::syntax::parse::from_last::FROM_LAST;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
@@ -103,6 +105,48 @@ fn opposite(bound: WindowFrameBound) -> WindowFrameBound {
         WindowFrameBound::Preceding(rows) => WindowFrameBound::Following(rows),
         WindowFrameBound::Following(rows) => WindowFrameBound::Preceding(rows),
     }
+}
+
+/// Refuses windows that the engine takes otherwise than they are written.
+pub(super) fn check(expr: &Expr, context: &Context<'_>) -> Result<(), Error> {
+    let Expr::Function(function) = expr else { return Ok(()) };
+    let Some(WindowType::WindowSpec(window)) = &function.over else { return Ok(()) };
+    let name = compose::bare_name(&function.name).unwrap_or_default();
+    if matches!(name.as_str(), "lead" | "lag") && is_ordered_within(function) {
+        // in some frames the engine leaves the order out (duckdb/duckdb#25699)
+        let name = name.to_ascii_uppercase();
+        return Err(Error::unsupported(format!("ORDER BY in the arguments of {name}")));
+    }
+    check_range(window, context)
+}
+
+/// The same of the windows that a select names.
+pub(super) fn check_named(select: &Select, context: &Context<'_>) -> Result<(), Error> {
+    let mut windows = select.named_window.iter().filter_map(|NamedWindowDefinition(_, window)| match window {
+        NamedWindowExpr::WindowSpec(window) => Some(window),
+        NamedWindowExpr::NamedWindow(_) => None,
+    });
+    windows.try_for_each(|window| check_range(window, context))
+}
+
+fn is_ordered_within(function: &Function) -> bool {
+    let FunctionArguments::List(list) = &function.args else { return false };
+    list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_)))
+}
+
+/// An interval has more than one form, and the engine finds the edge of a range by one of them (duckdb/duckdb#24631).
+fn check_range(window: &WindowSpec, context: &Context<'_>) -> Result<(), Error> {
+    let is_range = window.window_frame.as_ref().is_some_and(|frame| {
+        let reaches = |bound: &WindowFrameBound| {
+            matches!(bound, WindowFrameBound::Preceding(Some(_)) | WindowFrameBound::Following(Some(_)))
+        };
+        frame.units == WindowFrameUnits::Range
+            && (reaches(&frame.start_bound) || frame.end_bound.as_ref().is_some_and(reaches))
+    });
+    if is_range && window.order_by.iter().any(|key| context.type_of(&key.expr) == Type::Interval) {
+        return Err(Error::unsupported("RANGE over a key that is an INTERVAL"));
+    }
+    Ok(())
 }
 
 /// The most rows that a frame reaches: the engine adds more than that to a row's number, which overflows
