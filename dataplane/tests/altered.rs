@@ -85,3 +85,37 @@ async fn what_nothing_would_check_is_left_out_with_a_notice() {
     assert_eq!(world.run("insert into parcel values (4, 'b', null)").await.unwrap_err().code(), Code::UniqueViolation);
     world.stop().await;
 }
+
+#[tokio::test]
+async fn a_column_that_something_depends_on_stays_and_says_what_does() {
+    let world = world().await;
+    for sql in [
+        "create table parcel (early integer, id integer primary key, label varchar, low integer, high integer, \
+         other integer, check (low < high))",
+        "insert into parcel values (1, 2, 'a', 3, 4, 5)",
+        "create view seen as select id, label from parcel",
+    ] {
+        world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    for (sql, said) in [
+        ("alter table parcel drop column label cascade", "is used by view main.seen: drop the view first"),
+        ("alter table parcel drop label restrict", "is used by view main.seen: drop the view first"),
+        ("alter table parcel drop column id", "belongs to a key"),
+        ("alter table parcel drop column early cascade", "stands before a column of a key"),
+        ("alter table parcel drop column low cascade", "belongs to a CHECK of several columns"),
+    ] {
+        let error = world.run(sql).await.expect_err(sql);
+        assert_eq!(error.code(), Code::DependentObjects, "{sql}: {error}");
+        assert!(error.to_string().contains(said), "{sql}: {error}");
+    }
+    for sql in [
+        "alter table parcel drop column other cascade",
+        "alter table parcel drop column if exists nope restrict",
+        "drop view seen",
+        "alter table parcel drop column label cascade",
+    ] {
+        world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    assert_eq!(world.run("select * from parcel").await.unwrap().json, "[1,2,3,4]");
+    world.stop().await;
+}

@@ -87,6 +87,7 @@ codes! {
     QueryCancelled     , 408, "QUERY_TIMEOUT"       , "QUERY_TIMEOUT"                   , "57014", Never     , "cancelled by its caller";
     Conflict           , 409, "CONFLICT"            , "CONFLICT"                        , "55000", Never     , "already exists or state conflict";
     DuplicateTable     , 409, "CONFLICT"            , "CONFLICT"                        , "42P07", Never     , "the table already exists";
+    DependentObjects   , 409, "CONFLICT"            , "CONFLICT"                        , "2BP01", Never     , "something else depends on it";
     UniqueViolation    , 409, "CONFLICT"            , "CONFLICT"                        , "23505", Never     , "a unique constraint is violated";
     NotNullViolation   , 409, "CONFLICT"            , "CONFLICT"                        , "23502", Never     , "a not-null constraint is violated";
     ForeignKeyViolation, 409, "CONFLICT"            , "CONFLICT"                        , "23503", Never     , "a foreign key is violated";

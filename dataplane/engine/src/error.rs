@@ -113,7 +113,7 @@ fn classify(report: &Report) -> Kind {
         "Catalog" if message.contains("does not exist") || message.starts_with("Existing object") => {
             Kind::CatalogMissing
         }
-        "Catalog" if message.contains("Could not drop") => Kind::Dependency,
+        "Catalog" if message.contains("Could not drop") || message.contains("depends on") => Kind::Dependency,
         "Dependency" => Kind::Dependency,
         "Conversion" | "Mismatch Type" | "Decimal" => Kind::Conversion,
         "Out of Range" => Kind::OutOfRange,
@@ -218,6 +218,10 @@ mod tests {
             ),
             (
                 r#"{"exception_type":"Catalog","exception_message":"Could not drop the table because"}"#,
+                Kind::Dependency,
+            ),
+            (
+                r#"{"exception_type":"Catalog","exception_message":"Cannot drop this column: an index depends on it!"}"#,
                 Kind::Dependency,
             ),
             (r#"Invalid Input Error: {"exception_type":"Invalid Input","exception_message":"m"}"#, Kind::InvalidInput),

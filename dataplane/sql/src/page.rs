@@ -144,6 +144,7 @@ const STATEMENTS: &[&str] = &[
     "`CREATE [OR REPLACE] STAGE`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: internal ones, with `FILE_FORMAT` and `COMMENT`; no file is put there yet",
     "`CREATE [OR REPLACE] FILE FORMAT`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: `CSV`, `JSON`, `PARQUET`, with the documented options",
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
+    "`DROP COLUMN … CASCADE | RESTRICT` drops no view: a column that a view uses, or a key, is error 2BP01",
     "`CREATE INDEX`, `FOREIGN KEY`, `REFERENCES`, `ALTER TABLE … ADD UNIQUE`: accepted with a notice and not kept, as nothing checks them",
     "`COMMENT ON TABLE | VIEW | COLUMN … IS`, `COMMENT = '…'` of a table or view and `COMMENT '…'` of a table's column",
     "On a branch: queries, and changes of its tables; what defines (`CREATE`, `ALTER`, `DROP`) is refused there",

@@ -17,7 +17,7 @@ pub(super) fn engine_code(error: &engine::Error) -> Code {
         Kind::Width => Code::BadSql,
         Kind::CatalogMissing => Code::TableNotFound,
         Kind::CatalogExists => Code::DuplicateTable,
-        Kind::Dependency => Code::Conflict,
+        Kind::Dependency => Code::DependentObjects,
         Kind::Conversion => Code::ConversionFailed,
         Kind::OutOfRange => Code::ValueOutOfRange,
         Kind::DivideByZero => Code::DivisionByZero,

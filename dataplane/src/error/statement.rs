@@ -17,6 +17,7 @@ pub(super) fn sql_code(kind: &sql::ast::error::ErrorKind) -> Code {
         ErrorKind::TableNotFound { .. } => Code::TableNotFound,
         ErrorKind::ColumnNotFound { .. } => Code::UndefinedColumn,
         ErrorKind::ColumnExists { .. } => Code::Conflict,
+        ErrorKind::ColumnUsed { .. } => Code::DependentObjects,
         ErrorKind::DeniedFunction { .. } | ErrorKind::MaskedColumn { .. } | ErrorKind::DeniedColumn { .. } => {
             Code::PolicyDenied
         }

@@ -48,6 +48,7 @@ impl Code {
             Self::QueryCancelled => "nothing: somebody who may has cancelled it",
             Self::Conflict => "look how it stands now, and decide again",
             Self::DuplicateTable => "use another name, CREATE OR REPLACE, or IF NOT EXISTS",
+            Self::DependentObjects => "drop what depends on it first",
             Self::UniqueViolation => "leave out rows whose key is there, or MERGE them",
             Self::NotNullViolation => "give the column a value",
             Self::ForeignKeyViolation => "write the row that is referred to first",

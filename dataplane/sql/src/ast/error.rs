@@ -36,6 +36,8 @@ pub enum ErrorKind {
     ColumnNotFound { table: String, column: String },
     /// The table has a column of this name already.
     ColumnExists { table: String, column: String },
+    /// Something that stays depends on this column.
+    ColumnUsed { table: String, column: String },
     /// The caller reads this column masked, so it may not set it or compute with it as asked.
     MaskedColumn { table: String, column: String },
     /// The caller may neither read nor write this column.

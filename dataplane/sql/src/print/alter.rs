@@ -1,8 +1,10 @@
 //! `ALTER TABLE`. The engine gets one change at a time (`steps`).
 
-use sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation, RenameTableNameKind, TableConstraint};
+use sqlparser::ast::{
+    AlterColumnOperation, AlterTable, AlterTableOperation, DropBehavior, RenameTableNameKind, TableConstraint,
+};
 
-use super::{Printer, absent, head};
+use super::{Printer, Style, absent, head};
 use crate::ast::error::Error;
 use crate::ast::names;
 
@@ -27,11 +29,18 @@ impl Printer<'_> {
                 self.column(column_def)
             }
             AlterTableOperation::DropColumn { has_column_keyword: _, column_names, if_exists, drop_behavior } => {
-                absent(drop_behavior.is_none(), "CASCADE of DROP COLUMN")?;
                 for (place, column) in column_names.iter().enumerate() {
                     self.put(if place == 0 { "" } else { ", " });
                     self.put(if *if_exists { "DROP COLUMN IF EXISTS " } else { "DROP COLUMN " });
                     self.ident(column);
+                }
+                // what depends on it was looked for where the names were bound
+                if self.style != Style::Engine {
+                    self.put(match drop_behavior {
+                        Some(DropBehavior::Cascade) => " CASCADE",
+                        Some(DropBehavior::Restrict) => " RESTRICT",
+                        None => "",
+                    });
                 }
                 Ok(())
             }

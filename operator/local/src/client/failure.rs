@@ -108,6 +108,7 @@ impl Class {
             | Code::BranchNotFound
             | Code::Conflict
             | Code::DuplicateTable
+            | Code::DependentObjects
             | Code::UniqueViolation
             | Code::NotNullViolation
             | Code::ForeignKeyViolation

@@ -1,5 +1,7 @@
 //! The table that is altered, bound to its place, and the names its columns have from one change to the next.
 
+mod dependents;
+
 use std::collections::HashSet;
 
 use sqlparser::ast::{
@@ -25,6 +27,7 @@ impl Binder<'_> {
         }
         let missing = match self.existing(&mut alter.name) {
             Ok(table) => {
+                dependents::checked(self.catalog, &table, &alter.operations)?;
                 alter.operations = in_turn(std::mem::take(&mut alter.operations), &table)?;
                 let widened = widened(&table, &alter.operations);
                 return Ok(Comment { of_columns: words(&table), widened, ..Comment::default() });

@@ -71,7 +71,7 @@ pub fn of(error: &Error, request_id: &RequestId, now: Timestamp) -> Status {
 fn grpc(code: Code) -> tonic::Code {
     use tonic::Code as Grpc;
     match code {
-        Code::FailedTransaction | Code::Conflict => Grpc::FailedPrecondition,
+        Code::FailedTransaction | Code::Conflict | Code::DependentObjects => Grpc::FailedPrecondition,
         Code::QueryCancelled => Grpc::Cancelled,
         Code::DuplicateTable | Code::UniqueViolation => Grpc::AlreadyExists,
         Code::WriteConflict | Code::Stale => Grpc::Aborted,
