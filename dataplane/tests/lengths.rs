@@ -140,3 +140,26 @@ async fn a_copy_holds_its_rows_to_it() {
     assert_eq!(client.execute(&prepared, &[&5_i32, &"abc"]).await.unwrap(), 1);
     wired.stop().await;
 }
+
+/// The engine tells the type of no parameter beside one that it leaves open.
+#[tokio::test]
+async fn a_moment_beside_a_text_of_a_length_is_a_moment() {
+    let world = world().await;
+    world.run("create table c (k integer, a varchar(3), at timestamptz)").await.unwrap();
+    world.run("insert into c values (1, 'x', null)").await.unwrap();
+    let written = |sql: &str, values: [&str; 2]| {
+        let params = values.map(|value| engine::Value::Text(value.to_owned())).to_vec();
+        dataplane::Ask { params, ..world.ask(dataplane::testing::owner_id(), sql) }
+    };
+    let update = "update c set a = $1, at = $2 where k = 1";
+    let described = world.pipeline.describe(&world.ask(dataplane::testing::owner_id(), update)).await.unwrap();
+    assert_eq!(described.parameters, ["VARCHAR", "TIMESTAMP WITH TIME ZONE"]);
+    world.whole(written(update, ["abc", "2024-02-29 12:34:56.789 +02:00"])).await.unwrap();
+    let insert = "insert into c (k, a, at) values (2, $1, $2)";
+    world.whole(written(insert, ["y", "2024-02-29 10:34:56.789 +00:00"])).await.unwrap();
+    let found = written("select count(*) from c where at = $2 and a <> $1", ["z", "2024-02-29 11:34:56.789 +01"]);
+    assert_eq!(world.whole(found).await.unwrap().json, "[2]");
+    let long = world.whole(written(update, ["abcd", "2024-02-29 12:34:56 +02:00"])).await.unwrap_err();
+    assert_eq!(long.code(), Code::TextTooLong);
+    world.stop().await;
+}

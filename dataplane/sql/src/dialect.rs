@@ -91,6 +91,7 @@ const EXPRESSIONS: [(&str, Rewrite); 11] = [
 ];
 
 pub use held::TOO_LONG;
+pub use moments::offset_joined;
 pub(crate) use similar::matched;
 
 /// What the engine says when a divisor is zero: SQLSTATE 22012.

@@ -38,6 +38,8 @@ pub enum Bind {
     Caller(usize),
     /// The same where a cast says alone that it is a number: it is bound as the decimal that it is.
     Number(usize),
+    /// The same where it becomes a moment with a zone: its text may have a blank before the offset.
+    Moment(usize),
     /// A value of ours, from a policy's placeholder.
     Text(String),
 }
@@ -46,7 +48,7 @@ impl Bind {
     /// The number of the caller's parameter that it stands for.
     pub fn caller(&self) -> Option<usize> {
         match self {
-            Self::Caller(number) | Self::Number(number) => Some(*number),
+            Self::Caller(number) | Self::Number(number) | Self::Moment(number) => Some(*number),
             Self::Text(_) => None,
         }
     }

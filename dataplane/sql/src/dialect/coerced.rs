@@ -10,6 +10,7 @@ use super::{Context, Done, compose, meeting, moments, types, variants};
 use crate::ast::error::Error;
 use crate::functions::catalogue::{self, TextArgument};
 use crate::functions::types::Type;
+use crate::print::asked::parameter;
 
 /// The arguments of a call.
 pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Context<'_>) {
@@ -90,12 +91,15 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
     Ok(Done::No)
 }
 
-/// A literal that is compared with a moment that has a zone: the engine takes no blank before its offset.
+/// A literal or parameter that is compared with a moment that has a zone: the engine takes no blank before its offset.
 fn with_offset(moment: &Expr, text: &mut Expr, context: &Context<'_>) {
-    if let Some(joined) = compose::literal(text).and_then(moments::offset_joined)
-        && context.type_of(moment) == Type::TimestampTz
-    {
-        *text = compose::text(joined);
+    let joined = compose::literal(text).and_then(moments::offset_joined);
+    let is_open = parameter(text).is_some();
+    if (joined.is_some() || is_open) && context.type_of(moment) == Type::TimestampTz {
+        *text = match joined {
+            Some(joined) => compose::text(joined),
+            None => moments::with_zone(take_expr(text)),
+        };
     }
 }
 

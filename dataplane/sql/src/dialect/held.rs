@@ -16,6 +16,7 @@ use crate::ast::error::Error;
 use crate::ast::names::{self, ours};
 use crate::bind::scope::BoundColumn;
 use crate::catalog::column_comment::{self, length};
+use crate::print::asked::parameter;
 use crate::syntax::statement::many;
 
 /// How what the engine says of a longer text begins; the length stands behind.
@@ -202,6 +203,10 @@ fn altered(operation: &mut AlterTableOperation, context: &mut Context<'_>) -> Re
 /// The value, or an error where its text is longer.
 fn hold(value: &mut Expr, length: Option<u64>, context: &mut Context<'_>) -> Result<(), Error> {
     let Some(length) = length.filter(|length| !fits(value, *length)) else { return Ok(()) };
+    if parameter(value).is_some() {
+        // beside one whose type is open, the engine tells the type of no other
+        *value = compose::cast(take_expr(value), DataType::Varchar(None));
+    }
     let refusal = compose::text(format!("{TOO_LONG}({length})"));
     let template = if templates::is_volatile(value) { "_held_once" } else { "_held" };
     let length = compose::number(i64::try_from(length).unwrap_or(i64::MAX));

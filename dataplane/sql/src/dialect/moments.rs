@@ -5,7 +5,7 @@
 //! a literal is spelled as ISO 8601 by the engine first, which refuses what it cannot read. A moment as text has three
 //! digits of a second, and one with a zone its offset.
 
-use sqlparser::ast::{BinaryOperator, Expr, Value};
+use sqlparser::ast::{BinaryOperator, DataType, Expr, TimezoneInfo, Value};
 
 use super::offsets::{self, Ahead, LocalClock};
 use super::{Context, compose, formats, templates};
@@ -69,12 +69,17 @@ pub(super) fn shown(moment: Expr, context: &Context<'_>) -> Expr {
     }
 }
 
-/// A literal whose offset stands behind a blank, without the blank; nothing where there is none.
-pub(super) fn offset_joined(literal: &str) -> Option<String> {
+/// A text whose offset stands behind a blank, without the blank; nothing where there is none.
+pub fn offset_joined(literal: &str) -> Option<String> {
     let text = literal.trim();
     let (wall, _) = offsets::split(text)?;
     let offset = text.get(wall.len()..)?.trim_start();
     (wall.len() + offset.len() < text.len()).then(|| format!("{wall}{offset}"))
+}
+
+/// A moment with a zone, made of a value whose type is not known before it is there.
+pub(super) fn with_zone(value: Expr) -> Expr {
+    compose::cast(value, DataType::Timestamp(None, TimezoneInfo::WithTimeZone))
 }
 
 /// The text of `TIMESTAMP '…'`.

@@ -15,6 +15,7 @@ use crate::ast::error::Error;
 use crate::ast::names;
 use crate::bind::scope::BoundColumn;
 use crate::functions::types::Type;
+use crate::print::asked::parameter;
 
 /// The values of a statement that writes, which are rewritten already.
 pub(super) fn rewrite(statement: &mut Statement, context: &mut Context<'_>) -> Result<(), Error> {
@@ -140,6 +141,7 @@ fn is_row_by_row(source: &Query) -> bool {
 fn stored(value: Expr, column: Type, known: Type, context: &mut Context<'_>) -> Result<Expr, Error> {
     match column {
         Type::Json => variant(value, known, context),
+        Type::TimestampTz if parameter(&value).is_some() => Ok(moments::with_zone(value)),
         Type::Boolean | Type::Date | Type::Timestamp | Type::TimestampTz if known == Type::Text => {
             match compose::literal(&value) {
                 Some(_) if column == Type::Date => moments::day(value, false, context),

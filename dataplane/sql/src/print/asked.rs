@@ -4,7 +4,8 @@
 //! asks for types has a comparison in their place, of the same type as what it stands for.
 
 use sqlparser::ast::{
-    BinaryOperator, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
+    BinaryOperator, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    TimezoneInfo, Value,
 };
 
 use super::{Printer, Style};
@@ -29,6 +30,11 @@ pub(crate) fn parameter(expr: &Expr) -> Option<usize> {
 /// The number of a parameter that a cast without precision calls a number, which rounds nothing.
 pub(super) fn number(expr: &Expr, data_type: &DataType) -> Option<usize> {
     matches!(data_type, DataType::Numeric(ExactNumberInfo::None)).then(|| parameter(expr)).flatten()
+}
+
+/// The number of a parameter that a cast makes a moment with a zone.
+pub(super) fn moment(expr: &Expr, data_type: &DataType) -> Option<usize> {
+    matches!(data_type, DataType::Timestamp(_, TimezoneInfo::WithTimeZone)).then(|| parameter(expr)).flatten()
 }
 
 impl Printer<'_> {

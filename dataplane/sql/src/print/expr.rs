@@ -112,7 +112,10 @@ impl Printer<'_> {
                     CastKind::Cast | CastKind::DoubleColon => "CAST(",
                     CastKind::TryCast | CastKind::SafeCast => "TRY_CAST(",
                 });
-                self.expr(expr)?;
+                match asked::moment(expr, data_type).filter(|_| self.style == Style::Engine) {
+                    Some(number) => self.typed(Bind::Moment(number)),
+                    None => self.expr(expr)?,
+                }
                 self.put(" AS ");
                 self.data_type(data_type)?;
                 self.put(")");

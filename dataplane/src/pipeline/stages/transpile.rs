@@ -92,7 +92,7 @@ pub(in crate::pipeline) fn text(sql: &sql::EngineSql) -> String {
 pub(in crate::pipeline) fn own_values(sql: &sql::EngineSql) -> Vec<Option<String>> {
     let value = |bind: &sql::Bind| match bind {
         sql::Bind::Text(text) => Some(text.clone()),
-        sql::Bind::Caller(_) | sql::Bind::Number(_) => None,
+        sql::Bind::Caller(_) | sql::Bind::Number(_) | sql::Bind::Moment(_) => None,
     };
     sql.binds.iter().map(value).collect()
 }
@@ -109,8 +109,17 @@ pub(in crate::pipeline) fn bound(binds: &[sql::Bind], params: &[engine::Value]) 
         sql::Bind::Text(text) => Ok(engine::Value::Text(text.clone())),
         sql::Bind::Caller(number) => given(number),
         sql::Bind::Number(number) => given(number).and_then(|value| as_number(*number, value)),
+        sql::Bind::Moment(number) => given(number).map(as_moment),
     };
     binds.iter().map(value).collect()
+}
+
+/// A value that becomes a moment with a zone: its text as the engine reads it, which takes no blank before an offset.
+fn as_moment(value: engine::Value) -> engine::Value {
+    match value {
+        engine::Value::Text(text) => engine::Value::Text(sql::dialect::offset_joined(&text).unwrap_or(text)),
+        other => other,
+    }
 }
 
 /// A value that a cast calls a number: the decimal that it is.
@@ -272,6 +281,9 @@ impl DescribedAt<'_> {
 /// A number without a precision, where a type must be told before there is a value.
 const NUMERIC: &str = "DECIMAL(38,10)";
 
+/// A moment with a zone, of which the engine may tell nothing beside a parameter whose type is open.
+const MOMENT: &str = "TIMESTAMP WITH TIME ZONE";
+
 /// The type of each of the caller's parameters: what was said, else that of its first place that tells one.
 fn known(said: &[Option<String>], binds: &[sql::Bind], types: &[Option<String>]) -> Vec<Option<String>> {
     let mut known = said.to_vec();
@@ -280,9 +292,11 @@ fn known(said: &[Option<String>], binds: &[sql::Bind], types: &[Option<String>])
         if known.len() <= at {
             known.resize(at + 1, None);
         }
+        let of_engine = || types.get(place).cloned().flatten().map(of_literal);
         let told = match bind {
             sql::Bind::Number(_) => Some(NUMERIC.to_owned()),
-            _ => types.get(place).cloned().flatten().map(of_literal),
+            sql::Bind::Moment(_) => of_engine().or_else(|| Some(MOMENT.to_owned())),
+            _ => of_engine(),
         };
         if let Some(slot @ None) = known.get_mut(at) {
             *slot = told;
@@ -363,6 +377,17 @@ mod tests {
         assert_eq!(told(&[], &types), ["BIGINT", "DATE"]);
         assert_eq!(told(&[], &[]), ["VARCHAR", "VARCHAR"]);
         assert_eq!(told(&[None, Some("INTEGER".to_owned())], &types), ["BIGINT", "INTEGER"]);
+    }
+
+    #[test]
+    fn a_moment_is_bound_without_a_blank_before_its_offset_and_told_where_the_engine_tells_nothing() {
+        let binds = [sql::Bind::Moment(1)];
+        for (given, taken) in [("2024-02-29 12:34:56.789 +00:00", "2024-02-29 12:34:56.789+00:00"), ("now", "now")] {
+            let bound = bound(&binds, &[Value::Text(given.to_owned())]).unwrap();
+            assert_eq!(bound, [Value::Text(taken.to_owned())]);
+        }
+        assert_eq!(bound(&binds, &[Value::TimestampTz(0)]).unwrap(), [Value::TimestampTz(0)]);
+        assert_eq!(known(&[], &binds, &[None]), [Some(MOMENT.to_owned())]);
     }
 
     #[test]
