@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cell, count, csv, daysAgo, milliseconds, percent, relative, span, time, usd, words } from './format'
+import { bytes, cell, count, csv, daysAgo, json, milliseconds, percent, relative, span, time, usd, words } from './format'
 
 describe('values as people read them', () => {
   it.each([
@@ -10,6 +10,10 @@ describe('values as people read them', () => {
     [usd(1234.567), '1,234.57'],
     [usd(null), '–'],
     [percent(12.5), '12.5 %'],
+    [bytes(0), '0 B'],
+    [bytes(999), '999 B'],
+    [bytes(1_234_567), '1.23 MB'],
+    [bytes(5e12), '5,000 GB'],
     [milliseconds(0.25), '250 µs'],
     [milliseconds(12.345), '12.3 ms'],
     [milliseconds(61_000), '61 s'],
@@ -33,6 +37,13 @@ describe('values as people read them', () => {
 
   it('a CSV quotes what has to be quoted, and NULL is empty', () => {
     expect(csv(['a', 'b"'], [[1, null], ['x,y', 'two\nlines']])).toBe('a,"b"""\r\n1,\r\n"x,y","two\nlines"\r\n')
+  })
+
+  it('a JSON has an object for each row, with each of its columns', () => {
+    const text = json(['a', 'a', 'a_2'], [[1, null, { b: [1] }], ['x', 2, 3]])
+    expect(text.split('\n').length).toBe(5)
+    expect(JSON.parse(text)).toEqual([{ a: 1, a_2: null, a_2_2: { b: [1] } }, { a: 'x', a_2: 2, a_2_2: 3 }])
+    expect(JSON.parse(json(['a'], []))).toEqual([])
   })
 
   it('a list is what stands between commas and spaces', () => {

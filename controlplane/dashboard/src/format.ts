@@ -10,6 +10,15 @@ export function percent(share: number | null | undefined): string {
   return share == null ? '–' : `${grouped.format(share)} %`
 }
 
+const sizes = ['B', 'kB', 'MB', 'GB']
+
+/** `12.5 MB`. */
+export function bytes(value: number): string {
+  let [rest, unit] = [value, 0]
+  while (rest >= 1000 && unit < sizes.length - 1) [rest, unit] = [rest / 1000, unit + 1]
+  return `${grouped.format(Number(rest.toPrecision(3)))} ${sizes[unit]}`
+}
+
 /** Money: what is less than one has two digits that say something. */
 export function usd(value: number | null | undefined): string {
   return value && Math.abs(value) < 1 ? String(Number(value.toPrecision(2))) : count(value)
@@ -67,6 +76,24 @@ export function csv(columns: readonly string[], rows: readonly (readonly unknown
   }
   const lines = [columns, ...rows].map((row) => row.map(field).join(','))
   return `${lines.join('\r\n')}\r\n`
+}
+
+/** Names of columns, of which none is twice. */
+function distinct(names: readonly string[]): string[] {
+  const taken = new Set<string>()
+  return names.map((name) => {
+    let own = name
+    for (let nth = 2; taken.has(own); nth += 1) own = `${name}_${nth}`
+    taken.add(own)
+    return own
+  })
+}
+
+/** A list of objects, one a line, by the names of the columns. */
+export function json(columns: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  const names = distinct(columns)
+  const lines = rows.map((row) => JSON.stringify(Object.fromEntries(names.map((name, at) => [name, row[at] ?? null]))))
+  return `[\n${lines.join(',\n')}\n]\n`
 }
 
 /** Words of a list that somebody typed: `a, b c`. */

@@ -82,3 +82,15 @@ it('a name that is not there is suggested, and run by whoever takes the suggesti
     await press(page, 'Run')
     await page.getByRole('cell', { name: '25' }).waitFor()
   }))
+
+it('what was exported as JSON has each row under the names of its columns', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await open(page, '/sql', 'SQL editor')
+    await run(page, 'select n_name, n_nationkey from nation where n_nationkey = 6')
+    const download = page.waitForEvent('download')
+    await press(page, 'Export JSON')
+    const chunks: Buffer[] = []
+    for await (const chunk of await (await download).createReadStream()) chunks.push(chunk as Buffer)
+    expect(JSON.parse(Buffer.concat(chunks).toString('utf8'))).toEqual([{ n_name: 'FRANCE', n_nationkey: 6 }])
+  }))

@@ -1,14 +1,15 @@
 /** What a statement was answered: rows, what the policies did to them, and what they were warned of. */
 import type { Shapes } from '../api/client'
-import { cell, count, csv, milliseconds } from '../format'
+import { cell, count, csv, json, milliseconds } from '../format'
 import { Badge } from '../parts/Badge'
 import { Download } from '../parts/CodeBlock'
 import { Opens } from '../parts/Dialog'
 import { ADMINS } from '../permissions'
 import { useEnvironment, useSession } from '../session'
-import { drawable, isNumber } from './charted'
+import { drawable } from './charted'
 import { useExplained } from './explained'
 import { healed } from './healed'
+import { ResultRows } from './ResultRows'
 import { SqlChart } from './SqlChart'
 import { SqlExplain } from './SqlExplain'
 import { SqlHealed } from './SqlHealed'
@@ -16,8 +17,6 @@ import { SqlHealed } from './SqlHealed'
 type Answer = Shapes['QueryAnswer']
 
 const MYSELF = {}
-/** As many rows as are drawn; an export has all. */
-const SHOWN = 500
 
 export function SqlResult({ answer, sql }: { answer: Answer; sql: string }) {
   const { is } = useSession()
@@ -45,13 +44,18 @@ export function SqlResult({ answer, sql }: { answer: Answer; sql: string }) {
             Export CSV
           </Download>
         )}
+        {rows.length > 0 && (
+          <Download name={`${answer.query_id}.json`} kind="application/json" className="small" text={() => json(names, rows)}>
+            Export JSON
+          </Download>
+        )}
       </div>
       {warnings
         .filter((warning) => !isOfMasks(warning))
         .map((warning, index) => (
           <Warning key={index} warning={warning} sql={sql} />
         ))}
-      {columns.length > 0 && <Rows columns={columns} rows={rows} />}
+      {columns.length > 0 && <ResultRows label="Result" columns={columns} rows={rows} />}
       <p className="fine">
         Query <code>{answer.query_id}</code>
       </p>
@@ -79,40 +83,4 @@ const isOfMasks = (warning: unknown) => typeof warning === 'string' && warning.s
 function worded(warning: unknown): string {
   const message = (warning as { message?: unknown } | null)?.message
   return typeof message === 'string' ? message : cell(warning)
-}
-
-function Rows({ columns, rows }: Pick<Answer, 'columns' | 'rows'>) {
-  return (
-    <>
-      <div className="scroll tall result" role="region" aria-label="Result" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              {columns.map(({ name, type }, index) => (
-                <th key={index} scope="col" className={isNumber(type) ? 'number' : undefined}>
-                  {name} <span className="fine">{type.toLowerCase()}</span>
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.slice(0, SHOWN).map((row, index) => (
-              <tr key={index}>
-                {row.map((value, at) => (
-                  <td key={at} className={value === null ? 'null' : isNumber(columns[at]?.type) ? 'number' : undefined} title={cell(value)}>
-                    {cell(value)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {rows.length > SHOWN && (
-        <p className="fine">
-          The first {count(SHOWN)} of {count(rows.length)} rows; the export has all.
-        </p>
-      )}
-    </>
-  )
 }
