@@ -22,6 +22,7 @@ export const PAGES: readonly PageRow[] = [
   { group: 'Home', path: '/connect', title: 'Connect', needs: 'environment:read', ofEnvironment: true, page: page(() => import('./pages/Connect')) },
   { group: 'Data', path: '/sql', title: 'SQL editor', needs: 'query:read', ofEnvironment: true, page: page(() => import('./pages/Sql')) },
   { group: 'Data', path: '/catalogue', title: 'Catalogue', needs: 'query:read', ofEnvironment: true, page: page(() => import('./pages/Catalogue')) },
+  { path: '/add-data', title: 'Add data', needs: 'query:read', ofEnvironment: true, page: page(() => import('./pages/AddData')) },
   { group: 'Data', path: '/branches', title: 'Branches', needs: 'agent:*', ofEnvironment: true, page: page(() => import('./pages/Branches')) },
   { path: '/branches/:branch_id', title: 'Branch', needs: 'agent:*', ofEnvironment: true, page: page(() => import('./pages/Branch')) },
   { group: 'Agents', path: '/agents', title: 'Fleet', needs: 'audit:read', ofEnvironment: true, page: page(() => import('./pages/Agents')) },

@@ -1,11 +1,9 @@
 /** Rows, as whoever is signed in gets them: of a statement that they run, and of the catalogue, which the page asks for itself. */
 import { api, ask, type Shapes } from './api/client'
 import { whole } from './api/whole'
+import { exact } from './exact'
 
 type Answer = Shapes['QueryAnswer']
-
-/** What newer browsers hand to a reviver: the number as it was written. */
-type Written = { source?: string } | undefined
 
 /** A statement of theirs, on the mainline or on a branch. */
 export async function queried(envId: string, sql: string, signal?: AbortSignal, branch_id?: string): Promise<Answer> {
@@ -30,8 +28,6 @@ export async function listed(envId: string): Promise<Answer> {
 
 /** The answer, with every digit in its rows: a number that a double cannot hold stays as it was written. */
 function read(text: string): Answer {
-  const exact = (_: string, value: unknown, written?: Written) =>
-    typeof value === 'number' && written?.source && String(value) !== written.source ? written.source : value
-  const { rows } = JSON.parse(text, exact) as Pick<Answer, 'rows'>
+  const { rows } = exact(text) as Pick<Answer, 'rows'>
   return { ...(JSON.parse(text) as Answer), rows }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { added, closed, SHEETS_MAX, titleOf, typed, type Sheets } from './sheets'
+import { added, closed, opened, SHEETS_MAX, titleOf, typed, type Sheets } from './sheets'
 
 const three: Sheets = { all: [{ id: 1, text: 'a' }, { id: 2, text: 'b' }, { id: 5, text: 'c' }], at: 1 }
 const ids = ({ all }: Sheets) => all.map(({ id }) => id)
@@ -33,6 +33,13 @@ it('the last that is closed leaves an empty one that is not itself', () => {
 
 it('what is typed into one changes no other', () => {
   expect(typed(three, 2, 'select 1').all.map(({ text }) => text)).toEqual(['a', 'select 1', 'c'])
+})
+
+it('a statement that somebody is led to is shown, and is there once', () => {
+  const four = opened(three, 'd')
+  expect([four.all.at(-1)?.text, four.at]).toEqual(['d', 3])
+  expect(opened({ ...four, at: 0 }, 'd')).toEqual(four)
+  expect(opened({ all: [{ id: 1, text: ' ' }], at: 0 }, 'd')).toEqual({ all: [{ id: 1, text: 'd' }], at: 0 })
 })
 
 it.each([

@@ -55,6 +55,31 @@ export function typed({ all, at }: Sheets, id: number, text: string): Sheets {
   return { all: all.map((sheet) => (sheet.id === id ? { id, text } : sheet)), at }
 }
 
+/** With one that has this text, which is shown: where it is already, in place of an empty one, or after the others. */
+export function opened(sheets: Sheets, text: string): Sheets {
+  const same = sheets.all.findIndex((sheet) => sheet.text === text)
+  if (same >= 0) return { ...sheets, at: same }
+  const isEmpty = sheets.all[sheets.at]?.text.trim() === ''
+  const more = isEmpty ? sheets : added(sheets)
+  const shown = more.all[more.at]
+  return shown ? typed(more, shown.id, text) : more
+}
+
+let arrived: string | undefined
+
+/** The editor shows this when it is opened next, and runs it. Only a page leads there so, and no address. */
+export function leadTo(own: string, sql: string): void {
+  keep(own, opened(kept(own, ''), sql))
+  arrived = sql
+}
+
+/** The statement that a page has led to, once. */
+export function takeArrived(): string | undefined {
+  const sql = arrived
+  arrived = undefined
+  return sql
+}
+
 /** Its first words; a comment that comes before is what somebody named it. */
 export function titleOf(text: string): string {
   const words = text.replaceAll(/--|\/\*|\*\//g, ' ').trim().split(/\s+/).slice(0, TITLE_WORDS).join(' ')

@@ -149,6 +149,11 @@ export async function press(page: Page, name: string, dialog?: string): Promise<
   await scope.getByRole('button', { name, exact: true }).click()
 }
 
+/** Chooses a file that the test makes up, where data is added. */
+export async function choose(page: Page, name: string, text: string): Promise<void> {
+  await page.getByLabel('File', { exact: true }).setInputFiles({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(text) })
+}
+
 export const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
 
 /** Somebody new, with a password and this role. */

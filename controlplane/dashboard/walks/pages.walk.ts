@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { beforeAll, expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
-import { links, open, platform, press, run, signIn, violations, walker } from './browser'
+import { choose, links, open, platform, press, run, signIn, violations, walker } from './browser'
 import { aDayOfUse, type Place } from './world'
 
 /** Where somebody who wants to look finds what the walks saw: `npm run shots`. */
@@ -26,6 +26,10 @@ const USED: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   '/sql': async (page) => {
     await run(page, 'select n_name, n_regionkey from nation order by n_name limit 5')
     await page.getByRole('cell', { name: 'ALGERIA' }).waitFor()
+  },
+  '/add-data': async (page) => {
+    await choose(page, 'rain.csv', 'place,day,rain\nBonn,2024-01-01,1.5\n')
+    await page.getByRole('button', { name: 'Load it' }).waitFor()
   },
 }
 

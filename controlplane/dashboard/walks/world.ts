@@ -42,6 +42,7 @@ export async function aDayOfUse(): Promise<Place[]> {
     { path: `/branches/${branch.id}`, title: 'Branch' },
     { path: `/reasoning/${inPath(thoughts)}`, title: 'Session' },
     { path: '/audit?table=main.nation&column=n_name', title: 'Audit' },
+    { path: '/add-data', title: 'Add data' },
     { path: `/tasks/${task}`, title: 'Task' },
     { path: `/explain/${artifact}`, title: 'Explain' },
     { path: `/explain/${failed}`, title: 'Explain' },

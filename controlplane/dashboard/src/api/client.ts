@@ -4,6 +4,7 @@ import type { components, paths } from './schema'
 import { keepPlace } from '../location'
 import { Problem } from './problem'
 import { Refresher } from './refresh'
+import { upload, type Watch } from './upload'
 
 export type Shapes = components['schemas']
 
@@ -15,10 +16,16 @@ export function csrf(cookies: string): string | undefined {
   return pair?.slice(CSRF.length + 1)
 }
 
-function sent(request: Request): Promise<Response> {
-  request.headers.set('X-Requested-With', 'sluice-dashboard')
+/** What each request of the page says of where it comes from. */
+function ownHeaders(): Headers {
+  const headers = new Headers({ 'X-Requested-With': 'sluice-dashboard' })
   const token = csrf(document.cookie)
-  if (token) request.headers.set('X-CSRF-Token', token)
+  if (token) headers.set('X-CSRF-Token', token)
+  return headers
+}
+
+function sent(request: Request): Promise<Response> {
+  ownHeaders().forEach((value, name) => request.headers.set(name, value))
   return fetch(request)
 }
 
@@ -94,6 +101,14 @@ export async function ask<T>(call: Promise<{ data?: T; error?: unknown; response
   })
   if (!response.ok) throw Problem.read(response, error)
   return data as NonNullable<T>
+}
+
+/** Sends a file. A session that is over is renewed first: later, all of the file would have to be sent again. */
+export async function sendFile(path: string, file: Blob, watch: Watch): Promise<Response> {
+  await ask(api.GET('/v1/auth/me', { signal: watch.signal }))
+  const headers = ownHeaders()
+  headers.set('Content-Type', 'application/octet-stream')
+  return upload(path, headers, file, watch)
 }
 
 /** The version that a change is meant for; the platform refuses it if there is a later one. */

@@ -5,9 +5,11 @@ import { api, ask } from '../api/client'
 import { useCatalogue } from '../catalogue'
 import { count } from '../format'
 import { useList } from '../lists'
+import { AddDataLink, addDataTo } from '../parts/AddDataLink'
 import { Badge } from '../parts/Badge'
 import { Answered, Empty, Page } from '../parts/Page'
 import { Table } from '../parts/Table'
+import { WRITERS } from '../permissions'
 import { useEnvironment, useSession } from '../session'
 import type { CatalogueColumn, CatalogueTable } from '../tables'
 import { auditOf } from './auditFilter'
@@ -21,11 +23,16 @@ export default function Catalogue() {
     ask(api.GET('/v1/environments/{env_id}/policies', { params: { path: { env_id }, query: { limit: 100, ...(cursor && { cursor }) } } })),
   )
   return (
-    <Page title="Catalogue" needs="query:read" lead="What you can see here. A table that is denied to you is not in the list.">
+    <Page
+      title="Catalogue"
+      needs="query:read"
+      lead="What you can see here. A table that is denied to you is not in the list."
+      actions={<AddDataLink />}
+    >
       <Answered
         of={catalogue}
         isEmpty={(tables) => tables.length === 0}
-        empty={<Empty title="No tables yet"><p>The SQL editor makes the first: <code>create table …</code></p></Empty>}
+        empty={<Empty title="No tables yet"><p>A file makes the first, or the SQL editor does: <code>create table …</code></p></Empty>}
       >
         {(tables) => {
           const matches = tables.filter((table) => holds(table, wanted.toLowerCase()))
@@ -56,7 +63,7 @@ function holds(table: CatalogueTable, text: string): boolean {
 }
 
 function One({ table, policies }: { table: CatalogueTable; policies: readonly Policy[] }) {
-  const { can } = useSession()
+  const { can, is } = useSession()
   const path = `${table.schema}.${table.name}`
   const masks = masksOf(policies, table.name)
   const filters = filtersOf(policies, table.name)
@@ -73,6 +80,11 @@ function One({ table, policies }: { table: CatalogueTable; policies: readonly Po
           {filter.exempt.length > 0 && `; not for ${filter.exempt.join(', ')}`})
         </p>
       ))}
+      {is(WRITERS) && (
+        <p className="asked">
+          <Link href={addDataTo(path)}>Add rows from a file</Link>
+        </p>
+      )}
       {can('audit:read') && (
         <p className="asked">
           <Link href={auditOf({ table: path })}>Who has asked of it this week</Link>

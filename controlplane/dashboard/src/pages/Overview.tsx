@@ -4,6 +4,7 @@ import { Link } from 'wouter'
 import { api, ask } from '../api/client'
 import { count, percent } from '../format'
 import { asPage } from '../lists'
+import { AddDataLink } from '../parts/AddDataLink'
 import { Badge } from '../parts/Badge'
 import { Answered, orNothing, Page } from '../parts/Page'
 import { Tiles } from '../parts/Tiles'
@@ -13,6 +14,7 @@ import { Chain } from './Chain'
 
 const STEPS: { path: string; title: string; says: string; needs?: Scope }[] = [
   { path: '/connect', title: 'Connect', says: 'A line for psql, Python, dbt or an agent, with a key in it', needs: 'environment:read' },
+  { path: '/add-data', title: 'Bring a file', says: 'CSV, JSON lines or Parquet becomes a table that the policies rule', needs: 'query:read' },
   { path: '/sql', title: 'Ask something', says: 'The SQL editor runs as you, and says what was masked', needs: 'query:read' },
   { path: '/policies', title: 'Hide something', says: 'Mask a column; it rules from the next query on', needs: 'policy:write' },
   { path: '/audit', title: 'See who asked', says: 'Every query is written down, refused ones as well', needs: 'audit:read' },
@@ -26,7 +28,7 @@ export default function Overview() {
     queryFn: () => ask(api.GET('/v1/organizations/{org_id}', { params: { path: { org_id: orgId } } })),
   })
   return (
-    <Page title="Overview">
+    <Page title="Overview" actions={environment && can('query:read') && <AddDataLink />}>
       <Answered of={organization}>
         {({ name, tier, status, quotas }) => (
           <>

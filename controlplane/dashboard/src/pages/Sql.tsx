@@ -1,9 +1,10 @@
 /** Statements side by side, each with what became of it. */
 import { useEffect, useId, useRef, useState } from 'react'
+import { AddDataLink } from '../parts/AddDataLink'
 import { Page } from '../parts/Page'
 import { Heads, panelOf } from '../parts/Tabs'
 import { useOwn } from '../session'
-import { added, closed, keep, kept, SHEETS_MAX, titleOf, typed } from '../sheets'
+import { added, closed, keep, kept, SHEETS_MAX, takeArrived, titleOf, typed } from '../sheets'
 import { past } from '../statements'
 import { SqlBranch, useSqlBranch } from './SqlBranch'
 import { SqlSheet } from './SqlSheet'
@@ -12,6 +13,7 @@ export default function Sql() {
   const own = useOwn()
   const id = useId()
   const [sheets, setSheets] = useState(() => kept(own, past(own)[0] ?? 'select * from '))
+  const [arrived] = useState(takeArrived)
   const known = useRef(new Set(sheets.all.map((sheet) => sheet.id)))
   useEffect(() => keep(own, sheets), [own, sheets])
   const [branch, choose] = useSqlBranch()
@@ -21,6 +23,7 @@ export default function Sql() {
       title="SQL editor"
       needs="query:read"
       lead="Runs as you: what you may not see is not in the result, and not in a condition either."
+      actions={<AddDataLink />}
     >
       <SqlBranch branch={branch} choose={choose} />
       <div className="sheets">
@@ -41,7 +44,13 @@ export default function Sql() {
       </div>
       {sheets.all.map((sheet, place) => (
         <div key={sheet.id} {...panelOf(id, place)} className="stack" hidden={place !== sheets.at}>
-          <SqlSheet branch={branch} initial={sheet.text} isNew={!known.current.has(sheet.id)} type={(text) => setSheets((now) => typed(now, sheet.id, text))} />
+          <SqlSheet
+            branch={branch}
+            initial={sheet.text}
+            isNew={!known.current.has(sheet.id)}
+            runsAtOnce={place === sheets.at && sheet.text === arrived}
+            type={(text) => setSheets((now) => typed(now, sheet.id, text))}
+          />
         </div>
       ))}
     </Page>

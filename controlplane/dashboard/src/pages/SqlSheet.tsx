@@ -22,11 +22,13 @@ interface SheetProps {
   initial: string
   type: (text: string) => void
   isNew: boolean
+  /** Somebody was led to it. */
+  runsAtOnce: boolean
   /** The branch that it runs on; empty for the mainline. */
   branch: string
 }
 
-export function SqlSheet({ initial, type, isNew, branch }: SheetProps) {
+export function SqlSheet({ initial, type, isNew, runsAtOnce, branch }: SheetProps) {
   const { env_id } = useEnvironment()
   const own = useOwn()
   const editor = useRef<Editor>(null)
@@ -73,6 +75,7 @@ export function SqlSheet({ initial, type, isNew, branch }: SheetProps) {
 
   useEffect(() => {
     if (isNew) editor.current?.focus()
+    if (runsAtOnce) void run()
     // Only when it is made.
   }, [])
 

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { formatOf, isTable, pathOf, selectOf, tableOf } from './tableFiles'
+
+describe('the name of a file', () => {
+  it.each([
+    ['people.csv', 'csv'],
+    ['a.b.NDJSON', 'jsonl'],
+    ['events.json', 'jsonl'],
+    ['events.parquet', 'parquet'],
+    ['people.xls', undefined],
+    ['csv', 'csv'],
+    ['x.constructor', undefined],
+    ['', undefined],
+  ])('%j says the format %j', (file, format) => {
+    expect(formatOf(file)).toBe(format)
+  })
+
+  it.each([
+    ['people.csv', 'people'],
+    ['Umsätze 2024 (neu).CSV', 'umsätze_2024_neu'],
+    ['2024-sales.eu.parquet', 't_2024_sales_eu'],
+    ['.csv', 'csv'],
+    ['---.csv', 'loaded'],
+  ])('%j is a table %j', (file, table) => {
+    expect(tableOf(file)).toBe(table)
+    expect(isTable(table)).toBe(true)
+  })
+})
+
+it.each(['', '.', '..', 'a.', '.a', 'a.b.c'])('%j is no table', (table) => {
+  expect(isTable(table)).toBe(false)
+})
+
+it('a table is shown by its quoted name', () => {
+  expect(selectOf('main.or"der')).toBe('select * from "main"."or""der" limit 1000')
+})
+
+it('a load goes to the table, and names the file', () => {
+  expect(pathOf('env-1', 'a&b.csv', { table: 's.t u', mode: 'append', format: 'csv' })).toBe('/v1/environments/env-1/tables/s.t%20u/load?mode=append&format=csv&file=a%26b.csv')
+  expect(pathOf('env-1', 'a.csv', { table: 'a', mode: 'create', format: 'csv', isDryRun: true })).toContain('file=a.csv&dry_run=true')
+})
