@@ -74,6 +74,37 @@ async fn a_table_is_made_of_a_csv_file_with_the_types_of_its_values() {
 }
 
 #[tokio::test]
+async fn types_that_are_declared_are_those_of_the_table() {
+    let world = world().await;
+    let typed = |query: &str, types: &str| {
+        let types = types.replace('{', "%7B").replace('}', "%7D").replace('"', "%22").replace(' ', "%20");
+        format!("people?{query}&format=csv&types={types}")
+    };
+    let declared = r#"{"ID":"varchar","score":"DECIMAL(6, 2)"}"#;
+    let (status, shown) = load(&world, &typed("mode=create&dry_run=true", declared), PEOPLE).await;
+    assert_eq!((status, &shown["rows"][0][0]), (200, &json!("1")), "{shown}");
+    assert_eq!(shown["columns"][3], json!({"name": "score", "type": "DECIMAL(6,2)"}));
+    let (status, loaded) = load(&world, &typed("mode=create", declared), PEOPLE).await;
+    assert_eq!((status, &loaded["rows_loaded"]), (200, &json!(2)), "{loaded}");
+    let rows = || async { world.run("select id, score from people order by id").await.unwrap().json };
+    assert_eq!(rows().await, r#"["1",1.50],["2",2.00]"#);
+    for (query, types, told) in [
+        (
+            "mode=replace",
+            r#"{"name":"BIGINT"}"#,
+            "line 2 of the file: column name has a value that is no BIGINT; nothing was loaded",
+        ),
+        ("mode=replace", r#"{"nope":"DATE"}"#, "the file has no column nope"),
+        ("mode=append", r#"{"id":"BIGINT"}"#, "rows that are added have the types of their table: leave the types out"),
+    ] {
+        let refused = load(&world, &typed(query, types), PEOPLE).await;
+        assert_eq!(message(&refused), (400, told), "{types}");
+    }
+    assert_eq!(rows().await, r#"["1",1.50],["2",2.00]"#);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn rows_are_added_by_the_names_of_columns_and_replaced_whole() {
     let world = world().await;
     world.run("create table t (id integer, amount decimal(12,2), note varchar(5) default 'none')").await.unwrap();
@@ -120,6 +151,9 @@ async fn json_lines_and_parquet_say_their_own_types() {
     let added = load(&world, "copied?mode=append&format=parquet", parquet.clone()).await;
     assert_eq!((added.0, &added.1["rows_loaded"]), (200, &json!(3)), "{}", added.1);
     assert_eq!(world.count("select count(*) from raw.main.copied").await, 6);
+    let typed = "texts?mode=create&format=parquet&types=%7B%22id%22:%22VARCHAR%22%7D";
+    let (status, loaded) = load(&world, typed, parquet.clone()).await;
+    assert_eq!((status, &loaded["columns"][0]["type"]), (200, &json!("VARCHAR")), "{loaded}");
     let broken = parquet[..parquet.len() - 20].to_vec();
     let refused = load(&world, "copied?mode=append&format=parquet", broken).await;
     assert_eq!(message(&refused), (400, "the file: it is no whole Parquet file; nothing was loaded"));

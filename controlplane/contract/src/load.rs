@@ -18,6 +18,9 @@ pub struct LoadQuery {
     /// Nothing is written: the answer has the columns, their types and the first 20 rows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
+    /// Types of columns by name, as `{"zip": "VARCHAR"}`, in place of what the values tell; not where rows are added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<String>,
     /// The file's name, for the audit log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,

@@ -49,7 +49,9 @@ pub fn nested(type_name: &str) -> &'static str {
 
 fn is_decimal(type_name: &str) -> bool {
     let digits = type_name.strip_prefix("DECIMAL(").and_then(|rest| rest.strip_suffix(')'));
-    digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b','))
+    let Some((width, scale)) = digits.and_then(|digits| digits.split_once(',')) else { return false };
+    let number = |text: &str| text.parse::<u8>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+    number(width).zip(number(scale)).is_some_and(|(width, scale)| (1..=38).contains(&width) && scale <= width)
 }
 
 /// What all values of a type look like, and the type. A number that begins with a zero is none, and one with more
@@ -91,6 +93,10 @@ mod tests {
             ("FLOAT[][]", None),
             ("STRUCT(a INTEGER)", None),
             ("DECIMAL(1); drop table t; --)", None),
+            ("DECIMAL(12)", None),
+            ("DECIMAL(39,0)", None),
+            ("DECIMAL(+4,2)", None),
+            ("DECIMAL(4,5)", None),
             ("GEOMETRY", None),
         ] {
             assert_eq!(plain_type(told).as_deref(), kept, "{told}");

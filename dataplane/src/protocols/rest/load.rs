@@ -32,7 +32,7 @@ use crate::pipeline::OPEN_FILE;
 use crate::pipeline::transaction::ClientTransaction;
 use crate::protocols::request_id;
 use crate::{Ask, Bounds, DeclaredAgent, Error, Names, Pipeline};
-use columns::WrittenColumns;
+use columns::{DeclaredTypes, WrittenColumns};
 use incoming::FileFacts;
 use target::LoadTarget;
 
@@ -65,6 +65,7 @@ struct FileLoad {
     cancel: CancellationToken,
     target: LoadTarget,
     query: LoadQuery,
+    types: DeclaredTypes,
 }
 
 impl FileLoad {
@@ -79,6 +80,7 @@ impl FileLoad {
         }
         let caller = forwarded(&parts.headers)?;
         let (query, target) = (options(&parts.uri)?, LoadTarget::of(name)?);
+        let types = DeclaredTypes::of(query.types.as_deref(), query.mode)?;
         // The control plane has authenticated them; whether we know them yet is a matter of moments.
         let _ = announced(&context.pipeline.snapshots, |rules| is_known(rules, &caller.who)).await;
         Ok(Self {
@@ -89,6 +91,7 @@ impl FileLoad {
             cancel: context.ending.closed.child_token(),
             target,
             query,
+            types,
         })
     }
 
@@ -172,7 +175,7 @@ impl FileLoad {
         };
         match there {
             Some(there) => WrittenColumns::added(told, there, &self.target.path()),
-            None => WrittenColumns::made(told),
+            None => WrittenColumns::made(told, &self.types),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Its format and the table's name follow from the file's name, unless they are said. An interrupt closes the
 //! connection, and nothing of the file is loaded.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use contract::load::{LoadFormat, LoadMode, Loaded, LoadedColumn};
@@ -32,6 +33,9 @@ pub struct Args {
     /// How the file is written: csv, jsonl or parquet [default: by the file's ending].
     #[arg(long)]
     format: Option<LoadFormat>,
+    /// The type of a column, as zip=VARCHAR; may be given several times [default: what its values tell].
+    #[arg(long = "type", value_name = "COLUMN=TYPE")]
+    types: Vec<String>,
     /// Load nothing: show the first rows with the types that the columns would have.
     #[arg(long)]
     dry_run: bool,
@@ -87,11 +91,24 @@ fn target(args: &Args) -> Result<String, Failure> {
     if args.dry_run {
         query.append_pair("dry_run", "true");
     }
+    if !args.types.is_empty() {
+        query.append_pair("types", &types(&args.types)?);
+    }
     if let Some(name) = name {
         query.append_pair("file", name);
     }
     drop(query);
     Ok(format!("{}?{}", url.path(), url.query().unwrap_or_default()))
+}
+
+/// The types of columns as the query has them; a column's name may have an equals sign, a type has none.
+fn types(written: &[String]) -> Result<String, Failure> {
+    let pair = |written: &String| match written.rsplit_once('=') {
+        Some((column, type_name)) => Ok((column.to_owned(), type_name.to_owned())),
+        None => Err(Failure::Usage(format!("a type is written COLUMN=TYPE, not {written}"))),
+    };
+    let types = written.iter().map(pair).collect::<Result<BTreeMap<_, _>, _>>()?;
+    serde_json::to_string(&types).map_err(|_| Failure::Broken("the types cannot be written".to_owned()))
 }
 
 fn by_ending(file: &Path) -> Result<LoadFormat, Failure> {
@@ -181,10 +198,20 @@ mod tests {
                 "/tables/a_b/load?mode=create&format=parquet&dry_run=true&file=a.b.parquet",
             ),
             (&["-", "--table", "t", "--format", "csv"], "/tables/t/load?mode=create&format=csv"),
+            (
+                &["t.csv", "--type", "a=b=DATE", "--type", "zip=VARCHAR"],
+                "/tables/t/load?mode=create&format=csv&types=%7B%22a%3Db%22%3A%22DATE%22%2C%22zip%22%3A%22VARCHAR%22%7D&file=t.csv",
+            ),
         ] {
             assert_eq!(target_of(line).as_deref(), Ok(path), "{line:?}");
         }
-        for line in [&["people.xls"][..], &["people"], &["-", "--format", "csv"], &["a.csv", "--table", ".."]] {
+        for line in [
+            &["people.xls"][..],
+            &["people"],
+            &["-", "--format", "csv"],
+            &["a.csv", "--table", ".."],
+            &["a.csv", "--type", "a"],
+        ] {
             assert!(target_of(line).is_err(), "{line:?}");
         }
         assert!(target_of(&["a.csv", "--mode", "upsert"]).unwrap_err().contains("create, append, replace"));

@@ -30,7 +30,7 @@ async fn sent(world: &World, key: &str, path: &str, encoding: Option<&str>) -> A
 async fn a_file_goes_on_as_it_is_with_who_sends_it() {
     let world = World::start().await;
     own_data_plane(&world, told).await;
-    let path = world.env("tables/sales.or%20ders/load?mode=append&format=csv&dry_run=true&file=a%26b.csv");
+    let path = world.env("tables/sales.or%20ders/load?mode=append&format=csv&dry_run=true&types=%7B%7D&file=a%26b.csv");
     let loaded = sent(&world, &world.owner, &path, None).await.expect(200);
     let asked: Value = serde_json::from_str(loaded["table"].as_str().unwrap()).unwrap();
     assert_eq!(asked, json!([path, "key", "6"]));

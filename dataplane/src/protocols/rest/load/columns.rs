@@ -1,8 +1,8 @@
 //! The columns of a file beside those of the table that it is written to.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use contract::load::LoadedColumn;
+use contract::load::{LoadMode, LoadedColumn};
 use engine::FileColumn;
 use sql::ast::quote;
 
@@ -11,6 +11,55 @@ use crate::{Column, Error};
 /// As many as a table has.
 const COLUMNS_MAX: usize = 1_600;
 const TEXT: &str = "VARCHAR";
+
+/// Types that the caller declares for columns of a file, by their names.
+#[derive(Debug, Default)]
+pub struct DeclaredTypes(BTreeMap<String, String>);
+
+impl DeclaredTypes {
+    /// Of the query, where they are a JSON object. A table that rows are added to has its own.
+    pub fn of(text: Option<&str>, mode: LoadMode) -> Result<Self, Error> {
+        let Some(text) = text else { return Ok(Self::default()) };
+        if mode == LoadMode::Append {
+            return Err(undeclared("rows that are added have the types of their table: leave the types out"));
+        }
+        let declared: BTreeMap<String, String> = serde_json::from_str(text)
+            .map_err(|_| undeclared(r#"types are a JSON object of columns and types, as {"zip": "VARCHAR"}"#))?;
+        let typed = |(name, declared): (String, String)| match plain(&declared) {
+            Some(type_name) => Ok((name, type_name)),
+            None => Err(undeclared(format!("the type of column {name} is none that is read of a file: {SOME_TYPES}"))),
+        };
+        declared.into_iter().map(typed).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The columns with these types; each is of a column that is there.
+    fn of_columns(&self, mut told: Vec<FileColumn>) -> Result<Vec<FileColumn>, Error> {
+        let mut met = HashSet::new();
+        for (name, type_name) in &self.0 {
+            let Some(column) = told.iter_mut().find(|column| column.name.eq_ignore_ascii_case(name)) else {
+                return Err(undeclared(format!("the file has no column {name}")));
+            };
+            if !met.insert(name.to_ascii_lowercase()) {
+                return Err(undeclared(format!("column {name} has two types")));
+            }
+            column.type_name.clone_from(type_name);
+        }
+        Ok(told)
+    }
+}
+
+const SOME_TYPES: &str =
+    "take BOOLEAN, BIGINT, DOUBLE, DECIMAL(18,2), VARCHAR, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE or JSON";
+
+fn undeclared(message: impl Into<String>) -> Error {
+    Error::InvalidParams { field: "types", message: message.into() }
+}
+
+/// The engine's name of a type that is read of each kind of file.
+fn plain(declared: &str) -> Option<String> {
+    let declared = declared.trim().to_ascii_uppercase().replace(", ", ",");
+    engine::plain_type(&declared).filter(|kept| *kept == declared && !kept.ends_with(']'))
+}
 
 /// What is read of a file, and by which names it is written.
 #[derive(Debug)]
@@ -30,8 +79,9 @@ impl WrittenColumns {
     }
 
     /// Of a table that is made from the file.
-    pub fn made(read: Vec<FileColumn>) -> Result<Self, Error> {
-        are_told_apart(&read)?;
+    pub fn made(told: Vec<FileColumn>, declared: &DeclaredTypes) -> Result<Self, Error> {
+        are_told_apart(&told)?;
+        let read = declared.of_columns(told)?;
         let names = read.iter().map(|column| column.name.clone()).collect();
         Ok(Self { read, names })
     }
@@ -119,6 +169,36 @@ mod tests {
         assert_eq!(types, ["VARCHAR", "INTEGER", "VARCHAR"]);
         let error = WrittenColumns::added(names(&["id", "nope"]).unwrap(), &table, "main.t").unwrap_err();
         assert!(error.to_string().contains("table main.t has no column nope: it has id, Region, more"), "{error}");
+    }
+
+    #[test]
+    fn types_that_are_declared_are_in_place_of_those_that_are_told() {
+        let made = |text: &str| {
+            let declared = DeclaredTypes::of(Some(text), LoadMode::Create)?;
+            WrittenColumns::made(names(&["id", "Zip"])?, &declared)
+        };
+        let types = |text: &str| {
+            let made = made(text).map_err(|error| error.to_string())?;
+            Ok::<_, String>(made.written().into_iter().map(|column| column.type_name).collect::<Vec<_>>())
+        };
+        assert_eq!(types("{}").unwrap(), ["VARCHAR", "VARCHAR"]);
+        assert_eq!(types(r#"{"zip": " decimal(6, 2)", "id": "Bigint"}"#).unwrap(), ["BIGINT", "DECIMAL(6,2)"]);
+        for (text, told) in [
+            ("id:BIGINT", "JSON object"),
+            (r#"{"id": 1}"#, "JSON object"),
+            (r#"{"nope": "DATE"}"#, "the file has no column nope"),
+            (r#"{"zip": "DATE", "ZIP": "TIME"}"#, "has two types"),
+            (r#"{"id": "GEOMETRY"}"#, "take BOOLEAN"),
+            (r#"{"id": "BIGINT[]"}"#, "take BOOLEAN"),
+            (r#"{"id": "DECIMAL(39,0)"}"#, "take BOOLEAN"),
+            (r#"{"id": "VARCHAR'}) union select"}"#, "take BOOLEAN"),
+            (r#"{"id": "BIGINT) as id, (select 1"}"#, "take BOOLEAN"),
+        ] {
+            let error = types(text).unwrap_err();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+        let error = DeclaredTypes::of(Some("{}"), LoadMode::Append).unwrap_err();
+        assert_eq!(error.problem().details["field"], "types");
     }
 
     #[test]
