@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatOf, isTable, pathOf, selectOf, tableOf } from './tableFiles'
+import { formatOf, isTable, otherTypes, pathOf, selectOf, tableOf, typesBeside } from './tableFiles'
 
 describe('the name of a file', () => {
   it.each([
@@ -35,7 +35,19 @@ it('a table is shown by its quoted name', () => {
   expect(selectOf('main.or"der')).toBe('select * from "main"."or""der" limit 1000')
 })
 
-it('a load goes to the table, and names the file', () => {
+it('a type that was found comes first, and is offered once', () => {
+  expect(typesBeside('DATE').filter((type) => type === 'DATE')).toEqual(['DATE'])
+  expect(typesBeside('FLOAT[]')[0]).toBe('FLOAT[]')
+})
+
+it('a type that was chosen and is the one that was found is not said', () => {
+  const columns = [{ name: 'a', type: 'BIGINT' }, { name: 'constructor', type: 'DATE' }, { name: 'c', type: 'FLOAT[]' }]
+  const chosen = new Map([['a', 'VARCHAR'], ['c', 'FLOAT[]'], ['gone', 'DATE']])
+  expect(otherTypes(columns, chosen)).toEqual({ a: 'VARCHAR' })
+})
+
+it('a load goes to the table, and names the file and the types that were chosen', () => {
   expect(pathOf('env-1', 'a&b.csv', { table: 's.t u', mode: 'append', format: 'csv' })).toBe('/v1/environments/env-1/tables/s.t%20u/load?mode=append&format=csv&file=a%26b.csv')
-  expect(pathOf('env-1', 'a.csv', { table: 'a', mode: 'create', format: 'csv', isDryRun: true })).toContain('file=a.csv&dry_run=true')
+  expect(pathOf('env-1', 'a.csv', { table: 'a', mode: 'create', format: 'csv', isDryRun: true, types: {} })).toMatch(/file=a.csv&dry_run=true$/)
+  expect(pathOf('env-1', 'a.csv', { table: 'a', mode: 'create', format: 'csv', types: { 'z:p': 'DATE' } })).toContain('&types=%7B%22z%3Ap%22%3A%22DATE%22%7D')
 })

@@ -12,6 +12,19 @@ export interface Load {
   mode: LoadMode
   format: LoadFormat
   isDryRun?: boolean
+  /** By column, in place of those that were found. */
+  types?: Readonly<Record<string, string>>
+}
+
+/** What people choose among; the type that was found stands before them. */
+const TYPES = ['VARCHAR', 'BIGINT', 'DOUBLE', 'DECIMAL(18,2)', 'BOOLEAN', 'DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMP WITH TIME ZONE', 'JSON']
+
+export const typesBeside = (found: string): string[] => [found, ...TYPES.filter((type) => type !== found)]
+
+/** Of the types that were chosen those that are not found anyway. */
+export function otherTypes(columns: Loaded['columns'], chosen: ReadonlyMap<string, string>): Record<string, string> {
+  const others = columns.filter(({ name, type }) => (chosen.get(name) ?? type) !== type)
+  return Object.fromEntries(others.map(({ name }) => [name, chosen.get(name) ?? '']))
 }
 
 const FORMATS: Readonly<Record<string, LoadFormat>> = { csv: 'csv', jsonl: 'jsonl', ndjson: 'jsonl', json: 'jsonl', parquet: 'parquet' }
@@ -49,8 +62,9 @@ export function selectOf(table: string): string {
 }
 
 /** Path and query of a load. */
-export function pathOf(envId: string, file: string, { table, mode, format, isDryRun }: Load): string {
+export function pathOf(envId: string, file: string, { table, mode, format, isDryRun, types = {} }: Load): string {
   const query = new URLSearchParams({ mode, format, file })
   if (isDryRun) query.set('dry_run', 'true')
+  if (Object.keys(types).length > 0) query.set('types', JSON.stringify(types))
   return `/v1/environments/${encodeURIComponent(envId)}/tables/${encodeURIComponent(table)}/load?${query.toString()}`
 }

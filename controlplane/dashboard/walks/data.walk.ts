@@ -88,6 +88,24 @@ it('whoever has only a keyboard adds the rows of a file to a table that the cata
     await page.getByRole('region', { name: 'Result' }).getByRole('cell', { name: 'Hof' }).waitFor()
   }))
 
+it('a type that was found is changed before anything is loaded', () =>
+  walker(async ({ page }) => {
+    const table = fresh('typed')
+    await signIn(page)
+    await open(page, '/add-data', 'Add data')
+    await choose(page, `${table}.csv`, RAIN)
+    await page.getByLabel('Type of place').selectOption('BIGINT')
+    await press(page, 'Load it')
+    await page.getByRole('alert').getByText('line 2 of the file: column place has a value that is no BIGINT; nothing was loaded').waitFor()
+    await page.getByLabel('Type of place').selectOption('VARCHAR')
+    await page.getByLabel('Type of rain').selectOption('DECIMAL(18,2)')
+    await press(page, 'Load it')
+    await page.getByRole('link', { name: 'Show it in the editor' }).click()
+    const result = page.getByRole('region', { name: 'Result' })
+    await result.getByRole('columnheader', { name: 'place varchar' }).waitFor()
+    await result.getByRole('columnheader', { name: 'rain decimal(18,2)' }).waitFor()
+  }))
+
 it('a file that is refused says so in the words of the platform, and loads nothing', () =>
   walker(async ({ page }) => {
     const table = fresh('refused')

@@ -75,7 +75,7 @@ function Preview({ file, format, into, done }: FileProps & { format: LoadFormat;
       {!seen && <Sending sent={sent ?? file.size} size={file.size} cancel={cancel} />}
       {seen && 'problem' in seen && <Refusal problem={seen.problem} retry={again} />}
       {told && <ResultRows label="First rows" columns={told.columns} rows={told.rows ?? []} />}
-      {told && <LoadForm file={file} format={format} into={into} done={done} />}
+      {told && <LoadForm file={file} format={format} columns={told.columns} into={into} done={done} />}
     </>
   )
 }
