@@ -238,6 +238,12 @@ impl Shared {
         if !connected.can_be_reset() || !self.waiting.reserve() {
             return;
         }
+        if connected.waits() {
+            let session = Arc::clone(OwnedMutexGuard::mutex(&connected));
+            drop(connected);
+            self.waiting.add(Some(session), Instant::now());
+            return;
+        }
         let shared = Arc::clone(&self);
         self.spawn(async move {
             let reset = connected.reset().await;

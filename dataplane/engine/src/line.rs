@@ -53,6 +53,8 @@ pub struct Connected {
     transaction: Option<Transaction>,
     /// It has only read, and nothing of that failed or was given up.
     only_read: bool,
+    /// The child has made it as a new one, and nothing was asked since.
+    is_reset: bool,
     /// None while it waits for its next statement.
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -77,7 +79,8 @@ struct Transaction {
 impl Connected {
     pub fn new(shared: Arc<Shared>, process: Arc<Process>, line: Line, permit: OwnedSemaphorePermit) -> Self {
         let (state, permit) = (State::Idle, Some(permit));
-        Self { shared, process, line, statement: 0, state, transaction: None, only_read: true, permit }
+        let (only_read, is_reset) = (true, false);
+        Self { shared, process, line, statement: 0, state, transaction: None, only_read, is_reset, permit }
     }
 
     /// Whether it is as a new one once it is reset.
@@ -92,6 +95,19 @@ impl Connected {
         self.ask(&What::Reset { open }, step_ends(), &CancellationToken::new()).await?.done()?;
         self.transaction = None;
         if self.can_be_reset() { Ok(()) } else { Err(Error::unavailable("the session is over")) }
+    }
+
+    /// The answer to its last question is read, and behind that the child makes it as a new one.
+    pub fn was_reset(&mut self) {
+        self.is_reset = true;
+    }
+
+    /// It waits without more ado, where it is as a new one.
+    pub fn waits(&mut self) -> bool {
+        if self.is_reset {
+            self.permit = None;
+        }
+        self.is_reset
     }
 
     /// Takes it from among those that wait; not one whose process is over.
@@ -180,6 +196,7 @@ impl Connected {
     pub async fn ask(&mut self, what: &What, deadline: Instant, cancel: &CancellationToken) -> Result<Reply, Error> {
         self.ready(deadline).await?;
         self.only_read &= what.leaves_nothing();
+        self.is_reset = false;
         self.statement += 1;
         let request = Request { statement: self.statement, what: what.clone() };
         let payload = serde_json::to_vec(&request).map_err(Error::internal)?;

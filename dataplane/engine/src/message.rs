@@ -89,6 +89,11 @@ pub enum What {
         sql: String,
         parameters: Vec<Value>,
     },
+    /// The same in a transaction of its own, which ends with the rows: one message and one answer.
+    Query {
+        sql: String,
+        parameters: Vec<Value>,
+    },
     /// To its end, then what it changed or returned.
     Write {
         sql: String,
@@ -117,7 +122,10 @@ pub enum What {
 impl What {
     /// Whether a session is as a new one once it has done this and is reset. What is not named here ends it.
     pub fn leaves_nothing(&self) -> bool {
-        matches!(self, Self::Begin | Self::Read { .. } | Self::Rollback | Self::Catalog | Self::Reset { .. })
+        matches!(
+            self,
+            Self::Begin | Self::Read { .. } | Self::Query { .. } | Self::Rollback | Self::Catalog | Self::Reset { .. }
+        )
     }
 }
 
@@ -128,6 +136,8 @@ pub struct Head {
     pub ended: bool,
     /// The rows are what a write returned.
     pub returning: bool,
+    /// Behind the rows the child makes the session as a new one, or ends it.
+    pub resets: bool,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

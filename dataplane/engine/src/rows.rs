@@ -25,6 +25,8 @@ pub struct Rows {
     first: Option<RecordBatch>,
     /// The session, until the last frame is read.
     connected: Option<OwnedMutexGuard<Connected>>,
+    /// The session is as a new one then.
+    resets: bool,
     cancel: CancellationToken,
 }
 
@@ -35,14 +37,14 @@ impl Rows {
         cancel: CancellationToken,
     ) -> Result<Self, Error> {
         let opened = Opened::read(payload)?;
-        let connected = if opened.head.ended {
-            connected.finish();
+        let Opened { head: Head { columns, ended, resets, .. }, schema, decoder, pending, first } = opened;
+        let connected = if ended {
+            read_whole(&mut connected, resets);
             None
         } else {
             Some(connected)
         };
-        let Opened { head, schema, decoder, pending, first } = opened;
-        Ok(Self { schema, columns: head.columns, decoder, pending, first, connected, cancel })
+        Ok(Self { schema, columns, decoder, pending, first, connected, resets, cancel })
     }
 
     /// The next rows, or none after the last.
@@ -60,7 +62,7 @@ impl Rows {
             match connected.receive(&self.cancel).await {
                 Ok((kind::ROWS, payload)) => self.pending = Buffer::from(payload),
                 Ok((kind::END, payload)) => {
-                    connected.finish();
+                    read_whole(connected, self.resets);
                     self.connected = None;
                     self.pending = Buffer::from(payload);
                 }
@@ -85,6 +87,13 @@ impl Rows {
         if let Some(mut connected) = self.connected.take() {
             connected.drain().await;
         }
+    }
+}
+
+fn read_whole(connected: &mut Connected, resets: bool) {
+    connected.finish();
+    if resets {
+        connected.was_reset();
     }
 }
 

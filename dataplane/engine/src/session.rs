@@ -130,6 +130,32 @@ impl Session {
         }
     }
 
+    /// Executes one query in a transaction of its own, which ends with its rows: one message and one answer. It sees
+    /// one state of the database, and changes none. Nothing is run twice here: who asks finds out whether the tables
+    /// are still those that it was made for, once the first rows are there.
+    pub async fn query(
+        &mut self,
+        statement: Statement,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Rows, Error> {
+        let mut connected = self.connected().await?;
+        if connected.in_transaction() {
+            return Err(Error::new(Kind::InvalidInput, "a transaction is open already"));
+        }
+        connected.steady().await;
+        let Statement { sql, params: parameters, .. } = statement;
+        match connected.ask(&What::Query { sql, parameters }, deadline, cancel).await? {
+            Reply::Head(payload) => Rows::open(connected, &payload, cancel.clone()),
+            Reply::Done(_) | Reply::Answer(_) => Err(Error::internal("no rows of a query")),
+        }
+    }
+
+    /// Names what the next query sees.
+    pub async fn next_snapshot(&self) -> Result<Snapshot, Error> {
+        Ok(Snapshot(self.connected().await?.snapshot()))
+    }
+
     /// Makes a temporary table for the statements behind: the database is as before.
     pub async fn keep(
         &mut self,

@@ -3,7 +3,7 @@
 use engine::{Change, Kind, Outcome, Statement};
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{answer, in_folder, read, soon, world, write};
+use crate::world::{answer, in_folder, never, queried, read, soon, world, write};
 
 #[tokio::test]
 async fn a_transaction_sees_what_was_there_when_it_began() {
@@ -29,6 +29,45 @@ async fn snapshots_have_different_names_also_after_a_restart() {
     let world = in_folder(world.stopped().await).await;
     let third = world.session().await.unwrap().begin().await.unwrap();
     assert!(first != second && second != third && first != third);
+}
+
+#[tokio::test]
+async fn a_query_has_its_transaction_for_itself_and_changes_nothing() {
+    let world = world().await.made(&["create table t(i int)"]).await;
+    let mut session = world.session().await.unwrap();
+    session.begin().await.unwrap();
+    assert_eq!(queried(&mut session, "select 1").await.unwrap_err().kind, Kind::InvalidInput);
+    session.rollback().await.unwrap();
+    let first = session.next_snapshot().await.unwrap();
+    assert_ne!(first, session.next_snapshot().await.unwrap());
+    // whatever somebody takes for a read
+    for sql in ["insert into t values (1)", "create table made as select 1 as x", "drop table t"] {
+        let _ = queried(&mut session, sql).await;
+    }
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"));
+    assert_eq!(world.answer("select * from made").await.unwrap_err().kind, Kind::CatalogMissing);
+    write(&mut world.session().await.unwrap(), "insert into t values (7)").await.unwrap();
+    assert_eq!(queried(&mut session, "select i from t").await.as_deref(), Ok("7"));
+    // its transaction is over, also where it failed
+    assert_eq!(queried(&mut session, "select error('x')").await.unwrap_err().kind, Kind::InvalidInput);
+    session.begin().await.unwrap();
+    write(&mut session, "insert into t values (8)").await.unwrap();
+    session.commit().await.unwrap();
+    assert_eq!(queried(&mut session, "select sum(i) from t").await.as_deref(), Ok("15"));
+}
+
+#[tokio::test]
+async fn the_rows_of_a_query_are_of_one_state() {
+    let world = world().await.made(&["create table t as select i from range(200000) r(i)"]).await;
+    let mut session = world.session().await.unwrap();
+    let mut rows = session.query(read("select i from t"), soon(), &never()).await.unwrap();
+    let mut count = rows.next().await.unwrap().unwrap().num_rows();
+    write(&mut world.session().await.unwrap(), "delete from t").await.unwrap();
+    while let Some(batch) = rows.next().await {
+        count += batch.unwrap().num_rows();
+    }
+    assert_eq!(count, 200_000);
+    assert_eq!(queried(&mut session, "select count(*) from t").await.as_deref(), Ok("0"));
 }
 
 #[tokio::test]

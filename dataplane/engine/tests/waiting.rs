@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use engine::{Outcome, Session};
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{World, answer, never, read, soon, world, write};
+use crate::world::{World, answer, never, queried, read, soon, world, write};
 
 /// Which connection of the engine a session has.
 const CONNECTION: &str = "select current_connection_id()";
@@ -142,6 +142,76 @@ async fn random_numbers_do_not_go_on_where_another_caller_left_them() {
         let numbers = [drawn(&mut next).await, drawn(&mut next).await];
         assert!(numbers.iter().all(|number| !known.contains(number)), "{numbers:?} of {known:?}");
     }
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn behind_a_query_its_session_is_the_next_one_at_once() {
+    let world = world().await.made(&["create table t as select 1 as i"]).await;
+    let mut session = world.session().await.unwrap();
+    let first = queried(&mut session, CONNECTION).await.unwrap();
+    drop(session);
+    for rows in 1..20 {
+        let mut next = world.session().await.unwrap();
+        assert_eq!(queried(&mut next, CONNECTION).await.unwrap(), first);
+        assert_eq!(queried(&mut next, "select count(*) from t").await.unwrap(), rows.to_string());
+        // on another one, which is closed
+        write(&mut world.session().await.unwrap(), "insert into t values (1)").await.unwrap();
+        drop(next);
+    }
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn nothing_of_a_query_reaches_the_next_one() {
+    let world = world().await.made(&["create table t as select 1 as i"]).await;
+    let mut seeded = world.session().await.unwrap();
+    answer(&mut seeded, "select setseed(0.5)", &[]).await.unwrap();
+    let known = answer(&mut seeded, "select random()", &[]).await.unwrap();
+    let tries = [
+        ("create temp table mine as select 7 as x", "select x from mine"),
+        ("prepare mine as select 7", "execute mine"),
+        ("set variable mine = 7", "select getvariable('mine')"),
+        ("use memory", "select current_database()"),
+        ("set session threads = 1", "select current_setting('threads')"),
+        ("insert into t values (2)", "select count(*) from t where i = 2"),
+        ("create table raw.main.made as select 7 as x", "select x from made"),
+    ];
+    for (done, asked) in tries {
+        let before = seen(&world, asked).await;
+        let mut session = world.session().await.unwrap();
+        let ran = queried(&mut session, done).await;
+        drop(session);
+        for _ in 0..4 {
+            assert_eq!(seen(&world, asked).await, before, "{done} ({ran:?}): {asked}");
+        }
+    }
+    for _ in 0..20 {
+        queried(&mut world.session().await.unwrap(), "select setseed(0.5)").await.unwrap();
+        assert_ne!(queried(&mut world.session().await.unwrap(), "select random()").await.unwrap(), known);
+    }
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn a_query_that_failed_or_was_given_up_leaves_no_session() {
+    let world = world().await;
+    for sql in ["select nothing_there", "select error('x')", "selec"] {
+        let mut session = world.session().await.unwrap();
+        assert!(queried(&mut session, sql).await.is_err());
+        assert!(!is_reused(&world, session, SOON).await, "{sql}");
+    }
+    let late = "select case when i = 900000 then error('x') else i::varchar end from range(1000000) r(i)";
+    let mut session = world.session().await.unwrap();
+    assert!(queried(&mut session, late).await.is_err());
+    assert_eq!(queried(&mut session, "select 'mine'").await.unwrap(), "mine", "its own goes on");
+    assert!(!is_reused(&world, session, SOON).await, "one that failed among its rows");
+    let mut session = world.session().await.unwrap();
+    let mut rows = session.query(read("select i from range(1000000) r(i)"), soon(), &never()).await.unwrap();
+    rows.next().await.unwrap().unwrap();
+    drop(rows);
+    assert_eq!(queried(&mut session, "select 'mine'").await.unwrap(), "mine");
+    assert!(!is_reused(&world, session, SOON).await, "rows that nobody has read to their end");
     world.stopped().await;
 }
 

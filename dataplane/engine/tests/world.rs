@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use arrow::array::{ArrayRef, RecordBatch, make_array};
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
-use engine::{Config, Engine, Error, Outcome, Session, Statement, Value};
+use engine::{Config, Engine, Error, Outcome, Rows, Session, Statement, Value};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -117,9 +117,18 @@ pub async fn write(session: &mut Session, sql: &str) -> Result<u64, Error> {
 pub async fn answer(session: &mut Session, sql: &str, params: &[Value]) -> Result<String, Error> {
     let statement = Statement { params: params.to_vec(), ..read(sql) };
     let outcome = session.run(statement, soon(), &CancellationToken::new()).await?;
-    let Outcome::Rows(mut rows) = outcome else {
+    let Outcome::Rows(rows) = outcome else {
         return Ok(String::new());
     };
+    lines(rows).await
+}
+
+/// The same of a query that has its transaction for itself.
+pub async fn queried(session: &mut Session, sql: &str) -> Result<String, Error> {
+    lines(session.query(read(sql), soon(), &never()).await?).await
+}
+
+async fn lines(mut rows: Rows) -> Result<String, Error> {
     let mut lines = Vec::new();
     while let Some(batch) = rows.next().await {
         lines.extend(shown(&batch?));

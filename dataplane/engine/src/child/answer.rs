@@ -80,8 +80,8 @@ pub fn sendable(named: &Named) -> Result<(), Error> {
     }
 }
 
-/// Sends rows as the engine makes them.
-pub fn stream(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
+/// Sends rows as the engine makes them; `resets`: what follows makes the session as a new one.
+pub fn stream(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named, resets: bool) -> Result<Sent, Error> {
     let named = settled(run, named)?;
     let mut encoder = Encoder::new(run.schema()?.as_ref())?;
     let mut frame = head_frame();
@@ -100,7 +100,7 @@ pub fn stream(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named) -> Resu
     if ended {
         encoder.finish()?;
     }
-    let head = Head { columns: columns(&named), ended, returning: false };
+    let head = Head { columns: columns(&named), ended, returning: false, resets };
     write_head(&mut frame, &head)?;
     encoder.drain_into(&mut frame);
     let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
@@ -154,7 +154,7 @@ pub fn returned(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named) -> Re
     }
     encoder.finish()?;
     let mut frame = head_frame();
-    write_head(&mut frame, &Head { columns: columns(&named), ended: true, returning: true })?;
+    write_head(&mut frame, &Head { columns: columns(&named), ended: true, returning: true, resets: false })?;
     encoder.drain_into(&mut frame);
     let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
     Ok(socket.write_all(&bytes).map_or_else(Sent::Broken, |()| Sent::All))

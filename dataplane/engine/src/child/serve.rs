@@ -68,7 +68,8 @@ impl Session<'_> {
             return refuse(self.socket, &error);
         }
         let result = match what {
-            What::Read { sql, parameters } => return self.read(&sql, &parameters),
+            What::Read { sql, parameters } => return self.read(&sql, &parameters, false),
+            What::Query { sql, parameters } => return self.query(&sql, &parameters),
             What::Write { sql, parameters } => return self.write(&sql, &parameters),
             What::Begin => self.begin(),
             What::Commit => self.connection.execute("commit").map(|()| Done::default()),
@@ -109,9 +110,13 @@ impl Session<'_> {
         Ok(Done::default())
     }
 
+    fn can_be_reset(&self) -> bool {
+        self.only_read && self.is_stored
+    }
+
     /// As a new session, or an error. Nothing is left of a query but its transaction and what it drew of random numbers.
     fn reset(&mut self, open: bool) -> Result<Done, Error> {
-        if !self.only_read || !self.is_stored {
+        if !self.can_be_reset() {
             return Err(Error::new(Kind::InvalidInput, "the session may have something of its own"));
         }
         if open {
@@ -142,8 +147,22 @@ impl Session<'_> {
         Ok(Done { rows: u64::try_from(changes.len()).unwrap_or(u64::MAX), definitions: false })
     }
 
-    fn read(&mut self, sql: &str, parameters: &[Value]) -> io::Result<()> {
-        match self.stream(sql, parameters) {
+    /// A read in a transaction of its own. What could not be ended, or made as a new session is, ends here.
+    fn query(&mut self, sql: &str, parameters: &[Value]) -> io::Result<()> {
+        // No touch as behind `Begin`: the statement that follows takes the snapshot.
+        if let Err(error) = self.connection.execute("begin transaction") {
+            self.only_read = false;
+            return refuse(self.socket, &error);
+        }
+        self.read(sql, parameters, true)?;
+        self.running.over();
+        let ended = if self.can_be_reset() { self.reset(true).map(drop) } else { self.connection.execute("rollback") };
+        ended.map_err(io::Error::other)
+    }
+
+    /// `resets`: where it has only read, the session is made as a new one next.
+    fn read(&mut self, sql: &str, parameters: &[Value], resets: bool) -> io::Result<()> {
+        match self.stream(sql, parameters, resets) {
             Ok(sent) => sent,
             Err(error) => {
                 self.only_read = false;
@@ -153,7 +172,7 @@ impl Session<'_> {
     }
 
     /// The outer error is the statement's, the inner one the socket's.
-    fn stream(&mut self, sql: &str, parameters: &[Value]) -> Result<io::Result<()>, Error> {
+    fn stream(&mut self, sql: &str, parameters: &[Value], resets: bool) -> Result<io::Result<()>, Error> {
         let mut prepared = self.connection.prepare(sql)?;
         let named = prepared.columns();
         if let Some(readable) = answer::readable(sql, &named) {
@@ -163,7 +182,7 @@ impl Session<'_> {
         bind(&prepared, parameters)?;
         self.not_interrupted()?;
         let mut run = prepared.run(true)?;
-        match answer::stream(self.socket, &mut run, &named)? {
+        match answer::stream(self.socket, &mut run, &named, resets && self.can_be_reset())? {
             Sent::All => Ok(Ok(())),
             Sent::Broken(error) => Ok(Err(error)),
         }
@@ -215,7 +234,7 @@ fn optimized(what: &What) -> Option<bool> {
             Some(true)
         }
         What::Describe { .. } | What::Parameters { .. } | What::Parse { .. } => Some(false),
-        What::Read { .. } | What::Write { .. } => Some(true),
+        What::Read { .. } | What::Query { .. } | What::Write { .. } => Some(true),
         What::Begin | What::Commit | What::Rollback | What::Track(_) | What::Catalog | What::Reset { .. } => None,
     }
 }

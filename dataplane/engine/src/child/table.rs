@@ -65,8 +65,13 @@ impl Running {
         self.busy.0.fetch_add(1, Ordering::SeqCst);
     }
 
-    pub fn end(&self) {
+    /// Its statement is over: what it does until its end is nobody's to interrupt.
+    pub fn over(&self) {
         *self.statement.lock().unwrap_or_else(PoisonError::into_inner) = Current::default();
+    }
+
+    pub fn end(&self) {
+        self.over();
         self.busy.0.fetch_sub(1, Ordering::SeqCst);
     }
 

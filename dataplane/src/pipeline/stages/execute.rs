@@ -186,27 +186,52 @@ async fn start_again(native: &Native, lease: &mut Lease, t: &Trail) -> Result<()
     } else {
         native.about.judged_by()?.begin(session, paths(&native.about, &native.sql)).await?
     };
+    lease.begins();
     t.facts().snapshot = Some(snapshot.to_string());
     Ok(())
+}
+
+/// Runs the last step of a statement. A read that is the only step has its transaction for itself: where it may have
+/// seen other tables than those it was judged by, all that it told is dropped, and it runs in one that does not.
+async fn last_step(
+    query: &Query,
+    native: &Native,
+    statement: engine::Statement,
+    lease: &mut Lease,
+    t: &Trail,
+) -> Result<Outcome> {
+    let (deadline, cancel) = (query.deadline, &query.ask.cancel);
+    if let Some(session) = lease.unbegun() {
+        let rows = session.query(statement.clone(), deadline, cancel).await;
+        if native.about.judged_by()?.is_current() || rows.as_ref().is_err_and(engine::Error::is_lost) {
+            return rows.map(Outcome::Rows).map_err(|error| query.fault(error));
+        }
+        if let Ok(rows) = rows {
+            rows.finish().await;
+        }
+        start_again(native, lease, t).await?;
+    }
+    lease.session()?.run(statement, deadline, cancel).await.map_err(|error| query.fault(error))
 }
 
 /// Runs it so that no error tells of a hidden row.
 async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail) -> Result<(AnswerHead, Option<u64>)> {
     match native.care {
-        ExecutionMode::Direct => return once(query, native, &native.sql, lease).await,
-        ExecutionMode::Leakproof if may_repeat(native, lease) => match once(query, native, &native.sql, lease).await {
+        ExecutionMode::Direct => return once(query, native, &native.sql, lease, t).await,
+        ExecutionMode::Leakproof if may_repeat(native, lease) => match once(query, native, &native.sql, lease, t).await
+        {
             Err(Error::Engine(error)) if tells_of_data(query, error.kind) => {
                 start_again(native, lease, t).await?;
-                return once(query, native, &native.sql.over_visible()?, lease).await;
+                return once(query, native, &native.sql.over_visible()?, lease, t).await;
             }
             done => return done,
         },
         ExecutionMode::Speculative if may_repeat(native, lease) => {}
         ExecutionMode::Leakproof | ExecutionMode::Speculative | ExecutionMode::Materialized => {
-            return once(query, native, &native.sql.over_visible()?, lease).await;
+            return once(query, native, &native.sql.over_visible()?, lease, t).await;
         }
     }
-    let held = match once(query, native, &native.sql, lease).await {
+    let held = match once(query, native, &native.sql, lease, t).await {
         Ok((head, changed)) => hold(query, head).await.map(|head| head.map(|head| (head, changed))),
         Err(error) => Err(error),
     };
@@ -217,7 +242,7 @@ async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail)
         Err(error) => return Err(error),
     }
     start_again(native, lease, t).await?;
-    once(query, native, &native.sql.over_visible()?, lease).await
+    once(query, native, &native.sql.over_visible()?, lease, t).await
 }
 
 /// Whether a row may have caused it, which may be a hidden one: whatever the engine has words for can be.
@@ -246,8 +271,12 @@ async fn once(
     native: &Native,
     sql: &sql::EngineSql,
     lease: &mut Lease,
+    t: &Trail,
 ) -> Result<(AnswerHead, Option<u64>)> {
     let mut prepared = 0;
+    if !sql.before.is_empty() && lease.unbegun().is_some() {
+        start_again(native, lease, t).await?; // its steps see one state
+    }
     for step in &sql.before {
         step_agrees(query, lease.session()?, &step.sql, &step.tables).await?;
         if step.keeps {
@@ -273,8 +302,7 @@ async fn once(
         params: bound(&sql.binds, &query.ask.params)?,
         writes: native.about.writes,
     };
-    let outcome = lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;
-    match outcome.map_err(|error| query.fault(error))? {
+    match last_step(query, native, statement, lease, t).await? {
         Outcome::Rows(mut rows) => {
             let first = rows.next().await.transpose().map_err(|error| query.fault(error))?;
             let (schema, columns) = (rows.schema.clone(), rows.columns.clone());

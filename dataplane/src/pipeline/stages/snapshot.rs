@@ -3,6 +3,9 @@
 //! A transaction is opened before the statement runs: what it sees is fixed, and named in the audit entry. It is one
 //! that sees the tables by which the statement was judged. Before that, the engine's own parser must find in the
 //! generated SQL exactly the tables that the rewrite put there; two parsers that disagree mean that one was fooled.
+//!
+//! The transaction of a read that is a single step is opened in the message that runs it (stage 10), and is over with
+//! its rows. None of them leaves, and no error of it, before it is sure that it saw the tables it was judged by.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,17 +37,45 @@ pub(in crate::pipeline) struct Pinned {
 
 /// The session a statement runs on.
 pub(in crate::pipeline) enum Lease {
-    /// Its own, gone when its rows are; with the right to write to its branch.
-    Own(Box<Session>, Option<Writing>),
+    /// Its own, gone when its rows are.
+    Own(OwnSession),
     /// The client's transaction, locked while the statement is started.
     Client(OwnedMutexGuard<ClientTransaction>),
 }
 
+/// A session for one statement alone.
+pub(in crate::pipeline) struct OwnSession {
+    session: Box<Session>,
+    /// The right to write to its branch.
+    writing: Option<Writing>,
+    /// Its transaction is open; else it begins and ends with the read that it is for.
+    has_begun: bool,
+}
+
 impl Lease {
+    fn begun(session: Session, writing: Option<Writing>) -> Self {
+        Self::Own(OwnSession { session: Box::new(session), writing, has_begun: true })
+    }
+
     pub fn session(&mut self) -> Result<&mut Session> {
         match self {
-            Self::Own(session, _) => Ok(session),
+            Self::Own(own) => Ok(&mut own.session),
             Self::Client(transaction) => transaction.session(),
+        }
+    }
+
+    /// The session of a read whose transaction begins and ends with it.
+    pub fn unbegun(&mut self) -> Option<&mut Session> {
+        match self {
+            Self::Own(own) if !own.has_begun => Some(&mut own.session),
+            Self::Own(_) | Self::Client(_) => None,
+        }
+    }
+
+    /// Its session is in a transaction from now on.
+    pub fn begins(&mut self) {
+        if let Self::Own(own) = self {
+            own.has_begun = true;
         }
     }
 
@@ -67,9 +98,9 @@ impl Lease {
     /// A client's own transaction is committed by the client.
     pub async fn commit_own(&mut self, then: impl FnOnce() + Send + 'static) -> Result<()> {
         match self {
-            Self::Own(session, writing) => {
-                let committed = session.commit_then(then).await;
-                drop(writing.take());
+            Self::Own(own) => {
+                let committed = own.session.commit_then(then).await;
+                drop(own.writing.take());
                 Ok(committed?)
             }
             Self::Client(_) => Ok(()),
@@ -79,7 +110,7 @@ impl Lease {
     /// These tables are written, as of now or of the client's commit.
     pub fn wrote(&mut self, answers: &Answers, tables: Vec<String>) {
         match self {
-            Self::Own(..) => answers.wrote(&tables),
+            Self::Own(_) => answers.wrote(&tables),
             Self::Client(transaction) => transaction.wrote(tables),
         }
     }
@@ -87,9 +118,7 @@ impl Lease {
     /// A ruled table has another name: its transaction does not end so.
     pub fn renamed_away(&mut self, away: Away) -> Result<()> {
         match self {
-            Self::Own(..) => {
-                Err(Error::Unverified { why: "a ruled table is renamed outside a transaction".to_owned() })
-            }
+            Self::Own(_) => Err(Error::Unverified { why: "a ruled table is renamed outside a transaction".to_owned() }),
             Self::Client(transaction) => transaction.renamed_away(away),
         }
     }
@@ -128,11 +157,16 @@ pub(in crate::pipeline) async fn pin(
         (Some(_), Some(transaction)) if transaction.has_failed() => return Err(Error::FailedTransaction),
         (Some(mut session), _) => {
             let snapshot = session.begin().await?;
-            (Lease::Own(Box::new(session), None), snapshot)
+            (Lease::begun(session, None), snapshot)
+        }
+        (None, None) if is_single_read(&native) && judged_by.is_current() => {
+            let session = Box::new(judged_by.engine.session().await?);
+            let snapshot = session.next_snapshot().await?;
+            (Lease::Own(OwnSession { session, writing: None, has_begun: false }), snapshot)
         }
         (None, None) => {
             let (session, snapshot) = judged_by.session(paths(&native.about, &native.sql)).await?;
-            (Lease::Own(Box::new(session), writing), snapshot)
+            (Lease::begun(session, writing), snapshot)
         }
         (None, Some(mut transaction)) => {
             let (_, snapshot) = transaction.open(&query.ask.who, judged_by).await?;
@@ -149,6 +183,12 @@ pub(in crate::pipeline) async fn pin(
     } // else each step is checked when those before it have run, since it names what they make
     t.facts().snapshot = Some(snapshot.to_string());
     Ok(Pinned { native, lease, snapshot })
+}
+
+/// Whether it is one step that changes nothing: then its transaction is its own.
+fn is_single_read(native: &Native) -> bool {
+    let is_one_step = native.sql.before.is_empty() && native.care != sql::ExecutionMode::Materialized;
+    is_one_step && !native.about.writes
 }
 
 /// Generated statements that both parsers read alike, by the SHA-256 of their text: some are a megabyte long. The text
@@ -174,10 +214,8 @@ impl Checked {
         let parsed = match lease {
             // What the transaction has defined, only its own session knows; so it is with the runtime's tables.
             Lease::Client(transaction) => transaction.session()?.parsed(text, deadline, cancel).await,
-            Lease::Own(session, _) if runtime::is_read(&native.sql.tables) => {
-                session.parsed(text, deadline, cancel).await
-            }
-            Lease::Own(..) => pipeline.engine()?.parsed(text, deadline, cancel).await,
+            Lease::Own(own) if runtime::is_read(&native.sql.tables) => own.session.parsed(text, deadline, cancel).await,
+            Lease::Own(_) => pipeline.engine()?.parsed(text, deadline, cancel).await,
         };
         let parsed = parsed.map_err(|error| unparsed(query, error))?;
         compare(&parsed, &native.sql.tables, native.about.writes)?;
