@@ -14,6 +14,7 @@ mod databases;
 mod harden;
 mod mask;
 mod memory_limit;
+mod parsed;
 mod pattern;
 mod serve;
 mod table;
