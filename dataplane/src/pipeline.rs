@@ -74,6 +74,7 @@ pub use policy_dry_run::{PolicyDryRun, Supposed};
 pub use query_counter::QueryCounter;
 pub use stages::quota::CreditBudget;
 pub use stages::semaphore::Gate;
+pub use stages::snapshot::agrees;
 pub use startup_gate::{OwnershipState, StartupGate, UsageLedger};
 pub use storage::Storage;
 pub use tool_action::{CallerContext, ToolAction};

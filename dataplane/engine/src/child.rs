@@ -29,7 +29,7 @@ use std::{io, thread};
 use nix::sys::signal::{Signal, raise};
 use serde::Deserialize;
 
-use crate::comparison::Comparing;
+use crate::comparison::{Agreeing, Comparing};
 use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES};
 use crate::message::{Notice, Order, kind};
 pub(crate) use answer::text;
@@ -37,15 +37,16 @@ use databases::Databases;
 use memory_limit::MemoryLimit;
 use table::Sessions;
 
-/// The whole life of the child; its program calls this, with how it compares, and exits with what it returns.
-pub fn run(comparing: Option<Comparing>) -> ExitCode {
-    match serve_parent(comparing) {
+/// The whole life of the child; its program calls this, with how it compares and what agrees, and exits with what it
+/// returns.
+pub fn run(comparing: Option<Comparing>, agreeing: Option<Agreeing>) -> ExitCode {
+    match serve_parent(comparing, agreeing) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn serve_parent(comparing: Option<Comparing>) -> io::Result<()> {
+fn serve_parent(comparing: Option<Comparing>, agreeing: Option<Agreeing>) -> io::Result<()> {
     let mut orders = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let arrivals = io::stdout().as_fd().try_clone_to_owned()?;
     let notices = Notices(Arc::new(Mutex::new(orders.try_clone()?)));
@@ -68,7 +69,7 @@ fn serve_parent(comparing: Option<Comparing>) -> io::Result<()> {
     let for_sessions = Arc::clone(&databases);
     thread::Builder::new()
         .name("doorman".to_owned())
-        .spawn(move || acceptor::admit(&arrivals, &for_sessions, &for_acceptor, &ends, &gate))?;
+        .spawn(move || acceptor::admit(&arrivals, (&for_sessions, agreeing), &for_acceptor, &ends, &gate))?;
     obey(&mut orders, &notices, &databases, &sessions)
 }
 

@@ -1,8 +1,15 @@
-//! What the host program adds to the engine: how like a text, or a vector, is to a text.
+//! What the host program adds to the engine: how like a text, or a vector, is to a text, and which queries agree with
+//! what is said of them.
 //!
 //! `system.main.sluice_likeness(VARCHAR, VARCHAR)` and `sluice_vector_likeness(DOUBLE[n], VARCHAR)`, both
 //! `DOUBLE`, and NULL where either side is. Each call of a statement has a comparison of its own, shared
 //! by the threads that run it and gone with the statement, so that it can remember, and count.
+
+use crate::message::Parsed;
+
+/// Whether what the engine's parser finds in a query is what its author says: these tables, and functions that may be
+/// called.
+pub type Agreeing = fn(&Parsed, &[String]) -> bool;
 
 /// What is compared with a text.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -46,7 +46,7 @@ mod waiting;
 mod watchdog;
 
 pub use catalog::{Catalog, ColumnComment, DefinitionKind, Table};
-pub use comparison::{Compared, Comparing, Comparison};
+pub use comparison::{Agreeing, Compared, Comparing, Comparison};
 pub use config::Config;
 pub use engine::Engine;
 pub use error::{Error, Kind};

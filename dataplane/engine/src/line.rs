@@ -22,6 +22,8 @@ pub enum Reply {
     Head(Bytes),
     Done(Done),
     Answer(Bytes),
+    /// It was not run.
+    Unsure,
 }
 
 impl Reply {
@@ -212,6 +214,7 @@ impl Connected {
             kind::HEAD => return Ok(Reply::Head(payload)),
             kind::DONE => serde_json::from_slice(&payload).map(Reply::Done).map_err(Error::internal),
             kind::ANSWER => Ok(Reply::Answer(payload)),
+            kind::UNSURE => Ok(Reply::Unsure),
             _ => Err(Error::internal(format!("a frame of kind {kind}"))),
         };
         self.finish();

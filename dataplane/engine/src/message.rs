@@ -28,6 +28,8 @@ pub mod kind {
     pub const DONE: u8 = b'd';
     /// The answer to a question about SQL, its own JSON.
     pub const ANSWER: u8 = b'a';
+    /// The query was not run: it may read other tables than it was said to. Empty.
+    pub const UNSURE: u8 = b'u';
     /// It failed: [`super::Error`].
     pub const FAILED: u8 = b'x';
 }
@@ -93,6 +95,8 @@ pub enum What {
     Query {
         sql: String,
         parameters: Vec<Value>,
+        /// Run only if the engine's parser finds these tables in it, and what its host permits; none if that is known.
+        tables: Option<Vec<String>>,
     },
     /// To its end, then what it changed or returned.
     Write {

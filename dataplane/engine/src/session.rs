@@ -120,33 +120,39 @@ impl Session {
                     let held = Held::read(&payload)?;
                     Ok(Outcome::Changed { rows: held.rows(), returning: Some(held) })
                 }
-                Reply::Answer(_) => Err(Error::internal("an answer to no question")),
+                Reply::Answer(_) | Reply::Unsure => Err(Error::internal("an answer to no question")),
             };
         }
         match connected.again_if_lost(&What::Read { sql, parameters }, deadline, cancel).await? {
             Reply::Head(payload) => Rows::open(connected, &payload, cancel.clone()).map(Outcome::Rows),
             Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None }),
-            Reply::Answer(_) => Err(Error::internal("an answer to no question")),
+            Reply::Answer(_) | Reply::Unsure => Err(Error::internal("an answer to no question")),
         }
     }
 
     /// Executes one query in a transaction of its own, which ends with its rows: one message and one answer. It sees
     /// one state of the database, and changes none. Nothing is run twice here: who asks finds out whether the tables
     /// are still those that it was made for, once the first rows are there.
+    ///
+    /// With `tables` it runs only if the engine's parser surely finds those in it, and no more than the host permits:
+    /// else there are no rows.
     pub async fn query(
         &mut self,
         statement: Statement,
+        tables: Option<&[String]>,
         deadline: Instant,
         cancel: &CancellationToken,
-    ) -> Result<Rows, Error> {
+    ) -> Result<Option<Rows>, Error> {
         let mut connected = self.connected().await?;
         if connected.in_transaction() {
             return Err(Error::new(Kind::InvalidInput, "a transaction is open already"));
         }
         connected.steady().await;
         let Statement { sql, params: parameters, .. } = statement;
-        match connected.ask(&What::Query { sql, parameters }, deadline, cancel).await? {
-            Reply::Head(payload) => Rows::open(connected, &payload, cancel.clone()),
+        let what = What::Query { sql, parameters, tables: tables.map(<[String]>::to_vec) };
+        match connected.ask(&what, deadline, cancel).await? {
+            Reply::Head(payload) => Rows::open(connected, &payload, cancel.clone()).map(Some),
+            Reply::Unsure => Ok(None),
             Reply::Done(_) | Reply::Answer(_) => Err(Error::internal("no rows of a query")),
         }
     }

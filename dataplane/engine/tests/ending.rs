@@ -37,10 +37,10 @@ async fn a_query_with_its_own_transaction_ends_at_its_deadline_and_when_its_call
     let world = world().await;
     let mut session = world.session().await.unwrap();
     let deadline = Instant::now() + Duration::from_millis(300);
-    let late = session.query(read(ENDLESS), deadline, &never()).await.map(drop);
+    let late = session.query(read(ENDLESS), None, deadline, &never()).await.map(drop);
     assert_eq!(late.map_err(|error| error.kind), Err(Kind::Timeout));
     let cancel = CancellationToken::new();
-    let (given_up, other) = tokio::join!(session.query(read(ENDLESS), soon(), &cancel), async {
+    let (given_up, other) = tokio::join!(session.query(read(ENDLESS), None, soon(), &cancel), async {
         let answered = world.answer("select 1").await;
         cancel.cancel();
         answered
@@ -48,7 +48,7 @@ async fn a_query_with_its_own_transaction_ends_at_its_deadline_and_when_its_call
     assert!(other.is_ok());
     assert_eq!(given_up.map(drop).map_err(|error| error.kind), Err(Kind::Interrupted));
     let before = world.incarnation().await;
-    let bomb = session.query(read(BOMB), Instant::now() + Duration::from_secs(1), &never()).await.map(drop);
+    let bomb = session.query(read(BOMB), None, Instant::now() + Duration::from_secs(1), &never()).await.map(drop);
     assert_eq!(bomb.map_err(|error| error.kind), Err(Kind::Timeout));
     world.restarted(&before).await;
     assert_eq!(answer(&mut session, "select 1", &[]).await.as_deref(), Ok("1"));

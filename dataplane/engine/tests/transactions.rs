@@ -56,11 +56,45 @@ async fn a_query_has_its_transaction_for_itself_and_changes_nothing() {
     assert_eq!(queried(&mut session, "select sum(i) from t").await.as_deref(), Ok("15"));
 }
 
+/// The engine of these tests takes a text for what is said of it where the tables are those.
+#[tokio::test]
+async fn a_query_runs_only_if_the_parser_finds_what_is_said_of_it() {
+    let world = world().await.made(&["create table t(i int)", "insert into t values (7)"]).await;
+    let mut session = world.session().await.unwrap();
+    for (sql, said) in [
+        ("select i from t", vec!["t"]),
+        ("select i from raw.main.t", vec!["raw.main.t"]),
+        ("with t as (select 7 as i) select i from t", vec![]),
+        ("select i from (select 7 as i), (select count(*) from t)", vec!["t"]),
+    ] {
+        let said: Vec<_> = said.into_iter().map(str::to_owned).collect();
+        let rows = session.query(read(sql), Some(&said), soon(), &never()).await.unwrap();
+        assert!(rows.is_some(), "{sql}");
+        drop(rows);
+        let others = ["t".to_owned(), "raw.main.other".to_owned()];
+        let rows = session.query(read(sql), Some(&others), soon(), &never()).await.unwrap();
+        assert!(rows.is_none(), "{sql}");
+    }
+    // of these it cannot tell
+    for sql in ["insert into t values (8)", "delete from t", "create table made as select 1 as x", "selec", ""] {
+        for said in [vec![], vec!["t".to_owned()]] {
+            let rows = session.query(read(sql), Some(&said), soon(), &never()).await.unwrap();
+            assert!(rows.is_none(), "{sql}");
+        }
+    }
+    // and some are not run although it can
+    for (sql, kind) in [("select 1; select 2", Kind::Parser), ("select nothing_there", Kind::ColumnMissing)] {
+        let ran = session.query(read(sql), Some(&[]), soon(), &never()).await.map(drop);
+        assert_eq!(ran.map_err(|error| error.kind), Err(kind), "{sql}");
+    }
+    assert_eq!(queried(&mut session, "select i from t").await.as_deref(), Ok("7"));
+}
+
 #[tokio::test]
 async fn the_rows_of_a_query_are_of_one_state() {
     let world = world().await.made(&["create table t as select i from range(200000) r(i)"]).await;
     let mut session = world.session().await.unwrap();
-    let mut rows = session.query(read("select i from t"), soon(), &never()).await.unwrap();
+    let mut rows = session.query(read("select i from t"), None, soon(), &never()).await.unwrap().unwrap();
     let mut count = rows.next().await.unwrap().unwrap().num_rows();
     write(&mut world.session().await.unwrap(), "delete from t").await.unwrap();
     while let Some(batch) = rows.next().await {

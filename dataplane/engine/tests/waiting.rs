@@ -207,7 +207,8 @@ async fn a_query_that_failed_or_was_given_up_leaves_no_session() {
     assert_eq!(queried(&mut session, "select 'mine'").await.unwrap(), "mine", "its own goes on");
     assert!(!is_reused(&world, session, SOON).await, "one that failed among its rows");
     let mut session = world.session().await.unwrap();
-    let mut rows = session.query(read("select i from range(1000000) r(i)"), soon(), &never()).await.unwrap();
+    let mut rows =
+        session.query(read("select i from range(1000000) r(i)"), None, soon(), &never()).await.unwrap().unwrap();
     rows.next().await.unwrap().unwrap();
     drop(rows);
     assert_eq!(queried(&mut session, "select 'mine'").await.unwrap(), "mine");

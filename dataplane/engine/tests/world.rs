@@ -125,7 +125,8 @@ pub async fn answer(session: &mut Session, sql: &str, params: &[Value]) -> Resul
 
 /// The same of a query that has its transaction for itself.
 pub async fn queried(session: &mut Session, sql: &str) -> Result<String, Error> {
-    lines(session.query(read(sql), soon(), &never()).await?).await
+    let rows = session.query(read(sql), None, soon(), &never()).await?;
+    lines(rows.expect("no tables are asked for")).await
 }
 
 async fn lines(mut rows: Rows) -> Result<String, Error> {

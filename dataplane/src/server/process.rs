@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::DataPlane;
 use crate::agents::memory::comparing;
+use crate::pipeline;
 use crate::server::config::Arguments;
 
 type BoxError = Box<dyn std::error::Error>;
@@ -22,7 +23,7 @@ pub const SERVICE: &str = "sluice-dataplane";
 
 /// The whole of the engine's process.
 pub fn engine() -> ExitCode {
-    engine::child::run(Some(comparing()))
+    engine::child::run(Some(comparing()), Some(pipeline::agrees))
 }
 
 /// The whole of `main`.

@@ -6,12 +6,17 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use engine::{Error, Kind, child, seed};
+use engine::{Error, Kind, Parsed, child, seed};
+
+/// The tables as they are said, and any functions.
+fn agrees(parsed: &Parsed, tables: &[String]) -> bool {
+    parsed.tables.as_deref() == Some(tables)
+}
 
 fn main() -> Result<ExitCode, Error> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     match arguments.as_slice() {
-        [] => Ok(child::run(None)),
+        [] => Ok(child::run(None, Some(agrees))),
         [data, extension, scale] => {
             let scale = scale.to_str().and_then(|scale| scale.parse().ok());
             let scale = scale.ok_or_else(|| Error::new(Kind::InvalidInput, "the scale is not a number"))?;

@@ -14,6 +14,7 @@ use super::databases::Databases;
 use super::memory_limit::Gate;
 use super::table::Sessions;
 use super::{Notices, serve};
+use crate::comparison::Agreeing;
 use crate::ffi;
 use crate::message::Notice;
 
@@ -22,7 +23,13 @@ use crate::message::Notice;
 const STACK_BYTES: usize = 32 << 20;
 
 /// Runs until the parent closes its end.
-pub fn admit(arrivals: &OwnedFd, databases: &Arc<Databases>, sessions: &Arc<Sessions>, notices: &Notices, gate: &Gate) {
+pub fn admit(
+    arrivals: &OwnedFd,
+    (databases, agreeing): (&Arc<Databases>, Option<Agreeing>),
+    sessions: &Arc<Sessions>,
+    notices: &Notices,
+    gate: &Gate,
+) {
     while let Ok(Some((session, socket))) = arrival(arrivals) {
         let guard = Leaving { session, sessions: Arc::clone(sessions), notices: notices.clone() };
         let databases = Arc::clone(databases);
@@ -32,7 +39,7 @@ pub fn admit(arrivals: &OwnedFd, databases: &Arc<Databases>, sessions: &Arc<Sess
         let _ = thread::Builder::new().name(format!("session {session}")).stack_size(STACK_BYTES).spawn(move || {
             drop(begun);
             let guard = guard;
-            serve::session(&socket, &databases, &guard.sessions, guard.session);
+            serve::session(&socket, (&databases, agreeing), &guard.sessions, guard.session);
         });
         // Nothing is sent: it ends when the thread has begun, or was not made.
         let _ = begins.recv();

@@ -10,6 +10,7 @@ use super::databases::Databases;
 use super::parsed::{self, without_parameters};
 use super::table::{Running, Sessions};
 use crate::catalog;
+use crate::comparison::Agreeing;
 use crate::error::{Error, Kind};
 use crate::ffi::{Connection, Effect, Prepared};
 use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES, RESPONSE_MAX_BYTES};
@@ -21,7 +22,12 @@ use crate::value::Value;
 const READ_BYTES: usize = 4 << 10;
 
 /// Serves until the parent closes the session, or the socket breaks.
-pub fn session(socket: &UnixStream, databases: &Databases, sessions: &Sessions, number: u64) {
+pub fn session(
+    socket: &UnixStream,
+    (databases, agreeing): (&Databases, Option<Agreeing>),
+    sessions: &Sessions,
+    number: u64,
+) {
     let connection = match databases.connect() {
         Ok(connection) => connection,
         Err(error) => {
@@ -31,7 +37,8 @@ pub fn session(socket: &UnixStream, databases: &Databases, sessions: &Sessions, 
     };
     let running = sessions.enter(number, connection.interrupter());
     let is_stored = databases.is_stored();
-    let mut session = Session { socket, connection, running, is_stored, optimizes: true, only_read: true };
+    let (optimizes, only_read) = (true, true);
+    let mut session = Session { socket, connection, running, agreeing, is_stored, optimizes, only_read };
     let mut requests = BufReader::with_capacity(READ_BYTES, socket);
     while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut requests, REQUEST_MAX_BYTES) {
         let Ok(request) = super::read::<Request>(&payload) else {
@@ -50,6 +57,8 @@ struct Session<'a> {
     socket: &'a UnixStream,
     connection: Connection,
     running: Arc<Running>,
+    /// What its host says of queries.
+    agreeing: Option<Agreeing>,
     /// The database has a file.
     is_stored: bool,
     /// Statements are optimized as they are prepared.
@@ -67,7 +76,7 @@ impl Session<'_> {
         }
         let result = match what {
             What::Read { sql, parameters } => return self.read(&sql, &parameters, false),
-            What::Query { sql, parameters } => return self.query(&sql, &parameters),
+            What::Query { sql, parameters, tables } => return self.query(&sql, &parameters, tables.as_deref()),
             What::Write { sql, parameters } => return self.write(&sql, &parameters),
             What::Begin => self.begin(),
             What::Commit => self.connection.execute("commit").map(|()| Done::default()),
@@ -146,7 +155,10 @@ impl Session<'_> {
     }
 
     /// A read in a transaction of its own. What could not be ended, or made as a new session is, ends here.
-    fn query(&mut self, sql: &str, parameters: &[Value]) -> io::Result<()> {
+    fn query(&mut self, sql: &str, parameters: &[Value], tables: Option<&[String]>) -> io::Result<()> {
+        if tables.is_some_and(|tables| !self.agrees(sql, tables)) {
+            return send(self.socket, kind::UNSURE, &[]);
+        }
         // No touch as behind `Begin`: the statement that follows takes the snapshot.
         if let Err(error) = self.connection.execute("begin transaction") {
             self.only_read = false;
@@ -156,6 +168,12 @@ impl Session<'_> {
         self.running.over();
         let ended = if self.can_be_reset() { self.reset(true).map(drop) } else { self.connection.execute("rollback") };
         ended.map_err(io::Error::other)
+    }
+
+    /// Whether the engine's parser is sure to find in it what is said of it. Nothing of it is bound or computed for that.
+    fn agrees(&self, sql: &str, tables: &[String]) -> bool {
+        let Some(agreeing) = self.agreeing else { return false };
+        matches!(parsed::query(&self.connection, sql), Ok(Some(found)) if agreeing(&found, tables))
     }
 
     /// `resets`: where it has only read, the session is made as a new one next.

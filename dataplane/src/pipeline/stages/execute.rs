@@ -102,11 +102,11 @@ pub(in crate::pipeline) async fn run(pipeline: &Pipeline, query: &Query, pinned:
             Some(native.sql.over_visible()?)
         }
     };
-    let ran = match with_care(query, &native, &mut lease, t).await {
-        Err(Error::Engine(error)) if error.is_lost() && !lease.is_client() => {
+    let ran = match with_care(pipeline, query, &native, &mut lease, t).await {
+        Err(error) if is_lost(&error) && !lease.is_client() => {
             // Another caller's statement took the process down; this one had sent nothing, and committed nothing.
             start_again(&native, &mut lease, t).await?;
-            with_care(query, &native, &mut lease, t).await
+            with_care(pipeline, query, &native, &mut lease, t).await
         }
         other => other,
     };
@@ -114,7 +114,8 @@ pub(in crate::pipeline) async fn run(pipeline: &Pipeline, query: &Query, pinned:
         Ok(ran) => ran,
         Err(error) => {
             lease.failed();
-            return Err(if native.fails_anyhow { error.of_any_expression() } else { error });
+            let is_any = native.fails_anyhow && !lease.has_refused();
+            return Err(if is_any { error.of_any_expression() } else { error });
         }
     };
     if let (Some(changed), Some(limit)) = (changed, native.about.rows_max)
@@ -194,55 +195,108 @@ async fn start_again(native: &Native, lease: &mut Lease, t: &Trail) -> Result<()
 /// Runs the last step of a statement. A read that is the only step has its transaction for itself: where it may have
 /// seen other tables than those it was judged by, all that it told is dropped, and it runs in one that does not.
 async fn last_step(
+    pipeline: &Pipeline,
     query: &Query,
     native: &Native,
-    statement: engine::Statement,
+    sql: &sql::EngineSql,
     lease: &mut Lease,
     t: &Trail,
 ) -> Result<Outcome> {
-    let (deadline, cancel) = (query.deadline, &query.ask.cancel);
-    if let Some(session) = lease.unbegun() {
-        let rows = session.query(statement.clone(), deadline, cancel).await;
-        if native.about.judged_by()?.is_current() || rows.as_ref().is_err_and(engine::Error::is_lost) {
-            return rows.map(Outcome::Rows).map_err(|error| query.fault(error));
+    let (params, writes) = (bound(&sql.binds, &query.ask.params)?, native.about.writes);
+    let statement = engine::Statement { sql: sql.sql.clone(), params, writes };
+    if lease.unbegun().is_some() {
+        let ran = alone(pipeline, query, native, &statement, lease).await;
+        let is_current = native.about.judged_by()?.is_current();
+        match ran {
+            Ok(Some(rows)) if is_current => return Ok(Outcome::Rows(rows)),
+            Err(error) if is_current || is_lost(&error) => return Err(error),
+            Ok(Some(rows)) => rows.finish().await,
+            Ok(None) | Err(_) => {}
         }
-        if let Ok(rows) = rows {
-            rows.finish().await;
-        }
-        start_again(native, lease, t).await?;
+        Box::pin(start_again(native, lease, t)).await?;
     }
-    lease.session()?.run(statement, deadline, cancel).await.map_err(|error| query.fault(error))
+    if sql.before.is_empty() && !writes && !lease.is_client() {
+        look(pipeline, query, native, lease).await?;
+    }
+    lease.session()?.run(statement, query.deadline, &query.ask.cancel).await.map_err(|error| query.fault(error))
+}
+
+/// Runs a read with its transaction, and the second look where that is due; nothing where it was not sure of the text.
+async fn alone(
+    pipeline: &Pipeline,
+    query: &Query,
+    native: &Native,
+    statement: &engine::Statement,
+    lease: &mut Lease,
+) -> Result<Option<engine::Rows>> {
+    let (checked, text) = (&pipeline.remembered.checked, statement.sql.as_str());
+    let tables = (!checked.holds(text)).then_some(native.sql.tables.as_slice());
+    let Some(session) = lease.unbegun() else { return Ok(None) };
+    match session.query(statement.clone(), tables, query.deadline, &query.ask.cancel).await {
+        Ok(rows) => {
+            if tables.is_some() && rows.is_some() {
+                checked.add(text);
+            }
+            Ok(rows)
+        }
+        Err(error) if tables.is_some() && tells_of_data(query, error.kind) => {
+            // What the look by itself tells, which binds the text as well, comes first.
+            look(pipeline, query, native, lease).await?;
+            Err(query.fault(error))
+        }
+        Err(error) => Err(query.fault(error)),
+    }
+}
+
+/// The second look by itself, unless the text has passed it before.
+async fn look(pipeline: &Pipeline, query: &Query, native: &Native, lease: &mut Lease) -> Result<()> {
+    let looked = pipeline.remembered.checked.agrees(pipeline, query, native, lease).await;
+    if looked.is_err() {
+        lease.refuses();
+    }
+    looked
+}
+
+fn is_lost(error: &Error) -> bool {
+    matches!(error, Error::Engine(error) if error.is_lost())
 }
 
 /// Runs it so that no error tells of a hidden row.
-async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail) -> Result<(AnswerHead, Option<u64>)> {
+async fn with_care(
+    pipeline: &Pipeline,
+    query: &Query,
+    native: &Native,
+    lease: &mut Lease,
+    t: &Trail,
+) -> Result<(AnswerHead, Option<u64>)> {
     match native.care {
-        ExecutionMode::Direct => return once(query, native, &native.sql, lease, t).await,
-        ExecutionMode::Leakproof if may_repeat(native, lease) => match once(query, native, &native.sql, lease, t).await
-        {
-            Err(Error::Engine(error)) if tells_of_data(query, error.kind) => {
-                start_again(native, lease, t).await?;
-                return once(query, native, &native.sql.over_visible()?, lease, t).await;
+        ExecutionMode::Direct => return once(pipeline, query, native, &native.sql, lease, t).await,
+        ExecutionMode::Leakproof if may_repeat(native, lease) => {
+            match once(pipeline, query, native, &native.sql, lease, t).await {
+                Err(Error::Engine(error)) if tells_of_data(query, error.kind) && !lease.has_refused() => {
+                    start_again(native, lease, t).await?;
+                    return once(pipeline, query, native, &native.sql.over_visible()?, lease, t).await;
+                }
+                done => return done,
             }
-            done => return done,
-        },
+        }
         ExecutionMode::Speculative if may_repeat(native, lease) => {}
         ExecutionMode::Leakproof | ExecutionMode::Speculative | ExecutionMode::Materialized => {
-            return once(query, native, &native.sql.over_visible()?, lease, t).await;
+            return once(pipeline, query, native, &native.sql.over_visible()?, lease, t).await;
         }
     }
-    let held = match once(query, native, &native.sql, lease, t).await {
+    let held = match once(pipeline, query, native, &native.sql, lease, t).await {
         Ok((head, changed)) => hold(query, head).await.map(|head| head.map(|head| (head, changed))),
         Err(error) => Err(error),
     };
     match held {
         Ok(Some(ran)) => return Ok(ran),
         Ok(None) => {} // more than may be held: from the start, over the visible rows
-        Err(Error::Engine(error)) if tells_of_data(query, error.kind) => {}
+        Err(Error::Engine(error)) if tells_of_data(query, error.kind) && !lease.has_refused() => {}
         Err(error) => return Err(error),
     }
     start_again(native, lease, t).await?;
-    once(query, native, &native.sql.over_visible()?, lease, t).await
+    once(pipeline, query, native, &native.sql.over_visible()?, lease, t).await
 }
 
 /// Whether a row may have caused it, which may be a hidden one: whatever the engine has words for can be.
@@ -267,6 +321,7 @@ struct AnswerHead {
 }
 
 async fn once(
+    pipeline: &Pipeline,
     query: &Query,
     native: &Native,
     sql: &sql::EngineSql,
@@ -275,7 +330,7 @@ async fn once(
 ) -> Result<(AnswerHead, Option<u64>)> {
     let mut prepared = 0;
     if !sql.before.is_empty() && lease.unbegun().is_some() {
-        start_again(native, lease, t).await?; // its steps see one state
+        Box::pin(start_again(native, lease, t)).await?; // its steps see one state
     }
     for step in &sql.before {
         step_agrees(query, lease.session()?, &step.sql, &step.tables).await?;
@@ -297,12 +352,7 @@ async fn once(
     if !sql.before.is_empty() {
         step_agrees(query, lease.session()?, &sql.sql, &sql.tables).await?;
     }
-    let statement = engine::Statement {
-        sql: sql.sql.clone(),
-        params: bound(&sql.binds, &query.ask.params)?,
-        writes: native.about.writes,
-    };
-    match last_step(query, native, statement, lease, t).await? {
+    match Box::pin(last_step(pipeline, query, native, sql, lease, t)).await? {
         Outcome::Rows(mut rows) => {
             let first = rows.next().await.transpose().map_err(|error| query.fault(error))?;
             let (schema, columns) = (rows.schema.clone(), rows.columns.clone());

@@ -5,7 +5,8 @@
 //! generated SQL exactly the tables that the rewrite put there; two parsers that disagree mean that one was fooled.
 //!
 //! The transaction of a read that is a single step is opened in the message that runs it (stage 10), and is over with
-//! its rows. None of them leaves, and no error of it, before it is sure that it saw the tables it was judged by.
+//! its rows. None of them leaves, and no error of it, before it is sure that it saw the tables it was judged by. The
+//! engine's parser looks at such a text in that message too, in the engine's process, which runs it if both agree.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,11 +51,13 @@ pub(in crate::pipeline) struct OwnSession {
     writing: Option<Writing>,
     /// Its transaction is open; else it begins and ends with the read that it is for.
     has_begun: bool,
+    /// The look at its text has failed: no row was read for that.
+    is_refused: bool,
 }
 
 impl Lease {
     fn begun(session: Session, writing: Option<Writing>) -> Self {
-        Self::Own(OwnSession { session: Box::new(session), writing, has_begun: true })
+        Self::Own(OwnSession { session: Box::new(session), writing, has_begun: true, is_refused: false })
     }
 
     pub fn session(&mut self) -> Result<&mut Session> {
@@ -75,8 +78,20 @@ impl Lease {
     /// Its session is in a transaction from now on.
     pub fn begins(&mut self) {
         if let Self::Own(own) = self {
-            own.has_begun = true;
+            (own.has_begun, own.is_refused) = (true, false);
         }
+    }
+
+    /// The look at the text of its read has failed.
+    pub fn refuses(&mut self) {
+        if let Self::Own(own) = self {
+            own.is_refused = true;
+        }
+    }
+
+    /// Whether what its read failed of is the look at its text, which tells of no row.
+    pub fn has_refused(&self) -> bool {
+        matches!(self, Self::Own(own) if own.is_refused)
     }
 
     pub fn is_client(&self) -> bool {
@@ -162,7 +177,8 @@ pub(in crate::pipeline) async fn pin(
         (None, None) if is_single_read(&native) && judged_by.is_current() => {
             let session = Box::new(judged_by.engine.session().await?);
             let snapshot = session.next_snapshot().await?;
-            (Lease::Own(OwnSession { session, writing: None, has_begun: false }), snapshot)
+            let own = OwnSession { session, writing: None, has_begun: false, is_refused: false };
+            (Lease::Own(own), snapshot)
         }
         (None, None) => {
             let (session, snapshot) = judged_by.session(paths(&native.about, &native.sql)).await?;
@@ -178,7 +194,7 @@ pub(in crate::pipeline) async fn pin(
             (Lease::Client(transaction), snapshot)
         }
     };
-    if native.sql.before.is_empty() {
+    if native.sql.before.is_empty() && lease.unbegun().is_none() {
         pipeline.remembered.checked.agrees(pipeline, query, &native, &mut lease).await?;
     } // else each step is checked when those before it have run, since it names what they make
     t.facts().snapshot = Some(snapshot.to_string());
@@ -205,7 +221,8 @@ impl Default for Checked {
 }
 
 impl Checked {
-    async fn agrees(&self, pipeline: &Pipeline, query: &Query, native: &Native, lease: &mut Lease) -> Result<()> {
+    /// Lets a generated statement through in which the engine's parser finds what the rewrite put there.
+    pub async fn agrees(&self, pipeline: &Pipeline, query: &Query, native: &Native, lease: &mut Lease) -> Result<()> {
         let text = native.sql.sql.as_str();
         if self.holds(text) {
             return Ok(());
@@ -223,11 +240,12 @@ impl Checked {
         Ok(())
     }
 
-    fn holds(&self, text: &str) -> bool {
+    /// Whether both parsers have read it alike before.
+    pub fn holds(&self, text: &str) -> bool {
         self.0.contains_key(&Self::key(text))
     }
 
-    fn add(&self, text: &str) {
+    pub fn add(&self, text: &str) {
         self.0.insert(Self::key(text), ());
     }
 
@@ -264,6 +282,12 @@ const OURS: [&str; 5] = [
     sql::compile::meaning::LIKENESS,
     sql::compile::meaning::VECTOR_LIKENESS,
 ];
+
+/// Whether the engine's parser finds these tables alone in a query, and functions that may be called: for the engine's
+/// process, which asks before it runs one.
+pub fn agrees(parsed: &engine::Parsed, emitted: &[String]) -> bool {
+    compare(parsed, emitted, false).is_ok()
+}
 
 pub(in crate::pipeline) fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<()> {
     let Some(found) = &parsed.tables else {
