@@ -7,6 +7,7 @@ mod advice;
 mod class;
 mod file;
 mod hint;
+mod stage_file;
 mod statement;
 
 use std::time::Duration;
@@ -19,6 +20,7 @@ use statement::{sql_code, sql_details};
 
 pub(crate) use class::TOO_MANY_TEXTS;
 pub use hint::Hint;
+pub use stage_file::StageFileFault;
 
 /// Why a statement did not run, or did not run to its end.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -84,6 +86,9 @@ pub enum Error {
     FileRefused(engine::FileFault),
     #[error("the file is larger than {} MiB, which is all that may be read at one time: send it in parts", .limit >> 20)]
     FileTooLarge { limit: u64 },
+    /// A file of a stage.
+    #[error("{0}")]
+    StageFile(StageFileFault),
     #[error("only statements that read are run here: run_sql takes one that changes something")]
     ReadsOnly,
     /// What cannot be streamed must fit in memory.
@@ -294,6 +299,7 @@ impl Error {
             Self::Unsupported { .. } | Self::DefinedOnBranch { .. } => Code::UnsupportedSql,
             Self::InvalidParams { .. } | Self::InvalidArgument { .. } | Self::FileRefused(_) => Code::InvalidParams,
             Self::FileTooLarge { .. } => Code::BodyTooLarge,
+            Self::StageFile(fault) => fault.code(),
             Self::ReadsOnly => Code::ScopeViolation,
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
             Self::Redefined | Self::Rejudged | Self::TemporaryGone { .. } | Self::Overtaken | Self::Unrepeatable => {
@@ -356,6 +362,7 @@ impl Error {
             Self::InvalidArgument { field, .. } => problem.detail("field", field.as_str()),
             Self::FileRefused(fault) => file::told(problem, fault),
             Self::FileTooLarge { limit } => problem.detail("limit", *limit),
+            Self::StageFile(fault) => fault.told(problem),
             Self::DefinedOnBranch { what } => problem.detail("construct", *what).detail("reason", "branch"),
             Self::StaleMemory { current } => problem.detail("version", *current),
             Self::MemoryFull { limit } => problem.detail("reason", "memories").detail("limit", *limit),

@@ -56,6 +56,7 @@ use crate::request::trail::{Stage, Trail};
 use crate::storage::branches::OpenBranches;
 use crate::storage::catalogue::Catalogue;
 use crate::storage::runtime_tables::RuntimeTables;
+use crate::storage::stage_files::StageFiles;
 use crate::{Answer, Error};
 
 use once::Turn;
@@ -100,6 +101,8 @@ pub struct Pipeline {
     /// The runtime's tables, for statements that read them.
     pub runtime: RuntimeTables,
     pub branches: OpenBranches,
+    /// What internal stages hold.
+    pub stage_files: StageFiles,
     /// Told of what agents have asked.
     pub observer: Arc<dyn StatementObserver>,
     pub registry: Registry,

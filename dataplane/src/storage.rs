@@ -1,6 +1,8 @@
-//! Tables that are not the caller's: the catalogue, the system tables, those of branches and of the runtime.
+//! What is stored beside the caller's tables: the catalogue, the system tables, those of branches and of the runtime,
+//! and the files of stages.
 
 pub mod branches;
 pub mod catalogue;
 pub mod runtime_tables;
+pub mod stage_files;
 pub(crate) mod system_tables;

@@ -16,6 +16,7 @@ impl Error {
             | Self::InvalidArgument { .. }
             | Self::FileRefused(_)
             | Self::FileTooLarge { .. }
+            | Self::StageFile(_)
             | Self::AnswerTooLarge { .. } => None,
             Self::Hinted { error, .. } => error.advice(),
             other => Some(other.code().advice()),

@@ -1,4 +1,4 @@
-//! Tells the control plane what the environment's data takes on disk: "`storage` (`total_gb`, …)" of the
+//! Tells the control plane what the environment's data and its staged files take on disk: "`storage` (`total_gb`, …)" of the
 //! organization's usage; and learns what all of its organization's environments store together.
 
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use tokio_util::sync::CancellationToken;
 use super::link::Link;
 
 const EVERY: Duration = Duration::from_mins(1);
-/// A folder of the engine is nowhere near as deep.
-const DEPTH_MAX: usize = 16;
+/// No folder is deeper: the path of a staged file has at most 1,024 bytes.
+const DEPTH_MAX: usize = 520;
 
 /// Measures until told to stop, and hands on what the organization stores. What could not be measured or told is left
 /// for the next time.
-pub async fn run(data: PathBuf, link: Link, told: impl Fn(u64) + Send, shutdown: CancellationToken) {
+pub async fn run(folders: [PathBuf; 2], link: Link, told: impl Fn(u64) + Send, shutdown: CancellationToken) {
     loop {
-        let folder = data.clone();
-        match tokio::task::spawn_blocking(move || bytes_in(&folder, DEPTH_MAX)).await {
+        let all = folders.clone();
+        match tokio::task::spawn_blocking(move || bytes_in_all(&all)).await {
             Ok(Ok(bytes)) => match shutdown.run_until_cancelled(link.stored(bytes)).await {
                 Some(Ok(organization_bytes)) => told(organization_bytes),
                 Some(Err(status)) => tracing::debug!(code = ?status.code(), "the size of the data could not be told"),
@@ -31,6 +31,10 @@ pub async fn run(data: PathBuf, link: Link, told: impl Fn(u64) + Send, shutdown:
             return;
         }
     }
+}
+
+fn bytes_in_all(folders: &[PathBuf]) -> io::Result<u64> {
+    folders.iter().try_fold(0_u64, |bytes, folder| Ok(bytes.saturating_add(bytes_in(folder, DEPTH_MAX)?)))
 }
 
 /// All files below a folder. One that goes while we look takes nothing; links are not followed.

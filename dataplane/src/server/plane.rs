@@ -41,6 +41,7 @@ use crate::server::config::{Listeners, Settings};
 use crate::server::folder_lock::Claim;
 use crate::shutdown::Ending;
 use crate::storage::branches::OpenBranches;
+use crate::storage::stage_files::StageFiles;
 use crate::{Pipeline, Sessions};
 
 use engines::Engines;
@@ -217,6 +218,7 @@ impl DataPlaneParts {
         let folder = Folder {
             state: settings.state.clone(),
             data: settings.engine.data.clone(),
+            stage_files: StageFiles::new(settings.state.join("stages")),
             follower: Arc::clone(&follower),
             link: link.clone(),
             clock: Arc::clone(&settings.clock),
@@ -236,6 +238,7 @@ impl DataPlaneParts {
             catalogue: engines::catalogue(settings),
             runtime: engines::runtime(settings, link.clone()),
             branches: OpenBranches::default(),
+            stage_files: folder.stage_files.clone(),
             observer: Arc::new(triggers.asked.clone()),
             registry: Registry::new(link.clone()),
             healer: models.healing,

@@ -18,6 +18,7 @@ use crate::governance::{ship, stored};
 use crate::pipeline::{CreditBudget, OwnershipState, QueryCounter, Storage, UsageLedger};
 use crate::server::folder_lock::Claim;
 use crate::shutdown::Ending;
+use crate::storage::stage_files::StageFiles;
 
 pub(super) struct Owner {
     pub claim: Arc<Claim>,
@@ -40,6 +41,7 @@ pub(super) struct Folder {
     pub state: PathBuf,
     /// Where the engine keeps the environment's data.
     pub data: PathBuf,
+    pub stage_files: StageFiles,
     pub follower: Arc<Follower>,
     pub link: Link,
     pub clock: SharedClock,
@@ -50,6 +52,7 @@ impl Folder {
     /// For its owner alone. Blocking.
     pub fn open(&self) -> io::Result<Arc<UsageLedger>> {
         self.follower.settle(Disk::new(&self.state));
+        self.stage_files.forget_unfinished()?;
         let log = Arc::new(Log::open(&self.state.join("report"), &self.clock, &self.entropy)?);
         let budget = CreditBudget::new(Some((self.link.clone(), log.id().to_owned())));
         let query_counter = QueryCounter::open(&self.state)?;
@@ -105,7 +108,7 @@ impl Owner {
         self.keeping.spawn(Arc::clone(&ledger.log).flush(self.closing.clone()));
         let storage = ledger.storage.clone();
         let measuring = stored::run(
-            self.folder.data.clone(),
+            [self.folder.data.clone(), self.folder.stage_files.root().to_owned()],
             self.folder.link.clone(),
             move |bytes| storage.told(bytes),
             self.closing.clone(),

@@ -1,0 +1,89 @@
+//! A file on its way into a stage: written aside, and moved to its place once it is whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use md5::{Digest, Md5};
+
+use super::{FILE_BYTES_MAX, FilePlace, Result, StageFile, StageFiles, StagePath, UNFINISHED, known, unavailable};
+use crate::error::StageFileFault;
+
+/// The next name of an unfinished file.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+/// How often a folder is made again that was removed meanwhile because it was empty.
+const PLACED_MAX: usize = 8;
+
+/// A file that is being written; dropped before it is finished, it has never been there.
+#[derive(Debug)]
+pub struct StageWriter {
+    files: StageFiles,
+    place: FilePlace,
+    path: StagePath,
+    aside: PathBuf,
+    file: File,
+    md5: Md5,
+    bytes: u64,
+    is_placed: bool,
+}
+
+impl StageWriter {
+    pub(super) fn create(files: StageFiles, place: FilePlace, path: StagePath) -> Result<Self> {
+        let folder = files.root.join(UNFINISHED);
+        files.make(&folder)?;
+        loop {
+            let aside = folder.join(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside) {
+                Ok(file) => {
+                    return Ok(Self { files, place, path, aside, file, md5: Md5::new(), bytes: 0, is_placed: false });
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(unavailable(&error)),
+            }
+        }
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let all = u64::try_from(bytes.len()).ok().and_then(|more| self.bytes.checked_add(more));
+        let Some(all) = all.filter(|all| *all <= FILE_BYTES_MAX) else {
+            return Err(StageFileFault::TooLarge { limit: FILE_BYTES_MAX }.into());
+        };
+        self.file.write_all(bytes).map_err(|error| unavailable(&error))?;
+        self.md5.update(bytes);
+        self.bytes = all;
+        Ok(())
+    }
+
+    /// All of it is written: it is there from now on.
+    pub fn finish(mut self) -> Result<StageFile> {
+        let kept = self.file.sync_all().and_then(|()| self.file.metadata());
+        let metadata = kept.map_err(|error| unavailable(&error))?;
+        let modified = metadata.modified().map_err(|error| unavailable(&error))?;
+        let md5 = hex::encode(std::mem::take(&mut self.md5).finalize());
+        for _ in 0..PLACED_MAX {
+            self.files.make(&self.place.folder)?;
+            match fs::rename(&self.aside, self.place.file()) {
+                Ok(()) => {
+                    self.is_placed = true;
+                    known::write(&self.place, &md5, &metadata);
+                    return Ok(StageFile { path: self.path.as_str().to_owned(), bytes: self.bytes, md5, modified });
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(unavailable(&error)),
+            }
+        }
+        Err(unavailable(&io::Error::from(ErrorKind::NotFound)))
+    }
+}
+
+impl Drop for StageWriter {
+    fn drop(&mut self) {
+        if !self.is_placed
+            && let Err(error) = fs::remove_file(&self.aside)
+        {
+            tracing::warn!(%error, "an unfinished file of a stage cannot be removed");
+        }
+    }
+}
