@@ -25,6 +25,7 @@ mod query_counter;
 mod result_cache;
 mod runtime;
 mod spans;
+mod staged_files;
 mod stages;
 mod startup_gate;
 mod storage;
@@ -73,6 +74,7 @@ pub use observer::{AgentStatement, StatementObserver};
 pub use once::Once;
 pub use policy_dry_run::{PolicyDryRun, Supposed};
 pub use query_counter::QueryCounter;
+pub use staged_files::FileAction;
 pub use stages::quota::CreditBudget;
 pub use stages::semaphore::Gate;
 pub use stages::snapshot::agrees;
@@ -283,6 +285,9 @@ impl Pipeline {
         let pinned = t.at(Stage::SnapshotPin, stages::snapshot::pin(self, query, rules, native, t)).await?; // 9
         let ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await?; //           10
         let rows = t.at(Stage::DirtyTracking, stages::dirty::track(self, query, ran)).await?; //           11
+        if query.ask.transaction.is_none() && staged_files::drops_a_stage(&rows.about.written) {
+            self.forget_dropped_stages().await;
+        }
         let rows = match binding::unbinds(rules, &rows.about) {
             Some(notice) => rows.warned(notice),
             None => rows,

@@ -57,6 +57,7 @@ mod reports;
 mod rest;
 mod searching;
 mod sequences;
+mod stage_files;
 mod staged;
 mod swapped;
 mod temporary;

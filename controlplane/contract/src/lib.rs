@@ -34,6 +34,7 @@ pub mod runtime_tables;
 pub mod secrets;
 #[cfg(test)]
 mod skew;
+pub mod stage_files;
 pub mod strings;
 pub mod wire;
 

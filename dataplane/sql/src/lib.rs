@@ -21,6 +21,7 @@ pub mod syntax;
 
 pub use ast::depth::STACK_BYTES;
 pub use ast::error::{Error, Position};
+pub use bind::resolve::staged::{StagePlace, stage_ids, stage_named};
 pub use bind::resolve::temporary::drop_temporary;
 pub use bind::resolve::{Resolved, is_kept, resolve};
 pub use catalog::column_comment::ColumnComment;

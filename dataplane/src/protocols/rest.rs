@@ -9,6 +9,7 @@ mod binding;
 mod body;
 mod explain;
 mod load;
+mod stage_files;
 mod tool;
 
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use bytes::Bytes;
 use connections::Limits;
 use contract::policy::abac::Origin;
@@ -72,6 +73,11 @@ pub fn routes(context: RestContext) -> Router {
         .route("/v1/environments/{env_id}/policies/bind", post(binding::bind))
         .route("/v1/environments/{env_id}/tools/{name}", post(tool::call))
         .route("/v1/environments/{env_id}/tables/{name}/load", post(load::load))
+        .route("/v1/environments/{env_id}/stages/{stage}/files", get(stage_files::list))
+        .route(
+            "/v1/environments/{env_id}/stages/{stage}/files/{path}",
+            get(stage_files::get).put(stage_files::put).delete(stage_files::remove),
+        )
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(context)
 }

@@ -224,6 +224,11 @@ impl StageFiles {
     }
 }
 
+/// Does what blocks where nobody waits for it.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()))
+}
+
 fn is_id(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(fits)

@@ -397,7 +397,7 @@ mod expanded;
 mod qualified;
 mod relations;
 mod scalar;
-mod staged;
+pub(crate) mod staged;
 mod target;
 pub(crate) mod temporary;
 #[cfg(test)]

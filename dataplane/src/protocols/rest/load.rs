@@ -4,7 +4,7 @@
 //! writes nothing that an INSERT might not. All of it is written, or nothing.
 
 mod columns;
-mod incoming;
+pub(super) mod incoming;
 mod lines;
 mod target;
 
@@ -96,25 +96,8 @@ impl FileLoad {
     }
 
     fn ask(&self, sql: String, transaction: Option<&Arc<Mutex<ClientTransaction>>>) -> Ask {
-        Ask {
-            query_id: QueryId::fresh(self.pipeline.clock.now(), &self.pipeline.entropy),
-            request_id: self.request_id.clone(),
-            sql,
-            params: Vec::new(),
-            types: Vec::new(),
-            who: self.caller.who.clone(),
-            peer: self.caller.peer,
-            origin: self.caller.origin.unwrap_or(Origin::Rest),
-            by_dashboard: false, // a load is paid for
-            agent: DeclaredAgent::default(),
-            timeout: Some(Duration::from_millis(TIMEOUT_MS_MAX)),
-            cancel: self.cancel.clone(),
-            transaction: transaction.cloned(),
-            names: Names::default(),
-            // It runs as it is written here, or fails.
-            bounds: Bounds { heal: Some(Heal::Off), ..Bounds::default() },
-            place: self.place.clone(),
-        }
+        let about = (&self.request_id, &self.place, &self.cancel);
+        Ask { sql, transaction: transaction.cloned(), ..of_a_file(&self.pipeline, &self.caller, about) }
     }
 
     /// Who may not load is told so before the file comes, and so is who adds to a table that is not there.
@@ -220,6 +203,33 @@ impl FileLoad {
                 Err(error)
             }
         }
+    }
+}
+
+/// What is asked about a file in the name of whoever sends or fetches it.
+pub(super) fn of_a_file(
+    pipeline: &Pipeline,
+    caller: &Forwarded,
+    (request_id, place, cancel): (&RequestId, &Place, &CancellationToken),
+) -> Ask {
+    Ask {
+        query_id: QueryId::fresh(pipeline.clock.now(), &pipeline.entropy),
+        request_id: request_id.clone(),
+        sql: String::new(),
+        params: Vec::new(),
+        types: Vec::new(),
+        who: caller.who.clone(),
+        peer: caller.peer,
+        origin: caller.origin.unwrap_or(Origin::Rest),
+        by_dashboard: false, // it is paid for
+        agent: DeclaredAgent::default(),
+        timeout: Some(Duration::from_millis(TIMEOUT_MS_MAX)),
+        cancel: cancel.clone(),
+        transaction: None,
+        names: Names::default(),
+        // It runs as it is written here, or fails.
+        bounds: Bounds { heal: Some(Heal::Off), ..Bounds::default() },
+        place: place.clone(),
     }
 }
 

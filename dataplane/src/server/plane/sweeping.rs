@@ -12,7 +12,7 @@ use crate::storage::system_tables::ReadTarget;
 const EVERY: Duration = Duration::from_mins(1);
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// Ends branches and forgets keys whose time is over, until nothing begins any more.
+/// Ends branches and forgets keys whose time is over, and files of stages that are gone, until nothing begins any more.
 pub(super) async fn rounds(pipeline: Arc<Pipeline>, branches: Branches) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -24,6 +24,9 @@ pub(super) async fn rounds(pipeline: Arc<Pipeline>, branches: Branches) {
         }
         if let Err(error) = pipeline.forget_keys(place).await {
             tracing::warn!(%error, "keys whose time is over could not be forgotten");
+        }
+        if let Err(error) = pipeline.sweep_stage_files().await {
+            tracing::warn!(%error, "the files of stages that are gone could not be removed");
         }
     }
 }

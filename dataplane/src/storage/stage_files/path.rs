@@ -1,9 +1,10 @@
 //! Paths of files below a stage, as callers write them.
 
+use contract::stage_files::PATH_BYTES_MAX;
+
 use crate::Error;
 use crate::limits::invalid;
 
-const BYTES_MAX: usize = 1_024;
 /// On disk a part is a name of at most 255 bytes, with a sign before it.
 const PART_BYTES_MAX: usize = 250;
 
@@ -14,8 +15,8 @@ pub struct StagePath(String);
 impl StagePath {
     pub fn read(text: &str) -> Result<Self, Error> {
         let refused = |why: String| Err(invalid("path", format!("the path of a file in a stage {why}")));
-        if text.len() > BYTES_MAX {
-            return refused(format!("has at most {BYTES_MAX} bytes"));
+        if text.len() > PATH_BYTES_MAX {
+            return refused(format!("has at most {PATH_BYTES_MAX} bytes"));
         }
         if text.split('/').any(|part| part.len() > PART_BYTES_MAX) {
             return refused(format!("has at most {PART_BYTES_MAX} bytes between two slashes"));

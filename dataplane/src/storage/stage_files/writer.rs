@@ -45,6 +45,16 @@ impl StageWriter {
         }
     }
 
+    /// Its path below the stage.
+    pub fn path(&self) -> &str {
+        self.path.as_str()
+    }
+
+    /// How many have been written.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let all = u64::try_from(bytes.len()).ok().and_then(|more| self.bytes.checked_add(more));
         let Some(all) = all.filter(|all| *all <= FILE_BYTES_MAX) else {

@@ -1,5 +1,6 @@
 //! Stages and file formats, bound to their place, and what is kept of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sqlparser::ast::helpers::key_value_options::KeyValueOptions;
@@ -14,7 +15,30 @@ use crate::catalog::comment::Comment;
 use crate::catalog::definition::{self, Definition, DefinitionKind};
 use crate::catalog::file_format::FormatOptions;
 use crate::catalog::stage::{Stage, StageFormat};
+use crate::catalog::tables::{Catalog, SessionNames};
 use crate::syntax::parse::{options, staged};
+
+/// A stage that there is, and where its files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagePlace {
+    /// Names the folder of its files.
+    pub id: String,
+    /// `schema.@name`, as policies and the log have it.
+    pub path: String,
+}
+
+/// The stage that a name means in this session; it is written as SQL has it, without the `@`.
+pub fn stage_named(catalog: &Catalog, name: &str, session: &SessionNames) -> Result<StagePlace, Error> {
+    let name = staged::name_of(DefinitionKind::Stage, name)?;
+    let found = catalog.staged(DefinitionKind::Stage, &name, session)?;
+    Ok(StagePlace { id: found.stage()?.id, path: found.path() })
+}
+
+/// The ids of all stages that there are.
+pub fn stage_ids(catalog: &Catalog) -> Result<BTreeSet<String>, Error> {
+    let all = catalog.definitions().into_iter().filter(|one| one.kind == DefinitionKind::Stage);
+    all.map(|one| Ok(one.stage()?.id)).collect()
+}
 
 impl Definition {
     /// The file format that it is.

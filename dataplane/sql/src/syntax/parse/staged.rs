@@ -202,8 +202,13 @@ impl StagedHead {
 
 /// The name of a file format, of the text that an option has for it.
 pub(crate) fn format_name(text: &str) -> Result<ObjectName, Error> {
+    name_of(DefinitionKind::FileFormat, text)
+}
+
+/// The name of a stage or file format, of its text.
+pub(crate) fn name_of(on: DefinitionKind, text: &str) -> Result<ObjectName, Error> {
     let mut parser = parser(&SnowflakeDialect {}, lex::tokens(text)?);
-    let head = StagedHead { verb: Keyword::DESCRIBE, on: DefinitionKind::FileFormat, or_replace: false };
+    let head = StagedHead { verb: Keyword::DESCRIBE, on, or_replace: false };
     let name = head.name(&mut parser)?;
     end(&parser).map_err(refused)?;
     Ok(name)

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use axum::http::request::Parts;
+use bytes::Bytes;
 use contract::load::LoadFormat;
 use engine::SpoolFile;
 use futures::StreamExt;
@@ -41,14 +42,25 @@ fn refused(message: impl Into<String>) -> Error {
     Error::InvalidParams { field: "body", message: message.into() }
 }
 
-/// Writes the body to the file, whole.
-pub async fn taken_in(file: &mut SpoolFile, parts: &Parts, body: Body, format: LoadFormat) -> Result<FileFacts, Error> {
+/// How long the file is, as far as that is said before; refused where it is not sent as it is.
+pub fn length(parts: &Parts) -> Result<Option<u64>, Error> {
     if parts.headers.get_all(CONTENT_ENCODING).iter().any(|encoding| encoding.as_bytes() != b"identity") {
         return Err(refused("the body has a content encoding: send the file as it is"));
     }
+    Ok(parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()))
+}
+
+/// The next of a file that comes; nothing at its end.
+pub async fn next(body: &mut BodyDataStream) -> Result<Option<Bytes>, Error> {
+    let next = tokio::time::timeout(NEXT_WITHIN, body.next()).await;
+    let next = next.map_err(|_| refused("the rest of the file did not come within 30 seconds"))?;
+    next.transpose().map_err(|_| refused("the body broke off before its end"))
+}
+
+/// Writes the body to the file, whole.
+pub async fn taken_in(file: &mut SpoolFile, parts: &Parts, body: Body, format: LoadFormat) -> Result<FileFacts, Error> {
     let limit = file.bytes_max();
-    let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > limit) {
+    if length(parts)?.is_some_and(|length| length > limit) {
         return Err(Error::FileTooLarge { limit });
     }
     let mut count = match format {
@@ -57,11 +69,7 @@ pub async fn taken_in(file: &mut SpoolFile, parts: &Parts, body: Body, format: L
         LoadFormat::Parquet => None,
     };
     let mut body = body.into_data_stream();
-    loop {
-        let next = tokio::time::timeout(NEXT_WITHIN, body.next()).await;
-        let next = next.map_err(|_| refused("the rest of the file did not come within 30 seconds"))?;
-        let Some(bytes) = next else { break };
-        let bytes = bytes.map_err(|_| refused("the body broke off before its end"))?;
+    while let Some(bytes) = next(&mut body).await? {
         if let Some(count) = &mut count {
             count.take(&bytes)?;
         }

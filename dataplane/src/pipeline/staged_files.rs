@@ -1,0 +1,160 @@
+//! Files of internal stages, for whoever may: listed, read, put there and removed.
+//!
+//! No statement runs, but who asks passes the gates of a tool action: the semaphore, stages 3 to 5, meter, and the
+//! audit, which has the file's path and bytes. A stage that the caller may not see is as if it were not there.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::sync::Arc;
+
+use contract::policy::abac::Operation;
+use sql::StagePlace;
+
+use super::authorization::visible_catalog;
+use super::stages::policy;
+use super::{Pipeline, Result, ToolAction, startup_gate};
+use crate::error::StageFileFault;
+use crate::storage::stage_files::{StageFile, StageWriter, blocking};
+use crate::{Ask, Error};
+
+/// What is done with the files of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileAction {
+    List,
+    Get,
+    Put,
+    Remove,
+}
+
+impl FileAction {
+    /// In the log.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::List => "LIST",
+            Self::Get => "GET",
+            Self::Put => "PUT",
+            Self::Remove => "REMOVE",
+        }
+    }
+
+    /// As policies and grants have it.
+    const fn operation(self) -> Operation {
+        match self {
+            Self::List | Self::Get => Operation::Select,
+            Self::Put => Operation::Insert,
+            Self::Remove => Operation::Delete,
+        }
+    }
+
+    const fn writes(self) -> bool {
+        matches!(self, Self::Put | Self::Remove)
+    }
+
+    /// The gates' view of it: the name, the path and the bytes are what the log says.
+    fn asked(self, ask: Ask, stage: &StagePlace, path: &str, bytes: Option<u64>) -> ToolAction {
+        let bytes = bytes.map_or_else(String::new, |bytes| format!(", {bytes} bytes"));
+        let sql = format!("{} {}/{path}{bytes}", self.word(), stage.path);
+        let (tables, operation) = (vec![stage.path.clone()], self.operation());
+        ToolAction { ask: Ask { sql, ..ask }, tables, operation, reads: Vec::new() }
+    }
+}
+
+/// Whether a stage is among what is dropped or replaced.
+pub(super) fn drops_a_stage(written: &[(String, Operation)]) -> bool {
+    written.iter().any(|(path, done)| *done == Operation::Drop && path.contains(".@"))
+}
+
+impl Pipeline {
+    /// The stage that a name means to whoever asks, who may do this with files of stages.
+    pub async fn stage(&self, ask: &Ask, name: &str, action: FileAction) -> Result<StagePlace> {
+        let query = startup_gate::cross(self, ask.clone()).await?;
+        let rules = self.rules()?;
+        let who = policy::caller(self, &query, &rules)?;
+        who.caller.may_query(action.writes()).map_err(Error::Lacks)?;
+        query.ask.bounds.permit(&who.caller, action.writes())?;
+        query.ledger.storage.has_room(&rules, action.operation())?;
+        let seen = self.remembered.tables.now(&self.engine()?, &rules).await?;
+        let visible = visible_catalog::seen(&who.asks(&rules, ask.into(), action.writes()), &seen.known);
+        let found = sql::stage_named(&visible, name, &policy::names(&query, &rules));
+        found.map_err(|_| StageFileFault::NoStage { name: name.to_owned() }.into())
+    }
+
+    /// The files of a stage whose paths begin so.
+    pub async fn list_files(self: &Arc<Self>, ask: Ask, stage: &StagePlace, prefix: &str) -> Result<Vec<StageFile>> {
+        let action = FileAction::List.asked(ask, stage, prefix, None);
+        let (files, id, prefix) = (self.stage_files.clone(), stage.id.clone(), prefix.to_owned());
+        let work = async move {
+            let found = blocking(move || files.list(&id, &prefix)).await?;
+            let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
+            Ok::<_, Error>((found, count))
+        };
+        Box::pin(self.act(action, |_| work)).await
+    }
+
+    /// A file of a stage, to be read, and how large it is.
+    pub async fn get_file(self: &Arc<Self>, ask: Ask, stage: &StagePlace, path: &str) -> Result<(File, u64)> {
+        let (files, id, own) = (self.stage_files.clone(), stage.id.clone(), path.to_owned());
+        let (file, bytes) = blocking(move || {
+            let file = files.open(&id, &own)?;
+            let metadata = file.metadata().map_err(|_| Error::from(StageFileFault::Unavailable))?;
+            Ok((file, metadata.len()))
+        })
+        .await?;
+        let action = FileAction::Get.asked(ask, stage, path, Some(bytes));
+        Box::pin(self.act(action, |_| async move { Ok(((file, bytes), 1)) })).await
+    }
+
+    /// Puts a file that has come whole into its stage.
+    pub async fn put_file(self: &Arc<Self>, ask: Ask, stage: &StagePlace, writer: StageWriter) -> Result<StageFile> {
+        let action = FileAction::Put.asked(ask, stage, writer.path(), Some(writer.bytes()));
+        let work = async move { Ok::<_, Error>((blocking(move || writer.finish()).await?, 1)) };
+        let file = Box::pin(self.act(action, |_| work)).await?;
+        if self.stage_ids().await?.contains(&stage.id) {
+            return Ok(file);
+        }
+        // It was dropped while the file came.
+        let (files, id) = (self.stage_files.clone(), stage.id.clone());
+        blocking(move || files.drop_stage(&id)).await?;
+        Err(StageFileFault::NoStage { name: stage.path.clone() }.into())
+    }
+
+    /// Removes a file of a stage.
+    pub async fn remove_file(self: &Arc<Self>, ask: Ask, stage: &StagePlace, path: &str) -> Result<()> {
+        let action = FileAction::Remove.asked(ask, stage, path, None);
+        let (files, id, path) = (self.stage_files.clone(), stage.id.clone(), path.to_owned());
+        let work = async move {
+            let missing = StageFileFault::Missing { path: path.clone() };
+            let was_there = blocking(move || files.remove(&id, &path)).await?;
+            if was_there { Ok(((), 1)) } else { Err(Error::from(missing)) }
+        };
+        Box::pin(self.act(action, |_| work)).await
+    }
+
+    /// Removes the files of stages that are gone: dropped, replaced, or dropped while a file came.
+    pub async fn sweep_stage_files(&self) -> Result<()> {
+        let files = self.stage_files.clone();
+        // Looked for before the catalogue is read: a stage that is made meanwhile has no folder among these.
+        let folders = blocking(move || files.stages()).await?;
+        if folders.is_empty() {
+            return Ok(());
+        }
+        let known = self.stage_ids().await?;
+        for id in folders.into_iter().filter(|id| !known.contains(id)) {
+            let files = self.stage_files.clone();
+            blocking(move || files.drop_stage(&id)).await?;
+        }
+        Ok(())
+    }
+
+    /// The same after a statement that has dropped one. What fails is left to the next round.
+    pub(super) async fn forget_dropped_stages(&self) {
+        if let Err(error) = Box::pin(self.sweep_stage_files()).await {
+            tracing::warn!(%error, "the files of a stage that was dropped could not be removed");
+        }
+    }
+
+    async fn stage_ids(&self) -> Result<BTreeSet<String>> {
+        let seen = self.remembered.tables.now(&self.engine()?, &*self.rules()?).await?;
+        Ok(sql::stage_ids(&seen.known)?)
+    }
+}

@@ -1,0 +1,224 @@
+//! `…/stages/{stage}/files`: the files of an internal stage are listed, and one is sent, put there or removed.
+//!
+//! Who may not is told so before a file comes. A file that comes is in the stage once it is whole, or never.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::response::Response;
+use contract::stage_files::{FilesQuery, ListedFile, ListedFiles, PATH_BYTES_MAX, PUT_WITHIN_SECS, RemovedFile};
+use contract::wire::Forwarded;
+use contract::{EnvId, RequestId};
+use futures::StreamExt;
+use serde::Serialize;
+use sql::StagePlace;
+use telemetry::Place;
+use tokio::time::error::Elapsed;
+use tokio_util::io::ReaderStream;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::load::incoming;
+use super::load::of_a_file;
+use super::{RestContext, forwarded, json_response};
+use crate::error::StageFileFault;
+use crate::governance::sessions::{announced, is_known};
+use crate::pipeline::FileAction;
+use crate::protocols::request_id;
+use crate::storage::stage_files::{FILE_BYTES_MAX, StageFile, StageWriter, blocking};
+use crate::{Ask, Error, Pipeline};
+
+/// Bytes that are read or written at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// One request about the files of a stage, of whom the control plane names.
+struct FileRequest {
+    pipeline: Arc<Pipeline>,
+    caller: Forwarded,
+    request_id: RequestId,
+    place: Place,
+    cancel: CancellationToken,
+    stage: String,
+}
+
+impl FileRequest {
+    async fn of(
+        context: &RestContext,
+        (env_id, stage): (&EnvId, String),
+        headers: &HeaderMap,
+        request_id: &RequestId,
+    ) -> Result<Self, Error> {
+        if *env_id != context.env_id {
+            return Err(Error::OtherEnvironment);
+        }
+        let caller = forwarded(headers)?;
+        // The control plane has authenticated them; whether we know them yet is a matter of moments.
+        let _ = announced(&context.pipeline.snapshots, |rules| is_known(rules, &caller.who)).await;
+        Ok(Self {
+            pipeline: Arc::clone(&context.pipeline),
+            caller,
+            request_id: request_id.clone(),
+            place: Place::of_headers(headers),
+            cancel: context.ending.closed.child_token(),
+            stage,
+        })
+    }
+
+    fn ask(&self) -> Ask {
+        of_a_file(&self.pipeline, &self.caller, (&self.request_id, &self.place, &self.cancel))
+    }
+
+    async fn stage(&self, action: FileAction) -> Result<StagePlace, Error> {
+        Box::pin(self.pipeline.stage(&self.ask(), &self.stage, action)).await
+    }
+
+    async fn listed(&self, uri: &Uri) -> Result<ListedFiles, Error> {
+        let invalid = |message: String| Error::InvalidParams { field: "prefix", message };
+        let Query(FilesQuery { prefix }) =
+            Query::try_from_uri(uri).map_err(|rejection| invalid(rejection.body_text()))?;
+        let prefix = prefix.unwrap_or_default();
+        if prefix.len() > PATH_BYTES_MAX {
+            return Err(invalid(format!("prefix has at most {PATH_BYTES_MAX} bytes")));
+        }
+        let stage = self.stage(FileAction::List).await?;
+        let found = Box::pin(self.pipeline.list_files(self.ask(), &stage, &prefix)).await?;
+        Ok(ListedFiles { files: found.into_iter().map(told).collect() })
+    }
+
+    async fn put(&self, path: &str, parts: &Parts, body: Body) -> Result<ListedFile, Error> {
+        let stage = self.stage(FileAction::Put).await?;
+        let too_large = || StageFileFault::TooLarge { limit: FILE_BYTES_MAX };
+        if incoming::length(parts)?.is_some_and(|length| length > FILE_BYTES_MAX) {
+            return Err(too_large().into());
+        }
+        let (files, id, path) = (self.pipeline.stage_files.clone(), stage.id.clone(), path.to_owned());
+        let writer = blocking(move || files.writer(&id, &path)).await?;
+        let late = |_: Elapsed| Error::InvalidParams { field: "body", message: "a file takes at most an hour".to_owned() };
+        let taken = tokio::time::timeout(Duration::from_secs(PUT_WITHIN_SECS), taken_in(writer, body)).await;
+        let writer = taken.map_err(late)??;
+        Box::pin(self.pipeline.put_file(self.ask(), &stage, writer)).await.map(told)
+    }
+
+    async fn removed(&self, path: &str) -> Result<RemovedFile, Error> {
+        let stage = self.stage(FileAction::Remove).await?;
+        Box::pin(self.pipeline.remove_file(self.ask(), &stage, path)).await?;
+        Ok(RemovedFile { path: path.to_owned(), removed: true })
+    }
+
+    async fn sent(&self, path: &str, serving: TaskTrackerToken) -> Result<Response, Error> {
+        let stage = self.stage(FileAction::Get).await?;
+        let (file, bytes) = Box::pin(self.pipeline.get_file(self.ask(), &stage, path)).await?;
+        let pieces = ReaderStream::with_capacity(tokio::fs::File::from_std(file), PIECE_BYTES);
+        let mut response = Response::new(Body::from_stream(pieces.map(move |piece| held_by(piece, &serving))));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes));
+        Ok(response)
+    }
+}
+
+pub(super) async fn list(
+    State(context): State<RestContext>,
+    Path((env_id, stage)): Path<(EnvId, String)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let _serving = context.ending.serving(); // until it is answered
+    let request_id = request_id::of(&context.pipeline, &headers);
+    let listed = async {
+        let asked = FileRequest::of(&context, (&env_id, stage), &headers, &request_id).await?;
+        let _give_up = asked.cancel.clone().drop_guard();
+        json(&asked.listed(&uri).await?)
+    };
+    let listed = Box::pin(listed).await;
+    json_response(&context, &request_id, listed)
+}
+
+pub(super) async fn put(
+    State(context): State<RestContext>,
+    Path((env_id, stage, path)): Path<(EnvId, String, String)>,
+    request: Request,
+) -> Response {
+    let _serving = context.ending.serving();
+    let (parts, body) = request.into_parts();
+    let request_id = request_id::of(&context.pipeline, &parts.headers);
+    let put = async {
+        let asked = FileRequest::of(&context, (&env_id, stage), &parts.headers, &request_id).await?;
+        let _give_up = asked.cancel.clone().drop_guard();
+        json(&asked.put(&path, &parts, body).await?)
+    };
+    let put = Box::pin(put).await;
+    json_response(&context, &request_id, put)
+}
+
+pub(super) async fn remove(
+    State(context): State<RestContext>,
+    Path((env_id, stage, path)): Path<(EnvId, String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let _serving = context.ending.serving();
+    let request_id = request_id::of(&context.pipeline, &headers);
+    let removed = async {
+        let asked = FileRequest::of(&context, (&env_id, stage), &headers, &request_id).await?;
+        let _give_up = asked.cancel.clone().drop_guard();
+        json(&asked.removed(&path).await?)
+    };
+    let removed = Box::pin(removed).await;
+    json_response(&context, &request_id, removed)
+}
+
+pub(super) async fn get(
+    State(context): State<RestContext>,
+    Path((env_id, stage, path)): Path<(EnvId, String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let serving = context.ending.serving();
+    let request_id = request_id::of(&context.pipeline, &headers);
+    let sent = async {
+        let asked = FileRequest::of(&context, (&env_id, stage), &headers, &request_id).await?;
+        let _give_up = asked.cancel.clone().drop_guard();
+        asked.sent(&path, serving).await
+    };
+    match Box::pin(sent).await {
+        Ok(response) => request_id::known_by(response, &request_id),
+        Err(error) => json_response(&context, &request_id, Err(error)),
+    }
+}
+
+/// The piece; a token that is asked for with each of them is kept until the last.
+fn held_by<T>(piece: T, _: &TaskTrackerToken) -> T {
+    piece
+}
+
+fn json(answer: &impl Serialize) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(answer).map_err(|error| Error::Unverified { why: error.to_string() })
+}
+
+fn told(file: StageFile) -> ListedFile {
+    ListedFile { path: file.path, bytes: file.bytes, md5: file.md5, modified_at: file.modified.into() }
+}
+
+/// Writes the body to the file, whole.
+async fn taken_in(mut writer: StageWriter, body: Body) -> Result<StageWriter, Error> {
+    let (mut body, mut held) = (body.into_data_stream(), Vec::new());
+    while let Some(bytes) = incoming::next(&mut body).await? {
+        held.extend_from_slice(&bytes);
+        if held.len() >= PIECE_BYTES {
+            writer = written(writer, std::mem::take(&mut held)).await?;
+        }
+    }
+    written(writer, held).await
+}
+
+async fn written(mut writer: StageWriter, bytes: Vec<u8>) -> Result<StageWriter, Error> {
+    blocking(move || {
+        writer.write(&bytes)?;
+        Ok(writer)
+    })
+    .await
+}

@@ -1,0 +1,155 @@
+//! Files of internal stages over REST: put, listed, read and removed, by whom, and what is written down of that.
+
+use axum::body::Body;
+use axum::http::Request;
+use contract::KeyId;
+use contract::policy::abac::{Action, Condition};
+use contract::wire::{Forwarded, Who, header};
+use dataplane::testing::{analyst_id, owner_id, rule, ruled};
+use futures::stream;
+use serde_json::{Value, json};
+
+use crate::door::whole;
+use crate::rest::sent;
+use crate::world::{World, world};
+
+const FILES: &str = "/v1/environments/env-1/stages";
+
+/// Status and body of a request below `…/stages/` by this key.
+async fn by(world: &World, who: KeyId, method: &str, path: &str, body: impl Into<Body>) -> (u16, Vec<u8>) {
+    let caller = Forwarded::of(Who::Key { key_id: who }, Some([127, 0, 0, 1].into()));
+    let request = Request::builder()
+        .method(method)
+        .uri(format!("{FILES}/{path}"))
+        .header(header::CALLER, serde_json::to_string(&caller).unwrap())
+        .body(body.into())
+        .unwrap();
+    let response = sent(world, request).await;
+    let status = response.status().as_u16();
+    (status, whole(response).await.0)
+}
+
+async fn owner(world: &World, method: &str, path: &str, body: impl Into<Body>) -> (u16, Value) {
+    let (status, body) = by(world, owner_id(), method, path, body).await;
+    (status, serde_json::from_slice(&body).unwrap())
+}
+
+fn message((status, body): &(u16, Value)) -> (u16, &str) {
+    (*status, body["error"]["message"].as_str().unwrap_or_else(|| panic!("{body}")))
+}
+
+async fn paths(world: &World, stage: &str) -> Vec<String> {
+    let (status, listed) = owner(world, "GET", &format!("{stage}/files"), "").await;
+    assert_eq!(status, 200, "{listed}");
+    listed["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_file_of_a_stage_is_put_listed_read_and_removed() {
+    let world = world().await;
+    world.run("create stage files").await.unwrap();
+    let (status, put) = owner(&world, "PUT", "files/files/2026%2Fa.csv", "id\n1\n").await;
+    assert_eq!((status, &put["path"], &put["bytes"]), (200, &json!("2026/a.csv"), &json!(5)), "{put}");
+    assert_eq!(put["md5"], "bc9280dfc1d4e67233f138f5bbbf0951");
+    let (started, finished) = world.last();
+    assert_eq!(started.sql_original, "PUT main.@files/2026/a.csv, 5 bytes");
+    assert_eq!(started.tables_accessed, ["main.@files"]);
+    assert!(finished.micro_credits > 0, "{finished:?}");
+    owner(&world, "PUT", "main.files/files/b.csv", "").await;
+    assert_eq!(paths(&world, "FILES").await, ["2026/a.csv", "b.csv"]);
+    let (_, listed) = owner(&world, "GET", "files/files?prefix=2026%2F", "").await;
+    assert_eq!(listed["files"], json!([put]));
+    let (status, read) = by(&world, owner_id(), "GET", "files/files/2026%2Fa.csv", "").await;
+    assert_eq!((status, read.as_slice()), (200, b"id\n1\n".as_slice()));
+    assert_eq!(world.last().0.sql_original, "GET main.@files/2026/a.csv, 5 bytes");
+    let removed = owner(&world, "DELETE", "files/files/2026%2Fa.csv", "").await;
+    assert_eq!(removed, (200, json!({"path": "2026/a.csv", "removed": true})));
+    for method in ["GET", "DELETE"] {
+        let missing = owner(&world, method, "files/files/2026%2Fa.csv", "").await;
+        let told = "the stage has no file 2026/a.csv: LIST it to see the files that it has";
+        assert_eq!(message(&missing), (404, told), "{method}");
+    }
+    assert_eq!(paths(&world, "files").await, ["b.csv"]);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn the_files_of_a_stage_go_with_it() {
+    let world = world().await;
+    for stage in ["one", "two", "three"] {
+        world.run(&format!("create stage {stage}")).await.unwrap();
+        assert_eq!(owner(&world, "PUT", &format!("{stage}/files/a"), "1").await.0, 200);
+    }
+    let folders = || world.pipeline.stage_files.stages().unwrap().len();
+    world.run("alter stage one rename to uno").await.unwrap();
+    assert_eq!((paths(&world, "uno").await, folders()), (vec!["a".to_owned()], 3));
+    world.run("create or replace stage two").await.unwrap();
+    assert!(paths(&world, "two").await.is_empty());
+    world.run("drop stage three").await.unwrap();
+    assert_eq!(owner(&world, "GET", "three/files", "").await.0, 404);
+    assert_eq!(folders(), 1);
+    world.pipeline.sweep_stage_files().await.unwrap();
+    assert_eq!(paths(&world, "uno").await, ["a"]);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn who_may_only_read_puts_and_removes_nothing() {
+    let world = world().await;
+    world.run("create stage files").await.unwrap();
+    owner(&world, "PUT", "files/files/a", "1").await;
+    let analyst = async |method: &str, path: &str| {
+        let (status, body) = by(&world, analyst_id(), method, path, "2").await;
+        (status, String::from_utf8(body).unwrap())
+    };
+    for method in ["PUT", "DELETE"] {
+        let (status, told) = analyst(method, "files/files/a").await;
+        assert!(status == 403 && told.contains("developer"), "{method}: {told}");
+    }
+    assert_eq!(analyst("GET", "files/files/a").await, (200, "1".to_owned()));
+    assert_eq!(analyst("GET", "files/files").await.0, 200);
+    world.change(|rules| rules.organization.limits.storage_limit_gb = Some(0));
+    assert_eq!(owner(&world, "PUT", "files/files/b", "1").await.0, 403);
+    assert_eq!(owner(&world, "DELETE", "files/files/a", "").await.0, 200);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_stage_that_is_denied_is_as_absent_as_one_that_is_not_there() {
+    let world = world().await;
+    world.run("create stage hidden").await.unwrap();
+    owner(&world, "PUT", "hidden/files/a", "1").await;
+    world.change(|rules| {
+        rules.abac_policies = vec![ruled("no", vec![rule(Condition::TableIs, &["main.@hid*"], Action::Deny)])];
+    });
+    for (method, path) in [("GET", "files"), ("GET", "files/a"), ("PUT", "files/a"), ("DELETE", "files/a")] {
+        let hidden = owner(&world, method, &format!("hidden/{path}"), "2").await;
+        let absent = owner(&world, method, &format!("absent/{path}"), "2").await;
+        assert_eq!(message(&hidden).0, 404, "{method} {path}");
+        assert_eq!(message(&hidden).1.replace("hidden", "absent"), message(&absent).1, "{method} {path}");
+    }
+    world.change(|rules| rules.abac_policies.clear());
+    assert_eq!(by(&world, owner_id(), "GET", "hidden/files/a", "").await, (200, b"1".to_vec()));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn no_path_leads_out_of_a_stage_and_a_broken_file_is_none() {
+    let world = world().await;
+    for stage in ["files", "other"] {
+        world.run(&format!("create stage {stage}")).await.unwrap();
+    }
+    owner(&world, "PUT", "other/files/secret", "sesame").await;
+    for path in ["..%2Fother%2Fsecret", "%2Fetc%2Fpasswd", "a%2F..%2F..%2Fb", "a%5Cb", "a%00", ".", "a%2F%2Fb"] {
+        for method in ["GET", "PUT", "DELETE"] {
+            let (status, body) = by(&world, owner_id(), method, &format!("files/files/{path}"), "x").await;
+            assert!((400..500).contains(&status), "{method} {path}: {}", String::from_utf8_lossy(&body));
+        }
+    }
+    let broken = stream::iter([Ok("half"), Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset))]);
+    let refused = owner(&world, "PUT", "files/files/a", Body::from_stream(broken)).await;
+    assert_eq!(message(&refused), (400, "the body broke off before its end"));
+    assert!(paths(&world, "files").await.is_empty());
+    assert_eq!(paths(&world, "other").await, ["secret"]);
+    world.stop().await;
+}
