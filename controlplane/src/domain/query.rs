@@ -12,6 +12,7 @@ mod explain;
 mod forward;
 mod layout;
 mod load;
+mod stage_files;
 
 use contract::wire::{Format, QueryBody, SQL_BYTES_MAX, TIMEOUT_MS_MAX};
 use contract::{Access, Code, Heal, Scope, StandardStrings};
@@ -55,6 +56,7 @@ pub fn routes() -> Routes {
         .ours()
         .says("Loads the file that is the body into the table `name` or `schema.name`: all of it, or nothing. Developers and above may.")
         .refuses(REFUSALS)
+        .and(of_stages())
         .post("/v1/environments/{env_id}/transpile", Access::Member, Scope::QueryRead, explain::transpile)
         .ours()
         .says("Tells what a statement becomes in the engine's dialect, without running it; owners and admins see the policies in it.")
@@ -70,6 +72,27 @@ pub fn routes() -> Routes {
         .ours()
         .of_pages()
         .says("Lists the columns that you may see, by schema, table and place; each row is schema, table, column and type.")
+        .refuses(REFUSALS)
+}
+
+/// The path of a file stands in one part of the address, its slashes as `%2F`.
+fn of_stages() -> Routes {
+    Routes::new()
+        .get("/v1/environments/{env_id}/stages/{stage}/files", Access::Member, Scope::QueryRead, stage_files::list)
+        .ours()
+        .says("Lists the files of the stage `name` or `schema.name` by path, at most 10,000; `prefix` is how their paths begin.")
+        .refuses(REFUSALS)
+        .get("/v1/environments/{env_id}/stages/{stage}/files/{path}", Access::Member, Scope::QueryRead, stage_files::get)
+        .ours()
+        .says("Sends a file of a stage as it is. The slashes of its path are written as %2F.")
+        .refuses(REFUSALS)
+        .put("/v1/environments/{env_id}/stages/{stage}/files/{path}", Access::Member, Scope::QueryWrite, stage_files::put)
+        .ours()
+        .says("Puts the file that is the body into a stage, whole, in place of one of that path. Developers and above may.")
+        .refuses(REFUSALS)
+        .delete("/v1/environments/{env_id}/stages/{stage}/files/{path}", Access::Member, Scope::QueryWrite, stage_files::remove)
+        .ours()
+        .says("Removes a file of a stage. Developers and above may.")
         .refuses(REFUSALS)
 }
 

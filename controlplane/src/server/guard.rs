@@ -28,9 +28,6 @@ use platform::{App, Error, Result};
 use crate::domain::authentication::{self, AuthenticatedCaller};
 use crate::domain::{environments, jit_access, runtime};
 
-/// Longest id that a path may carry; ours have 36 characters.
-const ID_BYTES_MAX: usize = 200;
-
 #[derive(Clone)]
 pub struct RouteGuard {
     pub app: App,
@@ -193,7 +190,7 @@ async fn ids(request: &mut Request) -> Result<PathIds> {
     let mut ids = BTreeMap::new();
     for (name, text) in &params {
         // PostgreSQL's text has no NUL: such an id names nothing.
-        if text.is_empty() || text.len() > ID_BYTES_MAX || text.contains('\0') {
+        if text.is_empty() || text.len() > PathIds::bytes_max(name) || text.contains('\0') {
             return Err(Error::NotFound { kind: "record" });
         }
         ids.insert(name.to_owned(), text.to_owned());

@@ -8,12 +8,16 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use contract::caller::Limits;
+use contract::stage_files::PATH_BYTES_MAX;
 use contract::{Caller, EnvId, OrgId, RequestId, Tier, Timestamp};
 use sqlx::{Postgres, Transaction};
 
 use crate::http::conditional::ExpectedVersion;
 use crate::http::signature::{Signature, Takes};
 use crate::{App, Error, Result};
+
+/// Longest id that a path may carry.
+const ID_BYTES_MAX: usize = 200;
 
 /// The ids in a path, decoded. Which names occur is the route's path.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +30,11 @@ impl PathIds {
 
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
+    }
+
+    /// How long what stands in a path under this name may be; our ids have 36 characters.
+    pub fn bytes_max(name: &str) -> usize {
+        if name == "path" { PATH_BYTES_MAX } else { ID_BYTES_MAX }
     }
 
     pub fn org_id(&self) -> Option<OrgId> {

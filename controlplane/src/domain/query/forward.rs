@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::http::Method;
 use axum::response::Response;
 use bytes::Bytes;
 use contract::body::Problem;
@@ -96,8 +97,23 @@ pub async fn told_to_us<T: DeserializeOwned>(
     record(send(app, &asked, path, body).await?).await
 }
 
+/// Asks without a body at the same path and query of the data plane, for the caller.
+pub async fn bare(cx: &Call, method: Method, path_and_query: &str) -> Result<Response> {
+    let (caller, env_id) = (caller(cx)?, cx.env_id()?);
+    let asked = ForwardedQuery { env_id: &env_id, caller: Some(&caller), request_id: &cx.request_id, key: None };
+    let line = line(&cx.app, &env_id).await?;
+    let request = addressed(&asked, (method, path_and_query), "application/octet-stream", Body::empty())?;
+    let answer = tokio::time::timeout(PATIENCE, line.streaming.request(request)).await;
+    answered(&cx.app, &env_id, &line, answer).await
+}
+
 /// Sends a body on as it comes, to the same path and query of the data plane, for the caller. It cannot be sent twice.
-pub async fn stream(cx: &Call, path_and_query: &str, length: Option<HeaderValue>, body: Body) -> Result<Response> {
+pub async fn stream(
+    cx: &Call,
+    (method, path_and_query): (Method, &str),
+    length: Option<HeaderValue>,
+    body: Body,
+) -> Result<Response> {
     let (caller, env_id) = (caller(cx)?, cx.env_id()?);
     let asked = ForwardedQuery { env_id: &env_id, caller: Some(&caller), request_id: &cx.request_id, key: None };
     let line = line(&cx.app, &env_id).await?;
@@ -106,7 +122,8 @@ pub async fn stream(cx: &Call, path_and_query: &str, length: Option<HeaderValue>
     let pieces = body.into_data_stream().inspect(move |piece| {
         noted.fetch_or(piece.is_err(), Ordering::AcqRel);
     });
-    let mut request = addressed(&asked, path_and_query, "application/octet-stream", Body::from_stream(pieces))?;
+    let mut request =
+        addressed(&asked, (method, path_and_query), "application/octet-stream", Body::from_stream(pieces))?;
     if let Some(length) = length {
         request.headers_mut().insert(CONTENT_LENGTH, length);
     }
@@ -127,7 +144,7 @@ pub async fn send(app: &App, asked: &ForwardedQuery<'_>, path: &str, body: &impl
     let line = line(app, asked.env_id).await?;
     let body = Full::from(serde_json::to_vec(body).map_err(Error::internal)?);
     let path = format!("/v1/environments/{}/{path}", asked.env_id);
-    let request = addressed(asked, &path, "application/json", body)?;
+    let request = addressed(asked, (Method::POST, path.as_str()), "application/json", body)?;
     let answer = tokio::time::timeout(PATIENCE, ask(&line.client, request)).await;
     answered(app, asked.env_id, &line, answer).await
 }
@@ -204,12 +221,14 @@ fn who(cx: &Call) -> Result<Who> {
 /// A request to this path of the data plane, with who asks it.
 fn addressed<B>(
     asked: &ForwardedQuery<'_>,
-    path_and_query: &str,
+    (method, path_and_query): (Method, &str),
     content_type: &'static str,
     body: B,
 ) -> Result<hyper::Request<B>> {
     let ForwardedQuery { env_id, caller, request_id, key } = asked;
-    let mut request = hyper::Request::post(format!("https://{}{path_and_query}", wire::environment_name(env_id)))
+    let mut request = hyper::Request::builder()
+        .method(method)
+        .uri(format!("https://{}{path_and_query}", wire::environment_name(env_id)))
         .header(CONTENT_TYPE, content_type)
         .header(TE, "trailers")
         .header(header::REQUEST_ID, request_id.as_str())

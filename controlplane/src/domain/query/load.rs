@@ -5,7 +5,7 @@
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_LENGTH;
-use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use contract::load::{LoadQuery, Loaded};
 use platform::http::body;
@@ -22,10 +22,10 @@ const KINDS: [&str; 4] =
 
 /// A file that comes.
 pub struct SentFile {
-    uri: Uri,
+    pub(super) uri: Uri,
     /// As far as it is said before.
-    length: Option<HeaderValue>,
-    body: Body,
+    pub(super) length: Option<HeaderValue>,
+    pub(super) body: Body,
 }
 
 impl FromRequest<App> for SentFile {
@@ -62,5 +62,5 @@ impl Answers for LoadedAnswer {
 pub async fn load(cx: Call, Query(_): Query<LoadQuery>, file: SentFile) -> Result<LoadedAnswer> {
     let SentFile { uri, length, body } = file;
     let path = uri.path_and_query().ok_or_else(|| Error::internal("a request without a path"))?;
-    forward::stream(&cx, path.as_str(), length, body).await.map(LoadedAnswer)
+    forward::stream(&cx, (Method::POST, path.as_str()), length, body).await.map(LoadedAnswer)
 }

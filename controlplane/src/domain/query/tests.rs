@@ -33,6 +33,7 @@ use crate::worlds::World;
 
 mod dashboard;
 mod load;
+mod stage_files;
 
 pub type Answer = fn(&Request<Incoming>) -> Response<Body>;
 

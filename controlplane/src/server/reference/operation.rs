@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::http::Method;
 use contract::{Access, Role, Scope};
+use platform::http::call::PathIds;
 use platform::http::parameters::Parameters;
 use platform::http::route::Route;
 use platform::http::signature::{ResponseSignature, Shapes, Signature};
@@ -122,7 +123,7 @@ fn parameters(row: &Route, said: &Signature<'_>) -> Vec<Value> {
     let inside = row.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut parameters: Vec<Value> = inside
         .map(|name| {
-            let schema = json!({"type": "string", "minLength": 1, "maxLength": 200});
+            let schema = json!({"type": "string", "minLength": 1, "maxLength": PathIds::bytes_max(name)});
             json!({"name": name, "in": "path", "required": true, "schema": schema})
         })
         .collect();

@@ -98,7 +98,8 @@ impl FileRequest {
         }
         let (files, id, path) = (self.pipeline.stage_files.clone(), stage.id.clone(), path.to_owned());
         let writer = blocking(move || files.writer(&id, &path)).await?;
-        let late = |_: Elapsed| Error::InvalidParams { field: "body", message: "a file takes at most an hour".to_owned() };
+        let late =
+            |_: Elapsed| Error::InvalidParams { field: "body", message: "a file takes at most an hour".to_owned() };
         let taken = tokio::time::timeout(Duration::from_secs(PUT_WITHIN_SECS), taken_in(writer, body)).await;
         let writer = taken.map_err(late)??;
         Box::pin(self.pipeline.put_file(self.ask(), &stage, writer)).await.map(told)
