@@ -18,6 +18,7 @@ mod compose;
 mod conversions;
 mod dates;
 mod dispatch;
+mod drawn;
 mod exists;
 mod flatten;
 mod format;

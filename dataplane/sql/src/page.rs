@@ -116,6 +116,18 @@ const NOT_SUPPORTED: &[NotSupported] = &[
         refused: Some("SELECT TO_CHAR(d, $1) FROM t"),
     },
     NotSupported {
+        what: "a query in an expression that draws a value (`RANDOM()`, `UUID_STRING()`, `NEXTVAL`) and reads the row around it",
+        why: "the engine asks it once for equal rows",
+        instead: "the value drawn outside of the query",
+        refused: Some("SELECT (SELECT RANDOM() + t.id) FROM t"),
+    },
+    NotSupported {
+        what: "a drawn value in a condition above windows with `PARTITION BY`, in `HAVING` of a key, in two equal windows",
+        why: "the engine draws it before the windows see their rows, once more, or once for both",
+        instead: "a temporary table of the drawn values",
+        refused: Some("SELECT id FROM (SELECT id, SUM(a) OVER (PARTITION BY b) AS s FROM t) x WHERE RANDOM() < 0"),
+    },
+    NotSupported {
         what: "`MATCH_RECOGNIZE`",
         why: "the engine has no patterns over rows",
         instead: "window functions, `CONDITIONAL_TRUE_EVENT`",

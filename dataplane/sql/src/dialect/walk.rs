@@ -9,8 +9,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    BACKSLASH, Context, Done, EXPRESSIONS, aliases, exists, flatten, held, lambdas, limits, order, patterns, rows,
-    stored, tables, united, windows, writes,
+    BACKSLASH, Context, Done, EXPRESSIONS, aliases, drawn, exists, flatten, held, lambdas, limits, order, patterns,
+    rows, stored, tables, united, windows, writes,
 };
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
@@ -66,7 +66,9 @@ impl<'a> DialectWalk<'a> {
         if let Expr::Exists { subquery, .. } = expr {
             exists::settle(subquery);
         }
-        limits::check(expr, &mut self.context)
+        drawn::check_query(expr)?;
+        limits::check(expr, &mut self.context)?;
+        drawn::bind_once(expr, &self.context)
     }
 }
 
@@ -103,6 +105,7 @@ impl VisitorMut for DialectWalk<'_> {
         select.from = self.froms.pop().unwrap_or_default();
         select.projection = self.projections.pop().unwrap_or_default();
         flow(windows::check_named(select, &self.context))?;
+        flow(drawn::check_select(select))?;
         flow(flatten::number(select, self.sees_seq))?;
         flow(aliases::into_conditions(select, &mut self.context))?;
         self.context.scopes.end_select(select);
@@ -185,6 +188,7 @@ impl VisitorMut for DialectWalk<'_> {
     }
 
     fn post_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Error> {
+        flow(drawn::check_conditions(statement))?;
         flow(stored::rewrite(statement, &mut self.context))?;
         flow(held::rewrite(statement, &mut self.context))
     }

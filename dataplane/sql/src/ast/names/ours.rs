@@ -38,6 +38,8 @@ pub(crate) const CHECK: &str = ours!("check");
 pub(crate) const NOTHING: &str = ours!("nothing");
 /// The item of a list that is turned into another.
 pub(crate) const ITEM: &str = ours!("item");
+/// A value that is drawn before it is compared.
+pub(crate) const DRAWN: &str = ours!("drawn");
 /// The number of a row that FLATTEN takes apart.
 pub(crate) const SEQ: &str = ours!("seq");
 /// What a row is searched by, and how well it fits.
@@ -121,7 +123,7 @@ mod tests {
     fn every_name_begins_as_no_other_may() {
         let fixed = [
             ANSWER, NEW, ROWID, ROWS, VALUES, LISTING, SOURCE, CHECK, ITEM, SEQ, HIERARCHY, LEVEL, PATH, LEAF, CYCLE,
-            TABLE, WITH, FILTER, VISIBLE, WITHIN, TEXT, SCORE, GENERATED, NOTHING,
+            TABLE, WITH, FILTER, VISIBLE, WITHIN, TEXT, SCORE, GENERATED, NOTHING, DRAWN,
         ];
         let numbered = [place(0), carried(1), change(0), parameter(1, "x")];
         for name in fixed.into_iter().chain(numbered.iter().map(String::as_str)) {
