@@ -83,6 +83,11 @@ async fn what_nothing_would_check_is_left_out_with_a_notice() {
         world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
     assert_eq!(world.run("insert into parcel values (4, 'b', null)").await.unwrap_err().code(), Code::UniqueViolation);
+    let sql = "alter table parcel add column up integer constraint u references parcel (id)";
+    let warnings = world.run(sql).await.unwrap().answer.warnings;
+    assert!(warnings.iter().any(|warning| warning.contains("FOREIGN KEY is not kept")), "{warnings:?}");
+    world.run("create table small (n smallint not null constraint positive check (n >= 0))").await.unwrap();
+    assert_eq!(world.run("insert into small values (-1)").await.unwrap_err().code(), Code::CheckViolation);
     world.stop().await;
 }
 

@@ -158,6 +158,7 @@ const STATEMENTS: &[&str] = &[
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
     "`DROP COLUMN … CASCADE | RESTRICT` drops no view: a column that a view uses, or a key, is error 2BP01",
     "`CREATE INDEX`, `FOREIGN KEY`, `REFERENCES`, `ALTER TABLE … ADD UNIQUE`: accepted with a notice and not kept, as nothing checks them",
+    "`DROP INDEX` and `SET CONSTRAINTS` over the PostgreSQL wire: accepted, as there is nothing that they change",
     "`COMMENT ON TABLE | VIEW | COLUMN … IS`, `COMMENT = '…'` of a table or view and `COMMENT '…'` of a table's column",
     "On a branch: queries, and changes of its tables; what defines (`CREATE`, `ALTER`, `DROP`) is refused there",
     "`SHOW DATABASES | TABLES | VIEWS | OBJECTS | SCHEMAS | COLUMNS | SEQUENCES | USER FUNCTIONS | PROCEDURES`, `DESCRIBE`",

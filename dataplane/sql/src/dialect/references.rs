@@ -2,7 +2,9 @@
 //!
 //! The engine would check a foreign key, and adds no constraint behind: they are left out, and the caller is told.
 
-use sqlparser::ast::{AlterTable, AlterTableOperation, ColumnOption, CreateTable, Statement, TableConstraint};
+use sqlparser::ast::{
+    AlterTable, AlterTableOperation, ColumnDef, ColumnOption, CreateTable, Statement, TableConstraint,
+};
 
 use super::Context;
 
@@ -14,12 +16,17 @@ const INDEX: &str = "an index is not kept: a table has none but those of the key
 pub(super) fn leave_out(statement: &mut Statement, context: &mut Context<'_>) {
     match statement {
         Statement::CreateTable(create) => of_new(create, context),
-        Statement::AlterTable(AlterTable { operations, .. }) => operations.retain(|operation| {
-            let AlterTableOperation::AddConstraint { constraint, .. } = operation else { return true };
-            let said = match constraint {
-                TableConstraint::ForeignKey(_) => FOREIGN_KEY,
-                TableConstraint::Unique(_) => UNIQUE,
-                TableConstraint::Index(_) => INDEX,
+        Statement::AlterTable(AlterTable { operations, .. }) => operations.retain_mut(|operation| {
+            let said = match operation {
+                AlterTableOperation::AddConstraint { constraint: TableConstraint::ForeignKey(_), .. } => FOREIGN_KEY,
+                AlterTableOperation::AddConstraint { constraint: TableConstraint::Unique(_), .. } => UNIQUE,
+                AlterTableOperation::AddConstraint { constraint: TableConstraint::Index(_), .. } => INDEX,
+                AlterTableOperation::AddColumn { column_def, .. } => {
+                    if of_column(column_def) {
+                        context.warn(FOREIGN_KEY);
+                    }
+                    return true;
+                }
                 _ => return true,
             };
             context.warn(said);
@@ -34,11 +41,16 @@ fn of_new(CreateTable { columns, constraints, .. }: &mut CreateTable, context: &
     constraints.retain(|constraint| !matches!(constraint, TableConstraint::ForeignKey(_)));
     let mut fewer = constraints.len() < all;
     for column in columns {
-        let all = column.options.len();
-        column.options.retain(|option| !matches!(option.option, ColumnOption::ForeignKey(_)));
-        fewer |= column.options.len() < all;
+        fewer |= of_column(column);
     }
     if fewer {
         context.warn(FOREIGN_KEY);
     }
+}
+
+/// Takes what a column refers to out of its definition, if it refers to something.
+fn of_column(column: &mut ColumnDef) -> bool {
+    let all = column.options.len();
+    column.options.retain(|option| !matches!(option.option, ColumnOption::ForeignKey(_)));
+    column.options.len() < all
 }

@@ -26,8 +26,8 @@ impl Printer<'_> {
         self.ident(name);
         self.put(" ");
         self.data_type(data_type)?;
-        for ColumnOptionDef { name, option } in options {
-            absent(name.is_none(), "a name of a column's constraint")?;
+        // the engine keeps no name of a constraint
+        for ColumnOptionDef { name: _, option } in options {
             self.column_option(option)?;
         }
         Ok(())
@@ -58,6 +58,10 @@ impl Printer<'_> {
                 Ok(())
             }
             ColumnOption::ForeignKey(key) => self.references(key),
+            ColumnOption::Check(check) => {
+                self.put(" ");
+                self.check(check)
+            }
             _ => Err(Error::unsupported(format!("the column option {}", head(&option.to_string())))),
         }
     }
@@ -104,13 +108,7 @@ impl Printer<'_> {
                 )?;
                 ("UNIQUE (", columns)
             }
-            TableConstraint::Check(CheckConstraint { name: _, expr, no_inherit, enforced }) => {
-                absent(!no_inherit && enforced.is_none(), "options of CHECK")?;
-                self.put("CHECK (");
-                self.expr(expr)?;
-                self.put(")");
-                return Ok(());
-            }
+            TableConstraint::Check(check) => return self.check(check),
             TableConstraint::ForeignKey(key) => {
                 self.put("FOREIGN KEY (");
                 self.list(&key.columns, |p, column| {
@@ -124,6 +122,15 @@ impl Printer<'_> {
         };
         self.put(word);
         self.list(columns, |p, column| p.expr(&column.column.expr))?;
+        self.put(")");
+        Ok(())
+    }
+
+    fn check(&mut self, check: &CheckConstraint) -> Result<(), Error> {
+        let CheckConstraint { name: _, expr, no_inherit, enforced } = check;
+        absent(!no_inherit && enforced.is_none(), "options of CHECK")?;
+        self.put("CHECK (");
+        self.expr(expr)?;
         self.put(")");
         Ok(())
     }

@@ -72,6 +72,11 @@ pub enum PgCommand {
     /// `COPY … TO STDOUT`, `COPY … FROM STDIN`.
     Copy(Copy),
     Unlisten,
+    /// A change of what is not kept here: its tag, and what who asks is told.
+    OfNothing {
+        tag: &'static str,
+        notice: Option<&'static str>,
+    },
     /// `SELECT` of functions that tell about the session: one row.
     Select(Vec<FunctionCall>),
     /// A driver's question about types (`typeinfo.rs`).
@@ -134,6 +139,7 @@ pub fn read(tokens: &[Token]) -> Option<PgCommand> {
         "listen" | "notify" => return Some(PgCommand::Refused("LISTEN")),
         "discard" => reader.discard(),
         "deallocate" => reader.deallocate(),
+        "drop" => reader.drop_index(),
         "prepare" => return reader.prepare(),
         "execute" => return reader.execute(),
         "declare" => return reader.declare(),
@@ -357,6 +363,7 @@ impl CommandParser<'_> {
 }
 
 mod cursor;
+mod nothing;
 mod prepare;
 mod set;
 #[cfg(test)]

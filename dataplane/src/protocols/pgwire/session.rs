@@ -141,6 +141,12 @@ impl Conversation {
             PgCommand::Deallocate(name) => self.deallocate(name.as_deref()),
             PgCommand::CloseCursor(name) => self.close_cursor(name.as_deref()),
             PgCommand::Unlisten => Ok(CommandReply::tag("UNLISTEN")),
+            PgCommand::OfNothing { tag, notice } => {
+                if let Some(notice) = notice {
+                    self.warn("01000", notice);
+                }
+                Ok(CommandReply::tag(tag))
+            }
             PgCommand::Select(calls) => self.select(calls),
             PgCommand::Refused(what) => Err(ErrorResponse::unsupported(what)),
             // `FETCH` streams (`extended.rs`); the rest are transactions and cursors, handled above.

@@ -165,7 +165,7 @@ fn unadded(option: &ColumnOption) -> Option<&'static str> {
     match option {
         ColumnOption::PrimaryKey(_) => Some("PRIMARY KEY"),
         ColumnOption::Unique(_) => Some("UNIQUE"),
-        ColumnOption::ForeignKey(_) => Some("REFERENCES"),
+        ColumnOption::Check(_) => Some("CHECK"),
         _ => None,
     }
 }
@@ -195,9 +195,10 @@ mod tests {
         assert!(made.contains("ALTER COLUMN \"n\" SET NOT NULL"), "{made}");
         let there = altered("ADD COLUMN IF NOT EXISTS region VARCHAR NOT NULL");
         assert!(!there.contains("SET NOT NULL"), "{there}");
-        for (option, named) in
-            [("UNIQUE", "UNIQUE"), ("PRIMARY KEY", "PRIMARY KEY"), ("REFERENCES orders (id)", "REFERENCES")]
-        {
+        let referring =
+            altered("ADD COLUMN n INTEGER NULL CONSTRAINT k REFERENCES orders (id) DEFERRABLE INITIALLY DEFERRED");
+        assert!(referring.ends_with("ADD COLUMN \"n\" INTEGER"), "{referring}");
+        for (option, named) in [("UNIQUE", "UNIQUE"), ("PRIMARY KEY", "PRIMARY KEY"), ("CHECK (n > 0)", "CHECK")] {
             let refused = altered(&format!("ADD COLUMN n INTEGER {option}"));
             assert!(refused.contains(&format!("ADD COLUMN with {named} is not supported")), "{refused}");
         }

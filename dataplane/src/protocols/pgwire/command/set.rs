@@ -18,6 +18,11 @@ impl CommandParser<'_> {
         if self.mark('(').is_some() {
             return self.set_several();
         }
+        let start = self.at;
+        if let Some(command) = self.constraints() {
+            return Some(command);
+        }
+        self.at = start;
         let _noise = self.word("session");
         let reach = if self.word("local").is_some() { SettingScope::Transaction } else { SettingScope::Session };
         if self.words(&["time", "zone"]).is_some()

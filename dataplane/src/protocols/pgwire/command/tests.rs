@@ -22,6 +22,19 @@ fn modes(read_only: Option<bool>, serializable: bool) -> Modes {
 }
 
 #[test]
+fn an_index_is_dropped_with_a_notice_and_nothing_else_is() {
+    for sql in ["DROP INDEX i", "drop index concurrently if exists \"main\".\"i\", j cascade"] {
+        let Some(PgCommand::OfNothing { tag: "DROP INDEX", notice: Some(notice) }) = command(sql) else {
+            panic!("{sql}");
+        };
+        assert!(notice.starts_with("an index is not kept"), "{notice}");
+    }
+    for sql in ["DROP TABLE t", "DROP INDEX", "DROP INDEX i ON t"] {
+        assert_eq!(command(sql), None, "{sql}");
+    }
+}
+
+#[test]
 fn what_clients_say_is_understood() {
     let cases = [
         ("SET acme_request_id = 'r 1'", set("acme_request_id", "r 1")),
@@ -34,6 +47,9 @@ fn what_clients_say_is_understood() {
                 ("b".to_owned(), "x".to_owned(), SetValueForm::Text),
             ]),
         ),
+        ("SET CONSTRAINTS ALL DEFERRED", PgCommand::OfNothing { tag: "SET CONSTRAINTS", notice: None }),
+        ("set constraints main.\"a\", b immediate", PgCommand::OfNothing { tag: "SET CONSTRAINTS", notice: None }),
+        ("SET constraints = 5", written("constraints", "5", SetValueForm::Number)),
         ("UNSET a", PgCommand::Unset("a".to_owned())),
         ("SHOW VARIABLES", PgCommand::ShowVariables),
         ("SET TIME ZONE 'UTC'", set("TimeZone", "UTC")),
