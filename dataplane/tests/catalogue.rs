@@ -103,6 +103,53 @@ async fn keys_types_and_ids_are_those_of_postgresql() {
     wired.stop().await;
 }
 
+#[tokio::test]
+async fn jsonb_is_a_type_of_its_own_in_the_catalogue_and_on_the_wire() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    for sql in [
+        "create table doc (id integer, b jsonb, j json, v variant)",
+        "insert into doc values (1, '{\"a\": [1]}', '[1]', '2')",
+        "alter table doc add column late jsonb",
+        "comment on column doc.b is 'binary'",
+        "alter table doc rename column b to c",
+        "alter table doc alter column j type jsonb",
+        "create table if not exists doc (j json, v jsonb)",
+        "create table copied as select c, j, v from doc",
+    ] {
+        wired.world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let told = "select string_agg(format_type(atttypid, atttypmod), ',' order by attnum) from pg_attribute where attnum > 0 \
+                and attrelid = ";
+    assert_eq!(simple(&client, &format!("{told}'doc'::regclass")).await[0], "integer,jsonb,jsonb,json,jsonb");
+    assert_eq!(simple(&client, &format!("{told}'copied'::regclass")).await[0], "json,json,json");
+    let named = "select data_type || udt_name || coalesce(col_description('doc'::regclass, 2), '') \
+                 from information_schema.columns where table_name = 'doc' and column_name = 'c' and udt_name is not null";
+    assert_eq!(simple(&client, named).await[0], "jsonbjsonbbinary");
+    let cases: [(&str, &[&str]); 9] = [
+        ("select * from doc", &["int4", "jsonb", "jsonb", "json", "jsonb"]),
+        ("select d.c as x, d.v from doc d join doc e on d.id = e.id", &["jsonb", "json"]),
+        ("with w as (select c, v from doc) select v, c from w limit 1", &["json", "jsonb"]),
+        ("select c from doc union all select v from doc", &["json"]),
+        ("select c from doc union all select c from doc", &["jsonb"]),
+        ("update doc set id = 2 returning *", &["int4", "jsonb", "jsonb", "json", "jsonb"]),
+        ("insert into doc (id) values (3) returning v, late, id", &["json", "jsonb", "int4"]),
+        ("delete from doc returning doc.c", &["jsonb"]),
+        ("select c from copied", &["json"]),
+    ];
+    for (sql, types) in cases {
+        let prepared = client.prepare(sql).await.unwrap_or_else(|error| panic!("{sql}: {:?}", error.as_db_error()));
+        let found: Vec<_> = prepared.columns().iter().map(|column| column.type_().name().to_owned()).collect();
+        assert_eq!(found, types, "{sql}");
+    }
+    assert_eq!(simple(&client, "select c, j, late from doc").await[0], "{\"a\": [1]}|[1]|NULL");
+    wired.world.change(|rules| rules.policies = vec![masking("doc", "c", MaskFunction::Full)]);
+    let analyst = wired.analyst().await;
+    let prepared = analyst.prepare("select c, j from doc").await.unwrap();
+    assert_eq!(prepared.columns().iter().map(|column| column.type_().name()).collect::<Vec<_>>(), ["text", "jsonb"]);
+    wired.stop().await;
+}
+
 async fn oid_of(client: &tokio_postgres::Client, name: &str) -> i64 {
     let row = client.query_one("select oid from pg_catalog.pg_class where relname = $1", &[&name]).await.unwrap();
     row.get(0)

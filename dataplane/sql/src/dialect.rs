@@ -98,8 +98,17 @@ pub(crate) use similar::matched;
 /// What the engine says when a divisor is zero: SQLSTATE 22012.
 pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
 
-/// Rewrites what the warehouse writes into what the engine reads; answers warnings for the caller.
-pub(crate) fn to_engine(statement: &mut Statement, tables: &dyn TableColumns) -> Result<Vec<String>, Error> {
+/// What is known of a statement that was rewritten.
+#[derive(Debug, Default)]
+pub(crate) struct RewriteNotes {
+    /// For the caller.
+    pub warnings: Vec<String>,
+    /// Places of the columns of its answer that are declared as JSONB.
+    pub jsonb_outputs: Vec<usize>,
+}
+
+/// Rewrites what the warehouse writes into what the engine reads.
+pub(crate) fn to_engine(statement: &mut Statement, tables: &dyn TableColumns) -> Result<RewriteNotes, Error> {
     types::declared(statement)?;
     let mut context = Context::new(tables);
     references::leave_out(statement, &mut context);
@@ -107,7 +116,10 @@ pub(crate) fn to_engine(statement: &mut Statement, tables: &dyn TableColumns) ->
     let mut walk = walk::DialectWalk::new(context, sees_seq);
     match statement.visit(&mut walk) {
         ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(walk.context.warnings),
+        ControlFlow::Continue(()) => {
+            let jsonb_outputs = walk.context.scopes.jsonb_outputs(statement);
+            Ok(RewriteNotes { warnings: walk.context.warnings, jsonb_outputs })
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use contract::policy::MaskFunction;
 use sqlparser::ast::Expr;
 
 use crate::ast::any_expression;
+use crate::catalog::column_comment::SpelledType;
 use crate::catalog::table::Table;
 
 /// What a caller sees in place of a column's value.
@@ -77,6 +78,8 @@ pub(crate) struct ScanColumn {
     pub name: String,
     pub type_name: String,
     pub is_text: bool,
+    /// The word that it was declared by, where `type_name` does not tell it.
+    pub spelled: Option<SpelledType>,
     pub mask: Option<Mask>,
 }
 

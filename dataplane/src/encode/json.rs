@@ -13,7 +13,7 @@ use base64::prelude::BASE64_STANDARD;
 use contract::wire::Numbers;
 
 use super::cell::{self, Cell};
-use super::column::Column;
+use super::column::{self, Column};
 
 /// Digits of a decimal that every double keeps.
 const DIGITS: u32 = 15;
@@ -31,7 +31,7 @@ pub fn rows(out: &mut String, columns: &[Column], batch: &RecordBatch, numbers: 
             if place > 0 {
                 out.push(',');
             }
-            let embed = columns.get(place).is_some_and(|column| column.type_name == "JSON");
+            let embed = columns.get(place).is_some_and(|column| column::is_json(&column.type_name));
             written(out, &cell::at(array.as_ref(), row), embed, numbers);
         }
         out.push(']');
@@ -218,7 +218,7 @@ mod tests {
         let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), None])]);
         let field = Arc::new(Field::new("a", DataType::Int64, true));
         let record = StructArray::from(vec![(field, Arc::new(Int64Array::from(vec![1])) as ArrayRef)]);
-        let cases: [(ArrayRef, &str, &str); 8] = [
+        let cases: [(ArrayRef, &str, &str); 9] = [
             (Arc::new(UInt64Array::from(vec![u64::MAX])), "UBIGINT", "[18446744073709551615]"),
             (Arc::new(decimals), "DECIMAL(12,2)", "[12.50],[null]"),
             (
@@ -229,6 +229,7 @@ mod tests {
             (Arc::new(StringArray::from(vec!["a\"b\\\n\u{1}ü"])), "VARCHAR", r#"["a\"b\\\n\u0001ü"]"#),
             (Arc::new(BinaryArray::from_vec(vec![b"\x00\xff"])), "BLOB", r#"["AP8="]"#),
             (Arc::new(StringArray::from(vec![r#"{"k": [1]}"#, "not json"])), "JSON", r#"[{"k": [1]}],["not json"]"#),
+            (Arc::new(StringArray::from(vec!["[1]"])), "JSONB", "[[1]]"),
             (Arc::new(list), "INTEGER[]", "[[1,null]]"),
             (Arc::new(record), "STRUCT(a BIGINT)", r#"[{"a":1}]"#),
         ];

@@ -158,7 +158,7 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
         name: c.name.clone(),
         type_name: c.type_name.clone(),
         nullable: c.nullable,
-        is_varying: false,
+        spelled: None,
         comment: None,
         default: None,
     };
@@ -170,8 +170,8 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
         let described = |c: &engine::Column| {
             let kept = said(&c.name).map(|said| sql::ColumnComment::read(&said.comment)).unwrap_or_default();
             let type_name = kept.declared(&c.type_name);
-            let (is_varying, default) = (kept.is_varying, default(table, &c.name));
-            sql::Column { type_name, is_varying, comment: kept.words, default, ..column(c) }
+            let (spelled, default) = (kept.spelled, default(table, &c.name));
+            sql::Column { type_name, spelled, comment: kept.words, default, ..column(c) }
         };
         let columns = table.columns.iter().map(described).collect();
         let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);

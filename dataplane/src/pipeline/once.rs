@@ -158,6 +158,7 @@ pub(super) async fn turn(pipeline: &Pipeline, query: &Query, rules: &Governance,
         about,
         reservation: quota::nothing(),
         masked_outputs: Vec::new(),
+        jsonb_outputs: Vec::new(),
         masked_columns: Vec::new(),
         warnings: vec![format!(
             "it was run as query {} with this `Idempotency-Key`, and not again{rows_withheld}",

@@ -180,8 +180,7 @@ const tales = {
         exact: { type: "numeric", precision: 10, scale: 2, nullable: true },
         at: { type: "timestamptz", nullable: true },
         ok: { type: "boolean", nullable: true },
-        // JSONB is JSON in the catalogue: TypeORM would take it for another type, and drop the column
-        data: { type: "json", nullable: true },
+        data: { type: "jsonb", nullable: true },
       },
     });
     const options = { type: "postgres", url: URL, entities: [Person], synchronize: true };

@@ -4,6 +4,7 @@
 //! has it, as the engine does; what may be a column of a relation whose columns are not known has no known type.
 
 mod columns;
+mod jsonb;
 mod place;
 
 use std::collections::{HashMap, HashSet};

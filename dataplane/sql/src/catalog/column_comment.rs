@@ -1,14 +1,46 @@
 //! What the engine keeps as the comment of a column: what people said of it, and how many characters its texts hold.
 //!
-//! The engine forgets the length of a type of text, and whether it was spelled VARCHAR or TEXT, which are two types to
-//! who asks PostgreSQL's catalogue. Its comment goes where the column goes: through renames, and with the transaction.
+//! The engine forgets the length of a type of text, and whether it was spelled VARCHAR or TEXT, JSONB or JSON, which are
+//! two types to who asks PostgreSQL's catalogue. Its comment goes where the column goes: through renames, and with the transaction.
 //! Words alone are kept as they are.
 
 use sqlparser::ast::{CharLengthUnits, CharacterLength, DataType};
 
 const HOLDS: &str = "holds:";
-/// What a VARCHAR without a length holds.
-const ANY: &str = "any";
+
+/// A word for a type that PostgreSQL takes for another type than the engine does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpelledType {
+    /// Without a length; else it is TEXT.
+    Varchar,
+    /// Else it is JSON.
+    Jsonb,
+}
+
+impl SpelledType {
+    const ALL: [Self; 2] = [Self::Varchar, Self::Jsonb];
+
+    /// What is kept of it.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Varchar => "any",
+            Self::Jsonb => "jsonb",
+        }
+    }
+
+    /// What a column is declared as, where that is such a word.
+    pub(crate) fn of(data_type: &DataType) -> Option<Self> {
+        match data_type {
+            DataType::Varchar(_) | DataType::CharVarying(_) | DataType::CharacterVarying(_) | DataType::Nvarchar(_)
+                if length(data_type).is_none() =>
+            {
+                Some(Self::Varchar)
+            }
+            DataType::JSONB => Some(Self::Jsonb),
+            _ => None,
+        }
+    }
+}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnComment {
@@ -16,8 +48,8 @@ pub struct ColumnComment {
     pub words: Option<String>,
     /// Of `VARCHAR(n)`.
     pub length: Option<u64>,
-    /// Of `VARCHAR` without a length, which PostgreSQL tells from TEXT.
-    pub is_varying: bool,
+    /// The word for its type, where the engine's type does not tell it.
+    pub spelled: Option<SpelledType>,
 }
 
 impl ColumnComment {
@@ -28,11 +60,11 @@ impl ColumnComment {
 
     pub(crate) fn kept(&self) -> Option<String> {
         let words = self.words.as_deref().unwrap_or_default();
-        match self.length {
-            Some(length) => Some(format!("{HOLDS}{length}:{words}")),
-            None if self.is_varying => Some(format!("{HOLDS}{ANY}:{words}")),
-            None if words.starts_with(HOLDS) => Some(format!("{HOLDS}:{words}")),
-            None => self.words.clone(),
+        match (self.length, self.spelled) {
+            (Some(length), _) => Some(format!("{HOLDS}{length}:{words}")),
+            (None, Some(spelled)) => Some(format!("{HOLDS}{}:{words}", spelled.word())),
+            (None, None) if words.starts_with(HOLDS) => Some(format!("{HOLDS}:{words}")),
+            (None, None) => self.words.clone(),
         }
     }
 
@@ -43,15 +75,6 @@ impl ColumnComment {
             _ => type_name.to_owned(),
         }
     }
-}
-
-/// Whether it is a VARCHAR that holds any text.
-pub(crate) fn is_varying(data_type: &DataType) -> bool {
-    let is_varchar = matches!(
-        data_type,
-        DataType::Varchar(_) | DataType::CharVarying(_) | DataType::CharacterVarying(_) | DataType::Nvarchar(_)
-    );
-    is_varchar && length(data_type).is_none()
 }
 
 /// A text of this length.
@@ -87,10 +110,10 @@ pub(crate) fn length(data_type: &DataType) -> Option<u64> {
 }
 
 fn parts(kept: &str) -> Option<ColumnComment> {
-    let (length, words) = kept.strip_prefix(HOLDS)?.split_once(':')?;
-    let is_varying = length == ANY;
-    let length = if length.is_empty() || is_varying { None } else { Some(length.parse().ok()?) };
-    Some(ColumnComment { words: (!words.is_empty()).then(|| words.to_owned()), length, is_varying })
+    let (held, words) = kept.strip_prefix(HOLDS)?.split_once(':')?;
+    let spelled = SpelledType::ALL.into_iter().find(|spelled| spelled.word() == held);
+    let length = if held.is_empty() || spelled.is_some() { None } else { Some(held.parse().ok()?) };
+    Some(ColumnComment { words: (!words.is_empty()).then(|| words.to_owned()), length, spelled })
 }
 
 #[cfg(test)]
@@ -102,11 +125,11 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_kept_is_read(
-            words in proptest::option::of("(holds:)?(any:)?.+"),
+            words in proptest::option::of("(holds:)?(any:|jsonb:)?.+"),
             length in proptest::option::of(1_u64..),
-            any in proptest::bool::ANY,
+            spelled in proptest::option::of(proptest::sample::select(SpelledType::ALL.to_vec())),
         ) {
-            let comment = ColumnComment { words, length, is_varying: any && length.is_none() };
+            let comment = ColumnComment { words, length, spelled: spelled.filter(|_| length.is_none()) };
             let kept = comment.kept();
             prop_assert_eq!(kept.as_deref().map(ColumnComment::read).unwrap_or_default(), comment);
         }
@@ -114,7 +137,9 @@ mod tests {
 
     #[test]
     fn what_was_kept_as_words_is_words() {
-        for kept in ["", "holds", "holds:", "holds:3", "holds:any", "holds:x:abc", "holds:-1:abc", "anything"] {
+        for kept in
+            ["", "holds", "holds:", "holds:3", "holds:any", "holds:jsonb", "holds:x:abc", "holds:-1:abc", "anything"]
+        {
             let words = ColumnComment { words: Some(kept.to_owned()), ..ColumnComment::default() };
             assert_eq!(ColumnComment::read(kept), words);
         }

@@ -4,6 +4,7 @@ use sqlparser::ast::ObjectName;
 
 use crate::ast::names::{self, MAIN_SCHEMA};
 use crate::ast::quote;
+use crate::catalog::column_comment::SpelledType;
 use crate::catalog::comment::Comment;
 use crate::functions::types::Type;
 
@@ -13,8 +14,8 @@ pub struct Column {
     /// As the engine prints it: `DECIMAL(15,2)`.
     pub type_name: String,
     pub nullable: bool,
-    /// Whether it was declared as VARCHAR without a length, which PostgreSQL tells from TEXT.
-    pub is_varying: bool,
+    /// The word that it was declared by, where the engine's type does not tell it and PostgreSQL's catalogue does.
+    pub spelled: Option<SpelledType>,
     /// `COMMENT ON COLUMN`.
     pub comment: Option<String>,
     pub default: Option<DefaultValue>,
@@ -35,7 +36,7 @@ impl Column {
             name: name.into(),
             type_name: type_name.into(),
             nullable: true,
-            is_varying: false,
+            spelled: None,
             comment: None,
             default: None,
         }

@@ -221,7 +221,7 @@ impl SessionNames {
             let [schema, table, name] = [schema, table, column.name.as_str()].map(str::to_ascii_lowercase);
             if self.masked.contains(&(schema, table, name)) {
                 let type_name = "VARCHAR".to_owned();
-                return Column { type_name, is_varying: false, default: None, ..column.clone() };
+                return Column { type_name, spelled: None, default: None, ..column.clone() };
             }
             column.clone()
         };

@@ -21,7 +21,7 @@ use crate::ast::expression::binary;
 use crate::ast::names::ours::{CHECK, NOTHING, SOURCE};
 use crate::ast::{names, quote};
 use crate::bind::sequence;
-use crate::catalog::column_comment::{ColumnComment, is_varying, length};
+use crate::catalog::column_comment::{ColumnComment, SpelledType, length};
 use crate::catalog::comment::Comment;
 use crate::dialect;
 
@@ -171,12 +171,12 @@ fn one_by_one(alter: &AlterTable, comment: &Comment) -> Vec<CountedStep> {
                 op: AlterColumnOperation::SetDataType { data_type, .. },
             } => {
                 let known = comment.of_columns.iter().find(|(column, _)| column.eq_ignore_ascii_case(&name.value));
-                let (length, is_varying) = (length(data_type), is_varying(data_type));
+                let (length, spelled) = (length(data_type), SpelledType::of(data_type));
                 is_kept_alone = is_told(name);
-                (known.is_some() || length.is_some() || is_varying).then(|| {
+                (known.is_some() || length.is_some() || spelled.is_some()).then(|| {
                     let words = known.and_then(|(_, words)| words.clone());
                     let column = format!("{}.{}", path(&alter.name), quote::name(&name.value));
-                    on("COLUMN", &column, ColumnComment { words, length, is_varying }.kept().as_deref())
+                    on("COLUMN", &column, ColumnComment { words, length, spelled }.kept().as_deref())
                 })
             }
             _ => None,
@@ -226,8 +226,8 @@ fn on_column(table: &ObjectName, column: &ColumnDef) -> Option<CountedStep> {
         ColumnOption::Comment(words) => Some(words.clone()),
         _ => None,
     });
-    let (length, is_varying) = (length(&column.data_type), is_varying(&column.data_type));
-    let kept = ColumnComment { words, length, is_varying }.kept()?;
+    let (length, spelled) = (length(&column.data_type), SpelledType::of(&column.data_type));
+    let kept = ColumnComment { words, length, spelled }.kept()?;
     let path = format!("{}.{}", path(table), quote::name(&column.name.value));
     Some(on("COLUMN", &path, Some(&kept)))
 }

@@ -9,7 +9,7 @@ use crate::ast::error::Error;
 use crate::bind::scope::StatementTables;
 use crate::compile::steps::{self, CountedStep, Step};
 use crate::compile::visible;
-use crate::dialect;
+use crate::dialect::{self, RewriteNotes};
 use crate::govern::Governed;
 use crate::print::{self, Bind, ParameterTypes, Printed, Reading};
 use crate::scan::Scan;
@@ -27,6 +27,8 @@ pub struct EngineSql {
     pub warnings: Vec<String>,
     /// Places of the columns that are a masked column: text in the answer.
     pub masked_outputs: Vec<usize>,
+    /// Places of the columns that are declared as JSONB: JSON to the engine.
+    pub jsonb_outputs: Vec<usize>,
     /// The engine's names of the types of the caller's parameters, as far as they are known.
     types: Vec<Option<String>>,
     source: Arc<GovernedSteps>,
@@ -122,7 +124,9 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     let masked_outputs = governed.masked_outputs().to_vec();
     let mut warnings = governed.warnings().to_vec();
     let Governed { mut tree, scans, also, comment, sequences, .. } = governed;
-    warnings.extend(dialect::to_engine(&mut tree, &StatementTables { scans: &scans, also: &also })?);
+    let tables = StatementTables { scans: &scans, also: &also };
+    let RewriteNotes { warnings: said, jsonb_outputs } = dialect::to_engine(&mut tree, &tables)?;
+    warnings.extend(said);
     let steps = steps::of(tree, &comment, sequences)?;
     let source = GovernedSteps { steps, scans };
     let (before, printed) = source.printed(Reading::InPlace, ParameterTypes::default())?;
@@ -133,6 +137,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
         tables: once(printed.tables),
         warnings,
         masked_outputs,
+        jsonb_outputs,
         types: Vec::new(),
         source: Arc::new(source),
     })

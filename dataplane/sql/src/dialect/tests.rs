@@ -184,7 +184,7 @@ fn a_rewrite_that_repeats_its_arguments_is_bounded() {
 fn a_backslash_in_a_string_is_warned_of_once() {
     let warnings = |sql: &str| {
         let mut tree = crate::parse(sql).unwrap().into_admitted().unwrap();
-        super::to_engine(&mut tree, &PlainTables).unwrap()
+        super::to_engine(&mut tree, &PlainTables).unwrap().warnings
     };
     assert_eq!(warnings(r"SELECT 'a\nb', 'c\' FROM t WHERE name = 'x\'").len(), 1);
     assert!(warnings("SELECT src:s, INITCAP(name) FROM v, t").is_empty());

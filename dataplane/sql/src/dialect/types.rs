@@ -17,7 +17,7 @@ use super::call::take_expr;
 use super::compose::PRECISION_MAX;
 use super::{Context, Done, OFFSET, bytes, compose, conversions, moments, offsets, templates, variants};
 use crate::ast::error::Error;
-use crate::catalog::column_comment::{is_varying, length, varchar};
+use crate::catalog::column_comment::{SpelledType, length, varchar};
 use crate::functions::types::Type;
 use crate::print::asked::parameter;
 
@@ -47,14 +47,16 @@ fn altered(operation: &mut AlterTableOperation) -> Result<(), Error> {
     }
 }
 
-/// The engine takes a length of text and forgets it, and VARCHAR is TEXT to it; both are kept beside the column (`steps`).
+/// The engine takes a length of text and forgets it, VARCHAR is TEXT to it and JSONB is JSON; all is kept beside the column
+/// (`steps`).
 fn settle_column(data_type: &mut DataType) -> Result<(), Error> {
-    let (length, is_varying) = (length(data_type), is_varying(data_type));
+    let (length, spelled) = (length(data_type), SpelledType::of(data_type));
     settle(data_type)?;
-    match length {
-        Some(length) => *data_type = varchar(length),
-        None if !is_varying && *data_type == DataType::Varchar(None) => *data_type = DataType::Text,
-        None => {}
+    match (length, spelled) {
+        (Some(length), _) => *data_type = varchar(length),
+        (None, Some(SpelledType::Jsonb)) => *data_type = DataType::JSONB,
+        (None, None) if *data_type == DataType::Varchar(None) => *data_type = DataType::Text,
+        (None, _) => {}
     }
     Ok(())
 }

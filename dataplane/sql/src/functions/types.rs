@@ -48,7 +48,7 @@ impl Type {
             "TIMESTAMP" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" | "DATETIME" => Self::Timestamp,
             "TIMESTAMP WITH TIME ZONE" | "TIMESTAMPTZ" => Self::TimestampTz,
             "INTERVAL" => Self::Interval,
-            "JSON" => Self::Json,
+            "JSON" | "JSONB" => Self::Json,
             "UUID" => Self::Uuid,
             "STRUCT" => Self::Struct,
             "MAP" => Self::Map,

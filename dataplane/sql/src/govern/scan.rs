@@ -18,6 +18,7 @@ pub(super) fn ruled(table: &Arc<Table>, rules: Option<&TableRules>) -> Result<Sc
         name: column.name.clone(),
         type_name: column.type_name.clone(),
         is_text: column.family() == Type::Text,
+        spelled: column.spelled,
         mask: mask_of(&column.name),
     });
     let hiding = filters.iter().map(|filter| safe_filter::on_failure(filter, table));

@@ -16,7 +16,7 @@ use super::cursor::{CursorContent, ROWS_MAX, ResultPage};
 use super::seal::Seal;
 use super::truth::Truth;
 use super::{Telling, ToolCall};
-use crate::encode::{cell, json};
+use crate::encode::{cell, column, json};
 use crate::limits::invalid;
 use crate::request::ask::with_standard_strings;
 use crate::storage::branches::schema_on;
@@ -221,7 +221,7 @@ pub(super) fn object(columns: &[NamedColumn], batch: &RecordBatch, row: usize) -
     let mut size = 0;
     let members = columns.iter().zip(batch.columns()).map(|(column, array)| {
         let mut text = String::new();
-        json::value(&mut text, &cell::at(array.as_ref(), row), column.type_name == "JSON");
+        json::value(&mut text, &cell::at(array.as_ref(), row), column::is_json(&column.type_name));
         size += text.len() + column.name.len() + 4;
         (column.name.clone(), serde_json::from_str(&text).unwrap_or(Value::String(text)))
     });

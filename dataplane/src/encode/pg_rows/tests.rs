@@ -91,6 +91,7 @@ fn binary_forms_are_those_of_the_announced_type() {
     );
     let id = "550e8400-e29b-41d4-a716-446655440000";
     assert_eq!(hex::encode(one("UUID", Arc::new(StringArray::from(vec![id])))), id.replace('-', ""));
+    assert_eq!(one("JSONB", Arc::new(StringArray::from(vec!["[1]"]))), b"\x01[1]");
     let array = [1_u32, 1, 23, 2, 1, 4, 1, u32::MAX].map(u32::to_be_bytes).concat();
     assert_eq!(one("INTEGER[]", list_of_numbers()), array);
     assert_eq!(

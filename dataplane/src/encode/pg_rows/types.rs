@@ -24,6 +24,8 @@ pub enum PgType {
     Uuid,
     Bytea,
     Json,
+    /// A column that is declared so; the engine has it as JSON.
+    Jsonb,
     /// One dimension of a type that is not itself a list.
     Array(Box<PgType>),
 }
@@ -54,6 +56,7 @@ impl PgType {
             "UUID" => Self::Uuid,
             "BLOB" => Self::Bytea,
             "JSON" => Self::Json,
+            "JSONB" => Self::Jsonb,
             _ if name.starts_with("STRUCT(") || name.starts_with("MAP(") => Self::Json,
             _ => name.strip_prefix("DECIMAL(").and_then(decimal).unwrap_or(Self::Text),
         }
@@ -102,6 +105,7 @@ impl PgType {
             Self::Uuid => PgScalar::Uuid,
             Self::Bytea => PgScalar::Bytea,
             Self::Json => PgScalar::Json,
+            Self::Jsonb => PgScalar::Jsonb,
             Self::Array(item) => item.scalar(),
         }
     }
@@ -145,6 +149,7 @@ mod tests {
             ("ENUM('a', 'b')", 25, -1, -1),
             ("TIMESTAMP WITH TIME ZONE", 1184, 8, -1),
             ("JSON", 114, -1, -1),
+            ("JSONB", 3802, -1, -1),
             ("JSON[]", 199, -1, -1),
             ("INTEGER[]", 1007, -1, -1),
             ("FLOAT[3]", 1021, -1, -1),

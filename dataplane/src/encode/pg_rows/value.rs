@@ -15,6 +15,9 @@ use super::number::{self, Decimal};
 use super::{PgType, moment, patch};
 use crate::encode::{cell, json};
 
+/// The first byte of every `jsonb` in binary form.
+const JSONB_VERSION: u8 = 1;
+
 /// A column and how its values are to be written.
 pub struct EncodedColumn<'a> {
     array: &'a dyn Array,
@@ -31,6 +34,7 @@ enum ColumnValues<'a> {
     Decimal(&'a Decimal128Array, u8),
     Text(&'a StringArray),
     Uuid(&'a StringArray),
+    Jsonb(&'a StringArray),
     Bytes(&'a BinaryArray),
     Date(&'a Date32Array),
     Time(Micros<'a>),
@@ -97,6 +101,7 @@ impl<'a> EncodedColumn<'a> {
             (PgType::Float8, _) => ColumnValues::Double(cast(array)?),
             (PgType::Text | PgType::Name, _) | (PgType::Json, DataType::Utf8) => ColumnValues::Text(cast(array)?),
             (PgType::Uuid, _) => ColumnValues::Uuid(cast(array)?),
+            (PgType::Jsonb, _) => ColumnValues::Jsonb(cast(array)?),
             (PgType::Json, _) => ColumnValues::Nested,
             (PgType::Bytea, _) => ColumnValues::Bytes(cast(array)?),
             (PgType::Date, _) => ColumnValues::Date(cast(array)?),
@@ -121,7 +126,9 @@ impl<'a> EncodedColumn<'a> {
             ColumnValues::Real(values) => number::float4(values.value(row), out),
             ColumnValues::Double(values) => number::float8(values.value(row), out),
             ColumnValues::Decimal(values, scale) => Decimal { digits: values.value(row), scale: *scale }.text(out),
-            ColumnValues::Text(values) | ColumnValues::Uuid(values) => out.put_slice(values.value(row).as_bytes()),
+            ColumnValues::Text(values) | ColumnValues::Uuid(values) | ColumnValues::Jsonb(values) => {
+                out.put_slice(values.value(row).as_bytes());
+            }
             ColumnValues::Bytes(values) => {
                 out.put_slice(b"\\x");
                 out.put_slice(hex::encode(values.value(row)).as_bytes());
@@ -148,6 +155,10 @@ impl<'a> EncodedColumn<'a> {
             ColumnValues::Double(values) => out.put_f64(values.value(row)),
             ColumnValues::Decimal(values, scale) => Decimal { digits: values.value(row), scale: *scale }.binary(out),
             ColumnValues::Uuid(values) => uuid(values.value(row), out),
+            ColumnValues::Jsonb(values) => {
+                out.put_u8(JSONB_VERSION);
+                out.put_slice(values.value(row).as_bytes());
+            }
             ColumnValues::Bytes(values) => out.put_slice(values.value(row)),
             ColumnValues::Date(values) => moment::date_binary(values.value(row), out),
             ColumnValues::Time(values) => out.put_i64(values.at(row)),

@@ -66,9 +66,8 @@ pub(in crate::pipeline) fn columns(
         }
     }
     let columns = rows.columns.iter().enumerate().map(|(place, column)| {
-        let masked = rows.masked_outputs.contains(&place);
-        let type_name = if masked { "VARCHAR".to_owned() } else { column.type_name.clone() };
-        Column { name: column.name.clone(), type_name, masked }
+        let (masked, is_jsonb) = (rows.masked_outputs.contains(&place), rows.jsonb_outputs.contains(&place));
+        Column::shown(column.name.clone(), column.type_name.clone(), masked, is_jsonb)
     });
     let columns = columns.collect();
     let columns_masked = bare(&rows.masked_columns);

@@ -172,9 +172,8 @@ pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> 
     let sql = if parameters.is_empty() { sql } else { sql.typed(&castable(&parameters))? };
     let described = place.describe(&sql.sql).await?;
     let column = |(place, column): (usize, engine::Column)| {
-        let masked = sql.masked_outputs.contains(&place);
-        let type_name = if masked { "VARCHAR".to_owned() } else { column.type_name };
-        Column { name: column.name, type_name, masked }
+        let (masked, is_jsonb) = (sql.masked_outputs.contains(&place), sql.jsonb_outputs.contains(&place));
+        Column::shown(column.name, column.type_name, masked, is_jsonb)
     };
     let parameters = parameters.into_iter().map(text_if_open).collect();
     let engine::Described { columns: described, schema } = described;

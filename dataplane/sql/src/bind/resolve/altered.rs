@@ -45,8 +45,9 @@ impl Binder<'_> {
 
 /// What people said of the columns for which the engine keeps something.
 fn words(table: &Table) -> Vec<(String, Option<String>)> {
-    let is_kept =
-        |column: &&Column| column.comment.is_some() || column.is_varying || length_named(&column.type_name).is_some();
+    let is_kept = |column: &&Column| {
+        column.comment.is_some() || column.spelled.is_some() || length_named(&column.type_name).is_some()
+    };
     table.columns.iter().filter(is_kept).map(|column| (column.name.clone(), column.comment.clone())).collect()
 }
 

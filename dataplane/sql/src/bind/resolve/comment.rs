@@ -7,7 +7,7 @@ use sqlparser::ast::{self, ColumnOption, CommentObject, CreateTable, DataType, O
 use super::{Binder, located};
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
-use crate::catalog::column_comment::{ColumnComment, is_varying, length, length_named};
+use crate::catalog::column_comment::{ColumnComment, SpelledType, length, length_named};
 use crate::catalog::comment::{self, Comment};
 use crate::catalog::definition::{self, Definition, DefinitionKind};
 
@@ -34,7 +34,10 @@ impl Binder<'_> {
         if create.if_not_exists && self.is_there(&create.name) {
             for column in &mut create.columns {
                 column.options.retain(|option| !matches!(option.option, ColumnOption::Comment(_)));
-                if length(&column.data_type).is_some() || is_varying(&column.data_type) {
+                let spelled = SpelledType::of(&column.data_type);
+                if spelled == Some(SpelledType::Jsonb) {
+                    column.data_type = DataType::JSON;
+                } else if spelled.is_some() || length(&column.data_type).is_some() {
                     column.data_type = DataType::Text;
                 }
             }
@@ -76,7 +79,7 @@ impl Binder<'_> {
         let parts = names::parts(&relation).unwrap_or_default().into_iter().cloned();
         *name = ObjectName::from(parts.chain([names::quoted(&found.name)]).collect::<Vec<_>>());
         let length = length_named(&found.type_name);
-        let words = ColumnComment { words, length, is_varying: found.is_varying }.kept();
+        let words = ColumnComment { words, length, spelled: found.spelled }.kept();
         Ok(Comment { words, ..Comment::default() })
     }
 

@@ -7,8 +7,8 @@ use sqlparser::ast::{Expr, Ident, ObjectName, TableAlias, TableAliasColumnDef, T
 use super::super::types::offset::minutes_of;
 use super::super::types::{ColumnTypes, type_of, wider};
 use crate::ast::names;
-use crate::catalog::column_comment;
-use crate::catalog::table::Table;
+use crate::catalog::column_comment::{self, SpelledType};
+use crate::catalog::table::{Column, Table};
 use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
 use crate::scan::{Scan, ScanColumn};
@@ -45,6 +45,8 @@ pub(crate) struct BoundColumn {
     pub length: Option<u64>,
     /// How many minutes ahead of UTC all of its moments were written, where that is one number.
     pub minutes: Option<i32>,
+    /// Whether it is a column that is declared as JSONB.
+    pub is_jsonb: bool,
 }
 
 impl BoundColumn {
@@ -55,7 +57,12 @@ impl BoundColumn {
     }
 
     pub(crate) fn new(name: impl Into<String>, kind: Type) -> Self {
-        Self { name: name.into(), kind, is_null: false, length: None, minutes: None }
+        Self { name: name.into(), kind, is_null: false, length: None, minutes: None, is_jsonb: false }
+    }
+
+    /// The same, declared by this word.
+    fn spelled(self, spelled: Option<SpelledType>) -> Self {
+        Self { is_jsonb: spelled == Some(SpelledType::Jsonb), ..self }
     }
 
     pub(super) fn bound(&self) -> BoundType {
@@ -109,7 +116,8 @@ impl BoundColumns {
             (false, false) => {
                 let length = one.length.zip(other.length).map(|(one, other)| one.max(other));
                 let BoundType { minutes, .. } = one.bound().agree(other.bound());
-                BoundColumn { kind: wider(one.kind, other.kind), length, minutes, ..one }
+                let is_jsonb = one.is_jsonb && other.is_jsonb;
+                BoundColumn { kind: wider(one.kind, other.kind), length, minutes, is_jsonb, ..one }
             }
         };
         Self { columns: both.map(become_one).collect(), is_open: false }
@@ -130,7 +138,7 @@ impl TableColumns for Vec<Scan> {
         let shown = |column: &ScanColumn| match column.mask {
             Some(mask) if mask.function().traits().makes_text => BoundColumn::new(&column.name, Type::Text),
             Some(_) => BoundColumn::new(&column.name, Type::of_name(&column.type_name)),
-            None => BoundColumn::declared(&column.name, &column.type_name),
+            None => BoundColumn::declared(&column.name, &column.type_name).spelled(column.spelled),
         };
         self.get(number).map(|scan| scan.columns.iter().map(shown).collect())
     }
@@ -143,7 +151,8 @@ impl TableColumns for Vec<Scan> {
 }
 
 fn of_table(table: &Table) -> Vec<BoundColumn> {
-    table.columns.iter().map(|column| BoundColumn::declared(&column.name, &column.type_name)).collect()
+    let declared = |column: &Column| BoundColumn::declared(&column.name, &column.type_name).spelled(column.spelled);
+    table.columns.iter().map(declared).collect()
 }
 
 /// The tables that a statement reads, and those that it writes.

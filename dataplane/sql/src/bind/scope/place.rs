@@ -159,13 +159,15 @@ impl<'p> Place<'p> {
     fn column_of(&self, expr: &Expr, name: String) -> BoundColumn {
         let is_null = matches!(expr, Expr::Value(value) if value.value == Value::Null);
         let BoundType { kind, minutes } = BoundType::of(expr, self);
-        BoundColumn { name, kind, is_null, length: self.length(expr), minutes }
+        let named = self.named_by(expr);
+        let (length, is_jsonb) = named.map_or((None, false), |column| (column.length, column.is_jsonb));
+        BoundColumn { name, kind, is_null, length, minutes, is_jsonb }
     }
 
-    /// The length of a text that is a column.
-    fn length(&self, expr: &Expr) -> Option<u64> {
+    /// The column that an expression is.
+    fn named_by(&self, expr: &Expr) -> Option<&BoundColumn> {
         let (qualifier, name) = match expr {
-            Expr::Nested(inner) => return self.length(inner),
+            Expr::Nested(inner) => return self.named_by(inner),
             Expr::Identifier(name) => (None, name),
             Expr::CompoundIdentifier(path) => match path.as_slice() {
                 [.., relation, name] => (Some(relation), name),
@@ -173,15 +175,13 @@ impl<'p> Place<'p> {
             },
             _ => return None,
         };
-        self.frames()
-            .find_map(|frame| {
-                let of = |relation: &&BoundRelation| {
-                    qualifier.is_none_or(|qualifier| relation.alias.eq_ignore_ascii_case(&qualifier.value))
-                };
-                let mut columns = frame.relations.iter().filter(of).flat_map(|relation| &relation.columns.columns);
-                columns.find(|column| column.name.eq_ignore_ascii_case(&name.value))
-            })?
-            .length
+        self.frames().find_map(|frame| {
+            let of = |relation: &&BoundRelation| {
+                qualifier.is_none_or(|qualifier| relation.alias.eq_ignore_ascii_case(&qualifier.value))
+            };
+            let mut columns = frame.relations.iter().filter(of).flat_map(|relation| &relation.columns.columns);
+            columns.find(|column| column.name.eq_ignore_ascii_case(&name.value))
+        })
     }
 
     fn star(&self, relation: Option<&str>, options: &WildcardAdditionalOptions, outputs: &mut BoundColumns) {

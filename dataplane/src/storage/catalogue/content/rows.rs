@@ -197,7 +197,7 @@ impl<'a> CatalogueRows<'a> {
             let columns: Vec<&sql::Column> = columns;
             for (column, place) in columns.into_iter().zip(1_i32..) {
                 let kind = PgType::from_engine(&column.type_name);
-                let (oid, modifier) = of_varchar(column).unwrap_or((kind.oid(), kind.modifier()));
+                let (oid, modifier) = of_spelled(column).unwrap_or((kind.oid(), kind.modifier()));
                 let dimensions = i32::from(matches!(kind, PgType::Array(_)));
                 let is_key = one.primary_key.iter().any(|name| name.eq_ignore_ascii_case(&column.name));
                 rows.push(row![
@@ -288,11 +288,15 @@ impl<'a> CatalogueRows<'a> {
     }
 }
 
-/// `character varying` and the modifier that says how long its texts are.
-fn of_varchar(column: &sql::Column) -> Option<(u32, i32)> {
+/// What the column is declared as, where the engine has another type: `jsonb`, or `character varying` with the modifier that
+/// says how long its texts are.
+fn of_spelled(column: &sql::Column) -> Option<(u32, i32)> {
+    use sql::catalog::column_comment::SpelledType;
     const VARCHAR: u32 = 1043;
-    if column.is_varying {
-        return Some((VARCHAR, -1));
+    match column.spelled {
+        Some(SpelledType::Varchar) => return Some((VARCHAR, -1)),
+        Some(SpelledType::Jsonb) => return Some((PgType::Jsonb.oid(), -1)),
+        None => {}
     }
     let length = sql::catalog::column_comment::length_named(&column.type_name)?;
     // PostgreSQL has no longer ones
