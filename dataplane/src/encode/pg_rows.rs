@@ -8,6 +8,7 @@ pub mod interval;
 pub mod moment;
 pub mod number;
 pub mod scalar;
+mod texts;
 mod types;
 mod value;
 
@@ -15,6 +16,7 @@ use arrow::array::RecordBatch;
 use bytes::{BufMut, BytesMut};
 use chrono_tz::Tz;
 
+pub use texts::ColumnTexts;
 pub use types::PgType;
 pub use value::EncodedColumn;
 
@@ -72,6 +74,22 @@ pub fn write(
             patch(out, at, out.len() - at - 4);
         }
         patch(out, start, out.len() - start);
+    }
+    Ok(())
+}
+
+/// Takes the texts of rows of a batch column by column, in place of those that are there.
+pub fn texts(
+    taken: &mut Vec<ColumnTexts>,
+    batch: &RecordBatch,
+    rows: std::ops::Range<usize>,
+    fields: &[Field],
+    zone: Tz,
+) -> Result<(), Mismatch> {
+    let columns = columns(batch, fields, zone)?;
+    taken.resize_with(columns.len(), ColumnTexts::default);
+    for (texts, (column, _)) in taken.iter_mut().zip(&columns) {
+        texts.fill(column, rows.clone());
     }
     Ok(())
 }

@@ -168,12 +168,10 @@ impl PgDelivery {
         zone: Tz,
         wire: &mut Wire,
     ) -> Result<(), ErrorResponse> {
-        let mut rows = if self.form.is_some() { BytesMut::new() } else { wire.out.split() };
-        let written = pg_rows::write(&mut rows, batch, which, &self.fields, zone);
-        match &mut self.form {
-            Some(form) => form.rows(&rows, &mut wire.out),
-            None => wire.out = rows,
-        }
+        let written = match &mut self.form {
+            Some(form) => form.write(&mut wire.out, batch, which, &self.fields, zone),
+            None => pg_rows::write(&mut wire.out, batch, which, &self.fields, zone),
+        };
         written.map_err(|mismatch| {
             tracing::error!(%mismatch, "a column is not as announced");
             if let Some(rows) = &self.rows {

@@ -1,37 +1,46 @@
-//! Rows in the form a copy has: made from the rows of the protocol, which hold the same values.
+//! Rows in the form a copy has: text and CSV column by column, binary from the rows of the protocol, which are the same.
 
-use bytes::BytesMut;
+use std::ops::Range;
 
+use arrow::array::RecordBatch;
+use bytes::{BufMut, BytesMut};
+use chrono_tz::Tz;
+
+use super::super::reply;
 use super::{CopyFormat, Options, data};
+use crate::encode::pg_rows::{self, ColumnTexts, Field, Mismatch};
 
 /// What a binary copy begins with: a mark that no transfer changes unseen, no flags, no extension.
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// And what it ends with.
 const TRAILER: &[u8] = &[0xff, 0xff];
+/// Bytes that are looked at together.
+const LOOK_BYTES: usize = 256;
 
 #[derive(Debug)]
 pub struct CopyEncoder {
     options: Options,
     /// What goes before the next row, in the same message: some clients look for both in the first.
     head: &'static [u8],
-    line: Vec<u8>,
+    /// The columns of the rows that were written last: their room is for the next ones.
+    columns: Vec<ColumnTexts>,
 }
 
 impl CopyEncoder {
     pub fn new(options: Options) -> Self {
         let head = if options.format == CopyFormat::Binary { SIGNATURE } else { &[] };
-        Self { options, head, line: Vec::new() }
+        Self { options, head, columns: Vec::new() }
     }
 
     pub fn begin(&self, names: &[&str], out: &mut BytesMut) {
         if self.options.header && self.options.format != CopyFormat::Binary {
-            let mut line = Vec::new();
-            for (at, name) in names.iter().enumerate() {
-                self.separate(at, &mut line);
-                self.value(Some(name.as_bytes()), &mut line);
-            }
-            line.push(b'\n');
-            data(out, &line);
+            reply::message(out, b'd', |out| {
+                for (at, name) in names.iter().enumerate() {
+                    self.separate(at, out);
+                    self.value(Some(name.as_bytes()), false, out);
+                }
+                out.put_u8(b'\n');
+            });
         }
     }
 
@@ -41,155 +50,136 @@ impl CopyEncoder {
         }
     }
 
+    /// Writes these rows of a batch, each as a `CopyData` message.
+    pub fn write(
+        &mut self,
+        out: &mut BytesMut,
+        batch: &RecordBatch,
+        rows: Range<usize>,
+        fields: &[Field],
+        zone: Tz,
+    ) -> Result<(), Mismatch> {
+        if self.options.format == CopyFormat::Binary {
+            let mut messages = BytesMut::new();
+            pg_rows::write(&mut messages, batch, rows, fields, zone)?;
+            self.binary(&messages, out);
+            return Ok(());
+        }
+        let count = rows.len();
+        pg_rows::texts(&mut self.columns, batch, rows, fields, zone)?;
+        self.lines(&self.columns, count, out);
+        Ok(())
+    }
+
     /// Turns `DataRow` messages into `CopyData` messages.
-    pub fn rows(&mut self, mut rows: &[u8], out: &mut BytesMut) {
+    fn binary(&mut self, mut rows: &[u8], out: &mut BytesMut) {
         // A letter, the length with itself, the row.
         while let Some(([_, length @ ..], behind)) = rows.split_first_chunk::<5>() {
             let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
             let (row, next) = behind.split_at(length.saturating_sub(4).min(behind.len()));
             rows = next;
-            if self.options.format == CopyFormat::Binary {
-                data(out, &[std::mem::take(&mut self.head), row].concat());
-            } else {
-                self.row(row);
-                data(out, &self.line);
-            }
+            let head = std::mem::take(&mut self.head);
+            reply::message(out, b'd', |out| {
+                out.put_slice(head);
+                out.put_slice(row);
+            });
         }
     }
 
-    fn row(&mut self, row: &[u8]) {
-        let mut line = std::mem::take(&mut self.line);
-        line.clear();
-        let (count, mut rest) = row.split_first_chunk::<2>().unwrap_or((&[0; 2], &[]));
-        for at in 0..usize::from(u16::from_be_bytes(*count)) {
-            self.separate(at, &mut line);
-            let (length, behind) = rest.split_first_chunk::<4>().unwrap_or((&[0xff; 4], &[]));
-            let length = usize::try_from(i32::from_be_bytes(*length)).ok();
-            let (value, next) = behind.split_at(length.unwrap_or(0).min(behind.len()));
-            self.value(length.map(|_| value), &mut line);
-            rest = next;
+    fn lines(&self, columns: &[ColumnTexts], rows: usize, out: &mut BytesMut) {
+        let mut columns: Vec<_> =
+            columns.iter().map(|column| (column.values(), self.is_plain(column.bytes()))).collect();
+        for _ in 0..rows {
+            reply::message(out, b'd', |out| {
+                for (at, (values, is_plain)) in columns.iter_mut().enumerate() {
+                    self.separate(at, out);
+                    self.value(values.next().flatten(), *is_plain, out);
+                }
+                out.put_u8(b'\n');
+            });
         }
-        line.push(b'\n');
-        self.line = line;
     }
 
-    fn separate(&self, at: usize, line: &mut Vec<u8>) {
+    /// Whether nothing in the texts of a column could be taken for something else. Of most columns that is so.
+    fn is_plain(&self, bytes: &[u8]) -> bool {
+        let (delimiter, quote) = (self.options.delimiter(), self.options.quote);
+        if self.options.format == CopyFormat::Csv {
+            !has_any(bytes, |byte| byte == delimiter || byte == quote || matches!(byte, b'\n' | b'\r'))
+        } else {
+            !has_any(bytes, |byte| byte == delimiter || is_escaped(byte))
+        }
+    }
+
+    fn separate(&self, at: usize, line: &mut BytesMut) {
         if at > 0 {
-            line.push(self.options.delimiter());
+            line.put_u8(self.options.delimiter());
         }
     }
 
-    fn value(&self, value: Option<&[u8]>, line: &mut Vec<u8>) {
+    /// `is_plain`: it stands in a column of such texts.
+    fn value(&self, value: Option<&[u8]>, is_plain: bool, line: &mut BytesMut) {
         match (value, self.options.format) {
-            (None, _) => line.extend_from_slice(self.options.null().as_bytes()),
-            (Some(value), CopyFormat::Csv) => self.quoted(value, line),
+            (None, _) => line.put_slice(self.options.null().as_bytes()),
+            (Some(value), CopyFormat::Csv) if self.is_odd(value, is_plain) => self.quoted(value, line),
+            (Some(value), CopyFormat::Csv) => line.put_slice(value),
+            (Some(value), _) if is_plain => line.put_slice(value),
             (Some(value), _) => self.escaped(value, line),
         }
     }
 
-    fn escaped(&self, value: &[u8], line: &mut Vec<u8>) {
+    fn escaped(&self, value: &[u8], line: &mut BytesMut) {
         let delimiter = self.options.delimiter();
         let mut plain = 0;
         for (at, byte) in value.iter().enumerate() {
-            let letter = match byte {
-                b'\\' => b'\\',
-                0x08 => b'b',
-                0x0c => b'f',
-                b'\n' => b'n',
-                b'\r' => b'r',
-                b'\t' => b't',
-                0x0b => b'v',
-                other if *other == delimiter => *other,
-                _ => continue,
-            };
-            line.extend_from_slice(value.get(plain..at).unwrap_or_default());
-            line.extend_from_slice(&[b'\\', letter]);
+            let Some(letter) = escape(*byte).or_else(|| (*byte == delimiter).then_some(*byte)) else { continue };
+            line.put_slice(value.get(plain..at).unwrap_or_default());
+            line.put_slice(&[b'\\', letter]);
             plain = at + 1;
         }
-        line.extend_from_slice(value.get(plain..).unwrap_or_default());
+        line.put_slice(value.get(plain..).unwrap_or_default());
     }
 
-    /// In quotes where it could be taken for something else.
-    fn quoted(&self, value: &[u8], line: &mut Vec<u8>) {
+    /// Whether it could be taken for something else without quotes.
+    fn is_odd(&self, value: &[u8], is_plain: bool) -> bool {
+        value == self.options.null().as_bytes() || value == b"\\." || (!is_plain && !self.is_plain(value))
+    }
+
+    fn quoted(&self, value: &[u8], line: &mut BytesMut) {
         let (quote, escape) = (self.options.quote, self.options.escape());
-        let special = |byte: &u8| *byte == self.options.delimiter() || *byte == quote || matches!(byte, b'\n' | b'\r');
-        if value != self.options.null().as_bytes() && value != b"\\." && !value.iter().any(special) {
-            line.extend_from_slice(value);
-            return;
-        }
-        line.push(quote);
+        line.put_u8(quote);
         for byte in value {
             if *byte == quote || *byte == escape {
-                line.push(escape);
+                line.put_u8(escape);
             }
-            line.push(*byte);
+            line.put_u8(*byte);
         }
-        line.push(quote);
+        line.put_u8(quote);
     }
+}
+
+/// The letter that stands behind a backslash for a byte.
+const fn escape(byte: u8) -> Option<u8> {
+    match byte {
+        b'\\' => Some(b'\\'),
+        0x08 => Some(b'b'),
+        0x0c => Some(b'f'),
+        b'\n' => Some(b'n'),
+        b'\r' => Some(b'r'),
+        b'\t' => Some(b't'),
+        0x0b => Some(b'v'),
+        _ => None,
+    }
+}
+
+/// Whether it has one: they stand behind one another, but for the backslash.
+const fn is_escaped(byte: u8) -> bool {
+    byte.wrapping_sub(0x08) < 6 || byte == b'\\'
+}
+
+/// Whether any of the bytes is so. It comes to no end before the last of a chunk, so that many are compared at a time.
+fn has_any(bytes: &[u8], is_so: impl Fn(u8) -> bool) -> bool {
+    bytes.chunks(LOOK_BYTES).any(|chunk| chunk.iter().fold(false, |found, byte| found | is_so(*byte)))
 }
 
 #[cfg(test)]
-mod tests {
-    use bytes::BufMut;
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
-    use super::super::records::Records;
-    use super::*;
-    use crate::protocols::pgwire::{lex, reply};
-
-    type Row = Vec<Option<Vec<u8>>>;
-
-    /// As the protocol has it.
-    fn messages(rows: &[Row]) -> BytesMut {
-        let mut out = BytesMut::new();
-        for row in rows {
-            reply::message(&mut out, b'D', |out| {
-                out.put_u16(u16::try_from(row.len()).unwrap());
-                for value in row {
-                    out.put_i32(value.as_ref().map_or(-1, |value| i32::try_from(value.len()).unwrap()));
-                    out.put_slice(value.as_deref().unwrap_or_default());
-                }
-            });
-        }
-        out
-    }
-
-    /// What the `CopyData` messages hold.
-    fn data_of(mut messages: &[u8]) -> Vec<u8> {
-        let mut all = Vec::new();
-        while let [b'd', a, b, c, d, rest @ ..] = messages {
-            let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize - 4;
-            all.extend_from_slice(&rest[..length]);
-            messages = &rest[length..];
-        }
-        assert!(messages.is_empty());
-        all
-    }
-
-    fn byte() -> impl Strategy<Value = u8> {
-        let odd = prop::sample::select(b"\\N.\"\t\n\r\x08\x0b\x0c,;'".to_vec());
-        prop_oneof![2 => odd, 1 => any::<u8>()]
-    }
-
-    proptest! {
-        #[test]
-        fn what_one_copy_writes_another_reads(
-            rows in vec(vec(prop::option::of(vec(byte(), 0..8)), 1..4), 0..5),
-            format in prop::sample::select(vec!["", "csv", "binary"]),
-        ) {
-            let tokens = lex::split(format).pop().map(|piece| piece.tokens).unwrap_or_default();
-            let options = Options::read(&tokens).unwrap();
-            let (mut encoder, mut out) = (CopyEncoder::new(options.clone()), BytesMut::new());
-            encoder.rows(&messages(&rows), &mut out);
-            encoder.end(&mut out);
-            let mut records = Records::new(options);
-            records.add(&data_of(&out)).map_err(|error| TestCaseError::fail(error.message))?;
-            let mut read: Vec<Row> = Vec::new();
-            while let Some(record) = records.last().map_err(|error| TestCaseError::fail(error.message))? {
-                read.push(record.into_iter().map(|value| value.map(Vec::from)).collect());
-            }
-            prop_assert_eq!(read, rows);
-        }
-    }
-}
+mod tests;
