@@ -15,6 +15,7 @@ mod catalog;
 mod ending;
 mod hardening;
 mod mask;
+mod numbers;
 mod results;
 mod rows;
 mod safe;

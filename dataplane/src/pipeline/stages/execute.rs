@@ -233,13 +233,13 @@ async fn alone(
     statement: &engine::Statement,
     lease: &mut Lease,
 ) -> Result<Option<engine::Rows>> {
-    let (checked, text) = (&pipeline.remembered.checked, statement.sql.as_str());
-    let tables = (!checked.holds(text)).then_some(native.sql.tables.as_slice());
+    let (checked, key) = (&pipeline.remembered.checked, native.checked_key());
+    let tables = (!checked.holds(key)).then_some(native.sql.tables.as_slice());
     let Some(session) = lease.unbegun() else { return Ok(None) };
     match session.query(statement.clone(), tables, query.deadline, &query.ask.cancel).await {
         Ok(rows) => {
             if tables.is_some() && rows.is_some() {
-                checked.add(text);
+                checked.add(key);
             }
             Ok(rows)
         }

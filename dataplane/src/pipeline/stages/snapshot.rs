@@ -8,13 +8,13 @@
 //! its rows. None of them leaves, and no error of it, before it is sure that it saw the tables it was judged by. The
 //! engine's parser looks at such a text in that message too, in the engine's process, which runs it if both agree.
 
+mod checked;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use contract::Governance;
 use engine::{Kind, Session, Snapshot};
-use moka::sync::Cache;
-use sha2::{Digest, Sha256};
 use tokio::sync::OwnedMutexGuard;
 
 use super::transpile::Native;
@@ -28,6 +28,9 @@ use crate::pipeline::transaction::ClientTransaction;
 use crate::pipeline::{Pipeline, Query, Result};
 use crate::request::trail::Trail;
 use crate::storage::branches::Writing;
+use checked::CheckedKey;
+
+pub(in crate::pipeline) use checked::Checked;
 
 /// A statement with the transaction it will run in.
 pub(in crate::pipeline) struct Pinned {
@@ -207,24 +210,11 @@ fn is_single_read(native: &Native) -> bool {
     is_one_step && !native.about.writes
 }
 
-/// Generated statements that both parsers read alike, by the SHA-256 of their text: some are a megabyte long. The text
-/// says all that was compared, so other rules or tables are another entry wherever they make another statement.
-#[derive(Debug)]
-pub(in crate::pipeline) struct Checked(Cache<[u8; 32], ()>);
-
-const CHECKED_MAX: u64 = 10_000;
-
-impl Default for Checked {
-    fn default() -> Self {
-        Self(Cache::new(CHECKED_MAX))
-    }
-}
-
 impl Checked {
     /// Lets a generated statement through in which the engine's parser finds what the rewrite put there.
     pub async fn agrees(&self, pipeline: &Pipeline, query: &Query, native: &Native, lease: &mut Lease) -> Result<()> {
-        let text = native.sql.sql.as_str();
-        if self.holds(text) {
+        let (text, key) = (native.sql.sql.as_str(), native.checked_key());
+        if self.holds(key) {
             return Ok(());
         }
         let (deadline, cancel) = (query.deadline, &query.ask.cancel);
@@ -236,21 +226,15 @@ impl Checked {
         };
         let parsed = parsed.map_err(|error| unparsed(query, error))?;
         compare(&parsed, &native.sql.tables, native.about.writes)?;
-        self.add(text);
+        self.add(key);
         Ok(())
     }
+}
 
-    /// Whether both parsers have read it alike before.
-    pub fn holds(&self, text: &str) -> bool {
-        self.0.contains_key(&Self::key(text))
-    }
-
-    pub fn add(&self, text: &str) {
-        self.0.insert(Self::key(text), ());
-    }
-
-    fn key(text: &str) -> [u8; 32] {
-        Sha256::digest(text).into()
+impl Native {
+    /// By which its last step is known to have been looked at.
+    pub fn checked_key(&self) -> CheckedKey {
+        CheckedKey::of(&self.sql.sql, &self.sql.tables, self.about.writes)
     }
 }
 
@@ -312,63 +296,5 @@ pub(in crate::pipeline) fn compare(parsed: &engine::Parsed, emitted: &[String], 
     match parsed.functions.iter().flatten().filter(callers).find(unlisted) {
         Some(name) => Err(Error::Unverified { why: format!("function {name} is not on the list") }),
         None => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What is made of a statement over a table of these columns, of which one may be masked.
-    fn generated(sql: &str, columns: &[&str], masked: Option<&str>) -> String {
-        let columns = columns.iter().map(|name| sql::Column::new(*name, "VARCHAR")).collect();
-        let catalog = sql::Catalog::new([sql::Table::new("main", "customer", columns)]);
-        let mut rules = sql::Rules::default();
-        if let Some(column) = masked {
-            rules.mask("main", "customer", column, contract::policy::MaskFunction::Full);
-        }
-        let resolved = sql::resolve(sql::parse(sql).unwrap(), &catalog, &sql::SessionNames::new("demo")).unwrap();
-        sql::transpile(sql::govern(resolved, &rules).unwrap().embedded().unwrap()).unwrap().sql
-    }
-
-    #[test]
-    fn a_statement_is_known_by_its_whole_text_and_by_no_others() {
-        let long = "x".repeat(1 << 20);
-        let texts = [
-            "SELECT 1".to_owned(),
-            "SELECT 2".to_owned(),
-            "SELECT 1 ".to_owned(),
-            "select 1".to_owned(),
-            "SELECT 1\0".to_owned(),
-            String::new(),
-            format!("SELECT '{long}a'"),
-            format!("SELECT '{long}b'"),
-        ];
-        let checked = Checked::default();
-        for (at, text) in texts.iter().enumerate() {
-            assert!(!checked.holds(text), "{at} is another's");
-            checked.add(text);
-            assert!(checked.holds(text), "{at}");
-        }
-        let keys: BTreeSet<_> = texts.iter().map(|text| Checked::key(text)).collect();
-        assert_eq!(keys.len(), texts.len());
-    }
-
-    #[test]
-    fn what_other_rules_or_other_tables_make_of_a_statement_is_compared_anew() {
-        let checked = Checked::default();
-        let sql = "SELECT * FROM customer WHERE ssn = 'x'";
-        let before = generated(sql, &["id", "ssn"], None);
-        checked.add(&before);
-        let after = [
-            ("a policy", generated(sql, &["id", "ssn"], Some("ssn"))),
-            ("another policy", generated(sql, &["id", "ssn"], Some("id"))),
-            ("a policy and another column", generated(sql, &["id", "ssn", "name"], Some("ssn"))),
-        ];
-        for (what, made) in after {
-            assert!(!checked.holds(&made), "{what}: {made}");
-            checked.add(&made);
-        }
-        assert!(checked.holds(&generated(sql, &["id", "ssn"], None)), "as before");
     }
 }
