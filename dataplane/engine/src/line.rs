@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::Shared;
 use crate::error::{Error, Kind};
 use crate::frame::Outgoing;
-use crate::message::{Done, Request, What, kind};
+use crate::message::{Change, Done, Request, What, kind};
 use crate::process::{Line, Process};
 use crate::session::step_ends;
 use crate::watchdog::{Cause, GONE};
@@ -131,12 +131,12 @@ impl Connected {
 
     /// Whatever the outcome, the transaction is over. What depends on the catalog is told that it may have changed
     /// before the child is asked, and again when it has answered.
-    pub async fn commit(&mut self, deadline: Instant) -> Result<(), Error> {
+    pub async fn commit(&mut self, changes: Vec<Change>, deadline: Instant) -> Result<(), Error> {
         let Some(Transaction { wrote, definitions }) = &self.transaction else {
             return Err(Error::new(Kind::InvalidInput, "no transaction is open"));
         };
         let (wrote, defining) = (*wrote, definitions.then(|| self.shared.defining()));
-        let outcome = self.ask(&What::Commit, deadline, &CancellationToken::new()).await.and_then(Reply::done);
+        let outcome = self.ask(&What::Commit(changes), deadline, &CancellationToken::new()).await.and_then(Reply::done);
         // Whatever ended the child, it may have committed before: the end is what counts.
         let outcome =
             outcome.map_err(|error| if error.is_lost() { Error { kind: Kind::Crashed, ..error } } else { error });

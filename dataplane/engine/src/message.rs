@@ -104,7 +104,8 @@ pub enum What {
         parameters: Vec<Value>,
     },
     Begin,
-    Commit,
+    /// Behind these lines of the log of changes. Whatever comes of it, the transaction is over.
+    Commit(Vec<Change>),
     Rollback,
     Track(Vec<Change>),
     Describe {

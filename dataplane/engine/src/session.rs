@@ -181,15 +181,20 @@ impl Session {
     /// Whatever the outcome, the transaction is over. `Crashed` is the one error that does not tell
     /// whether it was committed. Once begun it goes to its end, whether or not anybody waits for it.
     pub async fn commit(&mut self) -> Result<(), Error> {
-        self.commit_then(|| ()).await
+        self.commit_then(Vec::new(), || ()).await
     }
 
-    /// The same; `then` is called at its end, whether or not anybody waits for that.
-    pub async fn commit_then(&mut self, then: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    /// The same behind these lines of the log of changes; `then` is called at its end, whether or not anybody waits for
+    /// that.
+    pub async fn commit_then(
+        &mut self,
+        changes: Vec<Change>,
+        then: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Error> {
         let mut connected = self.connected().await?;
         let shared = Arc::clone(connected.shared());
         let committing = async move {
-            let outcome = connected.commit(step_ends()).await;
+            let outcome = connected.commit(changes, step_ends()).await;
             then();
             outcome
         };

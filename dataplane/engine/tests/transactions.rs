@@ -152,9 +152,13 @@ async fn changes_are_logged_with_the_write_or_not_at_all() {
         session.track(&[change(query, snapshot.as_str())]).await.unwrap();
         if keep { session.commit().await } else { session.rollback().await }.unwrap();
     }
-    let logged = "select query_id, table_name, operation, rows, epoch_us(\"at\") from raw._svc_dirty.changes";
-    assert_eq!(world.answer(logged).await.as_deref(), Ok("kept main.t insert 1 1000000"));
-    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("1"));
+    let snapshot = session.begin().await.unwrap();
+    write(&mut session, "insert into t values (2)").await.unwrap();
+    session.commit_then(vec![change("with", snapshot.as_str())], || ()).await.unwrap();
+    let logged =
+        "select query_id, table_name, operation, rows, epoch_us(\"at\") from raw._svc_dirty.changes order by 1";
+    assert_eq!(world.answer(logged).await.as_deref(), Ok("kept main.t insert 1 1000000\nwith main.t insert 1 1000000"));
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("2"));
 }
 
 #[tokio::test]

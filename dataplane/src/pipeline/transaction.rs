@@ -155,7 +155,7 @@ impl ClientTransaction {
             None => None,
         };
         // Whatever the outcome: one of them does not tell.
-        session.commit_then(move || answers.wrote(&written)).await?;
+        session.commit_then(Vec::new(), move || answers.wrote(&written)).await?;
         if let TransactionState::Open(opened) = std::mem::replace(&mut self.state, TransactionState::Idle)
             && let (Some(temporary), Some(left)) = (&mut self.temporary, left)
         {

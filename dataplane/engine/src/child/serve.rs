@@ -79,7 +79,7 @@ impl Session<'_> {
             What::Query { sql, parameters, tables } => return self.query(&sql, &parameters, tables.as_deref()),
             What::Write { sql, parameters } => return self.write(&sql, &parameters),
             What::Begin => self.begin(),
-            What::Commit => self.connection.execute("commit").map(|()| Done::default()),
+            What::Commit(changes) => self.commit(&changes),
             What::Rollback => self.connection.execute("rollback").map(|()| Done::default()),
             What::Track(changes) => self.track(&changes),
             What::Describe { sql } => return self.reply(describe(&self.connection, &sql)),
@@ -115,6 +115,16 @@ impl Session<'_> {
             self.connection.execute(Native::TOUCH)?;
         }
         Ok(Done::default())
+    }
+
+    fn commit(&self, changes: &[Change]) -> Result<Done, Error> {
+        if !changes.is_empty()
+            && let Err(error) = self.track(changes)
+        {
+            self.connection.execute("rollback")?;
+            return Err(error);
+        }
+        self.connection.execute("commit").map(|()| Done::default())
     }
 
     fn can_be_reset(&self) -> bool {
@@ -251,7 +261,7 @@ fn optimized(what: &What) -> Option<bool> {
         }
         What::Describe { .. } | What::Parameters { .. } | What::Parse { .. } => Some(false),
         What::Read { .. } | What::Query { .. } | What::Write { .. } => Some(true),
-        What::Begin | What::Commit | What::Rollback | What::Track(_) | What::Catalog | What::Reset { .. } => None,
+        What::Begin | What::Commit(_) | What::Rollback | What::Track(_) | What::Catalog | What::Reset { .. } => None,
     }
 }
 

@@ -52,11 +52,8 @@ pub(in crate::pipeline) async fn track(pipeline: &Pipeline, query: &Query, ran: 
     let touched: Vec<_> =
         rows.about.written.iter().map(|(table, _)| table).chain(&rows.about.tables).cloned().collect();
     let (answers, of_own) = (pipeline.remembered.answers.clone(), touched.clone());
-    let tracked = match lease.session()?.track(&changes).await {
-        // told at its end, if the caller has left by then too
-        Ok(()) => lease.commit_own(move || answers.wrote(&of_own)).await,
-        Err(error) => Err(error.into()),
-    };
+    // told at its end, if the caller has left by then too
+    let tracked = lease.commit_own(&changes, move || answers.wrote(&of_own)).await;
     if let (Ok(()), Some(sql)) = (&tracked, &done) {
         lease.did(Done::new(sql, query, &rows, &changes));
     }

@@ -113,15 +113,15 @@ impl Lease {
         }
     }
 
-    /// A client's own transaction is committed by the client.
-    pub async fn commit_own(&mut self, then: impl FnOnce() + Send + 'static) -> Result<()> {
+    /// Writes to the log of changes and commits; a client's own transaction is committed by the client.
+    pub async fn commit_own(&mut self, changes: &[engine::Change], then: impl FnOnce() + Send + 'static) -> Result<()> {
         match self {
             Self::Own(own) => {
-                let committed = own.session.commit_then(then).await;
+                let committed = own.session.commit_then(changes.to_vec(), then).await;
                 drop(own.writing.take());
                 Ok(committed?)
             }
-            Self::Client(_) => Ok(()),
+            Self::Client(transaction) => Ok(transaction.session()?.track(changes).await?),
         }
     }
 
