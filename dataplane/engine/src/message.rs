@@ -102,6 +102,8 @@ pub enum What {
     Write {
         sql: String,
         parameters: Vec<Value>,
+        /// In a transaction that begins with it, and is over where it fails.
+        begins: bool,
     },
     Begin,
     /// Behind these lines of the log of changes. Whatever comes of it, the transaction is over.

@@ -111,23 +111,33 @@ impl Session {
         let mut connected = self.connected().await?;
         let Statement { sql, params: parameters, writes } = statement;
         if writes {
-            let reply = connected.ask(&What::Write { sql, parameters }, deadline, cancel).await?;
-            connected.wrote(reply.definitions());
-            return match reply {
-                Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None }),
-                Reply::Head(payload) => {
-                    connected.finish(); // what a write returns comes in one frame
-                    let held = Held::read(&payload)?;
-                    Ok(Outcome::Changed { rows: held.rows(), returning: Some(held) })
-                }
-                Reply::Answer(_) | Reply::Unsure => Err(Error::internal("an answer to no question")),
-            };
+            let reply = connected.ask(&What::Write { sql, parameters, begins: false }, deadline, cancel).await?;
+            return written(&mut connected, reply);
         }
         match connected.again_if_lost(&What::Read { sql, parameters }, deadline, cancel).await? {
             Reply::Head(payload) => Rows::open(connected, &payload, cancel.clone()).map(Outcome::Rows),
             Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None }),
             Reply::Answer(_) | Reply::Unsure => Err(Error::internal("an answer to no question")),
         }
+    }
+
+    /// Opens a transaction by a write: one message and one answer. Where the write fails, none is open. Whether the
+    /// tables are still those that it was made for, who asks finds out before it is committed.
+    pub async fn begin_by(
+        &mut self,
+        write: Statement,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome, Error> {
+        let mut connected = self.connected().await?;
+        if connected.in_transaction() {
+            return Err(Error::new(Kind::InvalidInput, "a transaction is open already"));
+        }
+        connected.steady().await;
+        let Statement { sql, params: parameters, .. } = write;
+        let reply = connected.ask(&What::Write { sql, parameters, begins: true }, deadline, cancel).await?;
+        connected.transaction_opened();
+        written(&mut connected, reply)
     }
 
     /// Executes one query in a transaction of its own, which ends with its rows: one message and one answer. It sees
@@ -170,7 +180,8 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
         let Statement { sql, params: parameters, .. } = statement;
-        self.connected().await?.ask(&What::Write { sql, parameters }, deadline, cancel).await?.done()
+        let what = What::Write { sql, parameters, begins: false };
+        self.connected().await?.ask(&what, deadline, cancel).await?.done()
     }
 
     /// Writes to the log of changes, in the open transaction.
@@ -272,6 +283,20 @@ impl Session {
     async fn connected(&self) -> Result<OwnedMutexGuard<Connected>, Error> {
         let free = Arc::clone(&self.0).lock_owned();
         timeout(BEFORE, free).await.map_err(|_| Error::unavailable("rows of the statement before are still open"))
+    }
+}
+
+/// What a write has answered with.
+fn written(connected: &mut Connected, reply: Reply) -> Result<Outcome, Error> {
+    connected.wrote(reply.definitions());
+    match reply {
+        Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None }),
+        Reply::Head(payload) => {
+            connected.finish(); // what a write returns comes in one frame
+            let held = Held::read(&payload)?;
+            Ok(Outcome::Changed { rows: held.rows(), returning: Some(held) })
+        }
+        Reply::Answer(_) | Reply::Unsure => Err(Error::internal("an answer to no question")),
     }
 }
 

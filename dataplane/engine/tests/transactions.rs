@@ -56,6 +56,26 @@ async fn a_query_has_its_transaction_for_itself_and_changes_nothing() {
     assert_eq!(queried(&mut session, "select sum(i) from t").await.as_deref(), Ok("15"));
 }
 
+#[tokio::test]
+async fn a_transaction_is_opened_by_a_write() {
+    let world = world().await.made(&["create table t(i int primary key)"]).await;
+    let mut session = world.session().await.unwrap();
+    let by = |sql: &str| Statement { writes: true, ..read(sql) };
+    let opened = session.begin_by(by("insert into t values (1), (2)"), soon(), &never()).await.unwrap();
+    assert!(matches!(opened, Outcome::Changed { rows: 2, returning: None }));
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"), "it is not committed");
+    assert!(session.begin_by(by("insert into t values (3)"), soon(), &never()).await.is_err(), "one is open already");
+    session.commit().await.unwrap();
+    let again = session.begin_by(by("insert into t values (1)"), soon(), &never()).await.err().unwrap();
+    assert_eq!(again.kind, Kind::Constraint);
+    assert_eq!(session.commit().await.unwrap_err().kind, Kind::InvalidInput, "none is open");
+    let opened = session.begin_by(by("insert into t values (3) returning i"), soon(), &never()).await.unwrap();
+    let Outcome::Changed { returning: Some(held), .. } = opened else { panic!("nothing returned") };
+    assert_eq!(held.rows(), 1);
+    session.rollback().await.unwrap();
+    assert_eq!(answer(&mut session, "select count(*) from t", &[]).await.as_deref(), Ok("2"));
+}
+
 /// The engine of these tests takes a text for what is said of it where the tables are those.
 #[tokio::test]
 async fn a_query_runs_only_if_the_parser_finds_what_is_said_of_it() {

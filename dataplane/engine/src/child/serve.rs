@@ -77,7 +77,7 @@ impl Session<'_> {
         let result = match what {
             What::Read { sql, parameters } => return self.read(&sql, &parameters, false),
             What::Query { sql, parameters, tables } => return self.query(&sql, &parameters, tables.as_deref()),
-            What::Write { sql, parameters } => return self.write(&sql, &parameters),
+            What::Write { sql, parameters, begins } => return self.write(&sql, &parameters, begins),
             What::Begin => self.begin(),
             What::Commit(changes) => self.commit(&changes),
             What::Rollback => self.connection.execute("rollback").map(|()| Done::default()),
@@ -214,10 +214,20 @@ impl Session<'_> {
         }
     }
 
-    fn write(&mut self, sql: &str, parameters: &[Value]) -> io::Result<()> {
+    /// `begins`: in a transaction that begins with it; a failure is told when that is over.
+    fn write(&mut self, sql: &str, parameters: &[Value], begins: bool) -> io::Result<()> {
+        if begins && let Err(error) = self.connection.execute("begin transaction") {
+            return refuse(self.socket, &error);
+        }
         match self.change(sql, parameters) {
             Ok(sent) => sent,
-            Err(error) => refuse(self.socket, &error),
+            Err(error) => {
+                if begins && error.kind != Kind::Fatal {
+                    self.running.over();
+                    self.connection.execute("rollback").map_err(io::Error::other)?;
+                }
+                refuse(self.socket, &error)
+            }
         }
     }
 

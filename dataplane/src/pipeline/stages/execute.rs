@@ -11,6 +11,8 @@
 //! whether it fails, it runs so from the start: the plan follows the sizes of tables, hidden rows too. And where it
 //! can fail in several ways, of which one of the engine's threads meets the first, all of them are one error.
 
+mod last_step;
+
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -196,71 +198,6 @@ async fn start_again(native: &Native, lease: &mut Lease, t: &Trail) -> Result<()
     Ok(())
 }
 
-/// Runs the last step of a statement. A read that is the only step has its transaction for itself: where it may have
-/// seen other tables than those it was judged by, all that it told is dropped, and it runs in one that does not.
-async fn last_step(
-    pipeline: &Pipeline,
-    query: &Query,
-    native: &Native,
-    sql: &sql::EngineSql,
-    lease: &mut Lease,
-    t: &Trail,
-) -> Result<Outcome> {
-    let (params, writes) = (bound(&sql.binds, &query.ask.params)?, native.about.writes);
-    let statement = engine::Statement { sql: sql.sql.clone(), params, writes };
-    if lease.unbegun().is_some() {
-        let ran = alone(pipeline, query, native, &statement, lease).await;
-        let is_current = native.about.judged_by()?.is_current();
-        match ran {
-            Ok(Some(rows)) if is_current => return Ok(Outcome::Rows(rows)),
-            Err(error) if is_current || is_lost(&error) => return Err(error),
-            Ok(Some(rows)) => rows.finish().await,
-            Ok(None) | Err(_) => {}
-        }
-        Box::pin(start_again(native, lease, t)).await?;
-    }
-    if sql.before.is_empty() && !writes && !lease.is_client() {
-        look(pipeline, query, native, lease).await?;
-    }
-    lease.session()?.run(statement, query.deadline, &query.ask.cancel).await.map_err(|error| query.fault(error))
-}
-
-/// Runs a read with its transaction, and the second look where that is due; nothing where it was not sure of the text.
-async fn alone(
-    pipeline: &Pipeline,
-    query: &Query,
-    native: &Native,
-    statement: &engine::Statement,
-    lease: &mut Lease,
-) -> Result<Option<engine::Rows>> {
-    let (checked, key) = (&pipeline.remembered.checked, native.checked_key());
-    let tables = (!checked.holds(key)).then_some(native.sql.tables.as_slice());
-    let Some(session) = lease.unbegun() else { return Ok(None) };
-    match session.query(statement.clone(), tables, query.deadline, &query.ask.cancel).await {
-        Ok(rows) => {
-            if tables.is_some() && rows.is_some() {
-                checked.add(key);
-            }
-            Ok(rows)
-        }
-        Err(error) if tables.is_some() && tells_of_data(query, error.kind) => {
-            // What the look by itself tells, which binds the text as well, comes first.
-            look(pipeline, query, native, lease).await?;
-            Err(query.fault(error))
-        }
-        Err(error) => Err(query.fault(error)),
-    }
-}
-
-/// The second look by itself, unless the text has passed it before.
-async fn look(pipeline: &Pipeline, query: &Query, native: &Native, lease: &mut Lease) -> Result<()> {
-    let looked = pipeline.remembered.checked.agrees(pipeline, query, native, lease).await;
-    if looked.is_err() {
-        lease.refuses();
-    }
-    looked
-}
-
 fn is_lost(error: &Error) -> bool {
     matches!(error, Error::Engine(error) if error.is_lost())
 }
@@ -333,7 +270,7 @@ async fn once(
     t: &Trail,
 ) -> Result<(AnswerHead, Option<u64>)> {
     let mut prepared = 0;
-    if !sql.before.is_empty() && lease.unbegun().is_some() {
+    if !sql.before.is_empty() && lease.is_unbegun() {
         Box::pin(start_again(native, lease, t)).await?; // its steps see one state
     }
     for step in &sql.before {
@@ -356,7 +293,7 @@ async fn once(
     if !sql.before.is_empty() {
         step_agrees(query, lease.session()?, &sql.sql, &sql.tables).await?;
     }
-    match Box::pin(last_step(pipeline, query, native, sql, lease, t)).await? {
+    match Box::pin(last_step::run(pipeline, query, native, sql, lease, t)).await? {
         Outcome::Rows(mut rows) => {
             let first = rows.next().await.transpose().map_err(|error| query.fault(error))?;
             let (schema, columns) = (rows.schema.clone(), rows.columns.clone());

@@ -4,9 +4,10 @@
 //! that sees the tables by which the statement was judged. Before that, the engine's own parser must find in the
 //! generated SQL exactly the tables that the rewrite put there; two parsers that disagree mean that one was fooled.
 //!
-//! The transaction of a read that is a single step is opened in the message that runs it (stage 10), and is over with
-//! its rows. None of them leaves, and no error of it, before it is sure that it saw the tables it was judged by. The
-//! engine's parser looks at such a text in that message too, in the engine's process, which runs it if both agree.
+//! The transaction of a single step is opened in the message that runs it (stage 10); that of a read is over with its
+//! rows. None of them leaves, and no error of it, and nothing is committed, before it is sure that it saw the tables it
+//! was judged by. The engine's parser looks at the text of a read in that message too, in the engine's process, which
+//! runs it if both agree; at that of a write before.
 
 mod checked;
 
@@ -52,7 +53,7 @@ pub(in crate::pipeline) struct OwnSession {
     session: Box<Session>,
     /// The right to write to its branch.
     writing: Option<Writing>,
-    /// Its transaction is open; else it begins and ends with the read that it is for.
+    /// Its transaction is open; else it begins with the statement that it is for.
     has_begun: bool,
     /// The look at its text has failed: no row was read for that.
     is_refused: bool,
@@ -70,12 +71,9 @@ impl Lease {
         }
     }
 
-    /// The session of a read whose transaction begins and ends with it.
-    pub fn unbegun(&mut self) -> Option<&mut Session> {
-        match self {
-            Self::Own(own) if !own.has_begun => Some(&mut own.session),
-            Self::Own(_) | Self::Client(_) => None,
-        }
+    /// Whether its transaction is to begin with its statement.
+    pub fn is_unbegun(&self) -> bool {
+        matches!(self, Self::Own(own) if !own.has_begun)
     }
 
     /// Its session is in a transaction from now on.
@@ -85,14 +83,14 @@ impl Lease {
         }
     }
 
-    /// The look at the text of its read has failed.
+    /// The look at the text of its statement has failed.
     pub fn refuses(&mut self) {
         if let Self::Own(own) = self {
             own.is_refused = true;
         }
     }
 
-    /// Whether what its read failed of is the look at its text, which tells of no row.
+    /// Whether what its statement failed of is the look at its text, which tells of no row.
     pub fn has_refused(&self) -> bool {
         matches!(self, Self::Own(own) if own.is_refused)
     }
@@ -177,10 +175,10 @@ pub(in crate::pipeline) async fn pin(
             let snapshot = session.begin().await?;
             (Lease::begun(session, None), snapshot)
         }
-        (None, None) if is_single_read(&native) && judged_by.is_current() => {
+        (None, None) if is_single_step(&native) && judged_by.is_current() => {
             let session = Box::new(judged_by.engine.session().await?);
             let snapshot = session.next_snapshot().await?;
-            let own = OwnSession { session, writing: None, has_begun: false, is_refused: false };
+            let own = OwnSession { session, writing, has_begun: false, is_refused: false };
             (Lease::Own(own), snapshot)
         }
         (None, None) => {
@@ -197,17 +195,21 @@ pub(in crate::pipeline) async fn pin(
             (Lease::Client(transaction), snapshot)
         }
     };
-    if native.sql.before.is_empty() && lease.unbegun().is_none() {
+    if native.sql.before.is_empty() && (native.about.writes || !lease.is_unbegun()) {
         pipeline.remembered.checked.agrees(pipeline, query, &native, &mut lease).await?;
-    } // else each step is checked when those before it have run, since it names what they make
+    } // else it is checked where it runs: each step when those before it have run, since it names what they make
     t.facts().snapshot = Some(snapshot.to_string());
     Ok(Pinned { native, lease, snapshot })
 }
 
-/// Whether it is one step that changes nothing: then its transaction is its own.
-fn is_single_read(native: &Native) -> bool {
-    let is_one_step = native.sql.before.is_empty() && native.care != sql::ExecutionMode::Materialized;
-    is_one_step && !native.about.writes
+/// Whether its transaction can begin with it: it is one step, and defines nothing.
+fn is_single_step(native: &Native) -> bool {
+    let is_run_as_it_is = match native.care {
+        sql::ExecutionMode::Direct => !native.about.defines(),
+        sql::ExecutionMode::Leakproof | sql::ExecutionMode::Speculative => !native.about.writes,
+        sql::ExecutionMode::Materialized => false,
+    };
+    native.sql.before.is_empty() && is_run_as_it_is
 }
 
 impl Checked {
