@@ -16,6 +16,7 @@ mod delivery;
 mod explain;
 mod fault;
 mod journal;
+mod listed_files;
 mod load;
 mod observer;
 mod once;
@@ -285,6 +286,9 @@ impl Pipeline {
         let pinned = t.at(Stage::SnapshotPin, stages::snapshot::pin(self, query, rules, native, t)).await?; // 9
         let ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await?; //           10
         let rows = t.at(Stage::DirtyTracking, stages::dirty::track(self, query, ran)).await?; //           11
+        if let Some(removal) = &rows.about.removes {
+            removal.done(&self.stage_files).await?;
+        }
         if query.ask.transaction.is_none() && staged_files::drops_a_stage(&rows.about.written) {
             self.forget_dropped_stages().await;
         }

@@ -153,3 +153,60 @@ async fn no_path_leads_out_of_a_stage_and_a_broken_file_is_none() {
     assert_eq!(paths(&world, "other").await, ["secret"]);
     world.stop().await;
 }
+
+#[tokio::test]
+async fn sql_lists_and_removes_files_by_path_and_pattern() {
+    let world = world().await;
+    world.run("create stage files").await.unwrap();
+    for path in ["2026%2Fa.csv", "2026%2Fb.json", "2027%2Fa.csv", "x y"] {
+        assert_eq!(owner(&world, "PUT", &format!("files/files/{path}"), "id\n1\n").await.0, 200);
+    }
+    let got = world.run("list @files/2026").await.unwrap();
+    let names: Vec<_> = got.answer.columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["name", "size", "md5", "last_modified"]);
+    let rows: Vec<Vec<Value>> = serde_json::from_str(&format!("[{}]", got.json)).unwrap();
+    assert_eq!(rows[0][..3], [json!("files/2026/a.csv"), json!(5), json!("bc9280dfc1d4e67233f138f5bbbf0951")]);
+    assert!(rows[0][3].as_str().unwrap().ends_with(" GMT") && rows.len() == 2, "{rows:?}");
+    assert_eq!(world.last().0.tables_accessed, ["main.@files"]);
+    let names = async |sql: &str| {
+        let rows: Vec<Vec<Value>> = serde_json::from_str(&format!("[{}]", world.run(sql).await.unwrap().json)).unwrap();
+        rows.iter().map(|row| row[0].as_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names("ls @MAIN.FILES pattern = '.*[.]csv'").await, "files/2026/a.csv files/2027/a.csv");
+    assert_eq!(names("ls '@files/x y'").await, "files/x y");
+    assert_eq!(names("list @files/none").await, "");
+    let removed = world.run("remove @files/2026 pattern = '.*json'").await.unwrap();
+    assert_eq!(removed.json, r#"["files/2026/b.json","removed"]"#);
+    assert_eq!(paths(&world, "files").await, ["2026/a.csv", "2027/a.csv", "x y"]);
+    assert_eq!(names("rm @files/2026/").await, "files/2026/a.csv");
+    assert_eq!(paths(&world, "files").await, ["2027/a.csv", "x y"]);
+    let code = async |sql: &str| world.run(sql).await.unwrap_err().code().http();
+    assert_eq!(code("list @absent").await, 404);
+    assert_eq!(code("list @files pattern = '('").await, 400);
+    assert_eq!(world.analyst("rm @files").await.unwrap_err().code().http(), 403);
+    assert_eq!(world.analyst("ls @files/x").await.unwrap().json.matches("files/x y").count(), 1);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_is_removed_in_a_transaction_nor_of_a_stage_that_is_denied() {
+    let wired = crate::pgwire::wired().await;
+    let world = &wired.world;
+    world.run("create stage files").await.unwrap();
+    owner(world, "PUT", "files/files/a", "1").await;
+    let client = wired.owner().await;
+    client.batch_execute("begin").await.unwrap();
+    let refused = client.batch_execute("rm @files").await.unwrap_err();
+    assert!(refused.as_db_error().unwrap().message().contains("REMOVE in a transaction"), "{refused:?}");
+    client.batch_execute("rollback").await.unwrap();
+    assert_eq!(paths(world, "files").await, ["a"]);
+    world.change(|rules| {
+        rules.abac_policies = vec![ruled("no", vec![rule(Condition::TableIs, &["main.@files"], Action::Deny)])];
+    });
+    for sql in ["rm @files", "ls @files"] {
+        assert_eq!(world.run(sql).await.unwrap_err().code().http(), 403, "{sql}");
+    }
+    world.change(|rules| rules.abac_policies.clear());
+    assert_eq!(paths(world, "files").await, ["a"]);
+    wired.stop().await;
+}

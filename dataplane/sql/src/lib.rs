@@ -21,12 +21,13 @@ pub mod syntax;
 
 pub use ast::depth::STACK_BYTES;
 pub use ast::error::{Error, Position};
-pub use bind::resolve::staged::{StagePlace, stage_ids, stage_named};
+pub use bind::resolve::staged::{FilesAsked, StagePlace, files_asked, stage_ids, stage_named};
 pub use bind::resolve::temporary::drop_temporary;
 pub use bind::resolve::{Resolved, is_kept, resolve};
 pub use catalog::column_comment::ColumnComment;
 pub use catalog::comment::Comment;
 pub use catalog::definition::Definition;
+pub use catalog::stage::FileEntry;
 pub use catalog::table::{Column, Counter, DefaultValue, Table};
 pub use catalog::tables::{Catalog, SessionNames};
 pub use compile::analyzer::Analyzer;

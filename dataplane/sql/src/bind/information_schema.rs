@@ -49,6 +49,7 @@ pub(crate) fn as_query(
     let query = match kind {
         StatementKind::Show => shown::show(tree, catalog, session)?,
         StatementKind::Staged { on, done: Operation::Select } => staged::listed(tree, *on, catalog, session)?,
+        StatementKind::Files { done, .. } => staged::files(*done, &session.files)?,
         StatementKind::Describe { .. } => shown::describe(tree, catalog, session)?,
         StatementKind::Session(SessionCommand::Show { .. }) => match tree {
             Statement::ShowVariable { variable } => shown::listed(variable, catalog, session)?,

@@ -14,6 +14,17 @@ pub(crate) enum StageFormat {
     Own(FormatOptions),
 }
 
+/// A file of a stage, as statements tell it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileEntry {
+    /// The stage's name, a slash, and the path below it.
+    pub name: String,
+    pub bytes: u64,
+    pub md5: String,
+    /// When it was put there, in words.
+    pub last_modified: String,
+}
+
 /// What is kept of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stage {

@@ -8,6 +8,7 @@ use crate::ast::names::{self, MAIN_SCHEMA, TableName};
 use sqlparser::ast::ObjectName;
 
 use crate::catalog::definition::{self, Definition, FoundDefinition};
+use crate::catalog::stage::FileEntry;
 use crate::catalog::table::{Column, Table};
 
 /// All tables in reach of one caller.
@@ -197,6 +198,8 @@ pub struct SessionNames {
     pub masked: Arc<BTreeSet<(String, String, String)>>,
     /// The same of what is denied to the agent behind the caller: the catalogue does not list it.
     pub denied: Arc<BTreeSet<(String, String, String)>>,
+    /// The files that this statement lists or removes.
+    pub files: Arc<Vec<FileEntry>>,
     /// Schema and table, in lower case, with about how many rows it has: only where none is hidden from the caller.
     pub rows: Arc<BTreeMap<(String, String), u64>>,
 }
@@ -211,6 +214,7 @@ impl SessionNames {
             statement_id: String::new(),
             masked: Arc::default(),
             denied: Arc::default(),
+            files: Arc::default(),
             rows: Arc::default(),
         }
     }

@@ -38,6 +38,8 @@ impl Printer<'_> {
                     _ => self.put(" SET ?"),
                 }
             }
+            Statement::List(files) => self.staged_files("LIST @", &files.stage)?,
+            Statement::Remove(files) => self.staged_files("REMOVE @", &files.stage)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -53,6 +55,14 @@ impl Printer<'_> {
         self.put(word);
         self.put(condition);
         self.staged_name(name)
+    }
+
+    fn staged_files(&mut self, verb: &str, stage: &ObjectName) -> Result<(), Error> {
+        self.warehouse_only("a statement about the files of a stage")?;
+        self.put(verb);
+        self.staged_name(stage)?;
+        self.put(" ?");
+        Ok(())
     }
 
     /// The name without what makes it one of its kind.

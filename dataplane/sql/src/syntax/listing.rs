@@ -20,7 +20,7 @@ pub(crate) struct Listing {
 }
 
 /// Columns that hold numbers.
-const NUMBERS: [&str; 9] = [
+const NUMBERS: [&str; 10] = [
     "ordinal_position",
     "numeric_precision",
     "numeric_precision_radix",
@@ -30,6 +30,7 @@ const NUMBERS: [&str; 9] = [
     "key_sequence",
     "estimated_size",
     "column_count",
+    "size",
 ];
 /// Columns that hold names, which are found whatever their case: `table_name = 'ORDERS'` as well as `'orders'`.
 const NAMES: [&str; 8] = [

@@ -10,6 +10,7 @@ pub(crate) mod options;
 mod request;
 mod sequence;
 pub(crate) mod staged;
+mod staged_files;
 mod structured;
 
 use sqlparser::ast;
@@ -88,7 +89,11 @@ pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
 fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
     let source = source(text, &tokens);
     ours::refuse(&tokens).map_err(|error| error.within(text))?;
-    if let Some(staged) = staged::read(&tokens).map_err(|error| error.within(text))? {
+    let staged = match staged::read(&tokens) {
+        Ok(None) => staged_files::read(&tokens),
+        read => read,
+    };
+    if let Some(staged) = staged.map_err(|error| error.within(text))? {
         return Statement::of_kind(source, staged.tree, staged.kind).map_err(|error| error.within(text));
     }
     if let Some(error) = refusals::of(&tokens) {

@@ -16,9 +16,13 @@ pub(crate) const STATEMENTS: &[(&str, &str, &str)] = &[
     ("execute immediate", "EXECUTE IMMEDIATE", "send the statement itself"),
     ("declare", "a scripting block", "send the statements one by one"),
     ("copy into", "COPY INTO", "insert the rows, or load them with COPY FROM STDIN"),
-    ("put", "PUT", "a stage has no files yet; insert the rows"),
-    ("get", "GET of a stage", "a stage has no files yet; query the rows"),
-    ("list|ls|remove|rm", "a command of a stage", "a stage has no files yet"),
+    ("put", "PUT", "put the file there with sluice stage put, or over REST"),
+    ("get", "GET of a stage", "take the file from there with sluice stage get, or over REST"),
+    (
+        "list|ls|remove|rm",
+        "a command of a stage without its name",
+        "name the stage, as LIST @stage/path and REMOVE @stage/path do",
+    ),
     (
         "create ?or ?replace temporary|temp|volatile stage|file",
         "a temporary stage or file format",

@@ -122,7 +122,7 @@ impl Statement {
     /// Whether it answers with rows: it reads, or returns the rows that it changes.
     pub fn answers(&self) -> bool {
         match &self.tree {
-            ast::Statement::Query(_) => true,
+            ast::Statement::Query(_) | ast::Statement::Remove(_) => true,
             ast::Statement::Insert(insert) => insert.returning.is_some(),
             ast::Statement::Update(update) => update.returning.is_some(),
             ast::Statement::Delete(delete) => delete.returning.is_some(),
@@ -159,6 +159,11 @@ impl Statement {
             Ok(text) => text.clone(),
             Err(_) => digest(&self.source.own),
         }
+    }
+
+    /// The tree as it was read.
+    pub(crate) fn tree(&self) -> &ast::Statement {
+        &self.tree
     }
 
     /// The tree, if everything in it is on the list of what is let through.

@@ -20,7 +20,7 @@ use crate::pipeline::authorization::capability::Confinement;
 use crate::pipeline::authorization::policy_request::{PolicyRequest, RequestOrigin, table_ref};
 use crate::pipeline::authorization::{provenance, visible_catalog};
 use crate::pipeline::swap::Renaming;
-use crate::pipeline::{Pipeline, Query, Result, runtime};
+use crate::pipeline::{Pipeline, Query, Result, listed_files, runtime};
 use crate::request::trail::Trail;
 use crate::storage::branches::OpenBranch;
 use crate::storage::system_tables::ReadTarget;
@@ -129,6 +129,8 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
     } else {
         Arc::clone(&there)
     };
+    let in_transaction = query.ask.transaction.is_some() || query.judged_by.is_some();
+    about.removes = listed_files::found(&pipeline.stage_files, &statement, &seen, &mut names, in_transaction).await?;
     let mainline = branch.as_ref().map(|_| &*known);
     let mut resolved = sql::resolve(statement, &seen, &names)
         .map_err(|error| unresolved(&asked, query, error, (&meant, &operations), (&there, mainline), t))?;
@@ -137,8 +139,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
     about.seen = Some(judged_by);
     about.written = tables::written(&resolved, &known);
     about.drops_at_commit = resolved.drops_at_commit();
-    let is_in_transaction = query.ask.transaction.is_some() || query.judged_by.is_some();
-    if !is_in_transaction && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
+    if !in_transaction && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
         return Err(Error::Unsupported { what: "a temporary table outside a transaction".to_owned() });
     }
     let bound = either(&resolved.tables(), about.written.iter().map(|(path, _)| path));

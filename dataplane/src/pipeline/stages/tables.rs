@@ -12,6 +12,7 @@ use sql::catalog::definition::DefinitionKind;
 use crate::pipeline::Result;
 use crate::pipeline::authorization::provenance::ProvenanceRecord;
 use crate::pipeline::catalog_snapshot::CatalogSnapshot;
+use crate::pipeline::listed_files::FileRemoval;
 use crate::pipeline::swap::Away;
 use crate::request::trail::Trail;
 use crate::storage::branches::OpenBranch;
@@ -49,6 +50,8 @@ pub(in crate::pipeline) struct StatementInfo {
     pub seen: Option<CatalogSnapshot>,
     /// Row filters that hide all of a table from who asks; known once the rules are chosen.
     pub lacks: Vec<Lack>,
+    /// Files of a stage that it removes once it has run.
+    pub removes: Option<FileRemoval>,
 }
 
 /// A row filter that is false because who asks has no value for a name in it. How many rows that hides is not told.
@@ -81,6 +84,7 @@ impl StatementInfo {
             branch: None,
             seen: None,
             lacks: Vec::new(),
+            removes: None,
         }
     }
 

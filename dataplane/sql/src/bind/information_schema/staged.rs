@@ -8,9 +8,10 @@ use super::{listing, shown};
 use crate::ast::error::Error;
 use crate::catalog::definition::{Definition, DefinitionKind};
 use crate::catalog::file_format::FormatOptions;
-use crate::catalog::stage::StageFormat;
+use crate::catalog::stage::{FileEntry, StageFormat};
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::syntax::listing::{Listing, cell};
+use crate::syntax::statement::Operation;
 
 pub(super) fn listed(
     tree: &Statement,
@@ -27,6 +28,22 @@ pub(super) fn listed(
         Statement::ExplainTable { table_name, .. } => described(table_name, on, catalog, session)?.query(),
         _ => Err(Error::unsupported("this form of SHOW")),
     }
+}
+
+/// The files of a stage that are listed, or said to be removed.
+pub(super) fn files(done: Operation, files: &[FileEntry]) -> Result<Query, Error> {
+    let removes = done == Operation::Delete;
+    let mut listing =
+        Listing::new(if removes { &["name", "result"] } else { &["name", "size", "md5", "last_modified"] });
+    for FileEntry { name, bytes, md5, last_modified } in files {
+        let name = cell(name.as_str());
+        listing.add(if removes {
+            vec![name, cell("removed")]
+        } else {
+            vec![name, cell(bytes.to_string()), cell(md5.as_str()), cell(last_modified.as_str())]
+        });
+    }
+    listing.query()
 }
 
 fn stages(all: impl Iterator<Item = Arc<Definition>>) -> Listing {

@@ -17,6 +17,7 @@ use crate::catalog::file_format::FormatOptions;
 use crate::catalog::stage::{Stage, StageFormat};
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::syntax::parse::{options, staged};
+use crate::syntax::statement::{Operation, Statement as ParsedStatement, StatementKind};
 
 /// A stage that there is, and where its files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,37 @@ pub fn stage_named(catalog: &Catalog, name: &str, session: &SessionNames) -> Res
     let name = staged::name_of(DefinitionKind::Stage, name)?;
     let found = catalog.staged(DefinitionKind::Stage, &name, session)?;
     Ok(StagePlace { id: found.stage()?.id, path: found.path() })
+}
+
+/// The files that a statement lists or removes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilesAsked {
+    pub stage_id: String,
+    /// The stage's name, which stands before the paths that are told.
+    pub called: String,
+    /// How the paths begin.
+    pub path: String,
+    /// For what of name and path together a regular expression holds.
+    pub pattern: Option<String>,
+    pub removes: bool,
+}
+
+/// The files that a statement is about, as this session means the name of their stage; none of any other statement.
+pub fn files_asked(
+    statement: &ParsedStatement,
+    catalog: &Catalog,
+    session: &SessionNames,
+) -> Result<Option<FilesAsked>, Error> {
+    let StatementKind::Files { done, path, pattern } = statement.kind() else { return Ok(None) };
+    let (Statement::List(files) | Statement::Remove(files)) = statement.tree() else { return Ok(None) };
+    let found = catalog.staged(DefinitionKind::Stage, &files.stage, session)?;
+    Ok(Some(FilesAsked {
+        stage_id: found.stage()?.id,
+        called: found.called().to_lowercase(),
+        path: path.clone(),
+        pattern: pattern.clone(),
+        removes: *done == Operation::Delete,
+    }))
 }
 
 /// The ids of all stages that there are.

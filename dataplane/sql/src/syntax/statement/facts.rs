@@ -93,6 +93,8 @@ pub(crate) fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
         } => names.iter().map(|name| (name.clone(), Operation::Drop)).collect(),
         Statement::Explain { statement, .. } => targets(statement),
         Statement::ExplainTable { table_name, .. } => vec![(table_name.clone(), Operation::Select)],
+        Statement::List(files) => vec![(files.stage.clone(), Operation::Select)],
+        Statement::Remove(files) => vec![(files.stage.clone(), Operation::Delete)],
         _ => Vec::new(),
     }
 }
@@ -196,14 +198,14 @@ impl Visitor for Statements {
 
     fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<()> {
         let found: &[Operation] = match statement {
-            Statement::Query(_) | Statement::ExplainTable { .. } => &[Operation::Select],
+            Statement::Query(_) | Statement::ExplainTable { .. } | Statement::List(_) => &[Operation::Select],
             Statement::Insert(insert) if insert.overwrite => &[Operation::Insert, Operation::Delete],
             Statement::Insert(insert) => {
                 let updates = matches!(&insert.on, Some(OnInsert::OnConflict(on)) if matches!(on.action, OnConflictAction::DoUpdate(_)));
                 if updates { &[Operation::Insert, Operation::Update] } else { &[Operation::Insert] }
             }
             Statement::Update(_) => &[Operation::Update],
-            Statement::Delete(_) | Statement::Truncate(_) => &[Operation::Delete],
+            Statement::Delete(_) | Statement::Truncate(_) | Statement::Remove(_) => &[Operation::Delete],
             Statement::Merge(merge) => {
                 self.operations.extend(merge.clauses.iter().map(|clause| done_by(&clause.action)));
                 &[Operation::Merge, Operation::Select]

@@ -37,6 +37,12 @@ pub enum StatementKind {
         on: DefinitionKind,
         done: Operation,
     },
+    /// What lists files of a stage, or removes them: those whose paths begin so, as far as a pattern holds for them.
+    Files {
+        done: Operation,
+        path: String,
+        pattern: Option<String>,
+    },
     /// SHOW TABLES and its like; the words are in the text.
     Show,
     /// DESCRIBE of a table.
@@ -160,9 +166,9 @@ pub(super) fn of(tree: &Statement) -> StatementKind {
 }
 
 impl StatementKind {
-    /// Whether it shows or describes stages or file formats.
+    /// Whether it shows or describes stages or file formats, or is about the files of a stage.
     pub(super) fn reads_staged(&self) -> bool {
-        matches!(self, Self::Staged { done: Operation::Select, .. })
+        matches!(self, Self::Staged { done: Operation::Select, .. } | Self::Files { .. })
     }
 
     fn transaction(self, tree: &Statement) -> Self {

@@ -1,0 +1,68 @@
+//! Files that a statement lists or removes: looked for before its names are bound, removed once it has run.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use regex::{Regex, RegexBuilder};
+
+use super::Result;
+use crate::Error;
+use crate::storage::stage_files::{StageFile, StageFiles, blocking};
+
+/// Bytes that a pattern may take once it is compiled.
+const PATTERN_BYTES_MAX: usize = 1 << 20;
+
+/// Files that a statement removes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::pipeline) struct FileRemoval {
+    stage_id: String,
+    paths: Vec<String>,
+}
+
+impl FileRemoval {
+    /// One that has gone meanwhile is removed as well.
+    pub async fn done(&self, files: &StageFiles) -> Result<()> {
+        let (Self { stage_id, paths }, files) = (self.clone(), files.clone());
+        blocking(move || paths.iter().try_for_each(|path| files.remove(&stage_id, path).map(drop))).await
+    }
+}
+
+/// Has names tell of the files that a statement is about, if it is about some; answers those that it removes.
+pub(in crate::pipeline) async fn found(
+    files: &StageFiles,
+    statement: &sql::Statement,
+    seen: &sql::Catalog,
+    names: &mut sql::SessionNames,
+    is_in_transaction: bool,
+) -> Result<Option<FileRemoval>> {
+    let Some(asked) = sql::files_asked(statement, seen, names)? else { return Ok(None) };
+    if asked.removes && is_in_transaction {
+        return Err(Error::Unsupported { what: "REMOVE in a transaction, which could not take it back,".to_owned() });
+    }
+    let pattern = asked.pattern.as_deref().map(compiled).transpose()?;
+    let (files, id, path) = (files.clone(), asked.stage_id.clone(), asked.path);
+    let listed = blocking(move || files.list(&id, &path)).await?;
+    let told = listed.into_iter().map(|file| (format!("{}/{}", asked.called, file.path), file));
+    let told: Vec<_> = told.filter(|(name, _)| pattern.as_ref().is_none_or(|pattern| pattern.is_match(name))).collect();
+    let removal = asked.removes.then(|| FileRemoval {
+        stage_id: asked.stage_id,
+        paths: told.iter().map(|(_, file)| file.path.clone()).collect(),
+    });
+    names.files = Arc::new(told.into_iter().map(|(name, file)| entry(name, file)).collect());
+    Ok(removal)
+}
+
+fn entry(name: String, file: StageFile) -> sql::FileEntry {
+    let modified: DateTime<Utc> = file.modified.into();
+    let last_modified = modified.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    sql::FileEntry { name, bytes: file.bytes, md5: file.md5, last_modified }
+}
+
+/// It holds for the whole of a name.
+fn compiled(pattern: &str) -> Result<Regex> {
+    let made = RegexBuilder::new(&format!("^(?s:{pattern})$")).size_limit(PATTERN_BYTES_MAX).build();
+    made.map_err(|_| Error::InvalidParams {
+        field: "pattern",
+        message: "PATTERN is no regular expression that can be used here".to_owned(),
+    })
+}
