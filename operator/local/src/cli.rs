@@ -10,6 +10,7 @@ use telemetry::Log;
 
 use crate::client::{
     self, Failure, audit, branches, doctor, environments, explain, explain_sql, keys, load, mcp, output, policies, sql,
+    stage,
 };
 use crate::kubectl::{self, KubectlSluice};
 use crate::platform::Config;
@@ -39,6 +40,8 @@ enum Command {
     Sql(sql::Args),
     /// Load a file into a table: CSV, JSON lines or Parquet.
     Load(load::Args),
+    /// Files of internal stages: list, put, get, remove.
+    Stage(stage::Args),
     /// Tell what a statement becomes in the engine's dialect, with the policies in it, without running it.
     ExplainSql(explain_sql::Args),
     /// Tell what an error code means, and what to do.
@@ -95,6 +98,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(args) => client::run(doctor::run(args)),
         Command::Sql(args) => client::run(sql::run(args)),
         Command::Load(args) => client::run(load::run(args)),
+        Command::Stage(args) => client::run(stage::run(args)),
         Command::ExplainSql(args) => client::run(explain_sql::run(args)),
         Command::Keys(args) => client::run(keys::run(args)),
         Command::Env(args) => client::run(environments::run(args)),

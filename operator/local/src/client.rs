@@ -20,6 +20,7 @@ pub mod mcp;
 pub mod output;
 pub mod policies;
 pub mod sql;
+pub mod stage;
 pub mod waiting;
 
 use std::collections::BTreeMap;

@@ -6,6 +6,7 @@ mod mcp;
 mod platform;
 mod prompt;
 mod sql;
+mod stage;
 
 use std::process::{Output, Stdio};
 

@@ -125,7 +125,7 @@ fn by_ending(file: &Path) -> Result<LoadFormat, Failure> {
 }
 
 /// The bytes as they are read, and how many they will be.
-async fn body(file: &Path) -> Result<(Body, Option<u64>), Failure> {
+pub(super) async fn body(file: &Path) -> Result<(Body, Option<u64>), Failure> {
     if file == Path::new("-") {
         return Ok((streamed(tokio::io::stdin(), None), None));
     }
@@ -146,8 +146,8 @@ fn streamed(from: impl AsyncRead + Send + 'static, length: Option<u64>) -> Body 
     Body::wrap_stream(pieces)
 }
 
-/// How much has left; hidden where standard error is no terminal.
-fn bar(length: Option<u64>) -> ProgressBar {
+/// How much has gone; hidden where standard error is no terminal.
+pub(super) fn bar(length: Option<u64>) -> ProgressBar {
     let (bar, template) = match length {
         Some(length) => (ProgressBar::new(length), "{bar:30} {bytes}/{total_bytes} {bytes_per_sec}"),
         None => (ProgressBar::new_spinner(), "{spinner} {bytes} {bytes_per_sec}"),
