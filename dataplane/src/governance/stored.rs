@@ -1,5 +1,5 @@
-//! Tells the control plane what the environment's data and its staged files take on disk: "`storage` (`total_gb`, …)" of the
-//! organization's usage; and learns what all of its organization's environments store together.
+//! Tells the control plane what the environment's data and staged files take on disk: "`storage` (`total_gb`, …)" of
+//! the organization's usage; and learns what all of its organization's environments store together.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
