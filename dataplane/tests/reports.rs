@@ -44,7 +44,7 @@ enum ReportVerdict {
     Disabled,
     Rewritten,
     Refused,
-    /// The statement of the report cannot be written here.
+    /// The statement of the report cannot be written here, or answers right here.
     Unreachable,
     Wrong,
 }
