@@ -80,6 +80,7 @@ impl VisitorMut for Rewriter<'_> {
                 table_function::of_one_value(factor);
             }
             TableFactor::Table { name, alias, args: None, .. } => relation(name, alias, self.made),
+            TableFactor::UNNEST { array_exprs, .. } if array_exprs.len() > 1 => table_function::of_lists(factor),
             TableFactor::UNNEST { alias: Some(alias), .. } => column_by_alias(alias),
             _ => {}
         }

@@ -1,12 +1,13 @@
-//! Functions in FROM: one that answers one value is a table of one row.
+//! Functions in FROM: one that answers one value is a table of one row, and lists stand beside one another.
 
 use sqlparser::ast::{
-    Function, FunctionArgumentList, FunctionArguments, SelectItem, SetExpr, TableAlias, TableAliasColumnDef,
-    TableFactor, TableFunctionArgs,
+    Expr, Function, FunctionArgumentList, FunctionArguments, Ident, SelectItem, SetExpr, TableAlias,
+    TableAliasColumnDef, TableFactor, TableFunctionArgs,
 };
 
 use super::lower;
 use crate::ast::call;
+use crate::ast::expression::number;
 use crate::functions::catalogue::{self, FunctionKind};
 use crate::syntax::parse;
 
@@ -39,7 +40,7 @@ pub(super) fn of_one_value(factor: &mut TableFactor) {
     let function = Function { args: FunctionArguments::List(list), ..call::function(&[called.as_str()], []) };
     let name = alias.as_ref().map_or_else(|| crate::ast::names::quoted(&called), |alias| alias.name.clone());
     if let SetExpr::Select(select) = subquery.body.as_mut() {
-        let expr = sqlparser::ast::Expr::Function(function);
+        let expr = Expr::Function(function);
         select.projection = vec![SelectItem::ExprWithAlias { expr, alias: name.clone() }];
     }
     let mut alias = alias.take().unwrap_or_else(|| TableAlias {
@@ -52,4 +53,29 @@ pub(super) fn of_one_value(factor: &mut TableFactor) {
         alias.columns.push(TableAliasColumnDef { name, data_type: None });
     }
     *factor = TableFactor::Derived { lateral: true, subquery, alias: Some(alias), sample: None };
+}
+
+/// `FROM unnest(a, b) WITH ORDINALITY t(x, y, n)` reads the rows of `SELECT unnest(a) AS x, unnest(b) AS y, …`: in FROM the
+/// engine takes one list.
+pub(super) fn of_lists(factor: &mut TableFactor) {
+    let TableFactor::UNNEST { alias, array_exprs, with_ordinality, with_offset: false, .. } = factor else { return };
+    let Ok(mut subquery) = parse::query("SELECT 1") else { return };
+    if array_exprs.len() < 2 {
+        return;
+    }
+    let mut lists = std::mem::take(array_exprs);
+    if *with_ordinality {
+        let lengths: Vec<_> = lists.iter().map(|list| call::call("len", [list.clone()])).collect();
+        lists.push(call::call("generate_series", [number(1), call::call("greatest", lengths)]));
+    }
+    let named = alias.as_ref().map(|alias| alias.columns.as_slice()).unwrap_or_default();
+    let column = |(place, list): (usize, Expr)| SelectItem::ExprWithAlias {
+        expr: call::call("unnest", [list]),
+        alias: named.get(place).map_or_else(|| Ident::new("unnest"), |column| column.name.clone()),
+    };
+    let columns = lists.into_iter().enumerate().map(column).collect();
+    if let SetExpr::Select(select) = subquery.body.as_mut() {
+        select.projection = columns;
+    }
+    *factor = TableFactor::Derived { lateral: true, subquery, alias: alias.take(), sample: None };
 }

@@ -104,6 +104,11 @@ fn postgresqls_words_become_the_engines() {
             "SELECT s[1] AS x FROM pg_class, LATERAL (SELECT string_to_array('a,b', ',') AS s) s (s)",
         ),
         (
+            "select k.n from pg_index i, unnest(i.indkey, i.indoption) with ordinality k(a, b, n)",
+            "SELECT k.n FROM pg_index i, LATERAL (SELECT unnest(i.indkey) AS a, unnest(i.indoption) AS b, \
+             unnest(generate_series(1, greatest(len(i.indkey), len(i.indoption)))) AS n) k (a, b, n)",
+        ),
+        (
             "select l.tableoid, d.tableoid from pg_language l left join pg_description d on d.classoid = l.tableoid",
             "SELECT 2612 AS \"tableoid\", 2609 AS \"tableoid\" FROM pg_language l \
              LEFT JOIN pg_description d ON d.classoid = 2612",
