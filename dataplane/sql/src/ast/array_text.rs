@@ -1,11 +1,53 @@
 //! PostgreSQL's text of an array: `{1,NULL,"a b",{…}}`.
 
-use sqlparser::ast::{Array, Expr, Value};
+use sqlparser::ast::{Array, ArrayElemTypeDef, DataType, ExactNumberInfo, Expr, Value};
+
+use super::call::literal;
+use super::expression::is_null;
 
 /// The array that a text says, of texts; nothing for a text that is none.
 pub(crate) fn array(text: &str) -> Option<Expr> {
     let (array, rest) = read(text.trim(), DEEP_MAX)?;
     rest.trim().is_empty().then_some(array)
+}
+
+/// Gives `NUMERIC[]` without a precision the decimals that its items have, so that it rounds none of them.
+pub(crate) fn exact(data_type: &mut DataType, array: &Expr) {
+    let (DataType::Array(ArrayElemTypeDef::SquareBracket(item, _)), Expr::Array(Array { elem, .. })) =
+        (data_type, array)
+    else {
+        return;
+    };
+    let open = [
+        DataType::Numeric(ExactNumberInfo::None),
+        DataType::Decimal(ExactNumberInfo::None),
+        DataType::Dec(ExactNumberInfo::None),
+    ];
+    let Some(sizes) = elem.iter().map(digits).collect::<Option<Vec<_>>>() else { return };
+    let whole = sizes.iter().map(|(whole, _)| *whole).max().unwrap_or_default();
+    let decimals = sizes.iter().map(|(_, decimals)| *decimals).max().unwrap_or_default();
+    if let Ok(scale) = i64::try_from(decimals)
+        && open.contains(&**item)
+        && scale > 0
+        && whole + decimals <= DIGITS_MAX
+    {
+        **item = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, scale));
+    }
+}
+
+/// Digits of the longest number.
+const DIGITS_MAX: usize = 38;
+
+/// The digits of a plain number before and behind its point.
+fn digits(item: &Expr) -> Option<(usize, usize)> {
+    if is_null(item) {
+        return Some((0, 0));
+    }
+    let text = literal(item)?;
+    let size = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, decimals) = size.split_once('.').unwrap_or((size, ""));
+    let is_plain = !size.is_empty() && whole.bytes().chain(decimals.bytes()).all(|byte| byte.is_ascii_digit());
+    is_plain.then_some((whole.len(), decimals.len()))
 }
 
 /// Dimensions.
@@ -63,6 +105,21 @@ pub fn unquoted(text: &str) -> Option<(String, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_array_of_numbers_rounds_none_of_them() {
+        for (text, expected) in [
+            ("{1,-2.50,NULL}", "NUMERIC(38,2)[]"),
+            ("{1,2}", "NUMERIC[]"),
+            ("{1e5,2.5}", "NUMERIC[]"),
+            ("{}", "NUMERIC[]"),
+        ] {
+            let item = Box::new(DataType::Numeric(ExactNumberInfo::None));
+            let mut data_type = DataType::Array(ArrayElemTypeDef::SquareBracket(item, None));
+            exact(&mut data_type, &array(text).expect(text));
+            assert_eq!(data_type.to_string().replace("DECIMAL", "NUMERIC"), expected, "{text}");
+        }
+    }
 
     #[test]
     fn an_array_is_read_from_its_text() {

@@ -28,11 +28,11 @@ use sqlparser::ast::{
     Value, ValueWithSpan, VisitorMut, WildcardAdditionalOptions,
 };
 
-use crate::ast::VisitMut;
 use crate::ast::call::call;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::cast;
 use crate::ast::names::ours::ROWS;
+use crate::ast::{VisitMut, array_text};
 use crate::catalog::column_comment::length;
 use crate::syntax::label;
 
@@ -320,7 +320,8 @@ fn array_text(expr: &mut Expr) {
     if !matches!(data_type, DataType::Array(ArrayElemTypeDef::SquareBracket(..))) {
         return;
     }
-    if let Some(array) = crate::ast::call::literal(text).and_then(crate::ast::array_text::array) {
+    if let Some(array) = crate::ast::call::literal(text).and_then(array_text::array) {
+        array_text::exact(data_type, &array);
         **text = array;
     }
 }
