@@ -116,6 +116,8 @@ async fn jsonb_is_a_type_of_its_own_in_the_catalogue_and_on_the_wire() {
         "alter table doc alter column j type jsonb",
         "create table if not exists doc (j json, v jsonb)",
         "create table copied as select c, j, v from doc",
+        "create view seen as select v, c as d, c['a'] as e from doc",
+        "create view above as select * from seen",
     ] {
         wired.world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
@@ -123,10 +125,11 @@ async fn jsonb_is_a_type_of_its_own_in_the_catalogue_and_on_the_wire() {
                 and attrelid = ";
     assert_eq!(simple(&client, &format!("{told}'doc'::regclass")).await[0], "integer,jsonb,jsonb,json,jsonb");
     assert_eq!(simple(&client, &format!("{told}'copied'::regclass")).await[0], "json,json,json");
+    assert_eq!(simple(&client, &format!("{told}'above'::regclass")).await[0], "json,jsonb,json");
     let named = "select data_type || udt_name || coalesce(col_description('doc'::regclass, 2), '') \
                  from information_schema.columns where table_name = 'doc' and column_name = 'c' and udt_name is not null";
     assert_eq!(simple(&client, named).await[0], "jsonbjsonbbinary");
-    let cases: [(&str, &[&str]); 9] = [
+    let cases: [(&str, &[&str]); 10] = [
         ("select * from doc", &["int4", "jsonb", "jsonb", "json", "jsonb"]),
         ("select d.c as x, d.v from doc d join doc e on d.id = e.id", &["jsonb", "json"]),
         ("with w as (select c, v from doc) select v, c from w limit 1", &["json", "jsonb"]),
@@ -136,6 +139,7 @@ async fn jsonb_is_a_type_of_its_own_in_the_catalogue_and_on_the_wire() {
         ("insert into doc (id) values (3) returning v, late, id", &["json", "jsonb", "int4"]),
         ("delete from doc returning doc.c", &["jsonb"]),
         ("select c from copied", &["json"]),
+        ("select * from above", &["json", "jsonb", "json"]),
     ];
     for (sql, types) in cases {
         let prepared = client.prepare(sql).await.unwrap_or_else(|error| panic!("{sql}: {:?}", error.as_db_error()));

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use contract::Governance;
 use contract::policy::TableRef;
 use engine::{Engine, Session, Snapshot};
+use sql::catalog::column_comment::SpelledType;
 
 use super::authorization::policy_request::table_ref;
 use super::stages::tables::StatementInfo;
@@ -202,7 +203,32 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
             known.define(definition);
         }
     }
+    views_of_jsonb(&known).into_iter().for_each(|view| known.define(view));
     known
+}
+
+/// The views that answer columns of JSONB, with these told: the engine has them as JSON.
+fn views_of_jsonb(known: &sql::Catalog) -> Vec<sql::Definition> {
+    let may_answer = |one: &&Arc<sql::Definition>| {
+        let is_view = one.kind == sql::catalog::definition::DefinitionKind::View;
+        is_view && one.columns.iter().any(|column| column.type_name == "JSON")
+    };
+    let told = |view: &Arc<sql::Definition>| {
+        let mut view = sql::Definition::clone(view);
+        for place in jsonb_outputs(&view, known).ok()? {
+            view.columns.get_mut(place)?.spelled = Some(SpelledType::Jsonb);
+        }
+        Some(view)
+    };
+    known.definitions().into_iter().filter(may_answer).filter_map(told).collect()
+}
+
+/// As whoever reads the view would be told of its columns.
+fn jsonb_outputs(view: &sql::Definition, known: &sql::Catalog) -> std::result::Result<Vec<usize>, sql::Error> {
+    let (schema, name) = (sql::ast::quote::name(&view.schema), sql::ast::quote::name(&view.name));
+    let statement = sql::parse(&format!("SELECT * FROM {schema}.{name}"))?;
+    let resolved = sql::resolve(statement, known, &sql::SessionNames::new(String::new()))?;
+    Ok(sql::transpile(sql::govern(resolved, &sql::Rules::default())?.embedded()?)?.jsonb_outputs)
 }
 
 /// What a column has that no value is given for, in PostgreSQL's words.
