@@ -1,5 +1,4 @@
-//! What the host program adds to the engine: how like a text, or a vector, is to a text, and which queries agree with
-//! what is said of them.
+//! What the host program adds to the engine: how like a text, or a vector, is to a text, and whether a query agrees.
 //!
 //! `system.main.sluice_likeness(VARCHAR, VARCHAR)` and `sluice_vector_likeness(DOUBLE[n], VARCHAR)`, both
 //! `DOUBLE`, and NULL where either side is. Each call of a statement has a comparison of its own, shared

@@ -269,8 +269,8 @@ const OURS: [&str; 5] = [
     sql::compile::meaning::VECTOR_LIKENESS,
 ];
 
-/// Whether the engine's parser finds these tables alone in a query, and functions that may be called: for the engine's
-/// process, which asks before it runs one.
+/// Whether the engine's parser finds these tables alone in a query, and functions that may be called. The engine's
+/// process asks that before it runs one.
 pub fn agrees(parsed: &engine::Parsed, emitted: &[String]) -> bool {
     compare(parsed, emitted, false).is_ok()
 }
