@@ -38,7 +38,8 @@ pub fn session(
     let running = sessions.enter(number, connection.interrupter());
     let is_stored = databases.is_stored();
     let (optimizes, only_read) = (true, true);
-    let mut session = Session { socket, connection, running, agreeing, is_stored, optimizes, only_read };
+    let (connection, reseeding) = (&connection, None);
+    let mut session = Session { socket, connection, running, agreeing, reseeding, is_stored, optimizes, only_read };
     let mut requests = BufReader::with_capacity(READ_BYTES, socket);
     while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut requests, REQUEST_MAX_BYTES) {
         let Ok(request) = super::read::<Request>(&payload) else {
@@ -55,10 +56,12 @@ pub fn session(
 
 struct Session<'a> {
     socket: &'a UnixStream,
-    connection: Connection,
+    connection: &'a Connection,
     running: Arc<Running>,
     /// What its host says of queries.
     agreeing: Option<Agreeing>,
+    /// Begins random numbers anew, once it was prepared: that takes longer than to run it.
+    reseeding: Option<Prepared<'a>>,
     /// The database has a file.
     is_stored: bool,
     /// Statements are optimized as they are prepared.
@@ -82,10 +85,10 @@ impl Session<'_> {
             What::Commit(changes) => self.commit(&changes),
             What::Rollback => self.connection.execute("rollback").map(|()| Done::default()),
             What::Track(changes) => self.track(&changes),
-            What::Describe { sql } => return self.reply(describe(&self.connection, &sql)),
-            What::Parameters { sql } => return self.reply(parameters(&self.connection, &sql)),
-            What::Parse { sql } => return self.reply(parsed::statement(&self.connection, &sql)),
-            What::Catalog => return self.reply(catalog::load(&self.connection)),
+            What::Describe { sql } => return self.reply(describe(self.connection, &sql)),
+            What::Parameters { sql } => return self.reply(parameters(self.connection, &sql)),
+            What::Parse { sql } => return self.reply(parsed::statement(self.connection, &sql)),
+            What::Catalog => return self.reply(catalog::load(self.connection)),
             What::Reset { open } => self.reset(open),
         };
         match result {
@@ -140,9 +143,13 @@ impl Session<'_> {
             self.connection.execute("rollback")?;
         }
         self.optimize(true)?;
-        let prepared = self.connection.prepare("select setseed($1)")?;
-        bind(&prepared, &[Value::Double(unforeseen())])?;
-        prepared.run(false)?;
+        let reseeding = match self.reseeding.take() {
+            Some(prepared) => prepared,
+            None => self.connection.prepare("select setseed($1)")?,
+        };
+        bind(&reseeding, &[Value::Double(unforeseen())])?;
+        reseeding.run(false)?;
+        self.reseeding = Some(reseeding);
         Ok(Done::default())
     }
 
@@ -183,7 +190,7 @@ impl Session<'_> {
     /// Whether the engine's parser is sure to find in it what is said of it. Nothing of it is bound or computed for that.
     fn agrees(&self, sql: &str, tables: &[String]) -> bool {
         let Some(agreeing) = self.agreeing else { return false };
-        matches!(parsed::query(&self.connection, sql), Ok(Some(found)) if agreeing(&found, tables))
+        matches!(parsed::query(self.connection, sql), Ok(Some(found)) if agreeing(&found, tables))
     }
 
     /// `resets`: where it has only read, the session is made as a new one next.
