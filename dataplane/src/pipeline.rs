@@ -34,6 +34,7 @@ mod swap;
 mod temporary_tables;
 mod tool_action;
 pub mod transaction;
+mod unload;
 
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -170,6 +171,13 @@ impl Pipeline {
     }
 
     async fn run_with(self: &Arc<Self>, ask: Ask, once: Option<Once>) -> Result<Answer> {
+        match unload::asked(&ask) {
+            Some(unload) => Box::pin(unload::run(self, ask, unload)).await,
+            None => Box::pin(self.run_plain(ask, once)).await,
+        }
+    }
+
+    async fn run_plain(self: &Arc<Self>, ask: Ask, once: Option<Once>) -> Result<Answer> {
         let query = Query { once, ..startup_gate::cross(self, ask).await? };
         if let Some(question) = postgres::question(self, &query) {
             return Box::pin(postgres::answer(self, &query, &question)).await;
@@ -302,6 +310,9 @@ impl Pipeline {
     /// What the statement takes and gives, without running it: the gates, then the engine's own
     /// description of the generated SQL. Neither billed nor audited.
     pub async fn describe(self: &Arc<Self>, ask: &Ask) -> Result<Description> {
+        if unload::asked(ask).is_some() {
+            return Ok(unload::described());
+        }
         let query = startup_gate::cross(self, ask.clone()).await?;
         let (mut span, t) = (self.tracer.begin("describe", Kind::Server, &ask.asked_at()), Trail::new());
         let described = Box::pin(self.described(&query, &t)).await;

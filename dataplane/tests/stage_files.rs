@@ -2,10 +2,11 @@
 
 use axum::body::Body;
 use axum::http::Request;
-use contract::KeyId;
+use contract::policy::MaskFunction;
 use contract::policy::abac::{Action, Condition};
 use contract::wire::{Forwarded, Who, header};
-use dataplane::testing::{analyst_id, owner_id, rule, ruled};
+use contract::{KeyId, Role};
+use dataplane::testing::{analyst_id, filtering, masking, owner_id, rule, ruled};
 use futures::stream;
 use serde_json::{Value, json};
 
@@ -209,4 +210,47 @@ async fn nothing_is_removed_in_a_transaction_nor_of_a_stage_that_is_denied() {
     world.change(|rules| rules.abac_policies.clear());
     assert_eq!(paths(world, "files").await, ["a"]);
     wired.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_caller_may_see_is_unloaded_and_no_more() {
+    let world = world().await;
+    world.run("create stage files").await.unwrap();
+    let got = world.run("copy into @files/out/ from customer file_format = (type = csv) header = true").await.unwrap();
+    let (_, listed) = owner(&world, "GET", "files/files", "").await;
+    assert_eq!(listed["files"][0]["path"], "out/data_0_0_0.csv");
+    assert_eq!(got.json, format!("[3,{0},{0}]", listed["files"][0]["bytes"]));
+    let text = async |path: &str| {
+        let (status, body) = by(&world, owner_id(), "GET", &format!("files/files/{path}"), "").await;
+        (status, String::from_utf8(body).unwrap())
+    };
+    let all = text("out%2Fdata_0_0_0.csv").await.1;
+    assert!(all.starts_with("id,name,region,ssn,balance\r\n1,Ada,EU,078-05-1120,10.50\r\n"), "{all}");
+    let again = world.run("copy into @files/out/ from customer file_format = (type = csv)").await.unwrap_err();
+    assert_eq!(again.code().http(), 409);
+    assert_eq!(
+        world.analyst("copy into @files from customer file_format = (type = csv)").await.unwrap_err().code().http(),
+        403
+    );
+    world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer);
+    world.change(|rules| {
+        rules.policies =
+            vec![masking("customer", "ssn", MaskFunction::Full), filtering("customer", "region = {region}")];
+    });
+    let own = "copy into @files/own.json from (select object_construct('id', id, 'ssn', ssn) from customer order by id) \
+               single = true file_format = (type = json)";
+    assert!(world.analyst(own).await.unwrap().json.starts_with("[2,"));
+    assert_eq!(text("own.json").await.1, "{\"id\":1,\"ssn\":\"***\"}\n{\"id\":3,\"ssn\":\"***\"}\n");
+    for sql in [
+        "copy into @files/x from (select 1 / 0 from customer) file_format = (type = csv)",
+        "copy into @files/x from (delete from customer) file_format = (type = csv)",
+        "copy into @files/x from (select id, name from customer) file_format = (type = json)",
+        "copy into @files/../x from customer file_format = (type = csv)",
+        "copy into @absent/x from customer file_format = (type = csv)",
+        "explain copy into @files/x from customer file_format = (type = csv)",
+    ] {
+        assert!(world.run(sql).await.is_err(), "{sql}");
+    }
+    assert_eq!(paths(&world, "files").await, ["out/data_0_0_0.csv", "own.json"]);
+    world.stop().await;
 }

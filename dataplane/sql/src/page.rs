@@ -155,6 +155,8 @@ const STATEMENTS: &[&str] = &[
     "`CREATE [OR REPLACE] SEQUENCE`, `<sequence>.NEXTVAL`",
     "`CREATE [OR REPLACE] STAGE`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: internal ones, with `FILE_FORMAT` and `COMMENT`; their files go with them",
     "`LIST @stage[/path] [PATTERN = '…']`, `REMOVE` of the same outside a transaction; `LS`, `RM`; a path with blanks stands in `'@stage/…'`",
+    "`COPY INTO @stage[/path] FROM table | (query)` outside a transaction, with `FILE_FORMAT = (TYPE = CSV | JSON)`, `HEADER`, `OVERWRITE`, `SINGLE`: one file, not compressed, of what you may see",
+    "An unloaded CSV has lines of `\\r\\n`, NULL as nothing, an empty text in quotes; JSON is of a query of one column, a line for each value",
     "`CREATE [OR REPLACE] FILE FORMAT`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: `CSV`, `JSON`, `PARQUET`, with the documented options",
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
     "`DROP COLUMN … CASCADE | RESTRICT` drops no view: a column that a view uses, or a key, is error 2BP01",

@@ -12,6 +12,8 @@ pub enum StageFileFault {
     NoStage { name: String },
     #[error("the stage has no file {path}: LIST it to see the files that it has")]
     Missing { path: String },
+    #[error("the stage has a file {path} already: say OVERWRITE = TRUE, or write another")]
+    Exists { path: String },
     #[error("more than {limit} files of the stage have paths that begin so: name more of the path")]
     Many { limit: usize },
     #[error("a file of a stage has at most {} MiB: put it there in parts", .limit >> 20)]
@@ -32,6 +34,7 @@ impl StageFileFault {
     pub(super) const fn code(&self) -> Code {
         match self {
             Self::NoStage { .. } | Self::Missing { .. } => Code::NotFound,
+            Self::Exists { .. } => Code::Conflict,
             Self::Many { .. } => Code::InvalidParams,
             Self::TooLarge { .. } => Code::BodyTooLarge,
             Self::NoRoom => Code::OutOfMemory,
@@ -42,7 +45,7 @@ impl StageFileFault {
     pub(super) fn told(&self, problem: Problem) -> Problem {
         match self {
             Self::NoStage { name } => problem.detail("stage", name.as_str()),
-            Self::Missing { path } => problem.detail("path", path.as_str()),
+            Self::Missing { path } | Self::Exists { path } => problem.detail("path", path.as_str()),
             Self::Many { limit } => problem.detail("limit", *limit),
             Self::TooLarge { limit } => problem.detail("limit", *limit),
             Self::NoRoom => problem.detail("reason", "disk"),

@@ -12,6 +12,7 @@ mod sequence;
 pub(crate) mod staged;
 mod staged_files;
 mod structured;
+mod unload;
 
 use sqlparser::ast;
 use sqlparser::dialect::{Dialect, DuckDbDialect, PostgreSqlDialect, SnowflakeDialect};
@@ -91,6 +92,10 @@ fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error>
     ours::refuse(&tokens).map_err(|error| error.within(text))?;
     let staged = match staged::read(&tokens) {
         Ok(None) => staged_files::read(&tokens),
+        read => read,
+    };
+    let staged = match staged {
+        Ok(None) => unload::read(text, &tokens),
         read => read,
     };
     if let Some(staged) = staged.map_err(|error| error.within(text))? {

@@ -8,6 +8,7 @@ mod kind;
 pub(crate) mod many;
 mod normal;
 mod refused;
+pub(crate) mod unload;
 
 use std::collections::BTreeSet;
 
@@ -21,6 +22,7 @@ pub(crate) use facts::targets;
 pub use kind::{SessionCommand, StatementKind, TransactionCommand};
 pub use normal::CYCLE;
 pub(crate) use normal::expression;
+pub use unload::{Unload, UnloadFormat};
 
 /// What a statement does to tables, as policies name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,7 +113,7 @@ impl Statement {
 
     /// Whether it changes anything, or calls a function that does.
     pub fn is_write(&self) -> bool {
-        self.changes() || self.facts.calls_write
+        self.changes() || self.facts.calls_write || matches!(self.kind, StatementKind::Unload(_))
     }
 
     /// Whether it changes rows or definitions, anywhere in it.

@@ -210,16 +210,8 @@ async fn taken_in(mut writer: StageWriter, body: Body) -> Result<StageWriter, Er
     while let Some(bytes) = incoming::next(&mut body).await? {
         held.extend_from_slice(&bytes);
         if held.len() >= PIECE_BYTES {
-            writer = written(writer, std::mem::take(&mut held)).await?;
+            writer = writer.with(std::mem::take(&mut held)).await?;
         }
     }
-    written(writer, held).await
-}
-
-async fn written(mut writer: StageWriter, bytes: Vec<u8>) -> Result<StageWriter, Error> {
-    blocking(move || {
-        writer.write(&bytes)?;
-        Ok(writer)
-    })
-    .await
+    writer.with(held).await
 }

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use md5::{Digest, Md5};
 
-use super::{FILE_BYTES_MAX, FilePlace, Result, StageFile, StageFiles, StagePath, UNFINISHED, known, unavailable};
+use super::{
+    FILE_BYTES_MAX, FilePlace, Result, StageFile, StageFiles, StagePath, UNFINISHED, blocking, known, unavailable,
+};
 use crate::error::StageFileFault;
 
 /// The next name of an unfinished file.
@@ -64,6 +66,15 @@ impl StageWriter {
         self.md5.update(bytes);
         self.bytes = all;
         Ok(())
+    }
+
+    /// The same with these bytes behind the others.
+    pub async fn with(mut self, bytes: Vec<u8>) -> Result<Self> {
+        blocking(move || {
+            self.write(&bytes)?;
+            Ok(self)
+        })
+        .await
     }
 
     /// All of it is written: it is there from now on.

@@ -15,14 +15,17 @@ pub(super) fn read(tokens: &[TokenWithSpan]) -> Result<Option<StagedStatement>, 
     let Some(done) = done(&first.token) else { return Ok(None) };
     let Some((location, rest)) = location(rest) else { return Ok(None) };
     let (name, path) = location.split_once('/').unwrap_or((location.as_str(), ""));
-    if name.starts_with(['~', '%']) {
-        return Err(Error::unsupported("the own stage of a user or a table").at(first.span.start));
-    }
+    refuse_own(name).map_err(|error| error.at(first.span.start))?;
     let stage = name_of(DefinitionKind::Stage, name)?;
     let pattern = pattern(rest)?;
     let command = FileStagingCommand { stage, pattern: None };
     let tree = if done == Operation::Delete { Statement::Remove(command) } else { Statement::List(command) };
     Ok(Some(StagedStatement { tree, kind: StatementKind::Files { done, path: path.to_owned(), pattern } }))
+}
+
+/// `@~` and `@%table` are not there.
+pub(super) fn refuse_own(name: &str) -> Result<(), Error> {
+    if name.starts_with(['~', '%']) { Err(Error::unsupported("the own stage of a user or a table")) } else { Ok(()) }
 }
 
 fn done(token: &Token) -> Option<Operation> {
@@ -35,12 +38,12 @@ fn done(token: &Token) -> Option<Operation> {
     }
 }
 
-fn is_word(token: &Token, word: &str) -> bool {
+pub(super) fn is_word(token: &Token, word: &str) -> bool {
     matches!(token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
 }
 
 /// What stands behind the `@`, up to a blank or within quotes, and the tokens behind that.
-fn location(tokens: &[TokenWithSpan]) -> Option<(String, &[TokenWithSpan])> {
+pub(super) fn location(tokens: &[TokenWithSpan]) -> Option<(String, &[TokenWithSpan])> {
     let (first, rest) = tokens.split_first()?;
     if let Token::SingleQuotedString(text) = &first.token {
         return Some((text.strip_prefix('@')?.replace("''", "'"), rest));

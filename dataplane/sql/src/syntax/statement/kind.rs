@@ -4,7 +4,7 @@ use sqlparser::ast::{
     AlterTable, AlterTableOperation, DiscardObject, ObjectName, ObjectType, Reset, Set, Statement, Use,
 };
 
-use super::Operation;
+use super::{Operation, Unload};
 use crate::ast::construct::construct;
 use crate::catalog::definition::DefinitionKind;
 use crate::syntax::refusals;
@@ -43,6 +43,8 @@ pub enum StatementKind {
         path: String,
         pattern: Option<String>,
     },
+    /// What writes the rows of a query into a file of a stage. The query is a statement of its own: this one never runs.
+    Unload(Unload),
     /// SHOW TABLES and its like; the words are in the text.
     Show,
     /// DESCRIBE of a table.

@@ -1,0 +1,127 @@
+//! `COPY INTO @s/path FROM t | (query)`: into a file of a stage. The query is read as a statement of its own.
+
+use sqlparser::dialect::SnowflakeDialect;
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::staged::StagedStatement;
+use super::staged_files::{is_word, location, refuse_own};
+use super::{end, is, options, own, parser, refused, source};
+use crate::ast::error::Error;
+use crate::syntax::statement::{StatementKind, Unload};
+
+/// The statement, if its first words say that it writes into a stage.
+pub(super) fn read(text: &str, tokens: &[TokenWithSpan]) -> Result<Option<StagedStatement>, Error> {
+    let [copy, into, rest @ ..] = tokens else { return Ok(None) };
+    if !is_word(&copy.token, "copy") || !is_word(&into.token, "into") {
+        return Ok(None);
+    }
+    let Some((location, rest)) = location(rest) else { return Ok(None) };
+    let (stage, path) = location.split_once('/').unwrap_or((location.as_str(), ""));
+    refuse_own(stage).map_err(|error| error.at(copy.span.start))?;
+    let expected = || Error::syntax("behind COPY INTO @stage stands FROM with a table, or with a query in parentheses");
+    let [from, rest @ ..] = rest else { return Err(expected()) };
+    if !is(&from.token, Keyword::FROM) {
+        return Err(expected().at(from.span.start));
+    }
+    let (query, rest) = asked(text, rest).ok_or_else(expected)?;
+    let mut parser = parser(&SnowflakeDialect {}, rest.to_vec());
+    let given = options::options(&mut parser).map_err(refused)?;
+    end(&parser).map_err(refused)?;
+    let kind = StatementKind::Unload(Unload::of((stage, path), query, &given)?);
+    // Nothing of it is run, so nothing of it stands in the tree.
+    Ok(Some(StagedStatement { tree: own("SELECT NULL")?, kind }))
+}
+
+/// The text of the query, and what stands behind it.
+fn asked<'t>(text: &str, tokens: &'t [TokenWithSpan]) -> Option<(String, &'t [TokenWithSpan])> {
+    let first = tokens.first()?;
+    if first.token == Token::LParen {
+        let mut depth = 0_usize;
+        let close = tokens.iter().position(|token| {
+            match token.token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0
+        })?;
+        let query = tokens.get(1..close).filter(|query| !query.is_empty())?;
+        return Some((source(text, query).own, tokens.get(close + 1..)?));
+    }
+    let (mut end, mut count) = (first.span.start, 0);
+    for token in tokens.iter().take_while(|token| token.token != Token::EOF) {
+        if token.span.start != end {
+            break;
+        }
+        end = token.span.end;
+        count += 1;
+    }
+    let table = tokens.get(..count).filter(|table| !table.is_empty())?;
+    Some((format!("SELECT * FROM {}", source(text, table).own), tokens.get(count..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::parse::parse;
+
+    fn told(text: &str) -> Unload {
+        match parse(text).expect(text).kind() {
+            StatementKind::Unload(unload) => unload.clone(),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_file_is_named_as_it_is_said_or_by_its_number() {
+        for (text, stage, file, query) in [
+            ("COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV)", "s", "data_0_0_0.csv", "SELECT * FROM t"),
+            ("copy into @m.s/out/ from m.t file_format=(type=json)", "m.s", "out/data_0_0_0.json", "SELECT * FROM m.t"),
+            (
+                "copy into @s/a/b from (select ')' from (t)) file_format = (type = csv compression = none) header = true",
+                "s",
+                "a/b_0_0_0.csv",
+                "select ')' from (t)",
+            ),
+            (
+                "copy into '@s/a b.csv' from (select 1) single = true overwrite = true file_format = (type = 'CSV')",
+                "s",
+                "a b.csv",
+                "select 1",
+            ),
+        ] {
+            let unload = told(text);
+            assert_eq!((unload.stage.as_str(), unload.file().as_str(), unload.query.as_str()), (stage, file, query));
+        }
+        let unload = told("copy into @s from t header = true single = false file_format = (type = csv)");
+        assert_eq!((unload.header, unload.overwrite), (true, false));
+    }
+
+    #[test]
+    fn an_unload_is_a_write_and_never_run_as_it_is() {
+        let statement = parse("COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV)").expect("parsed");
+        assert!(statement.is_write() && statement.answers() && !statement.kind().runs());
+        let (catalog, session) = (crate::Catalog::default(), crate::testing::session());
+        assert!(crate::resolve(statement, &catalog, &session).is_err());
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "COPY INTO @s",
+            "COPY INTO @s FROM",
+            "COPY INTO @s FROM ()",
+            "COPY INTO @s FROM (SELECT 1",
+            "COPY INTO @~ FROM t FILE_FORMAT = (TYPE = CSV)",
+            "COPY INTO @s FROM t",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = PARQUET)",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV COMPRESSION = GZIP)",
+            "COPY INTO @s FROM t FILE_FORMAT = f",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) PARTITION BY (a)",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) MAX_FILE_SIZE = 1",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}
