@@ -33,11 +33,12 @@ pub(in crate::pipeline) async fn found(
     statement: &sql::Statement,
     seen: &sql::Catalog,
     names: &mut sql::SessionNames,
-    is_in_transaction: bool,
+    may_remove: bool,
 ) -> Result<Option<FileRemoval>> {
     let Some(asked) = sql::files_asked(statement, seen, names)? else { return Ok(None) };
-    if asked.removes && is_in_transaction {
-        return Err(Error::Unsupported { what: "REMOVE in a transaction, which could not take it back,".to_owned() });
+    if asked.removes && !may_remove {
+        let what = "REMOVE in a transaction or on a branch, which could not take it back,".to_owned();
+        return Err(Error::Unsupported { what });
     }
     let pattern = asked.pattern.as_deref().map(compiled).transpose()?;
     let (files, id, path) = (files.clone(), asked.stage_id.clone(), asked.path);

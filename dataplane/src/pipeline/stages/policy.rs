@@ -130,7 +130,8 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
         Arc::clone(&there)
     };
     let in_transaction = query.ask.transaction.is_some() || query.judged_by.is_some();
-    about.removes = listed_files::found(&pipeline.stage_files, &statement, &seen, &mut names, in_transaction).await?;
+    let may_remove = !in_transaction && branch.is_none();
+    about.removes = listed_files::found(&pipeline.stage_files, &statement, &seen, &mut names, may_remove).await?;
     let mainline = branch.as_ref().map(|_| &*known);
     let mut resolved = sql::resolve(statement, &seen, &names)
         .map_err(|error| unresolved(&asked, query, error, (&meant, &operations), (&there, mainline), t))?;
