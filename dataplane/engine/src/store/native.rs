@@ -27,8 +27,9 @@ impl Native {
     /// same transaction as the write, before the first byte of the answer. `memories` is what agents
     /// keep: every version a row, the live one without an end. `steps` is their chain of thought. `branches`
     /// says which copies of tables there are, in schemas of their own. `answers` is what was told of statements that
-    /// came with a key of their own, for a day. Files of before get the columns that came later.
-    pub const PRELUDE: [&'static str; 19] = [
+    /// came with a key of their own, for a day. `files` is what COPY INTO has loaded, for 64 days. Files of before get
+    /// the columns that came later.
+    pub const PRELUDE: [&'static str; 21] = [
         "create schema if not exists raw._svc_dirty",
         r#"create table if not exists raw._svc_dirty.changes (
            query_id varchar not null,
@@ -130,6 +131,16 @@ impl Native {
            \"at\" timestamp with time zone not null
          )",
         "create index if not exists answers_by_claim on raw._svc_once.answers (claim)",
+        "create schema if not exists raw._svc_loads",
+        "create table if not exists raw._svc_loads.files (
+           table_name varchar not null,
+           stage_id varchar not null,
+           path varchar not null,
+           bytes bigint not null,
+           md5 varchar not null,
+           at_micros bigint not null,
+           primary key (table_name, stage_id, path)
+         )",
     ];
 
     /// A statement that reads this catalog, so that a transaction's snapshot is taken now.

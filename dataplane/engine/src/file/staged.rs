@@ -1,0 +1,111 @@
+//! Queries of a file by the signs that its format names, and of records that are whole values.
+//!
+//! As for files that are loaded, every option of the engine's readers is said: nothing is guessed or left out.
+
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{FileColumn, PARQUET, name, text};
+use crate::error::Error;
+use crate::session::Session;
+use crate::spool::SpoolFile;
+
+/// The column of a record that is one JSON value.
+pub const RECORD: &str = "record";
+
+/// How the values of a CSV file are told apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CsvSigns {
+    pub delimiter: u8,
+    pub quote: Option<u8>,
+    /// Before a quote within quotes; a quote that is written twice where there is none.
+    pub escape: Option<u8>,
+    /// Lines before the first record.
+    pub skipped: u64,
+    /// Texts that stand for NULL, at least one.
+    pub nulls: Vec<String>,
+    /// A record may have fewer values than there are columns.
+    pub is_padded: bool,
+}
+
+impl SpoolFile {
+    /// A query of the rows of a CSV file with these columns, which are all that it has, in their order.
+    pub fn csv_rows(&self, signs: &CsvSigns, columns: &[FileColumn]) -> Result<String, Error> {
+        let CsvSigns { delimiter, quote, escape, skipped, nulls, is_padded } = signs;
+        let path = self.quoted_path()?;
+        let names: Vec<_> = columns.iter().map(|column| name(&column.name)).collect();
+        let typed: Vec<_> =
+            columns.iter().map(|column| format!("{}: {}", text(&column.name), text(&column.type_name))).collect();
+        let sign = |byte: Option<u8>| text(&byte.map(|byte| char::from(byte).to_string()).unwrap_or_default());
+        let nulls: Vec<_> = nulls.iter().map(|null| text(null)).collect();
+        Ok(format!(
+            "select {} from read_csv({path}, columns = {{{}}}, auto_detect = false, header = false, skip = {skipped}, \
+             delim = {}, quote = {}, escape = {}, comment = '', nullstr = [{}], allow_quoted_nulls = false, \
+             strict_mode = true, null_padding = {is_padded}, parallel = {}, ignore_errors = false, \
+             store_rejects = false, max_line_size = 4194304, encoding = 'utf-8', compression = 'none', \
+             hive_partitioning = false, union_by_name = false, filename = false)",
+            names.join(", "),
+            typed.join(", "),
+            sign(Some(*delimiter)),
+            sign(*quote),
+            sign(escape.or(*quote)),
+            nulls.join(", "),
+            !is_padded,
+        ))
+    }
+
+    /// A query of the values of a JSON file, one behind the other or the items of one array, as [`RECORD`].
+    pub fn json_records(&self, is_array: bool) -> Result<String, Error> {
+        let format = if is_array { "array" } else { "unstructured" };
+        Ok(format!(
+            "select json as {} from read_json_objects({}, format = '{format}', ignore_errors = false, \
+             maximum_object_size = 4194304, compression = 'uncompressed', filename = false)",
+            name(RECORD),
+            self.quoted_path()?,
+        ))
+    }
+
+    /// A query of the records of a Parquet file, each one JSON object, as [`RECORD`].
+    pub fn parquet_records(&self, binary_is_text: bool) -> Result<String, Error> {
+        let rows = self.parquet_table(binary_is_text)?;
+        Ok(format!("select to_json(_sluice_record) as {} from ({rows}) as _sluice_record", name(RECORD)))
+    }
+
+    /// A query of the rows of a Parquet file, with the columns that it has.
+    pub fn parquet_table(&self, binary_is_text: bool) -> Result<String, Error> {
+        let options = PARQUET.replace("binary_as_string = false", &format!("binary_as_string = {binary_is_text}"));
+        Ok(format!("select * from read_parquet({}, {options})", self.quoted_path()?))
+    }
+
+    fn quoted_path(&self) -> Result<String, Error> {
+        let path = self.path().to_str();
+        path.map(text).ok_or_else(|| Error::internal("the folder of files has no name in UTF-8"))
+    }
+}
+
+impl Session {
+    /// The names that the objects of a query of JSON records have, each once.
+    pub async fn record_keys(
+        &mut self,
+        records: &str,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<String>, Error> {
+        let keys = format!("select unnest(json_keys({})) as key from ({records}) as records", name(RECORD));
+        let sql = format!("select cast(to_json(coalesce(list(distinct key), [])) as varchar) from ({keys}) as keys");
+        let told = self.one_text(sql, deadline, cancel).await?;
+        serde_json::from_str(&told).map_err(Error::internal)
+    }
+
+    /// The names of the columns of a query.
+    pub async fn column_names(
+        &mut self,
+        rows: &str,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<String>, Error> {
+        let described = self.describe(rows, deadline, cancel).await?;
+        Ok(described.columns.into_iter().map(|column| column.name).collect())
+    }
+}
