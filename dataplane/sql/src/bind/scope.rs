@@ -15,6 +15,7 @@ use place::Place;
 use sqlparser::ast::{Cte, Expr, Ident, ObjectName, Query, Select, SetExpr, TableFactor, With};
 
 use super::types::ColumnTypes;
+use super::types::digits::Digits;
 use crate::ast::error::Error;
 use crate::functions::types::Type;
 
@@ -322,6 +323,10 @@ impl ColumnTypes for Scopes<'_> {
 
     fn minutes(&self, qualifier: Option<&str>, name: &str) -> Option<i32> {
         self.place().minutes(qualifier, name)
+    }
+
+    fn digits(&self, qualifier: Option<&str>, name: &str) -> Option<Digits> {
+        self.place().digits(qualifier, name)
     }
 
     fn subquery(&self, query: &Query) -> Type {

@@ -5,10 +5,12 @@
 //! if it can be no other: whether a statement may fail, and what it then shows, hangs on it.
 
 mod certain;
+pub(crate) mod digits;
 mod known;
 pub(crate) mod offset;
 mod results;
 
+use digits::Digits;
 pub(crate) use known::Known;
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, UnaryOperator, Value,
@@ -31,6 +33,12 @@ pub(crate) trait ColumnTypes {
 
     /// How many minutes ahead of UTC all values of a `TIMESTAMP_TZ` column were written, where that is one number.
     fn minutes(&self, qualifier: Option<&str>, name: &str) -> Option<i32> {
+        let _ = (qualifier, name);
+        None
+    }
+
+    /// The most digits of the numbers of a column, where they are exact.
+    fn digits(&self, qualifier: Option<&str>, name: &str) -> Option<Digits> {
         let _ = (qualifier, name);
         None
     }

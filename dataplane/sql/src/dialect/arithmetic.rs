@@ -4,13 +4,17 @@
 //! callers, so its message can only be ours, and the data plane makes 22012 of it. A divisor that is a
 //! literal other than zero, or `nullif(…, 0)`, stays as it is.
 
-use sqlparser::ast::{BinaryOperator, CeilFloorKind, DataType, Expr, Function, FunctionArg, FunctionArguments, Value};
+use sqlparser::ast::{
+    BinaryOperator, CeilFloorKind, DataType, DateTimeField, Expr, Function, FunctionArg, FunctionArguments, Value,
+};
 
 use super::call::{Handler, exactly, expressions, plain, take_expr};
 use super::{Context, Done, compose, templates};
 use crate::ast::call::arguments;
 use crate::ast::error::Error;
+use crate::bind::types::digits::{Digits, digits_of};
 use crate::functions::types::Type;
+use crate::functions::types::exact::DIGITS_MAX;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("ceil", to_digits),
@@ -37,11 +41,44 @@ fn quotient_or_zero(function: Function, context: &mut Context<'_>) -> Result<Exp
 /// `CEIL(x, -1)`, which the parser takes for a call.
 fn to_digits(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = compose::bare_name(&function.name).unwrap_or_default();
-    let args = plain(function)?;
-    match args.len() {
-        2 => templates::fill(if name == "floor" { "_floor" } else { "_ceil" }, &args, context),
-        _ => Ok(compose::call(&name, args)),
+    let mut args = plain(function)?;
+    let digits = if args.len() == 2 { args.pop() } else { None };
+    match (<[Expr; 1]>::try_from(args), digits) {
+        (Ok([value]), Some(digits)) => to_scale(&name, value, digits, context),
+        (Ok([value]), None) if is_whole(&value, context) => Ok(value),
+        (Ok([value]), None) => Ok(compose::call(&name, [value])),
+        (Err(args), _) => Ok(compose::call(&name, args)),
     }
+}
+
+/// Whether it is a number without digits behind the point: a DOUBLE, which the engine makes of it, has 53 bits.
+fn is_whole(value: &Expr, context: &Context<'_>) -> bool {
+    digits_of(value, &context.scopes).is_some_and(|digits| digits.scale == 0)
+}
+
+/// `CEIL(x, n)` and `FLOOR(x, n)`: exact where it is known how many digits the number has, else of floating point.
+fn to_scale(name: &str, value: Expr, count: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let is_floor = name == "floor";
+    let kept = compose::integer(&count).and_then(|kept| usize::try_from(kept).ok());
+    if let (Some(Digits { whole, scale }), Some(kept)) = (digits_of(&value, &context.scopes), kept) {
+        let engine = if is_floor { "floor" } else { "ceil" };
+        let number = |digits: String| Expr::value(Value::Number(digits, false));
+        if kept >= usize::from(scale) {
+            return Ok(value);
+        }
+        if kept == 0 {
+            return Ok(compose::call(engine, [value]));
+        }
+        if usize::from(whole + scale) + kept < usize::from(DIGITS_MAX) {
+            let zeros = "0".repeat(kept);
+            // a product of shorter numbers has 18 digits
+            let wide = compose::cast(value, compose::decimal(scale.into()));
+            let moved = compose::binary(wide, BinaryOperator::Multiply, number(format!("1{zeros}")));
+            let unit = number(format!("0.{}1", zeros.get(1..).unwrap_or_default()));
+            return Ok(compose::binary(compose::call(engine, [moved]), BinaryOperator::Multiply, unit));
+        }
+    }
+    templates::fill(if is_floor { "_floor" } else { "_ceil" }, &[value, count], context)
 }
 
 /// The number of digits, which the engine wants whole.
@@ -118,12 +155,18 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             }
         }
         Expr::Ceil { expr: value, field: CeilFloorKind::Scale(digits) } => {
-            let args = [take_expr(value), Expr::Value(digits.clone())];
-            *expr = templates::fill("_ceil", &args, context)?;
+            let (value, digits) = (take_expr(value), Expr::Value(digits.clone()));
+            *expr = to_scale("ceil", value, digits, context)?;
         }
         Expr::Floor { expr: value, field: CeilFloorKind::Scale(digits) } => {
-            let args = [take_expr(value), Expr::Value(digits.clone())];
-            *expr = templates::fill("_floor", &args, context)?;
+            let (value, digits) = (take_expr(value), Expr::Value(digits.clone()));
+            *expr = to_scale("floor", value, digits, context)?;
+        }
+        Expr::Ceil { expr: value, field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) }
+        | Expr::Floor { expr: value, field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) }
+            if is_whole(value, context) =>
+        {
+            *expr = take_expr(value);
         }
         _ => return Ok(Done::No),
     }

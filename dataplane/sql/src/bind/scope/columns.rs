@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::{Expr, Ident, ObjectName, TableAlias, TableAliasColumnDef, TableFactor};
 
+use super::super::types::digits::{Digits, digits_of};
 use super::super::types::offset::minutes_of;
 use super::super::types::{ColumnTypes, type_of, wider};
 use crate::ast::names;
@@ -13,24 +14,27 @@ use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
 use crate::scan::{Scan, ScanColumn};
 
-/// The type of what a name stands for, and the offset that it was written with.
+/// The type of what a name stands for, the offset that it was written with, and the digits that it has at most.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BoundType {
     pub kind: Type,
     pub minutes: Option<i32>,
+    pub digits: Option<Digits>,
 }
 
 impl BoundType {
     pub(super) fn of(expr: &Expr, columns: &dyn ColumnTypes) -> Self {
         let kind = type_of(expr, columns);
         let minutes = if kind == Type::TimestampTz { minutes_of(expr, columns) } else { None };
-        Self { kind, minutes }
+        let digits = if kind.is_number() { digits_of(expr, columns) } else { None };
+        Self { kind, minutes, digits }
     }
 
     /// Of a name that may stand for either.
     pub(super) fn agree(self, other: Self) -> Self {
         let kind = if self.kind == other.kind { self.kind } else { Type::Unknown };
-        Self { kind, minutes: self.minutes.filter(|_| self.minutes == other.minutes) }
+        let digits = self.digits.zip(other.digits).map(|(one, other)| one.of_either(other));
+        Self { kind, minutes: self.minutes.filter(|_| self.minutes == other.minutes), digits }
     }
 }
 
@@ -47,17 +51,20 @@ pub(crate) struct BoundColumn {
     pub minutes: Option<i32>,
     /// Whether it is a column that is declared as JSONB.
     pub is_jsonb: bool,
+    /// The digits that its numbers have at most, where they are exact.
+    pub digits: Option<Digits>,
 }
 
 impl BoundColumn {
     /// Of a table, as it is declared.
     pub(crate) fn declared(name: impl Into<String>, type_name: &str) -> Self {
         let length = column_comment::length_named(type_name);
-        Self { length, ..Self::new(name, Type::of_name(type_name)) }
+        Self { length, digits: Digits::of_name(type_name), ..Self::new(name, Type::of_name(type_name)) }
     }
 
     pub(crate) fn new(name: impl Into<String>, kind: Type) -> Self {
-        Self { name: name.into(), kind, is_null: false, length: None, minutes: None, is_jsonb: false }
+        let name = name.into();
+        Self { name, kind, is_null: false, length: None, minutes: None, is_jsonb: false, digits: None }
     }
 
     /// The same, declared by this word.
@@ -66,7 +73,7 @@ impl BoundColumn {
     }
 
     pub(super) fn bound(&self) -> BoundType {
-        BoundType { kind: self.kind, minutes: self.minutes }
+        BoundType { kind: self.kind, minutes: self.minutes, digits: self.digits }
     }
 }
 
@@ -115,9 +122,9 @@ impl BoundColumns {
             (false, true) => one,
             (false, false) => {
                 let length = one.length.zip(other.length).map(|(one, other)| one.max(other));
-                let BoundType { minutes, .. } = one.bound().agree(other.bound());
+                let BoundType { minutes, digits, .. } = one.bound().agree(other.bound());
                 let is_jsonb = one.is_jsonb && other.is_jsonb;
-                BoundColumn { kind: wider(one.kind, other.kind), length, minutes, is_jsonb, ..one }
+                BoundColumn { kind: wider(one.kind, other.kind), length, minutes, is_jsonb, digits, ..one }
             }
         };
         Self { columns: both.map(become_one).collect(), is_open: false }

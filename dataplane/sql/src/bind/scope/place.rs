@@ -6,6 +6,7 @@ use sqlparser::ast::{
 };
 
 use super::super::types::ColumnTypes;
+use super::super::types::digits::Digits;
 use super::columns::{self, BoundColumn, BoundColumns, BoundType};
 use super::{BoundRelation, ResolvedType, ScopeFrame, Scopes};
 use crate::ast::names;
@@ -35,7 +36,7 @@ impl<'p> Place<'p> {
     /// What a name without a path, in lower case, was resolved to.
     pub(super) fn resolve(&self, name: &str) -> Option<ResolvedType> {
         if let Some(kind) = self.scopes.parameters.get(name) {
-            return Some(ResolvedType::Known(BoundType { kind: *kind, minutes: None }));
+            return Some(ResolvedType::Known(BoundType { kind: *kind, minutes: None, digits: None }));
         }
         self.frames().find_map(|frame| frame.bare(name))
     }
@@ -158,10 +159,10 @@ impl<'p> Place<'p> {
 
     fn column_of(&self, expr: &Expr, name: String) -> BoundColumn {
         let is_null = matches!(expr, Expr::Value(value) if value.value == Value::Null);
-        let BoundType { kind, minutes } = BoundType::of(expr, self);
+        let BoundType { kind, minutes, digits } = BoundType::of(expr, self);
         let named = self.named_by(expr);
         let (length, is_jsonb) = named.map_or((None, false), |column| (column.length, column.is_jsonb));
-        BoundColumn { name, kind, is_null, length, minutes, is_jsonb }
+        BoundColumn { name, kind, is_null, length, minutes, is_jsonb, digits }
     }
 
     /// The column that an expression is.
@@ -252,6 +253,10 @@ impl ColumnTypes for Place<'_> {
 
     fn minutes(&self, qualifier: Option<&str>, name: &str) -> Option<i32> {
         self.known(qualifier, &name.to_ascii_lowercase())?.minutes
+    }
+
+    fn digits(&self, qualifier: Option<&str>, name: &str) -> Option<Digits> {
+        self.known(qualifier, &name.to_ascii_lowercase())?.digits
     }
 
     fn subquery(&self, query: &Query) -> Type {
