@@ -15,6 +15,7 @@ use crate::ast::error::Error;
 use crate::bind::types::digits::{Digits, digits_of};
 use crate::functions::types::Type;
 use crate::functions::types::exact::DIGITS_MAX;
+use crate::print::asked::parameter;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("ceil", to_digits),
@@ -113,7 +114,7 @@ fn round(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let mut args = plain(by_place(function))?;
     let mode = if args.len() == 3 { args.pop() } else { None };
     if let [value, digits] = args.as_mut_slice()
-        && compose::integer(digits).is_some_and(|digits| digits < 0)
+        && compose::integer(digits).map_or_else(|| parameter(digits).is_some(), |digits| digits < 0)
         && context.type_of(value) != Type::Double
     {
         // the engine rounds within the digits of the number's type, and what is carried beyond them is lost
