@@ -139,6 +139,12 @@ pub const MESSAGE: &str = "division by zero";
 /// `/`, `%` and `mod`; `CEIL` and `FLOOR` to a number of digits.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
+        Expr::BinaryOp { left, op: BinaryOperator::Divide, right } if is_long_quotient(left, right, context) => {
+            let (dividend, divisor) = (take_expr(left), take_expr(right));
+            let mut guarded = divisor.clone();
+            guard(&mut guarded, context)?;
+            *expr = templates::fill("_long_quotient", &[dividend, divisor, guarded], context)?;
+        }
         Expr::BinaryOp { op: BinaryOperator::Divide | BinaryOperator::Modulo, right, .. } => guard(right, context)?,
         // whole numbers have 38 digits in the warehouse, and 64 bits in the engine
         Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Multiply, right }
@@ -172,6 +178,18 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         _ => return Ok(Done::No),
     }
     Ok(Done::Yes)
+}
+
+/// Whether a whole number that may have more digits than a BIGINT is divided by another one.
+///
+/// The engine would divide them as floating point, which loses the last digits. In the warehouse the quotient has six
+/// digits behind the point.
+fn is_long_quotient(dividend: &Expr, divisor: &Expr, context: &Context<'_>) -> bool {
+    const OF_BIGINT: u16 = 19;
+    let whole = |value: &Expr| digits_of(value, &context.scopes).filter(|digits| digits.scale == 0);
+    whole(dividend).is_some_and(|digits| digits.whole > OF_BIGINT)
+        && whole(divisor).is_some()
+        && ![dividend, divisor].into_iter().any(templates::is_volatile)
 }
 
 fn guard(divisor: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {

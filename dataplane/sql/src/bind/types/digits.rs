@@ -41,13 +41,23 @@ pub(crate) fn digits_of(expr: &Expr, columns: &dyn ColumnTypes) -> Option<Digits
             _ => None,
         },
         Expr::Value(value) => of_literal(&value.value),
-        Expr::Cast { data_type, .. } => match data_type {
-            DataType::Decimal(ExactNumberInfo::PrecisionAndScale(..))
-            | DataType::SmallInt(None)
-            | DataType::Integer(None)
-            | DataType::BigInt(None) => Digits::of_name(&data_type.to_string()),
-            _ => None,
-        },
+        Expr::Cast { expr, data_type, .. } => {
+            let typed = of_type(data_type)?;
+            // what is rounded may have a digit more
+            let whole = digits_of(expr, columns).map_or(typed.whole, |value| typed.whole.min(value.whole + 1));
+            Some(Digits { whole, ..typed })
+        }
+        _ => None,
+    }
+}
+
+/// Of the engine's types. `NUMERIC` alone is that of a parameter, which rounds nothing.
+fn of_type(data_type: &DataType) -> Option<Digits> {
+    match data_type {
+        DataType::Decimal(ExactNumberInfo::PrecisionAndScale(..))
+        | DataType::SmallInt(None)
+        | DataType::Integer(None)
+        | DataType::BigInt(None) => Digits::of_name(&data_type.to_string()),
         _ => None,
     }
 }
