@@ -195,6 +195,10 @@ struct Context<'a> {
 /// Said where a statement writes a type or a function of the warehouse that keeps an offset.
 const OFFSET: &str = "TIMESTAMP_TZ keeps its offset within the statement; as a column and in an answer it is in UTC";
 
+/// Said where rows would be locked.
+const LOCKS: &str =
+    "FOR UPDATE and FOR SHARE lock no row: who changes a row that another has changed since gets error 40001";
+
 /// The warehouse reads escapes in strings; standard strings, which every driver quotes for, have none.
 pub const BACKSLASH: &str = "a backslash in a string is an ordinary character here, not an escape";
 

@@ -189,6 +189,7 @@ const QUERIES: &[&str] = &[
     "`<name>_context('table', 'words' [, n])`: the n rows, 10 unless given, whose values hold most of the words, as whole words; `<name>` is any word",
     "`<name>_rag_context('table', 'column', [x, y, …] [, n])`: the n rows whose vector is nearest, by cosine",
     "`NTH_VALUE(x, n) FROM FIRST | LAST`, with a window that is ordered",
+    "`FOR UPDATE | SHARE [OF t] [NOWAIT]`: accepted with a notice, as no row is locked; `SKIP LOCKED` is refused",
     "A cast of text to `TIMESTAMP_NTZ` leaves an offset out; `12/31/2024` and `31-DEC-2024` are read beside ISO 8601",
     "Text that is written to a column of dates, times or booleans is read as a cast to its type reads it, an offset behind a blank too",
     "A timestamp as text has three digits of a second: `2024-01-02 03:04:05.000`, one with a zone its offset behind it",

@@ -8,3 +8,5 @@ SELECT main.t.id, demo.main.t.name, main.m.* FROM demo.main.t JOIN m ON main.t.i
 SELECT main.t.id FROM t AS main JOIN m AS t ON TRUE;
 UPDATE main.t SET a = 1 FROM m AS s WHERE s.id = "demo"."main"."t".id AND demo.main.t.g IS NULL;
 SELECT id FROM (VALUES (1), (2)) v (id) QUALIFY sq.NEXTVAL <= 2;
+SELECT id FROM t WHERE id IN (SELECT id FROM m FOR SHARE) ORDER BY id LIMIT 1 FOR UPDATE OF t NOWAIT;
+SELECT id FROM t FOR UPDATE SKIP LOCKED;

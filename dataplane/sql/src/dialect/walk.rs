@@ -9,8 +9,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    BACKSLASH, Context, Done, EXPRESSIONS, aliases, drawn, exists, flatten, held, lambdas, limits, order, patterns,
-    rows, stored, tables, united, windows, writes,
+    BACKSLASH, Context, Done, EXPRESSIONS, LOCKS, aliases, drawn, exists, flatten, held, lambdas, limits, order,
+    patterns, rows, stored, tables, united, windows, writes,
 };
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
@@ -114,6 +114,10 @@ impl VisitorMut for DialectWalk<'_> {
 
     /// WITH first, for the types of its columns.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        if !query.locks.is_empty() {
+            query.locks.clear();
+            self.context.warn(LOCKS);
+        }
         let mut with = query.with.take();
         for at in 0..with.as_ref().map_or(0, |with| with.cte_tables.len()) {
             if let Some(with) = &with

@@ -1,9 +1,10 @@
 //! Queries: WITH, SELECT and what stands around it.
 
 use sqlparser::ast::{
-    Cte, CteAsMaterialized, Distinct, Expr, Fetch, GroupByExpr, GroupByWithModifier, LimitClause,
-    NamedWindowDefinition, NamedWindowExpr, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, OrderBySort,
-    Query, Select, SelectFlavor, SetExpr, SetOperator, SetQuantifier, TableAlias, TableAliasColumnDef, Values, With,
+    Cte, CteAsMaterialized, Distinct, Expr, Fetch, GroupByExpr, GroupByWithModifier, LimitClause, LockClause, LockType,
+    NamedWindowDefinition, NamedWindowExpr, NonBlock, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions,
+    OrderBySort, Query, Select, SelectFlavor, SetExpr, SetOperator, SetQuantifier, TableAlias, TableAliasColumnDef,
+    Values, With,
 };
 
 use super::{Printer, absent};
@@ -25,7 +26,6 @@ impl Printer<'_> {
             format_clause,
             pipe_operators,
         } = query;
-        absent(locks.is_empty(), "FOR UPDATE")?;
         absent(for_clause.is_none(), "FOR XML, FOR JSON and FOR BROWSE")?;
         absent(settings.is_none(), "SETTINGS")?;
         absent(format_clause.is_none(), "FORMAT")?;
@@ -44,6 +44,23 @@ impl Printer<'_> {
         if let Some(fetch) = fetch {
             self.fetch(fetch)?;
         }
+        locks.iter().try_for_each(|lock| self.lock(lock))
+    }
+
+    /// The engine locks no row, and gets none of it (`dialect`).
+    fn lock(&mut self, lock: &LockClause) -> Result<(), Error> {
+        let LockClause { lock_type, of, nonblock } = lock;
+        self.warehouse_only("FOR UPDATE")?;
+        absent(*nonblock != Some(NonBlock::SkipLocked), "SKIP LOCKED")?;
+        self.put(match lock_type {
+            LockType::Share => " FOR SHARE",
+            LockType::Update => " FOR UPDATE",
+        });
+        if let Some(of) = of {
+            self.put(" OF ");
+            self.name(of)?;
+        }
+        self.put(if nonblock.is_some() { " NOWAIT" } else { "" });
         Ok(())
     }
 

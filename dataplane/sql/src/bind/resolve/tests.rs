@@ -71,7 +71,7 @@ fn statements_off_the_list_are_refused() {
         "CALL truncate_duckdb_logs()",
         "EXPLAIN ANALYZE SELECT * FROM customers",
         "EXPLAIN SELECT read_csv('/etc/passwd')",
-        "EXPLAIN SELECT * FROM customers FOR UPDATE",
+        "EXPLAIN SELECT * FROM customers FOR UPDATE SKIP LOCKED",
         "EXPLAIN ANALYZE DELETE FROM customers",
         "CREATE MATERIALIZED VIEW v AS SELECT 1",
         "CREATE TEMPORARY VIEW v AS SELECT 1",
@@ -82,7 +82,7 @@ fn statements_off_the_list_are_refused() {
         "CREATE FUNCTION f() RETURNS INT AS '(SELECT 1)'",
         "CREATE FUNCTION f() RETURNS INT AS $$ read_csv('x') $$",
         "SET VARIABLE v = 1",
-        "SELECT * FROM customers FOR UPDATE",
+        "SELECT * FROM customers FOR UPDATE SKIP LOCKED",
         "WITH d AS (DELETE FROM orders RETURNING *) SELECT * FROM d",
         "SELECT ssn INTO x FROM customers",
     ];
