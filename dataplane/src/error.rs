@@ -84,6 +84,9 @@ pub enum Error {
     /// A file that is loaded, by its own fault.
     #[error("{}", file::refusal(.0))]
     FileRefused(engine::FileFault),
+    /// A file of a stage, by its own fault.
+    #[error("{}", file::staged_refusal(.path, .fault))]
+    StagedFileRefused { path: String, fault: engine::FileFault },
     #[error("the file is larger than {} MiB, which is all that may be read at one time: send it in parts", .limit >> 20)]
     FileTooLarge { limit: u64 },
     /// A file of a stage.
@@ -297,7 +300,10 @@ impl Error {
             | Self::NotThatAgent { .. }
             | Self::SecondFactorDue => Code::Forbidden,
             Self::Unsupported { .. } | Self::DefinedOnBranch { .. } => Code::UnsupportedSql,
-            Self::InvalidParams { .. } | Self::InvalidArgument { .. } | Self::FileRefused(_) => Code::InvalidParams,
+            Self::InvalidParams { .. }
+            | Self::InvalidArgument { .. }
+            | Self::FileRefused(_)
+            | Self::StagedFileRefused { .. } => Code::InvalidParams,
             Self::FileTooLarge { .. } => Code::BodyTooLarge,
             Self::StageFile(fault) => fault.code(),
             Self::ReadsOnly => Code::ScopeViolation,
@@ -360,7 +366,8 @@ impl Error {
             Self::SecondFactorDue => problem.detail("reason", "mfa_required"),
             Self::InvalidParams { field, .. } | Self::AgentNotRegistered { field } => problem.detail("field", *field),
             Self::InvalidArgument { field, .. } => problem.detail("field", field.as_str()),
-            Self::FileRefused(fault) => file::told(problem, fault),
+            Self::FileRefused(fault) => file::told(problem, "body", fault),
+            Self::StagedFileRefused { path, fault } => file::told(problem, path, fault),
             Self::FileTooLarge { limit } => problem.detail("limit", *limit),
             Self::StageFile(fault) => fault.told(problem),
             Self::DefinedOnBranch { what } => problem.detail("construct", *what).detail("reason", "branch"),

@@ -291,9 +291,16 @@ impl Pipeline {
             result_cache::CacheLookup::Place(place) => Some(place),
             result_cache::CacheLookup::Never => None,
         };
-        let pinned = t.at(Stage::SnapshotPin, stages::snapshot::pin(self, query, rules, native, t)).await?; // 9
-        let ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await?; //           10
+        let mut pinned = t.at(Stage::SnapshotPin, stages::snapshot::pin(self, query, rules, native, t)).await?; // 9
+        let taken = Box::pin(stages::staged::take_in(self, query, &mut pinned, t));
+        let loaded = t.further(Stage::SnapshotPin, taken).await?;
+        let mut ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await?; //       10
+        stages::staged::holds(loaded.as_deref(), &mut ran)?;
         let rows = t.at(Stage::DirtyTracking, stages::dirty::track(self, query, ran)).await?; //           11
+        let rows = match &loaded {
+            Some(files) => stages::staged::told(rows, files)?,
+            None => rows,
+        };
         if let Some(removal) = &rows.about.removes {
             removal.done(&self.stage_files).await?;
         }

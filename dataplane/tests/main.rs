@@ -14,6 +14,7 @@ mod clock;
 mod comments;
 mod confined;
 mod constructs;
+mod copied;
 mod copy;
 mod corrected;
 mod cursor;

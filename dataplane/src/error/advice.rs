@@ -15,6 +15,7 @@ impl Error {
             | Self::InvalidParams { .. }
             | Self::InvalidArgument { .. }
             | Self::FileRefused(_)
+            | Self::StagedFileRefused { .. }
             | Self::FileTooLarge { .. }
             | Self::StageFile(_)
             | Self::AnswerTooLarge { .. } => None,

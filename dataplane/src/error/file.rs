@@ -32,8 +32,16 @@ pub(super) fn refusal(FileFault { line, reason }: &FileFault) -> String {
     }
 }
 
-pub(super) fn told(problem: Problem, fault: &FileFault) -> Problem {
-    let problem = problem.detail("field", "body");
+pub(super) fn staged_refusal(path: &str, FileFault { line, reason }: &FileFault) -> String {
+    match line {
+        Some(line) => format!("line {line} of {path}: {reason}"),
+        None => format!("{path}: {reason}"),
+    }
+}
+
+/// `field` is where the file was given.
+pub(super) fn told(problem: Problem, field: &str, fault: &FileFault) -> Problem {
+    let problem = problem.detail("field", field);
     match fault.line {
         Some(line) => problem.detail("line", line),
         None => problem,

@@ -231,7 +231,7 @@ impl Done {
         Self {
             steps: sql.before.iter().cloned().chain([last]).collect(),
             params: query.ask.params.clone(),
-            marks: about.marks.iter().map(|mark| mark.sql.clone()).collect(),
+            marks: about.marks.iter().map(|mark| &mark.sql).chain(&about.history).cloned().collect(),
             changes: changes.to_vec(),
             rows: rows.changed.unwrap_or(0),
             defines: about.defines(),

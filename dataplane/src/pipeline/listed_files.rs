@@ -60,7 +60,7 @@ fn entry(name: String, file: StageFile) -> sql::FileEntry {
 }
 
 /// It holds for the whole of a name.
-fn compiled(pattern: &str) -> Result<Regex> {
+pub(in crate::pipeline) fn compiled(pattern: &str) -> Result<Regex> {
     let made = RegexBuilder::new(&format!("^(?s:{pattern})$")).size_limit(PATTERN_BYTES_MAX).build();
     made.map_err(|_| Error::InvalidParams {
         field: "pattern",

@@ -1,6 +1,7 @@
 //! The fifteen stages, a file each. Stages 2 to 8 are walked in `govern` alone.
 
 pub(super) mod audit;
+mod copy_report;
 mod cost;
 pub(super) mod dirty;
 mod embed;
@@ -14,6 +15,7 @@ pub(super) mod quota;
 pub(super) mod row_filter;
 pub(super) mod semaphore;
 pub(super) mod snapshot;
+pub(super) mod staged;
 pub(super) mod tables;
 pub(super) mod transpile;
 

@@ -27,12 +27,14 @@ pub struct CsvSigns {
     pub nulls: Vec<String>,
     /// A record may have fewer values than there are columns.
     pub is_padded: bool,
+    /// The first record is none, but names the values.
+    pub has_header: bool,
 }
 
 impl SpoolFile {
     /// A query of the rows of a CSV file with these columns, which are all that it has, in their order.
     pub fn csv_rows(&self, signs: &CsvSigns, columns: &[FileColumn]) -> Result<String, Error> {
-        let CsvSigns { delimiter, quote, escape, skipped, nulls, is_padded } = signs;
+        let CsvSigns { delimiter, quote, escape, skipped, nulls, is_padded, has_header } = signs;
         let path = self.quoted_path()?;
         let names: Vec<_> = columns.iter().map(|column| name(&column.name)).collect();
         let typed: Vec<_> =
@@ -40,7 +42,7 @@ impl SpoolFile {
         let sign = |byte: Option<u8>| text(&byte.map(|byte| char::from(byte).to_string()).unwrap_or_default());
         let nulls: Vec<_> = nulls.iter().map(|null| text(null)).collect();
         Ok(format!(
-            "select {} from read_csv({path}, columns = {{{}}}, auto_detect = false, header = false, skip = {skipped}, \
+            "select {} from read_csv({path}, columns = {{{}}}, auto_detect = false, header = {has_header}, skip = {skipped}, \
              delim = {}, quote = {}, escape = {}, comment = '', nullstr = [{}], allow_quoted_nulls = false, \
              strict_mode = true, null_padding = {is_padded}, parallel = {}, ignore_errors = false, \
              store_rejects = false, max_line_size = 4194304, encoding = 'utf-8', compression = 'none', \
@@ -96,6 +98,23 @@ impl Session {
         let sql = format!("select cast(to_json(coalesce(list(distinct key), [])) as varchar) from ({keys}) as keys");
         let told = self.one_text(sql, deadline, cancel).await?;
         serde_json::from_str(&told).map_err(Error::internal)
+    }
+
+    /// The texts of the first record of a query of columns, without the NULLs at its end.
+    pub async fn first_texts(
+        &mut self,
+        rows: &str,
+        columns: &[FileColumn],
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<String>, Error> {
+        let texts: Vec<_> = columns.iter().map(|column| name(&column.name)).collect();
+        let texts = texts.join(", ");
+        let sql = format!("select cast(to_json([{texts}]) as varchar) from ({rows} limit 1) as records");
+        let told = self.one_text(sql, deadline, cancel).await?;
+        let mut told: Vec<Option<String>> = serde_json::from_str(&told).map_err(Error::internal)?;
+        while told.pop_if(|last| last.is_none()).is_some() {}
+        Ok(told.into_iter().map(Option::unwrap_or_default).collect())
     }
 
     /// The names of the columns of a query.

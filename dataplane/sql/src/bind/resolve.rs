@@ -14,15 +14,17 @@ use crate::ast::scope::{self, RelationVisitor};
 use crate::bind::{information_schema, sequence};
 use crate::catalog::comment::Comment;
 use crate::catalog::definition;
+use crate::catalog::staged_rows::StagedRows;
 use crate::catalog::table::Table;
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::dialect;
 use crate::functions::catalogue::Class;
 use crate::scan::marker::{self, Marked};
-use crate::syntax::statement::{Operation, Statement, StatementKind, many, targets};
+use crate::syntax::statement::{Operation, Statement, StatementKind, many};
 use crate::syntax::{label, refusals};
 use callable::{called, table_function};
 use expanded::Expanded;
+use staged_rows::StageBinding;
 
 /// A statement whose every name is known. Made by [`resolve`] alone.
 #[derive(Debug, Clone)]
@@ -46,6 +48,7 @@ pub struct Resolved {
     pub(crate) explains: bool,
     /// What its caller should know of it.
     pub(crate) remark: Option<&'static str>,
+    staged: Vec<StagedRows>,
 }
 
 impl Resolved {
@@ -90,6 +93,11 @@ impl Resolved {
     /// Whether it makes a temporary table that ends with its transaction.
     pub fn drops_at_commit(&self) -> bool {
         temporary::drops_at_commit(&self.tree)
+    }
+
+    /// Files of stages whose rows it reads; none where it is shown, not run.
+    pub fn staged(&self) -> &[StagedRows] {
+        if self.explains { &[] } else { &self.staged }
     }
 
     /// The path that it gives a table or view, where it renames one.
@@ -146,6 +154,7 @@ fn bind(
         return Err(refusals::unsupported(construct));
     }
     let defined = definition::comment(&definition::searched(&session.search_path), statement.text());
+    let reads = statement.reads().to_vec();
     let mut tree = statement.into_admitted()?;
     let explains = *kind == StatementKind::Explain;
     if explains {
@@ -162,16 +171,18 @@ fn bind(
     let mut binder = Binder::new(catalog, session);
     binder.makes_view = *kind == StatementKind::CreateView;
     let (target, also) = (binder.target(&mut tree)?, binder.also(&mut tree)?);
+    binder.stages = StageBinding::new(reads, target.as_deref(), &tree)?;
     let comment = binder.comment(&mut tree, defined)?;
     let bound: Vec<_> = target.iter().chain(&also).collect();
-    let mut written = written(&tree, &bound);
+    let mut written = written::paths(&tree, &bound);
     scope::walk_statement(&mut tree, &mut binder)?;
-    let Binder { references, views, sequences: asked, .. } = binder;
+    let Binder { references, views, sequences: asked, stages, .. } = binder;
     written.extend(once_each(asked.into_iter()).into_iter().map(|path| (path, Operation::Update)));
     temporary::check(&tree, &references)?;
     let sequences = sequence::changed(&mut tree, catalog);
     let kind = if kind.runs() { kind.clone() } else { StatementKind::Select };
-    Ok(Resolved { kind, tree, references, target, also, written, views, comment, sequences, explains, remark })
+    let staged = stages.into_rows();
+    Ok(Resolved { kind, tree, references, target, also, written, views, comment, sequences, explains, remark, staged })
 }
 
 /// What who drops a schema IF EXISTS should know.
@@ -181,31 +192,6 @@ fn absent(tree: &ast::Statement, catalog: &Catalog) -> Option<&'static str> {
     };
     let is_absent = |name| names::last(name).is_some_and(|schema| !catalog.has_schema(&schema.value));
     names.iter().any(is_absent).then_some("the schema does not exist: nothing is dropped")
-}
-
-/// What is written, once its names are bound: by the name a table is known by, wherever it is stored.
-fn written(tree: &ast::Statement, bound: &[&Arc<Table>]) -> Vec<(String, Operation)> {
-    if let ast::Statement::Drop { object_type: ast::ObjectType::Schema, names, .. } = tree {
-        let last = names.iter().filter_map(names::last);
-        return last.map(|schema| (format!("{}.*", schema.value), Operation::Drop)).collect();
-    }
-    if let ast::Statement::CreateSchema { schema_name: ast::SchemaName::Simple(name), .. } = tree {
-        let last = names::last(name).into_iter();
-        return last.map(|schema| (format!("{}.*", schema.value), Operation::Create)).collect();
-    }
-    let named = targets(tree).into_iter().filter_map(|(name, operation)| Some((TableName::of(&name)?, operation)));
-    named
-        .filter(|(_, operation)| *operation != Operation::Select)
-        .map(|(name, operation)| {
-            let is_temporary = name.database.as_deref() == Some(names::TEMP_CATALOG);
-            if is_temporary {
-                return (format!("{}.{}", names::TEMPORARY_SCHEMA, name.name), operation);
-            }
-            let schema = name.schema.as_deref().unwrap_or(names::MAIN_SCHEMA);
-            let known = bound.iter().find(|table| table.shelf() == schema && table.name == name.name);
-            (known.map_or_else(|| format!("{schema}.{}", name.name), |table| table.path()), operation)
-        })
-        .collect()
 }
 
 /// The query inside EXPLAIN.
@@ -229,6 +215,7 @@ struct Binder<'a> {
     sequences: Vec<String>,
     makes_view: bool,
     expanded: Expanded,
+    stages: StageBinding,
 }
 
 impl<'a> Binder<'a> {
@@ -241,6 +228,7 @@ impl<'a> Binder<'a> {
             sequences: Vec::new(),
             makes_view: false,
             expanded: Expanded::default(),
+            stages: StageBinding::default(),
         }
     }
 
@@ -398,7 +386,9 @@ mod qualified;
 mod relations;
 mod scalar;
 pub(crate) mod staged;
+mod staged_rows;
 mod target;
 pub(crate) mod temporary;
 #[cfg(test)]
 mod tests;
+mod written;

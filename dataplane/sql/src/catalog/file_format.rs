@@ -236,6 +236,14 @@ impl FormatOptions {
         std::iter::once(head).chain(each).collect()
     }
 
+    /// Each option by name, with what it is.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, OptionValue)> {
+        self.file_type.options().iter().map(|known| {
+            let given = self.given.iter().find(|(name, _)| *name == known.name);
+            (known.name, given.map_or_else(|| default_value(known.default), |(_, value)| value.clone()))
+        })
+    }
+
     /// What is said of it, as SQL: `TYPE = 'CSV' SKIP_HEADER = 1`.
     pub fn written(&self) -> String {
         let given = self.given.iter().map(|(name, value)| format!(" {name} = {}", value.written()));
@@ -309,7 +317,8 @@ fn counted(option: &KeyValueOption) -> Option<u64> {
     }
 }
 
-fn listed(option: &KeyValueOption) -> Option<Vec<String>> {
+/// The texts that an option is a list of.
+pub(crate) fn listed(option: &KeyValueOption) -> Option<Vec<String>> {
     let texts = match &option.option_value {
         KeyValueOptionKind::Single(value) => std::slice::from_ref(value),
         KeyValueOptionKind::Multi(values) => values.as_slice(),

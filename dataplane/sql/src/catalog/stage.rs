@@ -84,7 +84,7 @@ impl Stage {
 }
 
 /// `FILE_FORMAT = (FORMAT_NAME = f)`, `FILE_FORMAT = f` or `FILE_FORMAT = (TYPE = CSV …)`.
-fn format(option: &KeyValueOption) -> Result<StageFormat, Error> {
+pub(crate) fn format(option: &KeyValueOption) -> Result<StageFormat, Error> {
     let within = match &option.option_value {
         KeyValueOptionKind::KeyValueOptions(within) => within,
         KeyValueOptionKind::Multi(values) if values.is_empty() => {

@@ -76,6 +76,8 @@ pub struct Table {
     pub counters: Vec<Counter>,
     /// The schema its rows are in, where that is not the one it is known by: a branch's own copy.
     stored_in: Option<String>,
+    /// The name that the engine finds it by, where that is another: rows of files, kept for one statement.
+    stored_as: Option<String>,
 }
 
 impl Table {
@@ -92,6 +94,7 @@ impl Table {
             comment: None,
             counters: Vec::new(),
             stored_in: None,
+            stored_as: None,
         }
     }
 
@@ -132,6 +135,13 @@ impl Table {
         Self { schema, temporary: true, stored_in: Some(names::TEMP_SCHEMA.to_owned()), ..self }
     }
 
+    /// The same table for names and policies, whose rows are in a temporary table of this name.
+    #[must_use]
+    pub(crate) fn kept_as(self, name: &str) -> Self {
+        let stored_in = Some(names::TEMP_SCHEMA.to_owned());
+        Self { temporary: true, stored_in, stored_as: Some(name.to_owned()), ..self }
+    }
+
     /// The same table for names and policies, with other rows.
     #[must_use]
     pub fn stored_in(self, schema: impl Into<String>) -> Self {
@@ -140,12 +150,21 @@ impl Table {
 
     /// The name that the engine finds it by, whatever its search path is.
     pub(crate) fn place(&self) -> ObjectName {
-        if self.temporary { names::temporary(&self.name) } else { names::qualified(self.shelf(), &self.name) }
+        if self.temporary {
+            names::temporary(self.stored_name())
+        } else {
+            names::qualified(self.shelf(), self.stored_name())
+        }
     }
 
     /// The schema that the engine finds it in.
     pub(crate) fn shelf(&self) -> &str {
         self.stored_in.as_deref().unwrap_or(&self.schema)
+    }
+
+    /// The name that the engine finds it by.
+    pub(crate) fn stored_name(&self) -> &str {
+        self.stored_as.as_deref().unwrap_or(&self.name)
     }
 
     /// The same table, of whose rows each passes a condition on each of these.

@@ -9,6 +9,7 @@ mod join_vector;
 pub(crate) mod options;
 mod request;
 mod sequence;
+mod stage_read;
 pub(crate) mod staged;
 mod staged_files;
 mod structured;
@@ -101,12 +102,14 @@ fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error>
     if let Some(staged) = staged.map_err(|error| error.within(text))? {
         return Statement::of_kind(source, staged.tree, staged.kind).map_err(|error| error.within(text));
     }
+    let (tokens, reads) = stage_read::read(tokens).map_err(|error| error.within(text))?;
     if let Some(error) = refusals::of(&tokens) {
         return Err(error.within(text));
     }
     join_vector::joined(tokens)
         .and_then(|tokens| tree(tables_selected(spelled(from_last::named(tokens)))))
         .and_then(|tree| Statement::new(source, tree))
+        .map(|statement| statement.reading(reads))
         .map_err(|e| e.within(text))
 }
 

@@ -15,7 +15,11 @@ pub(crate) const STATEMENTS: &[(&str, &str, &str)] = &[
     ("call", "CALL", "send the statements one by one"),
     ("execute immediate", "EXECUTE IMMEDIATE", "send the statement itself"),
     ("declare", "a scripting block", "send the statements one by one"),
-    ("copy into", "COPY INTO", "insert the rows, or load them with COPY FROM STDIN"),
+    (
+        "copy into",
+        "COPY INTO of other than a table or a stage",
+        "put the file into a stage, or load the rows with COPY FROM STDIN",
+    ),
     ("put", "PUT", "put the file there with sluice stage put, or over REST"),
     ("get", "GET of a stage", "take the file from there with sluice stage get, or over REST"),
     (

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use sqlparser::ast;
 
 use crate::ast::error::Error;
+use crate::catalog::staged_rows::StageRead;
 use crate::print;
 use crate::syntax::parse::SourceText;
 
@@ -72,6 +73,8 @@ pub struct Statement {
     facts: facts::Facts,
     /// The text for the log, or why the statement cannot be let through.
     admitted: Result<String, Error>,
+    /// Where it reads files of stages.
+    reads: Vec<StageRead>,
 }
 
 impl Statement {
@@ -89,7 +92,21 @@ impl Statement {
         let facts = facts::of(&mut tree)?;
         let kind = kind.unwrap_or_else(|| kind::of(&tree));
         let admitted = print::admit(&tree);
-        Ok(Self { source, kind, tree, facts, admitted })
+        Ok(Self { source, kind, tree, facts, admitted, reads: Vec::new() })
+    }
+
+    /// The same, which reads files of stages where its tree has their names.
+    pub(crate) fn reading(self, reads: Vec<StageRead>) -> Self {
+        Self { reads, ..self }
+    }
+
+    pub(crate) fn reads(&self) -> &[StageRead] {
+        &self.reads
+    }
+
+    /// Whether it is COPY INTO a table: it answers a row for each file.
+    pub fn loads(&self) -> bool {
+        self.reads.iter().any(|read| read.load.is_some())
     }
 
     /// The caller's words.
@@ -125,7 +142,7 @@ impl Statement {
     pub fn answers(&self) -> bool {
         match &self.tree {
             ast::Statement::Query(_) | ast::Statement::Remove(_) => true,
-            ast::Statement::Insert(insert) => insert.returning.is_some(),
+            ast::Statement::Insert(insert) => insert.returning.is_some() || self.loads(),
             ast::Statement::Update(update) => update.returning.is_some(),
             ast::Statement::Delete(delete) => delete.returning.is_some(),
             ast::Statement::Merge(merge) => merge.output.is_some(),
@@ -158,6 +175,14 @@ impl Statement {
     /// The statement without its literals and comments, for the log.
     pub fn redacted(&self) -> String {
         match &self.admitted {
+            Ok(text) if self.loads() => {
+                let text = text.replacen("INSERT INTO ", "COPY INTO ", 1);
+                match (text.split_once(" SELECT * FROM "), text.split_once(" SELECT ")) {
+                    (Some((target, stage)), _) => format!("{target} FROM {stage} ?"),
+                    (None, Some((target, query))) => format!("{target} FROM (SELECT {query}) ?"),
+                    (None, None) => text,
+                }
+            }
             Ok(text) => text.clone(),
             Err(_) => digest(&self.source.own),
         }

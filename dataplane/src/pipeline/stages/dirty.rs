@@ -76,5 +76,10 @@ async fn marked(query: &Query, lease: &mut Lease, about: &StatementInfo) -> Resu
         ran.map_err(|error| query.fault(error))?;
         lease.defined();
     }
+    for sql in &about.history {
+        let statement = engine::Statement { sql: sql.clone(), params: Vec::new(), writes: true };
+        let ran = lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;
+        ran.map_err(|error| query.fault(error))?;
+    }
     Ok(())
 }

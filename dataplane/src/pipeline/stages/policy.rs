@@ -139,6 +139,8 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
     about.branch = branch;
     about.seen = Some(judged_by);
     about.written = tables::written(&resolved, &known);
+    about.staged = resolved.staged().to_vec();
+    about.history = tables::history(&about, &resolved);
     about.drops_at_commit = resolved.drops_at_commit();
     if !in_transaction && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
         return Err(Error::Unsupported { what: "a temporary table outside a transaction".to_owned() });

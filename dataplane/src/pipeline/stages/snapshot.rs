@@ -195,21 +195,22 @@ pub(in crate::pipeline) async fn pin(
             (Lease::Client(transaction), snapshot)
         }
     };
-    if native.sql.before.is_empty() && (native.about.writes || !lease.is_unbegun()) {
+    let is_looked_at_here = native.sql.before.is_empty() && native.about.staged.is_empty();
+    if is_looked_at_here && (native.about.writes || !lease.is_unbegun()) {
         pipeline.remembered.checked.agrees(pipeline, query, &native, &mut lease).await?;
     } // else it is checked where it runs: each step when those before it have run, since it names what they make
     t.facts().snapshot = Some(snapshot.to_string());
     Ok(Pinned { native, lease, snapshot })
 }
 
-/// Whether its transaction can begin with it: it is one step, and defines nothing.
+/// Whether its transaction can begin with it: it is one step, defines nothing, and reads no files of stages.
 fn is_single_step(native: &Native) -> bool {
     let is_run_as_it_is = match native.care {
         sql::ExecutionMode::Direct => !native.about.defines(),
         sql::ExecutionMode::Leakproof | sql::ExecutionMode::Speculative => !native.about.writes,
         sql::ExecutionMode::Materialized => false,
     };
-    native.sql.before.is_empty() && is_run_as_it_is
+    native.sql.before.is_empty() && native.about.staged.is_empty() && is_run_as_it_is
 }
 
 impl Checked {
@@ -250,6 +251,13 @@ pub(in crate::pipeline) async fn step_agrees(
     let parsed = session.parsed(text, query.deadline, &query.ask.cancel).await;
     let parsed = parsed.map_err(|error| unparsed(query, error))?;
     compare(&parsed, tables, true)
+}
+
+/// The same of a statement that names what is in its session alone.
+pub(in crate::pipeline) async fn agrees_here(query: &Query, session: &mut Session, native: &Native) -> Result<()> {
+    let parsed = session.parsed(&native.sql.sql, query.deadline, &query.ask.cancel).await;
+    let parsed = parsed.map_err(|error| unparsed(query, error))?;
+    compare(&parsed, &native.sql.tables, native.about.writes)
 }
 
 fn unparsed(query: &Query, error: engine::Error) -> Error {

@@ -16,6 +16,7 @@ use crate::pipeline::listed_files::FileRemoval;
 use crate::pipeline::swap::Away;
 use crate::request::trail::Trail;
 use crate::storage::branches::OpenBranch;
+use crate::storage::load_history;
 use crate::{Command, Error};
 
 /// A statement and what it touches, by the caller's own words.
@@ -48,6 +49,10 @@ pub(in crate::pipeline) struct StatementInfo {
     pub branch: Option<Arc<OpenBranch>>,
     /// The tables that it was judged by; none before it was, nor for what is no statement.
     pub seen: Option<CatalogSnapshot>,
+    /// Files of stages that are its rows; known once the names are bound.
+    pub staged: Vec<sql::StagedRows>,
+    /// What it leaves of the history of loads, as the engine is told in its transaction.
+    pub history: Vec<String>,
     /// Row filters that hide all of a table from who asks; known once the rules are chosen.
     pub lacks: Vec<Lack>,
     /// Files of a stage that it removes once it has run.
@@ -83,6 +88,8 @@ impl StatementInfo {
             drops_at_commit: false,
             branch: None,
             seen: None,
+            staged: Vec::new(),
+            history: Vec::new(),
             lacks: Vec::new(),
             removes: None,
         }
@@ -148,6 +155,30 @@ pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(St
     };
     let each = resolved.written().iter();
     each.flat_map(|(path, done)| paths(path).into_iter().map(|path| (path, operation(*done)))).collect()
+}
+
+/// What a bound statement leaves of the history of loads: nothing of a table that is emptied, dropped or replaced.
+pub(super) fn history(about: &StatementInfo, resolved: &sql::Resolved) -> Vec<String> {
+    use sql::StatementKind;
+    let named = |path: &String| about.branch.as_ref().map_or_else(|| path.clone(), |branch| branch.names(path));
+    let kind = resolved.kind();
+    let ends = |done: Operation| match kind {
+        StatementKind::Truncate => true,
+        StatementKind::DropTable
+        | StatementKind::DropSchema
+        | StatementKind::CreateTable
+        | StatementKind::CreateTableAs => done == Operation::Drop,
+        _ => false,
+    };
+    let ended = about.written.iter().filter(|(path, done)| ends(*done) && !is_temporary(path));
+    let ended: Vec<String> = ended.map(|(path, _)| named(path)).collect();
+    let mut history: Vec<String> = load_history::forgotten(ended.iter().map(String::as_str)).into_iter().collect();
+    if *kind == StatementKind::AlterTable
+        && let (Some(new), Some((old, _))) = (resolved.renamed_to(), about.written.first())
+    {
+        history.push(load_history::renamed(old, &new));
+    }
+    history
 }
 
 /// Whether the path is that of a table of one connection, or of a client's transaction.

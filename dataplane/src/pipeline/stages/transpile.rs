@@ -15,7 +15,7 @@ use super::embed::Embedded;
 use super::quota::Reservation;
 use super::row_filter::Filtered;
 use super::tables::StatementInfo;
-use super::{Gates, Mode, semaphore};
+use super::{Gates, Mode, copy_report, semaphore};
 use crate::pipeline::authorization::capability::Confinement;
 use crate::pipeline::runtime::{self, RowSelection};
 use crate::pipeline::{Pipeline, Query, Result};
@@ -106,6 +106,9 @@ pub(in crate::pipeline) fn own_values(sql: &sql::EngineSql) -> Vec<Option<String
 pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> Result<Description> {
     let Gates { pipeline, query, rules, .. } = *gates;
     let Native { sql, about, .. } = native;
+    if let Some(described) = copy_report::described(&about) {
+        return Ok(described);
+    }
     let said = &query.ask.types;
     if sql.before.iter().any(|step| !step.checks) {
         // what it names is made by its own first steps; it answers with a count
@@ -117,7 +120,14 @@ pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> 
     let mut own = runtime::session(pipeline, query, rules, &sql.tables, RowSelection::None).await?;
     let mut transaction = query.transaction().await?;
     let of_client = transaction.as_mut().and_then(|transaction| transaction.own_view());
-    let mut place = DescribedAt { engine: &engine, session: own.as_mut().or(of_client), query };
+    if own.is_none() && of_client.is_none() && !about.staged.is_empty() {
+        own = Some(engine.session().await?);
+    }
+    let mut session = own.as_mut().or(of_client);
+    if let Some(session) = session.as_deref_mut() {
+        made_empty(query, session, &about).await?;
+    }
+    let mut place = DescribedAt { engine: &engine, session, query };
     let mut types = place.parameters(&sql.sql).await?;
     lists(&engine, query, &sql.sql, &mut types).await;
     let mut parameters = known(said, &sql.binds, &types);
@@ -142,6 +152,16 @@ pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> 
     let schema = if answers { schema } else { Some(nothing()) };
     let columns = described.into_iter().enumerate().filter(|_| answers).map(column).collect();
     Ok(Description { parameters, columns, schema, command: about.command })
+}
+
+/// Makes the tables of the statement's stages, without rows.
+async fn made_empty(query: &Query, session: &mut engine::Session, about: &StatementInfo) -> Result<()> {
+    for rows in &about.staged {
+        let statement = engine::Statement { sql: rows.made(), params: Vec::new(), writes: true };
+        let made = session.keep(statement, query.deadline, &query.ask.cancel).await;
+        made.map_err(|error| query.fault(error))?;
+    }
+    Ok(())
 }
 
 /// The columns of an answer that has none.

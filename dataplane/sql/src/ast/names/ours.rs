@@ -60,6 +60,8 @@ pub(crate) const WITH: &str = ours!("with_");
 pub(crate) const FILTER: &str = ours!("filter_");
 /// Before the number of a scan whose visible rows are kept.
 pub(crate) const VISIBLE: &str = ours!("visible_");
+/// Before the number of a place where files of a stage are read.
+pub(crate) const STAGED: &str = ours!("staged_");
 /// Before the name of a parameter of a template's lambda, and of what our own queries read.
 pub(crate) const WITHIN: &str = ours!("within_");
 
@@ -88,9 +90,17 @@ pub(crate) fn visible(scan: usize) -> String {
     format!("{VISIBLE}{scan}")
 }
 
+/// The table that keeps the rows of files.
+pub(crate) fn staged(number: usize) -> String {
+    format!("{STAGED}{number}")
+}
+
 /// Whether a name is that of a table that keeps rows for the steps of a statement.
 pub(crate) fn is_kept(name: &str) -> bool {
-    name.eq_ignore_ascii_case(SOURCE) || name.eq_ignore_ascii_case(CHECK) || begins(name, VISIBLE)
+    name.eq_ignore_ascii_case(SOURCE)
+        || name.eq_ignore_ascii_case(CHECK)
+        || begins(name, VISIBLE)
+        || begins(name, STAGED)
 }
 
 /// Whether a name begins as only ours do.
@@ -123,7 +133,7 @@ mod tests {
     fn every_name_begins_as_no_other_may() {
         let fixed = [
             ANSWER, NEW, ROWID, ROWS, VALUES, LISTING, SOURCE, CHECK, ITEM, SEQ, HIERARCHY, LEVEL, PATH, LEAF, CYCLE,
-            TABLE, WITH, FILTER, VISIBLE, WITHIN, TEXT, SCORE, GENERATED, NOTHING, DRAWN,
+            TABLE, WITH, FILTER, VISIBLE, STAGED, WITHIN, TEXT, SCORE, GENERATED, NOTHING, DRAWN,
         ];
         let numbered = [place(0), carried(1), change(0), parameter(1, "x")];
         for name in fixed.into_iter().chain(numbered.iter().map(String::as_str)) {

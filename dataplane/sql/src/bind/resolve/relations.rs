@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, Ident, TableFactor};
 
+use super::staged_rows::StageBinding;
 use super::{Binder, alias_as_named, located};
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
@@ -33,6 +34,7 @@ impl Binder<'_> {
             sequences: Vec::new(),
             makes_view: false,
             expanded,
+            stages: StageBinding::default(),
         };
         let walked = scope::walk(&mut tree, &mut inner, numbers);
         self.references = inner.references;
@@ -51,6 +53,9 @@ impl Binder<'_> {
         let TableFactor::Table { name, alias, sample, version, .. } = factor else {
             return Ok(());
         };
+        if definition::DefinitionKind::of_name(name) == Some(definition::DefinitionKind::Stage) {
+            return self.staged_rows(factor);
+        }
         let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
         let (subquery, columns) = if is_relation(&written) {
             // what there is to see is narrowed for a statement that asks itself

@@ -40,7 +40,8 @@ pub(super) async fn run(
         }
         Box::pin(start_again(native, lease, t)).await?;
     }
-    if sql.before.is_empty() && !native.about.writes && !lease.is_client() {
+    let is_looked_at = !sql.before.is_empty() || !native.about.staged.is_empty();
+    if !is_looked_at && !native.about.writes && !lease.is_client() {
         look(pipeline, query, native, lease).await?;
     }
     lease.session()?.run(statement()?, query.deadline, &query.ask.cancel).await.map_err(|error| query.fault(error))

@@ -1,0 +1,170 @@
+//! A stage that is read: its files become a table of the statement, with the columns that are asked for.
+//!
+//! Its name is that of the stage, so policies and grants judge it as they judge a table.
+
+use sqlparser::ast::{Statement, TableFactor};
+
+use super::{Binder, alias_as_named, located};
+use crate::ast::error::{Error, ErrorKind};
+use crate::ast::names::{self, ours};
+use crate::catalog::definition::{Definition, DefinitionKind};
+use crate::catalog::file_format::FormatOptions;
+use crate::catalog::file_reading::{FileReading, FileRecords};
+use crate::catalog::stage::{Stage, StageFormat};
+use crate::catalog::staged_rows::{FILE_NAME, LoadOptions, ROW_NUMBER, StageRead, StagedRows};
+use crate::catalog::table::{Column, Table};
+use crate::functions::types::Type;
+use crate::scan::marker::{self, Marked};
+use crate::syntax::parse::staged;
+
+const TEXT: &str = "VARCHAR";
+const JSON: &str = "JSON";
+
+/// The stages of a statement, and what was found of them.
+#[derive(Debug, Default)]
+pub(super) struct StageBinding {
+    reads: Vec<StageRead>,
+    /// The columns that COPY INTO fills.
+    filled: Vec<Column>,
+    /// Whether COPY INTO names them.
+    are_listed: bool,
+    rows: Vec<StagedRows>,
+}
+
+impl StageBinding {
+    pub fn new(reads: Vec<StageRead>, target: Option<&Table>, tree: &Statement) -> Result<Self, Error> {
+        let mut binding = Self { reads, ..Self::default() };
+        let loads = binding.reads.iter().any(|read| read.load.is_some());
+        let (Some(table), Statement::Insert(insert)) = (target.filter(|_| loads), tree) else { return Ok(binding) };
+        binding.are_listed = !insert.columns.is_empty();
+        if !binding.are_listed {
+            binding.filled.clone_from(&table.columns);
+            return Ok(binding);
+        }
+        for name in &insert.columns {
+            let column = names::single(name).ok_or_else(|| Error::unsupported("a path as a column of COPY INTO"))?;
+            let found = table.column(&column.value);
+            let missing = || Error::no_column(&table.path(), &column.value).at(column.span.start);
+            binding.filled.push(found.ok_or_else(missing)?.clone());
+        }
+        Ok(binding)
+    }
+
+    pub fn into_rows(self) -> Vec<StagedRows> {
+        self.rows
+    }
+
+    /// The columns that a file has for those of the table.
+    fn loaded(&self, load: LoadOptions, reading: &FileReading) -> Result<Vec<Column>, Error> {
+        let is_csv = matches!(reading.records, FileRecords::Csv(_));
+        match load.by_name {
+            Some(_) if is_csv && !has_header(reading) => {
+                return Err(Error::unsupported("MATCH_BY_COLUMN_NAME of a CSV file without PARSE_HEADER"));
+            }
+            Some(_) if self.are_listed => {
+                return Err(Error::syntax("MATCH_BY_COLUMN_NAME stands without a list of columns"));
+            }
+            None if !is_csv && self.filled.iter().map(Column::family).ne([Type::Json]) => {
+                let construct = "COPY INTO of whole records into other than one VARIANT column".to_owned();
+                let message = format!("{construct} is not supported: say MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE");
+                return Err(Error::new(ErrorKind::Unsupported { construct }, message));
+            }
+            _ => {}
+        }
+        let is_parquet = matches!(reading.records, FileRecords::Parquet { .. });
+        let read = |column: &Column| match read_as(&column.type_name) {
+            Some(type_name) => Ok(Column::new(&column.name, type_name)),
+            None if is_parquet => Ok(Column::new(&column.name, "BLOB")),
+            None => Err(Error::unsupported(format!("a text of a file for column {} of bytes", column.name))),
+        };
+        self.filled.iter().map(read).collect()
+    }
+}
+
+fn has_header(reading: &FileReading) -> bool {
+    matches!(&reading.records, FileRecords::Csv(csv) if csv.has_header)
+}
+
+/// The type that a value of a file is read as for a column of this type; none for bytes.
+fn read_as(type_name: &str) -> Option<&str> {
+    match Type::of_name(type_name) {
+        Type::Blob => None,
+        Type::Decimal | Type::Json | Type::Uuid | Type::Interval => Some(type_name),
+        Type::Timestamp => Some("TIMESTAMP"),
+        Type::Boolean | Type::Integer | Type::Double | Type::Date | Type::Time | Type::TimestampTz => {
+            Some(if type_name.contains('(') { TEXT } else { type_name })
+        }
+        // what is not plain the engine makes of the text, as it does of an INSERT
+        Type::Text | Type::List | Type::Struct | Type::Map | Type::Unknown => Some(TEXT),
+    }
+}
+
+/// `$1` and so on, and where each row is from.
+fn selected(width: usize, reading: &FileReading) -> Vec<Column> {
+    let type_name = if matches!(reading.records, FileRecords::Csv(_)) { TEXT } else { JSON };
+    let columns = (1..=width).map(|number| Column::new(format!("${number}"), type_name));
+    columns.chain([Column::new(FILE_NAME, TEXT), Column::new(ROW_NUMBER, "BIGINT")]).collect()
+}
+
+impl Binder<'_> {
+    /// What stands for a stage's name.
+    pub(super) fn staged_rows(&mut self, factor: &mut TableFactor) -> Result<(), Error> {
+        let TableFactor::Table { name, alias, version, .. } = factor else { return Ok(()) };
+        if self.is_in_view() {
+            return Err(located(Error::unsupported("a stage in a view"), name));
+        }
+        if version.is_some() {
+            return Err(Error::unsupported("time travel (AT, BEFORE)"));
+        }
+        let at = names::last(name).map(|last| last.span.start);
+        let found = self.stages.reads.iter().enumerate().find(|(_, read)| Some(read.at) == at);
+        let Some((number, read)) = found.map(|(number, read)| (number, read.clone())) else {
+            return Err(located(Error::unsupported("a stage here"), name));
+        };
+        let stage = self.staged_named(name)?;
+        let rows = self.rows_of(&stage, number, read).map_err(|error| located(error, name))?;
+        self.references.push(std::sync::Arc::new(rows.table()));
+        if !self.stages.rows.iter().any(|known| known.kept_as == rows.kept_as) {
+            self.stages.rows.push(rows);
+        }
+        alias_as_named(name, alias);
+        *name = marker::name(Marked::Scan(self.references.len() - 1));
+        Ok(())
+    }
+
+    fn rows_of(&self, stage: &Definition, number: usize, read: StageRead) -> Result<StagedRows, Error> {
+        let Stage { id, format } = stage.stage()?;
+        let reading = FileReading::of(&self.format_of(read.format.unwrap_or(format))?)?;
+        if has_header(&reading) && read.load.is_none_or(|load| load.by_name.is_none()) {
+            return Err(Error::unsupported("PARSE_HEADER without MATCH_BY_COLUMN_NAME"));
+        }
+        let columns = match read.load {
+            Some(load) if !load.transforms => self.stages.loaded(load, &reading)?,
+            _ => selected(read.width, &reading),
+        };
+        Ok(StagedRows {
+            schema: stage.schema.clone(),
+            name: stage.name.clone(),
+            called: stage.called().to_owned(),
+            stage_id: id,
+            chosen: read.chosen,
+            reading,
+            kept_as: ours::staged(number),
+            columns,
+            load: read.load,
+        })
+    }
+
+    fn format_of(&self, format: StageFormat) -> Result<FormatOptions, Error> {
+        match format {
+            StageFormat::Own(options) => Ok(options),
+            StageFormat::Named(written) => {
+                let name = staged::format_name(&written)?;
+                self.catalog.staged(DefinitionKind::FileFormat, &name, self.session)?.file_format()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

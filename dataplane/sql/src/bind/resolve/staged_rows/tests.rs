@@ -1,0 +1,90 @@
+use crate::catalog::definition::{Definition, DefinitionKind, comment};
+use crate::catalog::table::{Column, Table};
+use crate::catalog::tables::{Catalog, SessionNames};
+use crate::govern::Rules;
+
+fn catalog() -> Catalog {
+    let columns = [("id", "INTEGER"), ("note", "VARCHAR(5)"), ("day", "DATE"), ("more", "JSON")];
+    let columns = columns.map(|(name, kind)| Column::new(name, kind)).to_vec();
+    let mut catalog = Catalog::new([Table::new("main", "t", columns)]);
+    for (kind, name, text) in [
+        (DefinitionKind::Function, "_svc_stage_s", "CREATE STAGE s ID = 'q1' FILE_FORMAT = (TYPE = 'CSV')"),
+        (
+            DefinitionKind::Function,
+            "_svc_stage_h",
+            "CREATE STAGE h ID = 'q3' FILE_FORMAT = (TYPE = 'CSV' PARSE_HEADER = TRUE)",
+        ),
+        (DefinitionKind::Function, "_svc_stage_j", "CREATE STAGE j ID = 'q2' FILE_FORMAT = (TYPE = 'JSON')"),
+        (DefinitionKind::Function, "_svc_file_format_f", "CREATE FILE FORMAT f TYPE = 'CSV' SKIP_HEADER = 1"),
+    ] {
+        let entry = Definition::read(kind, "main", name, Vec::new(), comment("main", text));
+        catalog.define(entry.expect("a definition"));
+    }
+    catalog
+}
+
+fn resolved(sql: &str) -> Result<crate::Resolved, crate::Error> {
+    crate::resolve(crate::parse(sql)?, &catalog(), &SessionNames::new("demo"))
+}
+
+fn engine(sql: &str) -> String {
+    let governed = crate::govern(resolved(sql).unwrap(), &Rules::default()).unwrap();
+    crate::transpile(governed.embedded().unwrap()).unwrap().sql
+}
+
+#[test]
+fn a_stage_is_known_by_its_name_and_read_from_a_table_that_no_caller_can_name() {
+    let resolved = resolved("SELECT $2, METADATA$FILENAME FROM @s/in (FILE_FORMAT => 'f') x").unwrap();
+    assert_eq!(resolved.tables(), ["main.@s"]);
+    let [rows] = resolved.staged() else { panic!("{:?}", resolved.staged()) };
+    assert_eq!(
+        (rows.stage_id.as_str(), rows.path().as_str(), rows.kept_as.as_str()),
+        ("q1", "main.@s", "_sluice_staged_0")
+    );
+    let columns: Vec<_> = rows.columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(columns, ["$1", "$2", "METADATA$FILENAME", "METADATA$FILE_ROW_NUMBER"]);
+    let sql = engine("SELECT x.$1 FROM @s x JOIN @j y ON x.$1 = y.$1:id::varchar");
+    assert!(sql.contains(r#""temp"."main"."_sluice_staged_0""#), "{sql}");
+    assert!(sql.contains(r#""temp"."main"."_sluice_staged_1""#), "{sql}");
+}
+
+#[test]
+fn copy_into_fills_the_columns_of_its_table_in_their_order() {
+    let resolved = resolved("COPY INTO t (day, note) FROM @s").unwrap();
+    let columns = |rows: &crate::StagedRows| {
+        let each = rows.columns.iter().map(|column| format!("{} {}", column.name, column.type_name));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(columns(&resolved.staged()[0]), "day DATE, note VARCHAR");
+    assert_eq!(resolved.tables(), ["main.t", "main.@s"]);
+    let sql = engine("COPY INTO t FROM @s");
+    assert!(sql.starts_with(r#"INSERT INTO "raw"."main"."t" SELECT"#), "{sql}");
+}
+
+#[test]
+fn what_cannot_be_read_of_a_stage_is_refused() {
+    for (sql, words) in [
+        ("SELECT $1 FROM @nope", "stage nope does not exist"),
+        ("SELECT $1 FROM @s (FILE_FORMAT => 'nope')", "file format nope does not exist"),
+        ("CREATE VIEW v AS SELECT $1 FROM @s", "a stage in a view is not supported"),
+        ("DELETE FROM @s", "does not exist"),
+        ("COPY INTO nope FROM @s", "table nope does not exist"),
+        ("COPY INTO t (nope) FROM @s", "column nope of main.t does not exist"),
+        ("SELECT $1 FROM @h", "PARSE_HEADER without MATCH_BY_COLUMN_NAME is not supported"),
+        ("COPY INTO t FROM @h", "PARSE_HEADER without MATCH_BY_COLUMN_NAME is not supported"),
+        ("COPY INTO t FROM @j", "say MATCH_BY_COLUMN_NAME"),
+        ("COPY INTO t (id) FROM @j", "say MATCH_BY_COLUMN_NAME"),
+        ("COPY INTO t (id) FROM @j MATCH_BY_COLUMN_NAME = CASE_SENSITIVE", "stands without a list of columns"),
+        (
+            "COPY INTO t FROM @s MATCH_BY_COLUMN_NAME = CASE_SENSITIVE",
+            "of a CSV file without PARSE_HEADER is not supported",
+        ),
+    ] {
+        let error = resolved(sql).unwrap_err();
+        assert!(error.message.contains(words), "{sql}: {error}");
+    }
+    assert!(resolved("COPY INTO t (more) FROM @j").is_ok());
+    assert!(resolved("COPY INTO t FROM @h MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE").is_ok());
+    let made = resolved("COPY INTO t (id) FROM (SELECT $1:id::integer FROM @j)").unwrap();
+    assert_eq!(made.staged()[0].columns[0], Column::new("$1", "JSON"));
+}

@@ -1,0 +1,247 @@
+//! How the records of a file are read: each option of its format is honoured here, or refused by name.
+
+use crate::ast::error::Error;
+use crate::catalog::file_format::{FileType, FormatOptions, OptionValue};
+
+/// What the reader of a file is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileReading {
+    pub records: FileRecords,
+    pub compression: FileCompression,
+}
+
+/// How the records of a file are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileRecords {
+    Csv(CsvRecords),
+    /// Values one behind the other, or the items of one array.
+    Json {
+        is_array: bool,
+    },
+    Parquet {
+        binary_is_text: bool,
+    },
+}
+
+/// The signs of a CSV file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CsvRecords {
+    pub delimiter: u8,
+    pub quote: Option<u8>,
+    /// Before a quote within quotes; a quote that is written twice where there is none.
+    pub escape: Option<u8>,
+    /// Lines before the first record.
+    pub skipped: u64,
+    /// Texts that stand for NULL.
+    pub nulls: Vec<String>,
+    /// A backslash outside of quotes takes its meaning from what stands behind it.
+    pub escapes_unquoted: bool,
+    pub allows_blank: bool,
+    /// The first record names the values of the others.
+    pub has_header: bool,
+    pub width: RecordWidth,
+}
+
+/// How many values a record has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordWidth {
+    /// As many as there are columns.
+    Exact,
+    /// Those that are missing are NULL, and those that are too many are left out.
+    Any,
+}
+
+/// How the bytes of a file are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileCompression {
+    /// As the end of its name says.
+    ByName,
+    Gzip,
+    None,
+}
+
+impl FileCompression {
+    fn of(word: &str) -> Result<Self, Error> {
+        match word {
+            "AUTO" => Ok(Self::ByName),
+            "GZIP" => Ok(Self::Gzip),
+            "NONE" => Ok(Self::None),
+            other => Err(Error::unsupported(format!("COMPRESSION = {other} of a file that is read"))),
+        }
+    }
+}
+
+impl FileReading {
+    /// As a format says it.
+    pub(crate) fn of(format: &FormatOptions) -> Result<Self, Error> {
+        let mut compression = FileCompression::ByName;
+        let mut csv = CsvRecords {
+            delimiter: b',',
+            quote: None,
+            escape: None,
+            skipped: 0,
+            nulls: Vec::new(),
+            escapes_unquoted: true,
+            allows_blank: false,
+            has_header: false,
+            width: RecordWidth::Exact,
+        };
+        let (mut is_array, mut binary_is_text) = (false, true);
+        for (name, value) in format.values() {
+            match (name, &value) {
+                ("COMPRESSION", OptionValue::Text(word)) if format.file_type != FileType::Parquet => {
+                    compression = FileCompression::of(word)?;
+                }
+                ("STRIP_OUTER_ARRAY", OptionValue::Flag(flag)) => is_array = *flag,
+                ("BINARY_AS_TEXT", OptionValue::Flag(flag)) => binary_is_text = *flag,
+                ("NULL_IF", OptionValue::Texts(texts)) if format.file_type != FileType::Csv && texts.is_empty() => {}
+                _ if format.file_type == FileType::Csv && csv.takes(name, &value)? => {}
+                _ if changes_nothing(name, &value) => {}
+                _ => return Err(Error::unsupported(format!("this {name} of a file that is read"))),
+            }
+        }
+        let records = match format.file_type {
+            FileType::Csv => FileRecords::Csv(csv.checked()?),
+            FileType::Json => FileRecords::Json { is_array },
+            FileType::Parquet => FileRecords::Parquet { binary_is_text },
+        };
+        Ok(Self { records, compression })
+    }
+}
+
+impl CsvRecords {
+    /// Whether it is an option of CSV alone, which is kept then.
+    fn takes(&mut self, name: &str, value: &OptionValue) -> Result<bool, Error> {
+        match (name, value) {
+            ("FIELD_DELIMITER", OptionValue::Text(text)) => self.delimiter = sign(name, text)?,
+            ("SKIP_HEADER", OptionValue::Count(lines)) => self.skipped = *lines,
+            ("FIELD_OPTIONALLY_ENCLOSED_BY", OptionValue::Text(text)) => self.quote = sign_or_none(name, text)?,
+            ("ESCAPE", OptionValue::Text(text)) => self.escape = sign_or_none(name, text)?,
+            ("ESCAPE_UNENCLOSED_FIELD", OptionValue::Text(text)) => {
+                self.escapes_unquoted = match sign_or_none(name, text)? {
+                    None => false,
+                    Some(b'\\') => true,
+                    Some(_) => return Err(Error::unsupported(format!("this {name} of a file that is read"))),
+                };
+            }
+            ("NULL_IF", OptionValue::Texts(texts)) => texts.iter().for_each(|text| self.reads_as_null(text)),
+            ("EMPTY_FIELD_AS_NULL", OptionValue::Flag(true)) => self.reads_as_null(""),
+            ("EMPTY_FIELD_AS_NULL", OptionValue::Flag(false)) => {}
+            ("SKIP_BLANK_LINES", OptionValue::Flag(flag)) => self.allows_blank = *flag,
+            ("PARSE_HEADER", OptionValue::Flag(flag)) => self.has_header = *flag,
+            ("ERROR_ON_COLUMN_COUNT_MISMATCH", OptionValue::Flag(flag)) => {
+                self.width = if *flag { RecordWidth::Exact } else { RecordWidth::Any };
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn reads_as_null(&mut self, text: &str) {
+        if !self.nulls.iter().any(|known| known == text) {
+            self.nulls.push(text.to_owned());
+        }
+    }
+
+    /// What the engine can be told together.
+    fn checked(self) -> Result<Self, Error> {
+        if self.quote.is_none() && self.escape.is_some() {
+            return Err(Error::unsupported("ESCAPE without FIELD_OPTIONALLY_ENCLOSED_BY"));
+        }
+        if self.has_header && self.skipped > 0 {
+            return Err(Error::syntax("PARSE_HEADER and SKIP_HEADER do not stand together"));
+        }
+        if self.nulls.is_empty() {
+            return Err(Error::unsupported("EMPTY_FIELD_AS_NULL = FALSE without NULL_IF"));
+        }
+        if self.quote == Some(self.delimiter) {
+            return Err(Error::syntax("FIELD_DELIMITER and FIELD_OPTIONALLY_ENCLOSED_BY differ"));
+        }
+        Ok(self)
+    }
+}
+
+/// Whether an option has the one value that reading has anyway, or is of files that are written.
+fn changes_nothing(name: &str, value: &OptionValue) -> bool {
+    match (name, value) {
+        // Parquet says itself how it is packed
+        (
+            "FILE_EXTENSION" | "COMPRESSION" | "SNAPPY_COMPRESSION" | "USE_VECTORIZED_SCANNER" | "USE_LOGICAL_TYPE",
+            _,
+        ) => true,
+        ("RECORD_DELIMITER", OptionValue::Text(text)) => ["\n", "\r\n", r"\n", r"\r\n"].contains(&text.as_str()),
+        ("DATE_FORMAT" | "TIME_FORMAT" | "TIMESTAMP_FORMAT", OptionValue::Text(text)) => {
+            text.eq_ignore_ascii_case("AUTO")
+        }
+        ("BINARY_FORMAT", OptionValue::Text(text)) => text == "HEX",
+        ("ENCODING", OptionValue::Text(text)) => {
+            text.eq_ignore_ascii_case("UTF8") || text.eq_ignore_ascii_case("UTF-8")
+        }
+        ("VALIDATE_UTF8" | "SKIP_BYTE_ORDER_MARK" | "MULTI_LINE", value) => *value == OptionValue::Flag(true),
+        (_, value) => *value == OptionValue::Flag(false),
+    }
+}
+
+/// A sign of one byte, which may be written as an escape.
+fn sign(name: &str, text: &str) -> Result<u8, Error> {
+    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("\\x"));
+    let coded = hex.filter(|hex| hex.len() == 2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+    let found = match (text, text.as_bytes(), coded) {
+        (r"\t", ..) => Some(b'\t'),
+        (r"\\", ..) => Some(b'\\'),
+        (_, _, Some(byte)) => Some(byte),
+        (_, [byte], None) => Some(*byte),
+        _ => None,
+    };
+    let fits = |byte: &u8| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | 0);
+    found.filter(fits).ok_or_else(|| Error::unsupported(format!("a {name} of other than one ASCII character")))
+}
+
+fn sign_or_none(name: &str, text: &str) -> Result<Option<u8>, Error> {
+    if text.eq_ignore_ascii_case("NONE") { Ok(None) } else { sign(name, text).map(Some) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::parse::options::of_text;
+
+    fn read(text: &str) -> Result<FileReading, Error> {
+        FileReading::of(&FormatOptions::of(&of_text(text)?)?)
+    }
+
+    #[test]
+    fn what_a_format_says_of_its_signs_is_what_the_reader_is_told() {
+        let FileRecords::Csv(plain) = read("TYPE = CSV").unwrap().records else { panic!("no CSV") };
+        assert_eq!((plain.delimiter, plain.quote, plain.escape, plain.skipped), (b',', None, None, 0));
+        assert_eq!((plain.nulls, plain.escapes_unquoted), (vec![r"\N".to_owned(), String::new()], true));
+        let said = "FIELD_DELIMITER = '\\t' SKIP_HEADER = 2 FIELD_OPTIONALLY_ENCLOSED_BY = '\"' ESCAPE = '\\' NULL_IF = ('x') \
+                    ESCAPE_UNENCLOSED_FIELD = NONE COMPRESSION = GZIP";
+        let FileReading { records, compression } = read(said).unwrap();
+        let FileRecords::Csv(said) = records else { panic!("no CSV") };
+        assert_eq!((said.delimiter, said.quote, said.escape, said.skipped), (b'\t', Some(b'"'), Some(b'\\'), 2));
+        assert_eq!((said.nulls, said.escapes_unquoted), (vec!["x".to_owned(), String::new()], false));
+        assert_eq!(compression, FileCompression::Gzip);
+        let array = read("TYPE = JSON STRIP_OUTER_ARRAY = TRUE").unwrap().records;
+        assert_eq!(array, FileRecords::Json { is_array: true });
+        assert_eq!(read("TYPE = PARQUET").unwrap().records, FileRecords::Parquet { binary_is_text: true });
+    }
+
+    #[test]
+    fn an_option_that_is_not_honoured_is_refused_by_name() {
+        for (text, name) in [
+            ("TRIM_SPACE = TRUE", "TRIM_SPACE"),
+            ("DATE_FORMAT = 'DD-MM-YYYY'", "DATE_FORMAT"),
+            ("RECORD_DELIMITER = ';'", "RECORD_DELIMITER"),
+            ("FIELD_DELIMITER = '||'", "FIELD_DELIMITER"),
+            ("ENCODING = 'ISO-8859-1'", "ENCODING"),
+            ("COMPRESSION = ZSTD", "COMPRESSION"),
+            ("TYPE = JSON STRIP_NULL_VALUES = TRUE", "STRIP_NULL_VALUES"),
+            ("TYPE = JSON NULL_IF = ('x')", "NULL_IF"),
+            ("TYPE = PARQUET TRIM_SPACE = TRUE", "TRIM_SPACE"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.message.contains(name) && error.message.contains("not supported"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Files of a stage that a statement reads: which ones, how, and as what columns of which rows.
+
+use sqlparser::tokenizer::Location;
+
+use crate::ast::{names, quote};
+use crate::catalog::file_reading::FileReading;
+use crate::catalog::stage::StageFormat;
+use crate::catalog::table::{Column, Table};
+
+/// The path of its file, for each row that is selected.
+pub const FILE_NAME: &str = "METADATA$FILENAME";
+/// The number of a row in its file, from 1.
+pub const ROW_NUMBER: &str = "METADATA$FILE_ROW_NUMBER";
+
+/// A place in a statement where files of a stage are read, before its names are bound.
+#[derive(Debug, Clone)]
+pub(crate) struct StageRead {
+    /// Where the stage's name stands, which tells the place from others.
+    pub at: Location,
+    pub chosen: FileChoice,
+    /// In place of the stage's own.
+    pub format: Option<StageFormat>,
+    /// `$1` to `$n` are the columns that the statement names.
+    pub width: usize,
+    /// Set where COPY INTO loads them.
+    pub load: Option<LoadOptions>,
+}
+
+/// Which of a stage's files are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileChoice {
+    /// How their paths begin.
+    pub prefix: String,
+    /// Those that are named, behind the prefix; all where none is.
+    pub names: Vec<String>,
+    /// A regular expression that the whole path matches.
+    pub pattern: Option<String>,
+}
+
+/// What COPY INTO says of loading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadOptions {
+    pub by_name: Option<NameMatching>,
+    /// Files are loaded that were loaded before.
+    pub forces: bool,
+    /// A query makes the rows of their records.
+    pub transforms: bool,
+}
+
+/// How names in a file are those of columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameMatching {
+    CaseSensitive,
+    CaseInsensitive,
+}
+
+/// The files of a stage as a bound statement reads them: as the rows of a table that is filled before it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedRows {
+    pub schema: String,
+    /// The stage's name, as trees and policies have it.
+    pub name: String,
+    /// The same as it was written.
+    pub called: String,
+    /// The folder of its files.
+    pub stage_id: String,
+    pub chosen: FileChoice,
+    pub reading: FileReading,
+    /// The engine's name of the temporary table.
+    pub kept_as: String,
+    pub columns: Vec<Column>,
+    pub load: Option<LoadOptions>,
+}
+
+impl StagedRows {
+    /// What names and policies know it as.
+    pub(crate) fn table(&self) -> Table {
+        Table::new(&self.schema, &self.name, self.columns.clone()).kept_as(&self.kept_as)
+    }
+
+    /// Whether its columns are `$1` and so on, and not those of a table.
+    pub fn selects(&self) -> bool {
+        self.load.is_none_or(|load| load.transforms)
+    }
+
+    /// A file of it as LIST tells it, with the stage's name before its path.
+    pub fn named(&self, path: &str) -> String {
+        format!("{}/{path}", self.called.to_lowercase())
+    }
+
+    /// The engine's full name of the temporary table.
+    pub fn place(&self) -> String {
+        [names::TEMP_CATALOG, names::TEMP_SCHEMA, self.kept_as.as_str()].map(quote::name).join(".")
+    }
+
+    /// What makes the temporary table, without rows.
+    pub fn made(&self) -> String {
+        let column = |column: &Column| format!("{} {}", quote::name(&column.name), column.type_name);
+        let columns: Vec<_> = self.columns.iter().map(column).collect();
+        format!("CREATE OR REPLACE TEMP TABLE {} ({})", self.place(), columns.join(", "))
+    }
+
+    /// `schema.@stage`.
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+}

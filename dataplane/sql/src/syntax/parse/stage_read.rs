@@ -1,0 +1,325 @@
+//! Stages that a statement reads, which the parser crate has no form for: `FROM @s/path (FILE_FORMAT => f)` and
+//! `COPY INTO t FROM @s/path`.
+//!
+//! A stage becomes a table of the name that trees and policies have for it; what is said of its files is kept beside the
+//! tree, by the place of the name. `$1` is a column there, and COPY INTO an INSERT of all columns.
+
+use sqlparser::ast::Ident;
+use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptions};
+use sqlparser::dialect::SnowflakeDialect;
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
+
+use super::staged::name_of;
+use super::staged_files::refuse_own;
+use super::{end, is, made, options, parser, refused};
+use crate::ast::error::Error;
+use crate::ast::{names, quote};
+use crate::catalog::definition::DefinitionKind;
+use crate::catalog::file_format::{flagged, listed, word};
+use crate::catalog::stage::{StageFormat, format};
+use crate::catalog::staged_rows::{FileChoice, LoadOptions, NameMatching, StageRead};
+
+/// As many columns as `$n` may name.
+const WIDTH_MAX: usize = 1_600;
+
+/// The statement as the parser crate reads it, with what it says of the stages that it reads.
+pub(super) fn read(tokens: Vec<TokenWithSpan>) -> Result<(Vec<TokenWithSpan>, Vec<StageRead>), Error> {
+    match copied(&tokens)? {
+        Some(copied) => Ok(copied),
+        None => selected(tokens),
+    }
+}
+
+/// A stage as it is named, and the path behind it.
+struct NamedStage {
+    at: Location,
+    name: Vec<TokenWithSpan>,
+    path: String,
+}
+
+impl NamedStage {
+    /// What begins these tokens with `@`, and how many of them it is.
+    fn unquoted(tokens: &[TokenWithSpan]) -> Result<Option<(Self, usize)>, Error> {
+        let Some(first) = tokens.first().filter(|first| first.token == Token::AtSign) else { return Ok(None) };
+        let mut length = 1;
+        while let (Some(before), Some(next)) = (tokens.get(length - 1), tokens.get(length)) {
+            let ends = matches!(next.token, Token::LParen | Token::RParen | Token::Comma | Token::EOF);
+            if before.span.end != next.span.start || ends {
+                break;
+            }
+            length += 1;
+        }
+        let text: String = tokens.iter().take(length).skip(1).map(|token| token.token.to_string()).collect();
+        Self::of(first.span, &text).map(|stage| Some((stage, length)))
+    }
+
+    /// `'@s/path'`, as a text.
+    fn quoted(token: &TokenWithSpan) -> Result<Option<Self>, Error> {
+        let Token::SingleQuotedString(text) = &token.token else { return Ok(None) };
+        text.strip_prefix('@').map(|text| Self::of(token.span, text)).transpose()
+    }
+
+    /// What stands behind the `@`.
+    fn of(span: Span, text: &str) -> Result<Self, Error> {
+        let (name, path) = text.split_once('/').unwrap_or((text, ""));
+        refuse_own(name).map_err(|error| error.at(span.start))?;
+        let name = name_of(DefinitionKind::Stage, name).map_err(|error| error.at(span.start))?;
+        let mut tokens: Vec<TokenWithSpan> = Vec::new();
+        for part in names::parts(&name).unwrap_or_default() {
+            if !tokens.is_empty() {
+                tokens.push(TokenWithSpan { token: Token::Period, span });
+            }
+            let Ident { value, quote_style, .. } = part.clone();
+            let token = Token::Word(Word { value, quote_style, keyword: Keyword::NoKeyword });
+            tokens.push(TokenWithSpan { token, span });
+        }
+        Ok(Self { at: span.start, name: tokens, path: path.to_owned() })
+    }
+}
+
+/// A query or a change that reads stages where tables are read.
+fn selected(tokens: Vec<TokenWithSpan>) -> Result<(Vec<TokenWithSpan>, Vec<StageRead>), Error> {
+    let mut reads = Vec::new();
+    if !tokens.iter().any(|token| token.token == Token::AtSign) {
+        return Ok((tokens, reads));
+    }
+    let mut made: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut rest = tokens.as_slice();
+    while let Some((first, behind)) = rest.split_first() {
+        let is_source =
+            made.last().is_some_and(|before| is(&before.token, Keyword::FROM) || is(&before.token, Keyword::JOIN));
+        let named = if is_source { NamedStage::unquoted(rest)? } else { None };
+        let Some((NamedStage { at, name, path }, length)) = named else {
+            made.push(first.clone());
+            rest = behind;
+            continue;
+        };
+        made.extend(name);
+        let behind = rest.get(length..).unwrap_or_default();
+        let (said, length) = arguments(behind)?;
+        rest = behind.get(length..).unwrap_or_default();
+        let chosen = FileChoice { prefix: path, names: Vec::new(), pattern: said.pattern };
+        reads.push(StageRead { at, chosen, format: said.format, width: 0, load: None });
+    }
+    if reads.is_empty() {
+        return Ok((tokens, reads));
+    }
+    let width = as_columns(&mut made)?;
+    reads.iter_mut().for_each(|read| read.width = width);
+    Ok((made, reads))
+}
+
+/// Makes `$1` the name of a column; the highest number.
+fn as_columns(tokens: &mut [TokenWithSpan]) -> Result<usize, Error> {
+    let mut width = 0;
+    for TokenWithSpan { token, span } in tokens {
+        let Token::Placeholder(name) = token else { continue };
+        let digits = name.strip_prefix('$');
+        if digits.is_some_and(|digits| !digits.bytes().all(|byte| byte.is_ascii_digit())) {
+            continue; // a variable that is not set
+        }
+        let number = digits.and_then(|digits| digits.parse::<usize>().ok());
+        let Some(number) = number.filter(|number| (1..=WIDTH_MAX).contains(number)) else {
+            return Err(Error::unsupported("a parameter of a statement that reads a stage").at(span.start));
+        };
+        width = width.max(number);
+        let value = format!("${number}");
+        *token = Token::Word(Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword });
+    }
+    Ok(width)
+}
+
+/// What stands in brackets behind a stage that is selected from.
+#[derive(Default)]
+struct ReadArguments {
+    format: Option<StageFormat>,
+    pattern: Option<String>,
+}
+
+/// `(FILE_FORMAT => 'f', PATTERN => '…')`, and how many tokens it is.
+fn arguments(tokens: &[TokenWithSpan]) -> Result<(ReadArguments, usize), Error> {
+    let mut said = ReadArguments::default();
+    if tokens.first().is_none_or(|first| first.token != Token::LParen) {
+        return Ok((said, 0));
+    }
+    let mut at = 1;
+    loop {
+        let place = tokens.get(at).map(|token| token.span.start);
+        let wrong = || {
+            let error = Error::syntax("a stage is read with (FILE_FORMAT => 'name', PATTERN => 'expression')");
+            match place {
+                Some(place) => error.at(place),
+                None => error,
+            }
+        };
+        let (Some(TokenWithSpan { token: Token::Word(name), .. }), Some(TokenWithSpan { token: Token::RArrow, .. })) =
+            (tokens.get(at), tokens.get(at + 1))
+        else {
+            return Err(wrong());
+        };
+        let (value, length) = argument(tokens.get(at + 2..).unwrap_or_default()).ok_or_else(wrong)?;
+        match name.value.to_ascii_uppercase().as_str() {
+            "FILE_FORMAT" if said.format.is_none() => said.format = Some(StageFormat::Named(value)),
+            "PATTERN" if said.pattern.is_none() => said.pattern = Some(value),
+            _ => return Err(wrong()),
+        }
+        at += 2 + length;
+        match tokens.get(at).map(|token| &token.token) {
+            Some(Token::Comma) => at += 1,
+            Some(Token::RParen) => return Ok((said, at + 1)),
+            _ => return Err(wrong()),
+        }
+    }
+}
+
+/// A text, or a name as a text, and how many tokens it is.
+fn argument(tokens: &[TokenWithSpan]) -> Option<(String, usize)> {
+    if let Token::SingleQuotedString(text) = &tokens.first()?.token {
+        return Some((text.clone(), 1));
+    }
+    let part = |token: &TokenWithSpan| match &token.token {
+        Token::Word(Word { value, quote_style: Some(_), .. }) => Some(quote::name(value)),
+        Token::Word(Word { value, .. }) => Some(value.clone()),
+        Token::Period => Some(".".to_owned()),
+        _ => None,
+    };
+    let parts: Vec<String> = tokens.iter().map_while(part).collect();
+    (!parts.is_empty()).then(|| (parts.concat(), parts.len()))
+}
+
+/// `COPY INTO t [(columns)] FROM @s …` as `INSERT INTO t [(columns)] SELECT * FROM @s`.
+fn copied(tokens: &[TokenWithSpan]) -> Result<Option<(Vec<TokenWithSpan>, Vec<StageRead>)>, Error> {
+    let [copy, into, rest @ ..] = tokens else { return Ok(None) };
+    if !is(&copy.token, Keyword::COPY) || !is(&into.token, Keyword::INTO) {
+        return Ok(None);
+    }
+    let is_stage = |token: &TokenWithSpan| match &token.token {
+        Token::AtSign => true,
+        Token::SingleQuotedString(text) => text.starts_with('@'),
+        _ => false,
+    };
+    let from = rest.iter().position(|token| is(&token.token, Keyword::FROM));
+    let Some((target, [_, source @ ..])) = from.and_then(|from| rest.split_at_checked(from)) else { return Ok(None) };
+    if target.is_empty() || target.iter().any(is_stage) {
+        return Ok(None); // that unloads
+    }
+    if source.first().is_some_and(|first| first.token == Token::LParen) {
+        return transformed(target, source).map(Some);
+    }
+    let mut found = NamedStage::unquoted(source)?;
+    if let (None, Some(first)) = (&found, source.first()) {
+        found = NamedStage::quoted(first)?.map(|stage| (stage, 1));
+    }
+    let Some((NamedStage { at, name, path }, length)) = found else { return Ok(None) };
+    let read = CopyOptions::said(source.get(length..).unwrap_or_default())?.read(at, path);
+    let query = [made("SELECT"), TokenWithSpan::wrap(Token::Mul), made("FROM")].into_iter().chain(name);
+    Ok(Some((inserted(target, query), vec![read])))
+}
+
+/// `COPY INTO t [(columns)] FROM (SELECT … FROM @s) …`, which makes a row of each record.
+fn transformed(
+    target: &[TokenWithSpan],
+    source: &[TokenWithSpan],
+) -> Result<(Vec<TokenWithSpan>, Vec<StageRead>), Error> {
+    let mut open = 0_usize;
+    let closes = |token: &TokenWithSpan| {
+        match token.token {
+            Token::LParen => open += 1,
+            Token::RParen => open = open.saturating_sub(1),
+            _ => {}
+        }
+        open == 0
+    };
+    let end = source.iter().position(closes).ok_or_else(|| Error::syntax("a bracket is not closed"))?;
+    let (query, mut reads) = selected(source.get(1..end).unwrap_or_default().to_vec())?;
+    let is_select = query.first().is_some_and(|first| is(&first.token, Keyword::SELECT));
+    let [read] = reads.as_mut_slice() else { return Err(Error::unsupported("COPY INTO of other than one stage")) };
+    if !is_select {
+        return Err(Error::syntax("COPY INTO loads a stage, or a SELECT from one"));
+    }
+    let CopyOptions { names, pattern, format, load } = CopyOptions::said(source.get(end + 1..).unwrap_or_default())?;
+    if load.by_name.is_some() {
+        return Err(Error::syntax("MATCH_BY_COLUMN_NAME stands without a query"));
+    }
+    read.chosen.names = names;
+    read.chosen.pattern = pattern.or(read.chosen.pattern.take());
+    read.format = format.or(read.format.take());
+    read.load = Some(LoadOptions { transforms: true, ..load });
+    Ok((inserted(target, query), reads))
+}
+
+fn inserted(target: &[TokenWithSpan], query: impl IntoIterator<Item = TokenWithSpan>) -> Vec<TokenWithSpan> {
+    [made("INSERT"), made("INTO")].into_iter().chain(target.iter().cloned()).chain(query).collect()
+}
+
+/// What stands behind the stage of COPY INTO.
+struct CopyOptions {
+    names: Vec<String>,
+    pattern: Option<String>,
+    format: Option<StageFormat>,
+    load: LoadOptions,
+}
+
+impl CopyOptions {
+    fn said(tokens: &[TokenWithSpan]) -> Result<Self, Error> {
+        let mut parser = parser(&SnowflakeDialect {}, tokens.to_vec());
+        let given = options::options(&mut parser).map_err(refused)?;
+        end(&parser).map_err(refused)?;
+        Self::of(&given)
+    }
+
+    fn of(given: &KeyValueOptions) -> Result<Self, Error> {
+        let load = LoadOptions { by_name: None, forces: false, transforms: false };
+        let mut copy = Self { names: Vec::new(), pattern: None, format: None, load };
+        given.options.iter().try_for_each(|option| copy.takes(option))?;
+        if !copy.names.is_empty() && copy.pattern.is_some() {
+            return Err(Error::syntax("FILES and PATTERN do not stand together"));
+        }
+        Ok(copy)
+    }
+
+    fn takes(&mut self, option: &KeyValueOption) -> Result<(), Error> {
+        let name = option.option_name.to_ascii_uppercase();
+        let flag = || flagged(option).ok_or_else(|| Error::syntax(format!("{name} is TRUE or FALSE")));
+        match name.as_str() {
+            "FILES" => {
+                let names = listed(option).filter(|names| !names.is_empty());
+                self.names = names.ok_or_else(|| Error::syntax("FILES is a list of texts"))?;
+            }
+            "PATTERN" => self.pattern = Some(word(option)?.to_owned()),
+            "FILE_FORMAT" => self.format = Some(format(option)?),
+            "MATCH_BY_COLUMN_NAME" => {
+                self.load.by_name = match word(option)?.to_ascii_uppercase().as_str() {
+                    "NONE" => None,
+                    "CASE_SENSITIVE" => Some(NameMatching::CaseSensitive),
+                    "CASE_INSENSITIVE" => Some(NameMatching::CaseInsensitive),
+                    _ => {
+                        let message = "MATCH_BY_COLUMN_NAME is CASE_SENSITIVE, CASE_INSENSITIVE or NONE";
+                        return Err(Error::syntax(message));
+                    }
+                };
+            }
+            "ON_ERROR" => {
+                let said = word(option)?.to_ascii_uppercase();
+                if said != "ABORT_STATEMENT" {
+                    return Err(Error::unsupported(format!("ON_ERROR = {said} of COPY INTO")));
+                }
+            }
+            "FORCE" => self.load.forces = flag()?,
+            // these are how it is anyway
+            "PURGE" | "RETURN_FAILED_ONLY" | "TRUNCATECOLUMNS" | "LOAD_UNCERTAIN_FILES" if !flag()? => {}
+            "ENFORCE_LENGTH" if flag()? => {}
+            _ => return Err(Error::unsupported(format!("this {name} of COPY INTO"))),
+        }
+        Ok(())
+    }
+
+    fn read(self, at: Location, path: String) -> StageRead {
+        let Self { names, pattern, format, load } = self;
+        StageRead { at, chosen: FileChoice { prefix: path, names, pattern }, format, width: 0, load: Some(load) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+use super::*;
+use crate::syntax::statement::StatementKind;
+
+fn reads(text: &str) -> (String, Vec<StageRead>) {
+    let statement = crate::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    (statement.redacted(), statement.reads().to_vec())
+}
+
+fn refusal(text: &str) -> String {
+    crate::parse(text).unwrap_err().message
+}
+
+#[test]
+fn a_stage_is_read_with_its_path_and_what_is_said_of_its_files() {
+    for (text, prefix, pattern, width) in [
+        ("SELECT $1 FROM @s", "", None, 1),
+        ("SELECT $2, t.$4 FROM @main.s/in/2026-01/a.csv.gz t", "in/2026-01/a.csv.gz", None, 4),
+        ("SELECT $1 FROM @s/in/ (FILE_FORMAT => 'f', PATTERN => '.*[.]csv') AS t", "in/", Some(".*[.]csv"), 1),
+        ("SELECT count(*) FROM x JOIN @s(PATTERN => 'a') ON true", "", Some("a"), 0),
+    ] {
+        let (_, reads) = reads(text);
+        let [read] = reads.as_slice() else { panic!("{text}: {reads:?}") };
+        assert_eq!((read.chosen.prefix.as_str(), read.chosen.pattern.as_deref(), read.width), (prefix, pattern, width));
+        assert_eq!(read.load, None, "{text}");
+    }
+    let statement = crate::parse("SELECT a.$1 FROM @s/x a JOIN @\"My Stage\"/y b ON a.$1 = b.$1").unwrap();
+    assert_eq!(statement.tables().iter().map(|table| table.name.as_str()).collect::<Vec<_>>(), ["@s", "@My Stage"]);
+    assert_eq!(statement.parameters(), 0);
+    assert!(crate::parse("SELECT trim('@' FROM '@s')").unwrap().reads().is_empty());
+}
+
+#[test]
+fn copy_into_a_table_is_an_insert_that_the_log_tells_as_it_was_written() {
+    let text = "COPY INTO main.t (a, b) FROM @s/in/ FILES = ('a.csv', 'b.csv') FILE_FORMAT = (TYPE = CSV) FORCE = TRUE";
+    let statement = crate::parse(text).unwrap();
+    assert_eq!((statement.kind(), statement.loads()), (&StatementKind::Insert, true));
+    assert!(statement.is_write() && statement.answers());
+    let (redacted, reads) = reads(text);
+    assert_eq!(redacted, "COPY INTO main.t (a, b) FROM \"@s\" ?");
+    let chosen =
+        FileChoice { prefix: "in/".to_owned(), names: vec!["a.csv".to_owned(), "b.csv".to_owned()], pattern: None };
+    assert_eq!(reads[0].chosen, chosen);
+    assert_eq!(reads[0].load, Some(LoadOptions { by_name: None, forces: true, transforms: false }));
+    let (_, reads) =
+        self::reads("copy into t from '@s/a b.json' match_by_column_name = case_insensitive purge = false");
+    assert_eq!(reads[0].chosen.prefix, "a b.json");
+    assert_eq!(reads[0].load.unwrap().by_name, Some(NameMatching::CaseInsensitive));
+    let text = "copy into t (a) from (select upper(s.$2) from @s/x s) pattern = 'y' force = true";
+    let (redacted, reads) = self::reads(text);
+    assert_eq!(redacted, "COPY INTO t (a) FROM (SELECT upper(s.\"$2\") FROM \"@s\" AS s) ?");
+    assert_eq!((reads[0].width, reads[0].chosen.pattern.as_deref()), (2, Some("y")));
+    assert_eq!(reads[0].load, Some(LoadOptions { by_name: None, forces: true, transforms: true }));
+}
+
+#[test]
+fn what_is_not_done_is_refused_by_name() {
+    for (text, words) in [
+        ("COPY INTO t FROM @~/a", "the own stage of a user or a table is not supported"),
+        ("COPY INTO t FROM @%t", "the own stage of a user or a table is not supported"),
+        ("COPY INTO t FROM (SELECT $1 FROM @s JOIN @u ON true)", "COPY INTO of other than one stage is not supported"),
+        ("COPY INTO t FROM (SELECT 1)", "COPY INTO of other than one stage is not supported"),
+        ("COPY INTO t FROM (SELECT $1 FROM @s) MATCH_BY_COLUMN_NAME = CASE_SENSITIVE", "stands without a query"),
+        ("COPY INTO t FROM @s ON_ERROR = CONTINUE", "ON_ERROR = CONTINUE of COPY INTO is not supported"),
+        ("COPY INTO t FROM @s PURGE = TRUE", "this PURGE of COPY INTO is not supported"),
+        ("COPY INTO t FROM @s SIZE_LIMIT = 10", "this SIZE_LIMIT of COPY INTO is not supported"),
+        ("COPY INTO t FROM @s VALIDATION_MODE = RETURN_ERRORS", "this VALIDATION_MODE of COPY INTO is not supported"),
+        ("COPY INTO t FROM @s FILES = ('a') PATTERN = 'b'", "FILES and PATTERN do not stand together"),
+        ("COPY INTO t FROM 's3://b/a.csv'", "COPY INTO of other than a table or a stage is not supported"),
+        ("SELECT $1 FROM @s WHERE $2 = ?", "a parameter of a statement that reads a stage is not supported"),
+        ("SELECT $1 FROM @s (FORMAT => 'f')", "a stage is read with (FILE_FORMAT => 'name', PATTERN => 'expression')"),
+        ("SELECT $1 FROM @\"a.b\"", "a.b has a dot in it: name it without"),
+    ] {
+        assert!(refusal(text).contains(words), "{text}: {}", refusal(text));
+    }
+}

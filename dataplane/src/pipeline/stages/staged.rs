@@ -1,0 +1,128 @@
+//! Files of stages, made the rows of a temporary table in the transaction of the statement that reads them.
+//!
+//! That is between the stages 9 and 10: who asks has been let through by then, with the stage judged by its name as a table
+//! is, and what is read follows the rules as any table's rows do. Files go one by one through the engine's spool, and
+//! nothing of them is left behind. What COPY INTO loads is written down in the transaction of its INSERT.
+
+mod answered;
+mod columns;
+mod records;
+mod rows;
+mod source;
+
+use std::fmt::Write;
+
+use contract::policy::abac::Operation;
+
+use super::execute::Ran;
+use super::snapshot::{Pinned, agrees_here};
+use super::tables::StatementInfo;
+use crate::Error;
+use crate::pipeline::{Pipeline, Query, Result, runtime};
+use crate::request::trail::Trail;
+use crate::storage::load_history::{self, LoadHistory};
+use crate::storage::stage_files::StageFile;
+
+use source::FileSource;
+
+pub(in crate::pipeline) use answered::told;
+
+/// Files that the audit entry names.
+const NAMED_MAX: usize = 100;
+
+/// A file of COPY INTO, and how many rows of it were loaded.
+#[derive(Debug)]
+pub(in crate::pipeline) struct LoadedFile {
+    pub path: String,
+    pub rows: u64,
+}
+
+/// Reads the files of a statement's stages; those of COPY INTO are told.
+pub(in crate::pipeline) async fn take_in(
+    pipeline: &Pipeline,
+    query: &Query,
+    pinned: &mut Pinned,
+    t: &Trail,
+) -> Result<Option<Vec<LoadedFile>>> {
+    if pinned.native.about.staged.is_empty() {
+        return Ok(None);
+    }
+    let taken = Box::pin(taken_in(pipeline, query, pinned, t)).await;
+    if taken.is_err() {
+        pinned.lease.failed();
+    }
+    taken
+}
+
+async fn taken_in(
+    pipeline: &Pipeline,
+    query: &Query,
+    pinned: &mut Pinned,
+    t: &Trail,
+) -> Result<Option<Vec<LoadedFile>>> {
+    let Pinned { native, lease, .. } = pinned;
+    if runtime::is_read(&native.sql.tables) {
+        return Err(Error::Unsupported { what: "a stage beside tables of the runtime".to_owned() });
+    }
+    if !query.ask.params.is_empty() || !query.ask.types.is_empty() {
+        return Err(Error::Unsupported { what: "a parameter of a statement that reads a stage".to_owned() });
+    }
+    let mut answer = None;
+    for rows in native.about.staged.clone() {
+        let session = lease.session()?;
+        let mut source = FileSource { pipeline, query, session, rows: &rows };
+        source.made().await?;
+        let chosen = source.chosen().await?;
+        let Some(load) = rows.load else {
+            source.fill(&chosen).await?;
+            noted(t, &rows, &chosen);
+            continue;
+        };
+        let table = filled(&native.about)?;
+        let identity = (table.as_str(), rows.stage_id.as_str());
+        let now = pipeline.clock.now();
+        let history = if load.forces {
+            LoadHistory::default()
+        } else {
+            LoadHistory::of(source.session, query.deadline, identity, now).await?
+        };
+        let files: Vec<StageFile> = chosen.into_iter().filter(|file| !history.has(file)).collect();
+        answer = Some(source.fill(&files).await?);
+        noted(t, &rows, &files);
+        native.about.history.extend(load_history::loaded(identity, files.iter(), now));
+    }
+    if native.sql.before.is_empty() {
+        agrees_here(query, lease.session()?, native).await?;
+    }
+    Ok(answer)
+}
+
+/// COPY INTO makes a row of each record: a query that leaves some out, or makes several, is refused before it is kept.
+pub(in crate::pipeline) fn holds(loaded: Option<&[LoadedFile]>, ran: &mut Ran) -> Result<()> {
+    let Some(loaded) = loaded else { return Ok(()) };
+    let records: u64 = loaded.iter().map(|file| file.rows).sum();
+    if ran.rows.changed == Some(records) {
+        return Ok(());
+    }
+    ran.lease.failed();
+    Err(Error::Unsupported { what: "a query in COPY INTO that makes other than one row of each record".to_owned() })
+}
+
+/// The table that COPY INTO fills, as its changes are known.
+fn filled(about: &StatementInfo) -> Result<String> {
+    let table = about.written.iter().find(|(_, done)| *done == Operation::Insert).map(|(path, _)| path);
+    let table = table.ok_or_else(|| Error::Unverified { why: "COPY INTO fills no table".to_owned() })?;
+    Ok(about.branch.as_ref().map_or_else(|| table.clone(), |branch| branch.names(table)))
+}
+
+/// The files that were read, for the audit entry.
+fn noted(t: &Trail, rows: &sql::StagedRows, files: &[StageFile]) {
+    let mut facts = t.facts();
+    let Some(text) = &mut facts.transpiled else { return };
+    for file in files.iter().take(NAMED_MAX) {
+        let _ = write!(text, "\n-- read {}/{}, {} bytes", rows.path(), file.path, file.bytes);
+    }
+    if files.len() > NAMED_MAX {
+        let _ = write!(text, "\n-- and {} more files", files.len() - NAMED_MAX);
+    }
+}

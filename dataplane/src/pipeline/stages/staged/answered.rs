@@ -1,0 +1,65 @@
+//! What COPY INTO answers: a row for each file, in the warehouse's columns.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+
+use super::LoadedFile;
+use crate::Error;
+use crate::pipeline::Result;
+use crate::pipeline::stages::copy_report::{COLUMNS, TEXT, schema};
+use crate::pipeline::stages::execute::UnmaskedRows;
+
+const NONE_LOADED: &str = "Copy executed with 0 files processed.";
+
+/// The answer of a statement that has loaded these files.
+pub(in crate::pipeline) fn told(rows: UnmaskedRows, loaded: &[LoadedFile]) -> Result<UnmaskedRows> {
+    let schema = schema();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), if loaded.is_empty() { none() } else { each(loaded) });
+    let batch = batch.map_err(|error| Error::Unverified { why: error.to_string() })?;
+    let column = |(name, type_name): &(&str, &str)| engine::Column {
+        name: (*name).to_owned(),
+        type_name: (*type_name).to_owned(),
+        nullable: true,
+    };
+    let columns = COLUMNS.iter().map(column).collect();
+    Ok(UnmaskedRows { schema, columns, first: VecDeque::from([batch]), rest: None, ..rows })
+}
+
+/// One row, which says so: of the same columns, since a client has been told of them before.
+fn none() -> Vec<ArrayRef> {
+    let empty = |(name, kind): &(&str, &str)| match (*name, *kind) {
+        ("status", _) => texts(std::iter::once(Some(NONE_LOADED))),
+        (_, TEXT) => texts(std::iter::once(None)),
+        _ => numbers(std::iter::once(None)),
+    };
+    COLUMNS.iter().map(empty).collect()
+}
+
+/// The columns over all files: each is loaded whole, or the statement has failed.
+fn each(loaded: &[LoadedFile]) -> Vec<ArrayRef> {
+    let rows = || numbers(loaded.iter().map(|file| i64::try_from(file.rows).ok()));
+    let same = |number: Option<i64>| numbers(loaded.iter().map(move |_| number));
+    let no_text = || texts(loaded.iter().map(|_| None));
+    vec![
+        texts(loaded.iter().map(|file| Some(file.path.as_str()))),
+        texts(loaded.iter().map(|_| Some("LOADED"))),
+        rows(),
+        rows(),
+        same(Some(1)),
+        same(Some(0)),
+        no_text(),
+        same(None),
+        same(None),
+        no_text(),
+    ]
+}
+
+fn texts<'t>(values: impl Iterator<Item = Option<&'t str>>) -> ArrayRef {
+    Arc::new(values.collect::<StringArray>())
+}
+
+fn numbers(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
+    Arc::new(values.collect::<Int64Array>())
+}

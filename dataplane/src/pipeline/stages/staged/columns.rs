@@ -1,0 +1,110 @@
+//! SQL of ours over the files of a stage: what fills the temporary table of their rows.
+
+use engine::{FileColumn, RECORD};
+use sql::ast::quote;
+use sql::{Column, NameMatching, StagedRows};
+
+/// What fills it from a query of a file.
+pub(super) fn filled(rows: &StagedRows, values: &[String], query: &str) -> String {
+    format!("insert into {} select {} from ({query}) as file", rows.place(), values.join(", "))
+}
+
+/// The columns of CSV that a file has where all are texts: `$1` and so on.
+pub(super) fn numbered(count: usize) -> Vec<FileColumn> {
+    (1..=count).map(|number| FileColumn { name: format!("${number}"), type_name: "VARCHAR".to_owned() }).collect()
+}
+
+/// The columns of CSV that are those of a table.
+pub(super) fn typed(rows: &StagedRows) -> Vec<FileColumn> {
+    let column = |column: &Column| FileColumn { name: column.name.clone(), type_name: column.type_name.clone() };
+    rows.columns.iter().map(column).collect()
+}
+
+/// Columns of CSV by their names.
+pub(super) fn named(columns: &[FileColumn]) -> Vec<String> {
+    columns.iter().map(|column| quote::name(&column.name)).collect()
+}
+
+/// Of the columns that a statement selects, those that say where a row is from.
+pub(super) fn whence(path: &str) -> [String; 2] {
+    [quote::text(path), "row_number() over ()".to_owned()]
+}
+
+/// `$1` and so on of a record that is one value: only the first is there.
+pub(super) fn whole(rows: &StagedRows, path: &str) -> Vec<String> {
+    let width = rows.columns.len().saturating_sub(2);
+    let value = |place: usize| if place == 0 { quote::name(RECORD) } else { "cast(null as json)".to_owned() };
+    (0..width).map(value).chain(whence(path)).collect()
+}
+
+/// The values of an object's members for the columns of a table.
+pub(super) fn members(rows: &StagedRows, keys: &[String], how: NameMatching) -> Vec<String> {
+    let value = |column: &Column| {
+        let is_json = column.type_name == "JSON";
+        let taken = if is_json { "json_extract" } else { "json_extract_string" };
+        let member = |key: &String| {
+            let pointer = quote::text(&format!("/{}", key.replace('~', "~0").replace('/', "~1")));
+            format!("{taken}({}, {pointer})", quote::name(RECORD))
+        };
+        // one record may have another case than the next
+        let members: Vec<_> = matching(&column.name, keys, how).map(member).collect();
+        match members.as_slice() {
+            [] => format!("cast(null as {})", column.type_name),
+            _ if is_json => format!("coalesce({})", members.join(", ")),
+            _ => format!("cast(coalesce({}) as {})", members.join(", "), column.type_name),
+        }
+    };
+    rows.columns.iter().map(value).collect()
+}
+
+/// The columns of a file of columns for those of a table.
+pub(super) fn cast(rows: &StagedRows, names: &[String], how: NameMatching) -> Vec<String> {
+    let value = |column: &Column| match matching(&column.name, names, how).next() {
+        Some(name) if column.type_name == "JSON" => format!("to_json({})", quote::name(name)),
+        Some(name) => format!("cast({} as {})", quote::name(name), column.type_name),
+        None => format!("cast(null as {})", column.type_name),
+    };
+    rows.columns.iter().map(value).collect()
+}
+
+/// The columns of CSV with a header, each read as the column of the table that it is, and the values for the table.
+pub(super) fn headed(rows: &StagedRows, names: &[String], how: NameMatching) -> (Vec<FileColumn>, Vec<String>) {
+    let mut read = numbered(names.len());
+    let mut values = Vec::with_capacity(rows.columns.len());
+    for column in &rows.columns {
+        let found = matching(&column.name, names, how).next();
+        let place = found.and_then(|found| names.iter().position(|name| name == found));
+        let value = match place.and_then(|place| read.get_mut(place)) {
+            Some(read) => {
+                *read = FileColumn { name: column.name.clone(), type_name: column.type_name.clone() };
+                quote::name(&column.name)
+            }
+            None => format!("cast(null as {})", column.type_name),
+        };
+        values.push(value);
+    }
+    (read, values)
+}
+
+/// The names in a file that are a column's: first as it is written, then in another case if that may be.
+fn matching<'n>(column: &str, names: &'n [String], how: NameMatching) -> impl Iterator<Item = &'n String> {
+    let exact = names.iter().filter(move |name| *name == column);
+    let others = names.iter().filter(move |name| {
+        how == NameMatching::CaseInsensitive && *name != column && name.eq_ignore_ascii_case(column)
+    });
+    exact.chain(others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_file_is_that_of_a_column() {
+        let names = ["ID".to_owned(), "id".to_owned(), "Note".to_owned()];
+        let found = |column, how| matching(column, &names, how).map(String::as_str).collect::<Vec<_>>().join(" ");
+        assert_eq!(found("id", NameMatching::CaseInsensitive), "id ID");
+        assert_eq!(found("note", NameMatching::CaseInsensitive), "Note");
+        assert_eq!(found("note", NameMatching::CaseSensitive), "");
+    }
+}

@@ -1,0 +1,207 @@
+//! The records of a CSV file as its bytes come: each within its bounds, counted, and none that would be read otherwise.
+//!
+//! The engine's reader leaves out a record that is longer than its buffer, and blank lines, without a word, and knows no
+//! escape outside of quotes. So each is refused here by its line, and the rows that are read are compared with the count.
+
+use engine::{FileFault, RECORD_BYTES_MAX};
+use sql::CsvRecords;
+
+/// As many values as a record may have.
+const VALUES_MAX: usize = 1_600;
+
+/// What a file has.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RecordTotals {
+    pub records: u64,
+    /// The most values that a record has.
+    pub values: usize,
+}
+
+/// The records so far.
+#[derive(Debug)]
+pub(super) struct RecordScan<'c> {
+    signs: &'c CsvRecords,
+    place: Place,
+    /// Bytes of the record that has begun.
+    length: usize,
+    values: usize,
+    /// Lines that have ended.
+    lines: u64,
+    totals: RecordTotals,
+}
+
+/// Where in a record the last byte was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nothing of the record is there yet.
+    Blank,
+    /// A value has not begun.
+    Between,
+    Value,
+    Quoted,
+    /// Behind the quote that closes.
+    Closed,
+    /// Behind the sign that escapes, within quotes.
+    Escaped,
+    /// Behind a backslash with which a value begins.
+    Backslash,
+    /// Behind `\N`.
+    Null,
+}
+
+impl<'c> RecordScan<'c> {
+    pub fn new(signs: &'c CsvRecords) -> Self {
+        let totals = RecordTotals { records: 0, values: 0 };
+        Self { signs, place: Place::Blank, length: 0, values: 1, lines: 0, totals }
+    }
+
+    pub fn take(&mut self, bytes: &[u8]) -> Result<(), FileFault> {
+        bytes.iter().try_for_each(|byte| self.next(*byte))
+    }
+
+    fn next(&mut self, byte: u8) -> Result<(), FileFault> {
+        let is_end = byte == b'\n';
+        if self.lines < self.signs.skipped {
+            self.lines += u64::from(is_end);
+            return Ok(());
+        }
+        if is_end && !matches!(self.place, Place::Quoted | Place::Escaped) {
+            self.ended()?;
+            self.lines += 1;
+            return Ok(());
+        }
+        self.lines += u64::from(is_end);
+        self.length += 1;
+        if self.length > RECORD_BYTES_MAX {
+            return Err(self.fault(format!("it is longer than {} MiB", RECORD_BYTES_MAX >> 20)));
+        }
+        self.place = self.behind(byte)?;
+        Ok(())
+    }
+
+    fn behind(&mut self, byte: u8) -> Result<Place, FileFault> {
+        let CsvRecords { delimiter, quote, escape, escapes_unquoted, .. } = *self.signs;
+        let is_quote = Some(byte) == quote;
+        if byte == delimiter && !matches!(self.place, Place::Quoted | Place::Escaped | Place::Backslash) {
+            self.values += 1;
+            if self.values > VALUES_MAX {
+                return Err(self.fault(format!("it has more than {VALUES_MAX} values")));
+            }
+            return Ok(Place::Between);
+        }
+        Ok(match self.place {
+            Place::Blank if byte == b'\r' => Place::Blank,
+            Place::Blank | Place::Between if is_quote => Place::Quoted,
+            Place::Quoted if Some(byte) == escape && !is_quote => Place::Escaped,
+            Place::Quoted if is_quote => Place::Closed,
+            Place::Quoted | Place::Escaped => Place::Quoted,
+            // a quote that is written twice
+            Place::Closed if is_quote && (escape.is_none() || escape == quote) => Place::Quoted,
+            Place::Blank | Place::Between if byte == b'\\' && escapes_unquoted => Place::Backslash,
+            Place::Backslash if byte == b'N' => Place::Null,
+            Place::Null if byte == b'\r' => Place::Null,
+            Place::Backslash | Place::Null => return Err(self.escaped()),
+            Place::Value if byte == b'\\' && escapes_unquoted => return Err(self.escaped()),
+            Place::Closed if byte == b'\r' => Place::Closed,
+            Place::Blank | Place::Between | Place::Value | Place::Closed => Place::Value,
+        })
+    }
+
+    fn escaped(&self) -> FileFault {
+        self.fault(
+            "a backslash stands in a value without quotes: ESCAPE_UNENCLOSED_FIELD = NONE reads it as it is".to_owned(),
+        )
+    }
+
+    fn ended(&mut self) -> Result<(), FileFault> {
+        match self.place {
+            Place::Backslash => return Err(self.escaped()),
+            Place::Blank if !self.signs.allows_blank => {
+                return Err(self.fault("it is blank: SKIP_BLANK_LINES = TRUE leaves it out".to_owned()));
+            }
+            Place::Blank => {}
+            _ => {
+                self.totals.records += 1;
+                self.totals.values = self.totals.values.max(self.values);
+            }
+        }
+        (self.place, self.length, self.values) = (Place::Blank, 0, 1);
+        Ok(())
+    }
+
+    /// The bytes have ended.
+    pub fn end(mut self) -> Result<RecordTotals, FileFault> {
+        if matches!(self.place, Place::Quoted | Place::Escaped) {
+            return Err(self.fault("a quote is not closed".to_owned()));
+        }
+        if self.length > 0 {
+            self.ended()?;
+        }
+        Ok(self.totals)
+    }
+
+    fn fault(&self, reason: String) -> FileFault {
+        FileFault { line: Some(self.lines + 1), reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signs() -> CsvRecords {
+        CsvRecords {
+            delimiter: b',',
+            quote: Some(b'"'),
+            escape: None,
+            skipped: 0,
+            nulls: Vec::new(),
+            escapes_unquoted: true,
+            allows_blank: false,
+            has_header: false,
+            width: sql::RecordWidth::Exact,
+        }
+    }
+
+    fn counted(signs: &CsvRecords, text: &str) -> Result<RecordTotals, FileFault> {
+        let mut scan = RecordScan::new(signs);
+        text.as_bytes().chunks(3).try_for_each(|part| scan.take(part))?;
+        scan.end()
+    }
+
+    #[test]
+    fn records_and_their_values_are_counted_as_the_signs_say() {
+        let blank = CsvRecords { allows_blank: true, skipped: 1, ..signs() };
+        let escaping = CsvRecords { escape: Some(b'\\'), ..signs() };
+        for (signs, text, records, values) in [
+            (signs(), "1,2\n3,4", 2, 2),
+            (signs(), "", 0, 0),
+            (signs(), "\"a\n,\"\"b\",2\r\n\\N,x,\\N\n", 2, 3),
+            (blank, "id,\"name\n1,2,3\n\r\n\n4\n", 2, 3),
+            (escaping, "\"a\\\",\n\",2\n", 1, 2),
+            (CsvRecords { quote: None, ..signs() }, "\"a,2\nc\n", 2, 2),
+            (signs(), "a\"b,2\nc\n", 2, 2),
+        ] {
+            assert_eq!(counted(&signs, text).unwrap(), RecordTotals { records, values }, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_read_otherwise_is_refused_by_its_line() {
+        for (text, line, reason) in [
+            ("1\n\n2\n", 2, "it is blank"),
+            ("1\na\\tb\n", 2, "a backslash stands"),
+            ("1\n\\,\n", 2, "a backslash stands"),
+            ("\\\n", 1, "a backslash stands"),
+            ("\\Nx\n", 1, "a backslash stands"),
+            ("1\n2\n\"3\n", 4, "a quote is not closed"),
+        ] {
+            let fault = counted(&signs(), text).unwrap_err();
+            assert_eq!((fault.line, fault.reason.starts_with(reason)), (Some(line), true), "{text:?}: {fault:?}");
+        }
+        let as_it_is = CsvRecords { escapes_unquoted: false, ..signs() };
+        assert_eq!(counted(&as_it_is, "a\\b,\\\n").unwrap(), RecordTotals { records: 1, values: 2 });
+        let long = "x".repeat(RECORD_BYTES_MAX + 1);
+        assert!(counted(&signs(), &long).unwrap_err().reason.contains("longer than 4 MiB"));
+    }
+}

@@ -1,0 +1,146 @@
+//! The rows of files, by the kind of file: written to the temporary table one file behind the other.
+
+use engine::{CsvSigns, FileFault, Kind, Outcome, RECORD, SpoolFile, Statement};
+use sql::ast::quote;
+use sql::{CsvRecords, FileRecords, LoadOptions, RecordWidth};
+
+use super::records::RecordScan;
+use super::source::{FileSource, refused};
+use super::{LoadedFile, columns};
+use crate::Error;
+use crate::pipeline::Result;
+use crate::storage::stage_files::StageFile;
+
+/// The columns behind `$1` and so on that say where a row is from.
+const WHENCE: usize = 2;
+
+impl FileSource<'_> {
+    /// Reads the files in their order; how many rows each has.
+    pub async fn fill(&mut self, files: &[StageFile]) -> Result<Vec<LoadedFile>> {
+        let mut loaded = Vec::with_capacity(files.len());
+        let rows = self.rows;
+        for file in files {
+            let count = match &rows.reading.records {
+                FileRecords::Csv(signs) => Box::pin(self.csv(file, signs)).await?,
+                FileRecords::Json { is_array } => Box::pin(self.json(file, *is_array)).await?,
+                FileRecords::Parquet { binary_is_text } => Box::pin(self.parquet(file, *binary_is_text)).await?,
+            };
+            loaded.push(LoadedFile { path: file.path.clone(), rows: count });
+        }
+        Ok(loaded)
+    }
+
+    async fn csv(&mut self, file: &StageFile, signs: &CsvRecords) -> Result<u64> {
+        let mut scan = RecordScan::new(signs);
+        let spool = self.spooled(file, |part| scan.take(part)).await?;
+        let totals = scan.end().map_err(|fault| refused(file, fault))?;
+        let records = totals.records.saturating_sub(u64::from(signs.has_header));
+        if records == 0 {
+            return Ok(0);
+        }
+        let (query, values) = self.csv_query(file, &spool, signs, totals.values).await?;
+        let count = self.written(file, &values, &query).await?;
+        if count == records {
+            return Ok(count);
+        }
+        let reason = format!("{count} rows were read of {records} that it has");
+        Err(refused(file, FileFault { line: None, reason }))
+    }
+
+    /// The query of a file whose records have so many values, and the values that are taken of it.
+    async fn csv_query(
+        &mut self,
+        file: &StageFile,
+        spool: &SpoolFile,
+        signs: &CsvRecords,
+        most: usize,
+    ) -> Result<(String, Vec<String>)> {
+        let CsvRecords { delimiter, quote, escape, skipped, nulls, has_header, width: of_records, .. } = signs.clone();
+        let is_padded = self.rows.selects() || of_records == RecordWidth::Any;
+        let signs = CsvSigns { delimiter, quote, escape, skipped, nulls, is_padded, has_header };
+        let width = self.rows.columns.len().saturating_sub(WHENCE);
+        let (read, values) = match self.rows.load.and_then(|load| load.by_name) {
+            Some(how) => {
+                let texts = columns::numbered(most);
+                let signs = CsvSigns { is_padded: true, has_header: false, ..signs.clone() };
+                let rows = spool.csv_rows(&signs, &texts).map_err(|error| self.query.fault(error))?;
+                let (deadline, cancel) = (self.query.deadline, &self.query.ask.cancel);
+                let names = self.session.first_texts(&rows, &texts, deadline, cancel).await;
+                columns::headed(self.rows, &names.map_err(|error| self.fault(file, error))?, how)
+            }
+            None if self.rows.selects() => {
+                let read = columns::numbered(most.max(width));
+                let taken = columns::named(&read).into_iter().take(width);
+                let values = taken.chain(columns::whence(&file.path)).collect();
+                (read, values)
+            }
+            None => {
+                let mut read = columns::typed(self.rows);
+                let values = columns::named(&read);
+                if of_records == RecordWidth::Any {
+                    read.extend(columns::numbered(most).into_iter().skip(values.len()));
+                }
+                (read, values)
+            }
+        };
+        let query = spool.csv_rows(&signs, &read).map_err(|error| self.query.fault(error))?;
+        Ok((query, values))
+    }
+
+    async fn json(&mut self, file: &StageFile, is_array: bool) -> Result<u64> {
+        let spool = self.spooled(file, |_| Ok(())).await?;
+        if spool.bytes() == 0 {
+            return Ok(0);
+        }
+        let records = spool.json_records(is_array).map_err(|error| self.query.fault(error))?;
+        let values = match self.rows.load {
+            Some(LoadOptions { by_name: Some(how), .. }) => {
+                let keys = self.session.record_keys(&records, self.query.deadline, &self.query.ask.cancel).await;
+                columns::members(self.rows, &keys.map_err(|error| self.fault(file, error))?, how)
+            }
+            _ if self.rows.selects() => columns::whole(self.rows, &file.path),
+            _ => vec![quote::name(RECORD)],
+        };
+        self.written(file, &values, &records).await
+    }
+
+    async fn parquet(&mut self, file: &StageFile, binary_is_text: bool) -> Result<u64> {
+        let spool = self.spooled(file, |_| Ok(())).await?;
+        let fault = |error| self.query.fault(error);
+        let (table, records) = (spool.parquet_table(binary_is_text), spool.parquet_records(binary_is_text));
+        let (table, records) = (table.map_err(fault)?, records.map_err(fault)?);
+        let Some(LoadOptions { by_name: Some(how), .. }) = self.rows.load else {
+            let is_whole = !self.rows.selects();
+            let values = if is_whole { vec![quote::name(RECORD)] } else { columns::whole(self.rows, &file.path) };
+            return self.written(file, &values, &records).await;
+        };
+        let names = self.session.column_names(&table, self.query.deadline, &self.query.ask.cancel).await;
+        let values = columns::cast(self.rows, &names.map_err(|error| self.fault(file, error))?, how);
+        self.written(file, &values, &table).await
+    }
+
+    /// Writes the values of a query of a file; how many rows it has.
+    async fn written(&mut self, file: &StageFile, values: &[String], query: &str) -> Result<u64> {
+        let sql = columns::filled(self.rows, values, query);
+        let statement = Statement { sql, params: Vec::new(), writes: true };
+        match self.session.run(statement, self.query.deadline, &self.query.ask.cancel).await {
+            Ok(Outcome::Changed { rows, .. }) => Ok(rows),
+            Ok(Outcome::Rows(_)) => Err(Error::Unverified { why: "a file is written to no table".to_owned() }),
+            Err(error) => Err(self.fault(file, error)),
+        }
+    }
+
+    /// What an engine's error says of a file.
+    fn fault(&self, file: &StageFile, error: engine::Error) -> Error {
+        match self.query.fault(error) {
+            Error::Engine(error) => {
+                let is_of_values = matches!(error.kind, Kind::Conversion | Kind::OutOfRange | Kind::InvalidInput);
+                let reason = || "a value is not of its column's type".to_owned();
+                let fault =
+                    FileFault::of(&error).or_else(|| is_of_values.then(|| FileFault { line: None, reason: reason() }));
+                fault.map_or(Error::Engine(error), |fault| refused(file, fault))
+            }
+            other => other,
+        }
+    }
+}
