@@ -60,7 +60,7 @@ impl Printer<'_> {
             ColumnOption::ForeignKey(key) => self.references(key),
             ColumnOption::Check(check) => {
                 self.put(" ");
-                self.check(check)
+                self.check_constraint(check)
             }
             _ => Err(Error::unsupported(format!("the column option {}", head(&option.to_string())))),
         }
@@ -108,7 +108,7 @@ impl Printer<'_> {
                 )?;
                 ("UNIQUE (", columns)
             }
-            TableConstraint::Check(check) => return self.check(check),
+            TableConstraint::Check(check) => return self.check_constraint(check),
             TableConstraint::ForeignKey(key) => {
                 self.put("FOREIGN KEY (");
                 self.list(&key.columns, |p, column| {
@@ -126,7 +126,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn check(&mut self, check: &CheckConstraint) -> Result<(), Error> {
+    fn check_constraint(&mut self, check: &CheckConstraint) -> Result<(), Error> {
         let CheckConstraint { name: _, expr, no_inherit, enforced } = check;
         absent(!no_inherit && enforced.is_none(), "options of CHECK")?;
         self.put("CHECK (");
