@@ -203,7 +203,9 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
             known.define(definition);
         }
     }
-    views_of_jsonb(&known).into_iter().for_each(|view| known.define(view));
+    for view in views_of_jsonb(&known) {
+        known.define(view);
+    }
     known
 }
 

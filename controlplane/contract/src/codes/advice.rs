@@ -14,9 +14,7 @@ impl Code {
                 "use TRY_CAST, NULLIF(x, 0), wider types; asked one after the other, each expression says which it is"
             }
             Self::InvalidArgument => "look up what the function takes",
-            Self::UndefinedColumn => {
-                "look at the columns of the table; a name in double quotes is taken as it is written"
-            }
+            Self::UndefinedColumn => "look at the table's columns; a name in double quotes is taken as written",
             Self::UndefinedFunction => "cast the arguments, or use another function",
             Self::FailedTransaction => "send ROLLBACK, then begin again",
             Self::InvalidIdentifier => "use a name of at most 128 characters, without control characters",

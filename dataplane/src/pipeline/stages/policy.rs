@@ -116,9 +116,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
         None => Arc::clone(&known),
     };
     provenance::permitted(rules, caller.role, &there, &meant)?;
-    let mut names = names(query, rules);
-    names.user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
-    names.role = Some(caller.role.as_str().to_owned());
+    let mut names = names_of(query, rules, caller);
     // what there is, for who asks what there is: no more than they may read
     let seen = if statement.reads_catalogue() {
         visible_catalog::narrow(&mut names, &asked, &there);
@@ -142,9 +140,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
     about.staged = resolved.staged().to_vec();
     about.history = tables::history(&about, &resolved);
     about.drops_at_commit = resolved.drops_at_commit();
-    if !in_transaction && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
-        return Err(Error::Unsupported { what: "a temporary table outside a transaction".to_owned() });
-    }
+    keeps_temporary(&about, in_transaction)?;
     let bound = either(&resolved.tables(), about.written.iter().map(|(path, _)| path));
     permits_bound(&asked, &resolved, &about, (&bound, &operations), &there, t)?;
     provenance::permitted(rules, caller.role, &there, &bound)?;
@@ -169,6 +165,22 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
     }
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, who, known, confinement })
+}
+
+/// A temporary table needs a transaction that it outlives its statement in.
+fn keeps_temporary(about: &StatementInfo, in_transaction: bool) -> Result<()> {
+    if !in_transaction && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
+        return Err(Error::Unsupported { what: "a temporary table outside a transaction".to_owned() });
+    }
+    Ok(())
+}
+
+/// The names of a caller's session, and who they are.
+fn names_of(query: &Query, rules: &Governance, caller: &Caller) -> sql::SessionNames {
+    let mut names = names(query, rules);
+    names.user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
+    names.role = Some(caller.role.as_str().to_owned());
+    names
 }
 
 /// What its names turned out to mean, and the one that it gives to something.

@@ -10,6 +10,7 @@ use sqlparser::ast::{BinaryOperator, Expr, ObjectName, Query, Select, Statement,
 use super::is_drawn;
 use crate::ast::error::Error;
 use crate::ast::{Visit, any_expression, each_expression, names};
+use crate::scan::marker::{self, Marked};
 
 /// Refuses a statement with such a condition.
 pub(in crate::dialect) fn check(statement: &Statement) -> Result<(), Error> {
@@ -109,6 +110,15 @@ impl PartitionedWindows {
     }
 }
 
+/// What the WITH query is called that a name in FROM may stand for.
+fn with_query(name: &ObjectName) -> Option<String> {
+    match marker::read(name) {
+        Some(Marked::With(number)) => Some(marker::with_name(number)),
+        Some(Marked::Scan(_)) => None,
+        None => names::single(name).map(|name| name.value.to_ascii_lowercase()),
+    }
+}
+
 /// The name of a column.
 fn column(expr: &Expr) -> Option<String> {
     match expr {
@@ -127,11 +137,10 @@ impl Visitor for PartitionedWindows {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Infallible> {
-        let is_windowed = |name: &ObjectName| {
-            names::last(name).is_some_and(|last| self.windowed.contains(&last.value.to_ascii_lowercase()))
-        };
-        if let TableFactor::Table { name, .. } = factor {
-            self.is_there |= is_windowed(name);
+        if let TableFactor::Table { name, .. } = factor
+            && let Some(with) = with_query(name)
+        {
+            self.is_there |= self.windowed.contains(&with);
         }
         ControlFlow::Continue(())
     }

@@ -24,7 +24,7 @@ use crate::catalog::staged_rows::{FileChoice, LoadOptions, NameMatching, StageRe
 const WIDTH_MAX: usize = 1_600;
 
 /// The statement as the parser crate reads it, with what it says of the stages that it reads.
-pub(super) fn read(tokens: Vec<TokenWithSpan>) -> Result<(Vec<TokenWithSpan>, Vec<StageRead>), Error> {
+pub(super) fn read(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
     match copied(&tokens)? {
         Some(copied) => Ok(copied),
         None => selected(tokens),
@@ -79,7 +79,7 @@ impl NamedStage {
 }
 
 /// A query or a change that reads stages where tables are read.
-fn selected(tokens: Vec<TokenWithSpan>) -> Result<(Vec<TokenWithSpan>, Vec<StageRead>), Error> {
+fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
     let mut reads = Vec::new();
     if !tokens.iter().any(|token| token.token == Token::AtSign) {
         return Ok((tokens, reads));
@@ -106,9 +106,14 @@ fn selected(tokens: Vec<TokenWithSpan>) -> Result<(Vec<TokenWithSpan>, Vec<Stage
         return Ok((tokens, reads));
     }
     let width = as_columns(&mut made)?;
-    reads.iter_mut().for_each(|read| read.width = width);
+    for read in &mut reads {
+        read.width = width;
+    }
     Ok((made, reads))
 }
+
+/// A query in tokens, with the stages that it reads.
+type StageQuery = (Vec<TokenWithSpan>, Vec<StageRead>);
 
 /// Makes `$1` the name of a column; the highest number.
 fn as_columns(tokens: &mut [TokenWithSpan]) -> Result<usize, Error> {
@@ -189,7 +194,7 @@ fn argument(tokens: &[TokenWithSpan]) -> Option<(String, usize)> {
 }
 
 /// `COPY INTO t [(columns)] FROM @s …` as `INSERT INTO t [(columns)] SELECT * FROM @s`.
-fn copied(tokens: &[TokenWithSpan]) -> Result<Option<(Vec<TokenWithSpan>, Vec<StageRead>)>, Error> {
+fn copied(tokens: &[TokenWithSpan]) -> Result<Option<StageQuery>, Error> {
     let [copy, into, rest @ ..] = tokens else { return Ok(None) };
     if !is(&copy.token, Keyword::COPY) || !is(&into.token, Keyword::INTO) {
         return Ok(None);
@@ -218,10 +223,7 @@ fn copied(tokens: &[TokenWithSpan]) -> Result<Option<(Vec<TokenWithSpan>, Vec<St
 }
 
 /// `COPY INTO t [(columns)] FROM (SELECT … FROM @s) …`, which makes a row of each record.
-fn transformed(
-    target: &[TokenWithSpan],
-    source: &[TokenWithSpan],
-) -> Result<(Vec<TokenWithSpan>, Vec<StageRead>), Error> {
+fn transformed(target: &[TokenWithSpan], source: &[TokenWithSpan]) -> Result<StageQuery, Error> {
     let mut open = 0_usize;
     let closes = |token: &TokenWithSpan| {
         match token.token {

@@ -18,6 +18,9 @@ const PART_BYTES: usize = 256 << 10;
 /// Ends of names of files that are packed otherwise than by gzip.
 const PACKED: [&str; 5] = [".bz2", ".zst", ".br", ".deflate", ".raw_deflate"];
 
+/// The end of names of those that are packed by it.
+const PACKED_BY_GZIP: &str = ".gz";
+
 /// Where the files of a stage come from, and the session that they go to.
 pub(super) struct FileSource<'a> {
     pub pipeline: &'a Pipeline,
@@ -110,7 +113,7 @@ fn is_packed(compression: FileCompression, path: &str) -> Result<bool> {
             if let Some(end) = PACKED.iter().find(|end| lower.ends_with(**end)) {
                 return Err(Error::Unsupported { what: format!("a file of a stage whose name ends in {end}") });
             }
-            Ok(lower.ends_with(".gz"))
+            Ok(lower.ends_with(PACKED_BY_GZIP))
         }
     }
 }

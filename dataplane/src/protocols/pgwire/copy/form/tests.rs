@@ -129,7 +129,9 @@ fn arrays(numbers: &[Option<i64>], texts: &[Option<String>]) -> Vec<(&'static st
     let within = |most: i64| whole().map(move |number| number.map(|number| number.rem_euclid(most)));
     let text = || texts.iter().map(Option::as_deref);
     let mut lists = ListBuilder::new(StringBuilder::new());
-    texts.iter().for_each(|text| lists.append_option(text.as_deref().map(|text| [Some(text), None, Some("1")])));
+    for text in texts {
+        lists.append_option(text.as_deref().map(|text| [Some(text), None, Some("1")]));
+    }
     let counted = ListArray::from_iter_primitive::<Int64Type, _, _>(
         whole().map(|number| number.map(|number| vec![Some(number), None, Some(number % 7)])),
     );
