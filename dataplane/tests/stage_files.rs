@@ -159,7 +159,7 @@ async fn no_path_leads_out_of_a_stage_and_a_broken_file_is_none() {
 async fn sql_lists_and_removes_files_by_path_and_pattern() {
     let world = world().await;
     world.run("create stage files").await.unwrap();
-    for path in ["2026%2Fa.csv", "2026%2Fb.json", "2027%2Fa.csv", "x y"] {
+    for path in ["2026%2Fa.csv", "2026%2Fb.json", "2027%2Fa.csv", "x%20y"] {
         assert_eq!(owner(&world, "PUT", &format!("files/files/{path}"), "id\n1\n").await.0, 200);
     }
     let got = world.run("list @files/2026").await.unwrap();

@@ -96,14 +96,14 @@ async fn a_query_runs_only_if_the_parser_finds_what_is_said_of_it() {
         assert!(rows.is_none(), "{sql}");
     }
     // of these it cannot tell
-    for sql in ["insert into t values (8)", "delete from t", "create table made as select 1 as x", "selec", ""] {
+    for sql in ["insert into t values (8)", "delete from t", "create table made as select 1 as x", "selec"] {
         for said in [vec![], vec!["t".to_owned()]] {
             let rows = session.query(read(sql), Some(&said), soon(), &never()).await.unwrap();
             assert!(rows.is_none(), "{sql}");
         }
     }
     // and some are not run although it can
-    for sql in ["select 1; select 2", "select nothing_there"] {
+    for sql in ["", "select 1; select 2", "select nothing_there"] {
         assert!(session.query(read(sql), Some(&[]), soon(), &never()).await.is_err(), "{sql}");
     }
     assert_eq!(queried(&mut session, "select i from t").await.as_deref(), Ok("7"));

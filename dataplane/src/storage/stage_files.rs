@@ -21,8 +21,6 @@ use crate::error::StageFileFault;
 pub use path::StagePath;
 pub use writer::StageWriter;
 
-type Result<T> = std::result::Result<T, Error>;
-
 /// Files that one list may have.
 pub const LISTED_MAX: usize = 10_000;
 /// Bytes that one file may have.
@@ -90,7 +88,7 @@ impl StageFiles {
     }
 
     /// The files whose paths begin so, sorted by path; none of a stage that has none.
-    pub fn list(&self, stage_id: &str, prefix: &str) -> Result<Vec<StageFile>> {
+    pub fn list(&self, stage_id: &str, prefix: &str) -> Result<Vec<StageFile>, Error> {
         let mut found = Vec::new();
         let mut folders = vec![(self.folder(stage_id)?, String::new())];
         while let Some((folder, before)) = folders.pop() {
@@ -120,7 +118,7 @@ impl StageFiles {
     }
 
     /// The file, to be read; what replaces or removes it meanwhile does not change what is read.
-    pub fn open(&self, stage_id: &str, path: &str) -> Result<File> {
+    pub fn open(&self, stage_id: &str, path: &str) -> Result<File, Error> {
         let path = StagePath::read(path)?;
         let place = self.place(stage_id, &path)?;
         let missing = || Error::from(StageFileFault::Missing { path: path.as_str().to_owned() });
@@ -135,14 +133,14 @@ impl StageFiles {
     }
 
     /// Takes in a file, which is there once it is whole, in place of one that was there before.
-    pub fn writer(&self, stage_id: &str, path: &str) -> Result<StageWriter> {
+    pub fn writer(&self, stage_id: &str, path: &str) -> Result<StageWriter, Error> {
         let path = StagePath::read(path)?;
         let place = self.place(stage_id, &path)?;
         StageWriter::create(self.clone(), place, path)
     }
 
     /// Whether there was such a file, which is gone now.
-    pub fn remove(&self, stage_id: &str, path: &str) -> Result<bool> {
+    pub fn remove(&self, stage_id: &str, path: &str) -> Result<bool, Error> {
         let path = StagePath::read(path)?;
         let place = self.place(stage_id, &path)?;
         if !self.is_there(&place.folder)? {
@@ -160,7 +158,7 @@ impl StageFiles {
     }
 
     /// Removes all files of a stage.
-    pub fn drop_stage(&self, stage_id: &str) -> Result<()> {
+    pub fn drop_stage(&self, stage_id: &str) -> Result<(), Error> {
         match fs::remove_dir_all(self.folder(stage_id)?) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(unavailable(&error)),
             _ => Ok(()),
@@ -168,18 +166,18 @@ impl StageFiles {
     }
 
     /// The ids of the stages that have a folder.
-    pub fn stages(&self) -> Result<Vec<String>> {
+    pub fn stages(&self) -> Result<Vec<String>, Error> {
         if !self.is_there(&self.root)? {
             return Ok(Vec::new());
         }
         Ok(names_in(&self.root)?.into_iter().filter(|name| is_id(name)).collect())
     }
 
-    fn folder(&self, stage_id: &str) -> Result<PathBuf> {
+    fn folder(&self, stage_id: &str) -> Result<PathBuf, Error> {
         if is_id(stage_id) { Ok(self.root.join(stage_id)) } else { Err(StageFileFault::Unavailable.into()) }
     }
 
-    fn place(&self, stage_id: &str, path: &StagePath) -> Result<FilePlace> {
+    fn place(&self, stage_id: &str, path: &StagePath) -> Result<FilePlace, Error> {
         let mut folder = self.folder(stage_id)?;
         let mut parts = path.as_str().split('/');
         let name = parts.next_back().unwrap_or_default().to_owned();
@@ -188,7 +186,7 @@ impl StageFiles {
     }
 
     /// Whether the folder is there. A link on the way to it is refused, wherever it leads.
-    fn is_there(&self, folder: &Path) -> Result<bool> {
+    fn is_there(&self, folder: &Path) -> Result<bool, Error> {
         let below = folder.strip_prefix(&self.root).map_err(|_| Error::from(StageFileFault::Unavailable))?;
         let mut at = self.root.clone();
         for part in below.components() {
@@ -204,7 +202,7 @@ impl StageFiles {
     }
 
     /// Makes the folder, and those that it is in.
-    fn make(&self, folder: &Path) -> Result<()> {
+    fn make(&self, folder: &Path) -> Result<(), Error> {
         if self.is_there(folder)? {
             return Ok(());
         }
@@ -225,7 +223,7 @@ impl StageFiles {
 }
 
 /// Does what blocks where nobody waits for it.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()))
 }
 
@@ -235,7 +233,7 @@ fn is_id(text: &str) -> bool {
 }
 
 /// The folder's entries. One that is gone has none.
-fn names_in(folder: &Path) -> Result<Vec<String>> {
+fn names_in(folder: &Path) -> Result<Vec<String>, Error> {
     let read = || -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(folder)? {

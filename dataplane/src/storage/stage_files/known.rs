@@ -10,14 +10,15 @@ use std::time::UNIX_EPOCH;
 use md5::{Digest, Md5};
 use nix::fcntl::OFlag;
 
-use super::{FilePlace, Result, StageFile, opened, unavailable};
+use super::{FilePlace, StageFile, opened, unavailable};
+use crate::Error;
 
 const PIECE_BYTES: usize = 64 << 10;
 /// A sum, three numbers, and what is between them.
 const KNOWN_BYTES_MAX: u64 = 256;
 
 /// What is told of the file at this place; nothing if it has gone.
-pub(super) fn of(place: &FilePlace, path: String) -> Result<Option<StageFile>> {
+pub(super) fn of(place: &FilePlace, path: String) -> Result<Option<StageFile>, Error> {
     match told(place, path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

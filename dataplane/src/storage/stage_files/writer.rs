@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use md5::{Digest, Md5};
 
-use super::{
-    FILE_BYTES_MAX, FilePlace, Result, StageFile, StageFiles, StagePath, UNFINISHED, blocking, known, unavailable,
-};
+use super::{FILE_BYTES_MAX, FilePlace, StageFile, StageFiles, StagePath, UNFINISHED, blocking, known, unavailable};
+use crate::Error;
 use crate::error::StageFileFault;
 
 /// The next name of an unfinished file.
@@ -32,7 +31,7 @@ pub struct StageWriter {
 }
 
 impl StageWriter {
-    pub(super) fn create(files: StageFiles, place: FilePlace, path: StagePath) -> Result<Self> {
+    pub(super) fn create(files: StageFiles, place: FilePlace, path: StagePath) -> Result<Self, Error> {
         let folder = files.root.join(UNFINISHED);
         files.make(&folder)?;
         loop {
@@ -57,7 +56,7 @@ impl StageWriter {
         self.bytes
     }
 
-    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let all = u64::try_from(bytes.len()).ok().and_then(|more| self.bytes.checked_add(more));
         let Some(all) = all.filter(|all| *all <= FILE_BYTES_MAX) else {
             return Err(StageFileFault::TooLarge { limit: FILE_BYTES_MAX }.into());
@@ -69,7 +68,7 @@ impl StageWriter {
     }
 
     /// The same with these bytes behind the others.
-    pub async fn with(mut self, bytes: Vec<u8>) -> Result<Self> {
+    pub async fn with(mut self, bytes: Vec<u8>) -> Result<Self, Error> {
         blocking(move || {
             self.write(&bytes)?;
             Ok(self)
@@ -78,7 +77,7 @@ impl StageWriter {
     }
 
     /// All of it is written: it is there from now on.
-    pub fn finish(mut self) -> Result<StageFile> {
+    pub fn finish(mut self) -> Result<StageFile, Error> {
         let kept = self.file.sync_all().and_then(|()| self.file.metadata());
         let metadata = kept.map_err(|error| unavailable(&error))?;
         let modified = metadata.modified().map_err(|error| unavailable(&error))?;

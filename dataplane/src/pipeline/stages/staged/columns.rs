@@ -26,7 +26,7 @@ pub(super) fn named(columns: &[FileColumn]) -> Vec<String> {
 }
 
 /// Of the columns that a statement selects, those that say where a row is from.
-pub(super) fn whence(path: &str) -> [String; 2] {
+pub(super) fn origin(path: &str) -> [String; 2] {
     [quote::text(path), "row_number() over ()".to_owned()]
 }
 
@@ -34,7 +34,7 @@ pub(super) fn whence(path: &str) -> [String; 2] {
 pub(super) fn whole(rows: &StagedRows, path: &str) -> Vec<String> {
     let width = rows.columns.len().saturating_sub(2);
     let value = |place: usize| if place == 0 { quote::name(RECORD) } else { "cast(null as json)".to_owned() };
-    (0..width).map(value).chain(whence(path)).collect()
+    (0..width).map(value).chain(origin(path)).collect()
 }
 
 /// The values of an object's members for the columns of a table.

@@ -12,7 +12,7 @@ use crate::pipeline::Result;
 use crate::storage::stage_files::StageFile;
 
 /// The columns behind `$1` and so on that say where a row is from.
-const WHENCE: usize = 2;
+const ORIGIN_COLUMNS: usize = 2;
 
 impl FileSource<'_> {
     /// Reads the files in their order; how many rows each has.
@@ -58,7 +58,7 @@ impl FileSource<'_> {
         let CsvRecords { delimiter, quote, escape, skipped, nulls, has_header, width: of_records, .. } = signs.clone();
         let is_padded = self.rows.selects() || of_records == RecordWidth::Any;
         let signs = CsvSigns { delimiter, quote, escape, skipped, nulls, is_padded, has_header };
-        let width = self.rows.columns.len().saturating_sub(WHENCE);
+        let width = self.rows.columns.len().saturating_sub(ORIGIN_COLUMNS);
         let (read, values) = match self.rows.load.and_then(|load| load.by_name) {
             Some(how) => {
                 let texts = columns::numbered(most);
@@ -71,7 +71,7 @@ impl FileSource<'_> {
             None if self.rows.selects() => {
                 let read = columns::numbered(most.max(width));
                 let taken = columns::named(&read).into_iter().take(width);
-                let values = taken.chain(columns::whence(&file.path)).collect();
+                let values = taken.chain(columns::origin(&file.path)).collect();
                 (read, values)
             }
             None => {
