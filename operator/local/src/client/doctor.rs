@@ -23,6 +23,11 @@ pub struct Args {
     access: Access,
 }
 
+/// As many columns as are told by name.
+const LISTS_SHOWN: usize = 20;
+const LISTS: &str = "select table_schema || '.' || table_name || '.' || column_name from information_schema.columns \
+                     where data_type = 'ARRAY' order by 1";
+
 const SHOWN: Columns = &["check", "state", "says", "fix"];
 
 /// What one look has found.
@@ -101,6 +106,7 @@ async fn looked(api: &Api) -> Vec<Finding> {
     };
     found.push(environment(&place));
     found.push(statement(api, &place).await);
+    found.push(lists(api, &place).await);
     found.push(door(&place).await);
     found.push(chain(api, &place).await);
     found
@@ -173,6 +179,27 @@ async fn statement(api: &Api, place: &Place) -> Finding {
         Ok(_) => Finding::ok("query", format!("answered in {} ms", began.elapsed().as_millis())),
         Err(failure) => Finding::failed("query", &failure, "look at the log of the environment's data plane"),
     }
+}
+
+/// Columns that are lists: `[1, 2]` is the warehouse's ARRAY, but a column that was made of it before is not.
+async fn lists(api: &Api, place: &Place) -> Finding {
+    let asked = json!({"sql": format!("{LISTS} limit {}", LISTS_SHOWN + 1)});
+    let told = match api.post(&format!("{}/query", place.path), &asked).await {
+        Ok(told) => told,
+        Err(failure) if failure.class() == Class::Auth => return Finding::hidden("lists"),
+        Err(failure) => return Finding::failed("lists", &failure, "look at the log of the environment's data plane"),
+    };
+    let rows = told.pointer("/rows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let columns: Vec<_> = rows.iter().map(|row| text(row, "/0")).collect();
+    let (shown, more) = columns.split_at(columns.len().min(LISTS_SHOWN));
+    Finding::ok(
+        "lists",
+        match (shown, more) {
+            ([], _) => "no column is a list".to_owned(),
+            (_, []) => format!("counted from 1, not ARRAY from 0: {}", shown.join(", ")),
+            (_, [..]) => format!("counted from 1, not ARRAY from 0: {} and more", shown.join(", ")),
+        },
+    )
 }
 
 /// Nothing is said at the door: whether it opens from here is the question.
