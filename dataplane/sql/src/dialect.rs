@@ -43,6 +43,7 @@ mod rows;
 mod semistructured;
 mod similar;
 mod stored;
+mod sums;
 mod tables;
 mod templates;
 mod text;

@@ -6,7 +6,7 @@ use sqlparser::ast::{
     TableSampleKind, TableSampleMethod, TableSampleUnit,
 };
 
-use super::compose;
+use super::{compose, sums};
 use crate::ast::error::Error;
 use crate::ast::{any_expression, change_expressions};
 
@@ -44,6 +44,7 @@ pub(super) fn rewrite(factor: &mut TableFactor) -> Result<(), Error> {
             Ok(())
         }
         TableFactor::Pivot { aggregate_functions, value_column, value_source, .. } => {
+            aggregate_functions.iter_mut().for_each(|aggregate| sums::unchecked(&mut aggregate.expr));
             for expr in aggregate_functions.iter_mut().map(|aggregate| &mut aggregate.expr).chain(value_column) {
                 bare(expr);
             }

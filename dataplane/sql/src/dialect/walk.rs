@@ -10,7 +10,7 @@ use sqlparser::ast::{
 
 use super::{
     BACKSLASH, Context, Done, EXPRESSIONS, LOCKS, aliases, drawn, exists, flatten, held, lambdas, limits, order,
-    patterns, rows, stored, tables, united, windows, writes,
+    patterns, rows, stored, sums, tables, united, windows, writes,
 };
 use crate::ast::VisitMut;
 use crate::ast::error::Error;
@@ -68,7 +68,8 @@ impl<'a> DialectWalk<'a> {
         }
         drawn::check_query(expr)?;
         limits::check(expr, &mut self.context)?;
-        drawn::bind_once(expr, &self.context)
+        drawn::bind_once(expr, &self.context)?;
+        sums::check(expr, &mut self.context)
     }
 }
 
