@@ -8,7 +8,7 @@ export function Asker({ of: entry }: { of: Shapes['QueryEntry'] }) {
   const name = named(id) ?? (entry.key_id && named(entry.key_id))
   return (
     <>
-      {name ? <span title={id}>{name}</span> : <code title={id}>{id.slice(-8)}</code>}{' '}
+      {name ? <span title={id} className="breaks">{name}</span> : <code title={id}>{id.slice(-8)}</code>}{' '}
       <span className="fine nowrap">
         {entry.role.replaceAll('_', ' ')} by {entry.origin}
         {entry.agent_metadata?.agent_id && `, ${entry.agent_metadata.agent_id}`}

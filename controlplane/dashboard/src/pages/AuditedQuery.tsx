@@ -1,5 +1,6 @@
 /** A query as the audit log has it: who, what, what the policies made of it, and where the time went. */
 import { useQuery } from '@tanstack/react-query'
+import { Fragment } from 'react'
 import { api, ask, type Shapes } from '../api/client'
 import { count, milliseconds, time } from '../format'
 import { useNames } from '../names'
@@ -112,7 +113,13 @@ export function Outcome({ of }: { of: Pick<Detail, 'outcome' | 'error_code'> }) 
       <Badge>{of.outcome}</Badge>{' '}
       {of.error_code && (
         <a href={`/docs/errors#${of.error_code}`} target="_blank" rel="noreferrer" title="What it means, and what to do">
-          {of.error_code}
+          {of.error_code.split('_').map((word, at) => (
+            <Fragment key={at}>
+              {at > 0 && '_'}
+              {at > 0 && <wbr />}
+              {word}
+            </Fragment>
+          ))}
         </a>
       )}
     </>
