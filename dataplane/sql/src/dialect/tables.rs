@@ -44,7 +44,9 @@ pub(super) fn rewrite(factor: &mut TableFactor) -> Result<(), Error> {
             Ok(())
         }
         TableFactor::Pivot { aggregate_functions, value_column, value_source, .. } => {
-            aggregate_functions.iter_mut().for_each(|aggregate| sums::unchecked(&mut aggregate.expr));
+            for aggregate in aggregate_functions.iter_mut() {
+                sums::unchecked(&mut aggregate.expr);
+            }
             for expr in aggregate_functions.iter_mut().map(|aggregate| &mut aggregate.expr).chain(value_column) {
                 bare(expr);
             }
