@@ -1,5 +1,7 @@
 //! Limits on what callers of the rooms say, each refusal naming its field.
 
+pub mod json_depth;
+
 use crate::Error;
 
 const NAME_CHARS_MAX: usize = 256;

@@ -6,6 +6,7 @@
 use engine::RECORD_BYTES_MAX;
 
 use crate::Error;
+use crate::limits::json_depth::JsonDepth;
 
 const HEADER_BYTES_MAX: usize = 1 << 20;
 
@@ -13,6 +14,8 @@ const HEADER_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug)]
 pub struct RecordCount {
     header: Header,
+    /// Of JSON.
+    depth: JsonDepth,
     /// Within quotes.
     is_quoted: bool,
     /// Nothing stands in the record that has begun.
@@ -43,10 +46,23 @@ impl RecordCount {
     }
 
     pub fn of_json_lines() -> Self {
-        Self { header: Header::None, is_quoted: false, is_blank: true, length: 0, lines: 0, records: 0, blank: 0 }
+        let depth = JsonDepth::default();
+        Self {
+            header: Header::None,
+            depth,
+            is_quoted: false,
+            is_blank: true,
+            length: 0,
+            lines: 0,
+            records: 0,
+            blank: 0,
+        }
     }
 
     pub fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if matches!(self.header, Header::None) {
+            self.depth.take(bytes).map_err(|line| Error::file(Some(line), JsonDepth::reason()))?;
+        }
         for byte in bytes {
             let is_end = *byte == b'\n';
             self.lines += u64::from(is_end);
