@@ -50,6 +50,8 @@ pub struct StageFile {
     /// In hexadecimal.
     pub md5: String,
     pub modified: SystemTime,
+    /// Another file of the same path has another.
+    pub inode: u64,
 }
 
 /// Where a file is on disk.

@@ -36,7 +36,7 @@ fn told(place: &FilePlace, path: String) -> io::Result<StageFile> {
         write(place, &md5, &metadata);
         md5
     };
-    Ok(StageFile { path, bytes: metadata.len(), md5, modified: metadata.modified()? })
+    Ok(StageFile { path, bytes: metadata.len(), md5, modified: metadata.modified()?, inode: metadata.ino() })
 }
 
 /// Written down for the next time. That it could not be costs time only.

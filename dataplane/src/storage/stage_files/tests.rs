@@ -70,6 +70,20 @@ fn what_is_not_finished_has_never_been_there() {
 }
 
 #[test]
+fn of_two_that_replace_nothing_one_is_refused() {
+    let (files, folder) = files();
+    let writer = || files.writer("s", "a/b").unwrap().keeping_others();
+    let (mut one, mut other) = (writer(), writer());
+    one.write(b"one").unwrap();
+    other.write(b"other").unwrap();
+    let whole = one.finish().unwrap();
+    assert!(other.finish().unwrap_err().to_string().contains("has a file a/b already"));
+    assert_eq!(files.list("s", "").unwrap(), [whole]);
+    assert_eq!(text(&files, "s", "a/b"), "one");
+    assert_eq!(fs::read_dir(folder.path().join("stages").join(UNFINISHED)).unwrap().count(), 0);
+}
+
+#[test]
 fn a_sum_is_of_the_file_that_is_there() {
     let (files, folder) = files();
     put(&files, "s", "a", "one");

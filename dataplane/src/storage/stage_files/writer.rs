@@ -2,8 +2,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use md5::{Digest, Md5};
@@ -27,6 +27,7 @@ pub struct StageWriter {
     file: File,
     md5: Md5,
     bytes: u64,
+    replaces: bool,
     is_placed: bool,
 }
 
@@ -38,12 +39,20 @@ impl StageWriter {
             let aside = folder.join(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside) {
                 Ok(file) => {
-                    return Ok(Self { files, place, path, aside, file, md5: Md5::new(), bytes: 0, is_placed: false });
+                    let (md5, replaces, is_placed) = (Md5::new(), true, false);
+                    return Ok(Self { files, place, path, aside, file, md5, bytes: 0, replaces, is_placed });
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(unavailable(&error)),
             }
         }
+    }
+
+    /// The same that replaces no file: where one is there when it is finished, that one stays.
+    #[must_use]
+    pub fn keeping_others(mut self) -> Self {
+        self.replaces = false;
+        self
     }
 
     /// Its path below the stage.
@@ -84,17 +93,44 @@ impl StageWriter {
         let md5 = hex::encode(std::mem::take(&mut self.md5).finalize());
         for _ in 0..PLACED_MAX {
             self.files.make(&self.place.folder)?;
-            match fs::rename(&self.aside, self.place.file()) {
+            match self.moved() {
                 Ok(()) => {
                     self.is_placed = true;
+                    self.settled().map_err(|error| unavailable(&error))?;
                     known::write(&self.place, &md5, &metadata);
-                    return Ok(StageFile { path: self.path.as_str().to_owned(), bytes: self.bytes, md5, modified });
+                    let (path, bytes, inode) = (self.path.as_str().to_owned(), self.bytes, metadata.ino());
+                    return Ok(StageFile { path, bytes, md5, modified, inode });
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && !self.replaces => {
+                    return Err(StageFileFault::Exists { path: self.path.as_str().to_owned() }.into());
+                }
                 Err(error) => return Err(unavailable(&error)),
             }
         }
         Err(unavailable(&io::Error::from(ErrorKind::NotFound)))
+    }
+
+    /// Moves it to its place, in one step: of two that replace nothing one is refused.
+    fn moved(&self) -> io::Result<()> {
+        if self.replaces {
+            return fs::rename(&self.aside, self.place.file());
+        }
+        fs::hard_link(&self.aside, self.place.file())?;
+        if let Err(error) = fs::remove_file(&self.aside) {
+            tracing::warn!(%error, "the other name of a file of a stage cannot be removed");
+        }
+        Ok(())
+    }
+
+    /// Has the disk keep its name, and those of the folders that it is in. One that is gone meanwhile has no name to keep.
+    fn settled(&self) -> io::Result<()> {
+        let below = |at: &&Path| at.starts_with(&self.files.root);
+        self.place.folder.ancestors().take_while(below).try_for_each(|at| match File::open(at) {
+            Ok(folder) => folder.sync_all(),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        })
     }
 }
 
