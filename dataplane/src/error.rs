@@ -152,6 +152,9 @@ pub enum Error {
          sequence or the order of rows: run the whole transaction again"
     )]
     Unrepeatable,
+    /// Of a stage, into the same table.
+    #[error("another statement has loaded a file of the stage meanwhile: run it again")]
+    LoadedMeanwhile,
     #[error("this `Idempotency-Key` was used with another body: use a new one for a new request")]
     KeyMismatch,
     #[error("the statement of this `Idempotency-Key` is still running: try again")]
@@ -265,6 +268,7 @@ impl Error {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "every error has its code here, and there are many")]
     pub fn code(&self) -> Code {
         match self {
             Self::Sql(error) => sql_code(&error.kind),
@@ -308,9 +312,12 @@ impl Error {
             Self::StageFile(fault) => fault.code(),
             Self::ReadsOnly => Code::ScopeViolation,
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
-            Self::Redefined | Self::Rejudged | Self::TemporaryGone { .. } | Self::Overtaken | Self::Unrepeatable => {
-                Code::WriteConflict
-            }
+            Self::Redefined
+            | Self::Rejudged
+            | Self::TemporaryGone { .. }
+            | Self::Overtaken
+            | Self::Unrepeatable
+            | Self::LoadedMeanwhile => Code::WriteConflict,
             Self::BranchNotFound => Code::BranchNotFound,
             Self::NotOnBranch { .. } => Code::TableNotFound,
             Self::TriggerNotFound => Code::TriggerNotFound,

@@ -172,7 +172,7 @@ impl Pipeline {
 
     async fn run_with(self: &Arc<Self>, ask: Ask, once: Option<Once>) -> Result<Answer> {
         match unload::asked(&ask) {
-            Some(unload) => Box::pin(unload::run(self, ask, unload)).await,
+            Some(unload) => Box::pin(unload::run(self, ask, unload, once.as_ref())).await,
             None => Box::pin(self.run_plain(ask, once)).await,
         }
     }

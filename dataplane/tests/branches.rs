@@ -179,6 +179,20 @@ async fn what_defines_is_refused_on_a_branch_by_its_name() {
 }
 
 #[tokio::test]
+async fn copy_into_is_refused_on_a_branch_by_its_name() {
+    let (world, door) = started().await;
+    world.run("create stage files").await.unwrap();
+    let id = branch(&door).await;
+    let copy = json!({"branch_id": id, "sql": "copy into note from @files"});
+    let refusal = refused(&door, "branch_query", copy).await;
+    assert_eq!(refusal["status"], 422, "{refusal}");
+    assert!(refusal["message"].as_str().unwrap().contains("COPY INTO on a branch"), "{refusal}");
+    let insert = json!({"branch_id": id, "sql": "insert into note select $1 from @files"});
+    done(&door, "branch_query", insert).await;
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn nobody_merges_what_is_hidden_from_them() {
     let (world, door) = started().await;
     world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer);

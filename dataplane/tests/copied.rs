@@ -247,3 +247,35 @@ async fn a_load_is_part_of_its_clients_transaction() {
     assert_eq!(rows.iter().map(|row| row.get::<_, i32>(0)).collect::<Vec<_>>(), [2, 3]);
     wired.stop().await;
 }
+
+#[tokio::test]
+async fn a_savepoint_behind_a_load_is_refused_by_name_and_one_before_it_is_not() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    let id = staged(&wired.world, "create stage s").await;
+    put(&wired.world, &id, "a.csv", "1\n");
+    simple(&client, "create table t (id integer)").await;
+    simple(&client, "begin; savepoint a; copy into t from @s; rollback to savepoint a").await;
+    simple(&client, "copy into t from @s; savepoint b; insert into t values (9)").await;
+    let told = crate::pgwire::refused(&client, "rollback to savepoint b").await;
+    assert_eq!(told.code().code(), "0A000", "{told:?}");
+    assert!(told.message().contains("what it reads of a stage"), "{told:?}");
+    simple(&client, "rollback").await;
+    assert_eq!(simple(&client, "select count(*) from t").await[0], "0");
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn files_under_a_rule_are_loaded_whole_by_nobody_whom_the_rule_binds() {
+    let world = world().await;
+    ran(&world, "create table t (id integer, ssn varchar)").await;
+    let id = staged(&world, "create stage s file_format = (type = csv)").await;
+    put(&world, &id, "a.csv", "1,078-05-1120\n");
+    world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = contract::Role::Developer);
+    world.change(|rules| rules.policies = vec![masking("main.@s", "x", MaskFunction::Full)]);
+    let error = world.analyst("copy into t from @s").await.unwrap_err();
+    assert_eq!(error.code().stable(), "SVC_ERR_403_TABLE_DENIED", "{error}");
+    assert_eq!(world.count("select count(*) from raw.main.t").await, 0);
+    assert_eq!(ran(&world, "copy into t from @s").await, loaded("a.csv", 1));
+    world.stop().await;
+}

@@ -241,6 +241,8 @@ async fn what_a_caller_may_see_is_unloaded_and_no_more() {
                single = true file_format = (type = json)";
     assert!(world.analyst(own).await.unwrap().json.starts_with("[2,"));
     assert_eq!(text("own.json").await.1, "{\"id\":1,\"ssn\":\"***\"}\n{\"id\":3,\"ssn\":\"***\"}\n");
+    let exempt = world.run("copy into @files/all from customer file_format = (type = csv)").await.unwrap_err();
+    assert!(exempt.code().http() == 403 && exempt.to_string().contains("exempt"), "{exempt}");
     for sql in [
         "copy into @files/x from (select 1 / 0 from customer) file_format = (type = csv)",
         "copy into @files/x from (delete from customer) file_format = (type = csv)",
@@ -252,5 +254,20 @@ async fn what_a_caller_may_see_is_unloaded_and_no_more() {
         assert!(world.run(sql).await.is_err(), "{sql}");
     }
     assert_eq!(paths(&world, "files").await, ["out/data_0_0_0.csv", "own.json"]);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_under_a_rule_is_sent_whole_to_nobody_whom_the_rule_binds() {
+    let world = world().await;
+    world.run("create stage files").await.unwrap();
+    owner(&world, "PUT", "files/files/a", "1").await;
+    world.change(|rules| rules.policies = vec![masking("main.@files", "x", MaskFunction::Full)]);
+    for path in ["a", "none"] {
+        let (status, body) = by(&world, analyst_id(), "GET", &format!("files/files/{path}"), "").await;
+        assert_eq!(status, 403, "{path}: {}", String::from_utf8_lossy(&body));
+        assert_eq!(world.last().0.sql_original, "GET main.@files/");
+    }
+    assert_eq!(by(&world, owner_id(), "GET", "files/files/a", "").await, (200, b"1".to_vec()));
     world.stop().await;
 }

@@ -158,6 +158,8 @@ const STATEMENTS: &[&str] = &[
     "`COPY INTO @stage[/path] FROM table | (query)` outside a transaction, with `FILE_FORMAT = (TYPE = CSV | JSON)`, `HEADER`, `OVERWRITE`, `SINGLE`: one file, not compressed, of what you may see",
     "An unloaded CSV has lines of `\\r\\n`, NULL as nothing, an empty text in quotes; JSON is of a query of one column, a line for each value",
     "`CREATE [OR REPLACE] FILE FORMAT`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: `CSV`, `JSON`, `PARQUET`, with the documented options",
+    "`COPY INTO table FROM @stage[/path] | (SELECT …)` with `FILES`, `PATTERN`, `FILE_FORMAT`, `MATCH_BY_COLUMN_NAME`, `FORCE`: each file once in 64 days, all of them or none; not on a branch, and no savepoint behind it is gone back to",
+    "`SELECT $1, METADATA$FILENAME, METADATA$FILE_ROW_NUMBER FROM @stage[/path] [(FILE_FORMAT => 'name', PATTERN => '…')]`, without parameters",
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
     "`DROP COLUMN … CASCADE | RESTRICT` drops no view: a column that a view uses, or a key, is error 2BP01",
     "`CREATE INDEX`, `FOREIGN KEY`, `REFERENCES`, `ALTER TABLE … ADD UNIQUE`: accepted with a notice and not kept, as nothing checks them",

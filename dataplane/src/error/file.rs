@@ -1,9 +1,12 @@
 //! What is wrong with a file that is loaded: its line, and why in words of ours.
 
 use contract::body::Problem;
-use engine::FileFault;
+use engine::{FileFault, Kind};
 
 use super::Error;
+
+/// The key of the history of loads, as the engine tells it.
+const LOADED_KEY: [&str; 3] = ["table_name: ", "stage_id: ", "path: "];
 
 impl Error {
     /// The same, told by the file's line where the file is at fault.
@@ -17,6 +20,15 @@ impl Error {
             _ => None,
         };
         fault.map_or(self, Self::FileRefused)
+    }
+
+    /// The same, where a file was loaded by two statements at once: only one of them writes that down.
+    pub(crate) fn of_load(self) -> Self {
+        let is_key = |message: &str| LOADED_KEY.iter().all(|column| message.contains(column));
+        match self {
+            Self::Engine(error) if error.kind == Kind::Constraint && is_key(&error.message) => Self::LoadedMeanwhile,
+            other => other,
+        }
     }
 
     /// A fault that we have found ourselves.

@@ -64,6 +64,8 @@ pub(super) struct Done {
     changes: Vec<engine::Change>,
     rows: u64,
     defines: bool,
+    /// Its rows are of files of a stage, which are not kept.
+    reads_files: bool,
     branch: Option<Arc<OpenBranch>>,
 }
 
@@ -131,6 +133,10 @@ impl Journal {
                  {} MiB of text, parameters and COPY data,",
                 BYTES_MAX >> 20
             );
+            return Err(Error::Unsupported { what });
+        }
+        if self.done.iter().take(to.done).any(|done| done.reads_files) {
+            let what = "ROLLBACK TO SAVEPOINT behind a statement that writes what it reads of a stage".to_owned();
             return Err(Error::Unsupported { what });
         }
         self.done.truncate(to.done);
@@ -235,6 +241,7 @@ impl Done {
             changes: changes.to_vec(),
             rows: rows.changed.unwrap_or(0),
             defines: about.defines(),
+            reads_files: !about.staged.is_empty(),
             branch: about.branch.clone(),
         }
     }

@@ -14,6 +14,7 @@ use super::authorization::visible_catalog;
 use super::stages::policy;
 use super::{Pipeline, Result, ToolAction, startup_gate};
 use crate::error::StageFileFault;
+use crate::request::trail::Trail;
 use crate::storage::stage_files::{StageFile, StageWriter, blocking};
 use crate::{Ask, Error};
 
@@ -66,7 +67,8 @@ pub(super) fn drops_a_stage(written: &[(String, Operation)]) -> bool {
 
 impl Pipeline {
     /// The stage that a name means to whoever asks, who may do this with files of stages.
-    pub async fn stage(&self, ask: &Ask, name: &str, action: FileAction) -> Result<StagePlace> {
+    /// Who may not is refused before anything is opened or taken in, and that is written down.
+    pub async fn stage(self: &Arc<Self>, ask: &Ask, name: &str, action: FileAction) -> Result<StagePlace> {
         let query = startup_gate::cross(self, ask.clone()).await?;
         let rules = self.rules()?;
         let who = policy::caller(self, &query, &rules)?;
@@ -74,9 +76,21 @@ impl Pipeline {
         query.ask.bounds.permit(&who.caller, action.writes())?;
         query.ledger.storage.has_room(&rules, action.operation())?;
         let seen = self.remembered.tables.now(&self.engine()?, &rules).await?;
-        let visible = visible_catalog::seen(&who.asks(&rules, ask.into(), action.writes()), &seen.known);
+        let asked = who.asks(&rules, ask.into(), action.writes());
+        let visible = visible_catalog::seen(&asked, &seen.known);
         let found = sql::stage_named(&visible, name, &policy::names(&query, &rules));
-        found.map_err(|_| StageFileFault::NoStage { name: name.to_owned() }.into())
+        let stage = found.map_err(|_| Error::from(StageFileFault::NoStage { name: name.to_owned() }))?;
+        let (tables, operations) = ([stage.path.clone()], [action.operation()]);
+        let judged = asked.judge((&tables, &tables), &operations, &Trail::new()).map(drop);
+        let judged = match action {
+            FileAction::Get => judged.and_then(|()| asked.opens_whole(&stage.path)),
+            FileAction::List | FileAction::Put | FileAction::Remove => judged,
+        };
+        let Err(refused) = judged else { return Ok(stage) };
+        let told = refused.clone();
+        let work = async move { Err::<((), u64), Error>(told) };
+        Box::pin(self.act(action.asked(ask.clone(), &stage, "", None), |_| work)).await?;
+        Err(refused)
     }
 
     /// The files of a stage whose paths begin so.

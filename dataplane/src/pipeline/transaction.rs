@@ -155,7 +155,8 @@ impl ClientTransaction {
             None => None,
         };
         // Whatever the outcome: one of them does not tell.
-        session.commit_then(Vec::new(), move || answers.wrote(&written)).await?;
+        let committed = session.commit_then(Vec::new(), move || answers.wrote(&written)).await;
+        committed.map_err(|error| Error::from(error).of_load())?;
         if let TransactionState::Open(opened) = std::mem::replace(&mut self.state, TransactionState::Idle)
             && let (Some(temporary), Some(left)) = (&mut self.temporary, left)
         {

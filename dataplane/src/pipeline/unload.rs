@@ -13,10 +13,11 @@ use contract::wire::Numbers;
 use futures::{StreamExt, stream};
 use sql::{StatementKind, Unload, UnloadFormat};
 
-use super::{FileAction, Pipeline, Result};
+use super::{FileAction, Once, Pipeline, Result};
 use crate::encode::{csv, json};
 use crate::error::StageFileFault;
 use crate::request::answer::Account;
+use crate::storage::branches;
 use crate::storage::stage_files::{StageWriter, blocking};
 use crate::{Answer, Ask, Column, Command, Description, Error, Rows, Totals};
 
@@ -43,10 +44,16 @@ pub(super) fn described() -> Description {
     Description { parameters: Vec::new(), columns: columns(), schema: Some(schema()), command }
 }
 
-pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload) -> Result<Answer> {
+pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once: Option<&Once>) -> Result<Answer> {
     let refused = |what: &str| Err(Error::Unsupported { what: format!("COPY INTO a stage {what}") });
+    if once.is_some() {
+        return refused("under an `Idempotency-Key`");
+    }
     if ask.transaction.is_some() {
         return refused("in a transaction, which could not take it back,");
+    }
+    if branches::named(&ask.names.schema).is_some() {
+        return refused("on a branch, which could not take it back,");
     }
     if *sql::parse_with(&unload.query, &ask.names.variables)?.kind() != StatementKind::Select {
         return refused("of something other than a query");
@@ -58,13 +65,15 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload) -> R
         if !overwrite && files.list(&id, &path)?.iter().any(|file| file.path == path) {
             return Err(StageFileFault::Exists { path }.into());
         }
-        files.writer(&id, &path)
+        let writer = files.writer(&id, &path)?;
+        Ok(if overwrite { writer } else { writer.keeping_others() }) // one may be there by its end
     })
     .await?;
     let query_id = QueryId::fresh(pipeline.clock.now(), &pipeline.entropy);
     let put = Ask { query_id, ..ask.clone() };
     let mut asked = Ask { sql: unload.query.clone(), ..ask };
     asked.bounds.rows = None; // all of them, or none
+    asked.bounds.unloads = true;
     let mut answer = Box::pin(pipeline.run_plain(asked, None)).await?;
     let (writer, rows) = written(&mut answer, &unload, writer).await?;
     let file = Box::pin(pipeline.put_file(put, &stage, writer)).await?;

@@ -68,6 +68,8 @@ pub struct Bounds {
     pub scope: Option<Scope>,
     /// What would write is refused.
     pub reads_only: bool,
+    /// Its rows go into a file, which keeps no origin.
+    pub unloads: bool,
     /// Rows after which the answer ends; [`crate::Totals`] tells whether there were more.
     pub rows: Option<u64>,
     /// Its rows are taken a part at a time, so that which come first is told.

@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn what_is_written_down_holds_no_text_of_its_own() {
         let now = chrono::DateTime::from_timestamp_micros(0).unwrap();
-        let file =
-            StageFile { path: "a'b.csv".to_owned(), bytes: 3, md5: "x".to_owned(), modified: SystemTime::UNIX_EPOCH };
+        let (path, md5, modified) = ("a'b.csv".to_owned(), "x".to_owned(), SystemTime::UNIX_EPOCH);
+        let file = StageFile { path, bytes: 3, md5, modified, inode: 1 };
         let [forget, keep]: [String; 2] = loaded(("main.T", "q1"), std::iter::once(&file), now).try_into().unwrap();
         assert!(forget.contains("table_name = 'main.t' and at_micros <= -5529600000000"), "{forget}");
         assert!(keep.ends_with("values ('main.t', 'q1', 'a''b.csv', 3, 'x', 0)"), "{keep}");

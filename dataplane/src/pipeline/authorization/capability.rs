@@ -44,6 +44,12 @@ impl AgentGrants<'_> {
         self.grants().is_none_or(|grants| capability::reach(grants, table_ref(path), self.now))
     }
 
+    /// Whether a grant bounds what the agent may have of the table: its columns, or its rows.
+    pub fn bounds(&self, path: &str) -> bool {
+        let bounds_rows = self.grants().unwrap_or_default().iter().any(|g| g.capabilities.max_rows_per_query.is_some());
+        bounds_rows || !self.denied_columns(path).is_empty()
+    }
+
     /// Columns of a table that the agent may not touch, in lower case.
     pub fn denied_columns(&self, path: &str) -> Vec<String> {
         self.grants().map_or_else(Vec::new, |grants| capability::denied_columns(grants, table_ref(path), self.now))

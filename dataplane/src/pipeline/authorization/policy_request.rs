@@ -5,8 +5,8 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use contract::policy::TableRef;
 use contract::policy::abac::{self, Context, Decision, Effect, Operation, Origin, When};
+use contract::policy::{TableRef, filters_on, masks_on};
 use contract::report::{AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
 
@@ -115,6 +115,17 @@ impl<'a> PolicyRequest<'a> {
                 Err(Error::TableDenied { table })
             }
         }
+    }
+
+    /// May they have a file of a stage as it is? Not where a rule hides or bounds what a query of the stage shows them.
+    pub fn opens_whole(&self, stage: &str) -> Result<()> {
+        let (policies, role) = (&self.rules.policies, self.caller.role);
+        let is_ruled = !filters_on(policies, table_ref(stage), role).is_empty()
+            || !masks_on(policies, table_ref(stage), role).is_empty();
+        if is_ruled || self.own().bounds(stage) {
+            return Err(Error::TableDenied { table: stage.to_owned() });
+        }
+        Ok(())
     }
 
     /// May they know that the table is there?

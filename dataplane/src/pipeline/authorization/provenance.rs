@@ -83,6 +83,22 @@ pub(in crate::pipeline) fn write_down(
     Ok(())
 }
 
+/// Refuses to unload rows that have an origin, or would get one in a table: a file has none, and whoever may read the stage
+/// would read them.
+pub(in crate::pipeline) fn unloaded(
+    rules: &Governance,
+    role: Role,
+    known: &sql::Catalog,
+    read: Vec<String>,
+) -> Result<()> {
+    if of_what_is_read(rules, role, known, read)?.is_empty() {
+        return Ok(());
+    }
+    let message = "the rows are under rules that your role is exempt from, and a file would show them to everybody who reads \
+                   the stage: let somebody whom the rules bind unload them, or make a table of them, which stays closed";
+    Err(Error::PolicyDenied { message: message.to_owned() })
+}
+
 /// What is to be written down with tables that a statement puts such rows or values into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::pipeline) struct ProvenanceRecord {

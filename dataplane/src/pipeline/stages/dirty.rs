@@ -25,7 +25,7 @@ pub(in crate::pipeline) async fn track(pipeline: &Pipeline, query: &Query, ran: 
     };
     if let Err(error) = written {
         lease.failed();
-        return Err(error);
+        return Err(error.of_load());
     }
     if let Some(away) = rows.about.away.clone()
         && let Err(error) = lease.renamed_away(away)
@@ -63,7 +63,7 @@ pub(in crate::pipeline) async fn track(pipeline: &Pipeline, query: &Query, ran: 
         Ok(()) => Ok(rows),
         Err(error) => {
             lease.failed();
-            Err(error)
+            Err(error.of_load())
         }
     }
 }

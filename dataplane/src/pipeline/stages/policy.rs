@@ -128,7 +128,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
         Arc::clone(&there)
     };
     let in_transaction = query.ask.transaction.is_some() || query.judged_by.is_some();
-    let may_remove = !in_transaction && branch.is_none();
+    let may_remove = branch.is_none() && !in_transaction;
     about.removes = listed_files::found(&pipeline.stage_files, &statement, &seen, &mut names, may_remove).await?;
     let mainline = branch.as_ref().map(|_| &*known);
     let mut resolved = sql::resolve(statement, &seen, &names)
@@ -138,12 +138,13 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
     about.seen = Some(judged_by);
     about.written = tables::written(&resolved, &known);
     about.staged = resolved.staged().to_vec();
-    about.history = tables::history(&about, &resolved);
+    about.history = tables::history(&about, &resolved)?;
     about.drops_at_commit = resolved.drops_at_commit();
     keeps_temporary(&about, in_transaction)?;
     let bound = either(&resolved.tables(), about.written.iter().map(|(path, _)| path));
     permits_bound(&asked, &resolved, &about, (&bound, &operations), &there, t)?;
     provenance::permitted(rules, caller.role, &there, &bound)?;
+    leaves_whole(&asked, query, (&about, &resolved), &there)?;
     provenance::write_down(rules, caller.role, &there, &mut resolved)?;
     about.marks = provenance::marks(rules, caller.role, &there, &resolved)?;
     if let Some(mark) = about.marks.first().filter(|_| about.branch.is_some()) {
@@ -156,15 +157,36 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
         keeps_governed(&renaming, &about)?;
     }
     renaming.note(&mut about, &there)?;
-    let renamed_to = resolved.renamed_to();
-    let written = about.written.iter().map(|(path, _)| path.as_str()).chain(renamed_to.as_deref());
-    row_filter::keeps_what_filters_read(&pipeline.remembered.filters, rules, caller.role, written)?;
+    keeps_filtered(gates, caller, &about, &resolved)?;
     if !bound.is_empty() {
         confinement = own.confine(&bound, &operations)?;
         about.tables = bound;
     }
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, who, known, confinement })
+}
+
+/// What is loaded or unloaded without a query's care for each row: no rule may be in force that it would pass by.
+fn leaves_whole(
+    asked: &PolicyRequest<'_>,
+    query: &Query,
+    (about, resolved): (&StatementInfo, &sql::Resolved),
+    there: &sql::Catalog,
+) -> Result<()> {
+    for rows in about.staged.iter().filter(|rows| !rows.selects()) {
+        asked.opens_whole(&rows.path())?;
+    }
+    if query.ask.bounds.unloads {
+        provenance::unloaded(asked.rules, asked.caller.role, there, resolved.tables())?;
+    }
+    Ok(())
+}
+
+/// Nothing is written, and nothing renamed, that a row filter reads.
+fn keeps_filtered(gates: &Gates<'_>, caller: &Caller, about: &StatementInfo, resolved: &sql::Resolved) -> Result<()> {
+    let renamed_to = resolved.renamed_to();
+    let written = about.written.iter().map(|(path, _)| path.as_str()).chain(renamed_to.as_deref());
+    row_filter::keeps_what_filters_read(&gates.pipeline.remembered.filters, gates.rules, caller.role, written)
 }
 
 /// A temporary table needs a transaction that it outlives its statement in.

@@ -74,8 +74,8 @@ async fn taken_in(
         source.made().await?;
         let chosen = source.chosen().await?;
         let Some(load) = rows.load else {
-            source.fill(&chosen).await?;
             noted(t, &rows, &chosen);
+            source.fill(&chosen).await?;
             continue;
         };
         let table = filled(&native.about)?;
@@ -87,8 +87,8 @@ async fn taken_in(
             LoadHistory::of(source.session, query.deadline, identity, now).await?
         };
         let files: Vec<StageFile> = chosen.into_iter().filter(|file| !history.has(file)).collect();
-        answer = Some(source.fill(&files).await?);
         noted(t, &rows, &files);
+        answer = Some(source.fill(&files).await?);
         native.about.history.extend(load_history::loaded(identity, files.iter(), now));
     }
     if native.sql.before.is_empty() {

@@ -157,9 +157,14 @@ pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(St
     each.flat_map(|(path, done)| paths(path).into_iter().map(|path| (path, operation(*done)))).collect()
 }
 
-/// What a bound statement leaves of the history of loads: nothing of a table that is emptied, dropped or replaced.
-pub(super) fn history(about: &StatementInfo, resolved: &sql::Resolved) -> Vec<String> {
+/// What a bound statement leaves of the history of loads: nothing of a table that is emptied, dropped or replaced. A
+/// branch has none: what is loaded there would be loaded again where it is merged.
+pub(super) fn history(about: &StatementInfo, resolved: &sql::Resolved) -> Result<Vec<String>> {
     use sql::StatementKind;
+    if about.branch.is_some() && about.staged.iter().any(|rows| rows.load.is_some()) {
+        let what = "COPY INTO on a branch, where INSERT INTO … SELECT from the stage loads a file,".to_owned();
+        return Err(Error::Unsupported { what });
+    }
     let named = |path: &String| about.branch.as_ref().map_or_else(|| path.clone(), |branch| branch.names(path));
     let kind = resolved.kind();
     let ends = |done: Operation| match kind {
@@ -178,7 +183,7 @@ pub(super) fn history(about: &StatementInfo, resolved: &sql::Resolved) -> Vec<St
     {
         history.push(load_history::renamed(old, &new));
     }
-    history
+    Ok(history)
 }
 
 /// Whether the path is that of a table of one connection, or of a client's transaction.

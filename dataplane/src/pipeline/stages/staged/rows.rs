@@ -8,6 +8,7 @@ use super::records::RecordScan;
 use super::source::{FileSource, refused};
 use super::{LoadedFile, columns};
 use crate::Error;
+use crate::limits::json_depth::JsonDepth;
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFile;
 
@@ -88,7 +89,9 @@ impl FileSource<'_> {
     }
 
     async fn json(&mut self, file: &StageFile, is_array: bool) -> Result<u64> {
-        let spool = self.spooled(file, |_| Ok(())).await?;
+        let mut depth = JsonDepth::default();
+        let too_deep = |line| FileFault { line: Some(line), reason: JsonDepth::reason() };
+        let spool = self.spooled(file, |part| depth.take(part).map_err(too_deep)).await?;
         if spool.bytes() == 0 {
             return Ok(0);
         }
@@ -134,10 +137,19 @@ impl FileSource<'_> {
     fn fault(&self, file: &StageFile, error: engine::Error) -> Error {
         match self.query.fault(error) {
             Error::Engine(error) => {
-                let is_of_values = matches!(error.kind, Kind::Conversion | Kind::OutOfRange | Kind::InvalidInput);
-                let reason = || "a value is not of its column's type".to_owned();
-                let fault =
-                    FileFault::of(&error).or_else(|| is_of_values.then(|| FileFault { line: None, reason: reason() }));
+                let is_parquet = matches!(self.rows.reading.records, FileRecords::Parquet { .. });
+                let reason = match error.kind {
+                    Kind::Conversion | Kind::OutOfRange | Kind::InvalidInput => {
+                        Some("a value is not of its column's type")
+                    }
+                    // its footer says sizes that nothing has
+                    Kind::Internal | Kind::OutOfMemory if is_parquet => {
+                        Some("it is no whole Parquet file, or needs more memory than there is")
+                    }
+                    _ => None,
+                };
+                let told = |reason: &str| FileFault { line: None, reason: reason.to_owned() };
+                let fault = FileFault::of(&error).or_else(|| reason.map(told));
                 fault.map_or(Error::Engine(error), |fault| refused(file, fault))
             }
             other => other,

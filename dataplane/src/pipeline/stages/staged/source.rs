@@ -1,7 +1,8 @@
 //! The files of one stage: found by what the statement chooses, and copied into the engine's spool, unpacked.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 
 use engine::{FileFault, Session, SpoolFile, Statement};
 use flate2::read::MultiGzDecoder;
@@ -58,10 +59,16 @@ impl FileSource<'_> {
         file: &StageFile,
         mut look: impl FnMut(&[u8]) -> std::result::Result<(), FileFault> + Send,
     ) -> Result<SpoolFile> {
-        let (files, stage_id, path) =
-            (self.pipeline.stage_files.clone(), self.rows.stage_id.clone(), file.path.clone());
+        let (files, stage_id, listed) = (self.pipeline.stage_files.clone(), self.rows.stage_id.clone(), file.clone());
         let is_packed = is_packed(self.rows.reading.compression, &file.path)?;
-        let opened = move || files.open(&stage_id, &path).map(|file| unpacked(file, is_packed));
+        let opened = move || {
+            let opened = files.open(&stage_id, &listed.path)?;
+            if is_listed(&opened, &listed) {
+                return Ok(unpacked(opened, is_packed));
+            }
+            let reason = "it was replaced meanwhile: try again".to_owned();
+            Err(refused(&listed, FileFault { line: None, reason }))
+        };
         let mut bytes = blocking(opened).await?;
         let mut spool = self.pipeline.engine()?.file().await.map_err(|error| self.query.fault(error))?;
         loop {
@@ -118,6 +125,16 @@ fn is_packed(compression: FileCompression, path: &str) -> Result<bool> {
     }
 }
 
+/// Whether an open file is the one that was listed: what is written down of a load is the sum of that.
+fn is_listed(opened: &File, listed: &StageFile) -> bool {
+    let is_it = |metadata: Metadata| {
+        metadata.ino() == listed.inode
+            && metadata.len() == listed.bytes
+            && metadata.modified().is_ok_and(|modified| modified == listed.modified)
+    };
+    opened.metadata().is_ok_and(is_it)
+}
+
 fn unpacked(file: File, is_packed: bool) -> Box<dyn Read + Send> {
     if is_packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) }
 }
@@ -134,4 +151,26 @@ fn part(mut bytes: Box<dyn Read + Send>, path: &str, is_packed: bool) -> Result<
         return Err(Error::StagedFileRefused { path: path.to_owned(), fault });
     }
     Ok((bytes, part))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_replaced_is_not_the_one_that_was_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("a.csv");
+        std::fs::write(&place, "1\n").unwrap();
+        let opened = File::open(&place).unwrap();
+        let metadata = opened.metadata().unwrap();
+        let (modified, inode) = (metadata.modified().unwrap(), metadata.ino());
+        let listed = StageFile { path: "a.csv".to_owned(), bytes: 2, md5: String::new(), modified, inode };
+        assert!(!is_listed(&opened, &StageFile { inode: inode + 1, ..listed.clone() }));
+        assert!(is_listed(&opened, &listed));
+        assert!(!is_listed(&opened, &StageFile { bytes: 3, ..listed.clone() }));
+        assert!(!is_listed(&opened, &StageFile { modified: modified - Duration::from_secs(1), ..listed }));
+    }
 }
