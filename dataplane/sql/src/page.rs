@@ -19,18 +19,18 @@ fn page() -> String {
     );
     page.push_str("\n## Statements\n\n");
     for line in STATEMENTS {
-        let _ = writeln!(page, "- {line}");
+        let _ = writeln!(page, "- {line}.");
     }
     page.push_str("\n## Queries\n\n");
     for line in QUERIES {
-        let _ = writeln!(page, "- {line}");
+        let _ = writeln!(page, "- {line}.");
     }
     page.push_str("\n## Functions\n\nOf the warehouse, or with its meaning where the engine has the name too.\n\n");
     let names: Vec<String> = dialect::names().iter().map(|name| format!("`{}`", name.to_ascii_uppercase())).collect();
     page.push_str(&wrapped(&names));
     page.push_str("\n## Comparing by similar words\n\n");
     for line in MEANING {
-        let _ = writeln!(page, "- {line}");
+        let _ = writeln!(page, "- {line}.");
     }
     let mut by_meaning = catalogue::all().filter(|function| function.is(FunctionKind::Meaning));
     assert!(by_meaning.all(|function| page.contains(&format!("`{}(", function.name.to_ascii_uppercase()))));

@@ -1,7 +1,7 @@
 //! Files of internal stages: a folder for each stage, named by its id, beside the environment's database.
 //!
-//! On disk a part of a path has a sign before it, which says whether it is a folder, a file, or what is known of a
-//! file; so no path that a caller writes is a name of ours. A link is never followed. All of it blocks.
+//! On disk a part of a path has a prefix: one for a folder, one for a file, one for the facts that are kept of a file.
+//! So no path that a caller writes is a name of ours. A link is never followed. All of it blocks.
 
 mod known;
 mod path;

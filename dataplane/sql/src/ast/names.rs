@@ -2,7 +2,9 @@
 
 pub(crate) mod ours;
 
-use sqlparser::ast::{AlterTable, AlterTableOperation, Ident, ObjectName, ObjectNamePart, RenameTableNameKind};
+use sqlparser::ast::{
+    AlterTable, AlterTableOperation, Ident, ObjectName, ObjectNamePart, RenameTableNameKind, TableAlias, TableFactor,
+};
 
 use crate::ast::error::{Error, ErrorKind};
 
@@ -140,4 +142,19 @@ pub(crate) fn qualified(schema: &str, name: &str) -> ObjectName {
 
 pub(crate) fn quoted(name: &str) -> Ident {
     Ident::with_quote('"', name)
+}
+
+/// The alias of a relation in FROM, where it has one.
+pub(crate) fn alias(factor: &TableFactor) -> Option<&TableAlias> {
+    match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::TableFunction { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::UNNEST { alias, .. }
+        | TableFactor::NestedJoin { alias, .. }
+        | TableFactor::Pivot { alias, .. }
+        | TableFactor::Unpivot { alias, .. } => alias.as_ref(),
+        _ => None,
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{Expr, Ident, ObjectName, TableAlias, TableAliasColumnDef, TableFactor};
+use sqlparser::ast::{Expr, Ident, ObjectName, TableAliasColumnDef, TableFactor};
 
 use super::super::types::digits::{Digits, digits_of};
 use super::super::types::offset::minutes_of;
@@ -186,26 +186,12 @@ pub(super) fn alias(factor: &TableFactor) -> String {
         TableFactor::Table { alias, name, .. } | TableFactor::Function { alias, name, .. } => {
             alias.as_ref().map(|alias| &alias.name).or_else(|| names::last(name))
         }
-        other => given(other).map(|alias| &alias.name),
+        other => names::alias(other).map(|alias| &alias.name),
     };
     called.map(|Ident { value, .. }| value.clone()).unwrap_or_default()
 }
 
 /// The names that an alias gives the columns.
 pub(super) fn renamed(factor: &TableFactor) -> &[TableAliasColumnDef] {
-    given(factor).map_or(&[], |alias| &alias.columns)
-}
-
-fn given(factor: &TableFactor) -> Option<&TableAlias> {
-    match factor {
-        TableFactor::Table { alias, .. }
-        | TableFactor::Derived { alias, .. }
-        | TableFactor::TableFunction { alias, .. }
-        | TableFactor::Function { alias, .. }
-        | TableFactor::UNNEST { alias, .. }
-        | TableFactor::NestedJoin { alias, .. }
-        | TableFactor::Pivot { alias, .. }
-        | TableFactor::Unpivot { alias, .. } => alias.as_ref(),
-        _ => None,
-    }
+    names::alias(factor).map_or(&[], |alias| &alias.columns)
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Query, TableAlias, TableFactor, Visitor};
+use sqlparser::ast::{Expr, Query, TableFactor, Visitor};
 
 use super::is_drawn;
 use crate::ast::Visit;
@@ -48,7 +48,7 @@ impl Visitor for QueryNames {
         self.has_from = true;
         let called = match factor {
             TableFactor::Table { name, alias: None, .. } => names::last(name),
-            other => alias(other).map(|alias| &alias.name),
+            other => names::alias(other).map(|alias| &alias.name),
         };
         self.relations.extend(called.map(|name| name.value.to_ascii_lowercase()));
         ControlFlow::Continue(())
@@ -65,19 +65,5 @@ impl Visitor for QueryNames {
             _ => {}
         }
         ControlFlow::Continue(())
-    }
-}
-
-fn alias(factor: &TableFactor) -> Option<&TableAlias> {
-    match factor {
-        TableFactor::Table { alias, .. }
-        | TableFactor::Derived { alias, .. }
-        | TableFactor::TableFunction { alias, .. }
-        | TableFactor::Function { alias, .. }
-        | TableFactor::UNNEST { alias, .. }
-        | TableFactor::NestedJoin { alias, .. }
-        | TableFactor::Pivot { alias, .. }
-        | TableFactor::Unpivot { alias, .. } => alias.as_ref(),
-        _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! The last step of a statement, which most have alone: its transaction begins with it then, in one message.
 //!
-//! Where such a transaction may have seen other tables than those the statement was judged by, all that it told and did
-//! is dropped, and the statement runs in one that does not, or is judged again.
+//! Such a transaction may have seen other tables than those the statement was judged by. Then its rows and changes are
+//! dropped, and the statement runs in one that has not, or is judged again.
 
 use engine::Outcome;
 
