@@ -13,6 +13,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=embed.rs");
     if cfg!(feature = "built") {
         println!("cargo::rerun-if-changed=dist");
+        // A build that was kept has its old times: it is told by its name.
+        println!("cargo::rerun-if-env-changed=SLUICE_DASHBOARD_BUILT");
         if !dist.join("index.html").is_file() {
             return Err(format!(
                 "{} is not built: `./dev prepare`, or `npm ci && npm run build` there",
