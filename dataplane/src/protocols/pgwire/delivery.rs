@@ -120,9 +120,11 @@ impl PgDelivery {
         Ok((passed, true))
     }
 
-    /// Nothing is told, not even how many rows there are, by rules that are not in force any more.
+    /// Nothing is told, not even how many rows there are, by rules that are not in force any more. The tag of a
+    /// command that counts no rows tells nothing, and an error in its place would deny what is done.
     fn holds(&mut self, watch: &Watch) -> Result<(), ErrorResponse> {
-        if watch.still_holds(&self.authorization) {
+        let tells = self.has_rows() || !matches!(self.command, Command::Other(_));
+        if !tells || watch.still_holds(&self.authorization) {
             return Ok(());
         }
         self.rows = None;
