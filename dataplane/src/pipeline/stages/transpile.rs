@@ -128,8 +128,11 @@ pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> 
         made_empty(query, session, &about).await?;
     }
     let mut place = DescribedAt { engine: &engine, session, query };
-    let mut types = place.parameters(&sql.sql).await?;
-    lists(&engine, query, &sql.sql, &mut types).await;
+    let mut types = Vec::new();
+    if sql.binds.iter().any(|bind| bind.caller().is_some()) {
+        types = place.parameters(&sql.sql).await?;
+        lists(&engine, query, &sql.sql, &mut types).await;
+    }
     let mut parameters = known(said, &sql.binds, &types);
     if parameters.iter().any(Option::is_none) {
         let asking = sql.asking(&castable(&parameters))?;

@@ -41,7 +41,7 @@ impl Conversation {
             FrontendMessage::Bind(bind) => self.bind(bind).await,
             FrontendMessage::Describe(DescribeTarget::Statement(name)) => self.describe_statement(&name).await,
             FrontendMessage::Describe(DescribeTarget::Portal(name)) => self.describe_portal(&name).await,
-            FrontendMessage::Execute { portal, rows_max } => self.execute(&portal, rows_max).await,
+            FrontendMessage::Execute { portal, rows_max } => self.execute(&portal, rows_max, false).await,
             FrontendMessage::Close(target) => {
                 match target {
                     DescribeTarget::Statement(name) => drop(self.statements.remove(&name)),
@@ -181,7 +181,14 @@ impl Conversation {
         Ok(())
     }
 
+    /// A portal that is described and executed in one flight is run at once, and its answer tells its columns. One of
+    /// which something was told before keeps to that.
     async fn describe_portal(&mut self, name: &str) -> Result<(), Stop> {
+        if self.portals.get(name).is_some_and(Portal::is_untold)
+            && let Some(rows_max) = self.wire.take(|kind, body| executes(name, kind, body))
+        {
+            return self.execute(name, rows_max, true).await;
+        }
         let portal = self.portals.get(name).ok_or_else(|| no_cursor(name))?;
         let (prepared, formats) = (portal.prepared.clone(), portal.formats.clone());
         let running = portal.running().map(|delivery| delivery.fields.clone());
@@ -229,17 +236,18 @@ impl Conversation {
         }
     }
 
-    async fn execute(&mut self, name: &str, rows_max: u32) -> Result<(), Stop> {
+    /// `describes`: its columns are told before its rows.
+    async fn execute(&mut self, name: &str, rows_max: u32, describes: bool) -> Result<(), Stop> {
         self.settings.begin();
         let mut portal = self.portals.remove(name).ok_or_else(|| no_cursor(name))?;
-        let done = self.advance(&mut portal, rows_max).await;
+        let done = self.advance(&mut portal, rows_max, describes).await;
         // A portal that failed is gone.
         done?;
         self.portals.insert(name.to_owned(), portal);
         Ok(())
     }
 
-    async fn advance(&mut self, portal: &mut Portal, rows_max: u32) -> Result<(), Stop> {
+    async fn advance(&mut self, portal: &mut Portal, rows_max: u32, describes: bool) -> Result<(), Stop> {
         if portal.running().is_none()
             && let Some(prepared) = portal.prepared.clone()
         {
@@ -266,6 +274,9 @@ impl Conversation {
             }
         }
         let PortalState::Running(delivery) = &mut portal.state else { return Ok(()) };
+        if describes {
+            self.describe(&delivery.fields);
+        }
         let most = (rows_max > 0).then(|| u64::from(rows_max));
         let (rows, more) = delivery.send(most, self.settings.zone(), &mut self.wire, &mut self.watch).await?;
         if more {
@@ -325,6 +336,17 @@ impl Conversation {
         let verb = if moves { "MOVE" } else { "FETCH" };
         reply::command_complete(&mut self.wire.out, &format!("{verb} {rows}"));
         Ok(())
+    }
+}
+
+/// How many rows of this portal a message asks for, if it executes it.
+fn executes(name: &str, kind: u8, body: &[u8]) -> Option<u32> {
+    if kind != b'E' {
+        return None;
+    }
+    match FrontendMessage::read(kind, Bytes::copy_from_slice(body)) {
+        Ok(FrontendMessage::Execute { portal, rows_max }) if portal == name => Some(rows_max),
+        _ => None,
     }
 }
 

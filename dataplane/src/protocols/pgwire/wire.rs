@@ -91,6 +91,15 @@ impl Wire {
         self.inbox.first().copied()
     }
 
+    /// Takes the next message, if all of it is here and it reads as the one that is wanted.
+    pub fn take<T>(&mut self, wanted: impl FnOnce(u8, &[u8]) -> Option<T>) -> Option<T> {
+        let [kind, length @ ..] = self.inbox.as_ref() else { return None };
+        let length = usize::try_from(u32::from_be_bytes(*length.first_chunk::<4>()?)).ok()?;
+        let taken = wanted(*kind, self.inbox.get(5..=length)?)?;
+        self.inbox.advance(length + 1);
+        Some(taken)
+    }
+
     pub fn is_full(&self) -> bool {
         self.out.len() >= SEND_BYTES
     }
@@ -143,6 +152,20 @@ mod tests {
         let read = async { (wire.frame(100).await.unwrap(), wire.frame(100).await.unwrap()) };
         let ((), (query, sync)) = tokio::join!(write, read);
         assert_eq!((query.0, query.1.as_ref(), sync.0, sync.1.len()), (b'Q', &b"a\0"[..], b'S', 0));
+    }
+
+    #[tokio::test]
+    async fn a_message_is_taken_if_it_is_wanted_and_whole() {
+        let (mut client, server) = tokio::io::duplex(64);
+        let mut wire = Wire::new(server);
+        let is_query = |kind: u8, body: &[u8]| (kind == b'Q').then(|| body.to_vec());
+        client.write_all(b"Q\x00\x00\x00\x06a").await.unwrap();
+        wire.fill().await.unwrap();
+        assert_eq!(wire.take(is_query), None);
+        client.write_all(b"\0S\x00\x00\x00\x04").await.unwrap();
+        wire.fill().await.unwrap();
+        assert_eq!((wire.take(is_query), wire.take(is_query)), (Some(b"a\0".to_vec()), None));
+        assert_eq!((wire.frame(100).await.unwrap(), wire.next_kind()), ((b'S', Bytes::new()), None));
     }
 
     #[tokio::test]

@@ -51,6 +51,11 @@ impl Portal {
         }
     }
 
+    /// Whether its client knows nothing yet of the columns of its statement.
+    pub(super) fn is_untold(&self) -> bool {
+        matches!(self.state, PortalState::Ready) && self.prepared.as_ref().is_some_and(|prepared| prepared.is_untold())
+    }
+
     pub(super) fn running(&self) -> Option<&PgDelivery> {
         match &self.state {
             PortalState::Ready => None,

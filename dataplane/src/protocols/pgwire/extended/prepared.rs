@@ -1,6 +1,6 @@
 //! A statement that is parsed once and bound to values as often as its client wants.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use contract::Code;
 
@@ -50,6 +50,12 @@ impl PreparedStatement {
         let what = command::read(&piece.tokens).map_or(PreparedKind::Statement, PreparedKind::Command);
         let sql = piece.text.to_owned();
         Ok(Self { sql, before: piece.before, starts: piece.starts, what, declared, described: Mutex::default() })
+    }
+
+    /// Whether it is one for the engine of which nothing was told yet.
+    pub(super) fn is_untold(&self) -> bool {
+        let described = self.described.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(self.what, PreparedKind::Statement) && described.is_none()
     }
 
     pub fn is_empty(&self) -> bool {
