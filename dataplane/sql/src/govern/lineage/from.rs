@@ -90,10 +90,15 @@ impl LineageWalk<'_> {
             let compares = one.shape().compares(&other.shape());
             let is_put = |output: &Output| output.has_indistinct_values && indistinct_values::is_nest(output.kind);
             self.found.failing.by_plan |= is_put(one) || is_put(other);
+            let mut told: &[Base] = &[];
             for output in ours.iter().chain(&theirs) {
                 self.work.spend(budget::EXPRESSION);
-                self.found.touched.extend(&output.reached);
-                self.found.asked.extend(&output.reached);
+                // columns that an earlier join has made one are made of the same
+                if output.reached != told {
+                    told = &output.reached;
+                    self.found.touched.extend(told);
+                    self.found.asked.extend(told);
+                }
             }
             self.early(true, |walk| walk.throws(!compares));
         }
@@ -321,7 +326,10 @@ fn become_one(left: &mut [FromItem], right: &mut [FromItem], merged: &HashSet<St
         let Some((first, others)) = same.split_first_mut() else { continue };
         let differs = others.iter().any(|other| other.kind != first.kind || other.exact != first.exact);
         for other in others.iter() {
-            super::extend(&mut first.reached, &other.reached);
+            // those that an earlier join has made one are made of the same
+            if other.reached != first.reached {
+                super::extend(&mut first.reached, &other.reached);
+            }
         }
         let (reached, has_indistinct_values) =
             (first.reached.clone(), first.has_indistinct_values || others.iter().any(|one| one.has_indistinct_values));
