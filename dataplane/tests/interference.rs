@@ -177,7 +177,7 @@ impl Pair {
 
     /// The owner, who may see all of it, asks first; what would change something is not theirs to ask here.
     async fn owner_asks(&self, sql: &str) {
-        if !sql::parse(sql).is_ok_and(|statement| !statement.is_write()) {
+        if !is_read(sql) {
             return;
         }
         for side in &self.sides {
@@ -221,6 +221,16 @@ impl Pair {
             side.wired.stop().await;
         }
     }
+}
+
+/// Whether what was asked has run to its end, by its answer and the log.
+fn has_run(answer: &str) -> bool {
+    answer.starts_with("200") || answer.contains("Completed")
+}
+
+/// Whether it surely changes nothing.
+fn is_read(text: &str) -> bool {
+    sql::parse(text).is_ok_and(|statement| !statement.is_write())
 }
 
 /// A text without the digests that the audit writes of statements: their digits say nothing.
@@ -286,9 +296,9 @@ async fn random_statements_are_answered_alike_whatever_is_hidden() {
             continue;
         }
         let shown = pair.compare(&made.sql, door).await;
-        let has_run = shown.as_ref().is_ok_and(|answer| answer.starts_with("200") || answer.contains("Completed"));
-        answered += usize::from(has_run);
-        let refused = shown.is_ok() && !has_run;
+        let is_run = shown.as_ref().is_ok_and(|answer| has_run(answer));
+        answered += usize::from(is_run);
+        let refused = shown.is_ok() && !is_run;
         let mut found = |breach: String| {
             println!("{number} {breach}"); // a soak may be stopped before its end
             breaches.push(format!("{number} {breach}"));

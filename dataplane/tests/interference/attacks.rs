@@ -9,7 +9,7 @@ use contract::Role;
 use contract::policy::MaskFunction;
 use serde::Deserialize;
 
-use super::{FILTERS, Pair, Surface};
+use super::{FILTERS, Pair, Surface, has_run, is_read};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,27 +45,25 @@ const DOORS: [Surface; 2] = [Surface::Json, Surface::Simple];
 /// And at one of these in turn: a class has cases at all of them.
 const MORE: [Surface; 4] = [Surface::Copy, Surface::Cursor, Surface::Flight, Surface::Transpile];
 
-/// What went wrong with a case, if anything.
-async fn attacked(pair: &mut Pair, case: &Case, door: Surface) -> Vec<String> {
-    let mut breaches = Vec::new();
+/// What went wrong with a case, if anything, and whether it may have changed something.
+async fn attacked(pair: &mut Pair, case: &Case, door: Surface) -> (Vec<String>, bool) {
+    let (mut breaches, mut may_have_changed) = (Vec::new(), false);
     for sql in case.sql.as_slice() {
         let compared = pair.compare(sql, door).await;
         if others().is_some() {
             println!("{door:?}: {sql}\n  {compared:?}");
         }
+        let is_run = door != Surface::Transpile && compared.as_ref().map_or(true, |answer| has_run(answer));
+        may_have_changed |= is_run && !is_read(sql);
         match compared {
             Err(breach) => breaches.push(format!("{}: {breach}", case.class)),
-            Ok(answer)
-                if case.fails
-                    && door != Surface::Transpile
-                    && (answer.starts_with("200") || answer.contains("Completed")) =>
-            {
+            Ok(answer) if case.fails && is_run => {
                 breaches.push(format!("{}: {door:?}: {sql}\n  ran: {answer}", case.class));
             }
             Ok(_) => {}
         }
     }
-    breaches
+    (breaches, may_have_changed)
 }
 
 fn cases() -> Vec<Case> {
@@ -93,7 +91,7 @@ async fn no_attack_learns_from_answers_that_were_kept() {
             pair.owner_asks(sql).await;
         }
         for door in DOORS {
-            breaches.extend(attacked(&mut pair, &case, door).await);
+            breaches.extend(attacked(&mut pair, &case, door).await.0);
         }
         count += 1;
     }
@@ -115,8 +113,10 @@ async fn no_attack_of_the_file_shows_what_is_hidden() {
         let turn = MORE[count % MORE.len()];
         let doors = if reads { vec![DOORS[0], DOORS[1], turn] } else { vec![DOORS[count % DOORS.len()], turn] };
         for door in doors {
-            breaches.extend(attacked(&mut pair, &case, door).await);
-            if !reads {
+            let (found, may_have_changed) = attacked(&mut pair, &case, door).await;
+            breaches.extend(found);
+            // an analyst changes nothing here, and neither does a statement that was refused or only read
+            if !reads && may_have_changed {
                 pair.refill().await;
             }
         }
