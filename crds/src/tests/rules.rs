@@ -1,10 +1,10 @@
 //! The cases of `crds/cases`, judged by an evaluator of the same language and libraries that the API
 //! server has, after its defaults.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use kube_cel::{Validator, apply_defaults};
+use kube_cel::{CompiledSchema, apply_defaults};
 use serde_json::Value;
 
 use super::{schema, structural};
@@ -14,43 +14,62 @@ fn cases() -> Vec<Rule> {
     cases::read(Path::new("cases"))
 }
 
-/// Every message with which the API server would refuse this object, or this change.
-fn refusals(kind: &str, old: Option<&Value>, new: &Value) -> Vec<String> {
-    let schema = schema(kind);
-    let new = apply_defaults(&schema, new);
-    let old = old.map(|old| apply_defaults(&schema, old));
-    let plain = structural::refusals(&schema, &new);
-    let errors = Validator::new().validate(&schema, &new, old.as_ref()).err();
-    plain.into_iter().chain(errors.iter().flatten().map(|error| error.message.clone())).collect()
+/// A kind's schema with its rules compiled once, as an API server has them.
+struct Judge {
+    schema: Value,
+    rules: CompiledSchema,
 }
 
-fn judge(kind: &str, case: &Case) -> Vec<String> {
-    match &case.change {
-        None => refusals(kind, None, &case.created),
-        Some(change) => {
-            let changed = cases::merged(&case.created, change);
-            assert_eq!(refusals(kind, None, &case.created), Vec::<String>::new(), "what {case:?} starts from");
-            refusals(kind, Some(&case.created), &changed)
+impl Judge {
+    fn of(kind: &str) -> Self {
+        let schema = schema(kind);
+        Self { rules: kube_cel::compile_schema(&schema), schema }
+    }
+
+    /// Every message with which the API server would refuse this object, or this change.
+    fn refusals(&self, old: Option<&Value>, new: &Value) -> Vec<String> {
+        let new = apply_defaults(&self.schema, new);
+        let old = old.map(|old| apply_defaults(&self.schema, old));
+        let plain = structural::refusals(&self.schema, &new);
+        let errors = kube_cel::validate_compiled(&self.rules, &new, old.as_ref()).err();
+        plain.into_iter().chain(errors.iter().flatten().map(|error| error.message.clone())).collect()
+    }
+
+    fn judge(&self, case: &Case) -> Vec<String> {
+        match &case.change {
+            None => self.refusals(None, &case.created),
+            Some(change) => {
+                let changed = cases::merged(&case.created, change);
+                assert_eq!(self.refusals(None, &case.created), Vec::<String>::new(), "what {case:?} starts from");
+                self.refusals(Some(&case.created), &changed)
+            }
         }
     }
 }
 
+/// Each kind's.
+fn judges() -> BTreeMap<&'static str, Judge> {
+    cases::KINDS.into_iter().map(|(_, kind)| (kind, Judge::of(kind))).collect()
+}
+
 #[test]
 fn what_a_rule_accepts_nothing_else_refuses() {
+    let judges = judges();
     for rule in cases() {
         assert!(!rule.accepted.is_empty(), "{} has no accepted side", rule.file.display());
         for case in &rule.accepted {
-            assert_eq!(judge(rule.kind, case), Vec::<String>::new(), "{}: {case:?}", rule.file.display());
+            assert_eq!(judges[rule.kind].judge(case), Vec::<String>::new(), "{}: {case:?}", rule.file.display());
         }
     }
 }
 
 #[test]
 fn what_a_rule_refuses_is_refused_in_its_words() {
+    let judges = judges();
     for rule in cases() {
         assert!(!rule.refused.is_empty(), "{} has no refused side", rule.file.display());
         for case in &rule.refused {
-            let says = judge(rule.kind, case);
+            let says = judges[rule.kind].judge(case);
             assert!(
                 says.iter().any(|message| message.contains(&rule.says)),
                 "{}: {case:?}: {says:?}",
