@@ -4,12 +4,14 @@ use std::process::Command;
 
 use axum::body::Body;
 use axum::http::{Request, Response};
+use contract::report::{Body as Logged, Entry};
 use contract::wire::{Forwarded, Who, header};
 use contract::{Code, Governance};
 use dataplane::Ending;
 use dataplane::agents::reasoning::Thoughts;
 use dataplane::protocols::{agents, rest};
 use dataplane::testing::{demo_key, owner_id};
+use futures::future::join_all;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
@@ -200,47 +202,68 @@ const CAUSES: [Cause; 5] = [
     Cause { name: "a cancel", sql: ENDLESS, rules: as_it_is, strikes: Strike::Cancels, code: Code::QueryCancelled },
 ];
 
-async fn strike(world: &World, strike: &Strike, cancel: &Cancel) {
-    match (strike, cancel) {
-        (Strike::Nothing, _) => {}
-        (Strike::RevokesTheKey, _) => world.change(|rules| rules.keys.retain(|key| key.key_id != owner_id())),
-        (Strike::EndsTheEngine, _) => {
+async fn strike(world: &World, strike: &Strike, cancels: &[Cancel]) {
+    match strike {
+        Strike::Nothing => {}
+        Strike::RevokesTheKey => world.change(|rules| rules.keys.retain(|key| key.key_id != owner_id())),
+        Strike::EndsTheEngine => {
             let process = world.engine_id().to_string();
             assert!(Command::new("kill").args(["-KILL", &process]).status().unwrap().success());
         }
-        (Strike::Cancels, Cancel::Http(closed)) => closed.cancel(),
-        (Strike::Cancels, Cancel::Wire(token)) => token.cancel_query(NoTls).await.unwrap(),
+        Strike::Cancels => {
+            for cancel in cancels {
+                match cancel {
+                    Cancel::Http(closed) => closed.cancel(),
+                    Cancel::Wire(token) => token.cancel_query(NoTls).await.unwrap(),
+                }
+            }
+        }
     }
+}
+
+/// So many answers begin before the cause strikes: it strikes them all, and a deadline is waited for once.
+const AT_ONCE: usize = 3;
+
+/// Asks in each of these forms, and holds that none of the answers looks whole; those over HTTP have the code.
+async fn breaks_off(wired: &Wired, cause: &Cause, forms: &[Form]) {
+    let world = &wired.world;
+    let before = world.rules.borrow().as_deref().cloned().unwrap();
+    let written = *world.ledger.log.written().borrow();
+    world.change(cause.rules);
+    let asked = join_all(forms.iter().map(|form| begun(wired, *form, cause.sql))).await;
+    let (mut rests, mut cancels) = (Vec::new(), Vec::new());
+    for (form, begun) in forms.iter().zip(asked) {
+        let Begun { rest, cancel } = begun.unwrap_or_else(|error| panic!("{form:?}, {}: {error}", cause.name));
+        rests.push(rest);
+        cancels.push(cancel);
+    }
+    strike(world, &cause.strikes, &cancels).await;
+    for (form, ended) in forms.iter().zip(join_all(rests.into_iter().map(whole)).await) {
+        assert!(ended.is_err(), "{form:?}, {}: it looks whole", cause.name);
+    }
+    world.change(|rules| *rules = Governance { version: rules.version, ..before });
+    if forms.iter().any(|form| WIRE.contains(form)) {
+        return; // the message says it
+    }
+    let entries = world.entries_after(written);
+    let code = |entry: &Entry| match &entry.body {
+        Logged::Finished(finished) => finished.error_code.clone(),
+        _ => None,
+    };
+    let codes: Vec<String> = entries.iter().filter_map(code).collect();
+    assert_eq!(codes, vec![cause.code.stable(); forms.len()], "{forms:?}, {}: {entries:?}", cause.name);
 }
 
 #[tokio::test]
 async fn an_answer_that_breaks_off_ends_in_no_form_as_a_whole_one_does() {
     let wired = wired().await;
-    let world = &wired.world;
-    let rules = || world.rules.borrow().as_deref().cloned().unwrap();
-    let as_before = rules();
+    let all: Vec<Form> = forms().collect();
     for cause in &CAUSES {
-        for form in forms() {
-            let about = format!("{form:?}, {}", cause.name);
-            world.change(cause.rules);
-            let begun = begun(&wired, form, cause.sql).await;
-            let Begun { rest, cancel } = begun.unwrap_or_else(|error| panic!("{about}: {error}"));
-            strike(world, &cause.strikes, &cancel).await;
-            assert!(whole(rest).await.is_err(), "{about}: it looks whole");
-            world.change(|rules| *rules = Governance { version: rules.version, ..as_before.clone() });
-            if WIRE.contains(&form) {
-                continue; // the message says it
-            }
-            let (_, finished) = world.last();
-            assert_eq!(
-                finished.error_code.as_deref(),
-                Some(cause.code.stable()),
-                "{about}: {}",
-                finished.outcome.as_str()
-            );
+        for some in all.chunks(AT_ONCE) {
+            breaks_off(&wired, cause, some).await;
         }
     }
-    for form in forms() {
+    for form in all {
         let begun = begun(&wired, form, SHORT).await.unwrap_or_else(|error| panic!("{form:?}: {error}"));
         whole(begun.rest).await.unwrap_or_else(|error| panic!("{form:?}: {error}"));
     }
