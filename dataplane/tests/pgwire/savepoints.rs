@@ -184,12 +184,13 @@ const OTHERS: [(&str, bool); 8] = [
 
 #[tokio::test]
 async fn whoever_commits_to_what_was_read_or_written_closes_the_way_back() {
+    let wired = wired().await;
     for (others, closes) in OTHERS {
         for fails in [false, true] {
-            let wired = wired().await;
             let (client, other) = (wired.owner().await, wired.owner().await);
+            simple(&client, "delete from customer where id > 3; drop table if exists defined").await;
             for table in ["read_before", "read_since", "elsewhere"] {
-                simple(&client, &format!("create table {table} (a integer)")).await;
+                simple(&client, &format!("create or replace table {table} (a integer)")).await;
             }
             simple(&client, "begin; select * from read_before").await;
             simple(&client, "insert into customer (id, name) values (9, 'Zoe'); savepoint a").await;
@@ -206,9 +207,9 @@ async fn whoever_commits_to_what_was_read_or_written_closes_the_way_back() {
                 simple(&client, "commit").await;
                 assert_eq!(simple(&client, "select name from customer where id = 9").await, ["Zoe", "(1)"], "{others}");
             }
-            wired.stop().await;
         }
     }
+    wired.stop().await;
 }
 
 #[tokio::test]
