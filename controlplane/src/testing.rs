@@ -18,6 +18,7 @@ use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
 use chrono::{DateTime, Duration};
+use contract::key::HashCost;
 use contract::wire::CONTROL_PLANE_NAME;
 use contract::{Entropy, Keyring, OrgId, Redacted, TestClock};
 use http_body_util::BodyExt;
@@ -140,6 +141,7 @@ impl TestApp {
         let parts = Parts {
             clock: Arc::new(clock.clone()),
             entropy: Entropy::system().unwrap(),
+            hash_cost: HashCost::TESTS,
             provisioner,
             identity: Some(authority().issue(CONTROL_PLANE_NAME).unwrap()),
             dashboard,
@@ -166,6 +168,7 @@ impl TestApp {
         Parts {
             clock: Arc::new(self.clock.clone()),
             entropy: Entropy::system().unwrap(),
+            hash_cost: HashCost::TESTS,
             provisioner: Arc::new(Unattended),
             identity: None,
             dashboard: None,

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use contract::key::HashCost;
 use contract::{Entropy, Keyring, SystemClock};
 use platform::provisioner::Unattended;
 use platform::{Config, Parts};
@@ -14,6 +15,7 @@ fn parts() -> Parts {
     Parts {
         clock: Arc::new(SystemClock),
         entropy: Entropy::system().unwrap(),
+        hash_cost: HashCost::TESTS,
         provisioner: Arc::new(Unattended),
         identity: None,
         dashboard: None,

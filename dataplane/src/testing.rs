@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use contract::governance::{Environment, EnvironmentStatus, HexKey, Key, KeySecret, Member, Organization};
-use contract::key::{Minted, mint};
+use contract::key::{HashCost, Minted, mint};
 use contract::policy::abac::{AbacPolicy, AbacRule, Action, Condition};
 use contract::policy::{MaskFunction, MaskingRule, Policy, RowFilterRule, Rules};
 use contract::{Entropy, EnvironmentSettings, Governance, KeyId, Role, Scopes, Tier};
@@ -19,7 +19,7 @@ struct Keys {
 
 static KEYS: LazyLock<Keys> = LazyLock::new(|| {
     let entropy = Entropy::seeded(42);
-    let mint = || mint(true, &PEPPER, &entropy).unwrap();
+    let mint = || mint(true, &PEPPER, HashCost::TESTS, &entropy).unwrap();
     Keys { owner: mint(), analyst: mint() }
 });
 

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use contract::key::HashCost;
 use contract::wire::{CONTROL_PLANE_NAME, environment_name};
 use contract::{Entropy, EnvId, Keyring, SystemClock};
 use controlplane::Parts;
@@ -66,6 +67,7 @@ impl Installation {
         let parts = Parts {
             clock: Arc::new(SystemClock),
             entropy,
+            hash_cost: HashCost::OWASP,
             identity: Some(authority.issue(CONTROL_PLANE_NAME).unwrap()),
             dashboard: None,
             telemetry: telemetry::Telemetry::default(),

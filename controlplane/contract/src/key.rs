@@ -42,34 +42,48 @@ pub struct Presented {
 #[error("the key could not be hashed")]
 pub struct HashFailed;
 
-/// OWASP's parameters: 19 MiB, 2 passes, 1 lane; about 40 ms.
-fn argon2() -> Result<Argon2<'static>, HashFailed> {
-    let params = Params::new(19_456, 2, 1, None).map_err(|_| HashFailed)?;
-    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+/// How much work one guess at a hashed secret takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HashCost {
+    kibibytes: u32,
+    passes: u32,
+}
+
+impl HashCost {
+    /// OWASP's parameters: 19 MiB, 2 passes, 1 lane; about 40 ms.
+    pub const OWASP: Self = Self { kibibytes: 19_456, passes: 2 };
+    /// Next to nothing: tests only, which hash thousands of secrets that nobody guesses.
+    pub const TESTS: Self = Self { kibibytes: 8, passes: 1 };
+
+    fn argon2(self) -> Result<Argon2<'static>, HashFailed> {
+        let params = Params::new(self.kibibytes, self.passes, 1, None).map_err(|_| HashFailed)?;
+        Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+    }
 }
 
 /// Argon2id of a secret (key or password) with a fresh salt, as a PHC string.
-pub fn hash(secret: &str, entropy: &Entropy) -> Result<String, HashFailed> {
+pub fn hash(secret: &str, cost: HashCost, entropy: &Entropy) -> Result<String, HashFailed> {
     let salt = SaltString::encode_b64(&entropy.bytes::<16>()).map_err(|_| HashFailed)?;
-    let hash = argon2()?.hash_password(secret.as_bytes(), &salt).map_err(|_| HashFailed)?;
+    let hash = cost.argon2()?.hash_password(secret.as_bytes(), &salt).map_err(|_| HashFailed)?;
     Ok(hash.to_string())
 }
 
-/// Does the secret fit the PHC string? Costs tens of milliseconds: never on an async thread.
+/// Does the secret fit the PHC string, by the parameters that are in it? Costs tens of milliseconds: never on an async
+/// thread.
 pub fn verify(secret: &str, phc: &str) -> bool {
-    let (Ok(argon2), Ok(hash)) = (argon2(), PasswordHash::new(phc)) else {
+    let (Ok(argon2), Ok(hash)) = (HashCost::OWASP.argon2(), PasswordHash::new(phc)) else {
         return false;
     };
     argon2.verify_password(secret.as_bytes(), &hash).is_ok()
 }
 
 /// A new key. `test_mode` environments give `svc_test_` keys.
-pub fn mint(test_mode: bool, pepper: &[u8; 32], entropy: &Entropy) -> Result<Minted, HashFailed> {
+pub fn mint(test_mode: bool, pepper: &[u8; 32], cost: HashCost, entropy: &Entropy) -> Result<Minted, HashFailed> {
     let kind = if test_mode { TEST } else { LIVE };
     let prefix = format!("{kind}{}", entropy.base62(PUBLIC));
     let body = format!("{prefix}{}", entropy.base62(SECRET));
     let text = format!("{body}{}", check(&body, pepper));
-    let hash = hash(&text, entropy)?;
+    let hash = hash(&text, cost, entropy)?;
     Ok(Minted { text: Redacted::new(text), prefix, hash })
 }
 
@@ -125,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_minted_key_has_the_promised_form_and_verifies() {
-        let minted = mint(true, &PEPPER, &Entropy::seeded(1)).unwrap();
+        let minted = mint(true, &PEPPER, HashCost::OWASP, &Entropy::seeded(1)).unwrap();
         let text = minted.text.expose();
         assert!(text.starts_with("svc_test_") && text.len() == 72);
         let presented = Presented::parse(text, &PEPPER).unwrap();
@@ -136,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_changed_key_dies_at_its_check_characters() {
-        let text = mint(false, &PEPPER, &Entropy::seeded(2)).unwrap().text.expose().clone();
+        let text = mint(false, &PEPPER, HashCost::TESTS, &Entropy::seeded(2)).unwrap().text.expose().clone();
         for at in [0, 9, 25, 70] {
             let mut bytes = text.clone().into_bytes();
             bytes[at] = if bytes[at] == b'a' { b'b' } else { b'a' };
@@ -148,9 +162,11 @@ mod tests {
 
     #[test]
     fn a_known_vector_verifies() {
-        let phc = hash("correct horse", &Entropy::seeded(5)).unwrap();
-        assert!(verify("correct horse", &phc));
-        assert!(!verify("correct horse ", &phc));
+        for cost in [HashCost::OWASP, HashCost::TESTS] {
+            let phc = hash("correct horse", cost, &Entropy::seeded(5)).unwrap();
+            assert!(verify("correct horse", &phc));
+            assert!(!verify("correct horse ", &phc));
+        }
         assert!(!verify("correct horse", "not a hash"));
     }
 }

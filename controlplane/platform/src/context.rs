@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use contract::key::HashCost;
 use contract::{Entropy, Keyring, SharedClock, SqlAnalyzer, Timestamp};
 use futures::future::BoxFuture;
 use sqlx::{PgConnection, PgPool};
@@ -44,6 +45,8 @@ const LAYOUTS_MAX: usize = 2;
 pub struct Parts {
     pub clock: SharedClock,
     pub entropy: Entropy,
+    /// What the hashes of passwords and keys cost; no setting lowers it.
+    pub hash_cost: HashCost,
     pub provisioner: Arc<dyn Provisioner>,
     /// What data planes know us by; without it there are none to talk to.
     pub identity: Option<Pems>,
@@ -120,7 +123,7 @@ impl App {
             identity,
             started_at: parts.clock.now(),
             metrics: Metrics::default(),
-            slow_hash: SlowHash::new(cores, tasks.clone()),
+            slow_hash: SlowHash::new(cores, parts.hash_cost, tasks.clone()),
             tokens,
             limits,
             tasks,

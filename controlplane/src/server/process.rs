@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
+use contract::key::HashCost;
 use contract::{Entropy, SqlAnalyzer, SystemClock};
 use platform::dashboard::DashboardFiles;
 use platform::provisioner::{Provisioner, Unattended};
@@ -52,6 +53,7 @@ async fn serve(
     let parts = Parts {
         clock,
         entropy,
+        hash_cost: HashCost::OWASP,
         telemetry: Telemetry { tracer: tracer.clone(), log: Some(log) },
         provisioner,
         identity,

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Subcommand;
+use contract::key::HashCost;
 use contract::{Entropy, Keyring, SystemClock, Tier};
 use controlplane::domain::tenancy::organizations::{self, AdministrativeChange};
 use controlplane::platform::provisioner::Unattended;
@@ -77,6 +78,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let parts = Parts {
         clock: Arc::new(SystemClock),
         entropy,
+        hash_cost: HashCost::OWASP,
         provisioner: Arc::new(Unattended),
         identity: None,
         dashboard: None,

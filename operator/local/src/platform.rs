@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use contract::key::HashCost;
 use contract::wire::{CONTROL_PLANE_NAME, port};
 use contract::{Entropy, Redacted, SharedClock, SystemClock};
 use controlplane::Parts;
@@ -196,6 +197,7 @@ impl Platform {
         let parts = Parts {
             clock: means.clock,
             entropy: means.entropy,
+            hash_cost: HashCost::OWASP,
             identity: Some(identity),
             dashboard: DASHBOARD,
             telemetry: Telemetry { tracer: control_tracer, log: means.log },

@@ -71,6 +71,23 @@ fn sources_name_no_checkout() {
     }
 }
 
+/// Hashes that cost next to nothing guard nothing: no program may make them.
+#[test]
+fn the_cost_of_hashes_in_tests_is_named_by_worlds_of_tests_alone() {
+    const WORLDS: [&str; 4] = [
+        "controlplane/contract/src/key.rs", // says what it is
+        "controlplane/src/testing.rs",
+        "controlplane/src/tests.rs",
+        "dataplane/src/testing.rs",
+    ];
+    let cheap = concat!("HashCost::", "TESTS");
+    for source in packages().iter().flat_map(sources_of) {
+        let names_it = std::fs::read_to_string(&source).unwrap().contains(cheap);
+        let is_world = WORLDS.iter().any(|world| source.ends_with(world));
+        assert!(is_world || !names_it, "{}: a hash made here must cost its guesser", source.display());
+    }
+}
+
 #[test]
 fn targets_without_a_harness_have_no_tests() {
     for target in packages().iter().flat_map(|package| &package.targets).filter(|target| !target.test) {

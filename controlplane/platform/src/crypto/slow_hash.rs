@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use contract::{Entropy, key};
+use contract::Entropy;
+use contract::key::{self, HashCost};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 
@@ -18,21 +19,29 @@ const WAITING_PER_PERMIT: usize = 32;
 pub struct SlowHash {
     running: Arc<Semaphore>,
     admitted: Arc<Semaphore>,
+    cost: HashCost,
     tasks: TaskTracker,
 }
 
 impl SlowHash {
-    pub fn new(cores: usize, tasks: TaskTracker) -> Self {
+    pub fn new(cores: usize, cost: HashCost, tasks: TaskTracker) -> Self {
         let permits = cores.saturating_sub(1).max(1);
         Self {
             running: Arc::new(Semaphore::new(permits)),
             admitted: Arc::new(Semaphore::new(permits.saturating_mul(WAITING_PER_PERMIT))),
+            cost,
             tasks,
         }
     }
 
+    /// What a hash that is made here costs.
+    pub fn cost(&self) -> HashCost {
+        self.cost
+    }
+
     pub async fn hash(&self, secret: String, entropy: Entropy) -> Result<String> {
-        self.run(move || key::hash(&secret, &entropy)).await?.map_err(Error::internal)
+        let cost = self.cost;
+        self.run(move || key::hash(&secret, cost, &entropy)).await?.map_err(Error::internal)
     }
 
     /// Does the secret fit the PHC string?
@@ -54,7 +63,7 @@ mod tests {
 
     #[tokio::test]
     async fn more_than_can_wait_are_turned_away() {
-        let slow = SlowHash::new(1, TaskTracker::new());
+        let slow = SlowHash::new(1, HashCost::OWASP, TaskTracker::new());
         let held = slow.running.acquire().await.unwrap();
         let waiting: Vec<_> = (0..WAITING_PER_PERMIT).map(|_| slow.admitted.try_acquire().unwrap()).collect();
         assert_eq!(slow.run(|| ()).await.unwrap_err().code(), contract::Code::ServiceUnavailable);

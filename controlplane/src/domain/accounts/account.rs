@@ -279,7 +279,8 @@ mod tests {
     /// So that an answer takes as long whether or not the address has an account.
     #[test]
     fn the_hash_of_nobody_is_well_formed_and_costs_as_much_as_anybodys() {
-        let hash = contract::key::hash("a password", &contract::Entropy::seeded(1)).unwrap();
+        let hash =
+            contract::key::hash("a password", contract::key::HashCost::OWASP, &contract::Entropy::seeded(1)).unwrap();
         let [nobodys, anybodys] =
             [NOBODY, hash.as_str()].map(|phc| argon2::password_hash::PasswordHash::new(phc).unwrap());
         let length = |phc: &argon2::password_hash::PasswordHash<'_>| phc.hash.map(|hash| hash.len());

@@ -58,7 +58,8 @@ pub struct Making<'a> {
 pub async fn mint(app: &App, env_id: &EnvId) -> Result<Minted> {
     let test_mode = environments::test_mode(app.pool(), env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     let (pepper, entropy) = (app.keyring().key_pepper(), app.entropy().clone());
-    app.slow_hash().run(move || key::mint(test_mode, &pepper, &entropy)).await?.map_err(Error::internal)
+    let cost = app.slow_hash().cost();
+    app.slow_hash().run(move || key::mint(test_mode, &pepper, cost, &entropy)).await?.map_err(Error::internal)
 }
 
 pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin: impl Into<Origin>) -> Result<KeyRow> {

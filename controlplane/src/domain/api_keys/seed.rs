@@ -27,8 +27,9 @@ pub async fn seed(app: &App, env_id: &EnvId, seed: &KeySeed) -> Result<(KeyId, R
     let now = app.now();
     let test_mode = environments::test_mode(app.pool(), env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     let (pepper, entropy) = (app.keyring().key_pepper(), app.entropy().clone());
+    let cost = app.slow_hash().cost();
     let minted =
-        app.slow_hash().run(move || key::mint(test_mode, &pepper, &entropy)).await?.map_err(Error::internal)?;
+        app.slow_hash().run(move || key::mint(test_mode, &pepper, cost, &entropy)).await?.map_err(Error::internal)?;
     let wanted = Admitted {
         name: seed.name.clone(),
         scopes: seed.scopes.clone(),
