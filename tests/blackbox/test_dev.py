@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = {"up", "down", "psql", "test", "fast", "bench", "soak", "charts", "kind", "sqlx", "cluster", "prepare",
+COMMANDS = {"up", "down", "psql", "sluice", "test", "fast", "bench", "soak", "charts", "kind", "sqlx", "cluster", "prepare",
             "doctor", "plugin", "prune", "reset"}
 
 
@@ -78,6 +78,7 @@ def test_what_is_wrong_is_said_before_anything_is_fetched_or_built(checkout):
          "dev: plugin: name the folder of the PATH that kubectl-sluice goes into, as ~/.local/bin"),
         (["up", "--now"], "dev: up: unknown argument --now (only --detach)"),
         (["psql"], "dev: nothing runs here: ./dev up --detach"),
+        (["sluice", "stage", "ls", "@files"], "dev: nothing runs here: ./dev up --detach"),
     ]:
         done = typed(checkout, *arguments)
         assert (refused(done), done.stdout) == (said, ""), arguments

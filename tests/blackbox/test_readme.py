@@ -28,7 +28,7 @@ def shell(platform, tmp_path):
     (tmp_path / ".sluice").symlink_to(os.environ["SLUICE_STATE"])
     # What the README reads from `.sluice/env` must come from there.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_") or name == "SLUICE_STATE"}
-    with policies_put_back(platform), transcript.Shell(tmp_path, kept) as shell:
+    with policies_put_back(platform), files_put_back(platform), transcript.Shell(tmp_path, kept) as shell:
         yield shell
 
 
@@ -43,6 +43,16 @@ def policies_put_back(platform):
     finally:
         for policy in ids() - before:
             platform.done("DELETE", f"{path}/{policy}")
+
+
+@contextlib.contextmanager
+def files_put_back(platform):
+    """The table and the file that the transcripts make go when it closes."""
+    try:
+        yield
+    finally:
+        for sql in ("drop table if exists visits", "remove @files/phones.csv"):
+            assert platform.query(sql).status == 200, sql
 
 
 def test_the_transcripts_show_what_is_written(shell):

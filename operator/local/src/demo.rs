@@ -1,6 +1,8 @@
 //! The demo: an organization of tier `enterprise`, its owner, an environment with TPC-H at scale
-//! 0.1, and a key that acts for the owner with every scope. Made once; a later start finds it,
-//! and gives the key a new text, because the old one is stored only as a hash.
+//! 0.1 and a stage of files, and a key that acts for the owner with every scope. Made once; a later
+//! start finds it, and gives the key a new text, because the old one is stored only as a hash.
+
+mod files;
 
 use std::net::SocketAddr;
 
@@ -11,6 +13,9 @@ use controlplane::domain::tenancy::organizations::Seeded;
 use controlplane::domain::{api_keys, environments};
 
 use crate::Platform;
+use crate::client::Failure;
+
+pub use files::stage;
 
 /// The environment's slug, and so the name of its database.
 pub const DATABASE: &str = "demo";
@@ -35,6 +40,8 @@ pub enum Error {
     State(#[from] crate::state::Error),
     #[error(transparent)]
     ControlPlane(#[from] controlplane::Error),
+    #[error("the files of the demo could not be put into its stage: {0}")]
+    Files(#[from] Failure),
     #[error("the demo environment did not come up; the log says why")]
     NotUp,
 }

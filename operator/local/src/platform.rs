@@ -65,7 +65,7 @@ pub struct Config {
     /// reached as the variables AWS_… say [default: audit/ in the state folder].
     #[arg(long, env = "SLUICE_AUDIT_STORE")]
     pub audit_store: Option<String>,
-    /// Leave the demo environment empty instead of filling it with TPC-H.
+    /// Leave the demo environment empty instead of filling it with TPC-H and files.
     #[arg(long)]
     pub no_data: bool,
     #[command(flatten)]
@@ -251,6 +251,9 @@ pub async fn up(config: Config, log: Log) -> Result<(), Error> {
         if config.no_data { "organization, environment" } else { "organization, environment, TPC-H at scale 0.1" };
     let step = Step::begin("demo", contents);
     let demo = demo::prepare(&platform, config.checked_trust()?).await?;
+    if !config.no_data {
+        Box::pin(demo::stage(platform.control.http, &demo)).await?;
+    }
     step.done(contents);
     let access = access(&platform, demo);
     write_private(&platform.environments.state.env_file(), &access.env_file())?;
