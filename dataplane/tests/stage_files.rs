@@ -10,8 +10,8 @@ use dataplane::testing::{analyst_id, filtering, masking, owner_id, rule, ruled};
 use futures::stream;
 use serde_json::{Value, json};
 
-use crate::door::whole;
-use crate::rest::sent;
+use crate::door::{as_json, whole};
+use crate::rest::{post, sent};
 use crate::world::{World, world};
 
 const FILES: &str = "/v1/environments/env-1/stages";
@@ -269,5 +269,20 @@ async fn a_file_under_a_rule_is_sent_whole_to_nobody_whom_the_rule_binds() {
         assert_eq!(world.last().0.sql_original, "GET main.@files/");
     }
     assert_eq!(by(&world, owner_id(), "GET", "files/files/a", "").await, (200, b"1".to_vec()));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_becomes_of_a_list_is_told_without_its_files() {
+    let world = world().await;
+    world.run("create stage files").await.unwrap();
+    owner(&world, "PUT", "files/files/secret.csv", "1").await;
+    for sql in ["list @files", "remove @files"] {
+        let asked = post(&world, "/v1/environments/env-1/transpile", owner_id().as_str(), json!({"sql": sql})).await;
+        let told = as_json(asked).await;
+        assert!(!told.to_string().contains("secret.csv"), "{told}");
+        assert!(told["warnings"].to_string().contains("no file of the stage is looked for"), "{told}");
+    }
+    assert_eq!(paths(&world, "files").await, ["secret.csv"]);
     world.stop().await;
 }

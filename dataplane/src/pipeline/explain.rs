@@ -97,6 +97,9 @@ impl Pipeline {
         let mut warnings = query.ask.bounds.told(sql.warnings.clone());
         warnings.extend(assumed);
         warnings.extend(about.lacks.iter().map(ToString::to_string));
+        if lists_files(&original, &query.ask) {
+            warnings.push("the platform answers this statement itself: no file of the stage is looked for".to_owned());
+        }
         let mut tables_hidden: Vec<_> = about.lacks.into_iter().map(|lack| lack.table).collect();
         tables_hidden.dedup();
         Ok(Explained {
@@ -112,6 +115,12 @@ impl Pipeline {
             },
         })
     }
+}
+
+/// Whether the statement is about files of a stage, which it is answered of.
+fn lists_files(text: &str, ask: &Ask) -> bool {
+    let parsed = sql::parse_with(text, &ask.names.variables);
+    parsed.is_ok_and(|one| matches!(one.kind(), sql::StatementKind::Files { .. }))
 }
 
 struct Explained {

@@ -12,6 +12,26 @@ use crate::storage::stage_files::{StageFile, StageFiles, blocking};
 /// Bytes that a pattern may take once it is compiled.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
+/// What is done with the files that a statement is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::pipeline) enum FileUse {
+    /// It is told what becomes of it: none is looked for.
+    Explained,
+    /// Files may be listed, and none removed.
+    Listed,
+    Removed,
+}
+
+impl FileUse {
+    pub fn of(is_explained: bool, may_remove: bool) -> Self {
+        match (is_explained, may_remove) {
+            (true, _) => Self::Explained,
+            (false, true) => Self::Removed,
+            (false, false) => Self::Listed,
+        }
+    }
+}
+
 /// Files that a statement removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::pipeline) struct FileRemoval {
@@ -33,10 +53,13 @@ pub(in crate::pipeline) async fn found(
     statement: &sql::Statement,
     seen: &sql::Catalog,
     names: &mut sql::SessionNames,
-    may_remove: bool,
+    file_use: FileUse,
 ) -> Result<Option<FileRemoval>> {
     let Some(asked) = sql::files_asked(statement, seen, names)? else { return Ok(None) };
-    if asked.removes && !may_remove {
+    if file_use == FileUse::Explained {
+        return Ok(None);
+    }
+    if asked.removes && file_use == FileUse::Listed {
         let what = "REMOVE in a transaction or on a branch, which could not take it back,".to_owned();
         return Err(Error::Unsupported { what });
     }

@@ -19,6 +19,7 @@ use crate::governance::sessions::standing_in;
 use crate::pipeline::authorization::capability::Confinement;
 use crate::pipeline::authorization::policy_request::{PolicyRequest, RequestOrigin, table_ref};
 use crate::pipeline::authorization::{provenance, visible_catalog};
+use crate::pipeline::listed_files::FileUse;
 use crate::pipeline::swap::Renaming;
 use crate::pipeline::{Pipeline, Query, Result, listed_files, runtime};
 use crate::request::trail::Trail;
@@ -86,14 +87,14 @@ impl Agent {
 
 /// Checks a statement for whoever asks it, or for the caller that is supposed to.
 pub(super) async fn check(gates: &Gates<'_>, extracted: Extracted, supposed: Option<Asker>) -> Result<Allowed> {
-    let who = match supposed {
-        Some(who) => who,
-        None => asker(gates)?,
+    let (who, is_explained) = match supposed {
+        Some(who) => (who, true),
+        None => (asker(gates)?, false),
     };
-    Box::pin(check_as(gates, extracted, who)).await
+    Box::pin(check_as(gates, extracted, who, is_explained)).await
 }
 
-async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result<Allowed> {
+async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explained: bool) -> Result<Allowed> {
     let Gates { pipeline, query, rules, t } = *gates;
     let Extracted { statement, mut about } = extracted;
     let caller = &who.caller;
@@ -128,8 +129,8 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker) -> Result
         Arc::clone(&there)
     };
     let in_transaction = query.ask.transaction.is_some() || query.judged_by.is_some();
-    let may_remove = branch.is_none() && !in_transaction;
-    about.removes = listed_files::found(&pipeline.stage_files, &statement, &seen, &mut names, may_remove).await?;
+    let file_use = FileUse::of(is_explained, branch.is_none() && !in_transaction);
+    about.removes = listed_files::found(&pipeline.stage_files, &statement, &seen, &mut names, file_use).await?;
     let mainline = branch.as_ref().map(|_| &*known);
     let mut resolved = sql::resolve(statement, &seen, &names)
         .map_err(|error| unresolved(&asked, query, error, (&meant, &operations), (&there, mainline), t))?;
