@@ -128,7 +128,15 @@ async fn a_stage_that_is_denied_is_as_absent_as_one_that_is_not_there() {
         let absent = owner(&world, method, &format!("absent/{path}"), "2").await;
         assert_eq!(message(&hidden).0, 404, "{method} {path}");
         assert_eq!(message(&hidden).1.replace("hidden", "absent"), message(&absent).1, "{method} {path}");
+        assert!(world.last().0.sql_original.ends_with(" main.@absent/"), "{method} {path}");
     }
+    let _ = owner(&world, "GET", "hidden/files/a", "").await;
+    let (started, finished) = world.last();
+    assert_eq!(
+        (started.sql_original.as_str(), started.tables_accessed),
+        ("GET main.@hidden/", vec!["main.@hidden".to_owned()])
+    );
+    assert!(finished.error_code.is_some(), "{finished:?}");
     world.change(|rules| rules.abac_policies.clear());
     assert_eq!(by(&world, owner_id(), "GET", "hidden/files/a", "").await, (200, b"1".to_vec()));
     world.stop().await;

@@ -78,8 +78,15 @@ impl Pipeline {
         let seen = self.remembered.tables.now(&self.engine()?, &rules).await?;
         let asked = who.asks(&rules, ask.into(), action.writes());
         let visible = visible_catalog::seen(&asked, &seen.known);
-        let found = sql::stage_named(&visible, name, &policy::names(&query, &rules));
-        let stage = found.map_err(|_| Error::from(StageFileFault::NoStage { name: name.to_owned() }))?;
+        let names = policy::names(&query, &rules);
+        let Ok(stage) = sql::stage_named(&visible, name, &names) else {
+            let path = sql::stage_path(&visible, name, &names).unwrap_or_else(|| format!("main.@{name}"));
+            let unseen = StagePlace { id: String::new(), path };
+            let refused = Error::from(StageFileFault::NoStage { name: name.to_owned() });
+            // Whatever keeps it from them is for the log: they are told that it is not there.
+            let _ = self.refuse(action.asked(ask.clone(), &unseen, "", None), refused.clone()).await;
+            return Err(refused);
+        };
         let (tables, operations) = ([stage.path.clone()], [action.operation()]);
         let judged = asked.judge((&tables, &tables), &operations, &Trail::new()).map(drop);
         let judged = match action {
@@ -87,10 +94,14 @@ impl Pipeline {
             FileAction::List | FileAction::Put | FileAction::Remove => judged,
         };
         let Err(refused) = judged else { return Ok(stage) };
-        let told = refused.clone();
-        let work = async move { Err::<((), u64), Error>(told) };
-        Box::pin(self.act(action.asked(ask.clone(), &stage, "", None), |_| work)).await?;
+        self.refuse(action.asked(ask.clone(), &stage, "", None), refused.clone()).await?;
         Err(refused)
+    }
+
+    /// Writes down that it was refused; the gates may refuse it for a reason before this one.
+    async fn refuse(self: &Arc<Self>, tool_action: ToolAction, refused: Error) -> Result<()> {
+        let work = async move { Err::<((), u64), Error>(refused) };
+        Box::pin(self.act(tool_action, |_| work)).await
     }
 
     /// The files of a stage whose paths begin so.

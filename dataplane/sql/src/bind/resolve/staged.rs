@@ -10,7 +10,7 @@ use sqlparser::ast::{
 
 use super::{Binder, located};
 use crate::ast::error::Error;
-use crate::ast::names;
+use crate::ast::names::{self, TableName};
 use crate::catalog::comment::Comment;
 use crate::catalog::definition::{self, Definition, DefinitionKind};
 use crate::catalog::file_format::FormatOptions;
@@ -33,6 +33,12 @@ pub fn stage_named(catalog: &Catalog, name: &str, session: &SessionNames) -> Res
     let name = staged::name_of(DefinitionKind::Stage, name)?;
     let found = catalog.staged(DefinitionKind::Stage, &name, session)?;
     Ok(StagePlace { id: found.stage()?.id, path: found.path() })
+}
+
+/// The path that a stage of this name has in this session, or would have.
+pub fn stage_path(catalog: &Catalog, name: &str, session: &SessionNames) -> Option<String> {
+    let written = TableName::of(&staged::name_of(DefinitionKind::Stage, name).ok()?)?;
+    Some(format!("{}.{}", session.home(catalog, &written)?, written.name))
 }
 
 /// The files that a statement lists or removes.
