@@ -89,6 +89,29 @@ async fn a_stage_has_no_name_that_another_thing_has() {
 }
 
 #[tokio::test]
+async fn no_other_thing_has_a_name_that_a_policy_takes_for_a_stage() {
+    let world = world().await;
+    world.does(&["create stage s", "create table t (id integer)"]).await;
+    for sql in [
+        "create table \"@s\" (id integer)",
+        "create table \"@other\" as select 1 as id",
+        "create view \"@s\" as select 1 as id",
+        "alter table t rename to \"@s\"",
+        "create table \"file format f\" (id integer)",
+        "create stage \"@s\"",
+    ] {
+        let told = world.run(sql).await.unwrap_err().to_string();
+        assert!(told.contains("begins as the path of a stage"), "{sql}: {told}");
+    }
+    for sql in ["create stage \"a\"\"b\"", "alter stage s rename to \"a\"\"b\"", "create file format \"a\"\"b\""] {
+        let told = world.run(sql).await.unwrap_err().to_string();
+        assert!(told.contains("has a quote in it"), "{sql}: {told}");
+    }
+    world.does(&["alter stage s rename to r", "drop stage r", "drop table t"]).await;
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn who_may_only_read_makes_no_stage_and_sees_those_there_are() {
     let world = world().await;
     world.does(&["create stage files"]).await;

@@ -18,6 +18,10 @@ pub const TEMPORARY_SCHEMA: &str = "pg_temp";
 /// The schema a name without one means.
 pub const MAIN_SCHEMA: &str = "main";
 
+/// Before the name of a stage, and of a file format, in trees, paths and policies.
+pub(crate) const STAGE_SIGN: &str = "@";
+pub(crate) const FILE_FORMAT_SIGN: &str = "file format ";
+
 /// Where the tables of the governed runtime are read, and where rules find what agents leave here.
 const TAKEN_SCHEMAS: [&str; 3] = ["svc_runtime", "svc_memory", "svc_thoughts"];
 
@@ -84,11 +88,18 @@ pub(crate) fn renamed(alter: &AlterTable) -> Option<&Ident> {
 
 /// The same of a new one, as an error.
 pub(crate) fn admit_new(part: &Ident) -> Result<(), Error> {
-    if fits_a_path(&part.value) {
-        return Ok(());
+    let refused = |why: &str| {
+        let message = format!("{} {why}: name it without", part.value);
+        Err(Error::new(ErrorKind::InvalidName, message).at(part.span.start))
+    };
+    if !fits_a_path(&part.value) {
+        return refused("has a dot in it");
     }
-    Err(Error::new(ErrorKind::InvalidName, format!("{} has a dot in it: name it without", part.value))
-        .at(part.span.start))
+    // In quotes it is a caller's word; a stage in a tree has the sign and no quotes.
+    if part.quote_style.is_some() && starts_with_any(&part.value, &[STAGE_SIGN, FILE_FORMAT_SIGN]) {
+        return refused("begins as the path of a stage or file format does");
+    }
+    Ok(())
 }
 
 fn is_reserved(part: &str) -> bool {

@@ -26,8 +26,8 @@ impl DefinitionKind {
     pub(crate) const fn sign(self) -> &'static str {
         match self {
             Self::View | Self::Function | Self::Sequence => "",
-            Self::Stage => "@",
-            Self::FileFormat => "file format ",
+            Self::Stage => names::STAGE_SIGN,
+            Self::FileFormat => names::FILE_FORMAT_SIGN,
         }
     }
 

@@ -16,7 +16,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::{end, is, made, options, parser, refused};
-use crate::ast::error::Error;
+use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 use crate::catalog::definition::DefinitionKind;
 use crate::catalog::file_format::{FormatOptions, word};
@@ -109,6 +109,11 @@ impl StagedHead {
         let mut name = parser.parse_object_name(false).map_err(refused)?;
         if let Some(ObjectNamePart::Identifier(last)) = name.0.last_mut() {
             names::admit_new(last)?;
+            let is_new = matches!(self.verb, Keyword::CREATE | Keyword::ALTER);
+            if is_new && last.value.contains('"') {
+                let message = format!("{} has a quote in it: name it without", last.value);
+                return Err(Error::new(ErrorKind::InvalidName, message).at(last.span.start));
+            }
             *last = Ident { value: format!("{}{}", self.on.sign(), last.value), ..Ident::new("") };
         }
         Ok(name)
