@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
-import { choose, member, open, press, queried, signIn, unique, violations, walker } from './browser'
+import { choose, member, open, platform, press, queried, rowOf, signIn, unique, violations, walker } from './browser'
 
 const CLICKS_MAX = 6
 const WITHIN_MS = 60_000
@@ -167,3 +167,50 @@ it('whoever reads data only is told who adds it', () =>
     await choose(page, 'rain.csv', RAIN)
     await page.getByRole('alert').getByText('developer').waitFor()
   }))
+
+const NARROW = 360
+const LONG = `${'a-very-long-name-of-a-file-without-any-blank-'.repeat(4)}.csv`
+
+it('a stage is a folder: a file is put there, taken from there and removed', () =>
+  walker(async ({ page }) => {
+    const stage = fresh('folder')
+    expect((await queried(`create stage ${stage}`)).status).toBe(200)
+    await signIn(page)
+    await open(page, '/catalogue', 'Catalogue')
+    await page.locator('summary').filter({ hasText: stage }).click()
+    await page.getByText('No file is here.').waitFor()
+    const input = page.getByLabel('Put a file here')
+    await input.setInputFiles({ name: 'rain.csv', mimeType: 'text/csv', buffer: Buffer.from(RAIN) })
+    await page.getByText('rain.csv is in the stage.').waitFor()
+    const files = page.getByRole('region', { name: `Files of ${stage}` })
+    await files.getByRole('cell', { name: 'rain.csv', exact: true }).waitFor()
+    expect(await violations(page)).toEqual([])
+    const saved = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download rain.csv' }).click()
+    expect((await saved).suggestedFilename()).toBe('rain.csv')
+    await rowOf(page, 'rain.csv').getByRole('button', { name: 'Remove' }).click()
+    await press(page, 'Remove', 'Remove')
+    await page.getByText('No file is here.').waitFor()
+  }))
+
+it('whoever reads data only takes files of a stage, however narrow the page and long the name', () =>
+  walker(
+    async ({ page }) => {
+      const stage = fresh('kept')
+      expect((await queried(`create stage ${stage}`)).status).toBe(200)
+      const headers = { authorization: `ApiKey ${platform.key}`, 'content-type': 'application/octet-stream' }
+      const address = `${platform.url}/v1/environments/${platform.envId}/stages/${stage}/files/${LONG}`
+      expect((await fetch(address, { method: 'PUT', headers, body: 'a' })).status).toBe(200)
+      await signIn(page, await member('analyst'))
+      await open(page, '/catalogue', 'Catalogue')
+      await page.locator('summary').filter({ hasText: stage }).click()
+      await page.getByText('Your role reads these files. An owner, admin, developer or service account puts files here').waitFor()
+      await page.getByRole('button', { name: `Download ${LONG}` }).waitFor()
+      expect(await page.getByRole('button', { name: 'Remove' }).count()).toBe(0)
+      expect(await page.getByLabel('Put a file here').count()).toBe(0)
+      const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+      expect(sideways).toBeLessThanOrEqual(0)
+      expect(await violations(page)).toEqual([])
+    },
+    { width: NARROW },
+  ))

@@ -4,7 +4,7 @@ import type { components, paths } from './schema'
 import { keepPlace } from '../location'
 import { Problem } from './problem'
 import { Refresher } from './refresh'
-import { upload, type Watch } from './upload'
+import { upload, type SendMethod, type Watch } from './upload'
 
 export type Shapes = components['schemas']
 
@@ -104,11 +104,20 @@ export async function ask<T>(call: Promise<{ data?: T; error?: unknown; response
 }
 
 /** Sends a file. A session that is over is renewed first: later, all of the file would have to be sent again. */
-export async function sendFile(path: string, file: Blob, watch: Watch): Promise<Response> {
+export async function sendFile(path: string, file: Blob, watch: Watch, method: SendMethod = 'POST'): Promise<Response> {
   await ask(api.GET('/v1/auth/me', { signal: watch.signal }))
   const headers = ownHeaders()
   headers.set('Content-Type', 'application/octet-stream')
-  return upload(path, headers, file, watch)
+  return upload(path, headers, file, watch, method)
+}
+
+/** Has the browser save what is at this address. A session that is over is renewed first: a link cannot do that. */
+export async function saveFile(path: string, name: string): Promise<void> {
+  await ask(api.GET('/v1/auth/me'))
+  const link = document.createElement('a')
+  link.href = path
+  link.download = name
+  link.click()
 }
 
 /** The version that a change is meant for; the platform refuses it if there is a later one. */

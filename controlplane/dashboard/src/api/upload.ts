@@ -8,8 +8,11 @@ export interface Watch {
   sent: (bytes: number) => void
 }
 
+/** How a file is sent: into a table, or into a stage, where it takes the place of one of its path. */
+export type SendMethod = 'POST' | 'PUT'
+
 /** The answer to the whole file. */
-export function upload(path: string, headers: Headers, file: Blob, { signal, sent }: Watch): Promise<Response> {
+export function upload(path: string, headers: Headers, file: Blob, { signal, sent }: Watch, method: SendMethod = 'POST'): Promise<Response> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
     const cancel = () => request.abort()
@@ -24,7 +27,7 @@ export function upload(path: string, headers: Headers, file: Blob, { signal, sen
     request.onerror = () => reject(Problem.unreachable(undefined))
     request.onload = () => resolve(answered(request))
     request.onloadend = () => signal.removeEventListener('abort', cancel)
-    request.open('POST', path)
+    request.open(method, path)
     headers.forEach((value, name) => request.setRequestHeader(name, value))
     request.send(file)
   })

@@ -1,4 +1,4 @@
-/** The tables that whoever asks can see, with what the policies do to them. */
+/** The tables that whoever asks can see, with what the policies do to them, and the stages of files. */
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { api, ask } from '../api/client'
@@ -14,6 +14,7 @@ import { useEnvironment, useSession } from '../session'
 import type { CatalogueColumn, CatalogueTable } from '../tables'
 import { auditOf } from './auditFilter'
 import { filtersOf, masksOf, type Policy } from './policyRules'
+import { Stages } from './Stages'
 
 export default function Catalogue() {
   const { env_id } = useEnvironment()
@@ -54,6 +55,7 @@ export default function Catalogue() {
           )
         }}
       </Answered>
+      <Stages />
     </Page>
   )
 }
