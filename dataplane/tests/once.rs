@@ -86,6 +86,29 @@ async fn a_change_that_is_sent_again_is_made_once_and_its_count_is_told_again() 
 }
 
 #[tokio::test]
+async fn files_of_a_stage_are_removed_once_for_a_key() {
+    let world = world().await;
+    let stage = world.ask(owner_id(), "create stage files");
+    let id = stage.query_id.to_string();
+    world.whole(stage).await.unwrap();
+    let put = || {
+        let mut writer = world.pipeline.stage_files.writer(&id, "a.csv").unwrap();
+        writer.write(b"1").unwrap();
+        writer.finish().unwrap();
+    };
+    put();
+    let first = query(&world, "k", "remove @files").await;
+    assert!(first.status() == 200 && !is_replayed(&first));
+    assert!(world.pipeline.stage_files.list(&id, "").unwrap().is_empty());
+    put();
+    let again = query(&world, "k", "remove @files").await;
+    assert!(again.status() == 200 && is_replayed(&again));
+    assert_eq!(again.headers()["x-rows-withheld"], "true");
+    assert_eq!(world.pipeline.stage_files.list(&id, "").unwrap().len(), 1);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn rows_that_were_returned_are_not_kept_and_every_format_says_so() {
     let world = world().await;
     for (at, format) in ["json", "csv", "arrow"].into_iter().enumerate() {
