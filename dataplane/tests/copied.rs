@@ -12,14 +12,14 @@ use crate::pgwire::{simple, wired};
 use crate::world::{World, world};
 
 /// Makes a stage; the id that its files are kept by.
-async fn staged(world: &World, sql: &str) -> String {
+pub async fn staged(world: &World, sql: &str) -> String {
     let ask = world.ask(owner_id(), sql);
     let id = ask.query_id.to_string();
     world.whole(ask).await.unwrap();
     id
 }
 
-fn put(world: &World, stage_id: &str, path: &str, bytes: impl AsRef<[u8]>) {
+pub fn put(world: &World, stage_id: &str, path: &str, bytes: impl AsRef<[u8]>) {
     let mut writer = world.pipeline.stage_files.writer(stage_id, path).unwrap();
     writer.write(bytes.as_ref()).unwrap();
     writer.finish().unwrap();
@@ -31,19 +31,19 @@ fn packed(text: &str) -> Vec<u8> {
     packed.finish().unwrap()
 }
 
-async fn ran(world: &World, sql: &str) -> String {
+pub async fn ran(world: &World, sql: &str) -> String {
     world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}")).json
 }
 
-async fn refused(world: &World, sql: &str) -> String {
+pub async fn refused(world: &World, sql: &str) -> String {
     world.run(sql).await.unwrap_err().to_string()
 }
 
-fn loaded(path: &str, rows: u64) -> String {
+pub fn loaded(path: &str, rows: u64) -> String {
     format!(r#"["{path}","LOADED",{rows},{rows},1,0,null,null,null,null]"#)
 }
 
-const NOTHING: &str = r#"[null,"Copy executed with 0 files processed.",null,null,null,null,null,null,null,null]"#;
+pub const NOTHING: &str = r#"[null,"Copy executed with 0 files processed.",null,null,null,null,null,null,null,null]"#;
 
 const CSV: &str = "create stage s file_format = (type = csv skip_header = 1 field_optionally_enclosed_by = '\"')";
 

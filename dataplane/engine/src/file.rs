@@ -18,7 +18,7 @@ use crate::session::{Outcome, Session, Statement};
 use crate::spool::SpoolFile;
 
 pub use fault::FileFault;
-pub use staged::{CsvSigns, RECORD};
+pub use staged::{CsvSigns, FailedRecords, RECORD};
 pub use types::plain_type;
 
 /// A record of a file: a line of CSV or of JSON. What is longer must not be given to the engine, whose reader may

@@ -29,7 +29,9 @@ pub use catalog::comment::Comment;
 pub use catalog::definition::Definition;
 pub use catalog::file_reading::{CsvRecords, FileCompression, FileReading, FileRecords, RecordWidth};
 pub use catalog::stage::FileEntry;
-pub use catalog::staged_rows::{FILE_NAME, FileChoice, LoadOptions, NameMatching, ROW_NUMBER, StagedRows};
+pub use catalog::staged_rows::{
+    ErrorLimit, FILE_NAME, FileChoice, LoadOptions, NameMatching, OnError, ROW_NUMBER, StagedRows,
+};
 pub use catalog::table::{Column, Counter, DefaultValue, Table};
 pub use catalog::tables::{Catalog, SessionNames};
 pub use compile::analyzer::Analyzer;

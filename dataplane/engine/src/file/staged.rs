@@ -31,6 +31,16 @@ pub struct CsvSigns {
     pub has_header: bool,
 }
 
+/// The records of a file, those of them that fail, and the first of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedRecords {
+    pub records: u64,
+    pub failed: u64,
+    pub line: Option<u64>,
+    /// The number of what it fails by.
+    pub check: Option<usize>,
+}
+
 impl SpoolFile {
     /// A query of the rows of a CSV file with these columns, which are all that it has, in their order.
     pub fn csv_rows(&self, signs: &CsvSigns, columns: &[FileColumn]) -> Result<String, Error> {
@@ -115,6 +125,24 @@ impl Session {
         let mut told: Vec<Option<String>> = serde_json::from_str(&told).map_err(Error::internal)?;
         while told.pop_if(|last| last.is_none()).is_some() {}
         Ok(told.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    /// How many rows of a query fail: those that have a number in `fault`. The first of them is the one whose `line` is
+    /// least. All values are read for that, as far as a file has them.
+    pub async fn failed_records(
+        &mut self,
+        judged: &str,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<FailedRecords, Error> {
+        let first = "filter (where fault is not null)";
+        let told = format!("[count(*), count(fault), min(line) {first}, arg_min(fault, line) {first}]");
+        let sql = format!(
+            "select cast(to_json({told}) as varchar), bit_xor(hash(_sluice_judged)) from ({judged}) as _sluice_judged"
+        );
+        let told = self.one_text(sql, deadline, cancel).await?;
+        let (records, failed, line, check) = serde_json::from_str(&told).map_err(Error::internal)?;
+        Ok(FailedRecords { records, failed, line, check })
     }
 
     /// The names of the columns of a query.

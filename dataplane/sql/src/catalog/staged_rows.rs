@@ -38,13 +38,56 @@ pub struct FileChoice {
 }
 
 /// What COPY INTO says of loading.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadOptions {
     pub by_name: Option<NameMatching>,
+    pub on_error: OnError,
     /// Files are loaded that were loaded before.
     pub forces: bool,
     /// A query makes the rows of their records.
     pub transforms: bool,
+    /// A text that is longer than its column holds is cut.
+    pub truncates: bool,
+}
+
+impl LoadOptions {
+    /// Whether records are looked at one by one before they are loaded.
+    pub fn judges(self) -> bool {
+        self.truncates || self.on_error != OnError::Abort
+    }
+}
+
+/// How COPY INTO goes on at a record that cannot be loaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// Nothing is loaded.
+    #[default]
+    Abort,
+    /// The others of its file are loaded.
+    Continue,
+    /// Nothing of its file is loaded once there are so many.
+    SkipFile(ErrorLimit),
+}
+
+/// How many records of a file may fail before the file is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorLimit {
+    /// Fewer than these.
+    Count(u64),
+    /// So many of a hundred.
+    Percent(u64),
+}
+
+impl OnError {
+    /// So many records that fail are too many, in a file of so many.
+    pub fn limit(self, records: u64) -> u64 {
+        match self {
+            Self::Abort => 1,
+            Self::Continue => records.max(1),
+            Self::SkipFile(ErrorLimit::Count(count)) => count,
+            Self::SkipFile(ErrorLimit::Percent(percent)) => records.saturating_mul(percent) / 100 + 1,
+        }
+    }
 }
 
 /// How names in a file are those of columns.
@@ -69,6 +112,8 @@ pub struct StagedRows {
     /// The engine's name of the temporary table.
     pub kept_as: String,
     pub columns: Vec<Column>,
+    /// Those of the table that they are loaded into, in the same order.
+    pub filled: Vec<Column>,
     pub load: Option<LoadOptions>,
 }
 

@@ -4,7 +4,7 @@ use sqlparser::ast::ObjectName;
 
 use crate::ast::names::{self, MAIN_SCHEMA};
 use crate::ast::quote;
-use crate::catalog::column_comment::SpelledType;
+use crate::catalog::column_comment::{self, SpelledType};
 use crate::catalog::comment::Comment;
 use crate::functions::types::Type;
 
@@ -44,6 +44,11 @@ impl Column {
 
     pub fn family(&self) -> Type {
         Type::of_name(&self.type_name)
+    }
+
+    /// The characters that its texts have at most, where it has such a length.
+    pub fn length(&self) -> Option<u64> {
+        column_comment::length_named(&self.type_name)
     }
 }
 

@@ -5,7 +5,9 @@
 //! nothing of them is left behind. What COPY INTO loads is written down in the transaction of its INSERT.
 
 mod answered;
+mod checks;
 mod columns;
+mod judged;
 mod records;
 mod rows;
 mod source;
@@ -13,6 +15,8 @@ mod source;
 use std::fmt::Write;
 
 use contract::policy::abac::Operation;
+use engine::FileFault;
+use sql::OnError;
 
 use super::execute::Ran;
 use super::snapshot::{Pinned, agrees_here};
@@ -30,11 +34,43 @@ pub(in crate::pipeline) use answered::told;
 /// Files that the audit entry names.
 const NAMED_MAX: usize = 100;
 
-/// A file of COPY INTO, and how many rows of it were loaded.
+/// A file of COPY INTO, and what became of its records.
 #[derive(Debug)]
 pub(in crate::pipeline) struct LoadedFile {
     pub path: String,
+    /// Records that it has, as far as it could be read.
+    pub parsed: u64,
+    /// Those that were loaded.
     pub rows: u64,
+    /// So many that fail are too many.
+    pub limit: u64,
+    pub failed: u64,
+    pub first: Option<RecordFault>,
+}
+
+/// The first fault of a file, and the column that it is of.
+#[derive(Debug)]
+pub(in crate::pipeline) struct RecordFault {
+    pub fault: FileFault,
+    pub column: Option<String>,
+}
+
+impl LoadedFile {
+    /// One that nothing is wrong with.
+    fn whole(file: &StageFile, rows: u64) -> Self {
+        Self { path: file.path.clone(), parsed: rows, rows, limit: 1, failed: 0, first: None }
+    }
+
+    /// One that cannot be read.
+    fn unread(file: &StageFile, on_error: OnError, fault: FileFault) -> Self {
+        let first = Some(RecordFault { fault, column: None });
+        Self { path: file.path.clone(), parsed: 0, rows: 0, limit: on_error.limit(0), failed: 1, first }
+    }
+
+    /// Whether it is not loaded again.
+    fn is_loaded(&self) -> bool {
+        self.rows > 0 || self.failed == 0
+    }
 }
 
 /// Reads the files of a statement's stages; those of COPY INTO are told.
@@ -88,8 +124,10 @@ async fn taken_in(
         };
         let files: Vec<StageFile> = chosen.into_iter().filter(|file| !history.has(file)).collect();
         noted(t, &rows, &files);
-        answer = Some(source.fill(&files).await?);
-        native.about.history.extend(load_history::loaded(identity, files.iter(), now));
+        let loaded = source.fill(&files).await?;
+        let kept = files.iter().zip(&loaded).filter(|(_, file)| file.is_loaded()).map(|(file, _)| file);
+        native.about.history.extend(load_history::loaded(identity, kept, now));
+        answer = Some(loaded);
     }
     if native.sql.before.is_empty() {
         agrees_here(query, lease.session()?, native).await?;

@@ -138,9 +138,9 @@ impl Binder<'_> {
         if has_header(&reading) && read.load.is_none_or(|load| load.by_name.is_none()) {
             return Err(Error::unsupported("PARSE_HEADER without MATCH_BY_COLUMN_NAME"));
         }
-        let columns = match read.load {
-            Some(load) if !load.transforms => self.stages.loaded(load, &reading)?,
-            _ => selected(read.width, &reading),
+        let (columns, filled) = match read.load {
+            Some(load) if !load.transforms => (self.stages.loaded(load, &reading)?, self.stages.filled.clone()),
+            _ => (selected(read.width, &reading), Vec::new()),
         };
         Ok(StagedRows {
             schema: stage.schema.clone(),
@@ -151,6 +151,7 @@ impl Binder<'_> {
             reading,
             kept_as: ours::staged(number),
             columns,
+            filled,
             load: read.load,
         })
     }

@@ -4,21 +4,21 @@
 //! A stage becomes a table of the name that trees and policies have for it; what is said of its files is kept beside the
 //! tree, by the place of the name. `$1` is a column there, and COPY INTO an INSERT of all columns.
 
+mod copy_options;
+
 use sqlparser::ast::Ident;
-use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptions};
-use sqlparser::dialect::SnowflakeDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
 
 use super::staged::name_of;
 use super::staged_files::refuse_own;
-use super::{end, is, made, options, parser, refused};
+use super::{is, made};
 use crate::ast::error::Error;
 use crate::ast::{names, quote};
 use crate::catalog::definition::DefinitionKind;
-use crate::catalog::file_format::{flagged, listed, word};
-use crate::catalog::stage::{StageFormat, format};
-use crate::catalog::staged_rows::{FileChoice, LoadOptions, NameMatching, StageRead};
+use crate::catalog::stage::StageFormat;
+use crate::catalog::staged_rows::{FileChoice, LoadOptions, StageRead};
+use copy_options::CopyOptions;
 
 /// As many columns as `$n` may name.
 const WIDTH_MAX: usize = 1_600;
@@ -244,6 +244,9 @@ fn transformed(target: &[TokenWithSpan], source: &[TokenWithSpan]) -> Result<Sta
     if load.by_name.is_some() {
         return Err(Error::syntax("MATCH_BY_COLUMN_NAME stands without a query"));
     }
+    if load.judges() {
+        return Err(Error::unsupported("ON_ERROR or TRUNCATECOLUMNS of COPY INTO from a query"));
+    }
     read.chosen.names = names;
     read.chosen.pattern = pattern.or(read.chosen.pattern.take());
     read.format = format.or(read.format.take());
@@ -253,74 +256,6 @@ fn transformed(target: &[TokenWithSpan], source: &[TokenWithSpan]) -> Result<Sta
 
 fn inserted(target: &[TokenWithSpan], query: impl IntoIterator<Item = TokenWithSpan>) -> Vec<TokenWithSpan> {
     [made("INSERT"), made("INTO")].into_iter().chain(target.iter().cloned()).chain(query).collect()
-}
-
-/// What stands behind the stage of COPY INTO.
-struct CopyOptions {
-    names: Vec<String>,
-    pattern: Option<String>,
-    format: Option<StageFormat>,
-    load: LoadOptions,
-}
-
-impl CopyOptions {
-    fn said(tokens: &[TokenWithSpan]) -> Result<Self, Error> {
-        let mut parser = parser(&SnowflakeDialect {}, tokens.to_vec());
-        let given = options::options(&mut parser).map_err(refused)?;
-        end(&parser).map_err(refused)?;
-        Self::of(&given)
-    }
-
-    fn of(given: &KeyValueOptions) -> Result<Self, Error> {
-        let load = LoadOptions { by_name: None, forces: false, transforms: false };
-        let mut copy = Self { names: Vec::new(), pattern: None, format: None, load };
-        given.options.iter().try_for_each(|option| copy.takes(option))?;
-        if !copy.names.is_empty() && copy.pattern.is_some() {
-            return Err(Error::syntax("FILES and PATTERN do not stand together"));
-        }
-        Ok(copy)
-    }
-
-    fn takes(&mut self, option: &KeyValueOption) -> Result<(), Error> {
-        let name = option.option_name.to_ascii_uppercase();
-        let flag = || flagged(option).ok_or_else(|| Error::syntax(format!("{name} is TRUE or FALSE")));
-        match name.as_str() {
-            "FILES" => {
-                let names = listed(option).filter(|names| !names.is_empty());
-                self.names = names.ok_or_else(|| Error::syntax("FILES is a list of texts"))?;
-            }
-            "PATTERN" => self.pattern = Some(word(option)?.to_owned()),
-            "FILE_FORMAT" => self.format = Some(format(option)?),
-            "MATCH_BY_COLUMN_NAME" => {
-                self.load.by_name = match word(option)?.to_ascii_uppercase().as_str() {
-                    "NONE" => None,
-                    "CASE_SENSITIVE" => Some(NameMatching::CaseSensitive),
-                    "CASE_INSENSITIVE" => Some(NameMatching::CaseInsensitive),
-                    _ => {
-                        let message = "MATCH_BY_COLUMN_NAME is CASE_SENSITIVE, CASE_INSENSITIVE or NONE";
-                        return Err(Error::syntax(message));
-                    }
-                };
-            }
-            "ON_ERROR" => {
-                let said = word(option)?.to_ascii_uppercase();
-                if said != "ABORT_STATEMENT" {
-                    return Err(Error::unsupported(format!("ON_ERROR = {said} of COPY INTO")));
-                }
-            }
-            "FORCE" => self.load.forces = flag()?,
-            // these are how it is anyway
-            "PURGE" | "RETURN_FAILED_ONLY" | "TRUNCATECOLUMNS" | "LOAD_UNCERTAIN_FILES" if !flag()? => {}
-            "ENFORCE_LENGTH" if flag()? => {}
-            _ => return Err(Error::unsupported(format!("this {name} of COPY INTO"))),
-        }
-        Ok(())
-    }
-
-    fn read(self, at: Location, path: String) -> StageRead {
-        let Self { names, pattern, format, load } = self;
-        StageRead { at, chosen: FileChoice { prefix: path, names, pattern }, format, width: 0, load: Some(load) }
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
-use super::LoadedFile;
+use super::{LoadedFile, RecordFault};
 use crate::Error;
 use crate::pipeline::Result;
 use crate::pipeline::stages::copy_report::{COLUMNS, TEXT, schema};
@@ -37,22 +37,30 @@ fn none() -> Vec<ArrayRef> {
     COLUMNS.iter().map(empty).collect()
 }
 
-/// The columns over all files: each is loaded whole, or the statement has failed.
+const fn status(file: &LoadedFile) -> &'static str {
+    match (file.failed, file.rows) {
+        (0, _) => "LOADED",
+        (_, 0) => "LOAD_FAILED",
+        _ => "PARTIALLY_LOADED",
+    }
+}
+
+/// The columns over all files.
 fn each(loaded: &[LoadedFile]) -> Vec<ArrayRef> {
-    let rows = || numbers(loaded.iter().map(|file| i64::try_from(file.rows).ok()));
-    let same = |number: Option<i64>| numbers(loaded.iter().map(move |_| number));
-    let no_text = || texts(loaded.iter().map(|_| None));
+    let counts = |count: fn(&LoadedFile) -> u64| numbers(loaded.iter().map(|file| i64::try_from(count(file)).ok()));
+    let first = || loaded.iter().map(|file| file.first.as_ref());
+    let line = |first: &RecordFault| first.fault.line.and_then(|line| i64::try_from(line).ok());
     vec![
         texts(loaded.iter().map(|file| Some(file.path.as_str()))),
-        texts(loaded.iter().map(|_| Some("LOADED"))),
-        rows(),
-        rows(),
-        same(Some(1)),
-        same(Some(0)),
-        no_text(),
-        same(None),
-        same(None),
-        no_text(),
+        texts(loaded.iter().map(|file| Some(status(file)))),
+        counts(|file| file.parsed),
+        counts(|file| file.rows),
+        counts(|file| file.limit),
+        counts(|file| file.failed),
+        texts(first().map(|first| first.map(|first| first.fault.reason.as_str()))),
+        numbers(first().map(|first| first.and_then(line))),
+        numbers(first().map(|_| None)),
+        texts(first().map(|first| first.and_then(|first| first.column.as_deref()))),
     ]
 }
 

@@ -4,6 +4,8 @@ use engine::{FileColumn, RECORD};
 use sql::ast::quote;
 use sql::{Column, NameMatching, StagedRows};
 
+const JSON: &str = "JSON";
+
 /// What fills it from a query of a file.
 pub(super) fn filled(rows: &StagedRows, values: &[String], query: &str) -> String {
     format!("insert into {} select {} from ({query}) as file", rows.place(), values.join(", "))
@@ -37,34 +39,48 @@ pub(super) fn whole(rows: &StagedRows, path: &str) -> Vec<String> {
     (0..width).map(value).chain(origin(path)).collect()
 }
 
-/// The values of an object's members for the columns of a table.
-pub(super) fn members(rows: &StagedRows, keys: &[String], how: NameMatching) -> Vec<String> {
+/// The values of an object's members for the columns of a table, as texts or JSON; none of one that no object has.
+pub(super) fn member_values(rows: &StagedRows, keys: &[String], how: NameMatching) -> Vec<Option<String>> {
     let value = |column: &Column| {
-        let is_json = column.type_name == "JSON";
-        let taken = if is_json { "json_extract" } else { "json_extract_string" };
+        let taken = if column.type_name == JSON { "json_extract" } else { "json_extract_string" };
         let member = |key: &String| {
             let pointer = quote::text(&format!("/{}", key.replace('~', "~0").replace('/', "~1")));
             format!("{taken}({}, {pointer})", quote::name(RECORD))
         };
         // one record may have another case than the next
         let members: Vec<_> = matching(&column.name, keys, how).map(member).collect();
-        match members.as_slice() {
-            [] => format!("cast(null as {})", column.type_name),
-            _ if is_json => format!("coalesce({})", members.join(", ")),
-            _ => format!("cast(coalesce({}) as {})", members.join(", "), column.type_name),
-        }
+        (!members.is_empty()).then(|| format!("coalesce({})", members.join(", ")))
     };
     rows.columns.iter().map(value).collect()
 }
 
-/// The columns of a file of columns for those of a table.
-pub(super) fn cast(rows: &StagedRows, names: &[String], how: NameMatching) -> Vec<String> {
-    let value = |column: &Column| match matching(&column.name, names, how).next() {
-        Some(name) if column.type_name == "JSON" => format!("to_json({})", quote::name(name)),
-        Some(name) => format!("cast({} as {})", quote::name(name), column.type_name),
-        None => format!("cast(null as {})", column.type_name),
+/// The values of a file of columns for those of a table; none of one that it has not.
+pub(super) fn column_values(rows: &StagedRows, names: &[String], how: NameMatching) -> Vec<Option<String>> {
+    let value = |column: &Column| {
+        let found = quote::name(matching(&column.name, names, how).next()?);
+        Some(if column.type_name == JSON { format!("to_json({found})") } else { found })
     };
     rows.columns.iter().map(value).collect()
+}
+
+/// The texts of CSV with a header for the columns of a table; none of one that it has not.
+pub(super) fn headed_values(rows: &StagedRows, names: &[String], how: NameMatching) -> Vec<Option<String>> {
+    let value = |column: &Column| {
+        let found = matching(&column.name, names, how).next()?;
+        let place = names.iter().position(|name| name == found)?;
+        Some(quote::name(&format!("${}", place + 1)))
+    };
+    rows.columns.iter().map(value).collect()
+}
+
+/// Each value as its column is read: a value that cannot be is an error.
+pub(super) fn cast(rows: &StagedRows, values: &[Option<String>]) -> Vec<String> {
+    let cast = |(column, value): (&Column, &Option<String>)| match value {
+        Some(value) if column.type_name == JSON => value.clone(),
+        Some(value) => format!("cast({value} as {})", column.type_name),
+        None => format!("cast(null as {})", column.type_name),
+    };
+    rows.columns.iter().zip(values).map(cast).collect()
 }
 
 /// The columns of CSV with a header, each read as the column of the table that it is, and the values for the table.

@@ -3,11 +3,17 @@
 //! The engine's reader leaves out a record that is longer than its buffer, and blank lines, without a word, and knows no
 //! escape outside of quotes. So each is refused here by its line, and the rows that are read are compared with the count.
 
+mod sifted;
+
 use engine::{FileFault, RECORD_BYTES_MAX};
 use sql::CsvRecords;
 
+pub(super) use sifted::{RecordSift, SiftedRecords};
+
 /// As many values as a record may have.
 const VALUES_MAX: usize = 1_600;
+
+const UNCLOSED: &str = "a quote is not closed";
 
 /// What a file has.
 #[derive(Debug, PartialEq, Eq)]
@@ -116,9 +122,7 @@ impl<'c> RecordScan<'c> {
     fn ended(&mut self) -> Result<(), FileFault> {
         match self.place {
             Place::Backslash => return Err(self.escaped()),
-            Place::Blank if !self.signs.allows_blank => {
-                return Err(self.fault("it is blank: SKIP_BLANK_LINES = TRUE leaves it out".to_owned()));
-            }
+            Place::Blank if !self.signs.allows_blank => return Err(self.blank()),
             Place::Blank => {}
             _ => {
                 self.totals.records += 1;
@@ -132,12 +136,16 @@ impl<'c> RecordScan<'c> {
     /// The bytes have ended.
     pub fn end(mut self) -> Result<RecordTotals, FileFault> {
         if matches!(self.place, Place::Quoted | Place::Escaped) {
-            return Err(self.fault("a quote is not closed".to_owned()));
+            return Err(self.fault(UNCLOSED.to_owned()));
         }
         if self.length > 0 {
             self.ended()?;
         }
         Ok(self.totals)
+    }
+
+    fn blank(&self) -> FileFault {
+        self.fault("it is blank: SKIP_BLANK_LINES = TRUE leaves it out".to_owned())
     }
 
     fn fault(&self, reason: String) -> FileFault {

@@ -21,19 +21,23 @@ impl FileSource<'_> {
         let mut loaded = Vec::with_capacity(files.len());
         let rows = self.rows;
         for file in files {
+            if let Some(load) = rows.load.filter(|load| load.judges()) {
+                loaded.push(Box::pin(self.judged(file, load)).await?);
+                continue;
+            }
             let count = match &rows.reading.records {
                 FileRecords::Csv(signs) => Box::pin(self.csv(file, signs)).await?,
                 FileRecords::Json { is_array } => Box::pin(self.json(file, *is_array)).await?,
                 FileRecords::Parquet { binary_is_text } => Box::pin(self.parquet(file, *binary_is_text)).await?,
             };
-            loaded.push(LoadedFile { path: file.path.clone(), rows: count });
+            loaded.push(LoadedFile::whole(file, count));
         }
         Ok(loaded)
     }
 
     async fn csv(&mut self, file: &StageFile, signs: &CsvRecords) -> Result<u64> {
         let mut scan = RecordScan::new(signs);
-        let spool = self.spooled(file, |part| scan.take(part)).await?;
+        let spool = self.spooled(file, |part| scan.take(&part).map(|()| part)).await?;
         let totals = scan.end().map_err(|fault| refused(file, fault))?;
         let records = totals.records.saturating_sub(u64::from(signs.has_header));
         if records == 0 {
@@ -91,7 +95,7 @@ impl FileSource<'_> {
     async fn json(&mut self, file: &StageFile, is_array: bool) -> Result<u64> {
         let mut depth = JsonDepth::default();
         let too_deep = |line| FileFault { line: Some(line), reason: JsonDepth::reason() };
-        let spool = self.spooled(file, |part| depth.take(part).map_err(too_deep)).await?;
+        let spool = self.spooled(file, |part| depth.take(&part).map(|()| part).map_err(too_deep)).await?;
         if spool.bytes() == 0 {
             return Ok(0);
         }
@@ -99,7 +103,8 @@ impl FileSource<'_> {
         let values = match self.rows.load {
             Some(LoadOptions { by_name: Some(how), .. }) => {
                 let keys = self.session.record_keys(&records, self.query.deadline, &self.query.ask.cancel).await;
-                columns::members(self.rows, &keys.map_err(|error| self.fault(file, error))?, how)
+                let keys = keys.map_err(|error| self.fault(file, error))?;
+                columns::cast(self.rows, &columns::member_values(self.rows, &keys, how))
             }
             _ if self.rows.selects() => columns::whole(self.rows, &file.path),
             _ => vec![quote::name(RECORD)],
@@ -108,7 +113,7 @@ impl FileSource<'_> {
     }
 
     async fn parquet(&mut self, file: &StageFile, binary_is_text: bool) -> Result<u64> {
-        let spool = self.spooled(file, |_| Ok(())).await?;
+        let spool = self.spooled(file, Ok).await?;
         let fault = |error| self.query.fault(error);
         let (table, records) = (spool.parquet_table(binary_is_text), spool.parquet_records(binary_is_text));
         let (table, records) = (table.map_err(fault)?, records.map_err(fault)?);
@@ -118,12 +123,13 @@ impl FileSource<'_> {
             return self.written(file, &values, &records).await;
         };
         let names = self.session.column_names(&table, self.query.deadline, &self.query.ask.cancel).await;
-        let values = columns::cast(self.rows, &names.map_err(|error| self.fault(file, error))?, how);
+        let names = names.map_err(|error| self.fault(file, error))?;
+        let values = columns::cast(self.rows, &columns::column_values(self.rows, &names, how));
         self.written(file, &values, &table).await
     }
 
     /// Writes the values of a query of a file; how many rows it has.
-    async fn written(&mut self, file: &StageFile, values: &[String], query: &str) -> Result<u64> {
+    pub(super) async fn written(&mut self, file: &StageFile, values: &[String], query: &str) -> Result<u64> {
         let sql = columns::filled(self.rows, values, query);
         let statement = Statement { sql, params: Vec::new(), writes: true };
         match self.session.run(statement, self.query.deadline, &self.query.ask.cancel).await {
@@ -134,7 +140,7 @@ impl FileSource<'_> {
     }
 
     /// What an engine's error says of a file.
-    fn fault(&self, file: &StageFile, error: engine::Error) -> Error {
+    pub(super) fn fault(&self, file: &StageFile, error: engine::Error) -> Error {
         match self.query.fault(error) {
             Error::Engine(error) => {
                 let is_parquet = matches!(self.rows.reading.records, FileRecords::Parquet { .. });

@@ -53,11 +53,11 @@ impl FileSource<'_> {
         Ok(listed)
     }
 
-    /// Copies a file into the spool; each part of it is looked at.
+    /// Copies a file into the spool: of each part of it, and of an empty one at its end, what `take` makes of it.
     pub async fn spooled(
         &mut self,
         file: &StageFile,
-        mut look: impl FnMut(&[u8]) -> std::result::Result<(), FileFault> + Send,
+        mut take: impl FnMut(Vec<u8>) -> std::result::Result<Vec<u8>, FileFault> + Send,
     ) -> Result<SpoolFile> {
         let (files, stage_id, listed) = (self.pipeline.stage_files.clone(), self.rows.stage_id.clone(), file.clone());
         let is_packed = is_packed(self.rows.reading.compression, &file.path)?;
@@ -76,11 +76,12 @@ impl FileSource<'_> {
             let path = file.path.clone();
             let (source, part) = blocking(move || part(bytes, &path, is_packed)).await?;
             bytes = source;
-            if part.is_empty() {
+            let is_end = part.is_empty();
+            let taken = take(part).map_err(|fault| refused(file, fault))?;
+            spool.write(&taken).await.map_err(|error| self.query.fault(error))?;
+            if is_end {
                 break;
             }
-            look(&part).map_err(|fault| refused(file, fault))?;
-            spool.write(&part).await.map_err(|error| self.query.fault(error))?;
         }
         spool.finish().await.map_err(|error| self.query.fault(error))?;
         Ok(spool)

@@ -1,4 +1,5 @@
 use super::*;
+use crate::catalog::staged_rows::{ErrorLimit, NameMatching, OnError};
 use crate::syntax::statement::StatementKind;
 
 fn reads(text: &str) -> (String, Vec<StageRead>) {
@@ -40,7 +41,7 @@ fn copy_into_a_table_is_an_insert_that_the_log_tells_as_it_was_written() {
     let chosen =
         FileChoice { prefix: "in/".to_owned(), names: vec!["a.csv".to_owned(), "b.csv".to_owned()], pattern: None };
     assert_eq!(reads[0].chosen, chosen);
-    assert_eq!(reads[0].load, Some(LoadOptions { by_name: None, forces: true, transforms: false }));
+    assert_eq!(reads[0].load, Some(LoadOptions { forces: true, ..LoadOptions::default() }));
     let (_, reads) =
         self::reads("copy into t from '@s/a b.json' match_by_column_name = case_insensitive purge = false");
     assert_eq!(reads[0].chosen.prefix, "a b.json");
@@ -49,7 +50,25 @@ fn copy_into_a_table_is_an_insert_that_the_log_tells_as_it_was_written() {
     let (redacted, reads) = self::reads(text);
     assert_eq!(redacted, "COPY INTO t (a) FROM (SELECT upper(s.\"$2\") FROM \"@s\" AS s) ?");
     assert_eq!((reads[0].width, reads[0].chosen.pattern.as_deref()), (2, Some("y")));
-    assert_eq!(reads[0].load, Some(LoadOptions { by_name: None, forces: true, transforms: true }));
+    assert_eq!(reads[0].load, Some(LoadOptions { forces: true, transforms: true, ..LoadOptions::default() }));
+}
+
+#[test]
+fn copy_into_says_how_it_goes_on_at_an_error() {
+    for (said, on_error, truncates) in [
+        ("", OnError::Abort, false),
+        ("on_error = abort_statement", OnError::Abort, false),
+        ("ON_ERROR = CONTINUE TRUNCATECOLUMNS = TRUE", OnError::Continue, true),
+        ("ON_ERROR = 'SKIP_FILE' ENFORCE_LENGTH = FALSE", OnError::SkipFile(ErrorLimit::Count(1)), true),
+        ("ON_ERROR = skip_file_3 ENFORCE_LENGTH = TRUE", OnError::SkipFile(ErrorLimit::Count(3)), false),
+        ("ON_ERROR = 'SKIP_FILE_10%'", OnError::SkipFile(ErrorLimit::Percent(10)), false),
+    ] {
+        let (_, reads) = reads(&format!("COPY INTO t FROM @s {said}"));
+        let load = LoadOptions { on_error, truncates, ..LoadOptions::default() };
+        assert_eq!(reads[0].load, Some(load), "{said}");
+    }
+    let limits = [OnError::Continue, OnError::SkipFile(ErrorLimit::Percent(10))].map(|on_error| on_error.limit(25));
+    assert_eq!(limits, [25, 3]);
 }
 
 #[test]
@@ -60,7 +79,12 @@ fn what_is_not_done_is_refused_by_name() {
         ("COPY INTO t FROM (SELECT $1 FROM @s JOIN @u ON true)", "COPY INTO of other than one stage is not supported"),
         ("COPY INTO t FROM (SELECT 1)", "COPY INTO of other than one stage is not supported"),
         ("COPY INTO t FROM (SELECT $1 FROM @s) MATCH_BY_COLUMN_NAME = CASE_SENSITIVE", "stands without a query"),
-        ("COPY INTO t FROM @s ON_ERROR = CONTINUE", "ON_ERROR = CONTINUE of COPY INTO is not supported"),
+        ("COPY INTO t FROM @s ON_ERROR = SKIP_FILE_0", "ON_ERROR is ABORT_STATEMENT, CONTINUE, SKIP_FILE"),
+        ("COPY INTO t FROM @s ON_ERROR = 'SKIP_FILE_101%'", "ON_ERROR is ABORT_STATEMENT, CONTINUE, SKIP_FILE"),
+        (
+            "COPY INTO t FROM (SELECT $1 FROM @s) ON_ERROR = CONTINUE",
+            "ON_ERROR or TRUNCATECOLUMNS of COPY INTO from a query is not supported",
+        ),
         ("COPY INTO t FROM @s PURGE = TRUE", "this PURGE of COPY INTO is not supported"),
         ("COPY INTO t FROM @s SIZE_LIMIT = 10", "this SIZE_LIMIT of COPY INTO is not supported"),
         ("COPY INTO t FROM @s VALIDATION_MODE = RETURN_ERRORS", "this VALIDATION_MODE of COPY INTO is not supported"),

@@ -1,0 +1,99 @@
+//! What stands behind the stage of COPY INTO a table: which files are loaded, how they are read, and what is an error.
+
+use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptions};
+use sqlparser::dialect::SnowflakeDialect;
+use sqlparser::tokenizer::{Location, TokenWithSpan};
+
+use crate::ast::error::Error;
+use crate::catalog::file_format::{flagged, listed, word};
+use crate::catalog::stage::{StageFormat, format};
+use crate::catalog::staged_rows::{ErrorLimit, FileChoice, LoadOptions, NameMatching, OnError, StageRead};
+use crate::syntax::parse::{end, options, parser, refused};
+
+/// What stands behind the stage of COPY INTO.
+pub(super) struct CopyOptions {
+    pub names: Vec<String>,
+    pub pattern: Option<String>,
+    pub format: Option<StageFormat>,
+    pub load: LoadOptions,
+}
+
+impl CopyOptions {
+    pub fn said(tokens: &[TokenWithSpan]) -> Result<Self, Error> {
+        let mut parser = parser(&SnowflakeDialect {}, tokens.to_vec());
+        let given = options::options(&mut parser).map_err(refused)?;
+        end(&parser).map_err(refused)?;
+        Self::of(&given)
+    }
+
+    fn of(given: &KeyValueOptions) -> Result<Self, Error> {
+        let mut copy = Self { names: Vec::new(), pattern: None, format: None, load: LoadOptions::default() };
+        given.options.iter().try_for_each(|option| copy.takes(option))?;
+        if !copy.names.is_empty() && copy.pattern.is_some() {
+            return Err(Error::syntax("FILES and PATTERN do not stand together"));
+        }
+        Ok(copy)
+    }
+
+    fn takes(&mut self, option: &KeyValueOption) -> Result<(), Error> {
+        let name = option.option_name.to_ascii_uppercase();
+        let flag = || flagged(option).ok_or_else(|| Error::syntax(format!("{name} is TRUE or FALSE")));
+        match name.as_str() {
+            "FILES" => {
+                let names = listed(option).filter(|names| !names.is_empty());
+                self.names = names.ok_or_else(|| Error::syntax("FILES is a list of texts"))?;
+            }
+            "PATTERN" => self.pattern = Some(word(option)?.to_owned()),
+            "FILE_FORMAT" => self.format = Some(format(option)?),
+            "MATCH_BY_COLUMN_NAME" => self.load.by_name = matching(option)?,
+            "ON_ERROR" => self.load.on_error = on_error(option)?,
+            "TRUNCATECOLUMNS" => self.load.truncates = flag()?,
+            // the same said the other way round
+            "ENFORCE_LENGTH" => self.load.truncates = !flag()?,
+            "FORCE" => self.load.forces = flag()?,
+            // these are how it is anyway
+            "PURGE" | "RETURN_FAILED_ONLY" | "LOAD_UNCERTAIN_FILES" if !flag()? => {}
+            _ => return Err(Error::unsupported(format!("this {name} of COPY INTO"))),
+        }
+        Ok(())
+    }
+
+    pub fn read(self, at: Location, path: String) -> StageRead {
+        let Self { names, pattern, format, load } = self;
+        StageRead { at, chosen: FileChoice { prefix: path, names, pattern }, format, width: 0, load: Some(load) }
+    }
+}
+
+fn matching(option: &KeyValueOption) -> Result<Option<NameMatching>, Error> {
+    match word(option)?.to_ascii_uppercase().as_str() {
+        "NONE" => Ok(None),
+        "CASE_SENSITIVE" => Ok(Some(NameMatching::CaseSensitive)),
+        "CASE_INSENSITIVE" => Ok(Some(NameMatching::CaseInsensitive)),
+        _ => Err(Error::syntax("MATCH_BY_COLUMN_NAME is CASE_SENSITIVE, CASE_INSENSITIVE or NONE")),
+    }
+}
+
+fn on_error(option: &KeyValueOption) -> Result<OnError, Error> {
+    let said = word(option)?.to_ascii_uppercase();
+    let counted = said.strip_prefix("SKIP_FILE_").and_then(error_limit).map(OnError::SkipFile);
+    let found = match said.as_str() {
+        "ABORT_STATEMENT" => Some(OnError::Abort),
+        "CONTINUE" => Some(OnError::Continue),
+        "SKIP_FILE" => Some(OnError::SkipFile(ErrorLimit::Count(1))),
+        _ => counted,
+    };
+    let forms = "ON_ERROR is ABORT_STATEMENT, CONTINUE, SKIP_FILE, SKIP_FILE_n or 'SKIP_FILE_n%'";
+    found.ok_or_else(|| Error::syntax(forms))
+}
+
+/// `5`, or `5%`.
+fn error_limit(text: &str) -> Option<ErrorLimit> {
+    let number = |digits: &str| {
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u64>().ok().filter(|_| is_number)
+    };
+    match text.strip_suffix('%') {
+        Some(percent) => number(percent).filter(|percent| *percent <= 100).map(ErrorLimit::Percent),
+        None => number(text).filter(|count| *count > 0).map(ErrorLimit::Count),
+    }
+}

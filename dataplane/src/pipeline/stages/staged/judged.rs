@@ -1,0 +1,211 @@
+//! Files whose failed records are left out, or with them the whole file, as COPY INTO's ON_ERROR says.
+//!
+//! What fails in the engine takes its transaction with it. So a file is read first on a session of its own, which says
+//! how many of its records fail and which is the first of them; then the others are written, all of them or none.
+
+use engine::{CsvSigns, FailedRecords, FileColumn, FileFault, RECORD, Session, SpoolFile};
+use sql::ast::quote;
+use sql::{CsvRecords, FileRecords, LoadOptions, NameMatching, OnError, RecordWidth};
+
+use super::checks::RecordChecks;
+use super::records::{RecordSift, SiftedRecords};
+use super::source::{FileSource, refused};
+use super::{LoadedFile, RecordFault, columns};
+use crate::Error;
+use crate::limits::json_depth::JsonDepth;
+use crate::pipeline::Result;
+use crate::storage::stage_files::StageFile;
+
+/// The column of CSV that says the line of a record.
+const LINE: &str = "_sluice_line";
+
+/// A file in the spool, as it is asked for its records.
+struct SpooledRecords {
+    /// It is there as long as this is.
+    _spool: SpoolFile,
+    query: String,
+    /// What each record has for the columns of the table.
+    values: Vec<Option<String>>,
+    /// Which line or record it is.
+    line: String,
+    sifted: SiftedRecords,
+}
+
+impl FileSource<'_> {
+    /// Loads what can be loaded of a file.
+    pub async fn judged(&mut self, file: &StageFile, load: LoadOptions) -> Result<LoadedFile> {
+        match Box::pin(self.judged_whole(file, load)).await {
+            // one that cannot be read is left out whole
+            Err(Error::StagedFileRefused { fault, .. }) if load.on_error != OnError::Abort => {
+                Ok(LoadedFile::unread(file, load.on_error, fault))
+            }
+            done => done,
+        }
+    }
+
+    async fn judged_whole(&mut self, file: &StageFile, load: LoadOptions) -> Result<LoadedFile> {
+        let mut own = self.pipeline.engine()?.session().await.map_err(|error| self.query.fault(error))?;
+        let rows = self.rows;
+        let read = match &rows.reading.records {
+            FileRecords::Csv(signs) => Box::pin(self.csv_records(file, signs, load, &mut own)).await?,
+            FileRecords::Json { is_array } => Box::pin(self.json_values(file, *is_array, load, &mut own)).await?,
+            FileRecords::Parquet { binary_is_text } => {
+                Box::pin(self.parquet_values(file, *binary_is_text, load, &mut own)).await?
+            }
+        };
+        let Some(read) = read else { return Ok(LoadedFile::whole(file, 0)) };
+        let checks = RecordChecks::of(rows, &read.values, load.truncates);
+        let judged = checks.judged(&read.query, &read.line);
+        let is_csv = matches!(rows.reading.records, FileRecords::Csv(_));
+        let found = if is_csv && read.sifted.records == 0 {
+            FailedRecords { records: 0, failed: 0, line: None, check: None }
+        } else {
+            let found = own.failed_records(&judged, self.query.deadline, &self.query.ask.cancel).await;
+            found.map_err(|error| self.fault(file, error))?
+        };
+        if is_csv && found.records != read.sifted.records {
+            let reason = format!("{} rows were read of {} that it has", found.records, read.sifted.records);
+            return Err(Error::Unverified { why: format!("{}: {reason}", file.path) });
+        }
+        let failed = read.sifted.failed + found.failed;
+        let parsed = read.sifted.failed + found.records;
+        let first = first_of(read.sifted.first, is_csv, found, &checks);
+        if load.on_error == OnError::Abort
+            && let Some(RecordFault { fault, .. }) = first
+        {
+            return Err(refused(file, fault));
+        }
+        let limit = load.on_error.limit(parsed);
+        let mut told = LoadedFile { path: file.path.clone(), parsed, rows: 0, limit, failed, first };
+        let is_skipped = matches!(load.on_error, OnError::SkipFile(_)) && failed >= limit;
+        if !is_skipped && found.records > found.failed {
+            let passed = checks.passed(&read.query, &read.line);
+            told.rows = self.written(file, &checks.names(), &passed).await?;
+            if told.rows != found.records - found.failed {
+                return Err(Error::Unverified { why: format!("{} was read in two ways", file.path) });
+            }
+        }
+        Ok(told)
+    }
+
+    async fn csv_records(
+        &mut self,
+        file: &StageFile,
+        signs: &CsvRecords,
+        load: LoadOptions,
+        own: &mut Session,
+    ) -> Result<Option<SpooledRecords>> {
+        let is_exact = signs.width == RecordWidth::Exact;
+        let columns = self.rows.columns.len();
+        let width = (is_exact && load.by_name.is_none()).then_some(columns);
+        let mut sift = RecordSift::new(signs, width).ok_or_else(|| Error::Unsupported {
+            what: "ON_ERROR or TRUNCATECOLUMNS of a file whose values are told apart by a digit".to_owned(),
+        })?;
+        let spool = self.spooled(file, |part| sift.take(&part)).await?;
+        let sifted = sift.into_records();
+        let mut read = vec![FileColumn { name: LINE.to_owned(), type_name: "VARCHAR".to_owned() }];
+        let most = if load.by_name.is_some() { sifted.values } else { sifted.values.max(columns) };
+        read.extend(columns::numbered(most));
+        let CsvRecords { delimiter, quote, escape, nulls, has_header, .. } = signs.clone();
+        let signs = CsvSigns { delimiter, quote, escape, skipped: 0, nulls, is_padded: !is_exact, has_header };
+        let values = match load.by_name {
+            _ if sifted.records == 0 => Vec::new(),
+            Some(how) => self.headed(file, (&spool, &signs, read.as_slice()), how, own).await?,
+            None => (1..=columns).map(|number| Some(quote::name(&format!("${number}")))).collect(),
+        };
+        let query = spool.csv_rows(&signs, &read).map_err(|error| self.query.fault(error))?;
+        let line = format!("cast(substr({}, 2) as bigint)", quote::name(LINE));
+        Ok(Some(SpooledRecords { _spool: spool, query, values, line, sifted }))
+    }
+
+    /// The values of CSV by the names that its first record has for them.
+    async fn headed(
+        &mut self,
+        file: &StageFile,
+        (spool, signs, read): (&SpoolFile, &CsvSigns, &[FileColumn]),
+        how: NameMatching,
+        own: &mut Session,
+    ) -> Result<Vec<Option<String>>> {
+        let signs = CsvSigns { is_padded: true, has_header: false, ..signs.clone() };
+        let first = spool.csv_rows(&signs, read).map_err(|error| self.query.fault(error))?;
+        let names = own.first_texts(&first, read, self.query.deadline, &self.query.ask.cancel).await;
+        let names = names.map_err(|error| self.fault(file, error))?;
+        Ok(columns::headed_values(self.rows, names.get(1..).unwrap_or_default(), how))
+    }
+
+    async fn json_values(
+        &mut self,
+        file: &StageFile,
+        is_array: bool,
+        load: LoadOptions,
+        own: &mut Session,
+    ) -> Result<Option<SpooledRecords>> {
+        let mut depth = JsonDepth::default();
+        let too_deep = |line| FileFault { line: Some(line), reason: JsonDepth::reason() };
+        let spool = self.spooled(file, |part| depth.take(&part).map(|()| part).map_err(too_deep)).await?;
+        if spool.bytes() == 0 {
+            return Ok(None);
+        }
+        let query = spool.json_records(is_array).map_err(|error| self.query.fault(error))?;
+        let values = match load.by_name {
+            Some(how) => {
+                let keys = own.record_keys(&query, self.query.deadline, &self.query.ask.cancel).await;
+                columns::member_values(self.rows, &keys.map_err(|error| self.fault(file, error))?, how)
+            }
+            None => vec![Some(quote::name(RECORD))],
+        };
+        Ok(Some(SpooledRecords::numbered(spool, query, values)))
+    }
+
+    async fn parquet_values(
+        &mut self,
+        file: &StageFile,
+        binary_is_text: bool,
+        load: LoadOptions,
+        own: &mut Session,
+    ) -> Result<Option<SpooledRecords>> {
+        let spool = self.spooled(file, Ok).await?;
+        let query = match load.by_name {
+            Some(_) => spool.parquet_table(binary_is_text),
+            None => spool.parquet_records(binary_is_text),
+        };
+        let query = query.map_err(|error| self.query.fault(error))?;
+        let values = match load.by_name {
+            Some(how) => {
+                let names = own.column_names(&query, self.query.deadline, &self.query.ask.cancel).await;
+                columns::column_values(self.rows, &names.map_err(|error| self.fault(file, error))?, how)
+            }
+            None => vec![Some(quote::name(RECORD))],
+        };
+        Ok(Some(SpooledRecords::numbered(spool, query, values)))
+    }
+}
+
+impl SpooledRecords {
+    /// Records that have no lines are counted.
+    fn numbered(spool: SpoolFile, query: String, values: Vec<Option<String>>) -> Self {
+        let line = "row_number() over ()".to_owned();
+        Self { _spool: spool, query, values, line, sifted: SiftedRecords::default() }
+    }
+}
+
+/// The first fault of a file, of those that were found before its records were read and then.
+fn first_of(
+    sifted: Option<FileFault>,
+    is_csv: bool,
+    found: FailedRecords,
+    checks: &RecordChecks,
+) -> Option<RecordFault> {
+    let sifted = sifted.map(|fault| RecordFault { fault, column: None });
+    let failed = found.check.and_then(|check| checks.fault(check)).map(|(column, reason)| {
+        let (line, reason) = match found.line {
+            Some(record) if !is_csv => (None, format!("record {record}: {reason}")),
+            line => (line, reason.to_owned()),
+        };
+        RecordFault { fault: FileFault { line, reason }, column: Some(column.to_owned()) }
+    });
+    match (sifted, failed) {
+        (Some(sifted), Some(failed)) if failed.fault.line < sifted.fault.line => Some(failed),
+        (sifted, failed) => sifted.or(failed),
+    }
+}

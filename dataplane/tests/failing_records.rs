@@ -1,0 +1,116 @@
+//! Records of files that cannot be loaded: left out alone or with their file, and told, as COPY INTO's ON_ERROR says.
+
+use crate::copied::{NOTHING, loaded, put, ran, refused, staged};
+use crate::pgwire::{simple, wired};
+use crate::world::{World, world};
+
+const CSV: &str = "create stage s file_format = (type = csv skip_header = 1 field_optionally_enclosed_by = '\"')";
+
+/// A file of six records, four of which fail.
+const MIXED: &str = "id,note,day\n1,fine,2026-01-02\nx,bad,2026-01-02\n2,longer,2026-01-02\n3,none,\n\
+                     4,a,2026-01-02,9\n5,\"o\nk\",2026-01-03\n";
+
+async fn mixed(world: &World) {
+    ran(world, "create table t (id integer, note varchar(5), day date not null)").await;
+    let id = staged(world, CSV).await;
+    put(world, &id, "a.csv", MIXED);
+    put(world, &id, "b.csv", "id,note,day\n7,b,2026-01-04\n");
+}
+
+fn told(path: &str, status: &str, rows: u64, limit: u64) -> String {
+    let first = r#""column id has a value that is no INTEGER",3,null,"id""#;
+    format!(r#"["{path}","{status}",6,{rows},{limit},4,{first}]"#)
+}
+
+#[tokio::test]
+async fn records_that_fail_are_left_out_and_the_first_is_told() {
+    let world = world().await;
+    mixed(&world).await;
+    let both =
+        format!("{},{}", told("a.csv", "PARTIALLY_LOADED", 2, 6), r#"["b.csv","LOADED",1,1,1,0,null,null,null,null]"#);
+    assert_eq!(ran(&world, "copy into t from @s on_error = continue").await, both);
+    let rows = r#"[1,"fine","2026-01-02"],[5,"o\nk","2026-01-03"],[7,"b","2026-01-04"]"#;
+    assert_eq!(ran(&world, "select * from t order by id").await, rows);
+    assert_eq!(ran(&world, "copy into t from @s on_error = continue").await, NOTHING);
+    let abort = refused(&world, "copy into t from @s force = true truncatecolumns = true").await;
+    assert_eq!(abort, "line 3 of a.csv: column id has a value that is no INTEGER");
+    assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_of_too_many_records_that_fail_is_skipped_and_may_be_loaded_later() {
+    let world = world().await;
+    mixed(&world).await;
+    let skipped = format!("{},{}", told("a.csv", "LOAD_FAILED", 0, 1), loaded("b.csv", 1));
+    assert_eq!(ran(&world, "copy into t from @s on_error = skip_file").await, skipped);
+    for (on_error, limit) in [("skip_file_4", 4), ("'skip_file_50%'", 4), ("skip_file", 1)] {
+        let answer = ran(&world, &format!("copy into t from @s on_error = {on_error}")).await;
+        assert_eq!(answer, told("a.csv", "LOAD_FAILED", 0, limit), "{on_error}");
+    }
+    assert_eq!(world.count("select count(*) from raw.main.t").await, 1);
+    let answer = ran(&world, "copy into t from @s on_error = 'skip_file_70%'").await;
+    assert_eq!(answer, told("a.csv", "PARTIALLY_LOADED", 2, 5));
+    assert_eq!(ran(&world, "copy into t from @s on_error = skip_file").await, NOTHING);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_longer_text_is_cut_where_that_is_said() {
+    let world = world().await;
+    ran(&world, "create table t (id integer, note varchar(3))").await;
+    let id = staged(&world, "create stage s").await;
+    put(&world, &id, "a.csv", "1,äöüß\n2,ab\n");
+    assert_eq!(ran(&world, "copy into t from @s enforce_length = false").await, loaded("a.csv", 2));
+    assert_eq!(ran(&world, "select * from t order by id").await, r#"[1,"äöü"],[2,"ab"]"#);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_read_are_skipped_whole() {
+    let world = world().await;
+    ran(&world, "create table t (id integer, note varchar)").await;
+    let id = staged(&world, "create stage j file_format = (type = json)").await;
+    put(&world, &id, "a.json", "{\"id\": 1, \"note\": \"a\"}\n{\"id\": \"x\"}\n");
+    put(&world, &id, "b.json", "{\"id\": 2}\n{\"id\": \n");
+    let by_name = "match_by_column_name = case_insensitive on_error = continue";
+    let answer = ran(&world, &format!("copy into t from @j {by_name}")).await;
+    let first =
+        r#"["a.json","PARTIALLY_LOADED",2,1,2,1,"record 2: column id has a value that is no INTEGER",null,null,"id"]"#;
+    assert!(answer.starts_with(first), "{answer}");
+    assert!(answer.contains(r#"["b.json","LOAD_FAILED",0,0,1,1,"it is no whole JSON object","#), "{answer}");
+    let id = staged(&world, "create stage p file_format = (type = parquet)").await;
+    put(&world, &id, "a.parquet", "no Parquet");
+    put(&world, &id, "b.csv.gz", "no gzip");
+    let answer = ran(&world, "copy into t from @p match_by_column_name = case_insensitive on_error = skip_file").await;
+    assert!(answer.starts_with(r#"["a.parquet","LOAD_FAILED",0,0,1,1,"it is no whole Parquet file","#), "{answer}");
+    let csv = "copy into t from @p/b file_format = (type = csv) on_error = skip_file";
+    assert!(ran(&world, csv).await.contains("it is no whole gzip file"));
+    assert_eq!(ran(&world, "select * from t").await, r#"[1,"a"]"#);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_header_names_the_values_of_records_that_may_fail() {
+    let world = world().await;
+    ran(&world, "create table t (id integer, note varchar)").await;
+    let id = staged(&world, "create stage s file_format = (type = csv parse_header = true null_if = ('#3'))").await;
+    put(&world, &id, "a.csv", "NOTE,rest,ID\na,,1\nb,,y\nc\n");
+    let answer = ran(&world, "copy into t from @s match_by_column_name = case_insensitive on_error = continue").await;
+    let told = r#"["a.csv","PARTIALLY_LOADED",3,1,3,2,"column id has a value that is no INTEGER",3,null,"id"]"#;
+    assert_eq!(answer, told);
+    assert_eq!(ran(&world, "select * from t").await, r#"[1,"a"]"#);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_that_fails_leaves_its_clients_transaction_as_it_is() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    mixed(&wired.world).await;
+    simple(&client, "begin; insert into t values (0, 'z', '2026-01-01')").await;
+    simple(&client, "copy into t from @s on_error = skip_file").await;
+    simple(&client, "commit").await;
+    assert_eq!(simple(&client, "select count(*) from t").await[0], "2");
+    wired.stop().await;
+}
