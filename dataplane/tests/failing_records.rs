@@ -104,10 +104,45 @@ async fn a_header_names_the_values_of_records_that_may_fail() {
 }
 
 #[tokio::test]
+async fn files_that_are_loaded_whole_are_removed_and_no_more_than_the_limit_are_begun() {
+    let world = world().await;
+    ran(&world, "create table t (id integer)").await;
+    let id = staged(&world, "create stage s").await;
+    let files = || {
+        let listed = world.pipeline.stage_files.list(&id, "").unwrap();
+        listed.into_iter().map(|file| file.path).collect::<Vec<_>>().join(" ")
+    };
+    for (path, text) in [("a.csv", "1\n"), ("b.csv", "2\n"), ("c.csv", "3\n")] {
+        put(&world, &id, path, text);
+    }
+    let limited = format!("{},{}", loaded("a.csv", 1), loaded("b.csv", 1));
+    assert_eq!(ran(&world, "copy into t from @s size_limit = 3").await, limited);
+    assert_eq!(ran(&world, "copy into t from @s purge = true").await, loaded("c.csv", 1));
+    assert_eq!(files(), "a.csv b.csv");
+    put(&world, &id, "d.csv", "4\nx\n");
+    put(&world, &id, "e.csv", "5\n");
+    let continued = "copy into t from @s on_error = continue purge = true return_failed_only = true";
+    let told = r#"["d.csv","PARTIALLY_LOADED",2,1,2,1,"column id has a value that is no INTEGER",2,null,"id"]"#;
+    assert_eq!(ran(&world, continued).await, told);
+    assert_eq!(files(), "a.csv b.csv d.csv");
+    put(&world, &id, "f.csv", "6\n");
+    assert_eq!(ran(&world, continued).await, "");
+    put(&world, &id, "g.csv", "x\n");
+    assert!(world.run("copy into t from @s purge = true").await.is_err());
+    assert_eq!(files(), "a.csv b.csv d.csv g.csv");
+    assert_eq!(ran(&world, "select sum(id) from t").await, "[21]");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_file_that_fails_leaves_its_clients_transaction_as_it_is() {
     let wired = wired().await;
     let client = wired.owner().await;
     mixed(&wired.world).await;
+    simple(&client, "begin").await;
+    let told = crate::pgwire::refused(&client, "copy into t from @s purge = true").await;
+    assert!(told.message().contains("PURGE of COPY INTO in a transaction"), "{told:?}");
+    simple(&client, "rollback").await;
     simple(&client, "begin; insert into t values (0, 'z', '2026-01-01')").await;
     simple(&client, "copy into t from @s on_error = skip_file").await;
     simple(&client, "commit").await;

@@ -159,6 +159,7 @@ const STATEMENTS: &[&str] = &[
     "An unloaded CSV has lines of `\\r\\n`, NULL as nothing, an empty text in quotes; JSON is of a query of one column, a line for each value",
     "`CREATE [OR REPLACE] FILE FORMAT`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: `CSV`, `JSON`, `PARQUET`, with the documented options",
     "`COPY INTO table FROM @stage[/path] | (SELECT …)` with `FILES`, `PATTERN`, `FILE_FORMAT`, `MATCH_BY_COLUMN_NAME`, `FORCE`: each file once in 64 days, all of them or none; not on a branch, and no savepoint behind it is gone back to",
+    "`SIZE_LIMIT`, `RETURN_FAILED_ONLY`, `LOAD_UNCERTAIN_FILES` of it; `PURGE = TRUE` outside a transaction removes the files of which no record has failed, once the load is committed",
     "`ON_ERROR = CONTINUE | SKIP_FILE | SKIP_FILE_n | 'SKIP_FILE_n%'`, `TRUNCATECOLUMNS`, `ENFORCE_LENGTH` of a `COPY INTO` without a query: records fail by their form, type, length or `NOT NULL`; a key or `CHECK` that refuses one ends the statement",
     "`SELECT $1, METADATA$FILENAME, METADATA$FILE_ROW_NUMBER FROM @stage[/path] [(FILE_FORMAT => 'name', PATTERN => '…')]`, without parameters",
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",

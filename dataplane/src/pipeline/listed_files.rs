@@ -37,14 +37,36 @@ impl FileUse {
 pub(in crate::pipeline) struct FileRemoval {
     stage_id: String,
     paths: Vec<String>,
+    /// Those that it has loaded, as they were then.
+    loaded: Vec<StageFile>,
 }
 
 impl FileRemoval {
+    /// Of files that are loaded: what is in their place by then stays, and so does the load where one cannot be removed.
+    pub fn of_loaded(stage_id: &str, loaded: Vec<StageFile>) -> Self {
+        Self { stage_id: stage_id.to_owned(), paths: Vec::new(), loaded }
+    }
+
     /// One that has gone meanwhile is removed as well.
     pub async fn done(&self, files: &StageFiles) -> Result<()> {
-        let (Self { stage_id, paths }, files) = (self.clone(), files.clone());
-        blocking(move || paths.iter().try_for_each(|path| files.remove(&stage_id, path).map(drop))).await
+        let (Self { stage_id, paths, loaded }, files) = (self.clone(), files.clone());
+        let removal = move || {
+            for file in &loaded {
+                if let Err(error) = removed_as_it_was(&files, &stage_id, file) {
+                    tracing::warn!(%error, "a file of a stage that was loaded is not removed");
+                }
+            }
+            paths.iter().try_for_each(|path| files.remove(&stage_id, path).map(drop))
+        };
+        blocking(removal).await
     }
+}
+
+fn removed_as_it_was(files: &StageFiles, stage_id: &str, file: &StageFile) -> Result<()> {
+    if files.list(stage_id, &file.path)?.contains(file) {
+        files.remove(stage_id, &file.path)?;
+    }
+    Ok(())
 }
 
 /// Has names tell of the files that a statement is about, if it is about some; answers those that it removes.
@@ -71,6 +93,7 @@ pub(in crate::pipeline) async fn found(
     let removal = asked.removes.then(|| FileRemoval {
         stage_id: asked.stage_id,
         paths: told.iter().map(|(_, file)| file.path.clone()).collect(),
+        loaded: Vec::new(),
     });
     names.files = Arc::new(told.into_iter().map(|(name, file)| entry(name, file)).collect());
     Ok(removal)

@@ -310,7 +310,8 @@ pub(crate) fn flagged(option: &KeyValueOption) -> Option<bool> {
     }
 }
 
-fn counted(option: &KeyValueOption) -> Option<u64> {
+/// The whole number that an option is.
+pub(crate) fn counted(option: &KeyValueOption) -> Option<u64> {
     match single(option)? {
         Value::Number(digits, _) => digits.parse().ok(),
         _ => None,

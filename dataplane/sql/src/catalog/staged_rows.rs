@@ -48,6 +48,10 @@ pub struct LoadOptions {
     pub transforms: bool,
     /// A text that is longer than its column holds is cut.
     pub truncates: bool,
+    pub after: AfterLoad,
+    pub told: ToldFiles,
+    /// No file begins once those before it have more bytes together.
+    pub size_limit: Option<u64>,
 }
 
 impl LoadOptions {
@@ -55,6 +59,23 @@ impl LoadOptions {
     pub fn judges(self) -> bool {
         self.truncates || self.on_error != OnError::Abort
     }
+}
+
+/// What becomes of a file all of whose records are loaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AfterLoad {
+    #[default]
+    Stays,
+    Removed,
+}
+
+/// The files that COPY INTO answers a row for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ToldFiles {
+    #[default]
+    All,
+    /// Those of which a record has failed.
+    Failed,
 }
 
 /// How COPY INTO goes on at a record that cannot be loaded.

@@ -16,12 +16,13 @@ use std::fmt::Write;
 
 use contract::policy::abac::Operation;
 use engine::FileFault;
-use sql::OnError;
+use sql::{AfterLoad, OnError};
 
 use super::execute::Ran;
 use super::snapshot::{Pinned, agrees_here};
 use super::tables::StatementInfo;
 use crate::Error;
+use crate::pipeline::listed_files::FileRemoval;
 use crate::pipeline::{Pipeline, Query, Result, runtime};
 use crate::request::trail::Trail;
 use crate::storage::load_history::{self, LoadHistory};
@@ -114,6 +115,10 @@ async fn taken_in(
             source.fill(&chosen).await?;
             continue;
         };
+        if load.after == AfterLoad::Removed && query.ask.transaction.is_some() {
+            let what = "PURGE of COPY INTO in a transaction, which could not take it back,".to_owned();
+            return Err(Error::Unsupported { what });
+        }
         let table = filled(&native.about)?;
         let identity = (table.as_str(), rows.stage_id.as_str());
         let now = pipeline.clock.now();
@@ -122,11 +127,16 @@ async fn taken_in(
         } else {
             LoadHistory::of(source.session, query.deadline, identity, now).await?
         };
-        let files: Vec<StageFile> = chosen.into_iter().filter(|file| !history.has(file)).collect();
+        let mut files: Vec<StageFile> = chosen.into_iter().filter(|file| !history.has(file)).collect();
+        files.truncate(load.size_limit.map_or(usize::MAX, |limit| begun(&files, limit)));
         noted(t, &rows, &files);
         let loaded = source.fill(&files).await?;
         let kept = files.iter().zip(&loaded).filter(|(_, file)| file.is_loaded()).map(|(file, _)| file);
         native.about.history.extend(load_history::loaded(identity, kept, now));
+        if load.after == AfterLoad::Removed {
+            let whole = files.iter().zip(&loaded).filter(|(_, file)| file.failed == 0).map(|(file, _)| file.clone());
+            native.about.removes = Some(FileRemoval::of_loaded(&rows.stage_id, whole.collect()));
+        }
         answer = Some(loaded);
     }
     if native.sql.before.is_empty() {
@@ -153,12 +163,26 @@ fn filled(about: &StatementInfo) -> Result<String> {
     Ok(about.branch.as_ref().map_or_else(|| table.clone(), |branch| branch.names(table)))
 }
 
+/// How many files are loaded: none begins once those before it have more bytes together.
+fn begun(files: &[StageFile], limit: u64) -> usize {
+    let mut bytes = 0_u64;
+    let begins = |file: &&StageFile| {
+        let is_within = bytes <= limit;
+        bytes = bytes.saturating_add(file.bytes);
+        is_within
+    };
+    files.iter().take_while(begins).count()
+}
+
 /// The files that were read, for the audit entry.
 fn noted(t: &Trail, rows: &sql::StagedRows, files: &[StageFile]) {
     let mut facts = t.facts();
     let Some(text) = &mut facts.transpiled else { return };
     for file in files.iter().take(NAMED_MAX) {
         let _ = write!(text, "\n-- read {}/{}, {} bytes", rows.path(), file.path, file.bytes);
+    }
+    if rows.load.is_some_and(|load| load.after == AfterLoad::Removed) {
+        text.push_str("\n-- those that are loaded whole are removed");
     }
     if files.len() > NAMED_MAX {
         let _ = write!(text, "\n-- and {} more files", files.len() - NAMED_MAX);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
+use sql::{LoadOptions, ToldFiles};
+
 use super::{LoadedFile, RecordFault};
 use crate::Error;
 use crate::pipeline::Result;
@@ -16,7 +18,10 @@ const NONE_LOADED: &str = "Copy executed with 0 files processed.";
 /// The answer of a statement that has loaded these files.
 pub(in crate::pipeline) fn told(rows: UnmaskedRows, loaded: &[LoadedFile]) -> Result<UnmaskedRows> {
     let schema = schema();
-    let batch = RecordBatch::try_new(Arc::clone(&schema), if loaded.is_empty() { none() } else { each(loaded) });
+    let tells_failed = |load: LoadOptions| load.told == ToldFiles::Failed;
+    let is_short = rows.about.staged.iter().filter_map(|staged| staged.load).any(tells_failed);
+    let files: Vec<&LoadedFile> = loaded.iter().filter(|file| !is_short || file.failed > 0).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), if loaded.is_empty() { none() } else { each(&files) });
     let batch = batch.map_err(|error| Error::Unverified { why: error.to_string() })?;
     let column = |(name, type_name): &(&str, &str)| engine::Column {
         name: (*name).to_owned(),
@@ -46,7 +51,7 @@ const fn status(file: &LoadedFile) -> &'static str {
 }
 
 /// The columns over all files.
-fn each(loaded: &[LoadedFile]) -> Vec<ArrayRef> {
+fn each(loaded: &[&LoadedFile]) -> Vec<ArrayRef> {
     let counts = |count: fn(&LoadedFile) -> u64| numbers(loaded.iter().map(|file| i64::try_from(count(file)).ok()));
     let first = || loaded.iter().map(|file| file.first.as_ref());
     let line = |first: &RecordFault| first.fault.line.and_then(|line| i64::try_from(line).ok());

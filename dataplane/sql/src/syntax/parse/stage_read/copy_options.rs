@@ -5,9 +5,11 @@ use sqlparser::dialect::SnowflakeDialect;
 use sqlparser::tokenizer::{Location, TokenWithSpan};
 
 use crate::ast::error::Error;
-use crate::catalog::file_format::{flagged, listed, word};
+use crate::catalog::file_format::{counted, flagged, listed, word};
 use crate::catalog::stage::{StageFormat, format};
-use crate::catalog::staged_rows::{ErrorLimit, FileChoice, LoadOptions, NameMatching, OnError, StageRead};
+use crate::catalog::staged_rows::{
+    AfterLoad, ErrorLimit, FileChoice, LoadOptions, NameMatching, OnError, StageRead, ToldFiles,
+};
 use crate::syntax::parse::{end, options, parser, refused};
 
 /// What stands behind the stage of COPY INTO.
@@ -51,8 +53,16 @@ impl CopyOptions {
             // the same said the other way round
             "ENFORCE_LENGTH" => self.load.truncates = !flag()?,
             "FORCE" => self.load.forces = flag()?,
-            // these are how it is anyway
-            "PURGE" | "RETURN_FAILED_ONLY" | "LOAD_UNCERTAIN_FILES" if !flag()? => {}
+            "PURGE" => self.load.after = if flag()? { AfterLoad::Removed } else { AfterLoad::Stays },
+            "RETURN_FAILED_ONLY" => self.load.told = if flag()? { ToldFiles::Failed } else { ToldFiles::All },
+            "SIZE_LIMIT" => {
+                let bytes = counted(option).filter(|bytes| *bytes > 0);
+                self.load.size_limit = Some(bytes.ok_or_else(|| Error::syntax("SIZE_LIMIT is a number of bytes"))?);
+            }
+            // a file that nothing is known of is loaded anyway
+            "LOAD_UNCERTAIN_FILES" => {
+                flag()?;
+            }
             _ => return Err(Error::unsupported(format!("this {name} of COPY INTO"))),
         }
         Ok(())

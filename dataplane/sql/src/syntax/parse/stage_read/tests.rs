@@ -1,6 +1,6 @@
 use super::*;
-use crate::catalog::staged_rows::{ErrorLimit, NameMatching, OnError};
-use crate::syntax::statement::StatementKind;
+use crate::catalog::staged_rows::{AfterLoad, ErrorLimit, NameMatching, OnError, ToldFiles};
+use crate::syntax::statement::{Operation, StatementKind};
 
 fn reads(text: &str) -> (String, Vec<StageRead>) {
     let statement = crate::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -67,6 +67,11 @@ fn copy_into_says_how_it_goes_on_at_an_error() {
         let load = LoadOptions { on_error, truncates, ..LoadOptions::default() };
         assert_eq!(reads[0].load, Some(load), "{said}");
     }
+    let text = "COPY INTO t FROM @s PURGE = TRUE SIZE_LIMIT = 10 RETURN_FAILED_ONLY = TRUE LOAD_UNCERTAIN_FILES = TRUE";
+    let statement = crate::parse(text).unwrap();
+    let (after, told, size_limit) = (AfterLoad::Removed, ToldFiles::Failed, Some(10));
+    assert_eq!(statement.reads()[0].load, Some(LoadOptions { after, told, size_limit, ..LoadOptions::default() }));
+    assert!(statement.operations().contains(&Operation::Delete), "it removes files");
     let limits = [OnError::Continue, OnError::SkipFile(ErrorLimit::Percent(10))].map(|on_error| on_error.limit(25));
     assert_eq!(limits, [25, 3]);
 }
@@ -85,8 +90,8 @@ fn what_is_not_done_is_refused_by_name() {
             "COPY INTO t FROM (SELECT $1 FROM @s) ON_ERROR = CONTINUE",
             "ON_ERROR or TRUNCATECOLUMNS of COPY INTO from a query is not supported",
         ),
-        ("COPY INTO t FROM @s PURGE = TRUE", "this PURGE of COPY INTO is not supported"),
-        ("COPY INTO t FROM @s SIZE_LIMIT = 10", "this SIZE_LIMIT of COPY INTO is not supported"),
+        ("COPY INTO t FROM @s PURGE = 1", "PURGE is TRUE or FALSE"),
+        ("COPY INTO t FROM @s SIZE_LIMIT = 0", "SIZE_LIMIT is a number of bytes"),
         ("COPY INTO t FROM @s VALIDATION_MODE = RETURN_ERRORS", "this VALIDATION_MODE of COPY INTO is not supported"),
         ("COPY INTO t FROM @s FILES = ('a') PATTERN = 'b'", "FILES and PATTERN do not stand together"),
         ("COPY INTO t FROM 's3://b/a.csv'", "COPY INTO of other than a table or a stage is not supported"),
