@@ -30,7 +30,8 @@ pub use catalog::definition::Definition;
 pub use catalog::file_reading::{CsvRecords, FileCompression, FileReading, FileRecords, RecordWidth};
 pub use catalog::stage::FileEntry;
 pub use catalog::staged_rows::{
-    AfterLoad, ErrorLimit, FILE_NAME, FileChoice, LoadOptions, NameMatching, OnError, ROW_NUMBER, StagedRows, ToldFiles,
+    AfterLoad, ErrorLimit, FILE_NAME, FileChoice, LoadOptions, NameMatching, OnError, ROW_NUMBER, StagedRows,
+    ToldFiles, ValidatedFiles,
 };
 pub use catalog::table::{Column, Counter, DefaultValue, Table};
 pub use catalog::tables::{Catalog, SessionNames};

@@ -42,7 +42,7 @@ pub(in crate::pipeline) struct FileRemoval {
 }
 
 impl FileRemoval {
-    /// Of files that are loaded: what is in their place by then stays, and so does the load where one cannot be removed.
+    /// Of files that are loaded: another file in their place stays, and so does the load where one cannot be removed.
     pub fn of_loaded(stage_id: &str, loaded: Vec<StageFile>) -> Self {
         Self { stage_id: stage_id.to_owned(), paths: Vec::new(), loaded }
     }

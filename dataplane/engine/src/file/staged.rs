@@ -127,8 +127,9 @@ impl Session {
         Ok(told.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// How many rows of a query fail: those that have a number in `fault`. The first of them is the one whose `line` is
-    /// least. All values are read for that, as far as a file has them.
+    /// How many rows of a query fail, which have a number in `fault`, and the first of them by `line`.
+    ///
+    /// All values are read for that, so that a broken file is found.
     pub async fn failed_records(
         &mut self,
         judged: &str,
@@ -143,6 +144,23 @@ impl Session {
         let told = self.one_text(sql, deadline, cancel).await?;
         let (records, failed, line, check) = serde_json::from_str(&told).map_err(Error::internal)?;
         Ok(FailedRecords { records, failed, line, check })
+    }
+
+    /// The rows of such a query that fail, the first of them by `line`, each with its number in `fault`.
+    pub async fn failures(
+        &mut self,
+        judged: &str,
+        most: usize,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<(u64, usize)>, Error> {
+        let first = format!(
+            "select line, fault from ({judged}) as _sluice_judged where fault is not null order by line limit {most}"
+        );
+        let told = "coalesce(list([line, fault] order by line), [])";
+        let sql = format!("select cast(to_json({told}) as varchar) from ({first}) as _sluice_failed");
+        let told = self.one_text(sql, deadline, cancel).await?;
+        serde_json::from_str(&told).map_err(Error::internal)
     }
 
     /// The names of the columns of a query.

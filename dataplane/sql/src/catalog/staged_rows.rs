@@ -52,12 +52,24 @@ pub struct LoadOptions {
     pub told: ToldFiles,
     /// No file begins once those before it have more bytes together.
     pub size_limit: Option<u64>,
+    /// Nothing is loaded: the answer tells of each record that fails.
+    pub validates: Option<ValidatedFiles>,
 }
 
 impl LoadOptions {
     /// Whether records are looked at one by one before they are loaded.
     pub fn judges(self) -> bool {
-        self.truncates || self.on_error != OnError::Abort
+        self.truncates || self.on_error != OnError::Abort || self.validates.is_some()
+    }
+
+    /// Whether files are removed that are loaded.
+    pub fn removes(self) -> bool {
+        self.after == AfterLoad::Removed && self.validates.is_none()
+    }
+
+    /// Whether files are read that were loaded before.
+    pub fn reads_loaded(self) -> bool {
+        self.forces || self.validates == Some(ValidatedFiles::All)
     }
 }
 
@@ -67,6 +79,14 @@ pub enum AfterLoad {
     #[default]
     Stays,
     Removed,
+}
+
+/// The files whose records are only looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValidatedFiles {
+    /// Those that would be loaded.
+    Unloaded,
+    All,
 }
 
 /// The files that COPY INTO answers a row for.

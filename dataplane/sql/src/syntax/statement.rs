@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use sqlparser::ast;
 
 use crate::ast::error::Error;
-use crate::catalog::staged_rows::{AfterLoad, StageRead};
+use crate::catalog::staged_rows::{LoadOptions, StageRead};
 use crate::print;
 use crate::syntax::parse::SourceText;
 
@@ -97,7 +97,7 @@ impl Statement {
 
     /// The same, which reads files of stages where its tree has their names.
     pub(crate) fn reading(mut self, reads: Vec<StageRead>) -> Self {
-        let removes = |read: &StageRead| read.load.is_some_and(|load| load.after == AfterLoad::Removed);
+        let removes = |read: &StageRead| read.load.is_some_and(LoadOptions::removes);
         if reads.iter().any(removes) {
             self.facts.operations.insert(Operation::Delete); // of files, as REMOVE does
         }

@@ -1,4 +1,4 @@
-//! The columns that COPY INTO answers with, a row for each file: the warehouse's documented ones.
+//! The columns that COPY INTO answers with, a row for each file or failed record: the warehouse's documented ones.
 
 use std::sync::Arc;
 
@@ -27,17 +27,40 @@ pub(super) const COLUMNS: [ReportColumn; 10] = [
     ("first_error_column_name", TEXT),
 ];
 
-pub(super) fn schema() -> SchemaRef {
+/// Those of a statement that only looks at files, with a row for each record that fails.
+const FAULT_COLUMNS: [ReportColumn; 12] = [
+    ("ERROR", TEXT),
+    ("FILE", TEXT),
+    ("LINE", NUMBER),
+    ("CHARACTER", NUMBER),
+    ("BYTE_OFFSET", NUMBER),
+    ("CATEGORY", TEXT),
+    ("CODE", NUMBER),
+    ("SQL_STATE", TEXT),
+    ("COLUMN_NAME", TEXT),
+    ("ROW_NUMBER", NUMBER),
+    ("ROW_START_LINE", NUMBER),
+    ("REJECTED_RECORD", TEXT),
+];
+
+/// The columns of a statement that loads files; none of any other.
+pub(super) fn columns(about: &StatementInfo) -> Option<&'static [ReportColumn]> {
+    let load = about.staged.iter().find_map(|rows| rows.load)?;
+    let columns: &'static [ReportColumn] = if load.validates.is_some() { &FAULT_COLUMNS } else { &COLUMNS };
+    Some(columns)
+}
+
+pub(super) fn schema(columns: &[ReportColumn]) -> SchemaRef {
     let field = |(name, type_name): &ReportColumn| {
         let data_type = if *type_name == NUMBER { DataType::Int64 } else { DataType::Utf8 };
         Field::new(*name, data_type, true)
     };
-    Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()))
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 
 /// What a statement that loads files is described by; nothing for any other.
 pub(super) fn described(about: &StatementInfo) -> Option<Description> {
-    about.staged.iter().find(|rows| rows.load.is_some())?;
+    let columns = columns(about)?;
     let column = |(name, type_name): &ReportColumn| Column {
         name: (*name).to_owned(),
         type_name: (*type_name).to_owned(),
@@ -45,8 +68,8 @@ pub(super) fn described(about: &StatementInfo) -> Option<Description> {
     };
     Some(Description {
         parameters: Vec::new(),
-        columns: COLUMNS.iter().map(column).collect(),
-        schema: Some(schema()),
+        columns: columns.iter().map(column).collect(),
+        schema: Some(schema(columns)),
         command: about.command,
     })
 }

@@ -16,7 +16,7 @@ use std::fmt::Write;
 
 use contract::policy::abac::Operation;
 use engine::FileFault;
-use sql::{AfterLoad, OnError};
+use sql::{LoadOptions, OnError};
 
 use super::execute::Ran;
 use super::snapshot::{Pinned, agrees_here};
@@ -32,6 +32,9 @@ use source::FileSource;
 
 pub(in crate::pipeline) use answered::told;
 
+/// Faults of a file that are told.
+const FAULTS_MAX: usize = 1_000;
+
 /// Files that the audit entry names.
 const NAMED_MAX: usize = 100;
 
@@ -46,10 +49,11 @@ pub(in crate::pipeline) struct LoadedFile {
     /// So many that fail are too many.
     pub limit: u64,
     pub failed: u64,
-    pub first: Option<RecordFault>,
+    /// The first of these, or of a file that is only looked at more of them.
+    pub faults: Vec<RecordFault>,
 }
 
-/// The first fault of a file, and the column that it is of.
+/// A fault of a file's record, and the column that it is of.
 #[derive(Debug)]
 pub(in crate::pipeline) struct RecordFault {
     pub fault: FileFault,
@@ -59,13 +63,13 @@ pub(in crate::pipeline) struct RecordFault {
 impl LoadedFile {
     /// One that nothing is wrong with.
     fn whole(file: &StageFile, rows: u64) -> Self {
-        Self { path: file.path.clone(), parsed: rows, rows, limit: 1, failed: 0, first: None }
+        Self { path: file.path.clone(), parsed: rows, rows, limit: 1, failed: 0, faults: Vec::new() }
     }
 
     /// One that cannot be read.
     fn unread(file: &StageFile, on_error: OnError, fault: FileFault) -> Self {
-        let first = Some(RecordFault { fault, column: None });
-        Self { path: file.path.clone(), parsed: 0, rows: 0, limit: on_error.limit(0), failed: 1, first }
+        let faults = vec![RecordFault { fault, column: None }];
+        Self { path: file.path.clone(), parsed: 0, rows: 0, limit: on_error.limit(0), failed: 1, faults }
     }
 
     /// Whether it is not loaded again.
@@ -115,25 +119,29 @@ async fn taken_in(
             source.fill(&chosen).await?;
             continue;
         };
-        if load.after == AfterLoad::Removed && query.ask.transaction.is_some() {
+        if load.removes() && query.ask.transaction.is_some() {
             let what = "PURGE of COPY INTO in a transaction, which could not take it back,".to_owned();
             return Err(Error::Unsupported { what });
         }
         let table = filled(&native.about)?;
         let identity = (table.as_str(), rows.stage_id.as_str());
         let now = pipeline.clock.now();
-        let history = if load.forces {
+        let history = if load.reads_loaded() {
             LoadHistory::default()
         } else {
             LoadHistory::of(source.session, query.deadline, identity, now).await?
         };
         let mut files: Vec<StageFile> = chosen.into_iter().filter(|file| !history.has(file)).collect();
-        files.truncate(load.size_limit.map_or(usize::MAX, |limit| begun(&files, limit)));
+        if let Some(limit) = load.size_limit {
+            let begun = begun(&files, limit);
+            files.truncate(begun);
+        }
         noted(t, &rows, &files);
         let loaded = source.fill(&files).await?;
-        let kept = files.iter().zip(&loaded).filter(|(_, file)| file.is_loaded()).map(|(file, _)| file);
+        let is_kept = |file: &LoadedFile| load.validates.is_none() && file.is_loaded();
+        let kept = files.iter().zip(&loaded).filter(|(_, file)| is_kept(file)).map(|(file, _)| file);
         native.about.history.extend(load_history::loaded(identity, kept, now));
-        if load.after == AfterLoad::Removed {
+        if load.removes() {
             let whole = files.iter().zip(&loaded).filter(|(_, file)| file.failed == 0).map(|(file, _)| file.clone());
             native.about.removes = Some(FileRemoval::of_loaded(&rows.stage_id, whole.collect()));
         }
@@ -181,7 +189,7 @@ fn noted(t: &Trail, rows: &sql::StagedRows, files: &[StageFile]) {
     for file in files.iter().take(NAMED_MAX) {
         let _ = write!(text, "\n-- read {}/{}, {} bytes", rows.path(), file.path, file.bytes);
     }
-    if rows.load.is_some_and(|load| load.after == AfterLoad::Removed) {
+    if rows.load.is_some_and(LoadOptions::removes) {
         text.push_str("\n-- those that are loaded whole are removed");
     }
     if files.len() > NAMED_MAX {

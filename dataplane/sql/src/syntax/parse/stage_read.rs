@@ -245,7 +245,7 @@ fn transformed(target: &[TokenWithSpan], source: &[TokenWithSpan]) -> Result<Sta
         return Err(Error::syntax("MATCH_BY_COLUMN_NAME stands without a query"));
     }
     if load.judges() {
-        return Err(Error::unsupported("ON_ERROR or TRUNCATECOLUMNS of COPY INTO from a query"));
+        return Err(Error::unsupported("ON_ERROR, TRUNCATECOLUMNS or VALIDATION_MODE of COPY INTO from a query"));
     }
     read.chosen.names = names;
     read.chosen.pattern = pattern.or(read.chosen.pattern.take());

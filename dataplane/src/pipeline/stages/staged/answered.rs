@@ -1,34 +1,40 @@
-//! What COPY INTO answers: a row for each file, in the warehouse's columns.
+//! What COPY INTO answers: a row for each file, or for each record that fails, in the warehouse's columns.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-
-use sql::{LoadOptions, ToldFiles};
+use sql::ToldFiles;
 
 use super::{LoadedFile, RecordFault};
 use crate::Error;
 use crate::pipeline::Result;
-use crate::pipeline::stages::copy_report::{COLUMNS, TEXT, schema};
+use crate::pipeline::stages::copy_report::{COLUMNS, TEXT, columns, schema};
 use crate::pipeline::stages::execute::UnmaskedRows;
 
 const NONE_LOADED: &str = "Copy executed with 0 files processed.";
 
 /// The answer of a statement that has loaded these files.
 pub(in crate::pipeline) fn told(rows: UnmaskedRows, loaded: &[LoadedFile]) -> Result<UnmaskedRows> {
-    let schema = schema();
-    let tells_failed = |load: LoadOptions| load.told == ToldFiles::Failed;
-    let is_short = rows.about.staged.iter().filter_map(|staged| staged.load).any(tells_failed);
-    let files: Vec<&LoadedFile> = loaded.iter().filter(|file| !is_short || file.failed > 0).collect();
-    let batch = RecordBatch::try_new(Arc::clone(&schema), if loaded.is_empty() { none() } else { each(&files) });
+    let unknown = || Error::Unverified { why: "a load has no report".to_owned() };
+    let load = rows.about.staged.iter().find_map(|staged| staged.load).ok_or_else(unknown)?;
+    let reported = columns(&rows.about).ok_or_else(unknown)?;
+    let schema = schema(reported);
+    let is_told = |file: &&LoadedFile| load.told == ToldFiles::All || file.failed > 0;
+    let files: Vec<&LoadedFile> = loaded.iter().filter(is_told).collect();
+    let values = match load.validates {
+        Some(_) => faults(&files),
+        None if loaded.is_empty() => none(),
+        None => each(&files),
+    };
+    let batch = RecordBatch::try_new(Arc::clone(&schema), values);
     let batch = batch.map_err(|error| Error::Unverified { why: error.to_string() })?;
     let column = |(name, type_name): &(&str, &str)| engine::Column {
         name: (*name).to_owned(),
         type_name: (*type_name).to_owned(),
         nullable: true,
     };
-    let columns = COLUMNS.iter().map(column).collect();
+    let columns = reported.iter().map(column).collect();
     Ok(UnmaskedRows { schema, columns, first: VecDeque::from([batch]), rest: None, ..rows })
 }
 
@@ -53,8 +59,7 @@ const fn status(file: &LoadedFile) -> &'static str {
 /// The columns over all files.
 fn each(loaded: &[&LoadedFile]) -> Vec<ArrayRef> {
     let counts = |count: fn(&LoadedFile) -> u64| numbers(loaded.iter().map(|file| i64::try_from(count(file)).ok()));
-    let first = || loaded.iter().map(|file| file.first.as_ref());
-    let line = |first: &RecordFault| first.fault.line.and_then(|line| i64::try_from(line).ok());
+    let first = || loaded.iter().map(|file| file.faults.first());
     vec![
         texts(loaded.iter().map(|file| Some(file.path.as_str()))),
         texts(loaded.iter().map(|file| Some(status(file)))),
@@ -67,6 +72,31 @@ fn each(loaded: &[&LoadedFile]) -> Vec<ArrayRef> {
         numbers(first().map(|_| None)),
         texts(first().map(|first| first.and_then(|first| first.column.as_deref()))),
     ]
+}
+
+/// The columns over all faults of files that were only looked at.
+fn faults(files: &[&LoadedFile]) -> Vec<ArrayRef> {
+    let each = || files.iter().flat_map(|file| file.faults.iter().map(move |fault| (file.path.as_str(), fault)));
+    let category = |fault: &RecordFault| if fault.column.is_some() { "conversion" } else { "parsing" };
+    let unknown = || numbers(each().map(|_| None));
+    vec![
+        texts(each().map(|(_, fault)| Some(fault.fault.reason.as_str()))),
+        texts(each().map(|(path, _)| Some(path))),
+        numbers(each().map(|(_, fault)| line(fault))),
+        unknown(),
+        unknown(),
+        texts(each().map(|(_, fault)| Some(category(fault)))),
+        unknown(),
+        texts(each().map(|_| Some("22000"))),
+        texts(each().map(|(_, fault)| fault.column.as_deref())),
+        unknown(),
+        numbers(each().map(|(_, fault)| line(fault))),
+        texts(each().map(|_| None)),
+    ]
+}
+
+fn line(fault: &RecordFault) -> Option<i64> {
+    fault.fault.line.and_then(|line| i64::try_from(line).ok())
 }
 
 fn texts<'t>(values: impl Iterator<Item = Option<&'t str>>) -> ArrayRef {

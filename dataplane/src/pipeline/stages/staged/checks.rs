@@ -1,6 +1,6 @@
 //! The checks of a file's records: whether each value is one of its column's, and fits it.
 //!
-//! What they leave fails in no way that the table's types, lengths and NOT NULL tell; a key or CHECK may refuse it still.
+//! A record that passes fails by no type, length or NOT NULL of the table; a key or CHECK may refuse it still.
 
 use sql::ast::quote;
 use sql::functions::types::Type;
@@ -27,8 +27,8 @@ impl RecordChecks {
     /// Of the columns of a table, and what a record has for each.
     pub fn of(rows: &StagedRows, values: &[Option<String>], truncates: bool) -> Self {
         let mut all = Self { given: Vec::new(), checks: Vec::new(), columns: rows.columns.len() };
-        let absent = || values.iter().map(Option::as_deref).chain(std::iter::repeat(None));
-        for (place, ((read, filled), value)) in rows.columns.iter().zip(&rows.filled).zip(absent()).enumerate() {
+        let values = values.iter().map(Option::as_deref).chain(std::iter::repeat(None));
+        for (place, ((read, filled), value)) in rows.columns.iter().zip(&rows.filled).zip(values).enumerate() {
             all.column(place, (read, filled), value.unwrap_or("null"), truncates);
         }
         all

@@ -1,7 +1,7 @@
 //! Files whose failed records are left out, or with them the whole file, as COPY INTO's ON_ERROR says.
 //!
-//! What fails in the engine takes its transaction with it. So a file is read first on a session of its own, which says
-//! how many of its records fail and which is the first of them; then the others are written, all of them or none.
+//! A statement that fails in the engine takes its transaction with it. So a file is read first on a session of its own,
+//! which says how many of its records fail and which is the first of them; then the others are written, all or none.
 
 use engine::{CsvSigns, FailedRecords, FileColumn, FileFault, RECORD, Session, SpoolFile};
 use sql::ast::quote;
@@ -10,7 +10,7 @@ use sql::{CsvRecords, FileRecords, LoadOptions, NameMatching, OnError, RecordWid
 use super::checks::RecordChecks;
 use super::records::{RecordSift, SiftedRecords};
 use super::source::{FileSource, refused};
-use super::{LoadedFile, RecordFault, columns};
+use super::{FAULTS_MAX, LoadedFile, RecordFault, columns};
 use crate::Error;
 use crate::limits::json_depth::JsonDepth;
 use crate::pipeline::Result;
@@ -36,7 +36,9 @@ impl FileSource<'_> {
     pub async fn judged(&mut self, file: &StageFile, load: LoadOptions) -> Result<LoadedFile> {
         match Box::pin(self.judged_whole(file, load)).await {
             // one that cannot be read is left out whole
-            Err(Error::StagedFileRefused { fault, .. }) if load.on_error != OnError::Abort => {
+            Err(Error::StagedFileRefused { fault, .. })
+                if load.on_error != OnError::Abort || load.validates.is_some() =>
+            {
                 Ok(LoadedFile::unread(file, load.on_error, fault))
             }
             done => done,
@@ -69,16 +71,23 @@ impl FileSource<'_> {
         }
         let failed = read.sifted.failed + found.failed;
         let parsed = read.sifted.failed + found.records;
-        let first = first_of(read.sifted.first, is_csv, found, &checks);
-        if load.on_error == OnError::Abort
-            && let Some(RecordFault { fault, .. }) = first
-        {
-            return Err(refused(file, fault));
+        let failures = match load.validates {
+            Some(_) if found.failed > 0 => {
+                let told = own.failures(&judged, FAULTS_MAX, self.query.deadline, &self.query.ask.cancel).await;
+                told.map_err(|error| self.fault(file, error))?
+            }
+            _ => found.line.zip(found.check).into_iter().collect(),
+        };
+        let faults_max = if load.validates.is_some() { FAULTS_MAX } else { 1 };
+        let faults = faults_of(read.sifted.faults, is_csv, &failures, &checks, faults_max);
+        let loads = load.validates.is_none();
+        if let Some(first) = faults.first().filter(|_| loads && load.on_error == OnError::Abort) {
+            return Err(refused(file, first.fault.clone()));
         }
         let limit = load.on_error.limit(parsed);
-        let mut told = LoadedFile { path: file.path.clone(), parsed, rows: 0, limit, failed, first };
+        let mut told = LoadedFile { path: file.path.clone(), parsed, rows: 0, limit, failed, faults };
         let is_skipped = matches!(load.on_error, OnError::SkipFile(_)) && failed >= limit;
-        if !is_skipped && found.records > found.failed {
+        if loads && !is_skipped && found.records > found.failed {
             let passed = checks.passed(&read.query, &read.line);
             told.rows = self.written(file, &checks.names(), &passed).await?;
             if told.rows != found.records - found.failed {
@@ -189,23 +198,26 @@ impl SpooledRecords {
     }
 }
 
-/// The first fault of a file, of those that were found before its records were read and then.
-fn first_of(
-    sifted: Option<FileFault>,
+/// The first faults of a file, of those that were found before its records were read and then.
+fn faults_of(
+    sifted: Vec<FileFault>,
     is_csv: bool,
-    found: FailedRecords,
+    failures: &[(u64, usize)],
     checks: &RecordChecks,
-) -> Option<RecordFault> {
-    let sifted = sifted.map(|fault| RecordFault { fault, column: None });
-    let failed = found.check.and_then(|check| checks.fault(check)).map(|(column, reason)| {
-        let (line, reason) = match found.line {
-            Some(record) if !is_csv => (None, format!("record {record}: {reason}")),
-            line => (line, reason.to_owned()),
+    most: usize,
+) -> Vec<RecordFault> {
+    let sifted = sifted.into_iter().map(|fault| RecordFault { fault, column: None });
+    let failed = failures.iter().filter_map(|(record, check)| {
+        let (column, reason) = checks.fault(*check)?;
+        let fault = if is_csv {
+            FileFault { line: Some(*record), reason: reason.to_owned() }
+        } else {
+            FileFault { line: None, reason: format!("record {record}: {reason}") }
         };
-        RecordFault { fault: FileFault { line, reason }, column: Some(column.to_owned()) }
+        Some(RecordFault { fault, column: Some(column.to_owned()) })
     });
-    match (sifted, failed) {
-        (Some(sifted), Some(failed)) if failed.fault.line < sifted.fault.line => Some(failed),
-        (sifted, failed) => sifted.or(failed),
-    }
+    let mut faults: Vec<RecordFault> = sifted.chain(failed).collect();
+    faults.sort_by_key(|one| one.fault.line);
+    faults.truncate(most);
+    faults
 }

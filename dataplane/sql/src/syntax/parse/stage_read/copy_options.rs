@@ -8,7 +8,7 @@ use crate::ast::error::Error;
 use crate::catalog::file_format::{counted, flagged, listed, word};
 use crate::catalog::stage::{StageFormat, format};
 use crate::catalog::staged_rows::{
-    AfterLoad, ErrorLimit, FileChoice, LoadOptions, NameMatching, OnError, StageRead, ToldFiles,
+    AfterLoad, ErrorLimit, FileChoice, LoadOptions, NameMatching, OnError, StageRead, ToldFiles, ValidatedFiles,
 };
 use crate::syntax::parse::{end, options, parser, refused};
 
@@ -55,6 +55,7 @@ impl CopyOptions {
             "FORCE" => self.load.forces = flag()?,
             "PURGE" => self.load.after = if flag()? { AfterLoad::Removed } else { AfterLoad::Stays },
             "RETURN_FAILED_ONLY" => self.load.told = if flag()? { ToldFiles::Failed } else { ToldFiles::All },
+            "VALIDATION_MODE" => self.load.validates = Some(validated(option)?),
             "SIZE_LIMIT" => {
                 let bytes = counted(option).filter(|bytes| *bytes > 0);
                 self.load.size_limit = Some(bytes.ok_or_else(|| Error::syntax("SIZE_LIMIT is a number of bytes"))?);
@@ -80,6 +81,14 @@ fn matching(option: &KeyValueOption) -> Result<Option<NameMatching>, Error> {
         "CASE_SENSITIVE" => Ok(Some(NameMatching::CaseSensitive)),
         "CASE_INSENSITIVE" => Ok(Some(NameMatching::CaseInsensitive)),
         _ => Err(Error::syntax("MATCH_BY_COLUMN_NAME is CASE_SENSITIVE, CASE_INSENSITIVE or NONE")),
+    }
+}
+
+fn validated(option: &KeyValueOption) -> Result<ValidatedFiles, Error> {
+    match word(option)?.to_ascii_uppercase().as_str() {
+        "RETURN_ERRORS" => Ok(ValidatedFiles::Unloaded),
+        "RETURN_ALL_ERRORS" => Ok(ValidatedFiles::All),
+        other => Err(Error::unsupported(format!("VALIDATION_MODE = {other} of COPY INTO"))),
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::catalog::staged_rows::{AfterLoad, ErrorLimit, NameMatching, OnError, ToldFiles};
+use crate::catalog::staged_rows::{AfterLoad, ErrorLimit, NameMatching, OnError, ToldFiles, ValidatedFiles};
 use crate::syntax::statement::{Operation, StatementKind};
 
 fn reads(text: &str) -> (String, Vec<StageRead>) {
@@ -72,6 +72,9 @@ fn copy_into_says_how_it_goes_on_at_an_error() {
     let (after, told, size_limit) = (AfterLoad::Removed, ToldFiles::Failed, Some(10));
     assert_eq!(statement.reads()[0].load, Some(LoadOptions { after, told, size_limit, ..LoadOptions::default() }));
     assert!(statement.operations().contains(&Operation::Delete), "it removes files");
+    let (_, reads) = reads("COPY INTO t FROM @s PURGE = TRUE VALIDATION_MODE = RETURN_ERRORS");
+    let load = reads[0].load.unwrap();
+    assert_eq!((load.validates, load.removes()), (Some(ValidatedFiles::Unloaded), false));
     let limits = [OnError::Continue, OnError::SkipFile(ErrorLimit::Percent(10))].map(|on_error| on_error.limit(25));
     assert_eq!(limits, [25, 3]);
 }
@@ -88,11 +91,11 @@ fn what_is_not_done_is_refused_by_name() {
         ("COPY INTO t FROM @s ON_ERROR = 'SKIP_FILE_101%'", "ON_ERROR is ABORT_STATEMENT, CONTINUE, SKIP_FILE"),
         (
             "COPY INTO t FROM (SELECT $1 FROM @s) ON_ERROR = CONTINUE",
-            "ON_ERROR or TRUNCATECOLUMNS of COPY INTO from a query is not supported",
+            "ON_ERROR, TRUNCATECOLUMNS or VALIDATION_MODE of COPY INTO from a query is not supported",
         ),
         ("COPY INTO t FROM @s PURGE = 1", "PURGE is TRUE or FALSE"),
         ("COPY INTO t FROM @s SIZE_LIMIT = 0", "SIZE_LIMIT is a number of bytes"),
-        ("COPY INTO t FROM @s VALIDATION_MODE = RETURN_ERRORS", "this VALIDATION_MODE of COPY INTO is not supported"),
+        ("COPY INTO t FROM @s VALIDATION_MODE = RETURN_2_ROWS", "VALIDATION_MODE = RETURN_2_ROWS of COPY INTO is not"),
         ("COPY INTO t FROM @s FILES = ('a') PATTERN = 'b'", "FILES and PATTERN do not stand together"),
         ("COPY INTO t FROM 's3://b/a.csv'", "COPY INTO of other than a table or a stage is not supported"),
         ("SELECT $1 FROM @s WHERE $2 = ?", "a parameter of a statement that reads a stage is not supported"),

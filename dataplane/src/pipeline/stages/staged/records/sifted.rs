@@ -7,15 +7,16 @@ use engine::{FileFault, RECORD_BYTES_MAX};
 use sql::{CsvRecords, RecordWidth};
 
 use super::{Place, RecordScan, UNCLOSED};
+use crate::pipeline::stages::staged::FAULTS_MAX;
 
-/// What the line of a record takes before it.
+/// Bytes that the line of a record takes before it.
 const LINE_BYTES_MAX: usize = 32;
 /// Signs that a line may begin with.
 const SIGNS: [char; 4] = ['#', 'L', '@', '_'];
-/// What a file in UTF-8 may begin with, which is no part of its first value.
+/// The mark that a file in UTF-8 may begin with, which is no part of its first value.
 const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
-/// What a file has of records.
+/// The records of a file, by number, and the first faults of those that fail.
 #[derive(Debug, Default)]
 pub(in crate::pipeline::stages::staged) struct SiftedRecords {
     /// Those that were let through, without the one that names the values.
@@ -23,7 +24,8 @@ pub(in crate::pipeline::stages::staged) struct SiftedRecords {
     /// The most values that one of them has, without its line.
     pub values: usize,
     pub failed: u64,
-    pub first: Option<FileFault>,
+    /// The first ones of these.
+    pub faults: Vec<FileFault>,
 }
 
 /// The records of a file on their way to the engine.
@@ -74,7 +76,7 @@ impl<'c> RecordSift<'c> {
         })
     }
 
-    /// What the engine is given in place of these bytes; none are the end of the file.
+    /// The bytes that the engine is given in place of these; none are the end of the file.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<u8>, FileFault> {
         let mut given = Vec::with_capacity(bytes.len() + bytes.len() / 8);
         for byte in bytes {
@@ -179,7 +181,9 @@ impl<'c> RecordSift<'c> {
             Some(fault) if is_header => return Err(fault), // the columns of no record are known
             Some(fault) => {
                 self.sifted.failed += 1;
-                self.sifted.first.get_or_insert(fault);
+                if self.sifted.faults.len() < FAULTS_MAX {
+                    self.sifted.faults.push(fault);
+                }
             }
             None => {
                 self.give(given);
@@ -256,7 +260,7 @@ mod tests {
         ] {
             let (told, records) = sifted(&signs(), Some(2), text);
             assert_eq!((told.as_str(), records.failed), (given, failed), "{text:?}");
-            assert_eq!(records.first.and_then(|fault| fault.line), line, "{text:?}");
+            assert_eq!(records.faults.first().and_then(|fault| fault.line), line, "{text:?}");
         }
         let long = "x".repeat(RECORD_BYTES_MAX + 5);
         let (told, records) = sifted(&signs(), Some(1), format!("{long}\ny\n").as_bytes());
