@@ -1,5 +1,7 @@
 //! Files of internal stages over REST: put, listed, read and removed, by whom, and what is written down of that.
 
+use std::io::Read;
+
 use axum::body::Body;
 use axum::http::Request;
 use contract::policy::MaskFunction;
@@ -7,6 +9,7 @@ use contract::policy::abac::{Action, Condition};
 use contract::wire::{Forwarded, Who, header};
 use contract::{KeyId, Role};
 use dataplane::testing::{analyst_id, filtering, masking, owner_id, rule, ruled};
+use flate2::read::GzDecoder;
 use futures::stream;
 use serde_json::{Value, json};
 
@@ -224,7 +227,8 @@ async fn nothing_is_removed_in_a_transaction_nor_of_a_stage_that_is_denied() {
 async fn what_a_caller_may_see_is_unloaded_and_no_more() {
     let world = world().await;
     world.run("create stage files").await.unwrap();
-    let got = world.run("copy into @files/out/ from customer file_format = (type = csv) header = true").await.unwrap();
+    let plain = "copy into @files/out/ from customer file_format = (type = csv compression = none) header = true";
+    let got = world.run(plain).await.unwrap();
     let (_, listed) = owner(&world, "GET", "files/files", "").await;
     assert_eq!(listed["files"][0]["path"], "out/data_0_0_0.csv");
     assert_eq!(got.json, format!("[3,{0},{0}]", listed["files"][0]["bytes"]));
@@ -234,7 +238,7 @@ async fn what_a_caller_may_see_is_unloaded_and_no_more() {
     };
     let all = text("out%2Fdata_0_0_0.csv").await.1;
     assert!(all.starts_with("id,name,region,ssn,balance\r\n1,Ada,EU,078-05-1120,10.50\r\n"), "{all}");
-    let again = world.run("copy into @files/out/ from customer file_format = (type = csv)").await.unwrap_err();
+    let again = world.run(plain).await.unwrap_err();
     assert_eq!(again.code().http(), 409);
     assert_eq!(
         world.analyst("copy into @files from customer file_format = (type = csv)").await.unwrap_err().code().http(),
@@ -246,7 +250,7 @@ async fn what_a_caller_may_see_is_unloaded_and_no_more() {
             vec![masking("customer", "ssn", MaskFunction::Full), filtering("customer", "region = {region}")];
     });
     let own = "copy into @files/own.json from (select object_construct('id', id, 'ssn', ssn) from customer order by id) \
-               single = true file_format = (type = json)";
+               single = true file_format = (type = json compression = none)";
     assert!(world.analyst(own).await.unwrap().json.starts_with("[2,"));
     assert_eq!(text("own.json").await.1, "{\"id\":1,\"ssn\":\"***\"}\n{\"id\":3,\"ssn\":\"***\"}\n");
     let exempt = world.run("copy into @files/all from customer file_format = (type = csv)").await.unwrap_err();
@@ -262,6 +266,21 @@ async fn what_a_caller_may_see_is_unloaded_and_no_more() {
         assert!(world.run(sql).await.is_err(), "{sql}");
     }
     assert_eq!(paths(&world, "files").await, ["out/data_0_0_0.csv", "own.json"]);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn an_unload_is_compressed_unless_it_says_else() {
+    let world = world().await;
+    world.run("create stage files").await.unwrap();
+    let sql = "copy into @files from (select range as n from range(1000)) file_format = (type = csv)";
+    let numbers: Value = serde_json::from_str(&world.run(sql).await.unwrap().json).unwrap();
+    assert_eq!(paths(&world, "files").await, ["data_0_0_0.csv.gz"]);
+    let (_, packed) = by(&world, owner_id(), "GET", "files/files/data_0_0_0.csv.gz", "").await;
+    let mut text = String::new();
+    GzDecoder::new(packed.as_slice()).read_to_string(&mut text).unwrap();
+    assert_eq!(numbers, json!([1000, text.len(), packed.len()]));
+    assert!(packed.len() < text.len() && text.starts_with("0\r\n1\r\n") && text.ends_with("\r\n999\r\n"), "{text}");
     world.stop().await;
 }
 

@@ -47,8 +47,8 @@ pub use syntax::lex::escapes::standard as standard_strings;
 pub use syntax::lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use syntax::parse::{parse, parse_with, request, split};
 pub use syntax::statement::{
-    CYCLE, Operation, SessionCommand, Statement, StatementKind, TableUse, TransactionCommand, Unload, UnloadFormat,
-    digest,
+    CYCLE, Operation, SessionCommand, Statement, StatementKind, TableUse, TransactionCommand, Unload,
+    UnloadCompression, UnloadFormat, digest,
 };
 pub use syntax::variables::{Variable, Variables};
 

@@ -3,6 +3,8 @@
 //! The query is a statement like any other and walks all stages. Its rows leave as they do for a client, masked and
 //! metered; they go into the file in place of a connection. The file is in the stage once it is whole, or never.
 
+mod open_file;
+
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -21,8 +23,8 @@ use crate::storage::branches;
 use crate::storage::stage_files::{StageWriter, blocking};
 use crate::{Answer, Ask, Column, Command, Description, Error, Rows, Totals};
 
-/// Bytes that are written at a time.
-const PIECE_BYTES: usize = 1 << 20;
+use open_file::{FullFile, OpenFile};
+
 const COLUMNS: [&str; 3] = ["rows_unloaded", "input_bytes", "output_bytes"];
 
 /// What a statement unloads, if it does.
@@ -75,14 +77,15 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
     asked.bounds.rows = None; // all of them, or none
     asked.bounds.unloads = true;
     let mut answer = Box::pin(pipeline.run_plain(asked, None)).await?;
-    let (writer, rows) = written(&mut answer, &unload, writer).await?;
+    let FullFile { writer, taken, rows } = written(&mut answer, &unload, writer).await?;
     let file = Box::pin(pipeline.put_file(put, &stage, writer)).await?;
-    told(answer, rows, file.bytes)
+    told(answer, [rows, taken, file.bytes])
 }
 
-/// Writes the rows of the answer, all of them; says how many.
-async fn written(answer: &mut Answer, unload: &Unload, mut writer: StageWriter) -> Result<(StageWriter, u64)> {
-    let (mut text, mut rows) = (String::new(), 0);
+/// Writes the rows of the answer, all of them.
+async fn written(answer: &mut Answer, unload: &Unload, writer: StageWriter) -> Result<FullFile> {
+    let mut file = OpenFile::new(writer, unload.compression);
+    let mut text = String::new();
     if unload.format == UnloadFormat::Json && answer.columns.len() != 1 {
         let message = "JSON is unloaded of a query of one column, as SELECT OBJECT_CONSTRUCT(*)".to_owned();
         return Err(Error::InvalidParams { field: "FILE_FORMAT", message });
@@ -96,12 +99,19 @@ async fn written(answer: &mut Answer, unload: &Unload, mut writer: StageWriter) 
             UnloadFormat::Csv => csv::rows(&mut text, &batch),
             UnloadFormat::Json => json_lines(&mut text, &answer.columns, &batch)?,
         }
-        rows += u64::try_from(batch.num_rows()).unwrap_or_default();
-        if text.len() >= PIECE_BYTES {
-            writer = writer.with(std::mem::take(&mut text).into_bytes()).await?;
-        }
+        let rows = u64::try_from(batch.num_rows()).unwrap_or_default();
+        let piece = std::mem::take(&mut text);
+        file = blocking(move || {
+            file.add(&piece, rows)?;
+            Ok(file)
+        })
+        .await?;
     }
-    Ok((writer.with(text.into_bytes()).await?, rows))
+    blocking(move || {
+        file.add(&text, 0)?; // the header of no rows
+        file.end()
+    })
+    .await
 }
 
 /// The values of the one column, each on its line.
@@ -127,11 +137,11 @@ fn schema() -> SchemaRef {
 }
 
 /// One row in place of those that were unloaded, at what they cost.
-fn told(answer: Answer, rows: u64, bytes: u64) -> Result<Answer> {
+fn told(answer: Answer, numbers: [u64; 3]) -> Result<Answer> {
     let number =
         |number: u64| -> ArrayRef { Arc::new(Int64Array::from(vec![i64::try_from(number).unwrap_or(i64::MAX)])) };
     let schema = schema();
-    let batch = RecordBatch::try_new(SchemaRef::clone(&schema), vec![number(rows), number(bytes), number(bytes)]);
+    let batch = RecordBatch::try_new(SchemaRef::clone(&schema), numbers.into_iter().map(number).collect());
     let batch = batch.map_err(|error| Error::Unverified { why: error.to_string() })?;
     let account = Arc::<Account>::default();
     let _ = account.totals.set(Totals { row_count: 1, ..answer.rows.totals() });

@@ -23,7 +23,7 @@ pub(crate) use facts::targets;
 pub use kind::{SessionCommand, StatementKind, TransactionCommand};
 pub use normal::CYCLE;
 pub(crate) use normal::expression;
-pub use unload::{Unload, UnloadFormat};
+pub use unload::{Unload, UnloadCompression, UnloadFormat};
 
 /// What a statement does to tables, as policies name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -76,13 +76,24 @@ mod tests {
     #[test]
     fn a_file_is_named_as_it_is_said_or_by_its_number() {
         for (text, stage, file, query) in [
-            ("COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV)", "s", "data_0_0_0.csv", "SELECT * FROM t"),
-            ("copy into @m.s/out/ from m.t file_format=(type=json)", "m.s", "out/data_0_0_0.json", "SELECT * FROM m.t"),
+            ("COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV)", "s", "data_0_0_0.csv.gz", "SELECT * FROM t"),
+            (
+                "copy into @m.s/out/ from m.t file_format=(type=json)",
+                "m.s",
+                "out/data_0_0_0.json.gz",
+                "SELECT * FROM m.t",
+            ),
             (
                 "copy into @s/a/b from (select ')' from (t)) file_format = (type = csv compression = none) header = true",
                 "s",
                 "a/b_0_0_0.csv",
                 "select ')' from (t)",
+            ),
+            (
+                "copy into @s from t file_format = (type = csv compression = auto)",
+                "s",
+                "data_0_0_0.csv.gz",
+                "SELECT * FROM t",
             ),
             (
                 "copy into '@s/a b.csv' from (select 1) single = true overwrite = true file_format = (type = 'CSV')",
@@ -116,7 +127,7 @@ mod tests {
             "COPY INTO @~ FROM t FILE_FORMAT = (TYPE = CSV)",
             "COPY INTO @s FROM t",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = PARQUET)",
-            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV COMPRESSION = GZIP)",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV COMPRESSION = BZ2)",
             "COPY INTO @s FROM t FILE_FORMAT = f",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) PARTITION BY (a)",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) MAX_FILE_SIZE = 1",
