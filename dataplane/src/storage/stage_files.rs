@@ -5,6 +5,7 @@
 
 mod known;
 mod path;
+mod together;
 mod writer;
 
 use std::fs::{self, File, OpenOptions};
@@ -83,6 +84,7 @@ impl StageFiles {
 
     /// Removes what a dead process has not finished. For the folder's owner alone.
     pub fn forget_unfinished(&self) -> io::Result<()> {
+        self.take_back_listed()?;
         match fs::remove_dir_all(self.root.join(UNFINISHED)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => Ok(()),

@@ -60,6 +60,15 @@ impl StageWriter {
         self.path.as_str()
     }
 
+    /// Where it is while it is written.
+    pub(super) fn aside(&self) -> &Path {
+        &self.aside
+    }
+
+    pub(super) fn inode(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.ino())
+    }
+
     /// How many have been written.
     pub fn bytes(&self) -> u64 {
         self.bytes
