@@ -317,8 +317,8 @@ impl Pipeline {
     /// What the statement takes and gives, without running it: the gates, then the engine's own
     /// description of the generated SQL. Neither billed nor audited.
     pub async fn describe(self: &Arc<Self>, ask: &Ask) -> Result<Description> {
-        if unload::asked(ask).is_some() {
-            return Ok(unload::described());
+        if let Some(unload) = unload::asked(ask) {
+            return Ok(unload::described(&unload));
         }
         let query = startup_gate::cross(self, ask.clone()).await?;
         let (mut span, t) = (self.tracer.begin("describe", Kind::Server, &ask.asked_at()), Trail::new());

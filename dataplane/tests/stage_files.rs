@@ -285,6 +285,49 @@ async fn an_unload_is_compressed_unless_it_says_else() {
 }
 
 #[tokio::test]
+async fn an_unload_is_of_several_files_that_are_there_together() {
+    let world = world().await;
+    world.run("create stage files").await.unwrap();
+    let unload = |path: &str, options: &str| {
+        let format = "file_format = (type = csv compression = none)";
+        format!("copy into @files/{path} from (select range as n from range(1000) order by n) {format} {options}")
+    };
+    let detailed = unload("many/", "header = true max_file_size = 2000 detailed_output = true");
+    let got = world.run(&detailed).await.unwrap();
+    let names: Vec<_> = got.answer.columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["file_name", "file_size", "row_count"]);
+    let rows: Vec<(String, u64, u64)> = serde_json::from_str(&format!("[{}]", got.json)).unwrap();
+    assert!(rows.len() > 1 && rows.iter().all(|(_, bytes, _)| *bytes <= 2000), "{rows:?}");
+    assert_eq!(rows.iter().map(|(_, _, count)| count).sum::<u64>(), 1000);
+    let put = world.last().0.sql_original;
+    assert!(put.starts_with("PUT main.@files/many/data_0_0_0.csv, "), "{put}");
+    assert_eq!(put.matches(".csv, ").count(), rows.len(), "{put}");
+    let mut all = String::new();
+    for (number, (path, bytes, _)) in rows.iter().enumerate() {
+        assert_eq!(*path, format!("many/data_0_0_{number}.csv"));
+        let (_, file) = by(&world, owner_id(), "GET", &format!("files/files/{}", path.replace('/', "%2F")), "").await;
+        assert_eq!(u64::try_from(file.len()).unwrap(), *bytes);
+        let text = String::from_utf8(file).unwrap();
+        all.push_str(text.strip_prefix("n\r\n").unwrap());
+    }
+    assert_eq!(all, (0..1000).map(|n| format!("{n}\r\n")).collect::<String>());
+    // the second file is there already: none comes
+    owner(&world, "PUT", "files/files/again_0_0_1.csv", "mine").await;
+    let refused = world.run(&unload("again", "max_file_size = 2000")).await.unwrap_err();
+    assert_eq!(refused.code().http(), 409);
+    for options in ["single = true max_file_size = 2000", "max_file_size = 1 overwrite = true include_query_id = true"]
+    {
+        assert_eq!(world.run(&unload("x", options)).await.unwrap_err().code().http(), 400, "{options}");
+    }
+    let told = paths(&world, "files").await;
+    assert_eq!(told.iter().filter(|path| !path.starts_with("many/")).collect::<Vec<_>>(), ["again_0_0_1.csv"]);
+    let got = world.run(&unload("id", "include_query_id = true")).await.unwrap();
+    let path = format!("id_{}_0_0_0.csv", got.answer.query_id);
+    assert!(paths(&world, "files").await.contains(&path), "{path}");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_file_under_a_rule_is_sent_whole_to_nobody_whom_the_rule_binds() {
     let world = world().await;
     world.run("create stage files").await.unwrap();

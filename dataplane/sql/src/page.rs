@@ -155,7 +155,7 @@ const STATEMENTS: &[&str] = &[
     "`CREATE [OR REPLACE] SEQUENCE`, `<sequence>.NEXTVAL`",
     "`CREATE [OR REPLACE] STAGE`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: internal ones, with `FILE_FORMAT` and `COMMENT`; their files go with them",
     "`LIST @stage[/path] [PATTERN = '…']`, `REMOVE` of the same outside a transaction; `LS`, `RM`; a path with blanks stands in `'@stage/…'`",
-    "`COPY INTO @stage[/path] FROM table | (query)` outside a transaction, with `FILE_FORMAT = (TYPE = CSV | JSON)`, `HEADER`, `OVERWRITE`, `SINGLE`: one file, of what you may see",
+    "`COPY INTO @stage[/path] FROM table | (query)` outside a transaction, with `FILE_FORMAT = (TYPE = CSV | JSON)`, `HEADER`, `OVERWRITE`, `SINGLE`, `MAX_FILE_SIZE`, `INCLUDE_QUERY_ID`, `DETAILED_OUTPUT`: at most 256 files, all of them or none, of what you may see",
     "An unloaded file is compressed with gzip, and named so, unless its format says `COMPRESSION = NONE`",
     "An unloaded CSV has lines of `\\r\\n`, NULL as nothing, an empty text in quotes; JSON is of a query of one column, a line for each value",
     "`CREATE [OR REPLACE] FILE FORMAT`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: `CSV`, `JSON`, `PARQUET`, with the documented options",

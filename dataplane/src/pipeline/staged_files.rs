@@ -131,13 +131,27 @@ impl Pipeline {
 
     /// Puts a file that has come whole into its stage.
     pub async fn put_file(self: &Arc<Self>, ask: Ask, stage: &StagePlace, writer: StageWriter) -> Result<StageFile> {
-        let action = FileAction::Put.asked(ask, stage, writer.path(), Some(writer.bytes()));
-        let work = async move { Ok::<_, Error>((blocking(move || writer.finish()).await?, 1)) };
-        let file = Box::pin(self.act(action, |_| work)).await?;
+        let mut put = Box::pin(self.put_files(ask, stage, vec![writer])).await?;
+        put.pop().ok_or_else(|| StageFileFault::Unavailable.into())
+    }
+
+    /// Puts files that have come whole into their stage, all of them or none. One entry of the log has them all.
+    pub(super) async fn put_files(
+        self: &Arc<Self>,
+        ask: Ask,
+        stage: &StagePlace,
+        writers: Vec<StageWriter>,
+    ) -> Result<Vec<StageFile>> {
+        let each = writers.iter().map(|writer| format!("{}, {} bytes", writer.path(), writer.bytes()));
+        let action = FileAction::Put.asked(ask, stage, &each.collect::<Vec<_>>().join("; "), None);
+        let count = u64::try_from(writers.len()).unwrap_or(u64::MAX);
+        let (files, id) = (self.stage_files.clone(), stage.id.clone());
+        let work = async move { Ok::<_, Error>((blocking(move || files.finish_all(&id, writers)).await?, count)) };
+        let placed = Box::pin(self.act(action, |_| work)).await?;
         if self.stage_ids().await?.contains(&stage.id) {
-            return Ok(file);
+            return Ok(placed);
         }
-        // It was dropped while the file came.
+        // It was dropped while they came.
         let (files, id) = (self.stage_files.clone(), stage.id.clone());
         blocking(move || files.drop_stage(&id)).await?;
         Err(StageFileFault::NoStage { name: stage.path.clone() }.into())

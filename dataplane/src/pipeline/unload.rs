@@ -1,31 +1,32 @@
-//! `COPY INTO @stage FROM …`: the rows of a query that a caller may see, into a file of a stage.
+//! `COPY INTO @stage FROM …`: the rows of a query that a caller may see, into files of a stage.
 //!
 //! The query is a statement like any other and walks all stages. Its rows leave as they do for a client, masked and
-//! metered; they go into the file in place of a connection. The file is in the stage once it is whole, or never.
+//! metered; they go into the files in place of a connection. All files are in the stage once all are whole, or none is.
 
+mod files;
 mod open_file;
 
-use std::fmt::Write;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use contract::QueryId;
-use contract::wire::Numbers;
 use futures::{StreamExt, stream};
-use sql::{StatementKind, Unload, UnloadFormat};
+use sql::{StatementKind, Unload};
 
 use super::{FileAction, Once, Pipeline, Result};
-use crate::encode::{csv, json};
 use crate::error::StageFileFault;
 use crate::request::answer::Account;
 use crate::storage::branches;
-use crate::storage::stage_files::{StageWriter, blocking};
+use crate::storage::stage_files::{StageFile, StagePath, blocking};
 use crate::{Answer, Ask, Column, Command, Description, Error, Rows, Totals};
 
-use open_file::{FullFile, OpenFile};
+use files::{UnloadFiles, UnloadPlace};
+use open_file::FullFile;
 
 const COLUMNS: [&str; 3] = ["rows_unloaded", "input_bytes", "output_bytes"];
+/// Of an answer with a row for each file.
+const DETAILED: [&str; 3] = ["file_name", "file_size", "row_count"];
 
 /// What a statement unloads, if it does.
 pub(super) fn asked(ask: &Ask) -> Option<Unload> {
@@ -41,9 +42,9 @@ pub(super) fn asked(ask: &Ask) -> Option<Unload> {
 }
 
 /// What it answers, known without its running.
-pub(super) fn described() -> Description {
-    let command = Command::Select;
-    Description { parameters: Vec::new(), columns: columns(), schema: Some(schema()), command }
+pub(super) fn described(unload: &Unload) -> Description {
+    let (schema, command) = (schema(unload), Command::Select);
+    Description { parameters: Vec::new(), columns: columns(unload), schema: Some(schema), command }
 }
 
 pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once: Option<&Once>) -> Result<Answer> {
@@ -61,14 +62,16 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
         return refused("of something other than a query");
     }
     let stage = Box::pin(pipeline.stage(&ask, &unload.stage, FileAction::Put)).await?;
-    let (files, id, path) = (pipeline.stage_files.clone(), stage.id.clone(), unload.file());
-    let overwrite = unload.overwrite;
-    let writer = blocking(move || {
-        if !overwrite && files.list(&id, &path)?.iter().any(|file| file.path == path) {
+    let (files, stage_id) = (pipeline.stage_files.clone(), stage.id.clone());
+    let place = UnloadPlace { files, stage_id, query_id: ask.query_id.to_string() };
+    let (place, unload) = blocking(move || {
+        let path = unload.file(0, &place.query_id);
+        StagePath::read(&path)?;
+        let found = if unload.overwrite { Vec::new() } else { place.files.list(&place.stage_id, &path)? };
+        if found.iter().any(|file| file.path == path) {
             return Err(StageFileFault::Exists { path }.into());
         }
-        let writer = files.writer(&id, &path)?;
-        Ok(if overwrite { writer } else { writer.keeping_others() }) // one may be there by its end
+        Ok((place, unload))
     })
     .await?;
     let query_id = QueryId::fresh(pipeline.clock.now(), &pipeline.entropy);
@@ -77,74 +80,67 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
     asked.bounds.rows = None; // all of them, or none
     asked.bounds.unloads = true;
     let mut answer = Box::pin(pipeline.run_plain(asked, None)).await?;
-    let FullFile { writer, taken, rows } = written(&mut answer, &unload, writer).await?;
-    let file = Box::pin(pipeline.put_file(put, &stage, writer)).await?;
-    told(answer, [rows, taken, file.bytes])
+    let files = UnloadFiles::new(unload.clone(), answer.columns.clone(), place)?;
+    let full = written(&mut answer.rows, files).await?;
+    let (writers, counts): (Vec<_>, Vec<_>) =
+        full.into_iter().map(|FullFile { writer, taken, rows }| (writer, (taken, rows))).unzip();
+    let placed = Box::pin(pipeline.put_files(put, &stage, writers)).await?;
+    told(answer, &unload, &placed, &counts)
 }
 
 /// Writes the rows of the answer, all of them.
-async fn written(answer: &mut Answer, unload: &Unload, writer: StageWriter) -> Result<FullFile> {
-    let mut file = OpenFile::new(writer, unload.compression);
-    let mut text = String::new();
-    if unload.format == UnloadFormat::Json && answer.columns.len() != 1 {
-        let message = "JSON is unloaded of a query of one column, as SELECT OBJECT_CONSTRUCT(*)".to_owned();
-        return Err(Error::InvalidParams { field: "FILE_FORMAT", message });
-    }
-    if unload.header && unload.format == UnloadFormat::Csv {
-        csv::header(&mut text, &answer.columns);
-    }
-    while let Some(batch) = answer.rows.next().await {
+async fn written(rows: &mut Rows, mut files: UnloadFiles) -> Result<Vec<FullFile>> {
+    while let Some(batch) = rows.next().await {
         let batch = batch?;
-        match unload.format {
-            UnloadFormat::Csv => csv::rows(&mut text, &batch),
-            UnloadFormat::Json => json_lines(&mut text, &answer.columns, &batch)?,
-        }
-        let rows = u64::try_from(batch.num_rows()).unwrap_or_default();
-        let piece = std::mem::take(&mut text);
-        file = blocking(move || {
-            file.add(&piece, rows)?;
-            Ok(file)
+        files = blocking(move || {
+            files.add(&batch)?;
+            Ok(files)
         })
         .await?;
     }
-    blocking(move || {
-        file.add(&text, 0)?; // the header of no rows
-        file.end()
-    })
-    .await
+    blocking(move || files.end()).await
 }
 
-/// The values of the one column, each on its line.
-fn json_lines(out: &mut String, columns: &[Column], batch: &RecordBatch) -> Result<()> {
-    let unread = |error: serde_json::Error| Error::Unverified { why: error.to_string() };
-    let (mut text, mut is_first) = (String::from("["), true);
-    json::rows(&mut text, columns, batch, Numbers::Json, &mut is_first);
-    text.push(']');
-    for (value,) in serde_json::from_str::<Vec<(serde_json::Value,)>>(&text).map_err(unread)? {
-        let _ = writeln!(out, "{value}");
-    }
-    Ok(())
+fn columns(unload: &Unload) -> Vec<Column> {
+    let column = |field: &Arc<Field>| {
+        let type_name = if *field.data_type() == DataType::Utf8 { "VARCHAR" } else { "BIGINT" };
+        Column { name: field.name().clone(), type_name: type_name.to_owned(), masked: false }
+    };
+    schema(unload).fields().iter().map(column).collect()
 }
 
-fn columns() -> Vec<Column> {
-    let column = |name: &str| Column { name: name.to_owned(), type_name: "BIGINT".to_owned(), masked: false };
-    COLUMNS.into_iter().map(column).collect()
+fn schema(unload: &Unload) -> SchemaRef {
+    let names = if unload.detailed { DETAILED } else { COLUMNS };
+    let field = |name: &str| {
+        let is_text = name == DETAILED[0];
+        Field::new(name, if is_text { DataType::Utf8 } else { DataType::Int64 }, false)
+    };
+    SchemaRef::new(Schema::new(names.into_iter().map(field).collect::<Vec<_>>()))
 }
 
-fn schema() -> SchemaRef {
-    let fields: Vec<_> = COLUMNS.into_iter().map(|name| Field::new(name, DataType::Int64, false)).collect();
-    SchemaRef::new(Schema::new(fields))
-}
-
-/// One row in place of those that were unloaded, at what they cost.
-fn told(answer: Answer, numbers: [u64; 3]) -> Result<Answer> {
-    let number =
-        |number: u64| -> ArrayRef { Arc::new(Int64Array::from(vec![i64::try_from(number).unwrap_or(i64::MAX)])) };
-    let schema = schema();
-    let batch = RecordBatch::try_new(SchemaRef::clone(&schema), numbers.into_iter().map(number).collect());
+/// The answer that counts rows and files in place of the rows that were unloaded, at the rows' cost.
+/// `counts` has for each file the bytes that came for it, and its rows.
+fn told(answer: Answer, unload: &Unload, placed: &[StageFile], counts: &[(u64, u64)]) -> Result<Answer> {
+    let arrays = if unload.detailed {
+        let names: ArrayRef = Arc::new(StringArray::from_iter_values(placed.iter().map(|file| file.path.as_str())));
+        let sizes = numbers(placed.iter().map(|file| file.bytes));
+        vec![names, sizes, numbers(counts.iter().map(|(_, rows)| *rows))]
+    } else {
+        let taken: u64 = counts.iter().map(|(taken, _)| taken).sum();
+        let rows: u64 = counts.iter().map(|(_, rows)| rows).sum();
+        let bytes: u64 = placed.iter().map(|file| file.bytes).sum();
+        [rows, taken, bytes].map(|number| numbers([number].into_iter())).to_vec()
+    };
+    let schema = schema(unload);
+    let batch = RecordBatch::try_new(SchemaRef::clone(&schema), arrays);
     let batch = batch.map_err(|error| Error::Unverified { why: error.to_string() })?;
     let account = Arc::<Account>::default();
-    let _ = account.totals.set(Totals { row_count: 1, ..answer.rows.totals() });
+    let row_count = u64::try_from(batch.num_rows()).unwrap_or_default();
+    let _ = account.totals.set(Totals { row_count, ..answer.rows.totals() });
     let rows = Rows::new(stream::iter([Ok(batch)]), account);
-    Ok(Answer { columns: columns(), schema, changed: None, rows, ..answer })
+    Ok(Answer { columns: columns(unload), schema, changed: None, rows, ..answer })
+}
+
+fn numbers(values: impl Iterator<Item = u64>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(values.map(|value| i64::try_from(value).unwrap_or(i64::MAX))))
 }

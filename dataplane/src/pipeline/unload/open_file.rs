@@ -77,10 +77,20 @@ impl OpenFile {
         Self { writer, waiting, taken: 0, rows: 0 }
     }
 
+    /// How many it has.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Those that are written, and those that wait.
+    pub fn bytes(&self) -> u64 {
+        self.writer.bytes() + length(self.waiting.bytes())
+    }
+
     /// The text of so many rows.
     pub fn add(&mut self, text: &str, rows: u64) -> Result<()> {
         self.waiting.add(text.as_bytes()).map_err(|error| not_encoded(&error))?;
-        self.taken += u64::try_from(text.len()).unwrap_or_default();
+        self.taken += length(text.as_bytes());
         self.rows += rows;
         if self.waiting.bytes().len() >= PIECE_BYTES {
             self.writer.write(&self.waiting.take())?;
@@ -94,6 +104,10 @@ impl OpenFile {
         writer.write(&waiting.end().map_err(|error| not_encoded(&error))?)?;
         Ok(FullFile { writer, taken, rows })
     }
+}
+
+pub(super) fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 fn not_encoded(error: &io::Error) -> Error {

@@ -103,10 +103,21 @@ mod tests {
             ),
         ] {
             let unload = told(text);
-            assert_eq!((unload.stage.as_str(), unload.file().as_str(), unload.query.as_str()), (stage, file, query));
+            assert_eq!(
+                (unload.stage.as_str(), unload.file(0, "q").as_str(), unload.query.as_str()),
+                (stage, file, query)
+            );
         }
         let unload = told("copy into @s from t header = true single = false file_format = (type = csv)");
         assert_eq!((unload.header, unload.overwrite), (true, false));
+        assert_eq!((unload.is_single(), unload.detailed, unload.max_file_bytes), (false, false, 16_777_216));
+        assert_eq!(unload.file(12, "q"), "data_0_0_12.csv.gz");
+        let unload = told(
+            "copy into @s/a/ from t file_format = (type = json compression = none) max_file_size = 10
+             include_query_id = true detailed_output = true",
+        );
+        assert_eq!((unload.file(1, "q").as_str(), unload.max_file_bytes), ("a/data_q_0_0_1.json", 10));
+        assert!(unload.detailed);
     }
 
     #[test]
@@ -130,7 +141,11 @@ mod tests {
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV COMPRESSION = BZ2)",
             "COPY INTO @s FROM t FILE_FORMAT = f",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) PARTITION BY (a)",
-            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) MAX_FILE_SIZE = 1",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) MAX_FILE_SIZE = 0",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) MAX_FILE_SIZE = 5368709121",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) SINGLE = TRUE INCLUDE_QUERY_ID = TRUE",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) OVERWRITE = TRUE INCLUDE_QUERY_ID = TRUE",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) VALIDATION_MODE = RETURN_ROWS",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -3,7 +3,11 @@
 use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptionKind, KeyValueOptions};
 
 use crate::ast::error::Error;
-use crate::catalog::file_format::{flagged, word};
+use crate::catalog::file_format::{counted, flagged, word};
+
+/// Bytes that a file has at most unless `MAX_FILE_SIZE` says else, as documented.
+const FILE_BYTES: u64 = 16 << 20;
+const FILE_BYTES_MAX: u64 = 5 << 30;
 
 /// How an unloaded file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,23 +24,37 @@ pub enum UnloadCompression {
     Gzip,
 }
 
-/// The rows of a query on their way into a file of a stage.
+/// The rows of a query on their way into files of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unload {
     /// The stage's name, as SQL has it.
     pub stage: String,
-    path: String,
+    names: UnloadNames,
     /// A statement of its own.
     pub query: String,
     pub format: UnloadFormat,
     pub compression: UnloadCompression,
-    /// Its first line names the columns.
+    /// With more rows than these bytes hold, another file begins.
+    pub max_file_bytes: u64,
+    /// The first line of each file names the columns.
     pub header: bool,
-    /// A file that is there is replaced.
+    /// Files that are there are replaced.
     pub overwrite: bool,
-    /// The path is that of the file, not how its path begins.
-    single: bool,
+    /// The answer has a row for each file.
+    pub detailed: bool,
 }
+
+/// What the files of an unload are called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct UnloadNames {
+    path: String,
+    /// The path is that of the only file, not how the paths begin.
+    single: bool,
+    with_query_id: bool,
+}
+
+const KNOWN: [&str; 7] =
+    ["FILE_FORMAT", "HEADER", "OVERWRITE", "SINGLE", "MAX_FILE_SIZE", "INCLUDE_QUERY_ID", "DETAILED_OUTPUT"];
 
 impl Unload {
     pub(crate) fn of((stage, path): (&str, &str), query: String, given: &KeyValueOptions) -> Result<Self, Error> {
@@ -45,25 +63,44 @@ impl Unload {
             Some(option) => flagged(option).ok_or_else(|| Error::syntax(format!("{name} is TRUE or FALSE"))),
             None => Ok(false),
         };
-        let known = ["FILE_FORMAT", "HEADER", "OVERWRITE", "SINGLE"];
         let is_known =
-            |option: &&KeyValueOption| known.iter().any(|name| option.option_name.eq_ignore_ascii_case(name));
+            |option: &&KeyValueOption| KNOWN.iter().any(|name| option.option_name.eq_ignore_ascii_case(name));
         if let Some(other) = given.options.iter().find(|option| !is_known(option)) {
             let name = other.option_name.to_ascii_uppercase();
             return Err(Error::unsupported(format!("{name} of COPY INTO a stage")));
         }
-        let (stage, path) = (stage.to_owned(), path.to_owned());
         let format = find("FILE_FORMAT").ok_or_else(|| Error::unsupported("COPY INTO a stage without FILE_FORMAT"))?;
         let (format, compression) = format_of(format)?;
-        let (header, overwrite, single) = (flag("HEADER")?, flag("OVERWRITE")?, flag("SINGLE")?);
-        Ok(Self { stage, path, query, format, compression, header, overwrite, single })
+        let max_file_bytes = match find("MAX_FILE_SIZE") {
+            Some(option) => counted(option).filter(|bytes| (1..=FILE_BYTES_MAX).contains(bytes)).ok_or_else(|| {
+                Error::syntax(format!("MAX_FILE_SIZE is a whole number of bytes from 1 to {FILE_BYTES_MAX}"))
+            })?,
+            None => FILE_BYTES,
+        };
+        let (header, overwrite, detailed) = (flag("HEADER")?, flag("OVERWRITE")?, flag("DETAILED_OUTPUT")?);
+        let (single, with_query_id) = (flag("SINGLE")?, flag("INCLUDE_QUERY_ID")?);
+        if with_query_id && (single || overwrite) {
+            return Err(Error::syntax("INCLUDE_QUERY_ID = TRUE is not with SINGLE = TRUE or OVERWRITE = TRUE"));
+        }
+        let (stage, names) = (stage.to_owned(), UnloadNames { path: path.to_owned(), single, with_query_id });
+        Ok(Self { stage, names, query, format, compression, max_file_bytes, header, overwrite, detailed })
     }
 
-    /// The path of the file below the stage.
-    pub fn file(&self) -> String {
-        let is_folder = self.path.is_empty() || self.path.ends_with('/');
-        let begin = if is_folder { format!("{}data", self.path) } else { self.path.clone() };
-        if self.single { begin } else { format!("{begin}_0_0_0.{}", self.ending()) }
+    /// Whether all rows go into one file, whose path is said.
+    pub fn is_single(&self) -> bool {
+        self.names.single
+    }
+
+    /// The path below the stage of the file of this number.
+    pub fn file(&self, number: usize, query_id: &str) -> String {
+        let UnloadNames { path, single, with_query_id } = &self.names;
+        let is_folder = path.is_empty() || path.ends_with('/');
+        let begin = if is_folder { format!("{path}data") } else { path.clone() };
+        if *single {
+            return begin;
+        }
+        let id = if *with_query_id { format!("_{query_id}") } else { String::new() };
+        format!("{begin}{id}_0_0_{number}.{}", self.ending())
     }
 
     const fn ending(&self) -> &'static str {

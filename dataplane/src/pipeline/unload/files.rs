@@ -1,0 +1,133 @@
+//! The files that an unload writes: how rows become their bytes, and where the next file begins. All of it blocks.
+
+use std::fmt::Write;
+
+use arrow::array::RecordBatch;
+use contract::wire::Numbers;
+use sql::{Unload, UnloadFormat};
+
+use super::open_file::{FullFile, OpenFile, length};
+use crate::encode::{csv, json};
+use crate::pipeline::Result;
+use crate::storage::stage_files::StageFiles;
+use crate::{Column, Error};
+
+/// Files of one unload: each stays open until all are whole.
+const FILES_MAX: usize = 256;
+/// Rows that are in one file together.
+const ROWS_AT_A_TIME: usize = 128;
+
+/// Where the files of an unload will be.
+#[derive(Debug)]
+pub(super) struct UnloadPlace {
+    pub files: StageFiles,
+    pub stage_id: String,
+    pub query_id: String,
+}
+
+/// The files of an unload, none of which is in its stage yet.
+#[derive(Debug)]
+pub(super) struct UnloadFiles {
+    unload: Unload,
+    columns: Vec<Column>,
+    place: UnloadPlace,
+    open: Option<OpenFile>,
+    full: Vec<FullFile>,
+}
+
+impl UnloadFiles {
+    pub fn new(unload: Unload, columns: Vec<Column>, place: UnloadPlace) -> Result<Self> {
+        if unload.format == UnloadFormat::Json && columns.len() != 1 {
+            let message = "JSON is unloaded of a query of one column, as SELECT OBJECT_CONSTRUCT(*)".to_owned();
+            return Err(Error::InvalidParams { field: "FILE_FORMAT", message });
+        }
+        Ok(Self { unload, columns, place, open: None, full: Vec::new() })
+    }
+
+    pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut from = 0;
+        while from < batch.num_rows() {
+            let rows = ROWS_AT_A_TIME.min(batch.num_rows() - from);
+            self.add_rows(&batch.slice(from, rows))?;
+            from += rows;
+        }
+        Ok(())
+    }
+
+    /// No more rows come. Of none there is a file, too.
+    pub fn end(mut self) -> Result<Vec<FullFile>> {
+        if self.open.is_none() && self.full.is_empty() {
+            self.open = Some(self.begin()?);
+        }
+        self.close()?;
+        Ok(self.full)
+    }
+
+    /// Into the open file, or into the next where they would be too much for it.
+    fn add_rows(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut text = String::new();
+        match self.unload.format {
+            UnloadFormat::Csv => csv::rows(&mut text, batch),
+            UnloadFormat::Json => json_lines(&mut text, &self.columns, batch)?,
+        }
+        let most = self.unload.max_file_bytes;
+        let is_full = |file: &OpenFile| file.rows() > 0 && file.bytes() + length(text.as_bytes()) > most;
+        if self.open.as_ref().is_some_and(is_full) {
+            self.close()?;
+        }
+        let mut file = match self.open.take() {
+            Some(file) => file,
+            None => self.begin()?,
+        };
+        file.add(&text, u64::try_from(batch.num_rows()).unwrap_or_default())?;
+        self.open = Some(file);
+        Ok(())
+    }
+
+    fn begin(&self) -> Result<OpenFile> {
+        let (number, most) = (self.full.len(), self.unload.max_file_bytes);
+        let refused = |message: String| Err(Error::InvalidParams { field: "MAX_FILE_SIZE", message });
+        if self.unload.is_single() && number > 0 {
+            return refused(format!(
+                "SINGLE = TRUE writes one file, and the rows need more than {most} bytes: say a larger MAX_FILE_SIZE, \
+                 or leave SINGLE out"
+            ));
+        }
+        if number == FILES_MAX {
+            return refused(format!(
+                "COPY INTO a stage writes at most {FILES_MAX} files, and the rows need more of {most} bytes each: \
+                 say a larger MAX_FILE_SIZE"
+            ));
+        }
+        let path = self.unload.file(number, &self.place.query_id);
+        let writer = self.place.files.writer(&self.place.stage_id, &path)?;
+        // one may be there by its end
+        let writer = if self.unload.overwrite { writer } else { writer.keeping_others() };
+        let mut file = OpenFile::new(writer, self.unload.compression);
+        if self.unload.header && self.unload.format == UnloadFormat::Csv {
+            let mut text = String::new();
+            csv::header(&mut text, &self.columns);
+            file.add(&text, 0)?;
+        }
+        Ok(file)
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if let Some(file) = self.open.take() {
+            self.full.push(file.end()?);
+        }
+        Ok(())
+    }
+}
+
+/// The values of the one column, each on its line.
+fn json_lines(out: &mut String, columns: &[Column], batch: &RecordBatch) -> Result<()> {
+    let unread = |error: serde_json::Error| Error::Unverified { why: error.to_string() };
+    let (mut text, mut is_first) = (String::from("["), true);
+    json::rows(&mut text, columns, batch, Numbers::Json, &mut is_first);
+    text.push(']');
+    for (value,) in serde_json::from_str::<Vec<(serde_json::Value,)>>(&text).map_err(unread)? {
+        let _ = writeln!(out, "{value}");
+    }
+    Ok(())
+}
