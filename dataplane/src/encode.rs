@@ -5,4 +5,5 @@ pub mod cell;
 pub(crate) mod column;
 pub mod csv;
 pub mod json;
+pub mod parquet_file;
 pub mod pg_rows;

@@ -328,6 +328,28 @@ async fn an_unload_is_of_several_files_that_are_there_together() {
 }
 
 #[tokio::test]
+async fn an_unload_as_parquet_is_what_the_caller_sees_and_is_loaded_again() {
+    let world = world().await;
+    world.run("create stage files").await.unwrap();
+    world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer);
+    world.change(|rules| rules.policies = vec![masking("customer", "ssn", MaskFunction::Full)]);
+    let unload = "copy into @files/p from (select id, ssn, balance from customer) file_format = (type = parquet)";
+    assert!(world.analyst(&format!("{unload} header = true")).await.unwrap().json.starts_with("[3,"));
+    assert_eq!(paths(&world, "files").await, ["p_0_0_0.snappy.parquet"]);
+    world.run("create table back (id int, ssn varchar, balance decimal(12, 2))").await.unwrap();
+    let load = "copy into back from @files/p file_format = (type = parquet) match_by_column_name = case_insensitive";
+    world.run(load).await.unwrap();
+    let rows = world.run("select id, ssn, balance from back order by id limit 1").await.unwrap();
+    assert_eq!(rows.json, r#"[1,"***",10.50]"#);
+    let interval =
+        "copy into @files/i from (select id, interval '1 day' as i from customer) file_format = (type = parquet)";
+    let refused = world.analyst(interval).await.unwrap_err();
+    assert!(refused.code().http() == 400 && refused.to_string().contains("INTERVAL"), "{refused}");
+    assert_eq!(paths(&world, "files").await, ["p_0_0_0.snappy.parquet"]);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_file_under_a_rule_is_sent_whole_to_nobody_whom_the_rule_binds() {
     let world = world().await;
     world.run("create stage files").await.unwrap();

@@ -80,7 +80,7 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
     asked.bounds.rows = None; // all of them, or none
     asked.bounds.unloads = true;
     let mut answer = Box::pin(pipeline.run_plain(asked, None)).await?;
-    let files = UnloadFiles::new(unload.clone(), answer.columns.clone(), place)?;
+    let files = UnloadFiles::new(unload.clone(), (answer.columns.clone(), &answer.schema), place)?;
     let full = written(&mut answer.rows, files).await?;
     let (writers, counts): (Vec<_>, Vec<_>) =
         full.into_iter().map(|FullFile { writer, taken, rows }| (writer, (taken, rows))).unzip();

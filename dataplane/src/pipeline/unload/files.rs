@@ -3,18 +3,19 @@
 use std::fmt::Write;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::{Field, SchemaRef};
 use contract::wire::Numbers;
 use sql::{Unload, UnloadFormat};
 
 use super::open_file::{FullFile, OpenFile, length};
-use crate::encode::{csv, json};
+use crate::encode::{csv, json, parquet_file};
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFiles;
 use crate::{Column, Error};
 
 /// Files of one unload: each stays open until all are whole.
 const FILES_MAX: usize = 256;
-/// Rows that are in one file together.
+/// Rows of text that are in one file together; of Parquet those of a batch are.
 const ROWS_AT_A_TIME: usize = 128;
 
 /// Where the files of an unload will be.
@@ -30,24 +31,41 @@ pub(super) struct UnloadPlace {
 pub(super) struct UnloadFiles {
     unload: Unload,
     columns: Vec<Column>,
+    /// Of a Parquet file.
+    schema: SchemaRef,
     place: UnloadPlace,
     open: Option<OpenFile>,
     full: Vec<FullFile>,
 }
 
 impl UnloadFiles {
-    pub fn new(unload: Unload, columns: Vec<Column>, place: UnloadPlace) -> Result<Self> {
+    /// Refuses rows that the format has no form for.
+    pub fn new(unload: Unload, (columns, schema): (Vec<Column>, &SchemaRef), place: UnloadPlace) -> Result<Self> {
+        let refused = |message: String| Err(Error::InvalidParams { field: "FILE_FORMAT", message });
         if unload.format == UnloadFormat::Json && columns.len() != 1 {
-            let message = "JSON is unloaded of a query of one column, as SELECT OBJECT_CONSTRUCT(*)".to_owned();
-            return Err(Error::InvalidParams { field: "FILE_FORMAT", message });
+            return refused("JSON is unloaded of a query of one column, as SELECT OBJECT_CONSTRUCT(*)".to_owned());
         }
-        Ok(Self { unload, columns, place, open: None, full: Vec::new() })
+        let name = |place: usize, field: &Field| {
+            if unload.header { field.name().clone() } else { format!("col{}", place + 1) }
+        };
+        let schema = parquet_file::named(schema, name);
+        if unload.format == UnloadFormat::Parquet
+            && let Some(column) = parquet_file::unwritable(&schema)
+        {
+            let type_name = columns.get(column).map_or("", |known| known.type_name.as_str());
+            let number = column + 1;
+            return refused(format!(
+                "a Parquet file has no {type_name}, the type of column {number}: cast it to VARCHAR"
+            ));
+        }
+        Ok(Self { unload, columns, schema, place, open: None, full: Vec::new() })
     }
 
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let most = if self.unload.format == UnloadFormat::Parquet { batch.num_rows() } else { ROWS_AT_A_TIME };
         let mut from = 0;
         while from < batch.num_rows() {
-            let rows = ROWS_AT_A_TIME.min(batch.num_rows() - from);
+            let rows = most.min(batch.num_rows() - from);
             self.add_rows(&batch.slice(from, rows))?;
             from += rows;
         }
@@ -69,6 +87,7 @@ impl UnloadFiles {
         match self.unload.format {
             UnloadFormat::Csv => csv::rows(&mut text, batch),
             UnloadFormat::Json => json_lines(&mut text, &self.columns, batch)?,
+            UnloadFormat::Parquet => {}
         }
         let most = self.unload.max_file_bytes;
         let is_full = |file: &OpenFile| file.rows() > 0 && file.bytes() + length(text.as_bytes()) > most;
@@ -79,7 +98,7 @@ impl UnloadFiles {
             Some(file) => file,
             None => self.begin()?,
         };
-        file.add(&text, u64::try_from(batch.num_rows()).unwrap_or_default())?;
+        file.add(batch, &text)?;
         self.open = Some(file);
         Ok(())
     }
@@ -103,11 +122,14 @@ impl UnloadFiles {
         let writer = self.place.files.writer(&self.place.stage_id, &path)?;
         // one may be there by its end
         let writer = if self.unload.overwrite { writer } else { writer.keeping_others() };
-        let mut file = OpenFile::new(writer, self.unload.compression);
+        if self.unload.format == UnloadFormat::Parquet {
+            return OpenFile::parquet(writer, self.unload.compression, SchemaRef::clone(&self.schema));
+        }
+        let mut file = OpenFile::text(writer, self.unload.compression);
         if self.unload.header && self.unload.format == UnloadFormat::Csv {
             let mut text = String::new();
             csv::header(&mut text, &self.columns);
-            file.add(&text, 0)?;
+            file.add_text(&text)?;
         }
         Ok(file)
     }

@@ -1,17 +1,21 @@
 //! A file of an unload that rows still come into. All of it blocks.
 
-use std::io::{self, Write};
+use std::fmt::Display;
+use std::io::Write;
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sql::UnloadCompression;
 
 use crate::Error;
+use crate::encode::parquet_file::ParquetEncoder;
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageWriter;
 
 /// Bytes that are written at a time.
-const PIECE_BYTES: usize = 1 << 20;
+const PIECE_BYTES: u64 = 1 << 20;
 
 /// A file of a stage that rows still come into, compressed on their way.
 #[derive(Debug)]
@@ -36,45 +40,51 @@ pub(super) struct FullFile {
 enum WaitingBytes {
     Plain(Vec<u8>),
     Gzip(GzEncoder<Vec<u8>>),
+    /// Which takes rows, not bytes.
+    Parquet(Box<ParquetEncoder>),
 }
 
 impl WaitingBytes {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Plain(bytes) => bytes,
-            Self::Gzip(encoder) => encoder.get_ref(),
-        }
+    fn count(&self) -> u64 {
+        let count = match self {
+            Self::Plain(bytes) => bytes.len(),
+            Self::Gzip(encoder) => encoder.get_ref().len(),
+            Self::Parquet(encoder) => encoder.waiting_bytes(),
+        };
+        u64::try_from(count).unwrap_or(u64::MAX)
     }
 
     fn take(&mut self) -> Vec<u8> {
         match self {
             Self::Plain(bytes) => std::mem::take(bytes),
             Self::Gzip(encoder) => std::mem::take(encoder.get_mut()),
+            Self::Parquet(encoder) => encoder.take(),
         }
     }
 
-    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Plain(waiting) => waiting.write_all(bytes),
-            Self::Gzip(encoder) => encoder.write_all(bytes),
-        }
-    }
-
-    fn end(self) -> io::Result<Vec<u8>> {
+    fn end(self) -> Result<Vec<u8>> {
         match self {
             Self::Plain(bytes) => Ok(bytes),
-            Self::Gzip(encoder) => encoder.finish(),
+            Self::Gzip(encoder) => encoder.finish().map_err(|error| not_encoded(&error)),
+            Self::Parquet(encoder) => encoder.end().map_err(|error| not_encoded(&error)),
         }
     }
 }
 
 impl OpenFile {
-    pub fn new(writer: StageWriter, compression: UnloadCompression) -> Self {
+    /// Of lines of text.
+    pub fn text(writer: StageWriter, compression: UnloadCompression) -> Self {
         let waiting = match compression {
             UnloadCompression::None => WaitingBytes::Plain(Vec::new()),
-            UnloadCompression::Gzip => WaitingBytes::Gzip(GzEncoder::new(Vec::new(), Compression::default())),
+            UnloadCompression::OfFormat => WaitingBytes::Gzip(GzEncoder::new(Vec::new(), Compression::default())),
         };
         Self { writer, waiting, taken: 0, rows: 0 }
+    }
+
+    pub fn parquet(writer: StageWriter, compression: UnloadCompression, schema: SchemaRef) -> Result<Self> {
+        let is_compressed = compression == UnloadCompression::OfFormat;
+        let encoder = ParquetEncoder::new(schema, is_compressed).map_err(|error| not_encoded(&error))?;
+        Ok(Self { writer, waiting: WaitingBytes::Parquet(Box::new(encoder)), taken: 0, rows: 0 })
     }
 
     /// How many it has.
@@ -84,25 +94,41 @@ impl OpenFile {
 
     /// Those that are written, and those that wait.
     pub fn bytes(&self) -> u64 {
-        self.writer.bytes() + length(self.waiting.bytes())
+        self.writer.bytes() + self.waiting.count()
     }
 
-    /// The text of so many rows.
-    pub fn add(&mut self, text: &str, rows: u64) -> Result<()> {
-        self.waiting.add(text.as_bytes()).map_err(|error| not_encoded(&error))?;
-        self.taken += length(text.as_bytes());
-        self.rows += rows;
-        if self.waiting.bytes().len() >= PIECE_BYTES {
-            self.writer.write(&self.waiting.take())?;
+    /// The rows, with the text that they have where the file is one of lines.
+    pub fn add(&mut self, batch: &RecordBatch, text: &str) -> Result<()> {
+        self.rows += u64::try_from(batch.num_rows()).unwrap_or_default();
+        if let WaitingBytes::Parquet(encoder) = &mut self.waiting {
+            encoder.add(batch).map_err(|error| not_encoded(&error))?;
+            self.taken += u64::try_from(batch.get_array_memory_size()).unwrap_or_default();
+            return self.passed_on();
         }
-        Ok(())
+        self.add_text(text)
+    }
+
+    /// Lines that are none of the rows.
+    pub fn add_text(&mut self, text: &str) -> Result<()> {
+        match &mut self.waiting {
+            WaitingBytes::Plain(waiting) => waiting.extend_from_slice(text.as_bytes()),
+            WaitingBytes::Gzip(encoder) => encoder.write_all(text.as_bytes()).map_err(|error| not_encoded(&error))?,
+            WaitingBytes::Parquet(_) => return Ok(()),
+        }
+        self.taken += length(text.as_bytes());
+        self.passed_on()
     }
 
     /// No more rows come.
     pub fn end(self) -> Result<FullFile> {
         let Self { mut writer, waiting, taken, rows } = self;
-        writer.write(&waiting.end().map_err(|error| not_encoded(&error))?)?;
+        writer.write(&waiting.end()?)?;
         Ok(FullFile { writer, taken, rows })
+    }
+
+    /// Writes what waits, where it is a piece.
+    fn passed_on(&mut self) -> Result<()> {
+        if self.waiting.count() >= PIECE_BYTES { self.writer.write(&self.waiting.take()) } else { Ok(()) }
     }
 }
 
@@ -110,7 +136,7 @@ pub(super) fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
-fn not_encoded(error: &io::Error) -> Error {
+fn not_encoded(error: &dyn Display) -> Error {
     Error::Unverified { why: error.to_string() }
 }
 
@@ -128,19 +154,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let files = StageFiles::new(folder.path().join("stages"));
         let line = "a line that comes again and again\n";
-        for compression in [UnloadCompression::None, UnloadCompression::Gzip] {
-            let mut file = OpenFile::new(files.writer("s", "a").unwrap(), compression);
+        for compression in [UnloadCompression::None, UnloadCompression::OfFormat] {
+            let mut file = OpenFile::text(files.writer("s", "a").unwrap(), compression);
             for _ in 0..1_000 {
-                file.add(&line.repeat(100), 100).unwrap();
+                file.add_text(&line.repeat(100)).unwrap();
             }
             let FullFile { writer, taken, rows } = file.end().unwrap();
-            assert_eq!((taken, rows), (3_400_000, 100_000));
+            assert_eq!((taken, rows), (3_400_000, 0));
             let bytes = writer.finish().unwrap().bytes;
             let mut text = String::new();
             let mut written = files.open("s", "a").unwrap();
             match compression {
                 UnloadCompression::None => written.read_to_string(&mut text).unwrap(),
-                UnloadCompression::Gzip => GzDecoder::new(written).read_to_string(&mut text).unwrap(),
+                UnloadCompression::OfFormat => GzDecoder::new(written).read_to_string(&mut text).unwrap(),
             };
             assert_eq!(text, line.repeat(100_000));
             assert_eq!(bytes == taken, compression == UnloadCompression::None);

@@ -112,6 +112,15 @@ mod tests {
         assert_eq!((unload.header, unload.overwrite), (true, false));
         assert_eq!((unload.is_single(), unload.detailed, unload.max_file_bytes), (false, false, 16_777_216));
         assert_eq!(unload.file(12, "q"), "data_0_0_12.csv.gz");
+        for (format, ending) in [
+            ("parquet", "snappy.parquet"),
+            ("parquet compression = snappy", "snappy.parquet"),
+            ("parquet compression = auto", "snappy.parquet"),
+            ("parquet compression = none", "parquet"),
+        ] {
+            let unload = told(&format!("copy into @s from t file_format = (type = {format})"));
+            assert_eq!(unload.file(0, "q"), format!("data_0_0_0.{ending}"));
+        }
         let unload = told(
             "copy into @s/a/ from t file_format = (type = json compression = none) max_file_size = 10
              include_query_id = true detailed_output = true",
@@ -137,7 +146,10 @@ mod tests {
             "COPY INTO @s FROM (SELECT 1",
             "COPY INTO @~ FROM t FILE_FORMAT = (TYPE = CSV)",
             "COPY INTO @s FROM t",
-            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = PARQUET)",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = ORC)",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = PARQUET COMPRESSION = GZIP)",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = PARQUET COMPRESSION = LZO)",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV COMPRESSION = SNAPPY)",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV COMPRESSION = BZ2)",
             "COPY INTO @s FROM t FILE_FORMAT = f",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) PARTITION BY (a)",

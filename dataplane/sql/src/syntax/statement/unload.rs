@@ -15,13 +15,15 @@ pub enum UnloadFormat {
     Csv,
     /// A line for each value of the one column.
     Json,
+    Parquet,
 }
 
 /// How the bytes of an unloaded file are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnloadCompression {
     None,
-    Gzip,
+    /// As is usual for its format: gzip of a text, Snappy within Parquet.
+    OfFormat,
 }
 
 /// The rows of a query on their way into files of a stage.
@@ -36,7 +38,7 @@ pub struct Unload {
     pub compression: UnloadCompression,
     /// With more rows than these bytes hold, another file begins.
     pub max_file_bytes: u64,
-    /// The first line of each file names the columns.
+    /// Each file names the columns: a CSV in its first line, Parquet in place of `col1`, `col2`, ….
     pub header: bool,
     /// Files that are there are replaced.
     pub overwrite: bool,
@@ -106,30 +108,41 @@ impl Unload {
     const fn ending(&self) -> &'static str {
         match (self.format, self.compression) {
             (UnloadFormat::Csv, UnloadCompression::None) => "csv",
-            (UnloadFormat::Csv, UnloadCompression::Gzip) => "csv.gz",
+            (UnloadFormat::Csv, UnloadCompression::OfFormat) => "csv.gz",
             (UnloadFormat::Json, UnloadCompression::None) => "json",
-            (UnloadFormat::Json, UnloadCompression::Gzip) => "json.gz",
+            (UnloadFormat::Json, UnloadCompression::OfFormat) => "json.gz",
+            (UnloadFormat::Parquet, UnloadCompression::None) => "parquet",
+            (UnloadFormat::Parquet, UnloadCompression::OfFormat) => "snappy.parquet",
         }
     }
 }
 
-/// `FILE_FORMAT = (TYPE = CSV | JSON [COMPRESSION = AUTO | GZIP | NONE])`: with gzip unless it says else.
+/// `FILE_FORMAT = (TYPE = CSV | JSON | PARQUET [COMPRESSION = AUTO | GZIP | SNAPPY | NONE])`.
+/// A file is compressed unless it says else.
 fn format_of(option: &KeyValueOption) -> Result<(UnloadFormat, UnloadCompression), Error> {
     let KeyValueOptionKind::KeyValueOptions(within) = &option.option_value else {
         return Err(Error::unsupported("a named file format of COPY INTO a stage"));
     };
-    let (mut format, mut compression) = (None, UnloadCompression::Gzip);
+    let unsupported = |name: &str| Error::unsupported(format!("this {name} of COPY INTO a stage"));
+    let (mut format, mut compression) = (None, "AUTO".to_owned());
     for option in &within.options {
         let name = option.option_name.to_ascii_uppercase();
         let value = word(option).unwrap_or_default().to_ascii_uppercase();
         match (name.as_str(), value.as_str()) {
             ("TYPE", "CSV") => format = Some(UnloadFormat::Csv),
             ("TYPE", "JSON") => format = Some(UnloadFormat::Json),
-            ("COMPRESSION", "AUTO" | "GZIP") => compression = UnloadCompression::Gzip,
-            ("COMPRESSION", "NONE") => compression = UnloadCompression::None,
-            _ => return Err(Error::unsupported(format!("this {name} of COPY INTO a stage"))),
+            ("TYPE", "PARQUET") => format = Some(UnloadFormat::Parquet),
+            ("COMPRESSION", _) => compression.clone_from(&value),
+            _ => return Err(unsupported(&name)),
         }
     }
-    let format = format.ok_or_else(|| Error::syntax("FILE_FORMAT = (TYPE = …) is CSV or JSON"))?;
+    let format = format.ok_or_else(|| Error::syntax("FILE_FORMAT = (TYPE = …) is CSV, JSON or PARQUET"))?;
+    let compression = match (format, compression.as_str()) {
+        (_, "NONE") => UnloadCompression::None,
+        (_, "AUTO") | (UnloadFormat::Csv | UnloadFormat::Json, "GZIP") | (UnloadFormat::Parquet, "SNAPPY") => {
+            UnloadCompression::OfFormat
+        }
+        _ => return Err(unsupported("COMPRESSION")),
+    };
     Ok((format, compression))
 }

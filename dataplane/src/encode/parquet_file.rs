@@ -1,0 +1,175 @@
+//! Rows as a Parquet file, piece by piece.
+//!
+//! Numbers, texts, blobs, dates, times, lists, structs and maps have Parquet's own types, and a DECIMAL keeps its digits. A
+//! TIMESTAMP is of its unit, with a time zone in UTC and without one local. VARIANT and JSON are the text of the JSON. An
+//! interval has months, days and nanoseconds, which Parquet has no type for; it is refused.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+/// A row group is held in memory until it is whole, so it ends at the first of these.
+const GROUP_ROWS: usize = 122_880;
+const GROUP_BYTES: usize = 16 << 20;
+
+/// Makes the file; the bytes that have been made are taken out after each step.
+#[derive(Debug)]
+pub struct ParquetEncoder {
+    writer: ArrowWriter<Vec<u8>>,
+    /// Of the row group that is not whole.
+    rows: usize,
+}
+
+impl ParquetEncoder {
+    pub fn new(schema: SchemaRef, is_compressed: bool) -> Result<Self, ParquetError> {
+        let compression = if is_compressed { Compression::SNAPPY } else { Compression::UNCOMPRESSED };
+        let properties = WriterProperties::builder().set_compression(compression).build();
+        Ok(Self { writer: ArrowWriter::try_new(Vec::new(), schema, Some(properties))?, rows: 0 })
+    }
+
+    pub fn add(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
+        self.writer.write(batch)?;
+        self.rows += batch.num_rows();
+        if self.rows >= GROUP_ROWS || self.writer.in_progress_size() >= GROUP_BYTES {
+            self.writer.flush()?;
+            self.rows = 0;
+        }
+        Ok(())
+    }
+
+    /// About how many bytes there will be of the rows that came since the last were taken out.
+    pub fn waiting_bytes(&self) -> usize {
+        self.writer.inner().len() + self.writer.in_progress_size()
+    }
+
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(self.writer.inner_mut())
+    }
+
+    /// The last bytes, which tell a whole file from one that broke off.
+    pub fn end(self) -> Result<Vec<u8>, ParquetError> {
+        self.writer.into_inner()
+    }
+}
+
+/// The same columns under these names, each of which may be NULL.
+pub fn named(schema: &Schema, name: impl Fn(usize, &Field) -> String) -> SchemaRef {
+    let fields = schema.fields().iter().enumerate();
+    let renamed = |(place, field): (usize, &FieldRef)| Field::new(name(place, field), field.data_type().clone(), true);
+    SchemaRef::new(Schema::new(fields.map(renamed).collect::<Vec<_>>()))
+}
+
+/// The place of the first column that a Parquet file has no type for.
+pub fn unwritable(schema: &Schema) -> Option<usize> {
+    schema.fields().iter().position(|field| !is_writable(field.data_type()))
+}
+
+fn is_writable(kind: &DataType) -> bool {
+    match kind {
+        DataType::Null
+        | DataType::Boolean
+        | DataType::Int8
+        | DataType::Int16
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::UInt8
+        | DataType::UInt16
+        | DataType::UInt32
+        | DataType::UInt64
+        | DataType::Float32
+        | DataType::Float64
+        | DataType::Decimal128(..)
+        | DataType::Date32
+        | DataType::Time32(_)
+        | DataType::Time64(_)
+        | DataType::Timestamp(..)
+        | DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => true,
+        DataType::Dictionary(_, of) => matches!(**of, DataType::Utf8 | DataType::LargeUtf8),
+        DataType::List(of) | DataType::LargeList(of) | DataType::FixedSizeList(of, _) | DataType::Map(of, _) => {
+            is_writable(of.data_type())
+        }
+        DataType::Struct(fields) => !fields.is_empty() && fields.iter().all(|field| is_writable(field.data_type())),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Decimal128Array, Int64Array, ListArray, StringArray, TimestampMicrosecondArray};
+    use arrow::compute::concat_batches;
+    use arrow::datatypes::{Int32Type, IntervalUnit};
+    use bytes::Bytes;
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+    use super::*;
+
+    fn batch() -> RecordBatch {
+        let decimals = Decimal128Array::from(vec![Some(i128::MAX / 10), None]).with_precision_and_scale(38, 4).unwrap();
+        let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), None]), None]);
+        let moments = TimestampMicrosecondArray::from(vec![Some(-1), None]);
+        let columns: [(&str, ArrayRef); 6] = [
+            ("n", Arc::new(Int64Array::from(vec![Some(i64::MIN), None]))),
+            ("t", Arc::new(StringArray::from(vec![Some("ü"), None]))),
+            ("d", Arc::new(decimals)),
+            ("l", Arc::new(list)),
+            ("m", Arc::new(moments.clone())),
+            ("z", Arc::new(moments.with_timezone("UTC"))),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let schema = named(&batch.schema(), |_, field| field.name().clone());
+        let batch = RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec()).unwrap();
+        concat_batches(&schema, &vec![batch; 1024]).unwrap()
+    }
+
+    #[test]
+    fn the_pieces_are_one_file_of_row_groups() {
+        let batch = batch();
+        for is_compressed in [false, true] {
+            let mut encoder = ParquetEncoder::new(batch.schema(), is_compressed).unwrap();
+            let mut whole = Vec::new();
+            for _ in 0..=GROUP_ROWS / batch.num_rows() {
+                encoder.add(&batch).unwrap();
+                whole.extend(encoder.take());
+            }
+            assert!(encoder.waiting_bytes() > 0);
+            whole.extend(encoder.end().unwrap());
+            let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(whole)).unwrap();
+            assert_eq!(reader.metadata().num_row_groups(), 2);
+            let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap();
+            assert_eq!(rows, GROUP_ROWS + batch.num_rows());
+            let mut batches = reader.with_batch_size(batch.num_rows()).build().unwrap();
+            assert_eq!(batches.next().unwrap().unwrap().columns(), batch.columns());
+        }
+    }
+
+    #[test]
+    fn a_file_of_no_rows_has_its_columns() {
+        let encoder = ParquetEncoder::new(batch().schema(), true).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(encoder.end().unwrap())).unwrap();
+        assert_eq!(reader.schema().fields().len(), 6);
+        assert_eq!(reader.build().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_interval_has_no_type_of_parquet() {
+        let interval = Arc::new(Field::new("i", DataType::Interval(IntervalUnit::MonthDayNano), true));
+        let within = Field::new("s", DataType::Struct(vec![Arc::clone(&interval)].into()), true);
+        let empty = Field::new("e", DataType::Struct(Vec::<Field>::new().into()), true);
+        for field in [interval.as_ref().clone(), within, empty] {
+            let schema = Schema::new(vec![Field::new("n", DataType::Int64, true), field]);
+            assert_eq!(unwritable(&schema), Some(1));
+        }
+        assert_eq!(unwritable(&batch().schema()), None);
+    }
+}
