@@ -111,6 +111,22 @@ async fn a_short_csv_has_its_totals_in_headers_and_a_long_one_in_trailers() {
 }
 
 #[tokio::test]
+async fn a_result_is_a_parquet_file_of_what_the_caller_sees() {
+    let world = world().await;
+    world.change(|rules| rules.policies = vec![masking("customer", "ssn", contract::policy::MaskFunction::Full)]);
+    let sql = "select id, ssn from customer order by id";
+    let response = query(&world, json!({"sql": sql, "format": "parquet"})).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "application/vnd.apache.parquet");
+    assert_eq!(response.headers()["x-row-count"], "3");
+    let (body, _) = whole(response).await;
+    assert!(body.starts_with(b"PAR1") && body.ends_with(b"PAR1"), "{} bytes", body.len());
+    let refused = query(&world, json!({"sql": "select interval '1 day' as i", "format": "parquet"})).await;
+    assert_eq!(refused.status(), 400);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn both_arrow_bodies_hold_the_same_stream() {
     let world = world().await;
     let sql = "select id from customer order by id";

@@ -226,7 +226,7 @@ pub enum Numbers {
     Strings,
 }
 
-/// `format`: `json` (default), `csv`, `arrow`.
+/// `format`: `json` (default), `csv`, `arrow`; and `parquet`, for a file of the rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "QueryFormat")]
 #[serde(rename_all = "snake_case")]
@@ -235,6 +235,7 @@ pub enum Format {
     Json,
     Csv,
     Arrow,
+    Parquet,
 }
 
 /// `timeout_ms`: default and maximum.

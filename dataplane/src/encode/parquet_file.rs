@@ -11,6 +11,10 @@ use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
+use super::column::Column;
+
+pub const CONTENT_TYPE: &str = "application/vnd.apache.parquet";
+
 /// A row group is held in memory until it is whole, so it ends at the first of these.
 const GROUP_ROWS: usize = 122_880;
 const GROUP_BYTES: usize = 16 << 20;
@@ -62,9 +66,12 @@ pub fn named(schema: &Schema, name: impl Fn(usize, &Field) -> String) -> SchemaR
     SchemaRef::new(Schema::new(fields.map(renamed).collect::<Vec<_>>()))
 }
 
-/// The place of the first column that a Parquet file has no type for.
-pub fn unwritable(schema: &Schema) -> Option<usize> {
-    schema.fields().iter().position(|field| !is_writable(field.data_type()))
+/// Why these columns cannot be in a Parquet file, if they cannot.
+pub fn refusal(columns: &[Column], schema: &Schema) -> Option<String> {
+    let place = schema.fields().iter().position(|field| !is_writable(field.data_type()))?;
+    let type_name = columns.get(place).map_or("", |column| column.type_name.as_str());
+    let number = place + 1;
+    Some(format!("a Parquet file has no {type_name}, the type of column {number}: cast it to VARCHAR"))
 }
 
 fn is_writable(kind: &DataType) -> bool {
@@ -168,8 +175,8 @@ mod tests {
         let empty = Field::new("e", DataType::Struct(Vec::<Field>::new().into()), true);
         for field in [interval.as_ref().clone(), within, empty] {
             let schema = Schema::new(vec![Field::new("n", DataType::Int64, true), field]);
-            assert_eq!(unwritable(&schema), Some(1));
+            assert!(refusal(&[], &schema).unwrap().contains("column 2"));
         }
-        assert_eq!(unwritable(&batch().schema()), None);
+        assert_eq!(refusal(&[], &batch().schema()), None);
     }
 }

@@ -230,6 +230,7 @@ fn asked(
     let shape = shape.unwrap_or(match body.format {
         Format::Json => body::BodyFormat::Json(body.numbers.unwrap_or_default()),
         Format::Csv => body::BodyFormat::Csv,
+        Format::Parquet => body::BodyFormat::Parquet,
         Format::Arrow => body::BodyFormat::Arrow,
     });
     if shape.is_arrow() && !context.pipeline.rules()?.organization.tier.has_arrow() {

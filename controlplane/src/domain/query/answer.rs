@@ -81,6 +81,7 @@ impl Answers for RowsAnswer {
                 ("application/json", Some(json)),
                 ("text/csv", None),
                 ("application/vnd.apache.arrow.stream", None),
+                ("application/vnd.apache.parquet", None),
             ],
             headers: &[
                 header::QUERY_ID,

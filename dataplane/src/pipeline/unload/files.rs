@@ -50,13 +50,9 @@ impl UnloadFiles {
         };
         let schema = parquet_file::named(schema, name);
         if unload.format == UnloadFormat::Parquet
-            && let Some(column) = parquet_file::unwritable(&schema)
+            && let Some(why) = parquet_file::refusal(&columns, &schema)
         {
-            let type_name = columns.get(column).map_or("", |known| known.type_name.as_str());
-            let number = column + 1;
-            return refused(format!(
-                "a Parquet file has no {type_name}, the type of column {number}: cast it to VARCHAR"
-            ));
+            return refused(why);
         }
         Ok(Self { unload, columns, schema, place, open: None, full: Vec::new() })
     }

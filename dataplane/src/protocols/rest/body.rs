@@ -1,9 +1,9 @@
-//! The bodies of an answer: JSON, CSV, the raw Arrow stream, and Arrow in base64.
+//! The bodies of an answer: JSON, CSV, Parquet, the raw Arrow stream, and Arrow in base64.
 //!
 //! Rows leave as the engine makes them. What is known only at the end stands at the end: members after `rows`, or
 //! headers and trailers. One that fails on its way has no end in any form (`protocols/held.rs`).
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::super::keyed;
+use crate::encode::parquet_file::{self, ParquetEncoder};
 use crate::encode::{arrow_ipc, csv, json};
 use crate::protocols::held::{self, Pieces, put};
 use crate::{Answer, Error};
@@ -24,6 +25,7 @@ use crate::{Answer, Error};
 pub(super) enum BodyFormat {
     Json(Numbers),
     Csv,
+    Parquet,
     Arrow,
     ArrowBase64,
 }
@@ -42,10 +44,18 @@ struct RestBody {
 }
 
 enum BodyEncoder {
-    Json { numbers: Numbers, first: bool },
+    Json {
+        numbers: Numbers,
+        first: bool,
+    },
     Csv,
+    /// None once the file has its end.
+    Parquet(Option<Box<ParquetEncoder>>),
     Arrow(arrow_ipc::Encoder),
-    Base64 { encoder: arrow_ipc::Encoder, carried: Vec<u8> },
+    Base64 {
+        encoder: arrow_ipc::Encoder,
+        carried: Vec<u8>,
+    },
 }
 
 enum BodyStep {
@@ -60,6 +70,7 @@ pub(super) async fn response(answer: Answer, shape: BodyFormat, serving: TaskTra
     let form = match shape {
         BodyFormat::Json(numbers) => BodyEncoder::Json { numbers, first: true },
         BodyFormat::Csv => BodyEncoder::Csv,
+        BodyFormat::Parquet => BodyEncoder::Parquet(Some(Box::new(parquet(&answer)?))),
         BodyFormat::Arrow => BodyEncoder::Arrow(encoder()?),
         BodyFormat::ArrowBase64 => BodyEncoder::Base64 { encoder: encoder()?, carried: Vec::new() },
     };
@@ -73,6 +84,7 @@ fn headers(answer: &Answer, shape: BodyFormat) -> HeaderMap {
     let content_type = match shape {
         BodyFormat::Json(_) | BodyFormat::ArrowBase64 => "application/json",
         BodyFormat::Csv => csv::CONTENT_TYPE,
+        BodyFormat::Parquet => parquet_file::CONTENT_TYPE,
         BodyFormat::Arrow => arrow_ipc::CONTENT_TYPE,
     };
     put(&mut headers, header::CONTENT_TYPE.as_str(), content_type);
@@ -81,14 +93,23 @@ fn headers(answer: &Answer, shape: BodyFormat) -> HeaderMap {
         put(&mut headers, names::QUERY_HEALED, &healed.header());
     }
     keyed::replayed(answer).for_each(|name| put(&mut headers, name, "true"));
-    if matches!(shape, BodyFormat::Csv | BodyFormat::Arrow) {
+    if matches!(shape, BodyFormat::Csv | BodyFormat::Parquet | BodyFormat::Arrow) {
         put(&mut headers, names::COLUMNS_MASKED, &answer.columns_masked.join(","));
         put(&mut headers, names::CACHE_HIT, if answer.cache_hit { "true" } else { "false" });
     }
     headers
 }
 
-fn unencodable(answer: &Answer, error: &arrow::error::ArrowError) -> Error {
+/// Refuses what a Parquet file has no type for before anything is sent.
+fn parquet(answer: &Answer) -> Result<ParquetEncoder, Error> {
+    if let Some(message) = parquet_file::refusal(&answer.columns, &answer.schema) {
+        return Err(answer.rows.unsent(Error::InvalidParams { field: "format", message }));
+    }
+    let schema = parquet_file::named(&answer.schema, |_, field| field.name().clone());
+    ParquetEncoder::new(schema, true).map_err(|error| unencodable(answer, &error))
+}
+
+fn unencodable(answer: &Answer, error: &dyn Display) -> Error {
     answer.rows.unsent(Error::Unverified { why: format!("the answer cannot be encoded: {error}") })
 }
 
@@ -100,8 +121,11 @@ impl Pieces for RestBody {
                 Ok(Some(self.head()))
             }
             BodyStep::Rows => {
-                if let Some(batch) = self.answer.rows.next().await {
-                    return self.rows(&batch?).map(Some);
+                while let Some(batch) = self.answer.rows.next().await {
+                    let piece = self.rows(&batch?)?;
+                    if !piece.is_empty() {
+                        return Ok(Some(piece)); // Parquet keeps rows back until a row group is whole
+                    }
                 }
                 self.step = BodyStep::Done;
                 self.end().map(Some)
@@ -113,7 +137,9 @@ impl Pieces for RestBody {
     fn told(&self) -> &'static [&'static str] {
         match self.form {
             BodyEncoder::Json { .. } | BodyEncoder::Base64 { .. } => &[], // members of the body
-            BodyEncoder::Csv | BodyEncoder::Arrow(_) => &[names::ROW_COUNT, names::CREDITS_CONSUMED],
+            BodyEncoder::Csv | BodyEncoder::Parquet(_) | BodyEncoder::Arrow(_) => {
+                &[names::ROW_COUNT, names::CREDITS_CONSUMED]
+            }
         }
     }
 
@@ -143,6 +169,7 @@ impl RestBody {
                 out = format!(r#"{{"query_id":"{}","columns":{columns},"rows":["#, self.answer.query_id);
             }
             BodyEncoder::Csv => csv::header(&mut out, &self.answer.columns),
+            BodyEncoder::Parquet(_) => {}
             BodyEncoder::Arrow(encoder) => return encoder.take().into(),
             BodyEncoder::Base64 { .. } => out.push_str(r#"{"format":"arrow_ipc_base64","data":""#),
         }
@@ -159,6 +186,11 @@ impl RestBody {
             BodyEncoder::Csv => {
                 csv::rows(&mut out, batch);
                 Ok(())
+            }
+            BodyEncoder::Parquet(None) => Ok(()),
+            BodyEncoder::Parquet(Some(encoder)) => {
+                encoder.add(batch).map_err(|error| unencodable(&self.answer, &error))?;
+                return Ok(encoder.take().into());
             }
             BodyEncoder::Arrow(encoder) => match encoder.add(batch) {
                 Ok(()) => return Ok(encoder.take().into()),
@@ -178,6 +210,10 @@ impl RestBody {
         match &mut self.form {
             BodyEncoder::Json { .. } => out = self.members(),
             BodyEncoder::Csv => {}
+            BodyEncoder::Parquet(encoder) => {
+                let ended = encoder.take().map_or_else(|| Ok(Vec::new()), |encoder| encoder.end());
+                return ended.map(Bytes::from).map_err(|error| unencodable(&self.answer, &error));
+            }
             BodyEncoder::Arrow(encoder) => {
                 encoder.end().map_err(|error| unencodable(&self.answer, &error))?;
                 return Ok(encoder.take().into());
