@@ -91,6 +91,7 @@ pub fn governance() -> Governance {
         elevations: vec![],
         agent_capabilities: BTreeMap::new(),
         runtime: false,
+        storage_integrations: vec![],
     }
 }
 

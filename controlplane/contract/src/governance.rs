@@ -11,7 +11,8 @@ use crate::caller::{Credential, Limits};
 use crate::capability::Confined;
 use crate::policy::{AbacPolicy, Policy};
 use crate::{
-    Caller, Code, EnvId, EnvironmentSettings, JitRequestId, KeyId, OrgId, Role, Scopes, Tier, Timestamp, UserId,
+    Caller, Code, EnvId, EnvironmentSettings, JitRequestId, KeyId, OrgId, Role, Scopes, StorageIntegration, Tier,
+    Timestamp, UserId,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,9 @@ pub struct Governance {
     /// The governed runtime is on: its tables are there to be read.
     #[serde(default)]
     pub runtime: bool,
+    /// By which files elsewhere are read and written.
+    #[serde(default)]
+    pub storage_integrations: Vec<StorageIntegration>,
 }
 
 /// A role that a user was given in one environment until a moment. Its end is data: it ends by the
@@ -162,6 +166,11 @@ impl From<HexKey> for String {
 }
 
 impl Governance {
+    /// The storage integration of a name, whatever its letters' case.
+    pub fn storage_integration(&self, name: &str) -> Option<&StorageIntegration> {
+        self.storage_integrations.iter().find(|integration| integration.name.eq_ignore_ascii_case(name))
+    }
+
     /// The key and the secret that a prefix names.
     pub fn key_by_prefix(&self, prefix: &str) -> Option<(&Key, &KeySecret)> {
         self.keys

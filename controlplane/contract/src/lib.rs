@@ -35,6 +35,7 @@ pub mod secrets;
 #[cfg(test)]
 mod skew;
 pub mod stage_files;
+pub mod storage_integration;
 pub mod strings;
 pub mod wire;
 
@@ -51,4 +52,5 @@ pub use ids::{
     SessionId, ShadowSessionId, UploadId, UserId, WebhookId,
 };
 pub use secrets::{Keyring, Redacted};
+pub use storage_integration::StorageIntegration;
 pub use strings::StandardStrings;

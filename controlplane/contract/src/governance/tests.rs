@@ -69,6 +69,7 @@ fn snapshot(status: &str) -> Governance {
         elevations: vec![],
         agent_capabilities: BTreeMap::new(),
         runtime: false,
+        storage_integrations: vec![],
     }
 }
 

@@ -33,6 +33,7 @@ pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Op
         elevations: jit_access::governed(&mut tx, env_id).await?,
         agent_capabilities: agent_capabilities::governed(&mut tx, env_id).await?,
         runtime: runtime::sql::is_on(&mut tx).await?,
+        storage_integrations: Vec::new(),
     };
     tx.commit().await?;
     Ok(Some(governance))

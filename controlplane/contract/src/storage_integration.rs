@@ -1,0 +1,176 @@
+//! Storage integrations: by which endpoint and credentials an environment reads and writes files elsewhere, and where.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Code, Redacted};
+
+mod location;
+
+pub use location::{Location, MalformedLocation};
+
+/// The prefix that stands for every location of the integration's kind.
+pub const ANY_PREFIX: &str = "*";
+
+/// What an environment may reach outside of itself, as its data plane must know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageIntegration {
+    /// As `STORAGE_INTEGRATION = name` has it; unique in its environment, whatever the letters' case.
+    pub name: String,
+    #[serde(flatten)]
+    pub kind: StorageKind,
+    /// `s3://bucket/folder/`, `file:///folder/` or `*`; none: nothing is permitted.
+    pub allowed_prefixes: Vec<String>,
+    /// Of what is allowed, what is not.
+    pub blocked_prefixes: Vec<String>,
+    pub enabled: bool,
+    pub credentials: StorageCredentials,
+}
+
+/// What is reached, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum StorageKind {
+    S3 {
+        /// The base URL of a store that speaks as S3 does; none: the one of AWS in the region.
+        #[serde(default)]
+        endpoint: Option<String>,
+        region: String,
+        /// The bucket is the first part of the path, and not of the host's name.
+        #[serde(default)]
+        path_style: bool,
+    },
+    File {
+        /// An absolute path: nothing outside of this folder is reached.
+        folder: String,
+    },
+}
+
+impl StorageKind {
+    /// The name of the kind on the wire and in the database.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::S3 { .. } => "s3",
+            Self::File { .. } => "file",
+        }
+    }
+
+    /// What a URL of the kind begins with.
+    pub const fn scheme(&self) -> &'static str {
+        match self {
+            Self::S3 { .. } => "s3://",
+            Self::File { .. } => "file://",
+        }
+    }
+}
+
+/// How the store knows who asks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StorageCredentials {
+    /// It is asked without any, as a public bucket is.
+    #[default]
+    Anonymous,
+    /// By what the data plane's own surroundings give it, such as its service account's role.
+    Ambient,
+    AccessKey(AccessKey),
+}
+
+impl StorageCredentials {
+    /// The name of the type on the wire and in the database.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Anonymous => "anonymous",
+            Self::Ambient => "ambient",
+            Self::AccessKey(_) => "access_key",
+        }
+    }
+}
+
+/// An access key of a store. Only the snapshot and what is sealed in the database hold it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessKey {
+    #[serde(with = "exposed")]
+    pub access_key_id: Redacted<String>,
+    #[serde(with = "exposed")]
+    pub secret_access_key: Redacted<String>,
+    /// With keys that end.
+    #[serde(with = "exposed", default = "no_token")]
+    pub session_token: Redacted<Option<String>>,
+}
+
+const fn no_token() -> Redacted<Option<String>> {
+    Redacted::new(None)
+}
+
+/// A location that an integration does not reach.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StorageDenied {
+    #[error("the storage integration `{0}` is disabled: ask an owner or admin to enable it")]
+    Disabled(String),
+    #[error(transparent)]
+    Malformed(#[from] MalformedLocation),
+    #[error("the storage integration `{0}` does not allow this location: name one below its allowed prefixes")]
+    NotAllowed(String),
+    #[error("the storage integration `{0}` blocks this location: name one outside of its blocked prefixes")]
+    Blocked(String),
+}
+
+impl StorageDenied {
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::Malformed(_) => Code::InvalidParams,
+            Self::Disabled(_) | Self::NotAllowed(_) | Self::Blocked(_) => Code::PolicyDenied,
+        }
+    }
+}
+
+impl StorageIntegration {
+    /// The location that a URL names, if the integration reaches it.
+    pub fn permits(&self, url: &str) -> Result<Location, StorageDenied> {
+        if !self.enabled {
+            return Err(StorageDenied::Disabled(self.name.clone()));
+        }
+        let location = Location::of(url)?;
+        let within = match &self.kind {
+            StorageKind::S3 { .. } => location.scheme() == self.kind.scheme(),
+            StorageKind::File { folder } => Location::of_folder(folder).is_ok_and(|folder| folder.holds(&location)),
+        };
+        // a prefix that cannot be read allows nothing, and blocks everything
+        let allowed = |prefix: &String| holds(prefix, &location).unwrap_or(false);
+        let blocked = |prefix: &String| holds(prefix, &location).unwrap_or(true);
+        if !within || !self.allowed_prefixes.iter().any(allowed) {
+            return Err(StorageDenied::NotAllowed(self.name.clone()));
+        }
+        if self.blocked_prefixes.iter().any(blocked) {
+            return Err(StorageDenied::Blocked(self.name.clone()));
+        }
+        Ok(location)
+    }
+}
+
+fn holds(prefix: &str, location: &Location) -> Result<bool, MalformedLocation> {
+    if prefix == ANY_PREFIX {
+        return Ok(true);
+    }
+    Ok(Location::of(prefix)?.holds(location))
+}
+
+/// In the clear: for the snapshot, which travels under mutual TLS, and for what is sealed after.
+mod exposed {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::Redacted;
+
+    pub fn serialize<T: Serialize, S: Serializer>(secret: &Redacted<T>, serializer: S) -> Result<S::Ok, S::Error> {
+        secret.expose().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Redacted<T>, D::Error> {
+        T::deserialize(deserializer).map(Redacted::new)
+    }
+}
+
+#[cfg(test)]
+mod tests;
