@@ -15,5 +15,6 @@ mod promotion;
 pub mod query;
 pub mod runtime;
 pub mod shadow_mode;
+pub mod storage_integrations;
 pub mod tenancy;
 pub mod webhooks;

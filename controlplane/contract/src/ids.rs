@@ -76,6 +76,7 @@ ids! {
     ExportId,
     /// A session of shadow mode.
     ShadowSessionId,
+    StorageIntegrationId,
     UploadId,
     ReplayId,
     SessionId,

@@ -49,7 +49,7 @@ pub use governance::Governance;
 pub use heal::Heal;
 pub use ids::{
     DeliveryId, EnvId, EventId, ExportId, GrantId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, ReplayId, RequestId,
-    SessionId, ShadowSessionId, UploadId, UserId, WebhookId,
+    SessionId, ShadowSessionId, StorageIntegrationId, UploadId, UserId, WebhookId,
 };
 pub use secrets::{Keyring, Redacted};
 pub use storage_integration::StorageIntegration;

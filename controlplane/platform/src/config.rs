@@ -1,5 +1,7 @@
 //! Settings of the control plane: defaults, environment variables, and `--help` as the reference.
 
+mod storage;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +15,8 @@ use telemetry::Collector;
 
 use crate::clouds::Clouds;
 use crate::identity::IdentityFiles;
+
+pub use storage::StorageSettings;
 
 const MAIL_FROM: &str = "Sluice <sluice@localhost>";
 
@@ -125,6 +129,9 @@ pub struct Config {
     #[arg(long, env = "SLUICE_WEBHOOK_LOOPBACK")]
     pub webhook_loopback: bool,
 
+    #[command(flatten)]
+    pub storage: StorageSettings,
+
     /// Whether `/v2`, the governed runtime, is served.
     #[arg(long, env = "SVC_V2_RUNTIME_ENABLED", default_value_t = false, action = clap::ArgAction::Set)]
     pub v2_runtime_enabled: bool,
@@ -177,6 +184,7 @@ impl Config {
             rate_limit_failed_credentials: 300,
             clouds: Clouds::default(),
             webhook_loopback: false,
+            storage: StorageSettings::default(),
             v2_runtime_enabled: false,
             rate_limit_org: 600,
             rate_limit_key: 200,

@@ -2,3 +2,4 @@
 
 pub(crate) mod address;
 pub mod client;
+pub mod storage_endpoint;

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// What a data plane takes (`MESSAGE_BYTES_MAX` of its `governance/link.rs`).
 pub const SNAPSHOT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// What each module may add to it: five do.
+/// What each module may add to it: five do, and storage integrations have bounds of their own.
 const SHARE_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
 /// Refuses what leaves `what` above its share, unless it has made it less.

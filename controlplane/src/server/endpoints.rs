@@ -13,7 +13,7 @@ use crate::domain::authentication::federation;
 use crate::domain::tenancy::{organizations, tenants, users};
 use crate::domain::{
     abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, jit_access,
-    policies, query, runtime, shadow_mode, webhooks,
+    policies, query, runtime, shadow_mode, storage_integrations, webhooks,
 };
 use crate::server::{dashboard, health, reference};
 
@@ -34,6 +34,7 @@ pub fn routes() -> Routes {
         .and(audit::stream::routes())
         .and(billing::routes())
         .and(environments::routes())
+        .and(storage_integrations::routes())
         .and(webhooks::routes())
         .and(jit_access::routes())
         .and(agent_capabilities::routes())

@@ -71,6 +71,9 @@ event_types! {
     BranchMerged, "branch.merged", "branch" => Notice("branch.merged");
     TriggerFired, "trigger.fired", "trigger" => Notice("trigger.fired");
     TriggerError, "trigger.error", "trigger" => Notice("trigger.error");
+    StorageIntegrationCreated, "storage_integration.created", "storage_integration" => Organization;
+    StorageIntegrationUpdated, "storage_integration.updated", "storage_integration" => Organization;
+    StorageIntegrationDeleted, "storage_integration.deleted", "storage_integration" => Organization;
     // The specification's.
     UserInvited, "user.invited", "user" => Organization;
     UserRemoved, "user.removed", "user" => Organization;

@@ -9,7 +9,9 @@ use platform::Result;
 use sqlx::PgPool;
 
 use crate::domain::tenancy::{organizations, users};
-use crate::domain::{abac_policies, agent_capabilities, api_keys, environments, jit_access, policies, runtime};
+use crate::domain::{
+    abac_policies, agent_capabilities, api_keys, environments, jit_access, policies, runtime, storage_integrations,
+};
 
 /// `None` when there is no such environment.
 pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Option<Governance>> {
@@ -33,7 +35,7 @@ pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Op
         elevations: jit_access::governed(&mut tx, env_id).await?,
         agent_capabilities: agent_capabilities::governed(&mut tx, env_id).await?,
         runtime: runtime::sql::is_on(&mut tx).await?,
-        storage_integrations: Vec::new(),
+        storage_integrations: storage_integrations::governed(&mut tx, keyring, env_id).await?,
     };
     tx.commit().await?;
     Ok(Some(governance))

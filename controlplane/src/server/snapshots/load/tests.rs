@@ -89,6 +89,11 @@ async fn a_change_to_any_governed_table_moves_the_version() {
         ),
         "update agent_grants set expires_at = now() where grant_id = 'g'".to_owned(),
         "delete from agent_grants where grant_id = 'g'".to_owned(),
+        format!(
+            "insert into storage_integrations (storage_integration_id, env_id, name, kind, allowed_prefixes, blocked_prefixes, enabled, credential_type, created_at, updated_at) values ('s', '{env}', 's', '{{\"kind\": \"file\", \"folder\": \"/srv\"}}', '{{}}', '{{}}', true, 'anonymous', now(), now())"
+        ),
+        "update storage_integrations set enabled = false where storage_integration_id = 's'".to_owned(),
+        "delete from storage_integrations where storage_integration_id = 's'".to_owned(),
     ] {
         let before = world.version().await;
         world.sql(&change).await;

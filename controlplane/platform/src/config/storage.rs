@@ -1,0 +1,20 @@
+//! How far storage integrations may reach: whoever runs the installation says so, for all organizations.
+
+use std::path::PathBuf;
+
+// The setting. No documentation, which would be taken for that of the program.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct StorageSettings {
+    /// A folder of this machine: storage integrations of the kind `file` name it or a folder below it. Absent: there are
+    /// none of the kind.
+    #[arg(long, env = "SLUICE_STORAGE_FOLDER", conflicts_with = "kubernetes")]
+    pub storage_folder: Option<PathBuf>,
+    /// Stores outside of the public internet that storage integrations may name as their endpoint: `host` or
+    /// `host:port`, each as the URL has it. They may be plain HTTP.
+    #[arg(long, env = "SLUICE_STORAGE_HOSTS", value_delimiter = ',')]
+    pub storage_hosts: Vec<String>,
+    /// Storage integrations may use the credentials that a data plane's surroundings give it, such as its service
+    /// account's role. Whoever manages them then reaches whatever that role does.
+    #[arg(long, env = "SLUICE_STORAGE_AMBIENT")]
+    pub storage_ambient: bool,
+}

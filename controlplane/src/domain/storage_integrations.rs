@@ -1,0 +1,45 @@
+//! Storage integrations: by which endpoint and credentials an environment reads and writes files elsewhere.
+//!
+//! Credentials are sealed in the database under the installation's secret key, travel in the snapshot, and are never
+//! answered, recorded or logged. What an integration may name is bounded by whoever runs the installation
+//! (`StorageSettings`): private endpoints, folders of the machine, credentials of the surroundings.
+
+mod admission;
+mod http;
+mod store;
+
+use contract::{Access, Scope};
+use platform::http::routes::Routes;
+
+pub use store::governed;
+
+pub fn routes() -> Routes {
+    use Access::Admin;
+    use Scope::{SchemaRead, SchemaWrite};
+    const ALL: &str = "/v1/environments/{env_id}/storage-integrations";
+    const ONE: &str = "/v1/environments/{env_id}/storage-integrations/{storage_integration_id}";
+    Routes::new()
+        .get(ALL, Admin, SchemaRead, http::list)
+        .says("Lists the storage integrations, without their credentials.")
+        .ours()
+        .post(ALL, Admin, SchemaWrite, http::create)
+        .says("Makes a storage integration; its credentials are never answered.")
+        .own_role()
+        .ours()
+        .get(ONE, Admin, SchemaRead, http::get)
+        .says("Shows a storage integration, without its credentials.")
+        .ours()
+        .put(ONE, Admin, SchemaWrite, http::update)
+        .says("Changes what is given of a storage integration; new credentials are in force at once.")
+        .own_role()
+        .versioned()
+        .ours()
+        .delete(ONE, Admin, SchemaWrite, http::delete)
+        .says("Deletes a storage integration; stages that name it reach nothing any more.")
+        .own_role()
+        .versioned()
+        .ours()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,319 @@
+//! Requests, answers and handlers of storage integrations.
+
+use contract::storage_integration::{StorageCredentials, StorageKind};
+use contract::{StorageIntegrationId, Timestamp};
+use platform::events::{self, Event, EventType};
+use platform::http::call::Call;
+use platform::http::json::{Created, Json};
+use platform::http::page::{PageRequest, Paged};
+use platform::{App, Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+
+use super::admission;
+use super::store::{self, KeptIntegration};
+use crate::domain::environments;
+
+/// Storage integrations of one environment: all are in its snapshot.
+const INTEGRATIONS_MAX: i64 = 50;
+
+/// Which store it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageKindName {
+    S3,
+    File,
+}
+
+/// Credentials as they are sent. They are never answered.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "StorageCredentialsInput")]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum CredentialsInput {
+    /// None are sent to the store.
+    Anonymous,
+    /// Those of the data plane's surroundings, where the installation allows it.
+    Ambient,
+    AccessKey {
+        access_key_id: String,
+        secret_access_key: String,
+        session_token: Option<String>,
+    },
+    /// Those of a Secret of Kubernetes, where the installation reads them.
+    KubernetesSecret {
+        #[serde(rename = "name")]
+        _name: String,
+    },
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StorageIntegrationCreation {
+    name: String,
+    kind: StorageKindName,
+    /// Of `s3`: absent, the one of AWS in the region.
+    endpoint: Option<String>,
+    /// Of `s3`.
+    region: Option<String>,
+    /// Of `s3`: the bucket is a part of the path.
+    path_style: Option<bool>,
+    /// Of `file`.
+    folder: Option<String>,
+    /// As `s3://bucket/folder/`, `file:///folder/` or `*`.
+    allowed_prefixes: Vec<String>,
+    #[serde(default)]
+    blocked_prefixes: Vec<String>,
+    #[serde(default = "yes")]
+    enabled: bool,
+    credentials: Option<CredentialsInput>,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// What is left out stays; an empty `endpoint` takes it away. With another endpoint, credentials are sent anew.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StorageIntegrationChange {
+    name: Option<String>,
+    endpoint: Option<String>,
+    region: Option<String>,
+    path_style: Option<bool>,
+    folder: Option<String>,
+    allowed_prefixes: Option<Vec<String>>,
+    blocked_prefixes: Option<Vec<String>>,
+    enabled: Option<bool>,
+    credentials: Option<CredentialsInput>,
+}
+
+/// That there are credentials, and since when.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "StorageCredentialsKept")]
+pub struct CredentialsAnswer {
+    r#type: String,
+    /// Null where none are kept.
+    since: Option<Timestamp>,
+}
+
+/// A storage integration as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "StorageIntegration")]
+pub struct StorageIntegrationAnswer {
+    id: StorageIntegrationId,
+    storage_integration_id: StorageIntegrationId,
+    name: String,
+    kind: StorageKindName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    endpoint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_style: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
+    allowed_prefixes: Vec<String>,
+    blocked_prefixes: Vec<String>,
+    enabled: bool,
+    credentials: CredentialsAnswer,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl From<KeptIntegration> for StorageIntegrationAnswer {
+    fn from(kept: KeptIntegration) -> Self {
+        let (kind, endpoint, region, path_style, folder) = match kept.kind {
+            StorageKind::S3 { endpoint, region, path_style } => {
+                (StorageKindName::S3, endpoint, Some(region), Some(path_style), None)
+            }
+            StorageKind::File { folder } => (StorageKindName::File, None, None, None, Some(folder)),
+        };
+        Self {
+            id: kept.storage_integration_id.clone(),
+            storage_integration_id: kept.storage_integration_id,
+            name: kept.name,
+            kind,
+            endpoint,
+            region,
+            path_style,
+            folder,
+            allowed_prefixes: kept.allowed_prefixes,
+            blocked_prefixes: kept.blocked_prefixes,
+            enabled: kept.enabled,
+            credentials: CredentialsAnswer { r#type: kept.credential_type, since: kept.credentials_at },
+            created_at: kept.created_at,
+            updated_at: kept.updated_at,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StorageIntegrationDeletion {
+    storage_integration_id: StorageIntegrationId,
+    id: StorageIntegrationId,
+    deleted: bool,
+    deleted_at: Timestamp,
+}
+
+pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<StorageIntegrationAnswer>> {
+    let mut conn = cx.app.pool().acquire().await?;
+    let (rows, total) = store::page(&mut conn, &cx.env_id()?, &page).await?;
+    let mark = |kept: &KeptIntegration| (kept.created_at, kept.storage_integration_id.to_string());
+    Ok(page.of(rows, total, mark, StorageIntegrationAnswer::from))
+}
+
+pub async fn get(cx: Call) -> Result<Json<StorageIntegrationAnswer>> {
+    let mut conn = cx.app.pool().acquire().await?;
+    Ok(Json(found(&mut conn, &cx).await?.into()))
+}
+
+pub async fn create(
+    cx: Call,
+    Json(input): Json<StorageIntegrationCreation>,
+) -> Result<Created<StorageIntegrationAnswer>> {
+    let env_id = cx.env_id()?;
+    let kind = kind_of(&cx.app, &input)?;
+    let credentials = input.credentials.map(|given| admission::credentials(&cx.app, &kind, given)).transpose()?;
+    let now = cx.now();
+    let mut integration = KeptIntegration {
+        storage_integration_id: StorageIntegrationId::fresh(now, cx.app.entropy()),
+        name: admission::name(input.name)?,
+        allowed_prefixes: admission::prefixes("allowed_prefixes", &kind, input.allowed_prefixes)?,
+        blocked_prefixes: admission::prefixes("blocked_prefixes", &kind, input.blocked_prefixes)?,
+        kind,
+        enabled: input.enabled,
+        credential_type: StorageCredentials::Anonymous.as_str().to_owned(),
+        credentials_at: None,
+        created_at: now,
+        updated_at: now,
+    };
+    let mut tx = cx.begin().await?;
+    environments::lock(&mut tx, &env_id).await?;
+    if store::count(&mut tx, &env_id).await? >= INTEGRATIONS_MAX {
+        let message = format!("an environment has at most {INTEGRATIONS_MAX} storage integrations: delete one first");
+        return Err(Error::conflict("too_many", message));
+    }
+    store::insert(&mut tx, &env_id, &integration).await?;
+    if let Some(credentials) = credentials {
+        store::give(&cx.app, &mut tx, &mut integration, &credentials).await?;
+    }
+    let event = Event::new(EventType::StorageIntegrationCreated, integration.storage_integration_id.clone())
+        .after(told(&integration));
+    events::record(&cx.app, &mut tx, &cx, event).await?;
+    tx.commit().await?;
+    Ok(Created(integration.into()))
+}
+
+fn kind_of(app: &App, input: &StorageIntegrationCreation) -> Result<StorageKind> {
+    let (s3, file) = (input.endpoint.is_some() || input.region.is_some() || input.path_style.is_some(), &input.folder);
+    match input.kind {
+        StorageKindName::S3 if file.is_some() => Err(of_other_kind("folder", "s3")),
+        StorageKindName::File if s3 => Err(of_other_kind("region", "file")),
+        StorageKindName::S3 => {
+            admission::s3(app, input.endpoint.clone(), input.region.clone(), input.path_style.unwrap_or_default())
+        }
+        StorageKindName::File => admission::file(app, file.clone()),
+    }
+}
+
+fn of_other_kind(field: &'static str, kind: &'static str) -> Error {
+    let message = format!("an integration of the kind `{kind}` has no `{field}`: leave it out");
+    Error::invalid(field, "absent", message)
+}
+
+pub async fn update(cx: Call, Json(input): Json<StorageIntegrationChange>) -> Result<Json<StorageIntegrationAnswer>> {
+    let mut tx = cx.begin().await?;
+    environments::lock(&mut tx, &cx.env_id()?).await?;
+    let mut integration = found(&mut tx, &cx).await?;
+    cx.expected.holds(integration.updated_at)?;
+    let before = told(&integration);
+    let kind = changed_kind(&cx.app, &integration.kind, &input)?;
+    let credentials = input.credentials.map(|given| admission::credentials(&cx.app, &kind, given)).transpose()?;
+    if moves(&integration.kind, &kind) && integration.credentials_at.is_some() && credentials.is_none() {
+        // who does not know the credentials may not have them sent elsewhere
+        let message = "with another `endpoint` the `credentials` are to be sent anew";
+        return Err(Error::invalid("credentials", "present", message));
+    }
+    if let Some(given) = input.name {
+        integration.name = admission::name(given)?;
+    }
+    let allowed = input.allowed_prefixes.unwrap_or(integration.allowed_prefixes);
+    integration.allowed_prefixes = admission::prefixes("allowed_prefixes", &kind, allowed)?;
+    let blocked = input.blocked_prefixes.unwrap_or(integration.blocked_prefixes);
+    integration.blocked_prefixes = admission::prefixes("blocked_prefixes", &kind, blocked)?;
+    integration.kind = kind;
+    integration.enabled = input.enabled.unwrap_or(integration.enabled);
+    integration.updated_at = cx.now();
+    store::update(&mut tx, &integration).await?;
+    if let Some(credentials) = credentials {
+        store::give(&cx.app, &mut tx, &mut integration, &credentials).await?;
+    }
+    let event = Event::new(EventType::StorageIntegrationUpdated, integration.storage_integration_id.clone())
+        .before(before)
+        .after(told(&integration));
+    events::record(&cx.app, &mut tx, &cx, event).await?;
+    tx.commit().await?;
+    Ok(Json(integration.into()))
+}
+
+fn changed_kind(app: &App, kept: &StorageKind, input: &StorageIntegrationChange) -> Result<StorageKind> {
+    let of_s3 = input.endpoint.is_some() || input.region.is_some() || input.path_style.is_some();
+    if !of_s3 && input.folder.is_none() {
+        // one that the installation would not take any more can still be disabled
+        return Ok(kept.clone());
+    }
+    match kept {
+        StorageKind::S3 { .. } if input.folder.is_some() => Err(of_other_kind("folder", "s3")),
+        StorageKind::File { .. } if of_s3 => Err(of_other_kind("region", "file")),
+        StorageKind::S3 { endpoint, region, path_style } => {
+            let endpoint = input.endpoint.clone().or_else(|| endpoint.clone());
+            let region = input.region.clone().unwrap_or_else(|| region.clone());
+            admission::s3(app, endpoint, Some(region), input.path_style.unwrap_or(*path_style))
+        }
+        StorageKind::File { folder } => {
+            admission::file(app, Some(input.folder.clone().unwrap_or_else(|| folder.clone())))
+        }
+    }
+}
+
+/// Would requests go to another host?
+fn moves(before: &StorageKind, after: &StorageKind) -> bool {
+    match (before, after) {
+        (StorageKind::S3 { endpoint: old, .. }, StorageKind::S3 { endpoint: new, .. }) => old != new,
+        _ => before != after,
+    }
+}
+
+pub async fn delete(cx: Call) -> Result<Json<StorageIntegrationDeletion>> {
+    let mut tx = cx.begin().await?;
+    environments::lock(&mut tx, &cx.env_id()?).await?;
+    let integration = found(&mut tx, &cx).await?;
+    cx.expected.holds(integration.updated_at)?;
+    store::delete(&mut tx, &integration.storage_integration_id).await?;
+    let event = Event::new(EventType::StorageIntegrationDeleted, integration.storage_integration_id.clone())
+        .before(told(&integration));
+    events::record(&cx.app, &mut tx, &cx, event).await?;
+    tx.commit().await?;
+    let storage_integration_id = integration.storage_integration_id;
+    let id = storage_integration_id.clone();
+    Ok(Json(StorageIntegrationDeletion { storage_integration_id, id, deleted: true, deleted_at: cx.now() }))
+}
+
+async fn found(conn: &mut PgConnection, cx: &Call) -> Result<KeptIntegration> {
+    let integration = store::find(conn, &cx.env_id()?, &cx.id("storage_integration_id")?).await?;
+    integration.ok_or(Error::NotFound { kind: "storage integration" })
+}
+
+/// The integration in an event, without what is secret of it.
+fn told(integration: &KeptIntegration) -> Value {
+    json!({
+        "name": integration.name,
+        "reaches": integration.kind,
+        "allowed_prefixes": integration.allowed_prefixes,
+        "blocked_prefixes": integration.blocked_prefixes,
+        "enabled": integration.enabled,
+        "credentials": {"type": integration.credential_type, "since": integration.credentials_at},
+    })
+}

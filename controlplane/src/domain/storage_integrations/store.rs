@@ -1,0 +1,240 @@
+//! SQL of the storage integrations.
+
+use contract::storage_integration::{AccessKey, StorageCredentials, StorageKind};
+use contract::{EnvId, Keyring, Redacted, StorageIntegration, StorageIntegrationId, Timestamp};
+use platform::http::page::PageRequest;
+use platform::{App, Error, OnConstraint, Result};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+
+const NAME_KEY: &str = "storage_integrations_env_id_name_key";
+
+/// A storage integration without its credentials.
+#[derive(Debug, Clone)]
+pub struct KeptIntegration {
+    pub storage_integration_id: StorageIntegrationId,
+    pub name: String,
+    pub kind: StorageKind,
+    pub allowed_prefixes: Vec<String>,
+    pub blocked_prefixes: Vec<String>,
+    pub enabled: bool,
+    pub credential_type: String,
+    /// Since when it has these credentials, if they are kept here.
+    pub credentials_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+struct IntegrationRow {
+    storage_integration_id: String,
+    name: String,
+    kind: Value,
+    allowed_prefixes: Vec<String>,
+    blocked_prefixes: Vec<String>,
+    enabled: bool,
+    credential_type: String,
+    credentials_at: Option<Timestamp>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl TryFrom<IntegrationRow> for KeptIntegration {
+    type Error = Error;
+
+    fn try_from(row: IntegrationRow) -> Result<Self> {
+        Ok(Self {
+            storage_integration_id: row.storage_integration_id.into(),
+            name: row.name,
+            kind: serde_json::from_value(row.kind).map_err(Error::internal)?,
+            allowed_prefixes: row.allowed_prefixes,
+            blocked_prefixes: row.blocked_prefixes,
+            enabled: row.enabled,
+            credential_type: row.credential_type,
+            credentials_at: row.credentials_at,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        })
+    }
+}
+
+/// The record that credentials are sealed for.
+fn record(id: &str) -> String {
+    format!("storage_integration:{id}")
+}
+
+pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -> Result<(Vec<KeptIntegration>, i64)> {
+    let rows = sqlx::query_as!(
+        IntegrationRow,
+        "select storage_integration_id, name, kind, allowed_prefixes, blocked_prefixes, enabled, credential_type,
+                credentials_at, created_at, updated_at
+         from storage_integrations
+         where env_id = $1 and ($2::timestamptz is null or (created_at, storage_integration_id) < ($2, $3))
+         order by created_at desc, storage_integration_id desc
+         limit $4",
+        env_id.as_str(),
+        page.after_time(),
+        page.after_id(),
+        page.fetch(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    let integrations = rows.into_iter().map(KeptIntegration::try_from).collect::<Result<_>>()?;
+    Ok((integrations, count(conn, env_id).await?))
+}
+
+pub async fn count(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
+    let total = sqlx::query_scalar!(
+        r#"select count(*) as "total!" from storage_integrations where env_id = $1"#,
+        env_id.as_str(),
+    );
+    Ok(total.fetch_one(conn).await?)
+}
+
+pub async fn find(
+    conn: &mut PgConnection,
+    env_id: &EnvId,
+    id: &StorageIntegrationId,
+) -> Result<Option<KeptIntegration>> {
+    let row = sqlx::query_as!(
+        IntegrationRow,
+        "select storage_integration_id, name, kind, allowed_prefixes, blocked_prefixes, enabled, credential_type,
+                credentials_at, created_at, updated_at
+         from storage_integrations where env_id = $1 and storage_integration_id = $2",
+        env_id.as_str(),
+        id.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    row.map(KeptIntegration::try_from).transpose()
+}
+
+fn name_taken(integration: &KeptIntegration) -> Error {
+    let message =
+        format!("the environment has a storage integration named `{}`: choose another name", integration.name);
+    Error::conflict("name_taken", message)
+}
+
+pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, integration: &KeptIntegration) -> Result<()> {
+    sqlx::query!(
+        "insert into storage_integrations
+             (storage_integration_id, env_id, name, kind, allowed_prefixes, blocked_prefixes, enabled, credential_type,
+              created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, 'anonymous', $8, $9)",
+        integration.storage_integration_id.as_str(),
+        env_id.as_str(),
+        integration.name,
+        json!(integration.kind),
+        &integration.allowed_prefixes,
+        &integration.blocked_prefixes,
+        integration.enabled,
+        integration.created_at,
+        integration.updated_at,
+    )
+    .execute(conn)
+    .await
+    .on_constraint(NAME_KEY, || name_taken(integration))?;
+    Ok(())
+}
+
+pub async fn update(conn: &mut PgConnection, integration: &KeptIntegration) -> Result<()> {
+    sqlx::query!(
+        "update storage_integrations
+         set name = $2, kind = $3, allowed_prefixes = $4, blocked_prefixes = $5, enabled = $6, updated_at = $7
+         where storage_integration_id = $1",
+        integration.storage_integration_id.as_str(),
+        integration.name,
+        json!(integration.kind),
+        &integration.allowed_prefixes,
+        &integration.blocked_prefixes,
+        integration.enabled,
+        integration.updated_at,
+    )
+    .execute(conn)
+    .await
+    .on_constraint(NAME_KEY, || name_taken(integration))?;
+    Ok(())
+}
+
+/// Other credentials from now on; those of before are gone.
+pub async fn give(
+    app: &App,
+    conn: &mut PgConnection,
+    integration: &mut KeptIntegration,
+    credentials: &StorageCredentials,
+) -> Result<()> {
+    let id = &integration.storage_integration_id;
+    let sealed = match credentials {
+        StorageCredentials::Anonymous | StorageCredentials::Ambient => None,
+        StorageCredentials::AccessKey(key) => {
+            let text = Redacted::new(serde_json::to_string(key).map_err(Error::internal)?);
+            Some(app.keyring().seal(&record(id.as_str()), &text, app.entropy()).map_err(Error::internal)?)
+        }
+    };
+    let since = sealed.is_some().then(|| app.now());
+    sqlx::query!(
+        "update storage_integrations set credential_type = $2, credentials = $3, credentials_at = $4
+         where storage_integration_id = $1",
+        id.as_str(),
+        credentials.as_str(),
+        sealed,
+        since,
+    )
+    .execute(conn)
+    .await?;
+    credentials.as_str().clone_into(&mut integration.credential_type);
+    integration.credentials_at = since;
+    Ok(())
+}
+
+pub async fn delete(conn: &mut PgConnection, id: &StorageIntegrationId) -> Result<()> {
+    sqlx::query!("delete from storage_integrations where storage_integration_id = $1", id.as_str())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Every storage integration of the environment with its credentials, as a data plane must know them.
+pub async fn governed(conn: &mut PgConnection, keyring: &Keyring, env_id: &EnvId) -> Result<Vec<StorageIntegration>> {
+    let rows = sqlx::query!(
+        "select storage_integration_id, name, kind, allowed_prefixes, blocked_prefixes, enabled, credential_type,
+                credentials
+         from storage_integrations where env_id = $1 order by created_at, storage_integration_id",
+        env_id.as_str(),
+    )
+    .fetch_all(conn)
+    .await?;
+    let mut integrations = Vec::with_capacity(rows.len());
+    for row in rows {
+        let opened = opened(keyring, &row.storage_integration_id, &row.credential_type, row.credentials.as_deref());
+        if let Err(error) = &opened {
+            // without it the rest of the rules would wait, revoked keys among them
+            tracing::error!(
+                storage_integration.id = %row.storage_integration_id,
+                error = %error.with_sources(),
+                "the credentials of a storage integration cannot be opened: it is sent as disabled",
+            );
+        }
+        integrations.push(StorageIntegration {
+            name: row.name,
+            kind: serde_json::from_value(row.kind).map_err(Error::internal)?,
+            allowed_prefixes: row.allowed_prefixes,
+            blocked_prefixes: row.blocked_prefixes,
+            enabled: row.enabled && opened.is_ok(),
+            credentials: opened.unwrap_or_default(),
+        });
+    }
+    Ok(integrations)
+}
+
+fn opened(keyring: &Keyring, id: &str, credential_type: &str, sealed: Option<&[u8]>) -> Result<StorageCredentials> {
+    match (credential_type, sealed) {
+        ("anonymous", None) => Ok(StorageCredentials::Anonymous),
+        ("ambient", None) => Ok(StorageCredentials::Ambient),
+        ("access_key", Some(sealed)) => {
+            let text = keyring.open(&record(id), sealed).map_err(Error::internal)?;
+            let key: AccessKey = serde_json::from_str(text.expose()).map_err(|_| Error::internal("no access key"))?;
+            Ok(StorageCredentials::AccessKey(key))
+        }
+        _ => Err(Error::internal("credentials of an unknown type")),
+    }
+}
