@@ -9,8 +9,8 @@ use clap_complete::Shell;
 use telemetry::Log;
 
 use crate::client::{
-    self, Failure, audit, branches, doctor, environments, explain, explain_sql, keys, load, mcp, output, policies, sql,
-    stage,
+    self, Failure, audit, branches, doctor, environments, explain, explain_sql, integrations, keys, load, mcp, output,
+    policies, sql, stage,
 };
 use crate::kubectl::{self, KubectlSluice};
 use crate::platform::Config;
@@ -42,6 +42,8 @@ enum Command {
     Load(load::Args),
     /// Files of internal stages: list, put, get, remove.
     Stage(stage::Args),
+    /// Storage integrations of an environment: where files elsewhere are reached, and by which credentials.
+    Integration(integrations::Args),
     /// Tell what a statement becomes in the engine's dialect, with the policies in it, without running it.
     ExplainSql(explain_sql::Args),
     /// Tell what an error code means, and what to do.
@@ -99,6 +101,7 @@ pub fn main() -> ExitCode {
         Command::Sql(args) => client::run(sql::run(args)),
         Command::Load(args) => client::run(load::run(args)),
         Command::Stage(args) => client::run(stage::run(args)),
+        Command::Integration(args) => client::run(integrations::run(args)),
         Command::ExplainSql(args) => client::run(explain_sql::run(args)),
         Command::Keys(args) => client::run(keys::run(args)),
         Command::Env(args) => client::run(environments::run(args)),

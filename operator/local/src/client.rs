@@ -14,6 +14,7 @@ pub mod explain;
 pub mod explain_sql;
 mod failure;
 mod group;
+pub mod integrations;
 pub mod keys;
 pub mod load;
 pub mod mcp;

@@ -1,0 +1,206 @@
+//! `sluice integration`: by which endpoint and credentials an environment reads and writes files elsewhere.
+//!
+//! A secret is never an argument, which other users of a machine see: it is read from the variables `AWS_…`, and only
+//! where that is asked for.
+
+use clap::{Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use super::api::segment;
+use super::output::Columns;
+use super::waiting::waited;
+use super::{Api, Failure, Group, Told};
+
+pub type Args = Group<Wanted>;
+
+#[derive(Debug, Subcommand)]
+pub enum Wanted {
+    /// List them, never their credentials.
+    Ls,
+    /// Make one.
+    Create(Box<NewIntegration>),
+    /// Show one, by its id or name.
+    Get { integration: String },
+    /// Give one other credentials: they are in force at once.
+    Rotate {
+        integration: String,
+        #[arg(long, value_enum)]
+        credentials: CredentialSource,
+    },
+    /// Delete one: stages that name it reach nothing any more.
+    Rm { integration: String },
+}
+
+/// Where the credentials come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CredentialSource {
+    /// None are sent to the store.
+    Anonymous,
+    /// Those of the data plane's surroundings, where the installation allows it.
+    Ambient,
+    /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` as they stand in the environment here.
+    Env,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct NewIntegration {
+    name: String,
+    /// The region of a store that speaks as S3 does.
+    #[arg(long, required_unless_present = "folder", conflicts_with = "folder")]
+    region: Option<String>,
+    /// Its base URL; absent: the one of AWS in the region.
+    #[arg(long, value_name = "URL", conflicts_with = "folder")]
+    endpoint: Option<String>,
+    /// The bucket is a part of the path, and not of the host's name.
+    #[arg(long, conflicts_with = "folder")]
+    path_style: bool,
+    /// A folder of the platform's machine, in place of a store.
+    #[arg(long, value_name = "PATH")]
+    folder: Option<String>,
+    /// Where files may lie: `s3://bucket/folder/`, `file:///folder/` or `*`; may be given several times.
+    #[arg(long = "allow", value_name = "PREFIX", required = true)]
+    allowed_prefixes: Vec<String>,
+    /// Where of that none may lie; may be given several times.
+    #[arg(long = "block", value_name = "PREFIX")]
+    blocked_prefixes: Vec<String>,
+    #[arg(long, value_enum, default_value_t = CredentialSource::Anonymous)]
+    credentials: CredentialSource,
+    /// Make it, and let nothing be reached by it yet.
+    #[arg(long)]
+    disabled: bool,
+}
+
+const LISTED: Columns = &["storage_integration_id", "name", "kind", "enabled", "credentials.type", "updated_at"];
+const SHOWN: Columns = &[
+    "storage_integration_id",
+    "name",
+    "kind",
+    "endpoint",
+    "region",
+    "path_style",
+    "folder",
+    "allowed_prefixes",
+    "blocked_prefixes",
+    "enabled",
+    "credentials.type",
+    "credentials.since",
+    "created_at",
+    "updated_at",
+];
+const DELETED: Columns = &["storage_integration_id", "deleted_at"];
+
+impl CredentialSource {
+    /// As the API takes them. `variable` reads one of the environment.
+    fn body(self, variable: impl Fn(&str) -> Option<String>) -> Result<Value, Failure> {
+        let needed = |name: &str| {
+            variable(name)
+                .ok_or_else(|| Failure::Usage(format!("{name} is not set: set it, or choose other credentials")))
+        };
+        Ok(match self {
+            Self::Anonymous => json!({"type": "anonymous"}),
+            Self::Ambient => json!({"type": "ambient"}),
+            Self::Env => json!({
+                "type": "access_key",
+                "access_key_id": needed("AWS_ACCESS_KEY_ID")?,
+                "secret_access_key": needed("AWS_SECRET_ACCESS_KEY")?,
+                "session_token": variable("AWS_SESSION_TOKEN"),
+            }),
+        })
+    }
+}
+
+impl NewIntegration {
+    fn body(self, variable: impl Fn(&str) -> Option<String>) -> Result<Value, Failure> {
+        let is_folder = self.folder.is_some();
+        Ok(json!({
+            "name": self.name,
+            "kind": if is_folder { "file" } else { "s3" },
+            "region": self.region,
+            "endpoint": self.endpoint,
+            "path_style": (!is_folder).then_some(self.path_style),
+            "folder": self.folder,
+            "allowed_prefixes": self.allowed_prefixes,
+            "blocked_prefixes": self.blocked_prefixes,
+            "enabled": !self.disabled,
+            "credentials": self.credentials.body(variable)?,
+        }))
+    }
+}
+
+fn set(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The path of the one with this id or name.
+async fn found(api: &Api, all: &str, wanted: &str) -> Result<String, Failure> {
+    let is_it = |one: &Value| {
+        let is = |member: &str| one.get(member).is_some_and(|value| value == wanted);
+        is("storage_integration_id") || is("name")
+    };
+    let one = api.list(all).await?.into_iter().find(is_it);
+    let id = one.as_ref().and_then(|one| one.get("storage_integration_id")).and_then(Value::as_str);
+    let id = id.ok_or_else(|| {
+        Failure::NotSo(format!("there is no storage integration {wanted:?}: sluice integration ls shows all"))
+    })?;
+    Ok(format!("{all}/{}", segment(id)?))
+}
+
+pub async fn run(args: Args) -> Result<(), Failure> {
+    let api = args.access.api()?;
+    let work = async {
+        let all = format!("{}/storage-integrations", api.environment().await?);
+        Ok::<_, Failure>(match args.wanted {
+            Wanted::Ls => Told::list(api.list(&all).await?, LISTED),
+            Wanted::Create(new) => Told::record(api.post(&all, &new.body(set)?).await?, SHOWN),
+            Wanted::Get { integration } => {
+                let path = found(&api, &all, &integration).await?;
+                Told::record(api.get(&path).await?, SHOWN)
+            }
+            Wanted::Rotate { integration, credentials } => {
+                let body = json!({"credentials": credentials.body(set)?});
+                let path = found(&api, &all, &integration).await?;
+                Told::record(api.put(&path, &body).await?, SHOWN)
+            }
+            Wanted::Rm { integration } => {
+                let path = found(&api, &all, &integration).await?;
+                Told::record(api.delete(&path).await?, DELETED)
+            }
+        })
+    };
+    waited("storage integrations", work).await?.show(args.output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_read_from_the_environment_only_where_that_is_asked_for() {
+        let set = |name: &str| (name != "AWS_SESSION_TOKEN").then(|| name.to_lowercase());
+        assert_eq!(CredentialSource::Anonymous.body(set).unwrap(), json!({"type": "anonymous"}));
+        assert_eq!(CredentialSource::Ambient.body(set).unwrap(), json!({"type": "ambient"}));
+        let expected = json!({
+            "type": "access_key", "access_key_id": "aws_access_key_id",
+            "secret_access_key": "aws_secret_access_key", "session_token": null,
+        });
+        assert_eq!(CredentialSource::Env.body(set).unwrap(), expected);
+        assert!(CredentialSource::Env.body(|_| None).is_err());
+    }
+
+    #[test]
+    fn a_folder_has_nothing_of_a_store() {
+        let new = NewIntegration {
+            name: "disk".to_owned(),
+            region: None,
+            endpoint: None,
+            path_style: false,
+            folder: Some("/srv".to_owned()),
+            allowed_prefixes: vec!["*".to_owned()],
+            blocked_prefixes: Vec::new(),
+            credentials: CredentialSource::Anonymous,
+            disabled: false,
+        };
+        let body = new.body(|_| None).unwrap();
+        assert_eq!((&body["kind"], &body["path_style"], &body["region"]), (&json!("file"), &Value::Null, &Value::Null));
+    }
+}
