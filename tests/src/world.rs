@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use contract::{Clock, Entropy, SystemClock, Timestamp};
+use controlplane::platform::StorageSettings;
 use dataplane::model::ModelSettings;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -306,6 +307,7 @@ async fn start(state: &TempDir, database: &Database, clock: &ForwardClock, colle
         local_trust: 0,
         audit_store: None,
         no_data: true,
+        storage: StorageSettings::default(),
         model: ModelSettings::default(),
         collector: collector.clone(),
     };

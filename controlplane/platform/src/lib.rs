@@ -24,6 +24,6 @@ pub mod resources;
 mod slug;
 pub mod snapshot_size;
 
-pub use config::Config;
+pub use config::{Config, StorageSettings};
 pub use context::{App, Parts};
 pub use error::{Error, OnConstraint, Result};

@@ -9,6 +9,7 @@ use contract::key::HashCost;
 use contract::wire::{CONTROL_PLANE_NAME, port};
 use contract::{Entropy, Redacted, SharedClock, SystemClock};
 use controlplane::Parts;
+use controlplane::platform::StorageSettings;
 use controlplane::platform::dashboard::DashboardFiles;
 use controlplane::platform::identity::Authority;
 use dataplane::model::ModelSettings;
@@ -68,6 +69,8 @@ pub struct Config {
     /// Leave the demo environment empty instead of filling it with TPC-H and files.
     #[arg(long)]
     pub no_data: bool,
+    #[command(flatten)]
+    pub storage: StorageSettings,
     #[command(flatten)]
     pub model: ModelSettings,
     #[command(flatten)]
@@ -179,6 +182,7 @@ impl Platform {
         settings.smtp_url = config.smtp_url.clone().map(Redacted::new);
         settings.mail_folder = Some(state.root().join("mail"));
         settings.webhook_loopback = true;
+        settings.storage = config.storage.clone();
         let archive = || state.audit().to_string_lossy().into_owned();
         settings.audit_store = Some(config.audit_store.clone().unwrap_or_else(archive));
         settings.v2_runtime_enabled = true;

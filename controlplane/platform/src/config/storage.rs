@@ -5,9 +5,9 @@ use std::path::PathBuf;
 // The setting. No documentation, which would be taken for that of the program.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct StorageSettings {
-    /// A folder of this machine: storage integrations of the kind `file` name it or a folder below it. Absent: there are
-    /// none of the kind.
-    #[arg(long, env = "SLUICE_STORAGE_FOLDER", conflicts_with = "kubernetes")]
+    /// A folder of this machine: storage integrations of the kind `file` name it or a folder below it. Absent, and where
+    /// environments are resources of Kubernetes: there are none of the kind.
+    #[arg(long, env = "SLUICE_STORAGE_FOLDER")]
     pub storage_folder: Option<PathBuf>,
     /// Stores outside of the public internet that storage integrations may name as their endpoint: `host` or
     /// `host:port`, each as the URL has it. They may be plain HTTP.
