@@ -51,6 +51,7 @@ export const PAGES: readonly PageRow[] = [
   { group: 'Admin', path: '/sign-on', title: 'Single sign-on', roles: ADMINS, page: page(() => import('./pages/SignOn')) },
   { group: 'Admin', path: '/environments', title: 'Environments', needs: 'environment:read', page: page(() => import('./pages/Environments')) },
   { group: 'Admin', path: '/tenants', title: 'Tenants', roles: ADMINS, page: page(() => import('./pages/Tenants')) },
+  { group: 'Admin', path: '/storage', title: 'Storage integrations', roles: ADMINS, ofEnvironment: true, page: page(() => import('./pages/Storage')) },
   { group: 'Admin', path: '/webhooks', title: 'Webhooks', needs: 'webhook:read', page: page(() => import('./pages/Webhooks')) },
   { group: 'Admin', path: '/billing', title: 'Billing', needs: 'billing:read', page: page(() => import('./pages/Billing')) },
   { group: 'Admin', path: '/system', title: 'System', page: page(() => import('./pages/System')) },

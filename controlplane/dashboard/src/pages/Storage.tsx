@@ -1,0 +1,163 @@
+/** Where files elsewhere are reached, and by which credentials. They are never shown again. */
+import { api, ask, ifMatch, type Shapes } from '../api/client'
+import { time } from '../format'
+import { useChanged, useList } from '../lists'
+import { Badge } from '../parts/Badge'
+import { Confirm, Opens } from '../parts/Dialog'
+import { Form, type Field, type Typed } from '../parts/Form'
+import { Empty, Page } from '../parts/Page'
+import { ResourceList } from '../parts/ResourceList'
+import { ADMINS } from '../permissions'
+import { useEnvironment } from '../session'
+
+type Integration = Shapes['StorageIntegration']
+
+const CREDENTIALS: readonly Field[] = [
+  {
+    name: 'credentials',
+    label: 'Credentials',
+    kind: 'select',
+    initial: 'access_key',
+    options: [
+      { value: 'access_key', label: 'An access key' },
+      { value: 'ambient', label: 'Those of the data plane, where the installation allows it' },
+      { value: 'anonymous', label: 'None' },
+    ],
+  },
+  { name: 'access_key_id', label: 'Access key id', autoComplete: 'off' },
+  { name: 'secret_access_key', label: 'Secret access key', kind: 'password', autoComplete: 'new-password', hint: 'It is sealed, and never shown again.' },
+]
+
+export default function Storage() {
+  const { env_id } = useEnvironment()
+  const list = useList(['storage-integrations', env_id], (cursor) =>
+    ask(api.GET('/v1/environments/{env_id}/storage-integrations', { params: { path: { env_id }, query: { limit: 100, ...(cursor && { cursor }) } } })),
+  )
+  return (
+    <Page
+      title="Storage integrations"
+      roles={ADMINS}
+      lead="A stage names one to read and write files elsewhere, below the prefixes that are allowed here."
+      actions={<Opens label="New integration" className="primary">{(close) => <Making close={close} />}</Opens>}
+    >
+      <ResourceList
+        of={list}
+        empty={<Empty title="No storage integrations yet"><p>With one, a stage can be a bucket of yours.</p></Empty>}
+        label="Storage integrations"
+        id={(integration) => integration.storage_integration_id}
+        columns={[
+          { head: 'Name', cell: (integration) => <code>{integration.name}</code> },
+          { head: 'Reaches', cell: (integration) => integration.folder ?? integration.endpoint ?? `S3 in ${integration.region ?? ''}` },
+          { head: 'Allowed', cell: (integration) => <span className="fine">{integration.allowed_prefixes.join(', ')}</span> },
+          { head: 'Blocked', cell: (integration) => <span className="fine">{integration.blocked_prefixes.join(', ') || '–'}</span> },
+          {
+            head: 'Credentials',
+            cell: ({ credentials: { type, since } }) => (
+              <span className="fine">{since ? `${type.replace('_', ' ')} since ${time(since)}` : type}</span>
+            ),
+          },
+          { head: 'State', cell: (integration) => <Badge>{integration.enabled ? 'enabled' : 'disabled'}</Badge> },
+          { head: '', cell: (integration) => <Acts integration={integration} /> },
+        ]}
+      />
+    </Page>
+  )
+}
+
+function Acts({ integration }: { integration: Integration }) {
+  const { env_id } = useEnvironment()
+  const changed = useChanged('storage-integrations')
+  const path = { env_id, storage_integration_id: integration.storage_integration_id }
+  const params = { path, header: ifMatch(integration) }
+  const one = '/v1/environments/{env_id}/storage-integrations/{storage_integration_id}'
+  return (
+    <div className="row">
+      <Opens label="Rotate credentials" title={`Rotate the credentials of ${integration.name}`} className="small">
+        {(close) => (
+          <Form
+            fields={CREDENTIALS}
+            submit="Rotate them"
+            onSubmit={(typed) => ask(api.PUT(one, { params, body: { credentials: credentials(typed) } })).then(changed)}
+            onDone={close}
+          />
+        )}
+      </Opens>
+      <Confirm
+        label={integration.enabled ? 'Disable' : 'Enable'}
+        isGentle
+        question={integration.enabled ? `Let ${integration.name} reach nothing for now?` : `Let ${integration.name} reach files again?`}
+        act={() => ask(api.PUT(one, { params, body: { enabled: !integration.enabled } })).then(changed)}
+      />
+      <Confirm
+        label="Delete"
+        question={`Delete ${integration.name}? Stages that name it reach nothing any more.`}
+        act={() => ask(api.DELETE(one, { params })).then(changed)}
+      />
+    </div>
+  )
+}
+
+function Making({ close }: { close: () => void }) {
+  const { env_id } = useEnvironment()
+  const changed = useChanged('storage-integrations')
+  return (
+    <Form
+      fields={[
+        { name: 'name', label: 'Name', required: true, hint: 'As a statement writes it: STORAGE_INTEGRATION = name.' },
+        {
+          name: 'kind',
+          label: 'Kind',
+          kind: 'select',
+          initial: 's3',
+          options: [
+            { value: 's3', label: 'A store that speaks as S3 does' },
+            { value: 'file', label: 'A folder, where the installation names one' },
+          ],
+        },
+        { name: 'region', label: 'Region', hint: 'Of S3, such as eu-central-1.' },
+        { name: 'endpoint', label: 'Endpoint', kind: 'url', hint: 'Of S3; left empty, AWS in the region.' },
+        { name: 'path_style', label: 'The bucket is a part of the path', kind: 'checkbox' },
+        { name: 'folder', label: 'Folder', hint: 'Of a folder: an absolute path.' },
+        { name: 'allowed_prefixes', label: 'Allowed prefixes', kind: 'textarea', required: true, hint: 'One in a line: s3://bucket/folder/, file:///folder/ or *.' },
+        { name: 'blocked_prefixes', label: 'Blocked prefixes', kind: 'textarea', hint: 'Of what is allowed, what is not.' },
+        ...CREDENTIALS,
+      ]}
+      submit="Make it"
+      onSubmit={(typed) => {
+        const kind = typed.choice<'s3' | 'file'>('kind')
+        return ask(
+          api.POST('/v1/environments/{env_id}/storage-integrations', {
+            params: { path: { env_id } },
+            body: {
+              name: typed.text('name'),
+              kind,
+              region: typed.optional('region') ?? null,
+              endpoint: typed.optional('endpoint') ?? null,
+              path_style: kind === 's3' ? typed.isChecked('path_style') : null,
+              folder: typed.optional('folder') ?? null,
+              allowed_prefixes: lines(typed, 'allowed_prefixes'),
+              blocked_prefixes: lines(typed, 'blocked_prefixes'),
+              enabled: true,
+              credentials: kind === 's3' ? credentials(typed) : null,
+            },
+          }),
+        ).then(changed)
+      }}
+      onDone={close}
+    />
+  )
+}
+
+function lines(typed: Typed, name: string): string[] {
+  return typed
+    .text(name)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+}
+
+function credentials(typed: Typed): Shapes['StorageCredentialsInput'] {
+  const type = typed.choice<'access_key' | 'ambient' | 'anonymous'>('credentials')
+  if (type !== 'access_key') return { type }
+  return { type, access_key_id: typed.text('access_key_id'), secret_access_key: typed.secret('secret_access_key') }
+}
