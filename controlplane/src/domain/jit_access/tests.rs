@@ -220,7 +220,7 @@ async fn an_elevated_admin_manages_the_environment_and_makes_nothing_that_outliv
     assert_eq!(made.code(), (403, "FORBIDDEN"));
     let mask = world.mask("before").await;
     let one = |of: &str| world.env(&format!("{of}/{}", mask["policy_id"].as_str().unwrap_or("any")));
-    for of in ["policies", "abac-policies", "agent-capabilities"] {
+    for of in ["policies", "abac-policies", "agent-capabilities", "storage-integrations"] {
         assert_eq!(world.app.get(&world.env(of), &key).await.status, 200, "{of}");
         assert_eq!(world.app.post(&world.env(of), &key, json!({})).await.code(), (403, "FORBIDDEN"), "{of}");
         let changes: &[&str] = if of == "agent-capabilities" { &["DELETE"] } else { &["PUT", "DELETE"] };
