@@ -1,16 +1,17 @@
 //! Files that are loaded into a table: their types, the modes, their faults, and who may.
 
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{Method, Request};
 use contract::policy::MaskFunction;
 use contract::wire::{Forwarded, Who, header};
 use contract::{KeyId, Role};
 use dataplane::testing::{analyst_id, denying, filtering, masking, owner_id};
 use futures::stream;
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
 use crate::door::as_json;
-use crate::rest::sent;
+use crate::rest::{router, sent};
 use crate::world::{World, world};
 
 /// Status and body of a load by this key; `query` is what stands behind `load?`.
@@ -247,5 +248,37 @@ async fn a_load_is_governed_as_an_insert_is() {
     world.change(|rules| rules.organization.limits.storage_limit_gb = Some(0));
     let full = by_analyst("customer?mode=append&format=csv", "id\n7\n").await;
     assert_eq!((full.0, count().await), (403, 5), "{full:?}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_named_load_tells_its_rows_and_is_cancelled_whole_by_whoever_sends_it() {
+    let world = world().await;
+    let door = router(&world);
+    let asked = |method: Method, path: &str, who: &KeyId, body: Body| {
+        let request = Request::builder().method(method).uri(format!("/v1/environments/env-1/{path}"));
+        let request = request.header(header::CALLER, caller(who)).header(header::OPERATION, "op-1");
+        door.clone().oneshot(request.body(body).unwrap())
+    };
+    let operation = async |method: Method, who: &KeyId| {
+        let response = asked(method, "operations/op-1", who, Body::empty()).await.unwrap();
+        (response.status().as_u16(), as_json(response).await)
+    };
+    let (sender, pieces) = futures::channel::mpsc::unbounded::<Result<&str, std::io::Error>>();
+    let path = "tables/made/load?mode=create&format=csv";
+    let watching = async {
+        assert_eq!(operation(Method::GET, &owner_id()).await.0, 404, "it has not begun");
+        sender.unbounded_send(Ok("a\n1\n2\n")).unwrap();
+        while operation(Method::GET, &owner_id()).await != (200, json!({"rows": 2})) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(operation(Method::DELETE, &analyst_id()).await.0, 404, "it is somebody else's");
+        assert_eq!(operation(Method::DELETE, &owner_id()).await.0, 200);
+        sender.close_channel();
+    };
+    let (loaded, ()) = tokio::join!(asked(Method::POST, path, &owner_id(), Body::from_stream(pieces)), watching);
+    assert_eq!(loaded.unwrap().status(), 408);
+    assert_eq!(operation(Method::GET, &owner_id()).await.0, 404, "it has ended");
+    assert!(world.run("select * from made").await.is_err(), "nothing of it is there");
     world.stop().await;
 }

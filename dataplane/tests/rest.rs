@@ -1,6 +1,7 @@
 //! The internal REST door: bodies of answers and of refusals.
 
 use arrow::ipc::reader::StreamReader;
+use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, Response};
 use base64::Engine;
@@ -36,6 +37,11 @@ pub async fn post_as(world: &World, caller: &Forwarded, path: &str, body: Value)
 }
 
 pub async fn sent(world: &World, request: Request<Body>) -> Response<Body> {
+    router(world).oneshot(request).await.unwrap()
+}
+
+/// The routes for several requests that know of each other.
+pub fn router(world: &World) -> Router {
     let door = RestContext {
         env_id: "env-1".into(),
         pipeline: world.pipeline.clone(),
@@ -45,7 +51,7 @@ pub async fn sent(world: &World, request: Request<Body>) -> Response<Body> {
         ending: Ending::default(),
         limits: connections::Patience::DEFAULT.limits(),
     };
-    routes(door).oneshot(request).await.unwrap()
+    routes(door)
 }
 
 pub async fn query(world: &World, body: Value) -> Response<Body> {

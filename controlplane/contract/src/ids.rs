@@ -84,6 +84,8 @@ ids! {
     GrantId,
     /// A request for a role for a while.
     JitRequestId,
+    /// Long work that can be looked at and cancelled, such as a load; whoever starts it chooses its id.
+    OperationId,
     /// `X-Request-Id`: the caller's own if it is well formed, else ours.
     RequestId,
 }
@@ -91,15 +93,26 @@ ids! {
 impl RequestId {
     /// The caller's id if it matches `[A-Za-z0-9._-]{1,64}`.
     pub fn accepted(text: &str) -> Option<Self> {
-        let fits = (1..=64).contains(&text.len())
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
-        fits.then(|| Self(text.to_owned()))
+        is_well_formed(text).then(|| Self(text.to_owned()))
     }
 
     /// `req_` and a UUID.
     pub fn minted(now: Timestamp, entropy: &Entropy) -> Self {
         Self(format!("req_{}", fresh(now, entropy)))
     }
+}
+
+impl OperationId {
+    /// The caller's id if it matches `[A-Za-z0-9._-]{1,64}`.
+    pub fn accepted(text: &str) -> Option<Self> {
+        is_well_formed(text).then(|| Self(text.to_owned()))
+    }
+}
+
+/// Of an id that a caller chooses.
+fn is_well_formed(text: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    (1..=64).contains(&text.len()) && text.bytes().all(is_plain)
 }
 
 #[cfg(test)]
@@ -114,10 +127,12 @@ mod tests {
     }
 
     #[test]
-    fn a_request_id_is_kept_only_if_it_is_well_formed() {
+    fn an_id_that_a_caller_chooses_is_kept_only_if_it_is_well_formed() {
         assert!(RequestId::accepted("abc.DEF_1-2").is_some());
+        assert!(OperationId::accepted("abc.DEF_1-2").is_some());
         for bad in ["", "a b", "ä", "x\ny", &"x".repeat(65)] {
             assert!(RequestId::accepted(bad).is_none(), "{bad:?}");
+            assert!(OperationId::accepted(bad).is_none(), "{bad:?}");
         }
     }
 }

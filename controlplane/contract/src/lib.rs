@@ -48,8 +48,8 @@ pub use environment_settings::{EnvironmentSettings, EnvironmentSettingsChange};
 pub use governance::Governance;
 pub use heal::Heal;
 pub use ids::{
-    DeliveryId, EnvId, EventId, ExportId, GrantId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, ReplayId, RequestId,
-    SessionId, ShadowSessionId, StorageIntegrationId, UploadId, UserId, WebhookId,
+    DeliveryId, EnvId, EventId, ExportId, GrantId, JitRequestId, KeyId, OperationId, OrgId, PolicyId, QueryId,
+    ReplayId, RequestId, SessionId, ShadowSessionId, StorageIntegrationId, UploadId, UserId, WebhookId,
 };
 pub use secrets::{Keyring, Redacted};
 pub use storage_integration::StorageIntegration;

@@ -66,6 +66,14 @@ pub struct Loaded {
     pub rows: Option<Vec<Vec<serde_json::Value>>>,
 }
 
+/// How far a load has come, as the data plane tells the control plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadProgress {
+    /// Rows of the file that have come; none of a format whose rows are known at its end alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+}
+
 /// A column that is written, with the engine's name of its type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadedColumn {

@@ -123,6 +123,8 @@ pub mod header {
     pub const CACHE_HIT: &str = "x-cache-hit";
     /// Of a POST: sent again with the same key and body it is answered again, not done again.
     pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
+    /// Of a load: the id under which it can be looked at and cancelled while it runs.
+    pub const OPERATION: &str = "sluice-operation";
     /// Of an answer that was given before.
     pub const REPLAYED: &str = "idempotent-replayed";
     /// Of such an answer: the first one had rows, which are not kept.

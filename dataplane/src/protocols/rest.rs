@@ -9,19 +9,20 @@ mod binding;
 mod body;
 mod explain;
 mod load;
+mod operations;
 mod stage_files;
 mod tool;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use bytes::Bytes;
 use connections::Limits;
 use contract::policy::abac::Origin;
@@ -32,6 +33,7 @@ use telemetry::Place;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use self::operations::RunningLoads;
 use super::http::{self, BODY_BYTES_MAX, Peer, Security};
 use super::{credential, keyed, request_id};
 use crate::agents::memory::Memories;
@@ -73,6 +75,11 @@ pub fn routes(context: RestContext) -> Router {
         .route("/v1/environments/{env_id}/policies/bind", post(binding::bind))
         .route("/v1/environments/{env_id}/tools/{name}", post(tool::call))
         .route("/v1/environments/{env_id}/tables/{name}/load", post(load::load))
+        .route(
+            "/v1/environments/{env_id}/operations/{operation_id}",
+            get(operations::progress).delete(operations::cancel),
+        )
+        .layer(Extension(RunningLoads::default()))
         .route("/v1/environments/{env_id}/stages/{stage}/files", get(stage_files::list))
         .route(
             "/v1/environments/{env_id}/stages/{stage}/files/{path}",

@@ -11,6 +11,7 @@ mod target;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::Uri;
@@ -26,6 +27,7 @@ use telemetry::Place;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use super::operations::{self, RunningLoad, RunningLoads};
 use super::{RestContext, forwarded};
 use crate::governance::sessions::{announced, is_known};
 use crate::pipeline::OPEN_FILE;
@@ -38,6 +40,7 @@ use target::LoadTarget;
 
 pub(super) async fn load(
     State(context): State<RestContext>,
+    Extension(running): Extension<RunningLoads>,
     Path((env_id, name)): Path<(EnvId, String)>,
     request: Request,
 ) -> Response {
@@ -48,6 +51,8 @@ pub(super) async fn load(
     let loaded = async {
         let load = FileLoad::of(&context, (&env_id, &name), &parts, &request_id).await?;
         let _give_up = load.cancel.clone().drop_guard();
+        let named = operations::named(&parts.headers)?;
+        let _shown = named.map(|operation_id| running.entered((load.caller.who.clone(), operation_id), &load.running));
         let done = tokio::time::timeout(Duration::from_secs(WITHIN_SECS), Box::pin(load.run(&parts, body))).await;
         let loaded = done.unwrap_or_else(|_| Err(late()))?;
         serde_json::to_vec(&loaded).map_err(|error| Error::Unverified { why: error.to_string() })
@@ -63,6 +68,7 @@ struct FileLoad {
     request_id: RequestId,
     place: Place,
     cancel: CancellationToken,
+    running: Arc<RunningLoad>,
     target: LoadTarget,
     query: LoadQuery,
     types: DeclaredTypes,
@@ -83,12 +89,14 @@ impl FileLoad {
         let types = DeclaredTypes::of(query.types.as_deref(), query.mode)?;
         // The control plane has authenticated them; whether we know them yet is a matter of moments.
         let _ = announced(&context.pipeline.snapshots, |rules| is_known(rules, &caller.who)).await;
+        let cancel = context.ending.closed.child_token();
         Ok(Self {
             pipeline: Arc::clone(&context.pipeline),
             caller,
             request_id: request_id.clone(),
             place: Place::of_headers(&parts.headers),
-            cancel: context.ending.closed.child_token(),
+            running: Arc::new(RunningLoad::of(query.format, cancel.clone())),
+            cancel,
             target,
             query,
             types,
@@ -107,7 +115,7 @@ impl FileLoad {
             LoadMode::Append => Some(self.there().await?),
             LoadMode::Create | LoadMode::Replace => None,
         };
-        let facts = incoming::taken_in(&mut file, parts, body, self.query.format).await?;
+        let facts = incoming::taken_in(&mut file, parts, body, (self.query.format, &self.running)).await?;
         let columns = Box::pin(self.columns(&file, &facts, there.as_deref())).await?;
         let rows = file.query(self.format(), columns.read())?;
         let mut loaded = Loaded {

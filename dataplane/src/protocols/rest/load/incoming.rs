@@ -12,6 +12,7 @@ use futures::StreamExt;
 
 use super::lines::RecordCount;
 use crate::Error;
+use crate::protocols::rest::operations::RunningLoad;
 
 const NEXT_WITHIN: Duration = Duration::from_secs(30);
 
@@ -58,7 +59,12 @@ pub async fn next(body: &mut BodyDataStream) -> Result<Option<Bytes>, Error> {
 }
 
 /// Writes the body to the file, whole.
-pub async fn taken_in(file: &mut SpoolFile, parts: &Parts, body: Body, format: LoadFormat) -> Result<FileFacts, Error> {
+pub async fn taken_in(
+    file: &mut SpoolFile,
+    parts: &Parts,
+    body: Body,
+    (format, running): (LoadFormat, &RunningLoad),
+) -> Result<FileFacts, Error> {
     let limit = file.bytes_max();
     if length(parts)?.is_some_and(|length| length > limit) {
         return Err(Error::FileTooLarge { limit });
@@ -72,6 +78,7 @@ pub async fn taken_in(file: &mut SpoolFile, parts: &Parts, body: Body, format: L
     while let Some(bytes) = next(&mut body).await? {
         if let Some(count) = &mut count {
             count.take(&bytes)?;
+            running.has(count.records());
         }
         let more = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if file.bytes().saturating_add(more) > limit {

@@ -100,6 +100,11 @@ impl RecordCount {
         (self.length, self.is_blank) = (0, true);
     }
 
+    /// Records that have ended, the header and blank lines left out.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
     /// The bytes have ended.
     pub fn end(mut self) -> Result<CountedRecords, Error> {
         if self.length > 0 {
