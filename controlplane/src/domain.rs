@@ -10,6 +10,7 @@ pub mod authentication;
 pub mod billing;
 pub mod environments;
 pub mod jit_access;
+pub mod operations;
 pub mod policies;
 mod promotion;
 pub mod query;

@@ -9,6 +9,7 @@
 mod answer;
 mod catalogue;
 mod explain;
+mod followed_load;
 mod forward;
 mod layout;
 mod load;
@@ -54,7 +55,7 @@ pub fn routes() -> Routes {
         .refuses(REFUSALS)
         .post("/v1/environments/{env_id}/tables/{name}/load", Access::Member, Scope::QueryWrite, load::load)
         .ours()
-        .says("Loads the file that is the body into the table `name` or `schema.name`: all of it, or nothing. Developers and above may.")
+        .says("Loads the file that is the body into the table `name` or `schema.name`: all of it, or nothing. One that names its operation can be followed and cancelled. Developers and above may.")
         .refuses(REFUSALS)
         .and(of_stages())
         .post("/v1/environments/{env_id}/transpile", Access::Member, Scope::QueryRead, explain::transpile)

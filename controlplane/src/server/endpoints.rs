@@ -14,6 +14,7 @@ use crate::domain::tenancy::{organizations, tenants, users};
 use crate::domain::{
     abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, jit_access,
     policies, query, runtime, shadow_mode, storage_integrations, webhooks,
+    operations, policies, query, runtime, shadow_mode, webhooks,
 };
 use crate::server::{dashboard, health, reference};
 
@@ -21,6 +22,7 @@ pub fn routes() -> Routes {
     Routes::new()
         .and(health::routes())
         .and(query::routes())
+        .and(operations::routes())
         .and(agent_memory::routes())
         .and(reasoning::routes())
         .and(branches::routes())

@@ -29,7 +29,7 @@ use crate::domain::environments::placement::{ProvisionEnvironment, RetireEnviron
 use crate::domain::jit_access::EndElevation;
 use crate::domain::runtime::sweeper;
 use crate::domain::shadow_mode::EndShadowSession;
-use crate::domain::{billing, policies, shadow_mode, webhooks};
+use crate::domain::{billing, operations, policies, shadow_mode, webhooks};
 #[cfg(test)]
 use platform::jobs::worker::run_lane;
 
@@ -45,6 +45,8 @@ pub static KINDS: &[JobKind] = &[
     JobKind::periodic("sweep_webhook_deliveries", HOUR, |app, _| Box::pin(webhooks::sweep(app))),
     // Forgets shadow sessions and uploads after a month.
     JobKind::periodic("sweep_shadow_mode", HOUR, |app, _| Box::pin(shadow_mode::sweep(app))),
+    // Forgets operations after a day.
+    JobKind::periodic("sweep_operations", HOUR, |app, _| Box::pin(operations::sweep(app))),
     // Times out attempts that nobody keeps alive.
     JobKind::periodic("sweep_leases", sweeper::PERIOD, |app, _| Box::pin(sweeper::sweep(app))).in_lane(Lane::Leases),
     // Signs the heads of audit chains that have moved.

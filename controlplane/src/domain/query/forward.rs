@@ -13,7 +13,7 @@ use contract::caller::Credential;
 use contract::load::WITHIN_SECS;
 use contract::policy::abac::Origin;
 use contract::wire::{self, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who, header};
-use contract::{Code, EnvId, RequestId};
+use contract::{Code, EnvId, OperationId, RequestId};
 use futures::StreamExt;
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Incoming;
@@ -107,12 +107,19 @@ pub async fn bare(cx: &Call, method: Method, path_and_query: &str) -> Result<Res
     answered(&cx.app, &env_id, &line, answer).await
 }
 
+/// The same, where the answer is a record.
+pub async fn bare_record<T: DeserializeOwned>(cx: &Call, method: Method, path_and_query: &str) -> Result<T> {
+    record(bare(cx, method, path_and_query).await?).await
+}
+
 /// Sends a body on as it comes, to the same path and query of the data plane, for the caller. It cannot be sent twice.
+/// Under the name of its operation the data plane tells how far it is.
 pub async fn stream(
     cx: &Call,
     (method, path_and_query): (Method, &str),
     length: Option<HeaderValue>,
     body: Body,
+    operation_id: Option<&OperationId>,
 ) -> Result<Response> {
     let (caller, env_id) = (caller(cx)?, cx.env_id()?);
     let asked = ForwardedQuery { env_id: &env_id, caller: Some(&caller), request_id: &cx.request_id, key: None };
@@ -127,6 +134,10 @@ pub async fn stream(
     if let Some(length) = length {
         request.headers_mut().insert(CONTENT_LENGTH, length);
     }
+    if let Some(operation_id) = operation_id {
+        let named = HeaderValue::from_str(operation_id.as_str()).map_err(Error::internal)?;
+        request.headers_mut().insert(header::OPERATION, named);
+    }
     let answer = tokio::time::timeout(LOAD_PATIENCE, line.streaming.request(request)).await;
     if broke.load(Ordering::Acquire) {
         return Err(Error::invalid("body", "readable", "the body could not be read to its end"));
@@ -135,8 +146,13 @@ pub async fn stream(
 }
 
 async fn record<T: DeserializeOwned>(answer: Response) -> Result<T> {
-    let read = Limited::new(answer.into_body(), RECORD_BYTES_MAX).collect().await.map_err(Error::internal)?;
-    serde_json::from_slice(&read.to_bytes()).map_err(Error::internal)
+    serde_json::from_slice(&whole(answer.into_body()).await?).map_err(Error::internal)
+}
+
+/// The bytes of an answer that is a record.
+pub async fn whole(body: Body) -> Result<Bytes> {
+    let read = Limited::new(body, RECORD_BYTES_MAX).collect().await.map_err(Error::internal)?;
+    Ok(read.to_bytes())
 }
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for whom it is asked.

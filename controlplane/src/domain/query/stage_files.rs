@@ -89,7 +89,7 @@ pub async fn get(cx: Call, place: SamePlace) -> Result<FileAnswer> {
 pub async fn put(cx: Call, file: SentFile) -> Result<ToldAs<ListedFile>> {
     let SentFile { uri, length, body } = file;
     let place = SamePlace(uri);
-    forward::stream(&cx, (Method::PUT, place.as_str()?), length, body).await.map(ToldAs::new)
+    forward::stream(&cx, (Method::PUT, place.as_str()?), length, body, None).await.map(ToldAs::new)
 }
 
 pub async fn remove(cx: Call, place: SamePlace) -> Result<ToldAs<RemovedFile>> {

@@ -66,6 +66,30 @@ pub async fn own_data_plane(world: &World, answer: Answer) {
     data_plane(world, &environment_name(&world.env_id), answer).await;
 }
 
+/// One that reads a whole file before it answers that two rows are loaded, and says meanwhile that two have come.
+pub async fn reading_data_plane(world: &World) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    place(world, listener.local_addr().unwrap()).await;
+    let acceptor = TlsAcceptor::from(Arc::new(server(&authority().issue(&environment_name(&world.env_id)).unwrap())));
+    let tasks = world.app.app.tasks().clone();
+    world.app.app.tasks().spawn(async move {
+        while let Ok((tcp, _)) = listener.accept().await {
+            let Ok(tls) = acceptor.accept(tcp).await else { continue };
+            let builder = Builder::new(TokioExecutor::new());
+            let service = service_fn(read_whole);
+            tasks.spawn(async move { builder.serve_connection(TokioIo::new(tls), service).await.is_ok() });
+        }
+    });
+}
+
+async fn read_whole(request: Request<Incoming>) -> Result<Response<Body>, hyper::Error> {
+    let is_load = request.method() == hyper::Method::POST;
+    request.into_body().collect().await?;
+    let loaded = json!({"table": "main.t", "columns": [], "bytes": 6, "rows_loaded": 2});
+    let told = if is_load { loaded } else { json!({"rows": 2}) };
+    Ok(Response::builder().header("content-type", "application/json").body(told.to_string().into()).unwrap())
+}
+
 async fn place(world: &World, internal: SocketAddr) {
     let door = ("127.0.0.1".to_owned(), 5439);
     let placement =
