@@ -1,16 +1,20 @@
 //! `sluice load`: a file of this machine into a table, sent as a stream.
 //!
-//! Its format and the table's name follow from the file's name, unless they are said. An interrupt closes the
-//! connection, and nothing of the file is loaded.
+//! Its format and the table's name follow from the file's name, unless they are said. The load is an operation: the bar
+//! shows its rows beside the bytes, and an interrupt cancels it. What is loaded all the same is shown as loaded.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::time::Duration;
 
 use contract::load::{LoadFormat, LoadMode, Loaded, LoadedColumn};
+use contract::wire::header;
+use contract::{Entropy, ids};
 use futures::StreamExt;
 use indicatif::{ProgressBar, ProgressStyle};
 use reqwest::{Body, Method};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::AsyncRead;
 use tokio_util::io::ReaderStream;
 
@@ -19,6 +23,10 @@ use super::{Access, Api, Failure, Output, Told};
 
 const PIECE_BYTES: usize = 256 << 10;
 const COLUMNS: Columns = &["table", "rows_loaded", "bytes"];
+/// How often the rows that have come are asked for.
+const LOOK: Duration = Duration::from_secs(3);
+/// How long an interrupt waits for the answer to the load.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -48,9 +56,19 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<(), Failure> {
     args.output.may_leave()?;
     let api = args.access.api()?.for_files()?;
+    let entropy = Entropy::system().map_err(|error| Failure::Broken(error.to_string()))?;
+    let operation = ids::unguessable(&entropy);
+    let mut sending = pin!(sent(&api, &args, &operation));
     let told = tokio::select! {
-        told = sent(&api, &args) => told?,
-        _ = tokio::signal::ctrl_c() => return Err(Failure::Interrupted),
+        told = &mut sending => told?,
+        _ = tokio::signal::ctrl_c() => {
+            api.post(&format!("/v1/operations/{operation}/cancel"), &json!({})).await.map_err(|_| Failure::Interrupted)?;
+            tokio::select! {
+                told = &mut sending => told.map_err(|_| Failure::Interrupted)?,
+                _ = tokio::signal::ctrl_c() => return Err(Failure::Interrupted),
+                () = tokio::time::sleep(ENDS_WITHIN) => return Err(Failure::Interrupted),
+            }
+        }
     };
     if args.dry_run && args.output != Output::Json {
         return shown(told)?.show(args.output);
@@ -58,14 +76,34 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     Told::record(told, COLUMNS).show(args.output)
 }
 
-async fn sent(api: &Api, args: &Args) -> Result<Value, Failure> {
+async fn sent(api: &Api, args: &Args, operation: &str) -> Result<Value, Failure> {
     let path = format!("{}{}", api.environment().await?, target(args)?);
-    let (body, length) = body(&args.file).await?;
+    let FileBody { body, length, bar } = body(&args.file).await?;
     let mut request = api.request(Method::POST, &path).header(http::header::CONTENT_TYPE, "application/octet-stream");
+    request = request.header(header::OPERATION, operation);
     if let Some(length) = length {
         request = request.header(http::header::CONTENT_LENGTH, length);
     }
-    api.record(request.body(body)).await
+    let mut sending = pin!(api.record(request.body(body)));
+    loop {
+        tokio::select! {
+            told = &mut sending => return told,
+            () = look(api, operation, &bar) => {}
+        }
+    }
+}
+
+/// Shows after a while the rows that have come, where somebody sees the bar. A platform that does not say it changes
+/// nothing.
+async fn look(api: &Api, operation: &str, bar: &ProgressBar) {
+    tokio::time::sleep(LOOK).await;
+    if bar.is_hidden() {
+        return;
+    }
+    let told = api.get(&format!("/v1/operations/{operation}")).await.ok();
+    if let Some(rows) = told.and_then(|told| told.pointer("/progress/rows")?.as_u64()) {
+        bar.set_message(format!("{rows} rows"));
+    }
 }
 
 /// Path and query behind the environment's.
@@ -124,33 +162,41 @@ fn by_ending(file: &Path) -> Result<LoadFormat, Failure> {
     }
 }
 
-/// The bytes as they are read, and how many they will be.
-pub(super) async fn body(file: &Path) -> Result<(Body, Option<u64>), Failure> {
+/// The bytes of a file as they are read.
+pub(super) struct FileBody {
+    pub(super) body: Body,
+    /// How many they will be.
+    pub(super) length: Option<u64>,
+    pub(super) bar: ProgressBar,
+}
+
+pub(super) async fn body(file: &Path) -> Result<FileBody, Failure> {
     if file == Path::new("-") {
-        return Ok((streamed(tokio::io::stdin(), None), None));
+        return Ok(streamed(tokio::io::stdin(), None));
     }
     let unread = |error: std::io::Error| Failure::Usage(format!("{}: {error}", file.display()));
     let open = tokio::fs::File::open(file).await.map_err(unread)?;
     let facts = open.metadata().await.map_err(unread)?;
     let length = facts.is_file().then_some(facts.len());
-    Ok((streamed(open, length), length))
+    Ok(streamed(open, length))
 }
 
-fn streamed(from: impl AsyncRead + Send + 'static, length: Option<u64>) -> Body {
+fn streamed(from: impl AsyncRead + Send + 'static, length: Option<u64>) -> FileBody {
     let bar = bar(length);
+    let moved = bar.clone();
     let pieces = ReaderStream::with_capacity(from, PIECE_BYTES).inspect(move |piece| {
         if let Ok(piece) = piece {
-            bar.inc(u64::try_from(piece.len()).unwrap_or_default());
+            moved.inc(u64::try_from(piece.len()).unwrap_or_default());
         }
     });
-    Body::wrap_stream(pieces)
+    FileBody { body: Body::wrap_stream(pieces), length, bar }
 }
 
 /// How much has gone; hidden where standard error is no terminal.
 pub(super) fn bar(length: Option<u64>) -> ProgressBar {
     let (bar, template) = match length {
-        Some(length) => (ProgressBar::new(length), "{bar:30} {bytes}/{total_bytes} {bytes_per_sec}"),
-        None => (ProgressBar::new_spinner(), "{spinner} {bytes} {bytes_per_sec}"),
+        Some(length) => (ProgressBar::new(length), "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {msg}"),
+        None => (ProgressBar::new_spinner(), "{spinner} {bytes} {bytes_per_sec} {msg}"),
     };
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);

@@ -11,7 +11,7 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use super::load::{bar, body};
+use super::load::{FileBody, bar, body};
 use super::output::Columns;
 use super::{Api, Failure, Group, Told};
 
@@ -93,7 +93,7 @@ async fn done(api: &Api, wanted: Wanted) -> Result<Option<Told>, Failure> {
         }
         Wanted::Put { file, stage } => {
             let place = format!("{environment}{}", address(&named(stage, &file)?)?);
-            let (body, length) = body(&file).await?;
+            let FileBody { body, length, bar: _ } = body(&file).await?;
             let request =
                 api.request(Method::PUT, &place).header(http::header::CONTENT_TYPE, "application/octet-stream");
             let request = match length {
