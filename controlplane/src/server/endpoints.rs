@@ -13,8 +13,7 @@ use crate::domain::authentication::federation;
 use crate::domain::tenancy::{organizations, tenants, users};
 use crate::domain::{
     abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, jit_access,
-    policies, query, runtime, shadow_mode, storage_integrations, webhooks,
-    operations, policies, query, runtime, shadow_mode, webhooks,
+    operations, policies, query, runtime, shadow_mode, storage_integrations, webhooks,
 };
 use crate::server::{dashboard, health, reference};
 

@@ -103,10 +103,11 @@ export async function ask<T>(call: Promise<{ data?: T; error?: unknown; response
   return data as NonNullable<T>
 }
 
-/** Sends a file. A session that is over is renewed first: later, all of the file would have to be sent again. */
-export async function sendFile(path: string, file: Blob, watch: Watch, method: SendMethod = 'POST'): Promise<Response> {
+/** Sends a file, as an operation if it has a name. A session that is over is renewed first: later, all of the file would have to be sent again. */
+export async function sendFile(path: string, file: Blob, watch: Watch, method: SendMethod = 'POST', operation?: string): Promise<Response> {
   await ask(api.GET('/v1/auth/me', { signal: watch.signal }))
   const headers = ownHeaders()
+  if (operation) headers.set('Sluice-Operation', operation)
   headers.set('Content-Type', 'application/octet-stream')
   return upload(path, headers, file, watch, method)
 }

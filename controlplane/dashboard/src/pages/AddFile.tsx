@@ -47,7 +47,7 @@ export function AddFile({ file, into }: FileProps) {
 type Seen = { told: Loaded } | { problem: Problem }
 
 function Preview({ file, format, into, done }: FileProps & { format: LoadFormat; done: (loaded: Loaded) => void }) {
-  const { sent, start, cancel } = useLoad(file)
+  const { sent, rows, start, cancel } = useLoad(file)
   const [seen, setSeen] = useState<Seen>()
   const [nth, again] = useReducer((times: number) => times + 1, 0)
   useEffect(() => {
@@ -72,7 +72,7 @@ function Preview({ file, format, into, done }: FileProps & { format: LoadFormat;
       <p className="fine" role="status">
         {told && `${count(told.columns.length)} columns; the first rows, and the types that were found:`}
       </p>
-      {!seen && <Sending sent={sent ?? file.size} size={file.size} cancel={cancel} />}
+      {!seen && <Sending sent={sent ?? file.size} size={file.size} rows={rows} cancel={cancel} />}
       {seen && 'problem' in seen && <Refusal problem={seen.problem} retry={again} />}
       {told && <ResultRows label="First rows" columns={told.columns} rows={told.rows ?? []} />}
       {told && <LoadForm file={file} format={format} columns={told.columns} into={into} done={done} />}

@@ -31,7 +31,7 @@ export function LoadForm({ file, format, columns, into, done }: LoadFormProps) {
   const { env_id } = useEnvironment()
   const [mode, setMode] = useState<LoadMode>(into ? 'append' : 'create')
   const [types, setTypes] = useState<ReadonlyMap<string, string>>(new Map())
-  const { sent, start, cancel } = useLoad(file)
+  const { sent, rows, start, cancel } = useLoad(file)
   const catalogue = useCatalogue(env_id)
   const changed = useChanged('catalogue')
   const tables = catalogue.data?.map(({ schema, name }) => `${schema}.${name}`)
@@ -54,7 +54,7 @@ export function LoadForm({ file, format, columns, into, done }: LoadFormProps) {
         <p className="fine">{MODES[mode].says}</p>
       </div>
       {mode !== 'append' && <ColumnTypes columns={columns} types={types} choose={(name, type) => setTypes((now) => new Map(now).set(name, type))} />}
-      {sent !== undefined && <Sending sent={sent} size={file.size} cancel={cancel} />}
+      {sent !== undefined && <Sending sent={sent} size={file.size} rows={rows} cancel={cancel} />}
     </Form>
   )
 }

@@ -1,7 +1,15 @@
 /** How much of a file has left, and a button that ends it. Only the turn from sending to waiting is read out. */
-import { bytes } from '../format'
+import { bytes, count } from '../format'
 
-export function Sending({ sent, size, cancel }: { sent: number; size: number; cancel: () => void }) {
+interface SendingProps {
+  sent: number
+  size: number
+  /** Rows that have come, as far as that is known. */
+  rows: number | undefined
+  cancel: () => void
+}
+
+export function Sending({ sent, size, rows, cancel }: SendingProps) {
   const isSent = sent >= size
   return (
     <div className="stack">
@@ -13,6 +21,7 @@ export function Sending({ sent, size, cancel }: { sent: number; size: number; ca
         <span className="fine">
           {bytes(Math.min(sent, size))} of {bytes(size)}
         </span>
+        {rows !== undefined && <span className="fine">{count(rows)} rows have come.</span>}
         <span className="fine" role="status">
           {isSent ? 'The platform reads the file.' : 'The file is on its way.'}
         </span>
