@@ -12,6 +12,7 @@ mod running;
 mod store;
 #[cfg(test)]
 mod tests;
+mod wait;
 
 use chrono::Duration;
 use contract::body::Problem;

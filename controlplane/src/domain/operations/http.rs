@@ -1,15 +1,38 @@
 //! Reading and cancelling operations.
 
+use std::time::Duration;
+
 use contract::{Caller, OperationId, Timestamp};
 use platform::http::call::Call;
 use platform::http::json::Json;
 use platform::{Error, Result};
 use sqlx::PgConnection;
 
+use super::wait::OperationWait;
 use super::{OperationKey, OperationRecord, store};
 
-pub async fn find(cx: Call) -> Result<Json<OperationRecord>> {
-    found(&cx, cx.id("operation_id")?).await.map(Json)
+/// How often a read that waits looks again.
+const LOOK: Duration = Duration::from_millis(500);
+
+pub async fn find(cx: Call, OperationWait(within): OperationWait) -> Result<Json<OperationRecord>> {
+    let operation_id: OperationId = cx.id("operation_id")?;
+    if !within.is_zero()
+        && let Ok(record) = tokio::time::timeout(within, ended(&cx, &operation_id)).await
+    {
+        return record.map(Json);
+    }
+    found(&cx, operation_id).await.map(Json)
+}
+
+/// The operation once it has ended.
+async fn ended(cx: &Call, operation_id: &OperationId) -> Result<OperationRecord> {
+    loop {
+        let record = found(cx, operation_id.clone()).await?;
+        if record.status.is_final() {
+            return Ok(record);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 /// The operation, if whoever calls may see it.

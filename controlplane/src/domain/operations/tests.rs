@@ -93,8 +93,9 @@ async fn a_load_that_nobody_waits_for_is_answered_when_the_file_has_come() {
     let accepted = world.app.send(load(&world, &world.owner, &headers, file())).await;
     assert_eq!(accepted.headers["location"], OPERATION);
     assert_eq!(accepted.expect(202)["id"], "op-1");
-    let mut stream = Stream::open(&world.app, &format!("{OPERATION}/events"), &world.owner, None).await;
-    while stream.event().await.1 != "succeeded" {}
+    let waiting = Request::get(OPERATION).header("authorization", &world.owner).header("prefer", "wait=10");
+    let shown = world.app.send(waiting.body(Body::empty()).unwrap()).await.expect(200);
+    assert_eq!((&shown["status"], &shown["progress"]["rows"]), (&json!("succeeded"), &json!(2)));
 }
 
 #[tokio::test]
