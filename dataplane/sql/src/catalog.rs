@@ -7,6 +7,7 @@ pub(crate) mod file_format;
 pub mod file_reading;
 pub(crate) mod information_schema;
 pub(crate) mod stage;
+pub mod stage_location;
 pub mod staged_rows;
 pub mod table;
 pub mod tables;

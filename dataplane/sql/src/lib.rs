@@ -21,7 +21,9 @@ pub mod syntax;
 
 pub use ast::depth::STACK_BYTES;
 pub use ast::error::{Error, Position};
-pub use bind::resolve::staged::{FilesAsked, StagePlace, files_asked, stage_ids, stage_named, stage_path};
+pub use bind::resolve::staged::{
+    FilesAsked, StagePlace, files_asked, stage_ids, stage_location, stage_named, stage_path,
+};
 pub use bind::resolve::temporary::drop_temporary;
 pub use bind::resolve::{Resolved, is_kept, resolve};
 pub use catalog::column_comment::ColumnComment;
@@ -29,6 +31,7 @@ pub use catalog::comment::Comment;
 pub use catalog::definition::Definition;
 pub use catalog::file_reading::{CsvRecords, FileCompression, FileReading, FileRecords, RecordWidth};
 pub use catalog::stage::FileEntry;
+pub use catalog::stage_location::{BUCKET_SCHEME, FOLDER_SCHEME, StageLocation};
 pub use catalog::staged_rows::{
     AfterLoad, ErrorLimit, FILE_NAME, FileChoice, LoadOptions, NameMatching, OnError, ROW_NUMBER, StagedRows,
     ToldFiles, ValidatedFiles,

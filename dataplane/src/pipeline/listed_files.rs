@@ -77,6 +77,9 @@ pub(in crate::pipeline) async fn found(
     names: &mut sql::SessionNames,
     file_use: FileUse,
 ) -> Result<Option<FileRemoval>> {
+    if sql::stage_location(statement)?.is_some() {
+        return Err(Error::Unsupported { what: "a stage outside of the environment".to_owned() });
+    }
     let Some(asked) = sql::files_asked(statement, seen, names)? else { return Ok(None) };
     if file_use == FileUse::Explained {
         return Ok(None);

@@ -5,6 +5,7 @@ use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptionK
 use crate::ast::error::Error;
 use crate::ast::quote;
 use crate::catalog::file_format::{FileType, FormatOptions, flagged, word};
+use crate::catalog::stage_location::StageLocation;
 
 /// How the files of a stage are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(crate) struct Stage {
     /// Names the folder of its files, whatever the stage is called.
     pub id: String,
     pub format: StageFormat,
+    /// Of an external stage; the files of others are in the environment.
+    pub location: Option<StageLocation>,
 }
 
 /// What no caller writes: the option that keeps the id.
@@ -40,8 +43,9 @@ impl Stage {
     /// The stage that these options make.
     pub fn of(id: &str, options: &KeyValueOptions) -> Result<Self, Error> {
         let format = StageFormat::Own(FormatOptions::new(FileType::Csv));
-        let mut stage = Self { id: id.to_owned(), format };
-        stage.change(options)?;
+        let (location, others) = StageLocation::taken_of(options)?;
+        let mut stage = Self { id: id.to_owned(), format, location };
+        stage.change(&others)?;
         Ok(stage)
     }
 
@@ -65,7 +69,7 @@ impl Stage {
                 "DIRECTORY" if !has_directory(option)? => continue,
                 "DIRECTORY" => "a directory table of a stage".to_owned(),
                 "CREDENTIALS" => "CREDENTIALS in SQL".to_owned(),
-                "URL" | "STORAGE_INTEGRATION" | "ENDPOINT" => "a stage outside of the environment".to_owned(),
+                "URL" | "STORAGE_INTEGRATION" => "another URL for a stage that is there".to_owned(),
                 name => format!("{name} of a stage"),
             };
             return Err(Error::unsupported(refused));
@@ -79,7 +83,8 @@ impl Stage {
             StageFormat::Named(name) => format!("FORMAT_NAME = {}", quote::text(name)),
             StageFormat::Own(format) => format.written(),
         };
-        format!("{ID} = {} FILE_FORMAT = ({format})", quote::text(&self.id))
+        let location = self.location.as_ref().map_or_else(String::new, StageLocation::written);
+        format!("{ID} = {}{location} FILE_FORMAT = ({format})", quote::text(&self.id))
     }
 }
 

@@ -5,6 +5,7 @@ use sqlparser::tokenizer::Location;
 use crate::ast::{names, quote};
 use crate::catalog::file_reading::FileReading;
 use crate::catalog::stage::StageFormat;
+use crate::catalog::stage_location::StageLocation;
 use crate::catalog::table::{Column, Table};
 
 /// The path of its file, for each row that is selected.
@@ -148,6 +149,8 @@ pub struct StagedRows {
     pub called: String,
     /// The folder of its files.
     pub stage_id: String,
+    /// Where they are instead, of an external stage.
+    pub location: Option<StageLocation>,
     pub chosen: FileChoice,
     pub reading: FileReading,
     /// The engine's name of the temporary table.

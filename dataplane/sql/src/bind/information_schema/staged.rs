@@ -8,7 +8,8 @@ use super::{listing, shown};
 use crate::ast::error::Error;
 use crate::catalog::definition::{Definition, DefinitionKind};
 use crate::catalog::file_format::FormatOptions;
-use crate::catalog::stage::{FileEntry, StageFormat};
+use crate::catalog::stage::{FileEntry, Stage, StageFormat};
+use crate::catalog::stage_location::StageLocation;
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::syntax::listing::{Listing, cell};
 use crate::syntax::statement::Operation;
@@ -22,7 +23,7 @@ pub(super) fn listed(
     match tree {
         Statement::ShowObjects(ShowObjects { show_options, .. }) => {
             let all = listing::of_kind(catalog, on);
-            let listing = if on == DefinitionKind::Stage { stages(all) } else { file_formats(all)? };
+            let listing = if on == DefinitionKind::Stage { stages(all)? } else { file_formats(all)? };
             shown::narrowed(listing, show_options, false)
         }
         Statement::ExplainTable { table_name, .. } => described(table_name, on, catalog, session)?.query(),
@@ -46,7 +47,7 @@ pub(super) fn files(done: Operation, files: &[FileEntry]) -> Result<Query, Error
     listing.query()
 }
 
-fn stages(all: impl Iterator<Item = Arc<Definition>>) -> Listing {
+fn stages(all: impl Iterator<Item = Arc<Definition>>) -> Result<Listing, Error> {
     let mut listing = Listing::new(&[
         "created_on",
         "name",
@@ -65,25 +66,27 @@ fn stages(all: impl Iterator<Item = Arc<Definition>>) -> Listing {
         "directory_enabled",
     ]);
     for one in all {
+        let location = one.stage()?.location;
+        let of_it = |told: fn(&StageLocation) -> &String| location.as_ref().map(|it| told(it).clone());
         listing.add(vec![
             None,
             cell(one.called()),
             cell(&one.schema),
-            cell(""),
+            cell(of_it(|it| &it.url).unwrap_or_default()),
             cell("N"),
             cell("N"),
             None,
             cell(one.comment.as_deref().unwrap_or_default()),
             None,
-            cell("INTERNAL"),
+            cell(if location.is_some() { "EXTERNAL" } else { "INTERNAL" }),
+            location.as_ref().and_then(StageLocation::cloud).map(str::to_owned),
             None,
-            None,
-            None,
+            of_it(|it| &it.integration),
             None,
             cell("N"),
         ]);
     }
-    listing
+    Ok(listing)
 }
 
 fn file_formats(all: impl Iterator<Item = Arc<Definition>>) -> Result<Listing, Error> {
@@ -119,13 +122,19 @@ fn described(
     let mut listing =
         Listing::new(&["parent_property", "property", "property_type", "property_value", "property_default"]);
     let mut add = |parent: &str, row: Vec<_>| listing.add(std::iter::once(cell(parent)).chain(row).collect());
-    match found.stage()?.format {
+    let Stage { format, location, id: _ } = found.stage()?;
+    match format {
         StageFormat::Own(format) => properties(&format).for_each(|row| add("STAGE_FILE_FORMAT", row)),
         StageFormat::Named(name) => {
             add("STAGE_FILE_FORMAT", vec![cell("FORMAT_NAME"), cell("String"), cell(name), cell("")]);
         }
     }
-    add("STAGE_LOCATION", vec![cell("URL"), cell("String"), cell(""), cell("")]);
+    let url = location.as_ref().map_or("", |location| location.url.as_str());
+    add("STAGE_LOCATION", vec![cell("URL"), cell("String"), cell(url), cell("")]);
+    if let Some(location) = &location {
+        let integration = cell(location.integration.as_str());
+        add("STAGE_INTEGRATION", vec![cell("STORAGE_INTEGRATION"), cell("String"), integration, cell("")]);
+    }
     add("DIRECTORY", vec![cell("ENABLE"), cell("Boolean"), cell("false"), cell("false")]);
     Ok(listing)
 }

@@ -15,6 +15,7 @@ use crate::catalog::comment::Comment;
 use crate::catalog::definition::{self, Definition, DefinitionKind};
 use crate::catalog::file_format::FormatOptions;
 use crate::catalog::stage::{Stage, StageFormat};
+use crate::catalog::stage_location::StageLocation;
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::syntax::parse::{options, staged};
 use crate::syntax::statement::{Operation, Statement as ParsedStatement, StatementKind};
@@ -24,6 +25,8 @@ use crate::syntax::statement::{Operation, Statement as ParsedStatement, Statemen
 pub struct StagePlace {
     /// Names the folder of its files.
     pub id: String,
+    /// Where they are instead, of an external stage.
+    pub location: Option<StageLocation>,
     /// `schema.@name`, as policies and the log have it.
     pub path: String,
 }
@@ -32,7 +35,8 @@ pub struct StagePlace {
 pub fn stage_named(catalog: &Catalog, name: &str, session: &SessionNames) -> Result<StagePlace, Error> {
     let name = staged::name_of(DefinitionKind::Stage, name)?;
     let found = catalog.staged(DefinitionKind::Stage, &name, session)?;
-    Ok(StagePlace { id: found.stage()?.id, path: found.path() })
+    let Stage { id, location, .. } = found.stage()?;
+    Ok(StagePlace { id, location, path: found.path() })
 }
 
 /// The path that a stage of this name has in this session, or would have.
@@ -45,6 +49,8 @@ pub fn stage_path(catalog: &Catalog, name: &str, session: &SessionNames) -> Opti
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesAsked {
     pub stage_id: String,
+    /// Where the files of an external stage are.
+    pub location: Option<StageLocation>,
     /// The stage's name, which stands before the paths that are told.
     pub called: String,
     /// How the paths begin.
@@ -63,13 +69,23 @@ pub fn files_asked(
     let StatementKind::Files { done, path, pattern } = statement.kind() else { return Ok(None) };
     let (Statement::List(files) | Statement::Remove(files)) = statement.tree() else { return Ok(None) };
     let found = catalog.staged(DefinitionKind::Stage, &files.stage, session)?;
+    let Stage { id, location, .. } = found.stage()?;
     Ok(Some(FilesAsked {
-        stage_id: found.stage()?.id,
+        stage_id: id,
+        location,
         called: found.called().to_lowercase(),
         path: path.clone(),
         pattern: pattern.clone(),
         removes: *done == Operation::Delete,
     }))
+}
+
+/// Where the files of the external stage are that a statement makes; none of any other statement.
+pub fn stage_location(statement: &ParsedStatement) -> Result<Option<StageLocation>, Error> {
+    match statement.tree() {
+        Statement::CreateStage { file_format, .. } => Ok(StageLocation::taken_of(file_format)?.0),
+        _ => Ok(None),
+    }
 }
 
 /// The ids of all stages that there are.

@@ -133,7 +133,7 @@ impl Binder<'_> {
     }
 
     fn rows_of(&self, stage: &Definition, number: usize, read: StageRead) -> Result<StagedRows, Error> {
-        let Stage { id, format } = stage.stage()?;
+        let Stage { id, format, location } = stage.stage()?;
         let reading = FileReading::of(&self.format_of(read.format.unwrap_or(format))?)?;
         if has_header(&reading) && read.load.is_none_or(|load| load.by_name.is_none()) {
             return Err(Error::unsupported("PARSE_HEADER without MATCH_BY_COLUMN_NAME"));
@@ -147,6 +147,7 @@ impl Binder<'_> {
             name: stage.name.clone(),
             called: stage.called().to_owned(),
             stage_id: id,
+            location,
             chosen: read.chosen,
             reading,
             kept_as: ours::staged(number),
