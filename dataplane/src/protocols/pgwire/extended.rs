@@ -34,6 +34,15 @@ const TEXT_BYTES_MAX: usize = 16 << 20;
 /// Values bound to all of a session's open portals.
 const BOUND_BYTES_MAX: usize = 64 << 20;
 
+/// Whether a portal that is executed has its columns told with its rows.
+#[derive(Debug, Clone, Copy)]
+enum Described {
+    Before,
+    Portal,
+    /// With its parameters, and before anybody has chosen a format.
+    Statement,
+}
+
 impl Conversation {
     pub(super) async fn extended(&mut self, message: FrontendMessage) -> Result<(), Stop> {
         match message {
@@ -41,7 +50,7 @@ impl Conversation {
             FrontendMessage::Bind(bind) => self.bind(bind).await,
             FrontendMessage::Describe(DescribeTarget::Statement(name)) => self.describe_statement(&name).await,
             FrontendMessage::Describe(DescribeTarget::Portal(name)) => self.describe_portal(&name).await,
-            FrontendMessage::Execute { portal, rows_max } => self.execute(&portal, rows_max, false).await,
+            FrontendMessage::Execute { portal, rows_max } => self.execute(&portal, rows_max, Described::Before).await,
             FrontendMessage::Close(target) => {
                 match target {
                     DescribeTarget::Statement(name) => drop(self.statements.remove(&name)),
@@ -174,6 +183,9 @@ impl Conversation {
     async fn describe_statement(&mut self, name: &str) -> Result<(), Stop> {
         let prepared = self.prepared(name)?;
         self.may_go_on(prepared.command())?;
+        if let Some((portal, rows_max)) = self.take_execute(|_, portal| portal.tells_all_of(&prepared)) {
+            return self.execute(&portal, rows_max, Described::Statement).await;
+        }
         let types = self.types(&prepared, usize::MAX).await?;
         let fields = self.fields(&prepared, &Formats::default()).await?;
         reply::parameter_description(&mut self.wire.out, &types);
@@ -181,13 +193,26 @@ impl Conversation {
         Ok(())
     }
 
+    /// Takes the next message, if all of it is here and it executes a portal of which that is wanted: its name, and how
+    /// many rows.
+    fn take_execute(&mut self, is_wanted: impl Fn(&str, &Portal) -> bool) -> Option<(String, u32)> {
+        let portals = &self.portals;
+        self.wire.take(|kind, body| {
+            if kind != b'E' {
+                return None;
+            }
+            let message = FrontendMessage::read(kind, Bytes::copy_from_slice(body)).ok()?;
+            let FrontendMessage::Execute { portal, rows_max } = message else { return None };
+            portals.get(&portal).is_some_and(|open| is_wanted(&portal, open)).then_some((portal, rows_max))
+        })
+    }
+
     /// A portal that is described and executed in one flight is run at once, and its answer tells its columns. One of
     /// which something was told before keeps to that.
     async fn describe_portal(&mut self, name: &str) -> Result<(), Stop> {
-        if self.portals.get(name).is_some_and(Portal::is_untold)
-            && let Some(rows_max) = self.wire.take(|kind, body| executes(name, kind, body))
-        {
-            return self.execute(name, rows_max, true).await;
+        let is_it = |executed: &str, portal: &Portal| executed == name && portal.is_untold();
+        if let Some((_, rows_max)) = self.take_execute(is_it) {
+            return self.execute(name, rows_max, Described::Portal).await;
         }
         let portal = self.portals.get(name).ok_or_else(|| no_cursor(name))?;
         let (prepared, formats) = (portal.prepared.clone(), portal.formats.clone());
@@ -236,18 +261,17 @@ impl Conversation {
         }
     }
 
-    /// `describes`: its columns are told before its rows.
-    async fn execute(&mut self, name: &str, rows_max: u32, describes: bool) -> Result<(), Stop> {
+    async fn execute(&mut self, name: &str, rows_max: u32, described: Described) -> Result<(), Stop> {
         self.settings.begin();
         let mut portal = self.portals.remove(name).ok_or_else(|| no_cursor(name))?;
-        let done = self.advance(&mut portal, rows_max, describes).await;
+        let done = self.advance(&mut portal, rows_max, described).await;
         // A portal that failed is gone.
         done?;
         self.portals.insert(name.to_owned(), portal);
         Ok(())
     }
 
-    async fn advance(&mut self, portal: &mut Portal, rows_max: u32, describes: bool) -> Result<(), Stop> {
+    async fn advance(&mut self, portal: &mut Portal, rows_max: u32, described: Described) -> Result<(), Stop> {
         if portal.running().is_none()
             && let Some(prepared) = portal.prepared.clone()
         {
@@ -274,8 +298,14 @@ impl Conversation {
             }
         }
         let PortalState::Running(delivery) = &mut portal.state else { return Ok(()) };
-        if describes {
-            self.describe(&delivery.fields);
+        match described {
+            Described::Before => {}
+            Described::Portal => self.describe(&delivery.fields),
+            Described::Statement => {
+                let declared = portal.prepared.as_ref().map_or(&[][..], |prepared| &prepared.declared);
+                reply::parameter_description(&mut self.wire.out, declared);
+                self.describe(&formatted(delivery.fields.clone(), &Formats::default())?);
+            }
         }
         let most = (rows_max > 0).then(|| u64::from(rows_max));
         let (rows, more) = delivery.send(most, self.settings.zone(), &mut self.wire, &mut self.watch).await?;
@@ -336,17 +366,6 @@ impl Conversation {
         let verb = if moves { "MOVE" } else { "FETCH" };
         reply::command_complete(&mut self.wire.out, &format!("{verb} {rows}"));
         Ok(())
-    }
-}
-
-/// How many rows of this portal a message asks for, if it executes it.
-fn executes(name: &str, kind: u8, body: &[u8]) -> Option<u32> {
-    if kind != b'E' {
-        return None;
-    }
-    match FrontendMessage::read(kind, Bytes::copy_from_slice(body)) {
-        Ok(FrontendMessage::Execute { portal, rows_max }) if portal == name => Some(rows_max),
-        _ => None,
     }
 }
 

@@ -56,6 +56,12 @@ impl Portal {
         matches!(self.state, PortalState::Ready) && self.prepared.as_ref().is_some_and(|prepared| prepared.is_untold())
     }
 
+    /// Whether it runs this statement, of which nothing was told yet, with a value for each declared parameter.
+    pub(super) fn tells_all_of(&self, prepared: &Arc<PreparedStatement>) -> bool {
+        let is_declared = prepared.declared.len() == self.params.values.len() && !prepared.declared.contains(&0);
+        self.is_untold() && is_declared && self.prepared.as_ref().is_some_and(|own| Arc::ptr_eq(own, prepared))
+    }
+
     pub(super) fn running(&self) -> Option<&PgDelivery> {
         match &self.state {
             PortalState::Ready => None,
