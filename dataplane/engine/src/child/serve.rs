@@ -78,7 +78,10 @@ impl Session<'_> {
             return refuse(self.socket, &error);
         }
         let result = match what {
-            What::Read { sql, parameters } => return self.read(&sql, &parameters, false),
+            What::Read { sql, parameters } => match self.connection.prepare(&sql) {
+                Ok(prepared) => return self.read(prepared, &sql, &parameters, false),
+                Err(error) => return self.failed(&error),
+            },
             What::Query { sql, parameters, tables } => return self.query(&sql, &parameters, tables.as_deref()),
             What::Write { sql, parameters, begins } => return self.write(&sql, &parameters, begins),
             What::Begin => self.begin(),
@@ -171,20 +174,34 @@ impl Session<'_> {
         Ok(Done { rows: u64::try_from(changes.len()).unwrap_or(u64::MAX), definitions: false })
     }
 
-    /// A read in a transaction of its own. What could not be ended, or made as a new session is, ends here.
+    /// A read in a transaction of its own, which is the engine's for one statement. Where that would keep changes, it is
+    /// one that is rolled back. What could not be ended, or made as a new session is, ends here.
     fn query(&mut self, sql: &str, parameters: &[Value], tables: Option<&[String]>) -> io::Result<()> {
         if tables.is_some_and(|tables| !self.agrees(sql, tables)) {
             return send(self.socket, kind::UNSURE, &[]);
         }
+        let prepared = match self.connection.prepare(sql) {
+            Ok(prepared) => prepared,
+            Err(error) => return self.failed(&error),
+        };
+        let opens = prepared.effect() != Effect::Query;
         // No touch as behind `Begin`: the statement that follows takes the snapshot.
-        if let Err(error) = self.connection.execute("begin transaction") {
-            self.only_read = false;
-            return refuse(self.socket, &error);
+        if opens && let Err(error) = self.connection.execute("begin transaction") {
+            return self.failed(&error);
         }
-        self.read(sql, parameters, true)?;
+        self.read(prepared, sql, parameters, true)?;
         self.running.over();
-        let ended = if self.can_be_reset() { self.reset(true).map(drop) } else { self.connection.execute("rollback") };
+        let ended = match (self.can_be_reset(), opens) {
+            (true, _) => self.reset(opens).map(drop),
+            (false, true) => self.connection.execute("rollback"),
+            (false, false) => Ok(()),
+        };
         ended.map_err(io::Error::other)
+    }
+
+    fn failed(&mut self, error: &Error) -> io::Result<()> {
+        self.only_read = false;
+        refuse(self.socket, error)
     }
 
     /// Whether the engine's parser is sure to find in it what is said of it. Nothing of it is bound or computed for that.
@@ -194,23 +211,26 @@ impl Session<'_> {
     }
 
     /// `resets`: where it has only read, the session is made as a new one next.
-    fn read(&mut self, sql: &str, parameters: &[Value], resets: bool) -> io::Result<()> {
-        match self.stream(sql, parameters, resets) {
+    fn read(&mut self, prepared: Prepared<'_>, sql: &str, parameters: &[Value], resets: bool) -> io::Result<()> {
+        match self.stream(prepared, sql, parameters, resets) {
             Ok(sent) => sent,
-            Err(error) => {
-                self.only_read = false;
-                refuse(self.socket, &error)
-            }
+            Err(error) => self.failed(&error),
         }
     }
 
     /// The outer error is the statement's, the inner one the socket's.
-    fn stream(&mut self, sql: &str, parameters: &[Value], resets: bool) -> Result<io::Result<()>, Error> {
-        let mut prepared = self.connection.prepare(sql)?;
+    fn stream(
+        &mut self,
+        prepared: Prepared<'_>,
+        sql: &str,
+        parameters: &[Value],
+        resets: bool,
+    ) -> Result<io::Result<()>, Error> {
         let named = prepared.columns();
-        if let Some(readable) = answer::readable(sql, &named) {
-            prepared = self.connection.prepare(&readable)?;
-        }
+        let prepared = match answer::readable(sql, &named) {
+            Some(readable) => self.connection.prepare(&readable)?,
+            None => prepared,
+        };
         self.only_read &= prepared.effect() == Effect::Query;
         bind(&prepared, parameters)?;
         self.not_interrupted()?;
