@@ -81,7 +81,7 @@ impl Pipeline {
         let names = policy::names(&query, &rules);
         let Ok(stage) = sql::stage_named(&visible, name, &names) else {
             let path = sql::stage_path(&visible, name, &names).unwrap_or_else(|| format!("main.@{name}"));
-            let unseen = StagePlace { id: String::new(), path };
+            let unseen = StagePlace { id: String::new(), path, location: None };
             let refused = Error::from(StageFileFault::NoStage { name: name.to_owned() });
             // Whatever keeps it from them is for the log: they are told that it is not there.
             let _ = self.refuse(action.asked(ask.clone(), &unseen, "", None), refused.clone()).await;
