@@ -4,8 +4,8 @@ import { bytes, count } from '../format'
 interface SendingProps {
   sent: number
   size: number
-  /** Rows that have come, as far as that is known. */
-  rows: number | undefined
+  /** Rows that have come, as far as that is known; a file of a stage has none. */
+  rows?: number | undefined
   cancel: () => void
 }
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::key::HashCost;
 use contract::{Entropy, Keyring, SystemClock};
 use controlplane::platform::identity::Pems;
 use controlplane::server::kubernetes::{Cluster, RULES};
@@ -174,6 +175,7 @@ pub async fn start(
     let parts = Parts {
         clock: Arc::new(SystemClock),
         entropy: Entropy::system().unwrap(),
+        hash_cost: HashCost::OWASP,
         telemetry: telemetry::Telemetry::default(),
         provisioner: Arc::new(cluster),
         identity,
