@@ -28,6 +28,8 @@ pub use endpoint::{ModelFailure, WITHIN};
 pub use measured::ModelMetrics;
 pub use settings::ModelSettings;
 
+pub(crate) use endpoint::tls;
+
 use endpoint::Endpoint;
 
 /// The models that are asked here.

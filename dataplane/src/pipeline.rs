@@ -26,6 +26,7 @@ mod query_counter;
 mod result_cache;
 mod runtime;
 mod spans;
+mod stage_store;
 mod staged_files;
 mod stages;
 mod startup_gate;
@@ -59,7 +60,7 @@ use crate::request::trail::{Stage, Trail};
 use crate::storage::branches::OpenBranches;
 use crate::storage::catalogue::Catalogue;
 use crate::storage::runtime_tables::RuntimeTables;
-use crate::storage::stage_files::StageFiles;
+use crate::storage::stage_files::{ReachableHosts, StageFiles};
 use crate::{Answer, Error};
 
 use once::Turn;
@@ -107,6 +108,7 @@ pub struct Pipeline {
     pub branches: OpenBranches,
     /// What internal stages hold.
     pub stage_files: StageFiles,
+    pub storage_hosts: ReachableHosts,
     /// Told of what agents have asked.
     pub observer: Arc<dyn StatementObserver>,
     pub registry: Registry,
@@ -302,7 +304,7 @@ impl Pipeline {
             None => rows,
         };
         if let Some(removal) = &rows.about.removes {
-            removal.done(&self.stage_files).await?;
+            Box::pin(removal.done(self)).await?;
         }
         if query.ask.transaction.is_none() && staged_files::drops_a_stage(&rows.about.written) {
             self.forget_dropped_stages().await;

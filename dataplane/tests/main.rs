@@ -26,6 +26,7 @@ mod embedding;
 mod ending;
 mod escapes;
 mod explain;
+mod external;
 mod failing_records;
 mod filtered;
 mod flight;

@@ -20,7 +20,7 @@ use dataplane::pipeline::{
 use dataplane::storage::branches::OpenBranches;
 use dataplane::storage::catalogue::Catalogue;
 use dataplane::storage::runtime_tables::RuntimeTables;
-use dataplane::storage::stage_files::StageFiles;
+use dataplane::storage::stage_files::{ReachableHosts, StageFiles};
 use dataplane::{Answer, Ask, Bounds, DeclaredAgent, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
@@ -97,6 +97,7 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         runtime: RuntimeTables::new(config, None),
         branches: OpenBranches::default(),
         stage_files: StageFiles::new(folder.path().join("stages")),
+        storage_hosts: ReachableHosts::default(),
         observer: Arc::new(triggers.asked.clone()),
         registry: Registry::default(),
         healer: models.healing,

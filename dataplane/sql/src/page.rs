@@ -153,7 +153,7 @@ const STATEMENTS: &[&str] = &[
     "`CREATE [SECURE] VIEW`: read with the rights of who reads it; without the catalogue, NEXTVAL and PIVOT of unwritten values",
     "`CREATE FUNCTION … AS '<expression>'`: SQL, of its parameters alone",
     "`CREATE [OR REPLACE] SEQUENCE`, `<sequence>.NEXTVAL`",
-    "`CREATE [OR REPLACE] STAGE`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: internal ones, with `FILE_FORMAT` and `COMMENT`; their files go with them",
+    "`CREATE [OR REPLACE] STAGE`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it, with `FILE_FORMAT` and `COMMENT`: internal ones, whose files go with them, and external ones, with `URL = 's3://…' | 'file:///…'` and `STORAGE_INTEGRATION`",
     "`LIST @stage[/path] [PATTERN = '…']`, `REMOVE` of the same outside a transaction; `LS`, `RM`; a path with blanks stands in `'@stage/…'`",
     "`COPY INTO @stage[/path] FROM table | (query)` outside a transaction, with `FILE_FORMAT = (TYPE = CSV | JSON | PARQUET)`, `HEADER`, `OVERWRITE`, `SINGLE`, `MAX_FILE_SIZE`, `INCLUDE_QUERY_ID`, `DETAILED_OUTPUT`: at most 256 files, all of them or none, of what you may see",
     "An unloaded file is compressed, text with gzip and Parquet with Snappy, and named so, unless its format says `COMPRESSION = NONE`",

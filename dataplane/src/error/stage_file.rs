@@ -2,6 +2,7 @@
 
 use contract::Code;
 use contract::body::Problem;
+use contract::storage_integration::StorageDenied;
 
 use super::Error;
 
@@ -22,6 +23,20 @@ pub enum StageFileFault {
     NoRoom,
     #[error("the files of stages cannot be read or written now: try again")]
     Unavailable,
+    #[error("there is no storage integration {name}: name another, or ask an owner or admin to create it")]
+    NoIntegration { name: String },
+    #[error("{0}")]
+    Denied(StorageDenied),
+    #[error("a file of the stage has a name that cannot be used, {path:?}: name more of the path, or rename the file")]
+    Unnameable { path: String },
+    #[error("storage integration {integration} does not fit its store: ask an owner or admin to correct it")]
+    Unusable { integration: String },
+    #[error("the store refuses the credentials of storage integration {integration}: ask an owner or admin for others")]
+    Unauthorized { integration: String },
+    #[error("storage integration {integration} leads to no public address: have the operator name its host")]
+    Unreachable { integration: String },
+    #[error("the store of storage integration {integration} did not answer as it should: try again")]
+    Away { integration: String },
 }
 
 impl From<StageFileFault> for Error {
@@ -33,19 +48,29 @@ impl From<StageFileFault> for Error {
 impl StageFileFault {
     pub(super) const fn code(&self) -> Code {
         match self {
-            Self::NoStage { .. } | Self::Missing { .. } => Code::NotFound,
-            Self::Exists { .. } => Code::Conflict,
-            Self::Many { .. } => Code::InvalidParams,
+            Self::NoStage { .. } | Self::Missing { .. } | Self::NoIntegration { .. } => Code::NotFound,
+            Self::Exists { .. } | Self::Unusable { .. } => Code::Conflict,
+            Self::Many { .. } | Self::Unnameable { .. } => Code::InvalidParams,
+            Self::Denied(denied) => denied.code(),
+            Self::Unauthorized { .. } | Self::Unreachable { .. } => Code::Forbidden,
             Self::TooLarge { .. } => Code::BodyTooLarge,
             Self::NoRoom => Code::OutOfMemory,
-            Self::Unavailable => Code::ServiceUnavailable,
+            Self::Unavailable | Self::Away { .. } => Code::ServiceUnavailable,
         }
     }
 
     pub(super) fn told(&self, problem: Problem) -> Problem {
         match self {
             Self::NoStage { name } => problem.detail("stage", name.as_str()),
-            Self::Missing { path } | Self::Exists { path } => problem.detail("path", path.as_str()),
+            Self::Missing { path } | Self::Exists { path } | Self::Unnameable { path } => {
+                problem.detail("path", path.as_str())
+            }
+            Self::NoIntegration { name: integration }
+            | Self::Unusable { integration }
+            | Self::Unauthorized { integration }
+            | Self::Unreachable { integration } => problem.detail("storage_integration", integration.as_str()),
+            Self::Away { integration } => problem.detail("storage_integration", integration.as_str()).retry_after_s(1),
+            Self::Denied(_) => problem,
             Self::Many { limit } => problem.detail("limit", *limit),
             Self::TooLarge { limit } => problem.detail("limit", *limit),
             Self::NoRoom => problem.detail("reason", "disk"),

@@ -194,7 +194,8 @@ fn bearer(key: &Redacted<String>) -> Result<HeaderValue, Unusable> {
     Ok(value)
 }
 
-fn tls() -> Result<ClientConfig, rustls::Error> {
+/// TLS by the public authorities, which are compiled in.
+pub fn tls() -> Result<ClientConfig, rustls::Error> {
     let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     Ok(ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()?

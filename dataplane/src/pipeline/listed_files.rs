@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use contract::Governance;
 use regex::{Regex, RegexBuilder};
+use sql::{StageLocation, StagedRows};
 
-use super::Result;
+use super::{Pipeline, Result};
 use crate::Error;
-use crate::storage::stage_files::{StageFile, StageFiles, blocking};
+use crate::storage::stage_files::StageFile;
 
 /// Bytes that a pattern may take once it is compiled.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
@@ -36,6 +38,7 @@ impl FileUse {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::pipeline) struct FileRemoval {
     stage_id: String,
+    location: Option<StageLocation>,
     paths: Vec<String>,
     /// Those that it has loaded, as they were then.
     loaded: Vec<StageFile>,
@@ -43,42 +46,43 @@ pub(in crate::pipeline) struct FileRemoval {
 
 impl FileRemoval {
     /// Of files that are loaded: another file in their place stays, and so does the load where one cannot be removed.
-    pub fn of_loaded(stage_id: &str, loaded: Vec<StageFile>) -> Self {
-        Self { stage_id: stage_id.to_owned(), paths: Vec::new(), loaded }
+    pub fn of_loaded(rows: &StagedRows, loaded: Vec<StageFile>) -> Self {
+        let (stage_id, location) = (rows.stage_id.clone(), rows.location.clone());
+        Self { stage_id, location, paths: Vec::new(), loaded }
     }
 
     /// One that has gone meanwhile is removed as well.
-    pub async fn done(&self, files: &StageFiles) -> Result<()> {
-        let (Self { stage_id, paths, loaded }, files) = (self.clone(), files.clone());
-        let removal = move || {
-            for file in &loaded {
-                if let Err(error) = removed_as_it_was(&files, &stage_id, file) {
-                    tracing::warn!(%error, "a file of a stage that was loaded is not removed");
-                }
+    pub async fn done(&self, pipeline: &Pipeline) -> Result<()> {
+        let rules = pipeline.rules()?;
+        let store = match pipeline.stage_store(&rules, &self.stage_id, self.location.as_ref()) {
+            Err(error) if self.paths.is_empty() => {
+                tracing::warn!(%error, "the files of a stage that were loaded are not removed");
+                return Ok(());
             }
-            paths.iter().try_for_each(|path| files.remove(&stage_id, path).map(drop))
+            store => store?,
         };
-        blocking(removal).await
+        for file in &self.loaded {
+            if let Err(error) = Box::pin(store.remove_listed(file)).await {
+                tracing::warn!(%error, "a file of a stage that was loaded is not removed");
+            }
+        }
+        for path in &self.paths {
+            Box::pin(store.remove(path)).await?;
+        }
+        Ok(())
     }
-}
-
-fn removed_as_it_was(files: &StageFiles, stage_id: &str, file: &StageFile) -> Result<()> {
-    if files.list(stage_id, &file.path)?.contains(file) {
-        files.remove(stage_id, &file.path)?;
-    }
-    Ok(())
 }
 
 /// Has names tell of the files that a statement is about, if it is about some; answers those that it removes.
 pub(in crate::pipeline) async fn found(
-    files: &StageFiles,
+    (pipeline, rules): (&Pipeline, &Governance),
     statement: &sql::Statement,
     seen: &sql::Catalog,
     names: &mut sql::SessionNames,
     file_use: FileUse,
 ) -> Result<Option<FileRemoval>> {
-    if sql::stage_location(statement)?.is_some() {
-        return Err(Error::Unsupported { what: "a stage outside of the environment".to_owned() });
+    if let Some(location) = sql::stage_location(statement)? {
+        pipeline.external(rules, &location)?; // of one that is made, it is asked again at each use
     }
     let Some(asked) = sql::files_asked(statement, seen, names)? else { return Ok(None) };
     if file_use == FileUse::Explained {
@@ -89,12 +93,13 @@ pub(in crate::pipeline) async fn found(
         return Err(Error::Unsupported { what });
     }
     let pattern = asked.pattern.as_deref().map(compiled).transpose()?;
-    let (files, id, path) = (files.clone(), asked.stage_id.clone(), asked.path);
-    let listed = blocking(move || files.list(&id, &path)).await?;
+    let store = pipeline.stage_store(rules, &asked.stage_id, asked.location.as_ref())?;
+    let listed = store.list(&asked.path).await?;
     let told = listed.into_iter().map(|file| (format!("{}/{}", asked.called, file.path), file));
     let told: Vec<_> = told.filter(|(name, _)| pattern.as_ref().is_none_or(|pattern| pattern.is_match(name))).collect();
     let removal = asked.removes.then(|| FileRemoval {
         stage_id: asked.stage_id,
+        location: asked.location,
         paths: told.iter().map(|(_, file)| file.path.clone()).collect(),
         loaded: Vec::new(),
     });

@@ -1,4 +1,4 @@
-//! Files of internal stages, for whoever may: listed, read, put there and removed.
+//! Files of stages, for whoever may: listed, read, put there and removed.
 //!
 //! No statement runs, but who asks passes the gates of a tool action: the semaphore, stages 3 to 5, meter, and the
 //! audit, which has the file's path and bytes. A stage that the caller may not see is as if it were not there.
@@ -15,7 +15,7 @@ use super::stages::policy;
 use super::{Pipeline, Result, ToolAction, startup_gate};
 use crate::error::StageFileFault;
 use crate::request::trail::Trail;
-use crate::storage::stage_files::{StageFile, StageWriter, blocking};
+use crate::storage::stage_files::{StageFile, StageStore, StageWriter, blocking};
 use crate::{Ask, Error};
 
 /// What is done with the files of a stage.
@@ -81,7 +81,7 @@ impl Pipeline {
         let names = policy::names(&query, &rules);
         let Ok(stage) = sql::stage_named(&visible, name, &names) else {
             let path = sql::stage_path(&visible, name, &names).unwrap_or_else(|| format!("main.@{name}"));
-            let unseen = StagePlace { id: String::new(), path, location: None };
+            let unseen = StagePlace { id: String::new(), location: None, path };
             let refused = Error::from(StageFileFault::NoStage { name: name.to_owned() });
             // Whatever keeps it from them is for the log: they are told that it is not there.
             let _ = self.refuse(action.asked(ask.clone(), &unseen, "", None), refused.clone()).await;
@@ -107,9 +107,9 @@ impl Pipeline {
     /// The files of a stage whose paths begin so.
     pub async fn list_files(self: &Arc<Self>, ask: Ask, stage: &StagePlace, prefix: &str) -> Result<Vec<StageFile>> {
         let action = FileAction::List.asked(ask, stage, prefix, None);
-        let (files, id, prefix) = (self.stage_files.clone(), stage.id.clone(), prefix.to_owned());
+        let (store, prefix) = (self.store_of(stage)?, prefix.to_owned());
         let work = async move {
-            let found = blocking(move || files.list(&id, &prefix)).await?;
+            let found = store.list(&prefix).await?;
             let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
             Ok::<_, Error>((found, count))
         };
@@ -118,6 +118,9 @@ impl Pipeline {
 
     /// A file of a stage, to be read, and how large it is.
     pub async fn get_file(self: &Arc<Self>, ask: Ask, stage: &StagePlace, path: &str) -> Result<(File, u64)> {
+        if stage.location.is_some() {
+            return Err(Error::Unsupported { what: "a whole file of an external stage".to_owned() });
+        }
         let (files, id, own) = (self.stage_files.clone(), stage.id.clone(), path.to_owned());
         let (file, bytes) = blocking(move || {
             let file = files.open(&id, &own)?;
@@ -145,25 +148,25 @@ impl Pipeline {
         let each = writers.iter().map(|writer| format!("{}, {} bytes", writer.path(), writer.bytes()));
         let action = FileAction::Put.asked(ask, stage, &each.collect::<Vec<_>>().join("; "), None);
         let count = u64::try_from(writers.len()).unwrap_or(u64::MAX);
-        let (files, id) = (self.stage_files.clone(), stage.id.clone());
-        let work = async move { Ok::<_, Error>((blocking(move || files.finish_all(&id, writers)).await?, count)) };
+        let store = self.store_of(stage)?;
+        let into = store.clone();
+        let work = async move { Ok::<_, Error>((Box::pin(into.place_all(writers)).await?, count)) };
         let placed = Box::pin(self.act(action, |_| work)).await?;
         if self.stage_ids().await?.contains(&stage.id) {
             return Ok(placed);
         }
         // It was dropped while they came.
-        let (files, id) = (self.stage_files.clone(), stage.id.clone());
-        blocking(move || files.drop_stage(&id)).await?;
+        Box::pin(store.take_back(&placed)).await?;
         Err(StageFileFault::NoStage { name: stage.path.clone() }.into())
     }
 
     /// Removes a file of a stage.
     pub async fn remove_file(self: &Arc<Self>, ask: Ask, stage: &StagePlace, path: &str) -> Result<()> {
         let action = FileAction::Remove.asked(ask, stage, path, None);
-        let (files, id, path) = (self.stage_files.clone(), stage.id.clone(), path.to_owned());
+        let (store, path) = (self.store_of(stage)?, path.to_owned());
         let work = async move {
-            let missing = StageFileFault::Missing { path: path.clone() };
-            let was_there = blocking(move || files.remove(&id, &path)).await?;
+            let was_there = store.remove(&path).await?;
+            let missing = StageFileFault::Missing { path };
             if was_there { Ok(((), 1)) } else { Err(Error::from(missing)) }
         };
         Box::pin(self.act(action, |_| work)).await
@@ -190,6 +193,10 @@ impl Pipeline {
         if let Err(error) = Box::pin(self.sweep_stage_files()).await {
             tracing::warn!(%error, "the files of a stage that was dropped could not be removed");
         }
+    }
+
+    fn store_of(&self, stage: &StagePlace) -> Result<StageStore> {
+        self.stage_store(&*self.rules()?, &stage.id, stage.location.as_ref())
     }
 
     async fn stage_ids(&self) -> Result<BTreeSet<String>> {

@@ -62,18 +62,15 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
         return refused("of something other than a query");
     }
     let stage = Box::pin(pipeline.stage(&ask, &unload.stage, FileAction::Put)).await?;
+    let store = pipeline.stage_store(&*pipeline.rules()?, &stage.id, stage.location.as_ref())?;
     let (files, stage_id) = (pipeline.stage_files.clone(), stage.id.clone());
     let place = UnloadPlace { files, stage_id, query_id: ask.query_id.to_string() };
-    let (place, unload) = blocking(move || {
-        let path = unload.file(0, &place.query_id);
-        StagePath::read(&path)?;
-        let found = if unload.overwrite { Vec::new() } else { place.files.list(&place.stage_id, &path)? };
-        if found.iter().any(|file| file.path == path) {
-            return Err(StageFileFault::Exists { path }.into());
-        }
-        Ok((place, unload))
-    })
-    .await?;
+    let path = unload.file(0, &place.query_id);
+    StagePath::read(&path)?;
+    let found = if unload.overwrite { Vec::new() } else { Box::pin(store.list(&path)).await? };
+    if found.iter().any(|file| file.path == path) {
+        return Err(StageFileFault::Exists { path }.into());
+    }
     let query_id = QueryId::fresh(pipeline.clock.now(), &pipeline.entropy);
     let put = Ask { query_id, ..ask.clone() };
     let mut asked = Ask { sql: unload.query.clone(), ..ask };

@@ -45,6 +45,8 @@ pub struct Settings {
     pub patience: Patience,
     /// What a result of a tool may hold, in each of its forms.
     pub tool_result_bytes: usize,
+    /// Private hosts that storage integrations reach: `host` or `host:port`.
+    pub storage_hosts: Vec<String>,
     pub model: ModelSettings,
     pub clock: SharedClock,
     pub entropy: Entropy,
@@ -159,6 +161,9 @@ pub struct Arguments {
     /// Bytes that one result of an agent's tool may hold; rows and long texts beyond are cut, and the result says so.
     #[arg(long, env = setting::TOOL_RESULT_BYTES, default_value_t = TOOL_RESULT_BYTES, value_parser = result_bytes())]
     pub tool_result_bytes: usize,
+    /// Private hosts that storage integrations reach: `host` or `host:port`, with commas between them.
+    #[arg(long, env = "SLUICE_STORAGE_HOSTS", value_delimiter = ',')]
+    pub storage_hosts: Vec<String>,
     #[command(flatten)]
     pub patience: Patience,
     #[command(flatten)]
@@ -232,6 +237,7 @@ impl Arguments {
             drain: Duration::from_secs(self.drain_secs),
             patience: self.patience,
             tool_result_bytes: self.tool_result_bytes,
+            storage_hosts: self.storage_hosts,
             model: self.model,
             clock,
             entropy,

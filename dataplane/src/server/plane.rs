@@ -41,7 +41,7 @@ use crate::server::config::{Listeners, Settings};
 use crate::server::folder_lock::Claim;
 use crate::shutdown::Ending;
 use crate::storage::branches::OpenBranches;
-use crate::storage::stage_files::StageFiles;
+use crate::storage::stage_files::{ReachableHosts, StageFiles};
 use crate::{Pipeline, Sessions};
 
 use engines::Engines;
@@ -239,6 +239,7 @@ impl DataPlaneParts {
             runtime: engines::runtime(settings, link.clone()),
             branches: OpenBranches::default(),
             stage_files: folder.stage_files.clone(),
+            storage_hosts: ReachableHosts::new(settings.storage_hosts.iter().cloned()),
             observer: Arc::new(triggers.asked.clone()),
             registry: Registry::new(link.clone()),
             healer: models.healing,

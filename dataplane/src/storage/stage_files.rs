@@ -3,8 +3,10 @@
 //! On disk a part of a path has a prefix: one for a folder, one for a file, one for the facts that are kept of a file.
 //! So no path that a caller writes is a name of ours. A link is never followed. All of it blocks.
 
+mod external;
 mod known;
 mod path;
+mod store;
 mod together;
 mod writer;
 
@@ -19,7 +21,9 @@ use nix::fcntl::OFlag;
 use crate::Error;
 use crate::error::StageFileFault;
 
+pub use external::{ExternalFiles, ReachableHosts, ReadFault};
 pub use path::StagePath;
+pub use store::{ReadBounds, StageStore};
 pub use writer::StageWriter;
 
 /// Files that one list may have.
@@ -48,7 +52,7 @@ pub struct StageFile {
     /// Below the stage, with slashes between its parts.
     pub path: String,
     pub bytes: u64,
-    /// In hexadecimal.
+    /// In hexadecimal; of an external stage, the tag that another content would not have.
     pub md5: String,
     pub modified: SystemTime,
     /// Another file of the same path has another.
@@ -189,20 +193,9 @@ impl StageFiles {
         Ok(FilePlace { folder, name })
     }
 
-    /// Whether the folder is there. A link on the way to it is refused, wherever it leads.
+    /// Whether the folder is there.
     fn is_there(&self, folder: &Path) -> Result<bool, Error> {
-        let below = folder.strip_prefix(&self.root).map_err(|_| Error::from(StageFileFault::Unavailable))?;
-        let mut at = self.root.clone();
-        for part in below.components() {
-            at.push(part);
-            match fs::symlink_metadata(&at) {
-                Ok(found) if found.is_dir() => {}
-                Ok(_) => return Err(unavailable(&io::Error::from(ErrorKind::NotADirectory))),
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-                Err(error) => return Err(unavailable(&error)),
-            }
-        }
-        Ok(self.root.is_dir())
+        is_folder(&self.root, folder)
     }
 
     /// Makes the folder, and those that it is in.
@@ -229,6 +222,22 @@ impl StageFiles {
 /// Does what blocks where nobody waits for it.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()))
+}
+
+/// Whether the folder is there, below this one. A link on the way to it is refused, wherever it leads.
+fn is_folder(root: &Path, folder: &Path) -> Result<bool, Error> {
+    let below = folder.strip_prefix(root).map_err(|_| Error::from(StageFileFault::Unavailable))?;
+    let mut at = root.to_owned();
+    for part in below.components() {
+        at.push(part);
+        match fs::symlink_metadata(&at) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => return Err(unavailable(&io::Error::from(ErrorKind::NotADirectory))),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(unavailable(&error)),
+        }
+    }
+    Ok(root.is_dir())
 }
 
 fn is_id(text: &str) -> bool {

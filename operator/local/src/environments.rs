@@ -177,6 +177,7 @@ impl LocalEnvironments {
             drain: Duration::from_millis(TIMEOUT_MS_MAX),
             patience: Patience::DEFAULT,
             tool_result_bytes: TOOL_RESULT_BYTES,
+            storage_hosts: Vec::new(),
             model: self.model.clone(),
             clock: Arc::clone(&self.means.clock),
             entropy: self.means.entropy.clone(),

@@ -143,7 +143,7 @@ async fn taken_in(
         native.about.history.extend(load_history::loaded(identity, kept, now));
         if load.removes() {
             let whole = files.iter().zip(&loaded).filter(|(_, file)| file.failed == 0).map(|(file, _)| file.clone());
-            native.about.removes = Some(FileRemoval::of_loaded(&rows.stage_id, whole.collect()));
+            native.about.removes = Some(FileRemoval::of_loaded(&rows, whole.collect()));
         }
         answer = Some(loaded);
     }

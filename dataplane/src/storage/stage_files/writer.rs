@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use md5::{Digest, Md5};
 
-use super::{FILE_BYTES_MAX, FilePlace, StageFile, StageFiles, StagePath, UNFINISHED, blocking, known, unavailable};
+use super::{
+    FILE_BYTES_MAX, FilePlace, StageFile, StageFiles, StagePath, UNFINISHED, blocking, known, opened, unavailable,
+};
 use crate::Error;
 use crate::error::StageFileFault;
 
@@ -58,6 +60,16 @@ impl StageWriter {
     /// Its path below the stage.
     pub fn path(&self) -> &str {
         self.path.as_str()
+    }
+
+    /// Whether it replaces a file that is there.
+    pub(super) fn replaces(&self) -> bool {
+        self.replaces
+    }
+
+    /// What has been written, to be read.
+    pub(super) fn reader(&self) -> Result<File, Error> {
+        opened(&self.aside).map_err(|error| unavailable(&error))
     }
 
     /// Where it is while it is written.

@@ -1,8 +1,6 @@
 //! The files of one stage: found by what the statement chooses, and copied into the engine's spool, unpacked.
 
-use std::fs::{File, Metadata};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 
 use engine::{FileFault, Session, SpoolFile, Statement};
 use flate2::read::MultiGzDecoder;
@@ -11,7 +9,7 @@ use sql::{FileChoice, FileCompression, StagedRows};
 use crate::Error;
 use crate::pipeline::listed_files::compiled;
 use crate::pipeline::{Pipeline, Query, Result};
-use crate::storage::stage_files::{StageFile, blocking};
+use crate::storage::stage_files::{ReadBounds, ReadFault, StageFile, StageStore, blocking};
 
 /// As much as is read of a file at once.
 const PART_BYTES: usize = 256 << 10;
@@ -41,8 +39,7 @@ impl FileSource<'_> {
     /// Those that the statement chooses, by their paths.
     pub async fn chosen(&mut self) -> Result<Vec<StageFile>> {
         let FileChoice { prefix, names, pattern } = self.rows.chosen.clone();
-        let (files, stage_id, begin) = (self.pipeline.stage_files.clone(), self.rows.stage_id.clone(), prefix.clone());
-        let mut listed = blocking(move || files.list(&stage_id, &begin)).await?;
+        let mut listed = self.store()?.list(&prefix).await?;
         if !names.is_empty() {
             return named(&prefix, &names, listed);
         }
@@ -59,22 +56,20 @@ impl FileSource<'_> {
         file: &StageFile,
         mut take: impl FnMut(Vec<u8>) -> std::result::Result<Vec<u8>, FileFault> + Send,
     ) -> Result<SpoolFile> {
-        let (files, stage_id, listed) = (self.pipeline.stage_files.clone(), self.rows.stage_id.clone(), file.clone());
         let is_packed = is_packed(self.rows.reading.compression, &file.path)?;
-        let opened = move || {
-            let opened = files.open(&stage_id, &listed.path)?;
-            if is_listed(&opened, &listed) {
-                return Ok(unpacked(opened, is_packed));
-            }
-            let reason = "it was replaced meanwhile: try again".to_owned();
-            Err(refused(&listed, FileFault { line: None, reason }))
+        let bounds = ReadBounds {
+            tasks: self.pipeline.tasks.clone(),
+            deadline: self.query.deadline,
+            cancel: self.query.ask.cancel.clone(),
         };
-        let mut bytes = blocking(opened).await?;
+        let mut bytes = unpacked(self.store()?.open_listed(file, &bounds).await?, is_packed);
         let mut spool = self.pipeline.engine()?.file().await.map_err(|error| self.query.fault(error))?;
         loop {
             self.goes_on()?;
             let path = file.path.clone();
-            let (source, part) = blocking(move || part(bytes, &path, is_packed)).await?;
+            let read = blocking(move || part(bytes, &path, is_packed)).await;
+            // where it broke off because the statement has ended, that is told
+            let (source, part) = if read.is_err() { self.goes_on().and(read)? } else { read? };
             bytes = source;
             let is_end = part.is_empty();
             let taken = take(part).map_err(|fault| refused(file, fault))?;
@@ -85,6 +80,11 @@ impl FileSource<'_> {
         }
         spool.finish().await.map_err(|error| self.query.fault(error))?;
         Ok(spool)
+    }
+
+    /// Where the files are, by the rules of the moment.
+    fn store(&self) -> Result<StageStore> {
+        self.pipeline.stage_store(&*self.pipeline.rules()?, &self.rows.stage_id, self.rows.location.as_ref())
     }
 
     fn goes_on(&self) -> Result<()> {
@@ -126,18 +126,8 @@ fn is_packed(compression: FileCompression, path: &str) -> Result<bool> {
     }
 }
 
-/// Whether an open file is the one that was listed: what is written down of a load is the sum of that.
-fn is_listed(opened: &File, listed: &StageFile) -> bool {
-    let is_it = |metadata: Metadata| {
-        metadata.ino() == listed.inode
-            && metadata.len() == listed.bytes
-            && metadata.modified().is_ok_and(|modified| modified == listed.modified)
-    };
-    opened.metadata().is_ok_and(is_it)
-}
-
-fn unpacked(file: File, is_packed: bool) -> Box<dyn Read + Send> {
-    if is_packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) }
+fn unpacked(file: Box<dyn Read + Send>, is_packed: bool) -> Box<dyn Read + Send> {
+    if is_packed { Box::new(MultiGzDecoder::new(file)) } else { file }
 }
 
 /// The next part of a file; empty at its end.
@@ -147,31 +137,11 @@ fn part(mut bytes: Box<dyn Read + Send>, path: &str, is_packed: bool) -> Result<
     let read = bytes.by_ref().take(limit).read_to_end(&mut part);
     if let Err(error) = read {
         tracing::warn!(%error, "a file of a stage");
+        let broken_off = error.get_ref().and_then(|error| error.downcast_ref::<ReadFault>());
         let reason = if is_packed { "it is no whole gzip file" } else { "it cannot be read now" };
-        let fault = FileFault { line: None, reason: reason.to_owned() };
+        let reason = broken_off.map_or_else(|| reason.to_owned(), ToString::to_string);
+        let fault = FileFault { line: None, reason };
         return Err(Error::StagedFileRefused { path: path.to_owned(), fault });
     }
     Ok((bytes, part))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn a_file_that_was_replaced_is_not_the_one_that_was_listed() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("a.csv");
-        std::fs::write(&place, "1\n").unwrap();
-        let opened = File::open(&place).unwrap();
-        let metadata = opened.metadata().unwrap();
-        let (modified, inode) = (metadata.modified().unwrap(), metadata.ino());
-        let listed = StageFile { path: "a.csv".to_owned(), bytes: 2, md5: String::new(), modified, inode };
-        assert!(!is_listed(&opened, &StageFile { inode: inode + 1, ..listed.clone() }));
-        assert!(is_listed(&opened, &listed));
-        assert!(!is_listed(&opened, &StageFile { bytes: 3, ..listed.clone() }));
-        assert!(!is_listed(&opened, &StageFile { modified: modified - Duration::from_secs(1), ..listed }));
-    }
 }

@@ -1,0 +1,185 @@
+//! Where stores are reached: over TLS on the public internet, and the hosts that the operator names.
+//!
+//! A name is resolved for the very connection that is made, and one whose addresses are not all public is refused. An
+//! address that is written is looked at as it is. No redirect is followed, and no proxy asked.
+
+use std::error::Error as StdError;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contract::network::is_public;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, Url, redirect};
+
+use crate::model::tls;
+
+const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
+/// How long a store may be silent.
+const SILENT_FOR: Duration = Duration::from_secs(30);
+
+/// Hosts beside those of the public internet that storage integrations reach: `host` or `host:port`.
+#[derive(Debug, Clone, Default)]
+pub struct ReachableHosts(Arc<[String]>);
+
+impl ReachableHosts {
+    pub fn new(hosts: impl IntoIterator<Item = String>) -> Self {
+        Self(hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect())
+    }
+
+    fn has(&self, host: &str, port: Option<u16>) -> bool {
+        let is = |named: &String| match port {
+            Some(port) => named == host || *named == format!("{host}:{port}"),
+            None => named == host,
+        };
+        self.0.iter().any(is)
+    }
+
+    /// Whether the name may lead to a private address, at a port that was looked at before.
+    fn has_name(&self, host: &str) -> bool {
+        self.0.iter().any(|named| named == host || named.rsplit_once(':').is_some_and(|(name, _)| name == host))
+    }
+
+    /// Whether a request to this URL may be sent; the addresses of a name are looked at when it is connected to.
+    fn admits(&self, url: &Url) -> bool {
+        let Some(host) = url.host_str().map(str::to_ascii_lowercase).filter(|host| !host.is_empty()) else {
+            return false;
+        };
+        if self.has(&host, url.port_or_known_default()) {
+            return true;
+        }
+        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&host);
+        url.scheme() == "https" && bare.parse::<IpAddr>().map_or(true, is_public)
+    }
+}
+
+/// A host that is not reached. What it is, is not said: that would tell how our network looks.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the host is not one that may be reached")]
+struct RefusedHost;
+
+/// Whether a request failed because of where it led.
+pub(super) fn is_refused_host(error: &(dyn StdError + 'static)) -> bool {
+    error.is::<RefusedHost>() || error.source().is_some_and(is_refused_host)
+}
+
+/// Makes the clients of stores.
+#[derive(Debug, Clone)]
+pub(super) struct EgressConnector(ReachableHosts);
+
+impl EgressConnector {
+    pub fn new(hosts: &ReachableHosts) -> Self {
+        Self(hosts.clone())
+    }
+}
+
+impl HttpConnector for EgressConnector {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        let unusable = |source: Box<dyn StdError + Send + Sync>| object_store::Error::Generic { store: "S3", source };
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls().map_err(|error| unusable(Box::new(error)))?)
+            .dns_resolver(Arc::new(VettedNames(self.0.clone())))
+            .redirect(redirect::Policy::none())
+            .no_proxy()
+            .referer(false)
+            .user_agent("sluice")
+            .connect_timeout(CONNECTED_WITHIN)
+            .read_timeout(SILENT_FOR)
+            .http1_only()
+            .build()
+            .map_err(|error| unusable(Box::new(error)))?;
+        Ok(HttpClient::new(VettedClient { client, hosts: self.0.clone() }))
+    }
+}
+
+/// A client that looks at where each request leads.
+#[derive(Debug)]
+struct VettedClient {
+    client: Client,
+    hosts: ReachableHosts,
+}
+
+#[async_trait]
+impl HttpService for VettedClient {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let refused = || HttpError::new(HttpErrorKind::Unknown, RefusedHost);
+        let url = Url::parse(&request.uri().to_string()).map_err(|_| refused())?;
+        if !self.hosts.admits(&url) {
+            return Err(refused());
+        }
+        HttpService::call(&self.client, request).await
+    }
+}
+
+/// Resolves a name for one connection, to addresses that may be reached or to none.
+#[derive(Debug)]
+struct VettedNames(ReachableHosts);
+
+impl Resolve for VettedNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        let is_named = self.0.has_name(&name.as_str().to_ascii_lowercase());
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = match tokio::net::lookup_host((name.as_str(), 0)).await {
+                Ok(found) => found.collect(),
+                Err(error) => return Err(Box::<dyn StdError + Send + Sync>::from(io::Error::from(error.kind()))),
+            };
+            let is_fit = is_named || found.iter().all(|address| is_public(address.ip()));
+            if found.is_empty() || !is_fit {
+                return Err(Box::<dyn StdError + Send + Sync>::from(RefusedHost));
+            }
+            Ok::<Addrs, _>(Box::new(found.into_iter()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admits(hosts: &[&str], url: &str) -> bool {
+        let hosts = ReachableHosts::new(hosts.iter().map(|host| (*host).to_owned()));
+        Url::parse(url).is_ok_and(|url| hosts.admits(&url))
+    }
+
+    #[test]
+    fn an_address_that_is_not_public_is_not_reached_however_it_is_written() {
+        for refused in [
+            "https://127.0.0.1/b",
+            "https://2130706433/b",
+            "https://0x7f.1/b",
+            "https://10.0.0.1/b",
+            "https://169.254.169.254/latest/meta-data",
+            "https://[::1]/b",
+            "https://[::ffff:10.0.0.1]/b",
+            "http://s3.example.com/b",
+            "http://93.184.215.14/b",
+        ] {
+            assert!(!admits(&[], refused), "{refused}");
+        }
+        assert!(admits(&[], "https://s3.eu-west-1.amazonaws.com/b") && admits(&[], "https://93.184.215.14/b"));
+    }
+
+    #[test]
+    fn a_host_is_reached_that_the_operator_names_at_the_port_that_they_name() {
+        let hosts = ["127.0.0.1:9000", "MinIO.local"];
+        assert!(admits(&hosts, "http://127.0.0.1:9000/b") && admits(&hosts, "http://minio.local:1234/b"));
+        for refused in ["http://127.0.0.1:9001/b", "http://127.0.0.1/b", "http://minio.local.evil.example/b"] {
+            assert!(!admits(&hosts, refused), "{refused}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_to_this_machine_has_no_address() {
+        let localhost = || "localhost".parse::<Name>().unwrap();
+        let refused = VettedNames(ReachableHosts::default()).resolve(localhost()).await;
+        assert!(refused.is_err_and(|error| is_refused_host(&*error)));
+        let named = VettedNames(ReachableHosts::new(["localhost:9000".to_owned()])).resolve(localhost()).await;
+        assert!(named.is_ok_and(|mut found| found.all(|address| address.ip().is_loopback())));
+    }
+}

@@ -1,0 +1,147 @@
+//! The files of one stage, wherever they are: in the environment, or where a storage integration reaches.
+
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::time::Instant;
+
+use engine::FileFault;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::external::ExternalFiles;
+use super::{StageFile, StageFiles, StageWriter, blocking};
+use crate::Error;
+
+/// Where the files of a stage are.
+#[derive(Debug, Clone)]
+pub enum StageStore {
+    Internal { files: StageFiles, id: String },
+    External(ExternalFiles),
+}
+
+/// What bounds the reading of a file.
+#[derive(Debug, Clone)]
+pub struct ReadBounds {
+    /// Those that shutdown waits for.
+    pub tasks: TaskTracker,
+    pub deadline: Instant,
+    pub cancel: CancellationToken,
+}
+
+impl StageStore {
+    /// The files whose paths begin so, sorted by path.
+    pub async fn list(&self, prefix: &str) -> Result<Vec<StageFile>, Error> {
+        match self {
+            Self::Internal { files, id } => {
+                let (files, id, prefix) = (files.clone(), id.clone(), prefix.to_owned());
+                blocking(move || files.list(&id, &prefix)).await
+            }
+            Self::External(files) => Box::pin(files.list(prefix)).await,
+        }
+    }
+
+    /// The file that was listed, to be read: that one or none.
+    pub async fn open_listed(&self, listed: &StageFile, bounds: &ReadBounds) -> Result<Box<dyn Read + Send>, Error> {
+        match self {
+            Self::Internal { files, id } => {
+                let (files, id, listed) = (files.clone(), id.clone(), listed.clone());
+                blocking(move || {
+                    let opened = files.open(&id, &listed.path)?;
+                    let is_it = is_listed(&opened, &listed);
+                    if is_it { Ok(Box::new(opened) as Box<dyn Read + Send>) } else { Err(replaced(&listed.path)) }
+                })
+                .await
+            }
+            Self::External(files) => Box::pin(files.open_listed(listed, bounds)).await,
+        }
+    }
+
+    /// Whether there was such a file, which is gone now.
+    pub async fn remove(&self, path: &str) -> Result<bool, Error> {
+        match self {
+            Self::Internal { files, id } => {
+                let (files, id, path) = (files.clone(), id.clone(), path.to_owned());
+                blocking(move || files.remove(&id, &path)).await
+            }
+            Self::External(files) => Box::pin(files.remove(path)).await,
+        }
+    }
+
+    /// Removes the file that was listed; another that has come in its place stays.
+    pub async fn remove_listed(&self, listed: &StageFile) -> Result<(), Error> {
+        match self {
+            Self::Internal { files, id } => {
+                let (files, id, listed) = (files.clone(), id.clone(), listed.clone());
+                blocking(move || {
+                    if files.list(&id, &listed.path)?.contains(&listed) {
+                        files.remove(&id, &listed.path)?;
+                    }
+                    Ok(())
+                })
+                .await
+            }
+            Self::External(files) => Box::pin(files.remove_listed(listed)).await,
+        }
+    }
+
+    /// Puts files that are written whole into the stage: all of them are there from now on, or none.
+    pub async fn place_all(&self, writers: Vec<StageWriter>) -> Result<Vec<StageFile>, Error> {
+        match self {
+            Self::Internal { files, id } => {
+                let (files, id) = (files.clone(), id.clone());
+                blocking(move || files.finish_all(&id, writers)).await
+            }
+            Self::External(files) => Box::pin(files.place_all(writers)).await,
+        }
+    }
+
+    /// Removes files that were placed in a stage which is gone meanwhile.
+    pub async fn take_back(&self, placed: &[StageFile]) -> Result<(), Error> {
+        match self {
+            Self::Internal { files, id } => {
+                let (files, id) = (files.clone(), id.clone());
+                blocking(move || files.drop_stage(&id)).await
+            }
+            Self::External(files) => Box::pin(files.take_back(placed)).await,
+        }
+    }
+}
+
+/// A file that is not the one that was listed.
+pub(super) fn replaced(path: &str) -> Error {
+    let reason = "it was replaced meanwhile: try again".to_owned();
+    Error::StagedFileRefused { path: path.to_owned(), fault: FileFault { line: None, reason } }
+}
+
+/// Whether an open file is the one that was listed: what is written down of a load is the sum of that.
+fn is_listed(opened: &File, listed: &StageFile) -> bool {
+    let is_it = |metadata: Metadata| {
+        metadata.ino() == listed.inode
+            && metadata.len() == listed.bytes
+            && metadata.modified().is_ok_and(|modified| modified == listed.modified)
+    };
+    opened.metadata().is_ok_and(is_it)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_replaced_is_not_the_one_that_was_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("a.csv");
+        std::fs::write(&place, "1\n").unwrap();
+        let opened = File::open(&place).unwrap();
+        let metadata = opened.metadata().unwrap();
+        let (modified, inode) = (metadata.modified().unwrap(), metadata.ino());
+        let listed = StageFile { path: "a.csv".to_owned(), bytes: 2, md5: String::new(), modified, inode };
+        assert!(!is_listed(&opened, &StageFile { inode: inode + 1, ..listed.clone() }));
+        assert!(is_listed(&opened, &listed));
+        assert!(!is_listed(&opened, &StageFile { bytes: 3, ..listed.clone() }));
+        assert!(!is_listed(&opened, &StageFile { modified: modified - Duration::from_secs(1), ..listed }));
+    }
+}
