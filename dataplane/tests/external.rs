@@ -1,5 +1,7 @@
 //! External stages in SQL, in a folder of the host: held against their integration when they are made and at each use.
 
+mod bucket;
+
 use std::fs;
 
 use contract::StorageIntegration;

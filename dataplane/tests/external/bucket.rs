@@ -1,0 +1,250 @@
+//! A bucket on loopback that answers as it is told: what is kept of its objects, and how it fails.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, Method, Response, Uri, header};
+use contract::storage_integration::{AccessKey, StorageCredentials, StorageKind};
+use contract::{Redacted, StorageIntegration};
+use dataplane::storage::stage_files::ReachableHosts;
+use futures::stream;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crate::world::{World, world};
+
+/// How requests for an object are answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    Well,
+    /// Another server is named.
+    Redirects,
+    /// 503.
+    Away,
+    /// 403, with the key in the answer.
+    Denies,
+    /// The connection ends in the middle.
+    Cuts,
+    /// The object is another each time.
+    Changes,
+}
+
+struct Kept {
+    objects: BTreeMap<String, Vec<u8>>,
+    parts: BTreeMap<u32, Vec<u8>>,
+    mood: Mood,
+    changes: u32,
+}
+
+type Shared = Arc<Mutex<Kept>>;
+
+struct Bucket {
+    world: World,
+    kept: Shared,
+    _serving: JoinSet<()>,
+}
+
+impl Bucket {
+    async fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let kept = Kept { objects: BTreeMap::new(), parts: BTreeMap::new(), mood: Mood::Well, changes: 0 };
+        let kept: Shared = Arc::new(Mutex::new(kept));
+        let asked = Arc::clone(&kept);
+        let app = Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| {
+            let asked = Arc::clone(&asked);
+            async move { answered(&mut asked.lock().unwrap(), (&method, &uri), &headers, &body) }
+        });
+        let mut serving = JoinSet::new();
+        serving.spawn(async move { axum::serve(listener, app).await.unwrap() });
+        let mut world = world().await;
+        Arc::get_mut(&mut world.pipeline).unwrap().storage_hosts = ReachableHosts::new([address.to_string()]);
+        let integration = StorageIntegration {
+            name: "lake".to_owned(),
+            kind: StorageKind::S3 {
+                endpoint: Some(format!("http://{address}")),
+                region: "eu-west-1".to_owned(),
+                path_style: true,
+            },
+            allowed_prefixes: vec!["s3://lake/in/".to_owned()],
+            blocked_prefixes: vec!["s3://lake/in/secret/".to_owned()],
+            enabled: true,
+            credentials: StorageCredentials::AccessKey(AccessKey {
+                access_key_id: Redacted::new("AKIDSESAME".to_owned()),
+                secret_access_key: Redacted::new("open-sesame".to_owned()),
+                session_token: Redacted::new(None),
+            }),
+        };
+        world.change(|rules| rules.storage_integrations = vec![integration]);
+        let bucket = Self { world, kept, _serving: serving };
+        bucket.ran("create stage s url = 's3://lake/in/' storage_integration = lake").await;
+        bucket.ran("create table t (id integer)").await;
+        bucket
+    }
+
+    fn put(&self, key: &str, bytes: impl Into<Vec<u8>>) {
+        self.kept.lock().unwrap().objects.insert(key.to_owned(), bytes.into());
+    }
+
+    fn object(&self, key: &str) -> Option<Vec<u8>> {
+        self.kept.lock().unwrap().objects.get(key).cloned()
+    }
+
+    fn is(&self, mood: Mood) {
+        self.kept.lock().unwrap().mood = mood;
+    }
+
+    async fn ran(&self, sql: &str) -> String {
+        self.world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}")).json
+    }
+
+    async fn refused(&self, sql: &str) -> String {
+        self.world.run(sql).await.unwrap_err().to_string()
+    }
+}
+
+fn tag(kept: &Kept, bytes: &[u8]) -> String {
+    format!("\"{}-{}-{}\"", bytes.len(), bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>(), kept.changes)
+}
+
+fn said(status: u16, body: impl Into<Body>) -> Response<Body> {
+    Response::builder().status(status).body(body.into()).unwrap()
+}
+
+fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap, body: &Bytes) -> Response<Body> {
+    let query = uri.query().unwrap_or_default();
+    let number = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.parse::<u32>().ok());
+    assert!(headers.contains_key(header::AUTHORIZATION), "each request is signed");
+    let Some(key) = uri.path().strip_prefix("/lake/").filter(|key| !key.is_empty()) else { return listed(kept, query) };
+    match kept.mood {
+        Mood::Redirects => {
+            let moved = Response::builder().status(307).header(header::LOCATION, "http://169.254.169.254/latest/");
+            return moved.body(Body::empty()).unwrap();
+        }
+        Mood::Away => return said(503, "<Error><Code>SlowDown</Code></Error>"),
+        Mood::Denies => return said(403, "<Error><AWSAccessKeyId>AKIDSESAME</AWSAccessKeyId></Error>"),
+        Mood::Changes => kept.changes += 1,
+        Mood::Well | Mood::Cuts => {}
+    }
+    match (method.as_str(), number("partNumber="), query.contains("uploadId=")) {
+        ("PUT", Some(part), _) => {
+            kept.parts.insert(part, body.to_vec());
+            Response::builder().header(header::ETAG, format!("\"{part}\"")).body(Body::empty()).unwrap()
+        }
+        ("POST", _, false) => {
+            said(200, "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>")
+        }
+        ("POST", _, true) => {
+            let whole: Vec<u8> = std::mem::take(&mut kept.parts).into_values().flatten().collect();
+            kept.objects.insert(key.to_owned(), whole);
+            said(200, "<CompleteMultipartUploadResult><ETag>\"whole\"</ETag></CompleteMultipartUploadResult>")
+        }
+        ("DELETE", _, true) => {
+            kept.parts.clear();
+            said(204, Body::empty())
+        }
+        ("DELETE", _, false) => {
+            kept.objects.remove(key);
+            said(204, Body::empty())
+        }
+        ("PUT", None, _) if headers.contains_key(header::IF_NONE_MATCH) && kept.objects.contains_key(key) => {
+            said(412, "")
+        }
+        ("PUT", None, _) => {
+            kept.objects.insert(key.to_owned(), body.to_vec());
+            let tag = tag(kept, body);
+            Response::builder().header(header::ETAG, tag).body(Body::empty()).unwrap()
+        }
+        _ => got(kept, key, headers),
+    }
+}
+
+fn got(kept: &Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
+    let Some(bytes) = kept.objects.get(key) else { return said(404, "") };
+    let tag = tag(kept, bytes);
+    if headers.get(header::IF_MATCH).is_some_and(|wanted| wanted.as_bytes() != tag.as_bytes()) {
+        return said(412, "");
+    }
+    let answer = Response::builder()
+        .header(header::ETAG, tag)
+        .header(header::LAST_MODIFIED, "Thu, 01 Jan 2026 00:00:00 GMT")
+        .header(header::CONTENT_LENGTH, bytes.len());
+    if kept.mood != Mood::Cuts {
+        return answer.body(Body::from(bytes.clone())).unwrap();
+    }
+    let half = Bytes::copy_from_slice(&bytes[..bytes.len() / 2]);
+    let cut = std::io::Error::other("cut");
+    answer.body(Body::from_stream(stream::iter([Ok(half), Err(cut)]))).unwrap()
+}
+
+fn listed(kept: &Kept, query: &str) -> Response<Body> {
+    let prefix = query.split('&').find_map(|pair| pair.strip_prefix("prefix=")).unwrap_or_default().replace("%2F", "/");
+    let mut xml = String::from("<ListBucketResult><IsTruncated>false</IsTruncated>");
+    for (key, bytes) in kept.objects.iter().filter(|(key, _)| key.starts_with(&prefix)) {
+        let (size, tag) = (bytes.len(), tag(kept, bytes));
+        let _ = write!(
+            xml,
+            "<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>{tag}</ETag>\
+             <Size>{size}</Size></Contents>"
+        );
+    }
+    xml.push_str("</ListBucketResult>");
+    said(200, xml)
+}
+
+#[tokio::test]
+async fn objects_of_a_bucket_are_listed_selected_loaded_unloaded_and_removed() {
+    let bucket = Bucket::new().await;
+    bucket.put("in/a.csv", "1\n2\n");
+    bucket.put("in/secret/s.csv", "3\n");
+    bucket.put("other/o.csv", "4\n");
+    let listed = bucket.ran("list @s").await;
+    assert!(listed.contains("s/a.csv") && !listed.contains("secret") && !listed.contains("o.csv"), "{listed}");
+    assert_eq!(bucket.ran("select $1 from @s order by 1").await, r#"["1"],["2"]"#);
+    bucket.ran("copy into t from @s").await;
+    assert_eq!(bucket.world.count("select count(*) from t").await, 2);
+    let unload = "copy into @s/out/r from (select id from customer order by id) file_format = (type = csv)";
+    bucket.ran(unload).await;
+    assert_eq!(bucket.object("in/out/r_0_0_0.csv").unwrap(), b"1\r\n2\r\n3\r\n");
+    assert!(bucket.refused(unload).await.contains("already"));
+    let large = "copy into @s/large from (select repeat('x', 1000) from range(9000)) file_format = (type = csv)";
+    if bucket.world.run(large).await.is_ok() {
+        assert!(bucket.object("in/large_0_0_0.csv").unwrap().len() > 9_000_000, "it went in parts");
+    }
+    bucket.ran("remove @s/a").await;
+    assert!(bucket.object("in/a.csv").is_none() && bucket.object("in/secret/s.csv").is_some());
+    for path in ["secret/s", "../other/o", "%2e%2e/other/o"] {
+        assert_eq!(bucket.ran(&format!("list '@s/{path}'")).await, "", "{path}");
+    }
+    bucket.world.stop().await;
+}
+
+#[tokio::test]
+async fn of_an_object_that_breaks_off_nothing_is_kept() {
+    let bucket = Bucket::new().await;
+    bucket.put("in/a.csv", "1\n".repeat(1_000));
+    for (mood, words) in [
+        (Mood::Cuts, "broke off"),
+        (Mood::Changes, "replaced"),
+        (Mood::Away, "try again"),
+        (Mood::Redirects, "try again"),
+        (Mood::Denies, "refuses the credentials"),
+    ] {
+        bucket.is(mood);
+        let said = bucket.refused("copy into t from @s").await;
+        assert!(said.contains(words), "{said}");
+        assert!(!said.contains("ESAME") && !said.contains("sesame") && !said.contains("127.0.0.1"), "{said}");
+        assert_eq!(bucket.world.count("select count(*) from t").await, 0, "{said}");
+    }
+    let unload = "copy into @s/r from customer file_format = (type = csv)";
+    bucket.is(Mood::Away);
+    let said = bucket.refused(unload).await;
+    assert!(said.contains("try again") && bucket.object("in/r_0_0_0.csv").is_none(), "{said}");
+    bucket.is(Mood::Well);
+    bucket.ran("copy into t from @s").await;
+    assert_eq!(bucket.world.count("select count(*) from t").await, 1_000, "a retry works");
+    bucket.world.stop().await;
+}
