@@ -78,6 +78,9 @@ async fn the_files_of_an_external_stage_are_listed_selected_loaded_and_removed()
     disk.put("in/a.csv", "7,q\n");
     assert!(disk.ran("copy into t from @s").await.contains("LOADED"), "another of its name is another file");
     assert_eq!(disk.world.count("select count(*) from t").await, 3);
+    disk.put("in/p.csv", "9,p\n");
+    disk.ran("copy into t from @s/p.csv purge = true").await;
+    assert!(!disk.folder.path().join("in/p.csv").exists(), "it is loaded, and gone");
     assert!(disk.ran("remove @s/a").await.contains("removed"));
     assert!(!disk.folder.path().join("in/a.csv").exists() && disk.folder.path().join("in/secret/s.csv").exists());
     let shown = disk.ran("show stages").await;
@@ -89,15 +92,19 @@ async fn the_files_of_an_external_stage_are_listed_selected_loaded_and_removed()
 async fn rows_are_unloaded_to_an_external_stage_whole_or_not_at_all() {
     let disk = Disk::new().await;
     disk.stage("s", "out/").await;
-    let unload = "copy into @s/r from (select id, name from customer) file_format = (type = csv)";
+    let unload = "copy into @s/r from (select id, name from customer) file_format = (type = csv compression = none)";
     disk.ran(unload).await;
     let place = disk.folder.path().join("out/r_0_0_0.csv");
     assert_eq!(fs::read_to_string(&place).unwrap().lines().count(), 3);
     let refused = disk.tried(unload).await;
     assert!(refused.contains("already"), "{refused}");
     disk.ran(&format!("{unload} overwrite = true")).await;
-    let failed = "copy into @s/f from (select 1 / (id - 3) from customer) file_format = (type = csv)";
+    let failed =
+        "copy into @s/f from (select 1 / (id - 3) from customer) file_format = (type = csv compression = none)";
     disk.tried(failed).await;
+    let several = "copy into @s/many/ from (select id, name from customer) max_file_size = 1 \
+                   file_format = (type = csv compression = none) overwrite = true";
+    disk.tried(several).await;
     let left: Vec<_> = fs::read_dir(disk.folder.path().join("out")).unwrap().flatten().collect();
     assert_eq!(left.iter().filter(|entry| entry.file_name().to_str().unwrap().starts_with('.')).count(), 0);
     disk.world.stop().await;
@@ -126,7 +133,7 @@ async fn an_external_stage_reaches_what_its_integration_allows_at_each_use() {
         "select $1 from @s",
         "copy into t from @s",
         "remove @s/a",
-        "copy into @s from customer file_format = (type = csv)",
+        "copy into @s from customer file_format = (type = csv compression = none)",
     ];
     let changes: [(&[&str], bool, &str); 3] =
         [(&["other/"], true, "does not allow"), (&[], true, "does not allow"), (&["in/"], false, "is disabled")];

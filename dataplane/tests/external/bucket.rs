@@ -206,14 +206,24 @@ async fn objects_of_a_bucket_are_listed_selected_loaded_unloaded_and_removed() {
     assert_eq!(bucket.ran("select $1 from @s order by 1").await, r#"["1"],["2"]"#);
     bucket.ran("copy into t from @s").await;
     assert_eq!(bucket.world.count("select count(*) from t").await, 2);
-    let unload = "copy into @s/out/r from (select id from customer order by id) file_format = (type = csv)";
+    let unload =
+        "copy into @s/out/r from (select id from customer order by id) file_format = (type = csv compression = none)";
     bucket.ran(unload).await;
     assert_eq!(bucket.object("in/out/r_0_0_0.csv").unwrap(), b"1\r\n2\r\n3\r\n");
     assert!(bucket.refused(unload).await.contains("already"));
-    let large = "copy into @s/large from (select repeat('x', 1000) from range(9000)) file_format = (type = csv)";
+    let large = "copy into @s/large from (select repeat('x', 1000) from range(9000)) file_format = (type = csv compression = none)";
     if bucket.world.run(large).await.is_ok() {
         assert!(bucket.object("in/large_0_0_0.csv").unwrap().len() > 9_000_000, "it went in parts");
     }
+    let several = "copy into @s/many/ from (select repeat('x', 100) from range(1000)) max_file_size = 2000 \
+                   file_format = (type = csv compression = none)";
+    if bucket.world.run(several).await.is_ok() {
+        let many = bucket.kept.lock().unwrap().objects.keys().filter(|key| key.starts_with("in/many/")).count();
+        assert!(many > 1, "{many}");
+    }
+    bucket.put("in/p.csv", "9\n");
+    bucket.ran("copy into t from @s/p.csv purge = true").await;
+    assert!(bucket.object("in/p.csv").is_none(), "it is loaded, and gone");
     bucket.ran("remove @s/a").await;
     assert!(bucket.object("in/a.csv").is_none() && bucket.object("in/secret/s.csv").is_some());
     for path in ["secret/s", "../other/o", "%2e%2e/other/o"] {
@@ -239,7 +249,7 @@ async fn of_an_object_that_breaks_off_nothing_is_kept() {
         assert!(!said.contains("ESAME") && !said.contains("sesame") && !said.contains("127.0.0.1"), "{said}");
         assert_eq!(bucket.world.count("select count(*) from t").await, 0, "{said}");
     }
-    let unload = "copy into @s/r from customer file_format = (type = csv)";
+    let unload = "copy into @s/r from customer file_format = (type = csv compression = none)";
     bucket.is(Mood::Away);
     let said = bucket.refused(unload).await;
     assert!(said.contains("try again") && bucket.object("in/r_0_0_0.csv").is_none(), "{said}");

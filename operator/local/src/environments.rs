@@ -57,6 +57,8 @@ pub struct LocalEnvironments {
     authority: Arc<Authority>,
     demo: DemoPlace,
     model: ModelSettings,
+    /// Private hosts that storage integrations reach.
+    storage_hosts: Vec<String>,
     shutdown: CancellationToken,
     control_plane: OnceLock<SocketAddr>,
     demo_id: OnceLock<EnvId>,
@@ -94,12 +96,20 @@ impl LocalEnvironments {
             authority,
             demo,
             model,
+            storage_hosts: Vec::new(),
             shutdown,
             control_plane: OnceLock::new(),
             demo_id: OnceLock::new(),
             trusted: OnceLock::new(),
             running: Mutex::default(),
         }
+    }
+
+    /// The same, whose storage integrations reach these hosts too.
+    #[must_use]
+    pub fn reaching(mut self, storage_hosts: Vec<String>) -> Self {
+        self.storage_hosts = storage_hosts;
+        self
     }
 
     /// Where data planes find the control plane: known once it listens.
@@ -177,7 +187,7 @@ impl LocalEnvironments {
             drain: Duration::from_millis(TIMEOUT_MS_MAX),
             patience: Patience::DEFAULT,
             tool_result_bytes: TOOL_RESULT_BYTES,
-            storage_hosts: Vec::new(),
+            storage_hosts: self.storage_hosts.clone(),
             model: self.model.clone(),
             clock: Arc::clone(&self.means.clock),
             entropy: self.means.entropy.clone(),

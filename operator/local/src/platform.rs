@@ -197,7 +197,8 @@ impl Platform {
         let telemetry = Telemetry { tracer: data_tracer, log: means.log.clone() };
         let (told, ends) = (means.clone(), data_planes.clone());
         let model = config.model.clone();
-        let environments = Arc::new(LocalEnvironments::new(state, told, telemetry, authority, demo, model, ends));
+        let environments = LocalEnvironments::new(state, told, telemetry, authority, demo, model, ends);
+        let environments = Arc::new(environments.reaching(config.storage.storage_hosts.clone()));
         let parts = Parts {
             clock: means.clock,
             entropy: means.entropy,
