@@ -97,6 +97,7 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
     let grpc_listen = config.grpc_listen;
     let app = App::new(config, parts, CALLBACKS, pool)?;
     domain::runtime::sql::switch(&app).await?;
+    domain::storage_integrations::confine(&app).await?;
     if let Some(file) = app.config().database_url_file.clone() {
         let followed = platform::database::FollowedUrl::new(file, url, app.pool().clone());
         app.tasks().spawn(followed.run(app.shutdown().clone()));

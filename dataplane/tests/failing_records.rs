@@ -1,4 +1,4 @@
-//! Records of files that cannot be loaded: left out alone or with their file, and told, as COPY INTO's ON_ERROR says.
+//! Records of files that cannot be loaded: left out alone or with their file, and told, as COPY INTO's `ON_ERROR` says.
 
 use crate::copied::{NOTHING, loaded, put, ran, refused, staged};
 use crate::pgwire::{simple, wired};
@@ -76,6 +76,21 @@ async fn files_are_looked_at_without_being_loaded() {
     assert_eq!(ran(&world, errors).await, "");
     assert_eq!(ran(&world, "copy into t from @s validation_mode = return_all_errors").await, all);
     assert_eq!(world.count("select count(*) from raw.main.t").await, 3);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn no_more_faults_are_held_than_can_be_told() {
+    let world = world().await;
+    ran(&world, "create table t (id integer)").await;
+    let id = staged(&world, "create stage s").await;
+    for file in 0..21 {
+        put(&world, &id, &format!("{file}.csv"), "x\n".repeat(1_000));
+    }
+    let refused = refused(&world, "copy into t from @s validation_mode = return_errors").await;
+    assert_eq!(refused, "more than 20000 records fail: name fewer files");
+    let told = ran(&world, "copy into t from @s files = ('0.csv') validation_mode = return_errors").await;
+    assert_eq!(told.matches("no INTEGER").count(), 1_000);
     world.stop().await;
 }
 

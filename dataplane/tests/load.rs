@@ -266,8 +266,8 @@ async fn a_named_load_tells_its_rows_and_is_cancelled_whole_by_whoever_sends_it(
     };
     let (sender, pieces) = futures::channel::mpsc::unbounded::<Result<&str, std::io::Error>>();
     let path = "tables/made/load?mode=create&format=csv";
+    assert_eq!(operation(Method::GET, &owner_id()).await.0, 404, "it has not begun");
     let watching = async {
-        assert_eq!(operation(Method::GET, &owner_id()).await.0, 404, "it has not begun");
         sender.unbounded_send(Ok("a\n1\n2\n")).unwrap();
         while operation(Method::GET, &owner_id()).await != (200, json!({"rows": 2})) {
             tokio::task::yield_now().await;

@@ -310,7 +310,7 @@ async fn an_unload_is_of_several_files_that_are_there_together() {
         let text = String::from_utf8(file).unwrap();
         all.push_str(text.strip_prefix("n\r\n").unwrap());
     }
-    assert_eq!(all, (0..1000).map(|n| format!("{n}\r\n")).collect::<String>());
+    assert_eq!(all, (0..1000).map(|n| format!("{n}\r\n")).collect::<Vec<_>>().concat());
     // the second file is there already: none comes
     owner(&world, "PUT", "files/files/again_0_0_1.csv", "mine").await;
     let refused = world.run(&unload("again", "max_file_size = 2000")).await.unwrap_err();

@@ -113,17 +113,19 @@ pub struct OperationError {
 impl OperationError {
     pub fn of(error: &Error) -> Self {
         let Problem { code, message, .. } = error.problem();
-        Self::told(code, message)
+        Self::told(code, &message)
     }
 
     /// Of one whose process is gone.
     fn silent() -> Self {
         let message = "the process that ran it has ended: all of the file was loaded or nothing, and the table says \
                        which; if nothing, send it again";
-        Self::told(Code::ServiceUnavailable, message.to_owned())
+        Self::told(Code::ServiceUnavailable, message)
     }
 
-    fn told(code: Code, message: String) -> Self {
+    fn told(code: Code, message: &str) -> Self {
+        // the database holds no U+0000, which a message may have out of a file: its end would not be written down
+        let message = message.replace('\0', "\u{fffd}");
         Self { code: code.control_plane().to_owned(), stable_code: code.stable().to_owned(), message }
     }
 }

@@ -5,13 +5,15 @@
 //! (`StorageSettings`): private endpoints, folders of the machine, credentials of the surroundings.
 
 mod admission;
+mod confinement;
 mod http;
 mod store;
 
 use contract::{Access, Scope};
 use platform::http::routes::Routes;
 
-pub use store::governed;
+pub use confinement::confine;
+pub use store::{delete_all_in, governed};
 
 pub fn routes() -> Routes {
     use Access::Admin;

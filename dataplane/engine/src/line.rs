@@ -137,9 +137,11 @@ impl Connected {
         };
         let (wrote, defining) = (*wrote, definitions.then(|| self.shared.defining()));
         let outcome = self.ask(&What::Commit(changes), deadline, &CancellationToken::new()).await.and_then(Reply::done);
-        // Whatever ended the child, it may have committed before: the end is what counts.
+        // Whatever ended the child, it may have committed before: the end is what counts. One that was cut off at its
+        // deadline is told as that too, and never as a statement that timed out and did nothing.
+        let is_unknown = |error: &Error| error.is_lost() || (error.kind == Kind::Timeout && self.state == State::Lost);
         let outcome =
-            outcome.map_err(|error| if error.is_lost() { Error { kind: Kind::Crashed, ..error } } else { error });
+            outcome.map_err(|error| if is_unknown(&error) { Error { kind: Kind::Crashed, ..error } } else { error });
         self.transaction = None;
         if outcome.is_ok() && wrote {
             self.shared.wrote();

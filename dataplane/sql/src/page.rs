@@ -161,7 +161,7 @@ const STATEMENTS: &[&str] = &[
     "An unloaded CSV has lines of `\\r\\n`, NULL as nothing, an empty text in quotes; JSON is of a query of one column, a line for each value",
     "`CREATE [OR REPLACE] FILE FORMAT`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: `CSV`, `JSON`, `PARQUET`, with the documented options",
     "`COPY INTO table FROM @stage[/path] | (SELECT …)` with `FILES`, `PATTERN`, `FILE_FORMAT`, `MATCH_BY_COLUMN_NAME`, `FORCE`: each file once in 64 days, all of them or none; not on a branch, and no savepoint behind it is gone back to",
-    "`SIZE_LIMIT`, `RETURN_FAILED_ONLY`, `LOAD_UNCERTAIN_FILES` of it; `VALIDATION_MODE = RETURN_ERRORS | RETURN_ALL_ERRORS`, which loads nothing and tells up to 1,000 records of each file; `PURGE = TRUE` outside a transaction removes the files of which no record has failed, once the load is committed",
+    "`SIZE_LIMIT`, `RETURN_FAILED_ONLY`, `LOAD_UNCERTAIN_FILES` of it; `VALIDATION_MODE = RETURN_ERRORS | RETURN_ALL_ERRORS`, which loads nothing and tells up to 1,000 records of each file, and is refused where all have more than 20,000; `PURGE = TRUE` outside a transaction removes the files of which no record has failed, once the load is committed",
     "`ON_ERROR = CONTINUE | SKIP_FILE | SKIP_FILE_n | 'SKIP_FILE_n%'`, `TRUNCATECOLUMNS`, `ENFORCE_LENGTH` of a `COPY INTO` without a query: records fail by their form, type, length or `NOT NULL`; a key or `CHECK` that refuses one ends the statement; `first_error_character` is NULL",
     "`SELECT $1, METADATA$FILENAME, METADATA$FILE_ROW_NUMBER FROM @stage[/path] [(FILE_FORMAT => 'name', PATTERN => '…')]`, without parameters",
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",

@@ -1,7 +1,7 @@
 //! The last snapshot on disk: what rules after a restart while the control plane is away.
 //!
-//! It holds hashes of keys and the mask key, so it is for the owner's eyes alone (0600), and it is
-//! replaced as a whole or not at all.
+//! It holds hashes of keys, the mask key and the access keys of stores, so it is for the owner's eyes
+//! alone (0600), and it is replaced as a whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::Query;
+use tokio::time::timeout_at;
+
+use super::{Query, Result};
 use crate::Error;
 
 impl Query {
@@ -18,6 +20,17 @@ impl Query {
                 None => Error::Engine(error),
             },
             _ => Error::Engine(error),
+        }
+    }
+
+    /// Waits for what others do, such as a store, until the statement has to end or is given up.
+    pub(super) async fn in_time<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let limited = timeout_at(self.deadline.into(), work);
+        match self.ask.cancel.run_until_cancelled(limited).await {
+            Some(Ok(done)) => done,
+            Some(Err(_)) => Err(Error::Timeout(self.timeout)),
+            None if self.closed.is_cancelled() => Err(Error::ShuttingDown),
+            None => Err(Error::Cancelled),
         }
     }
 

@@ -6,9 +6,9 @@ use platform::{App, Result};
 use sqlx::PgConnection;
 
 use super::store;
-use crate::domain::api_keys;
+use crate::domain::{api_keys, storage_integrations};
 
-/// Removes an environment: its keys are revoked, and its slug is free.
+/// Removes an environment: its keys are revoked, credentials of stores are forgotten, and its slug is free.
 pub(crate) async fn remove(
     app: &App,
     tx: &mut PgConnection,
@@ -19,5 +19,6 @@ pub(crate) async fn remove(
         return Ok(());
     }
     api_keys::revoke_all_in(app, tx, env_id, origin).await?;
+    storage_integrations::delete_all_in(tx, env_id).await?;
     events::record(app, tx, origin(), Event::new(EventType::EnvironmentRemoved, env_id.clone())).await
 }

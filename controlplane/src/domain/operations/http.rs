@@ -1,7 +1,9 @@
 //! Reading and cancelling operations.
 
+use std::pin::pin;
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use contract::{Caller, OperationId, Timestamp};
 use platform::http::call::Call;
 use platform::http::json::Json;
@@ -9,29 +11,41 @@ use platform::{Error, Result};
 use sqlx::PgConnection;
 
 use super::wait::OperationWait;
-use super::{OperationKey, OperationRecord, store};
+use super::{OperationKey, OperationRecord, READERS, store};
+use crate::domain::authentication::reader::Reader;
 
 /// How often a read that waits looks again.
 const LOOK: Duration = Duration::from_millis(500);
 
-pub async fn find(cx: Call, OperationWait(within): OperationWait) -> Result<Json<OperationRecord>> {
+/// Who waits takes one of the places of those who follow, and is looked at again before each reading; where no place is
+/// left, the answer is how it stands.
+pub async fn find(cx: Call, OperationWait(within): OperationWait, headers: HeaderMap) -> Result<Json<OperationRecord>> {
     let operation_id: OperationId = cx.id("operation_id")?;
+    let (access, scope) = READERS;
     if !within.is_zero()
-        && let Ok(record) = tokio::time::timeout(within, ended(&cx, &operation_id)).await
+        && let Ok(reader) = Reader::of(&cx, headers, access, scope)
     {
-        return record.map(Json);
+        return ended(&reader, &operation_id, within).await.map(Json);
     }
     found(&cx, operation_id).await.map(Json)
 }
 
-/// The operation once it has ended.
-async fn ended(cx: &Call, operation_id: &OperationId) -> Result<OperationRecord> {
+/// The operation once it has ended, or how it stands after that time.
+async fn ended(reader: &Reader, operation_id: &OperationId, within: Duration) -> Result<OperationRecord> {
+    let mut over = pin!(tokio::time::sleep(within));
+    let mut is_over = false;
     loop {
-        let record = found(cx, operation_id.clone()).await?;
-        if record.status.is_final() {
+        let (known, mut conn) = reader.admitted().await?;
+        let record = shown(&mut conn, &known.caller, operation_id.clone(), reader.app().now()).await?;
+        drop(conn);
+        if is_over || record.status.is_final() || reader.app().shutdown().is_cancelled() {
             return Ok(record);
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::select! {
+            () = &mut over => is_over = true,
+            () = reader.app().shutdown().cancelled() => is_over = true,
+            () = tokio::time::sleep(LOOK) => {}
+        }
     }
 }
 

@@ -2,9 +2,10 @@ use axum::body::Body;
 use axum::http::Request;
 use chrono::Duration;
 use futures::channel::mpsc;
+use platform::Error;
 use serde_json::{Value, json};
 
-use super::sweep;
+use super::{OperationError, sweep};
 use crate::domain::query::tests::reading_data_plane;
 use crate::testing::stream::Stream;
 use crate::worlds::World;
@@ -115,4 +116,30 @@ async fn an_operation_whose_process_is_gone_has_failed_and_is_forgotten_after_a_
     world.app.advance(Duration::seconds(1));
     sweep(&world.app.app).await.unwrap();
     assert_eq!(world.count("select count(*) from operations").await, 0);
+}
+
+#[tokio::test]
+async fn a_read_that_waits_ends_with_its_key() {
+    let world = World::start().await;
+    reading_data_plane(&world).await;
+    world.app.send(load(&world, &world.owner, &[], file())).await.expect(200);
+    world.sql("update operations set status = 'running', result = null, finished_at = null").await;
+    let made = json!({"name": "reader", "scopes": ["query:read"], "user_id": world.owner_id});
+    let made = world.create_key(made).await;
+    let key = format!("ApiKey {}", made["key"].as_str().unwrap());
+    let waiting = Request::get(OPERATION).header("authorization", &key).header("prefer", "wait=10");
+    let waiting = world.app.send(waiting.body(Body::empty()).unwrap());
+    let revoking = async {
+        let path = world.env(&format!("api-keys/{}", made["key_id"].as_str().unwrap()));
+        assert_eq!(world.app.get(OPERATION, &key).await.expect(200)["status"], "running");
+        world.app.delete(&path, &world.owner).await.expect(200);
+    };
+    let (answer, ()) = tokio::join!(waiting, revoking);
+    assert_eq!(answer.code(), (401, "UNAUTHORIZED"));
+}
+
+#[test]
+fn a_failure_is_written_down_whatever_its_message_holds() {
+    let error = OperationError::of(&Error::invalid("body", "text", "of `a\0b`"));
+    assert_eq!((error.code.as_str(), error.message.as_str()), ("VALIDATION_ERROR", "of `a\u{fffd}b`"));
 }

@@ -6,6 +6,7 @@ use platform::egress::storage_endpoint;
 use platform::{App, Error, Result};
 
 use super::http::CredentialsInput;
+use super::store::KeptIntegration;
 
 const NAME_BYTES_MAX: usize = 128;
 const REGION_BYTES_MAX: usize = 64;
@@ -54,6 +55,20 @@ pub fn file(app: &App, folder: Option<String>) -> Result<StorageKind> {
         return Err(Error::invalid("folder", "within the named folder", message));
     }
     Ok(StorageKind::File { folder })
+}
+
+/// Whether this installation lets it reach what it names; it may have let more when the integration was made.
+pub fn is_within(app: &App, integration: &KeptIntegration) -> bool {
+    let storage = &app.config().storage;
+    let is_ambient = integration.credential_type == StorageCredentials::Ambient.as_str();
+    let reaches = match &integration.kind {
+        StorageKind::S3 { endpoint: None, .. } => true,
+        StorageKind::S3 { endpoint: Some(endpoint), .. } => {
+            storage_endpoint::admit(endpoint, &storage.storage_hosts).is_ok()
+        }
+        StorageKind::File { folder } => file(app, Some(folder.clone())).is_ok(),
+    };
+    reaches && (storage.storage_ambient || !is_ambient)
 }
 
 /// Prefixes of the kind's locations, each as a URL or `*`.

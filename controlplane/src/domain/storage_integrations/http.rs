@@ -250,6 +250,11 @@ pub async fn update(cx: Call, Json(input): Json<StorageIntegrationChange>) -> Re
     if let Some(credentials) = credentials {
         store::give(&cx.app, &mut tx, &mut integration, &credentials).await?;
     }
+    if integration.enabled && !admission::is_within(&cx.app, &integration) {
+        let message = "this installation does not let the integration reach what it names: leave it disabled, or \
+                       change that";
+        return Err(Error::invalid("enabled", "false", message));
+    }
     let event = Event::new(EventType::StorageIntegrationUpdated, integration.storage_integration_id.clone())
         .before(before)
         .after(told(&integration));
@@ -307,7 +312,7 @@ async fn found(conn: &mut PgConnection, cx: &Call) -> Result<KeptIntegration> {
 }
 
 /// The integration in an event, without what is secret of it.
-fn told(integration: &KeptIntegration) -> Value {
+pub fn told(integration: &KeptIntegration) -> Value {
     json!({
         "name": integration.name,
         "reaches": integration.kind,

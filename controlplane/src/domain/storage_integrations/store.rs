@@ -1,7 +1,7 @@
 //! SQL of the storage integrations.
 
 use contract::storage_integration::{AccessKey, StorageCredentials, StorageKind};
-use contract::{EnvId, Keyring, Redacted, StorageIntegration, StorageIntegrationId, Timestamp};
+use contract::{EnvId, Keyring, OrgId, Redacted, StorageIntegration, StorageIntegrationId, Timestamp};
 use platform::http::page::PageRequest;
 use platform::{App, Error, OnConstraint, Result};
 use serde_json::{Value, json};
@@ -108,6 +108,42 @@ pub async fn find(
     row.map(KeptIntegration::try_from).transpose()
 }
 
+/// A storage integration, and whose it is.
+pub struct PlacedIntegration {
+    pub org_id: OrgId,
+    pub env_id: EnvId,
+    pub integration: KeptIntegration,
+}
+
+/// All that are enabled, of every environment; nobody else changes them meanwhile.
+pub async fn enabled(conn: &mut PgConnection) -> Result<Vec<PlacedIntegration>> {
+    let rows = sqlx::query!(
+        "select e.org_id, i.env_id, i.storage_integration_id, i.name, i.kind, i.allowed_prefixes, i.blocked_prefixes,
+                i.enabled, i.credential_type, i.credentials_at, i.created_at, i.updated_at
+         from storage_integrations i join environments e using (env_id)
+         where i.enabled order by i.env_id, i.storage_integration_id for update of i",
+    )
+    .fetch_all(conn)
+    .await?;
+    let placed = rows.into_iter().map(|row| {
+        let integration = IntegrationRow {
+            storage_integration_id: row.storage_integration_id,
+            name: row.name,
+            kind: row.kind,
+            allowed_prefixes: row.allowed_prefixes,
+            blocked_prefixes: row.blocked_prefixes,
+            enabled: row.enabled,
+            credential_type: row.credential_type,
+            credentials_at: row.credentials_at,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        };
+        let (org_id, env_id) = (row.org_id.into(), row.env_id.into());
+        KeptIntegration::try_from(integration).map(|integration| PlacedIntegration { org_id, env_id, integration })
+    });
+    placed.collect()
+}
+
 fn name_taken(integration: &KeptIntegration) -> Error {
     let message =
         format!("the environment has a storage integration named `{}`: choose another name", integration.name);
@@ -190,6 +226,12 @@ pub async fn delete(conn: &mut PgConnection, id: &StorageIntegrationId) -> Resul
     sqlx::query!("delete from storage_integrations where storage_integration_id = $1", id.as_str())
         .execute(conn)
         .await?;
+    Ok(())
+}
+
+/// Forgets all of an environment that is removed, their credentials with them.
+pub async fn delete_all_in(conn: &mut PgConnection, env_id: &EnvId) -> Result<()> {
+    sqlx::query!("delete from storage_integrations where env_id = $1", env_id.as_str()).execute(conn).await?;
     Ok(())
 }
 

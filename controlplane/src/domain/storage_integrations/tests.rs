@@ -1,9 +1,11 @@
 use chrono::Duration;
 use contract::StorageIntegration;
 use contract::storage_integration::StorageCredentials;
+use platform::events::Origin;
 use serde_json::{Value, json};
 
-use super::governed;
+use super::{confine, governed};
+use crate::domain::environments;
 use crate::testing::TestApp;
 use crate::worlds::World;
 
@@ -195,4 +197,49 @@ async fn owners_and_admins_alone_manage_them() {
     assert_eq!(world.app.get(&world.env("storage-integrations"), &reads).await.status, 200);
     let answer = world.app.post(&world.env("storage-integrations"), &reads, lake()).await;
     assert_eq!(answer.body["error"]["details"]["stable_code"], "SVC_ERR_403_SCOPE_VIOLATION", "{}", answer.body);
+}
+
+#[tokio::test]
+async fn what_the_installation_takes_back_is_disabled_at_the_next_start_and_stays_so() {
+    let world = World::start().await;
+    let one = path(&world, &made(&world, lake()).await);
+    let beyond = [
+        ("disk", r#"{"kind": "file", "folder": "/srv/data"}"#, "anonymous"),
+        ("near", r#"{"kind": "s3", "endpoint": "http://127.0.0.1:9000", "region": "x"}"#, "anonymous"),
+        ("around", r#"{"kind": "s3", "endpoint": null, "region": "x"}"#, "ambient"),
+    ];
+    for (name, kind, credentials) in beyond {
+        world
+            .sql(&format!(
+                "insert into storage_integrations
+                     (storage_integration_id, env_id, name, kind, allowed_prefixes, blocked_prefixes, enabled,
+                      credential_type, created_at, updated_at)
+                 values ('{name}', '{}', '{name}', '{kind}', '{{*}}', '{{}}', true, '{credentials}', now(), now())",
+                world.env_id
+            ))
+            .await;
+    }
+    let version = world.version().await;
+    confine(&world.app.app).await.unwrap();
+    assert!(world.version().await > version, "data planes learn of it");
+    let enabled: Vec<_> = carried(&world).await.into_iter().filter(|one| one.enabled).map(|one| one.name).collect();
+    assert_eq!(enabled, ["lake"]);
+    for (name, ..) in beyond {
+        let again = world.env(&format!("storage-integrations/{name}"));
+        let refused = world.app.put(&again, &world.owner, json!({"enabled": true})).await;
+        assert_eq!(refused.body["error"]["details"]["field"], "enabled", "{name}: {}", refused.body);
+    }
+    world.app.put(&one, &world.owner, json!({"enabled": false})).await.expect(200);
+}
+
+#[tokio::test]
+async fn nothing_of_an_integration_is_kept_of_an_environment_that_is_removed() {
+    let world = World::start().await;
+    made(&world, lake()).await;
+    let app = &world.app.app;
+    let mut tx = app.pool().begin().await.unwrap();
+    let origin = || Origin::system(app, world.org_id.clone());
+    environments::removal::remove(app, &mut tx, &world.env_id, &origin).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(world.count("select count(*) from storage_integrations").await, 0);
 }

@@ -86,6 +86,7 @@ fn jobs_keep_the_names_of_their_kinds() {
         "sweep_idempotency_keys",
         "sweep_webhook_deliveries",
         "sweep_shadow_mode",
+        "sweep_operations",
         "sweep_leases",
         "sign_heads",
         "reset_billing_periods",

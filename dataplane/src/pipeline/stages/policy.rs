@@ -131,7 +131,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     let in_transaction = query.ask.transaction.is_some() || query.judged_by.is_some();
     let file_use = FileUse::of(is_explained, branch.is_none() && !in_transaction);
     let looked_for = listed_files::found((pipeline, rules), &statement, &seen, &mut names, file_use);
-    about.removes = Box::pin(looked_for).await?;
+    about.removes = query.in_time(Box::pin(looked_for)).await?;
     let mainline = branch.as_ref().map(|_| &*known);
     let mut resolved = sql::resolve(statement, &seen, &names)
         .map_err(|error| unresolved(&asked, query, error, (&meant, &operations), (&there, mainline), t))?;

@@ -34,6 +34,8 @@ pub(in crate::pipeline) use answered::told;
 
 /// Faults of a file that are told.
 const FAULTS_MAX: usize = 1_000;
+/// Faults of all files together, which are held until they are told.
+const ALL_FAULTS_MAX: usize = 20_000;
 
 /// Files that the audit entry names.
 const NAMED_MAX: usize = 100;

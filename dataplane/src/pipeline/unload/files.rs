@@ -13,7 +13,7 @@ use crate::pipeline::Result;
 use crate::storage::stage_files::StageFiles;
 use crate::{Column, Error};
 
-/// Files of one unload: each stays open until all are whole.
+/// Files of one unload: each waits aside until all are whole.
 const FILES_MAX: usize = 256;
 /// Rows of text that are in one file together; of Parquet those of a batch are.
 const ROWS_AT_A_TIME: usize = 128;

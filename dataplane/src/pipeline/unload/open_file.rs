@@ -123,7 +123,7 @@ impl OpenFile {
     pub fn end(self) -> Result<FullFile> {
         let Self { mut writer, waiting, taken, rows } = self;
         writer.write(&waiting.end()?)?;
-        Ok(FullFile { writer, taken, rows })
+        Ok(FullFile { writer: writer.full(), taken, rows })
     }
 
     /// Writes what waits, where it is a piece.

@@ -73,11 +73,11 @@ impl ExternalFiles {
         for file in found {
             match self.permitted(&file.path) {
                 Ok(()) if StagePath::read(&file.path).is_ok() => allowed.push(file),
-                // left out, its rows would be missing without a word
-                Ok(()) | Err(StorageDenied::Malformed(_)) => {
+                // left out, its rows would be missing without a word; but what is blocked has no name here
+                Ok(()) | Err(StorageDenied::Malformed(_)) if !self.hides(&file.path) => {
                     return Err(StageFileFault::Unnameable { path: file.path }.into());
                 }
-                Err(_) => {}
+                Ok(()) | Err(_) => {}
             }
         }
         allowed.sort_by(|one, other| one.path.cmp(&other.path));
@@ -122,6 +122,12 @@ impl ExternalFiles {
         let path = StagePath::read(path)?;
         self.permitted(path.as_str()).map_err(StageFileFault::Denied)?;
         Ok(path)
+    }
+
+    /// Whether a folder that it is in is blocked.
+    fn hides(&self, path: &str) -> bool {
+        let mut folders = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+        folders.any(|folder| matches!(self.permitted(folder), Err(StorageDenied::Blocked(_))))
     }
 
     fn permitted(&self, path: &str) -> Result<(), StorageDenied> {

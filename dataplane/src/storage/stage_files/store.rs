@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 use engine::FileFault;
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -29,82 +30,98 @@ pub struct ReadBounds {
     pub cancel: CancellationToken,
 }
 
+/// A file that is open, or why it is not.
+type Opened = Result<Box<dyn Read + Send>, Error>;
+
+// Each future is boxed with its bounds: statements nest deeply, and what they nest would be gone through to the store.
 impl StageStore {
     /// The files whose paths begin so, sorted by path.
-    pub async fn list(&self, prefix: &str) -> Result<Vec<StageFile>, Error> {
-        match self {
-            Self::Internal { files, id } => {
-                let (files, id, prefix) = (files.clone(), id.clone(), prefix.to_owned());
-                blocking(move || files.list(&id, &prefix)).await
+    pub fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<StageFile>, Error>> {
+        Box::pin(async move {
+            match self {
+                Self::Internal { files, id } => {
+                    let (files, id, prefix) = (files.clone(), id.clone(), prefix.to_owned());
+                    blocking(move || files.list(&id, &prefix)).await
+                }
+                Self::External(files) => Box::pin(files.list(prefix)).await,
             }
-            Self::External(files) => Box::pin(files.list(prefix)).await,
-        }
+        })
     }
 
     /// The file that was listed, to be read: that one or none.
-    pub async fn open_listed(&self, listed: &StageFile, bounds: &ReadBounds) -> Result<Box<dyn Read + Send>, Error> {
-        match self {
-            Self::Internal { files, id } => {
-                let (files, id, listed) = (files.clone(), id.clone(), listed.clone());
-                blocking(move || {
-                    let opened = files.open(&id, &listed.path)?;
-                    let is_it = is_listed(&opened, &listed);
-                    if is_it { Ok(Box::new(opened) as Box<dyn Read + Send>) } else { Err(replaced(&listed.path)) }
-                })
-                .await
+    pub fn open_listed<'a>(&'a self, listed: &'a StageFile, bounds: &'a ReadBounds) -> BoxFuture<'a, Opened> {
+        Box::pin(async move {
+            match self {
+                Self::Internal { files, id } => {
+                    let (files, id, listed) = (files.clone(), id.clone(), listed.clone());
+                    blocking(move || {
+                        let opened = files.open(&id, &listed.path)?;
+                        let is_it = is_listed(&opened, &listed);
+                        if is_it { Ok(Box::new(opened) as Box<dyn Read + Send>) } else { Err(replaced(&listed.path)) }
+                    })
+                    .await
+                }
+                Self::External(files) => Box::pin(files.open_listed(listed, bounds)).await,
             }
-            Self::External(files) => Box::pin(files.open_listed(listed, bounds)).await,
-        }
+        })
     }
 
     /// Whether there was such a file, which is gone now.
-    pub async fn remove(&self, path: &str) -> Result<bool, Error> {
-        match self {
-            Self::Internal { files, id } => {
-                let (files, id, path) = (files.clone(), id.clone(), path.to_owned());
-                blocking(move || files.remove(&id, &path)).await
+    pub fn remove<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(async move {
+            match self {
+                Self::Internal { files, id } => {
+                    let (files, id, path) = (files.clone(), id.clone(), path.to_owned());
+                    blocking(move || files.remove(&id, &path)).await
+                }
+                Self::External(files) => Box::pin(files.remove(path)).await,
             }
-            Self::External(files) => Box::pin(files.remove(path)).await,
-        }
+        })
     }
 
     /// Removes the file that was listed; another that has come in its place stays.
-    pub async fn remove_listed(&self, listed: &StageFile) -> Result<(), Error> {
-        match self {
-            Self::Internal { files, id } => {
-                let (files, id, listed) = (files.clone(), id.clone(), listed.clone());
-                blocking(move || {
-                    if files.list(&id, &listed.path)?.contains(&listed) {
-                        files.remove(&id, &listed.path)?;
-                    }
-                    Ok(())
-                })
-                .await
+    pub fn remove_listed<'a>(&'a self, listed: &'a StageFile) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            match self {
+                Self::Internal { files, id } => {
+                    let (files, id, listed) = (files.clone(), id.clone(), listed.clone());
+                    blocking(move || {
+                        if files.list(&id, &listed.path)?.contains(&listed) {
+                            files.remove(&id, &listed.path)?;
+                        }
+                        Ok(())
+                    })
+                    .await
+                }
+                Self::External(files) => Box::pin(files.remove_listed(listed)).await,
             }
-            Self::External(files) => Box::pin(files.remove_listed(listed)).await,
-        }
+        })
     }
 
     /// Puts files that are written whole into the stage: all of them are there from now on, or none.
-    pub async fn place_all(&self, writers: Vec<StageWriter>) -> Result<Vec<StageFile>, Error> {
-        match self {
-            Self::Internal { files, id } => {
-                let (files, id) = (files.clone(), id.clone());
-                blocking(move || files.finish_all(&id, writers)).await
+    pub fn place_all(&self, writers: Vec<StageWriter>) -> BoxFuture<'_, Result<Vec<StageFile>, Error>> {
+        Box::pin(async move {
+            match self {
+                Self::Internal { files, id } => {
+                    let (files, id) = (files.clone(), id.clone());
+                    blocking(move || files.finish_all(&id, writers)).await
+                }
+                Self::External(files) => Box::pin(files.place_all(writers)).await,
             }
-            Self::External(files) => Box::pin(files.place_all(writers)).await,
-        }
+        })
     }
 
     /// Removes files that were placed in a stage which is gone meanwhile.
-    pub async fn take_back(&self, placed: &[StageFile]) -> Result<(), Error> {
-        match self {
-            Self::Internal { files, id } => {
-                let (files, id) = (files.clone(), id.clone());
-                blocking(move || files.drop_stage(&id)).await
+    pub fn take_back<'a>(&'a self, placed: &'a [StageFile]) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            match self {
+                Self::Internal { files, id } => {
+                    let (files, id) = (files.clone(), id.clone());
+                    blocking(move || files.drop_stage(&id)).await
+                }
+                Self::External(files) => Box::pin(files.take_back(placed)).await,
             }
-            Self::External(files) => Box::pin(files.take_back(placed)).await,
-        }
+        })
     }
 }
 

@@ -140,6 +140,18 @@ mod tests {
     }
 
     #[test]
+    fn files_that_wait_for_others_are_not_held_open() {
+        let (files, _folder) = files();
+        let full: Vec<_> = writers(&files, &["a", "b"]).into_iter().map(StageWriter::full).collect();
+        let open = fs::read_dir("/proc/self/fd").unwrap().flatten().filter_map(|one| fs::read_link(one.path()).ok());
+        assert_eq!(open.filter(|path| full.iter().any(|writer| path == writer.aside())).count(), 0);
+        let placed = files.finish_all("s", full).unwrap();
+        assert_eq!(placed, files.list("s", "").unwrap());
+        let mut writer = files.writer("s", "c").unwrap().full();
+        assert!(writer.write(b"more").is_err());
+    }
+
+    #[test]
     fn none_is_there_where_one_cannot_be() {
         let (files, _folder) = files();
         files.finish_all("s", writers(&files, &["b"])).unwrap();

@@ -26,7 +26,8 @@ pub struct StageWriter {
     place: FilePlace,
     path: StagePath,
     aside: PathBuf,
-    file: File,
+    /// None once all is written.
+    file: Option<File>,
     md5: Md5,
     bytes: u64,
     replaces: bool,
@@ -41,7 +42,7 @@ impl StageWriter {
             let aside = folder.join(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside) {
                 Ok(file) => {
-                    let (md5, replaces, is_placed) = (Md5::new(), true, false);
+                    let (file, md5, replaces, is_placed) = (Some(file), Md5::new(), true, false);
                     return Ok(Self { files, place, path, aside, file, md5, bytes: 0, replaces, is_placed });
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -78,7 +79,7 @@ impl StageWriter {
     }
 
     pub(super) fn inode(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.ino())
+        Ok(fs::symlink_metadata(&self.aside)?.ino())
     }
 
     /// How many have been written.
@@ -91,10 +92,18 @@ impl StageWriter {
         let Some(all) = all.filter(|all| *all <= FILE_BYTES_MAX) else {
             return Err(StageFileFault::TooLarge { limit: FILE_BYTES_MAX }.into());
         };
-        self.file.write_all(bytes).map_err(|error| unavailable(&error))?;
+        let file = self.file.as_mut().ok_or(ErrorKind::BrokenPipe).map_err(io::Error::from);
+        file.and_then(|file| file.write_all(bytes)).map_err(|error| unavailable(&error))?;
         self.md5.update(bytes);
         self.bytes = all;
         Ok(())
+    }
+
+    /// The same that takes no more bytes, and holds no file open until it is finished: there may be many of them.
+    #[must_use]
+    pub fn full(mut self) -> Self {
+        self.file = None;
+        self
     }
 
     /// The same with these bytes behind the others.
@@ -108,7 +117,8 @@ impl StageWriter {
 
     /// All of it is written: it is there from now on.
     pub fn finish(mut self) -> Result<StageFile, Error> {
-        let kept = self.file.sync_all().and_then(|()| self.file.metadata());
+        let file = self.file.take().map_or_else(|| opened(&self.aside), Ok);
+        let kept = file.and_then(|file| file.sync_all().and_then(|()| file.metadata()));
         let metadata = kept.map_err(|error| unavailable(&error))?;
         let modified = metadata.modified().map_err(|error| unavailable(&error))?;
         let md5 = hex::encode(std::mem::take(&mut self.md5).finalize());

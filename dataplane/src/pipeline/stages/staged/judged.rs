@@ -1,4 +1,4 @@
-//! Files whose failed records are left out, or with them the whole file, as COPY INTO's ON_ERROR says.
+//! Files whose failed records are left out, or with them the whole file, as COPY INTO's `ON_ERROR` says.
 //!
 //! A statement that fails in the engine takes its transaction with it. So a file is read first on a session of its own,
 //! which says how many of its records fail and which is the first of them; then the others are written, all or none.
@@ -80,16 +80,16 @@ impl FileSource<'_> {
         };
         let faults_max = if load.validates.is_some() { FAULTS_MAX } else { 1 };
         let faults = faults_of(read.sifted.faults, is_csv, &failures, &checks, faults_max);
-        let loads = load.validates.is_none();
-        if let Some(first) = faults.first().filter(|_| loads && load.on_error == OnError::Abort) {
+        let is_kept = load.validates.is_none();
+        if let Some(first) = faults.first().filter(|_| is_kept && load.on_error == OnError::Abort) {
             return Err(refused(file, first.fault.clone()));
         }
         let limit = load.on_error.limit(parsed);
         let mut told = LoadedFile { path: file.path.clone(), parsed, rows: 0, limit, failed, faults };
         let is_skipped = matches!(load.on_error, OnError::SkipFile(_)) && failed >= limit;
-        if loads && !is_skipped && found.records > found.failed {
-            let passed = checks.passed(&read.query, &read.line);
-            told.rows = self.written(file, &checks.names(), &passed).await?;
+        if is_kept && !is_skipped && found.records > found.failed {
+            let kept = checks.passed(&read.query, &read.line);
+            told.rows = self.written(file, &checks.names(), &kept).await?;
             if told.rows != found.records - found.failed {
                 return Err(Error::Unverified { why: format!("{} was read in two ways", file.path) });
             }

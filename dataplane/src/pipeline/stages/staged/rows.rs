@@ -6,7 +6,7 @@ use sql::{CsvRecords, FileRecords, LoadOptions, RecordWidth};
 
 use super::records::RecordScan;
 use super::source::{FileSource, refused};
-use super::{LoadedFile, columns};
+use super::{ALL_FAULTS_MAX, LoadedFile, columns};
 use crate::Error;
 use crate::limits::json_depth::JsonDepth;
 use crate::pipeline::Result;
@@ -20,9 +20,16 @@ impl FileSource<'_> {
     pub async fn fill(&mut self, files: &[StageFile]) -> Result<Vec<LoadedFile>> {
         let mut loaded = Vec::with_capacity(files.len());
         let rows = self.rows;
+        let mut faults = 0;
         for file in files {
             if let Some(load) = rows.load.filter(|load| load.judges()) {
-                loaded.push(Box::pin(self.judged(file, load)).await?);
+                let judged = Box::pin(self.judged(file, load)).await?;
+                faults += judged.faults.len();
+                if faults > ALL_FAULTS_MAX {
+                    let message = format!("more than {ALL_FAULTS_MAX} records fail: name fewer files");
+                    return Err(Error::InvalidParams { field: "FILES", message });
+                }
+                loaded.push(judged);
                 continue;
             }
             let count = match &rows.reading.records {

@@ -39,7 +39,8 @@ impl FileSource<'_> {
     /// Those that the statement chooses, by their paths.
     pub async fn chosen(&mut self) -> Result<Vec<StageFile>> {
         let FileChoice { prefix, names, pattern } = self.rows.chosen.clone();
-        let mut listed = self.store()?.list(&prefix).await?;
+        let store = self.store()?;
+        let mut listed = self.query.in_time(Box::pin(store.list(&prefix))).await?;
         if !names.is_empty() {
             return named(&prefix, &names, listed);
         }
@@ -62,7 +63,9 @@ impl FileSource<'_> {
             deadline: self.query.deadline,
             cancel: self.query.ask.cancel.clone(),
         };
-        let mut bytes = unpacked(self.store()?.open_listed(file, &bounds).await?, is_packed);
+        let store = self.store()?;
+        let opened = self.query.in_time(Box::pin(store.open_listed(file, &bounds))).await?;
+        let mut bytes = unpacked(opened, is_packed);
         let mut spool = self.pipeline.engine()?.file().await.map_err(|error| self.query.fault(error))?;
         loop {
             self.goes_on()?;

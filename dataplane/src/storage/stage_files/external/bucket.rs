@@ -22,6 +22,8 @@ use crate::storage::stage_files::{FILE_BYTES_MAX, LISTED_MAX, StageFile, StagePa
 /// How often a request is sent again that the store did not answer, and for how long.
 const RETRIES_MAX: usize = 3;
 const RETRIED_FOR: Duration = Duration::from_mins(1);
+/// Objects that one list looks at, whether their keys begin as they are asked for or not.
+const LOOKED_AT_MAX: usize = 100_000;
 
 /// The objects of a bucket whose keys begin with a prefix.
 #[derive(Debug, Clone)]
@@ -60,10 +62,14 @@ impl BucketFiles {
     pub async fn list(&self, prefix: &str) -> Result<Vec<StageFile>, Error> {
         let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
         let Ok(begin) = self.key(folder) else { return Ok(Vec::new()) }; // no object has such a key
-        let mut found = Vec::new();
+        let (mut found, mut looked_at) = (Vec::new(), 0_usize);
         let mut listed = self.store.list(Some(&begin));
         while let Some(object) = listed.next().await {
             let object = object.map_err(|error| self.fault(&error, prefix))?;
+            looked_at += 1;
+            if looked_at > LOOKED_AT_MAX {
+                return Err(StageFileFault::Many { limit: LOOKED_AT_MAX }.into());
+            }
             // a key that is that of the folder itself is how some make one
             let key: &str = object.location.as_ref();
             let Some(path) = key.strip_prefix(self.prefix.as_str()) else { continue };

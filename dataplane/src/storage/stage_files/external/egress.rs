@@ -54,6 +54,9 @@ impl ReachableHosts {
         if self.has(&host, url.port_or_known_default()) {
             return true;
         }
+        if self.has_name(&host) {
+            return false; // it is named with other ports, and its addresses are not looked at
+        }
         let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&host);
         url.scheme() == "https" && bare.parse::<IpAddr>().map_or(true, is_public)
     }
@@ -170,6 +173,12 @@ mod tests {
         let hosts = ["127.0.0.1:9000", "MinIO.local"];
         assert!(admits(&hosts, "http://127.0.0.1:9000/b") && admits(&hosts, "http://minio.local:1234/b"));
         for refused in ["http://127.0.0.1:9001/b", "http://127.0.0.1/b", "http://minio.local.evil.example/b"] {
+            assert!(!admits(&hosts, refused), "{refused}");
+        }
+        // its addresses are not looked at, so no other port of it is reached
+        let hosts = ["store.example.com:9000"];
+        assert!(admits(&hosts, "https://store.example.com:9000/b") && admits(&hosts, "https://b.store.example.com/b"));
+        for refused in ["https://store.example.com/b", "https://STORE.example.com:8443/b"] {
             assert!(!admits(&hosts, refused), "{refused}");
         }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::folder::{FolderFiles, UNFINISHED_FILE, told};
 use crate::Error;
 use crate::error::StageFileFault;
-use crate::storage::stage_files::{FILE_BYTES_MAX, StageFile, StagePath, unavailable};
+use crate::storage::stage_files::{FILE_BYTES_MAX, StageFile, StagePath, opened, unavailable};
 
 /// The next name of an unfinished file of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -20,7 +20,8 @@ pub(super) struct FolderWriter {
     path: StagePath,
     place: PathBuf,
     aside: PathBuf,
-    file: File,
+    /// None once all is written.
+    file: Option<File>,
     bytes: u64,
     replaces: bool,
     is_placed: bool,
@@ -43,7 +44,10 @@ impl FolderWriter {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let aside = folder.join(format!("{UNFINISHED_FILE}{}.{number}", std::process::id()));
             match OpenOptions::new().write(true).create_new(true).mode(0o640).open(&aside) {
-                Ok(file) => return Ok(Self { path, place, aside, file, bytes: 0, replaces, is_placed: false }),
+                Ok(file) => {
+                    let (file, bytes, is_placed) = (Some(file), 0, false);
+                    return Ok(Self { path, place, aside, file, bytes, replaces, is_placed });
+                }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(unavailable(&error)),
             }
@@ -52,12 +56,20 @@ impl FolderWriter {
 
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.bytes = grown(self.bytes, bytes.len())?;
-        self.file.write_all(bytes).map_err(|error| unavailable(&error))
+        let file = self.file.as_mut().ok_or(ErrorKind::BrokenPipe).map_err(io::Error::from);
+        file.and_then(|file| file.write_all(bytes)).map_err(|error| unavailable(&error))
+    }
+
+    /// It takes no more bytes, and holds no file open until it is finished: there may be many of them.
+    pub fn fill_up(&mut self) {
+        self.file = None;
     }
 
     /// All of it is written: it is there from now on.
     pub fn finish(mut self) -> Result<StageFile, Error> {
-        let kept = self.file.sync_all().and_then(|()| self.moved());
+        let file = self.file.take().map_or_else(|| opened(&self.aside), Ok);
+        let file = file.map_err(|error| unavailable(&error))?;
+        let kept = file.sync_all().and_then(|()| self.moved());
         match kept {
             Ok(()) => self.is_placed = true,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -65,9 +77,8 @@ impl FolderWriter {
             }
             Err(error) => return Err(unavailable(&error)),
         }
-        let metadata = self.file.metadata();
-        let file = metadata.and_then(|metadata| told(self.path.as_str().to_owned(), &metadata));
-        file.map_err(|error| unavailable(&error))
+        let placed = file.metadata().and_then(|metadata| told(self.path.as_str().to_owned(), &metadata));
+        placed.map_err(|error| unavailable(&error))
     }
 
     /// Moves it to its place, in one step: where it replaces nothing, a file that is there stays.

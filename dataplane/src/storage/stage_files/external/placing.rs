@@ -89,10 +89,13 @@ impl ExternalUpload {
         }
     }
 
-    /// Sends what is held back of it.
+    /// No more bytes come: what is held of it is let go.
     async fn send_rest(&mut self) -> Result<(), Error> {
         match self {
-            Self::Folder(_) => Ok(()),
+            Self::Folder(writer) => {
+                writer.fill_up();
+                Ok(())
+            }
             Self::Bucket(writer) => writer.send_rest().await,
         }
     }

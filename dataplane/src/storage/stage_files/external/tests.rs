@@ -80,6 +80,17 @@ async fn the_files_of_a_folder_are_listed_read_written_and_removed() {
 }
 
 #[tokio::test]
+async fn a_name_that_cannot_be_used_is_told_unless_its_folder_is_blocked() {
+    let folder = filled();
+    let files = opened(folder.path(), "in/").unwrap();
+    fs::write(folder.path().join("in/secret/a\\hidden.csv"), "sesame").unwrap();
+    assert_eq!(paths(&files, "").await, "a/x.csv b.csv");
+    fs::write(folder.path().join("in/a/c\\d.csv"), "1\n").unwrap();
+    let error = files.list("").await.unwrap_err().to_string();
+    assert!(error.contains("cannot be used") && !error.contains("hidden"), "{error}");
+}
+
+#[tokio::test]
 async fn nothing_outside_of_the_folder_is_reached() {
     let folder = filled();
     let outside = tempfile::tempdir().unwrap();
