@@ -25,7 +25,7 @@ pub fn put(world: &World, stage_id: &str, path: &str, bytes: impl AsRef<[u8]>) {
     writer.finish().unwrap();
 }
 
-fn packed(text: &str) -> Vec<u8> {
+pub fn packed(text: &str) -> Vec<u8> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     packed.write_all(text.as_bytes()).unwrap();
     packed.finish().unwrap()

@@ -14,6 +14,7 @@ use futures::stream;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use crate::copied::packed;
 use crate::world::{World, world};
 
 /// How requests for an object are answered.
@@ -224,6 +225,9 @@ async fn objects_of_a_bucket_are_listed_selected_loaded_unloaded_and_removed() {
     bucket.put("in/p.csv", "9\n");
     bucket.ran("copy into t from @s/p.csv purge = true").await;
     assert!(bucket.object("in/p.csv").is_none(), "it is loaded, and gone");
+    bucket.put("in/z.csv.gz", packed("7\n8\n"));
+    bucket.ran("copy into t from @s/z").await;
+    assert_eq!(bucket.world.count("select count(*) from t").await, 5, "packed by gzip");
     bucket.ran("remove @s/a").await;
     assert!(bucket.object("in/a.csv").is_none() && bucket.object("in/secret/s.csv").is_some());
     for path in ["secret/s", "../other/o", "%2e%2e/other/o"] {

@@ -65,7 +65,7 @@ impl FileSource<'_> {
         };
         let store = self.store()?;
         let opened = self.query.in_time(Box::pin(store.open_listed(file, &bounds))).await?;
-        let mut bytes = unpacked(opened, is_packed);
+        let mut bytes = blocking(move || Ok(unpacked(opened, is_packed))).await?; // which reads the head of a gzip file
         let mut spool = self.pipeline.engine()?.file().await.map_err(|error| self.query.fault(error))?;
         loop {
             self.goes_on()?;
