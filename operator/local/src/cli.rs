@@ -10,7 +10,7 @@ use telemetry::Log;
 
 use crate::client::{
     self, Failure, audit, branches, doctor, environments, explain, explain_sql, integrations, keys, load, mcp, output,
-    policies, sql, stage,
+    policies, sql, stage, unload,
 };
 use crate::kubectl::{self, KubectlSluice};
 use crate::platform::Config;
@@ -40,6 +40,8 @@ enum Command {
     Sql(sql::Args),
     /// Load a file into a table: CSV, JSON lines or Parquet.
     Load(load::Args),
+    /// Unload a table or a query into a file, or into files of a stage: CSV, JSON or Parquet.
+    Unload(unload::Args),
     /// Files of internal stages: list, put, get, remove.
     Stage(stage::Args),
     /// Storage integrations of an environment: where files elsewhere are reached, and by which credentials.
@@ -100,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(args) => client::run(doctor::run(args)),
         Command::Sql(args) => client::run(sql::run(args)),
         Command::Load(args) => client::run(load::run(args)),
+        Command::Unload(args) => client::run(unload::run(args)),
         Command::Stage(args) => client::run(stage::run(args)),
         Command::Integration(args) => client::run(integrations::run(args)),
         Command::ExplainSql(args) => client::run(explain_sql::run(args)),

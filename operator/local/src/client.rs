@@ -22,6 +22,7 @@ pub mod output;
 pub mod policies;
 pub mod sql;
 pub mod stage;
+pub mod unload;
 pub mod waiting;
 
 use std::collections::BTreeMap;

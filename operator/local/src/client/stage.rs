@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use clap::Subcommand;
 use futures::StreamExt;
-use reqwest::{Method, Response};
+use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
@@ -105,7 +105,7 @@ async fn done(api: &Api, wanted: Wanted) -> Result<Option<Told>, Failure> {
         Wanted::Get { stage, file } => {
             let place = format!("{environment}{}", address(&stage)?);
             let file = file.unwrap_or_else(|| PathBuf::from(own_name(&stage.path)));
-            got(api, &place, &file).await?.map(|bytes| {
+            got(api, api.request(Method::GET, &place), &file).await?.map(|bytes| {
                 let told = json!({"path": stage.path, "bytes": bytes, "file": file.display().to_string()});
                 Told::record(told, GOT)
             })
@@ -157,16 +157,16 @@ fn behind(parts: &[&str]) -> Result<reqwest::Url, Failure> {
 }
 
 /// How many bytes the file has that was taken; nothing where it went to standard output.
-async fn got(api: &Api, place: &str, file: &Path) -> Result<Option<u64>, Failure> {
+pub(super) async fn got(api: &Api, request: RequestBuilder, file: &Path) -> Result<Option<u64>, Failure> {
     let unwritten = |error: std::io::Error| Failure::Usage(format!("{}: {error}", file.display()));
     if file == Path::new("-") {
-        let answer = api.send(api.request(Method::GET, place)).await?;
+        let answer = api.send(request).await?;
         return written(api, answer, tokio::io::stdout()).await.map(|_| None);
     }
     if file.exists() {
         return Err(Failure::Usage(format!("{} is there already: name another file", file.display())));
     }
-    let answer = api.send(api.request(Method::GET, place)).await?;
+    let answer = api.send(request).await?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let aside = tempfile::NamedTempFile::new_in(folder).map_err(unwritten)?;
     let open = tokio::fs::File::from_std(aside.reopen().map_err(unwritten)?);
