@@ -92,7 +92,7 @@ pub enum Error {
     /// A file of a stage.
     #[error("{0}")]
     StageFile(StageFileFault),
-    #[error("only statements that read are run here: run_sql takes one that changes something")]
+    #[error("only statements that read are run here: run_sql, or a query without reads_only, takes one that changes something")]
     ReadsOnly,
     /// What cannot be streamed must fit in memory.
     #[error("the answer is larger than {limit} bytes: ask for less, or read it where it is streamed")]

@@ -133,6 +133,23 @@ async fn a_result_is_a_parquet_file_of_what_the_caller_sees() {
 }
 
 #[tokio::test]
+async fn a_query_that_says_that_it_only_reads_changes_nothing() {
+    let world = world().await;
+    let asked = async |sql: &str| query(&world, json!({"sql": sql, "reads_only": true})).await;
+    assert_eq!(asked("select count(*) from customer").await.status(), 200);
+    for sql in ["insert into customer (id) values (9)", "delete from customer", "create table made (id integer)"] {
+        let refused = asked(sql).await;
+        assert_eq!(refused.status(), 403, "{sql}");
+        let told = as_json(refused).await["error"]["message"].to_string();
+        assert!(told.contains("only statements that read"), "{told}");
+    }
+    assert_eq!(world.count("select count(*) from customer").await, 3);
+    let written = query(&world, json!({"sql": "insert into customer (id) values (9)", "reads_only": false})).await;
+    assert_eq!(written.status(), 200);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn both_arrow_bodies_hold_the_same_stream() {
     let world = world().await;
     let sql = "select id from customer order by id";

@@ -214,6 +214,9 @@ pub struct QueryBody {
     /// Of `format: json` alone: how its rows write numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Numbers>,
+    /// `true`: a statement that would change something is refused, so that asking again is safe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_only: Option<bool>,
 }
 
 /// How rows of JSON write numbers. `json` (default): as numbers, with all their digits. `strings`: whole numbers beyond

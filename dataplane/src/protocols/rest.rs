@@ -270,7 +270,7 @@ fn asked(
         bounds: Bounds {
             heal: heal(forwarded.origin, body.heal),
             strings: body.standard_conforming_strings,
-            reads_only: forwarded.by_dashboard,
+            reads_only: forwarded.by_dashboard || body.reads_only == Some(true),
             ..Bounds::default()
         },
         place: Place::default(),
