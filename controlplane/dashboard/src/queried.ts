@@ -1,6 +1,6 @@
 /** Rows, as whoever is signed in gets them: of a statement that they run, and of the catalogue, which the page asks for itself. */
 import { api, ask, type Shapes } from './api/client'
-import { whole } from './api/whole'
+import { whole, wholeFile } from './api/whole'
 import { exact } from './exact'
 
 type Answer = Shapes['QueryAnswer']
@@ -16,6 +16,18 @@ export async function queried(envId: string, sql: string, signal?: AbortSignal, 
   const body = await ask(call)
   const { response } = await call
   return read(await whole(body, response.headers.get('x-query-id')))
+}
+
+/** The rows of a statement of theirs as a Parquet file. It is run once more, so it may only read. */
+export async function parquet(envId: string, sql: string, branch_id: string): Promise<Blob> {
+  const call = api.POST('/v1/environments/{env_id}/query', {
+    params: { path: { env_id: envId } },
+    body: { sql, format: 'parquet', reads_only: true, ...(branch_id && { branch_id }) },
+    parseAs: 'stream',
+  })
+  const body = await ask(call)
+  const { response } = await call
+  return wholeFile(body, response.headers.get('x-query-id'))
 }
 
 /** Columns by schema and table. */

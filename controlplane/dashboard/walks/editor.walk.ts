@@ -1,6 +1,6 @@
 /** What somebody does in the editor besides running one statement. */
 import { expect, it } from 'vitest'
-import { open, press, run, signIn, type, violations, walker } from './browser'
+import { open, press, queried, run, signIn, type, unique, violations, walker } from './browser'
 
 it('statements stand side by side, each with its result, as long as the browser\'s tab', () =>
   walker(async ({ page }) => {
@@ -93,4 +93,25 @@ it('what was exported as JSON has each row under the names of its columns', () =
     const chunks: Buffer[] = []
     for await (const chunk of await (await download).createReadStream()) chunks.push(chunk as Buffer)
     expect(JSON.parse(Buffer.concat(chunks).toString('utf8'))).toEqual([{ n_name: 'FRANCE', n_nationkey: 6 }])
+  }))
+
+it('what was exported as Parquet is a file of that kind, and what changes something is not run once more for it', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await open(page, '/sql', 'SQL editor')
+    await run(page, 'select n_name, n_nationkey from nation where n_nationkey = 6')
+    const download = page.waitForEvent('download')
+    await press(page, 'Export Parquet')
+    const file = await download
+    expect(file.suggestedFilename()).toMatch(/\.parquet$/)
+    const chunks: Buffer[] = []
+    for await (const chunk of await file.createReadStream()) chunks.push(chunk as Buffer)
+    const bytes = Buffer.concat(chunks)
+    expect([bytes.subarray(0, 4).toString(), bytes.subarray(-4).toString()]).toEqual(['PAR1', 'PAR1'])
+    const stage = unique('files').replaceAll('-', '_')
+    expect((await queried(`create stage ${stage}`)).status).toBe(200)
+    await run(page, `copy into @${stage} from nation detailed_output = true`)
+    await page.getByRole('button', { name: 'Export Parquet' }).click()
+    await page.getByRole('alert').getByText('only statements that read').waitFor()
+    expect((await queried(`drop stage ${stage}`)).status).toBe(200)
   }))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { whole } from './whole'
+import { whole, wholeFile } from './whole'
 
 /** A body that gives these pieces, and then fails where `broken` says why. */
 function body(pieces: string[], broken?: unknown): ReadableStream {
@@ -27,5 +27,11 @@ describe('an answer', () => {
   it('that was cancelled says so', async () => {
     const part = whole(body(['{'], new DOMException('aborted', 'AbortError')), 'q1')
     await expect(part).rejects.toMatchObject({ code: 'CANCELLED' })
+  })
+
+  it('that is a file is whole or none', async () => {
+    expect(await (await wholeFile(body(['PAR1', 'PAR1']), 'q1')).text()).toBe('PAR1PAR1')
+    const part = wholeFile(body(['PAR1'], new TypeError('network error')), 'q1')
+    await expect(part).rejects.toMatchObject({ code: 'INCOMPLETE' })
   })
 })

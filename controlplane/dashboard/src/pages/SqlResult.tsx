@@ -1,13 +1,17 @@
 /** What a statement was answered: rows, what the policies did to them, and what they were warned of. */
+import { useState } from 'react'
 import type { Shapes } from '../api/client'
+import type { Problem } from '../api/problem'
 import { cell, count, csv, json, milliseconds } from '../format'
 import { Badge } from '../parts/Badge'
 import { Download } from '../parts/CodeBlock'
 import { Opens } from '../parts/Dialog'
+import { Refusal } from '../parts/Page'
 import { ADMINS } from '../permissions'
 import { useEnvironment, useSession } from '../session'
 import { drawable } from './charted'
 import { useExplained } from './explained'
+import { ExportParquet } from './ExportParquet'
 import { healed } from './healed'
 import { ResultRows } from './ResultRows'
 import { SqlChart } from './SqlChart'
@@ -18,8 +22,16 @@ type Answer = Shapes['QueryAnswer']
 
 const MYSELF = {}
 
-export function SqlResult({ answer, sql }: { answer: Answer; sql: string }) {
+interface SqlResultProps {
+  answer: Answer
+  sql: string
+  /** The branch that it ran on; empty for the mainline. */
+  branch: string
+}
+
+export function SqlResult({ answer, sql, branch }: SqlResultProps) {
   const { is } = useSession()
+  const [unsaved, setUnsaved] = useState<Problem>()
   const { columns, rows, columns_masked, warnings } = answer
   const names = columns.map((column) => column.name)
   return (
@@ -49,7 +61,9 @@ export function SqlResult({ answer, sql }: { answer: Answer; sql: string }) {
             Export JSON
           </Download>
         )}
+        {rows.length > 0 && <ExportParquet sql={sql} branch={branch} name={`${answer.query_id}.parquet`} fail={setUnsaved} />}
       </div>
+      {unsaved && <Refusal problem={unsaved} />}
       {warnings
         .filter((warning) => !isOfMasks(warning))
         .map((warning, index) => (

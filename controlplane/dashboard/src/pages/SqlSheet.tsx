@@ -16,7 +16,7 @@ import { SqlResult } from './SqlResult'
 import { SqlSuggestion } from './SqlSuggestion'
 
 type Answer = Shapes['QueryAnswer']
-type Outcome = { answer: Answer; sql: string } | { problem: Problem; sql: string } | { explain: string }
+type Outcome = { answer: Answer; sql: string; branch: string } | { problem: Problem; sql: string } | { explain: string }
 
 interface SheetProps {
   initial: string
@@ -47,7 +47,7 @@ export function SqlSheet({ initial, type, isNew, runsAtOnce, branch }: SheetProp
     setRunning(true)
     setOutcome(undefined)
     try {
-      setOutcome({ answer: await queried(env_id, sql, abort.signal, branch), sql })
+      setOutcome({ answer: await queried(env_id, sql, abort.signal, branch), sql, branch })
     } catch (error) {
       setOutcome({ problem: problemOf(error), sql })
     } finally {
@@ -135,7 +135,7 @@ interface CameProps {
 }
 
 function Came({ outcome, take }: CameProps) {
-  if ('answer' in outcome) return <SqlResult answer={outcome.answer} sql={outcome.sql} />
+  if ('answer' in outcome) return <SqlResult {...outcome} />
   if ('explain' in outcome) return <SqlExplain key={outcome.explain} sql={outcome.explain} />
   return <Failure {...outcome} take={take} />
 }

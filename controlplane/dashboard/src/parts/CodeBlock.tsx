@@ -1,5 +1,6 @@
 /** Text to take along. */
 import { useEffect, useState } from 'react'
+import { saveBlob } from '../saved'
 
 export function CodeBlock({ text, label }: { text: string; label: string }) {
   return (
@@ -29,16 +30,8 @@ export function Copy({ text, label }: { text: string; label: string }) {
 
 /** A file of what the page already has: nothing is asked for. */
 export function Download({ name, kind, text, className, children }: { name: string; kind: string; text: () => string; className?: string; children: string }) {
-  const save = () => {
-    const url = URL.createObjectURL(new Blob([text()], { type: kind }))
-    const link = document.createElement('a')
-    link.href = url
-    link.download = name
-    link.click()
-    URL.revokeObjectURL(url)
-  }
   return (
-    <button type="button" className={className} onClick={save}>
+    <button type="button" className={className} onClick={() => saveBlob(new Blob([text()], { type: kind }), name)}>
       {children}
     </button>
   )
