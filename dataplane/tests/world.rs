@@ -60,6 +60,15 @@ pub async fn world_at(clock: SharedClock) -> World {
 
 /// The same with models that are asked.
 pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
+    world_of(clock, model, 256 << 20).await
+}
+
+/// The same whose engine may use so many bytes of the disk; files that it reads have half of them.
+pub async fn world_with_disk(temp_limit_bytes: u64) -> World {
+    world_of(Arc::new(SystemClock), &ModelSettings::default(), temp_limit_bytes).await
+}
+
+async fn world_of(clock: SharedClock, model: &ModelSettings, temp_limit_bytes: u64) -> World {
     let folder = tempfile::tempdir().unwrap();
     let entropy = Entropy::seeded(7);
     let config = engine::Config {
@@ -68,7 +77,7 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         data: Some(folder.path().join("data")),
         run: folder.path().join("run"),
         memory_limit_bytes: 256 << 20,
-        temp_limit_bytes: 256 << 20,
+        temp_limit_bytes,
         threads: 2,
         address_space_bytes: 16 << 30,
         sessions_max: 64,

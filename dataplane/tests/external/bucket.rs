@@ -1,7 +1,10 @@
 //! A bucket on loopback that answers as it is told: what is kept of its objects, and how it fails.
 
+mod faults;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -10,8 +13,9 @@ use axum::http::{HeaderMap, Method, Response, Uri, header};
 use contract::storage_integration::{AccessKey, StorageCredentials, StorageKind};
 use contract::{Redacted, StorageIntegration};
 use dataplane::storage::stage_files::ReachableHosts;
-use futures::stream;
+use futures::{StreamExt, stream};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::copied::packed;
@@ -31,6 +35,27 @@ enum Mood {
     Cuts,
     /// The object is another each time.
     Changes,
+    /// The connection ends in the middle, and the object is another from then on.
+    Replaces,
+    /// The second half of an object waits until it is let go.
+    Waits,
+    /// Each object is of [`LONG_PIECES`] pieces, which are one line.
+    Long,
+}
+
+/// Pieces of a long object, of 1 MiB each.
+const LONG_PIECES: usize = 1024;
+static PIECE: [u8; 1 << 20] = [b'x'; 1 << 20];
+
+/// What happens at the bucket while it answers.
+#[derive(Default)]
+struct Course {
+    /// The first half of an object has gone out.
+    halfway: Notify,
+    /// The second half may go.
+    goes_on: Notify,
+    /// Pieces of long objects that have gone out.
+    pieces: AtomicUsize,
 }
 
 struct Kept {
@@ -38,6 +63,9 @@ struct Kept {
     parts: BTreeMap<u32, Vec<u8>>,
     mood: Mood,
     changes: u32,
+    /// So many of the next requests are answered that they come too fast.
+    too_fast: u32,
+    course: Arc<Course>,
 }
 
 type Shared = Arc<Mutex<Kept>>;
@@ -50,10 +78,20 @@ struct Bucket {
 
 impl Bucket {
     async fn new() -> Self {
+        Self::of(world().await).await
+    }
+
+    async fn of(mut world: World) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let kept = Kept { objects: BTreeMap::new(), parts: BTreeMap::new(), mood: Mood::Well, changes: 0 };
-        let kept: Shared = Arc::new(Mutex::new(kept));
+        let kept: Shared = Arc::new(Mutex::new(Kept {
+            objects: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            mood: Mood::Well,
+            changes: 0,
+            too_fast: 0,
+            course: Arc::default(),
+        }));
         let asked = Arc::clone(&kept);
         let app = Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| {
             let asked = Arc::clone(&asked);
@@ -61,7 +99,6 @@ impl Bucket {
         });
         let mut serving = JoinSet::new();
         serving.spawn(async move { axum::serve(listener, app).await.unwrap() });
-        let mut world = world().await;
         Arc::get_mut(&mut world.pipeline).unwrap().storage_hosts = ReachableHosts::new([address.to_string()]);
         let integration = StorageIntegration {
             name: "lake".to_owned(),
@@ -119,6 +156,10 @@ fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap
     let query = uri.query().unwrap_or_default();
     let number = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.parse::<u32>().ok());
     assert!(headers.contains_key(header::AUTHORIZATION), "each request is signed");
+    if let Some(fewer) = kept.too_fast.checked_sub(1) {
+        kept.too_fast = fewer;
+        return said(503, "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>");
+    }
     let Some(key) = uri.path().strip_prefix("/lake/").filter(|key| !key.is_empty()) else { return listed(kept, query) };
     match kept.mood {
         Mood::Redirects => {
@@ -128,7 +169,7 @@ fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap
         Mood::Away => return said(503, "<Error><Code>SlowDown</Code></Error>"),
         Mood::Denies => return said(403, "<Error><AWSAccessKeyId>AKIDSESAME</AWSAccessKeyId></Error>"),
         Mood::Changes => kept.changes += 1,
-        Mood::Well | Mood::Cuts => {}
+        Mood::Well | Mood::Cuts | Mood::Replaces | Mood::Waits | Mood::Long => {}
     }
     match (method.as_str(), number("partNumber="), query.contains("uploadId=")) {
         ("PUT", Some(part), _) => {
@@ -163,7 +204,7 @@ fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap
     }
 }
 
-fn got(kept: &Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
+fn got(kept: &mut Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
     let Some(bytes) = kept.objects.get(key) else { return said(404, "") };
     let tag = tag(kept, bytes);
     if headers.get(header::IF_MATCH).is_some_and(|wanted| wanted.as_bytes() != tag.as_bytes()) {
@@ -172,20 +213,42 @@ fn got(kept: &Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
     let answer = Response::builder()
         .header(header::ETAG, tag)
         .header(header::LAST_MODIFIED, "Thu, 01 Jan 2026 00:00:00 GMT")
-        .header(header::CONTENT_LENGTH, bytes.len());
-    if kept.mood != Mood::Cuts {
-        return answer.body(Body::from(bytes.clone())).unwrap();
+        .header(header::CONTENT_LENGTH, listed_bytes(kept.mood, bytes));
+    let (half, rest) = bytes.split_at(bytes.len() / 2);
+    let (half, rest) = (Bytes::copy_from_slice(half), Bytes::copy_from_slice(rest));
+    let course = Arc::clone(&kept.course);
+    let body = match kept.mood {
+        Mood::Cuts | Mood::Replaces => Body::from_stream(stream::iter([Ok(half), Err(std::io::Error::other("cut"))])),
+        Mood::Waits => {
+            course.halfway.notify_one();
+            let waiting = async move {
+                course.goes_on.notified().await;
+                Ok::<_, std::io::Error>(rest)
+            };
+            Body::from_stream(stream::iter([Ok(half)]).chain(stream::once(waiting)))
+        }
+        Mood::Long => Body::from_stream(stream::iter(0..LONG_PIECES).map(move |_| {
+            course.pieces.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, std::io::Error>(Bytes::from_static(&PIECE))
+        })),
+        _ => Body::from(bytes.clone()),
+    };
+    if kept.mood == Mood::Replaces {
+        kept.changes += 1;
     }
-    let half = Bytes::copy_from_slice(&bytes[..bytes.len() / 2]);
-    let cut = std::io::Error::other("cut");
-    answer.body(Body::from_stream(stream::iter([Ok(half), Err(cut)]))).unwrap()
+    answer.body(body).unwrap()
+}
+
+/// As many bytes as an object is said to have.
+fn listed_bytes(mood: Mood, bytes: &[u8]) -> usize {
+    if mood == Mood::Long { LONG_PIECES * PIECE.len() } else { bytes.len() }
 }
 
 fn listed(kept: &Kept, query: &str) -> Response<Body> {
     let prefix = query.split('&').find_map(|pair| pair.strip_prefix("prefix=")).unwrap_or_default().replace("%2F", "/");
     let mut xml = String::from("<ListBucketResult><IsTruncated>false</IsTruncated>");
     for (key, bytes) in kept.objects.iter().filter(|(key, _)| key.starts_with(&prefix)) {
-        let (size, tag) = (bytes.len(), tag(kept, bytes));
+        let (size, tag) = (listed_bytes(kept.mood, bytes), tag(kept, bytes));
         let _ = write!(
             xml,
             "<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>{tag}</ETag>\
