@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::header::AUTHORIZATION;
+use reqwest::{Body, RequestBuilder};
 use serde_json::{Value, json};
 use tests::postgres::Database;
 use tests::world::{connect, json_of, program};
@@ -58,6 +59,29 @@ impl Process {
     async fn get(&self, path: &str) -> Value {
         let request = reqwest::Client::new().get(format!("{}{path}", self.env["SLUICE_URL"]));
         json_of(request.header(AUTHORIZATION, format!("ApiKey {}", self.env["SLUICE_KEY"])).send().await.unwrap()).await
+    }
+
+    /// A file that is loaded into the table `loaded`.
+    fn load(&self, operation_id: &str, body: Body) -> RequestBuilder {
+        let (url, env_id) = (&self.env["SLUICE_URL"], &self.env["SLUICE_ENV_ID"]);
+        let path = format!("{url}/v1/environments/{env_id}/tables/loaded/load?mode=append&format=csv");
+        let request =
+            reqwest::Client::new().post(path).header(AUTHORIZATION, format!("ApiKey {}", self.env["SLUICE_KEY"]));
+        request.header("sluice-operation", operation_id).header("content-type", "text/csv").body(body)
+    }
+
+    /// Whether rows of a load have come.
+    async fn has_begun(&self, operation_id: &str) -> bool {
+        let path = format!("{}/v1/operations/{operation_id}", self.env["SLUICE_URL"]);
+        let request =
+            reqwest::Client::new().get(path).header(AUTHORIZATION, format!("ApiKey {}", self.env["SLUICE_KEY"]));
+        let told: Value = request.send().await.unwrap().json().await.unwrap();
+        told["progress"]["rows"].as_i64() > Some(0)
+    }
+
+    /// Rows of the table `loaded`.
+    async fn loaded(&self) -> i64 {
+        self.psql().await.query_one("select count(*) from loaded", &[]).await.unwrap().get(0)
     }
 
     /// Every entry of the query audit, newest first.
@@ -173,6 +197,51 @@ async fn a_killed_merge_leaves_the_mainline_as_it_was_or_wholly_merged() {
         sum += if is_merged { MERGED_ROWS } else { 0 };
         assert_eq!((found, rows), (sum, MERGED_ROWS), "after {pause} ms, merged: {is_merged}");
     }
+    drop(process);
+    database.dropped().await;
+    std::fs::remove_dir_all(state).unwrap();
+}
+
+/// Rows of a file that is loaded.
+const LOADED_ROWS: i64 = 200_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_under_which_the_data_plane_is_killed_is_whole_or_not_there() {
+    let database = Database::fresh(&format!("loaded_{}", std::process::id())).await;
+    let state: PathBuf = tempfile::tempdir().unwrap().keep();
+    let mut process = Process::start(&state, &database).await;
+    process.psql().await.batch_execute("create table loaded (n bigint)").await.unwrap();
+    let numbers: String = (0..LOADED_ROWS).map(|number| format!("{number}\n")).collect();
+    let file = format!("n\n{numbers}");
+
+    // half of the file has come
+    let (sender, pieces) = futures::channel::mpsc::unbounded::<std::io::Result<String>>();
+    sender.unbounded_send(Ok(file[..file.len() / 2].to_owned())).unwrap();
+    let loading = tokio::spawn(process.load("half", Body::wrap_stream(pieces)).send());
+    let begun = async {
+        while !process.has_begun("half").await {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), begun).await.expect("rows of it have come");
+    process.child.kill().await.unwrap(); // SIGKILL
+    drop(sender);
+    assert!(loading.await.unwrap().is_err(), "nobody says that it was loaded");
+    process = Process::start(&state, &database).await;
+    assert_eq!(process.loaded().await, 0, "nothing of it is there");
+
+    // all of it has come, or nearly
+    let mut loading = Box::pin(process.load("nearly", Body::from(file.clone())).send());
+    let answered = tokio::time::timeout(Duration::from_millis(100), &mut loading).await;
+    process.child.kill().await.unwrap();
+    drop(loading);
+    process = Process::start(&state, &database).await;
+    let before = process.loaded().await;
+    let is_told = answered.is_ok_and(|sent| sent.unwrap().status().is_success());
+    assert!(before == LOADED_ROWS || (before == 0 && !is_told), "{before} rows, told: {is_told}");
+
+    let loaded = json_of(process.load("whole", Body::from(file)).send().await.unwrap()).await;
+    assert_eq!((&loaded["rows_loaded"], process.loaded().await), (&json!(LOADED_ROWS), before + LOADED_ROWS));
     drop(process);
     database.dropped().await;
     std::fs::remove_dir_all(state).unwrap();
