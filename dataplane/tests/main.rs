@@ -20,6 +20,7 @@ mod corrected;
 mod cursor;
 mod dashboard;
 mod defaults;
+mod documented;
 mod door;
 mod edges;
 mod embedding;
