@@ -8,6 +8,7 @@ use contract::wire::TOOL_RESULT_BYTES;
 use kube_cel::{Validator, apply_defaults};
 use operator::objects::dns::Dns;
 use operator::objects::pods::{Account, Pods};
+use operator::objects::storage_reach::StorageReach;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -117,6 +118,7 @@ fn the_control_plane_starts_with_what_the_chart_gives_it() {
         assert!(config.kubernetes && config.identity().is_some(), "{path}");
         assert!(config.database_url_file.is_some(), "its Secret is read again");
         assert_eq!(config.signup, !path.contains("default"), "{path}");
+        assert_eq!(config.storage.storage_hosts.is_empty(), path.contains("default"), "{path}");
     }
 }
 
@@ -132,6 +134,7 @@ fn the_operator_starts_with_what_the_chart_gives_it() {
         let is_default = path.contains("default");
         assert_eq!(release.source.pods == Pods::default(), is_default, "what is so anyway moves no data plane");
         assert_eq!((release.dns == Dns::default(), release.account == Account::default()), (is_default, is_default));
+        assert_eq!(release.storage == StorageReach::default(), is_default);
         let told = (release.listen.to_string(), release.http_idle_secs, release.tool_result_bytes);
         let expected = if is_default { ("0.0.0.0", 75, TOOL_RESULT_BYTES) } else { ("::", 350, 20_000) };
         assert_eq!((told.0.as_str(), told.1, told.2), expected);

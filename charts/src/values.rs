@@ -8,6 +8,7 @@ mod data_plane;
 mod monitoring;
 mod network;
 mod pods;
+mod storage_integrations;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ use self::data_plane::DataPlane;
 use self::monitoring::{Dashboards, PrometheusRule, ServiceMonitor, Tracing};
 use self::network::{Ingress, NetworkPolicy};
 use self::pods::{Account, Pods, Variable};
+use self::storage_integrations::StorageIntegrations;
 
 /// Labels, annotations, selectors.
 type Texts = BTreeMap<String, String>;
@@ -46,6 +48,7 @@ pub struct Values {
     pub operator: Operator,
     pub control_plane: ControlPlane,
     pub data_plane: DataPlane,
+    pub storage_integrations: StorageIntegrations,
     pub ingress: Ingress,
     pub network_policy: NetworkPolicy,
     pub service_monitor: ServiceMonitor,
@@ -69,6 +72,7 @@ impl Default for Values {
             operator: Operator::default(),
             control_plane: ControlPlane::default(),
             data_plane: DataPlane::default(),
+            storage_integrations: StorageIntegrations::default(),
             ingress: Ingress::default(),
             network_policy: NetworkPolicy::default(),
             service_monitor: ServiceMonitor::default(),

@@ -17,6 +17,7 @@ use crate::objects::observed::Release;
 use crate::objects::pods::{Account, Pods};
 use crate::objects::rollout::Rollout;
 use crate::objects::source::Source;
+use crate::objects::storage_reach::StorageReach;
 
 #[derive(Debug, Clone, Parser)]
 #[command(
@@ -110,6 +111,9 @@ pub struct Config {
     /// What data planes are started with.
     #[command(flatten)]
     pub collector: Destination,
+    /// Where data planes read and write files.
+    #[command(flatten)]
+    pub storage: StorageReach,
 }
 
 fn result_bytes() -> clap::builder::RangedU64ValueParser<usize> {
@@ -133,6 +137,7 @@ impl Config {
             serves_lake: self.serves_lake,
             model: self.model.clone(),
             collector: self.collector.clone(),
+            storage: self.storage.clone(),
         }
     }
 

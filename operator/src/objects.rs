@@ -15,3 +15,4 @@ pub mod pods;
 pub(crate) mod quantity;
 pub mod rollout;
 pub mod source;
+pub mod storage_reach;

@@ -73,6 +73,8 @@ pub mod setting {
     pub const EMBEDDING_MODEL: &str = "SLUICE_EMBEDDING_MODEL";
     /// The model that is asked for a statement that failed; absent: rules alone heal.
     pub const HEALING_MODEL: &str = "SLUICE_HEALING_MODEL";
+    /// Private hosts that storage integrations reach: `host` or `host:port`, with commas between them.
+    pub const STORAGE_HOSTS: &str = "SLUICE_STORAGE_HOSTS";
     /// Where spans are sent to; absent: none are made.
     pub const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
     /// File of the authority that an `https` collector's certificate is of.
@@ -83,7 +85,7 @@ pub mod setting {
     /// Of the requests that come without a trace, the part that is told of.
     pub const TRACE_RATIO: &str = "SLUICE_TRACE_RATIO";
 
-    pub const ALL: [&str; 25] = [
+    pub const ALL: [&str; 26] = [
         ENV_ID,
         CONTROL_PLANE,
         TLS_CA,
@@ -106,6 +108,7 @@ pub mod setting {
         MODEL_KEY,
         EMBEDDING_MODEL,
         HEALING_MODEL,
+        STORAGE_HOSTS,
         OTLP_ENDPOINT,
         OTLP_CA,
         TRACE_RATIO,

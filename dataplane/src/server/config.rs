@@ -162,7 +162,7 @@ pub struct Arguments {
     #[arg(long, env = setting::TOOL_RESULT_BYTES, default_value_t = TOOL_RESULT_BYTES, value_parser = result_bytes())]
     pub tool_result_bytes: usize,
     /// Private hosts that storage integrations reach: `host` or `host:port`, with commas between them.
-    #[arg(long, env = "SLUICE_STORAGE_HOSTS", value_delimiter = ',')]
+    #[arg(long, env = setting::STORAGE_HOSTS, value_delimiter = ',')]
     pub storage_hosts: Vec<String>,
     #[command(flatten)]
     pub patience: Patience,

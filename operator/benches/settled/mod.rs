@@ -85,6 +85,7 @@ fn release() -> Release {
         serves_lake: false,
         model: operator::model::Model::default(),
         collector: telemetry::Destination::default(),
+        storage: operator::objects::storage_reach::StorageReach::default(),
     }
 }
 

@@ -14,6 +14,7 @@ use super::contest::Contests;
 use super::dns::Dns;
 use super::pods::Account;
 use super::source::Source;
+use super::storage_reach::StorageReach;
 use crate::model::Model;
 
 /// One environment and its surroundings. Gathered from caches; asking the API server for any of it
@@ -170,4 +171,6 @@ pub struct Release {
     pub model: Model,
     /// Where data planes send spans.
     pub collector: Destination,
+    /// What their storage integrations reach.
+    pub storage: StorageReach,
 }

@@ -56,7 +56,7 @@ const fn next_start(name: &'static str, value: fn(&Desired) -> Option<String>) -
 }
 
 /// Every variable there is.
-pub const SETTINGS: [Setting; 25] = [
+pub const SETTINGS: [Setting; 26] = [
     restart(setting::ENV_ID, |it| Some(it.env_id.to_string())),
     restart(setting::CONTROL_PLANE, |it| Some(it.release.control_plane.clone())),
     restart(setting::TLS_CA, |_| Some(format!("{IDENTITY}/ca.crt"))),
@@ -84,6 +84,8 @@ pub const SETTINGS: [Setting; 25] = [
     next_start(setting::MODEL_PLAIN, |it| it.model()?.plain.then(|| "true".to_owned())),
     next_start(setting::EMBEDDING_MODEL, |it| it.model()?.embedding.clone()),
     next_start(setting::HEALING_MODEL, |it| it.model()?.healing.clone()),
+    // the control plane disables what is taken back before, at its own start
+    next_start(setting::STORAGE_HOSTS, |it| it.release.storage.told_hosts()),
     // nobody's sessions end because somebody wants to watch
     next_start(setting::OTLP_ENDPOINT, |it| it.collector()?.endpoint.clone()),
     next_start(setting::OTLP_CA, |it| it.source.collector_ca().map(|_| format!("{COLLECTOR}/ca.crt"))),

@@ -106,6 +106,7 @@ fn every_setting_is_written_down_with_what_a_change_of_it_costs() {
         setting::MODEL_PLAIN,
         setting::EMBEDDING_MODEL,
         setting::HEALING_MODEL,
+        setting::STORAGE_HOSTS,
         setting::OTLP_ENDPOINT,
         setting::OTLP_CA,
         setting::TRACE_RATIO,
@@ -292,6 +293,15 @@ fn a_data_plane_is_told_of_the_model_and_of_its_key_only_where_it_is() {
     let from = json!({"secretKeyRef": {"name": "model-key", "key": "token", "optional": true}});
     assert_eq!((&key["name"], &key["valueFrom"]), (&json!(setting::MODEL_KEY), &from));
     assert_eq!(template(&watched(&["--model-secret=model-key"])), template(&plain), "a key of nothing");
+}
+
+#[test]
+fn a_data_plane_is_told_of_the_stores_that_the_operator_names() {
+    let with = watched(&["--storage-hosts=minio.storage.svc:9000,10.9.8.7"]);
+    let data = super::config_map::config_map(&with).data.unwrap();
+    assert_eq!(data[setting::STORAGE_HOSTS], "minio.storage.svc:9000,10.9.8.7");
+    assert!(!super::config_map::config_map(&watched(&[])).data.unwrap().contains_key(setting::STORAGE_HOSTS));
+    assert_eq!(template(&with), template(&watched(&[])), "nothing is restarted for it");
 }
 
 #[test]

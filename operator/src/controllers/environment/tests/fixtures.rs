@@ -67,6 +67,7 @@ pub fn release() -> Release {
         serves_lake: true,
         collector: telemetry::Destination::default(),
         model: crate::model::Model::default(),
+        storage: crate::objects::storage_reach::StorageReach::default(),
     }
 }
 
