@@ -11,4 +11,12 @@ pub struct StorageIntegrations {
     /// be plain HTTP. What is taken away is disabled; a data plane learns of what is added when its pod starts next.
     #[schemars(length(max = 32), inner(length(min = 1, max = 253)))]
     pub hosts: Vec<String>,
+    /// Ports of stores that policies of environments let data planes reach, such as 443: a policy sees a port after a
+    /// Service's translation. Empty: no way to a store is open.
+    #[schemars(length(max = 16), inner(range(min = 1, max = 65535)))]
+    pub ports: Vec<u16>,
+    /// Networks that data planes may reach at these ports, such as `198.51.100.0/24`. Empty: any. No policy names a host:
+    /// which of them are reached is the data plane's own rule.
+    #[schemars(length(max = 64), inner(length(min = 1, max = 43)))]
+    pub cidrs: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! What storage integrations reach from a data plane, as this installation is set up.
 
 use clap::Args;
+use contract::network::range;
 use contract::wire::setting;
 
 // No documentation, which would be taken for that of the program.
@@ -16,6 +17,27 @@ pub struct StorageReach {
         value_delimiter = ','
     )]
     pub hosts: Vec<String>,
+    /// Ports of stores that data planes may reach, as 443. Absent: their policies open no way to a store.
+    #[arg(
+        id = "storage_ports",
+        long = "storage-ports",
+        value_name = "PORT",
+        env = "SLUICE_STORAGE_PORTS",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    pub ports: Vec<u16>,
+    /// Networks that they may reach at these ports. Absent: any.
+    #[arg(
+        id = "storage_cidrs",
+        long = "storage-cidrs",
+        value_name = "CIDR",
+        env = "SLUICE_STORAGE_CIDRS",
+        value_delimiter = ',',
+        value_parser = network,
+        requires = "storage_ports"
+    )]
+    pub cidrs: Vec<String>,
 }
 
 impl StorageReach {
@@ -23,4 +45,10 @@ impl StorageReach {
     pub fn told_hosts(&self) -> Option<String> {
         (!self.hosts.is_empty()).then(|| self.hosts.join(","))
     }
+}
+
+/// A network in the one form that the API server keeps.
+fn network(text: &str) -> Result<String, String> {
+    let found = range(text).map(|range| range.to_string());
+    found.ok_or_else(|| "a CIDR range of one kind of addresses is wanted".to_owned())
 }

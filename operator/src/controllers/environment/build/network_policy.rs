@@ -15,6 +15,7 @@ use crate::controllers::environment::validate::{Desired, Storage};
 use crate::objects::dns::Dns;
 use crate::objects::names::selector;
 use crate::objects::pods::Texts;
+use crate::objects::storage_reach::StorageReach;
 
 const HTTPS: u16 = 443;
 
@@ -34,8 +35,9 @@ pub fn network_policy(desired: &Desired) -> NetworkPolicy {
 }
 
 fn ingress(desired: &Desired) -> Vec<NetworkPolicyIngressRule> {
+    let clients = within(&desired.allowed_cidrs);
     vec![
-        NetworkPolicyIngressRule { from: clients(desired), ports: Some(vec![tcp(port::PGWIRE), tcp(port::TOOLS)]) },
+        NetworkPolicyIngressRule { from: clients, ports: Some(vec![tcp(port::PGWIRE), tcp(port::TOOLS)]) },
         // probes come from the node itself, which no policy keeps out
         NetworkPolicyIngressRule {
             from: Some(vec![release(desired)]),
@@ -59,6 +61,7 @@ fn egress(desired: &Desired) -> Vec<NetworkPolicyEgressRule> {
     if matches!(desired.storage, Storage::Lake { .. }) {
         rules.push(NetworkPolicyEgressRule { to: None, ports: Some(vec![tcp(HTTPS)]) });
     }
+    rules.extend(stores(&desired.release.storage));
     rules
 }
 
@@ -80,10 +83,16 @@ fn resolving(dns: &Dns) -> NetworkPolicyEgressRule {
     }
 }
 
-/// None is anybody.
-fn clients(desired: &Desired) -> Option<Vec<NetworkPolicyPeer>> {
-    let peers: Vec<_> = desired
-        .allowed_cidrs
+/// The way to stores that storage integrations name. Which of their hosts, the data plane's own rule says: no policy
+/// names one.
+fn stores(reach: &StorageReach) -> Option<NetworkPolicyEgressRule> {
+    let ports: Vec<_> = reach.ports.iter().copied().map(tcp).collect();
+    (!ports.is_empty()).then(|| NetworkPolicyEgressRule { to: within(&reach.cidrs), ports: Some(ports) })
+}
+
+/// Peers of these networks; none is anybody.
+fn within(cidrs: &[String]) -> Option<Vec<NetworkPolicyPeer>> {
+    let peers: Vec<_> = cidrs
         .iter()
         .map(|cidr| NetworkPolicyPeer {
             ip_block: Some(IPBlock { cidr: cidr.clone(), except: None }),

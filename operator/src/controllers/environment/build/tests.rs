@@ -305,6 +305,28 @@ fn a_data_plane_is_told_of_the_stores_that_the_operator_names() {
 }
 
 #[test]
+fn stores_are_reached_at_the_ports_and_in_the_networks_that_are_named_and_without_them_nowhere() {
+    let ways = |arguments: &[&str]| {
+        let policy = super::network_policy::network_policy(&watched(arguments));
+        let egress = policy.spec.unwrap().egress.unwrap();
+        egress.into_iter().map(|way| serde_json::to_value(way).unwrap()).collect::<Vec<_>>()
+    };
+    let (before, named) = (ways(&[]), "--storage-hosts=minio.storage.svc:9000");
+    assert_eq!(ways(&[named]), before, "a host that is named opens no port");
+    let ports = json!([{"port": 443, "protocol": "TCP"}, {"port": 9000, "protocol": "TCP"}]);
+    let anywhere = ways(&["--storage-ports=443,9000"]);
+    assert_eq!((&anywhere[..before.len()], &anywhere[before.len()..]), (&before[..], &[json!({"ports": ports})][..]));
+    let within = ways(&["--storage-ports=443,9000", "--storage-cidrs=198.51.100.7/24,2001:DB8::/32"]);
+    let to = json!([{"ipBlock": {"cidr": "198.51.100.0/24"}}, {"ipBlock": {"cidr": "2001:db8::/32"}}]);
+    assert_eq!(within.last().unwrap(), &json!({"ports": ports, "to": to}));
+    for refused in ["--storage-ports=0", "--storage-ports=https", "--storage-cidrs=198.51.100.0/24"] {
+        assert!(Config::try_parse_from(["operator", "--release-namespace", "s", refused]).is_err(), "{refused}");
+    }
+    let range = ["operator", "--release-namespace", "s", "--storage-ports=443", "--storage-cidrs=10.0.0.0/33"];
+    assert!(Config::try_parse_from(range).is_err(), "a range that is none");
+}
+
+#[test]
 fn no_endpoint_is_told_to_pods_that_would_show_it_what_opens_another() {
     let told = |secret: &str, collector: &str| {
         let mut observed = observed(environment(&json!({})));
