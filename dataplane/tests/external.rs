@@ -1,5 +1,6 @@
 //! External stages in SQL, in a folder of the host: held against their integration when they are made and at each use.
 
+mod ambient;
 mod bucket;
 
 use std::fs;

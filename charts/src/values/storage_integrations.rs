@@ -19,4 +19,8 @@ pub struct StorageIntegrations {
     /// which of them are reached is the data plane's own rule.
     #[schemars(length(max = 64), inner(length(min = 1, max = 43)))]
     pub cidrs: Vec<String>,
+    /// They may use the credentials that a data plane's surroundings give it: the role that a cloud gives to accounts with
+    /// `dataPlane.serviceAccount.annotations`. Whoever manages them then reaches whatever that role does. The metadata
+    /// address of a node is never asked. Data planes learn of it when their pods start next.
+    pub ambient: bool,
 }

@@ -75,6 +75,8 @@ pub mod setting {
     pub const HEALING_MODEL: &str = "SLUICE_HEALING_MODEL";
     /// Private hosts that storage integrations reach: `host` or `host:port`, with commas between them.
     pub const STORAGE_HOSTS: &str = "SLUICE_STORAGE_HOSTS";
+    /// Storage integrations may use the credentials that a data plane's surroundings give it.
+    pub const STORAGE_AMBIENT: &str = "SLUICE_STORAGE_AMBIENT";
     /// Where spans are sent to; absent: none are made.
     pub const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
     /// File of the authority that an `https` collector's certificate is of.
@@ -85,7 +87,7 @@ pub mod setting {
     /// Of the requests that come without a trace, the part that is told of.
     pub const TRACE_RATIO: &str = "SLUICE_TRACE_RATIO";
 
-    pub const ALL: [&str; 26] = [
+    pub const ALL: [&str; 27] = [
         ENV_ID,
         CONTROL_PLANE,
         TLS_CA,
@@ -109,6 +111,7 @@ pub mod setting {
         EMBEDDING_MODEL,
         HEALING_MODEL,
         STORAGE_HOSTS,
+        STORAGE_AMBIENT,
         OTLP_ENDPOINT,
         OTLP_CA,
         TRACE_RATIO,

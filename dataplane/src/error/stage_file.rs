@@ -33,6 +33,11 @@ pub enum StageFileFault {
     Unusable { integration: String },
     #[error("the store refuses the credentials of storage integration {integration}: ask an owner or admin for others")]
     Unauthorized { integration: String },
+    #[error(
+        "this data plane has no credentials of its own for storage integration {integration}: ask an owner or admin to \
+         give it some, or the operator to allow them"
+    )]
+    NoAmbient { integration: String },
     #[error("storage integration {integration} leads to no public address: have the operator name its host")]
     Unreachable { integration: String },
     #[error("the store of storage integration {integration} did not answer as it should: try again")]
@@ -52,7 +57,7 @@ impl StageFileFault {
             Self::Exists { .. } | Self::Unusable { .. } => Code::Conflict,
             Self::Many { .. } | Self::Unnameable { .. } => Code::InvalidParams,
             Self::Denied(denied) => denied.code(),
-            Self::Unauthorized { .. } | Self::Unreachable { .. } => Code::Forbidden,
+            Self::Unauthorized { .. } | Self::NoAmbient { .. } | Self::Unreachable { .. } => Code::Forbidden,
             Self::TooLarge { .. } => Code::BodyTooLarge,
             Self::NoRoom => Code::OutOfMemory,
             Self::Unavailable | Self::Away { .. } => Code::ServiceUnavailable,
@@ -68,6 +73,7 @@ impl StageFileFault {
             Self::NoIntegration { name: integration }
             | Self::Unusable { integration }
             | Self::Unauthorized { integration }
+            | Self::NoAmbient { integration }
             | Self::Unreachable { integration } => problem.detail("storage_integration", integration.as_str()),
             Self::Away { integration } => problem.detail("storage_integration", integration.as_str()).retry_after_s(1),
             Self::Denied(_) => problem,

@@ -47,6 +47,8 @@ pub struct Settings {
     pub tool_result_bytes: usize,
     /// Private hosts that storage integrations reach: `host` or `host:port`.
     pub storage_hosts: Vec<String>,
+    /// Storage integrations may use the credentials that the surroundings give this process.
+    pub storage_ambient: bool,
     pub model: ModelSettings,
     pub clock: SharedClock,
     pub entropy: Entropy,
@@ -164,6 +166,10 @@ pub struct Arguments {
     /// Private hosts that storage integrations reach: `host` or `host:port`, with commas between them.
     #[arg(long, env = setting::STORAGE_HOSTS, value_delimiter = ',')]
     pub storage_hosts: Vec<String>,
+    /// Storage integrations may use the credentials that the surroundings give this process, such as the role of its
+    /// service account. The metadata address of a node is never asked.
+    #[arg(long, env = setting::STORAGE_AMBIENT)]
+    pub storage_ambient: bool,
     #[command(flatten)]
     pub patience: Patience,
     #[command(flatten)]
@@ -238,6 +244,7 @@ impl Arguments {
             patience: self.patience,
             tool_result_bytes: self.tool_result_bytes,
             storage_hosts: self.storage_hosts,
+            storage_ambient: self.storage_ambient,
             model: self.model,
             clock,
             entropy,

@@ -146,6 +146,11 @@ fn permitted(settings: &Settings) -> Result<(), StartError> {
     Ok(())
 }
 
+/// What storage integrations reach.
+fn reachable(settings: &Settings) -> ReachableHosts {
+    ReachableHosts::new(settings.storage_hosts.iter().cloned()).lending(settings.storage_ambient)
+}
+
 fn sessions(settings: &Settings, snapshots: &Snapshots, link: &Link) -> Sessions {
     let vouching = TokenIntrospection::new(link.clone());
     Sessions::asking(snapshots.clone(), Arc::clone(&settings.clock), &settings.entropy, vouching)
@@ -239,7 +244,7 @@ impl DataPlaneParts {
             runtime: engines::runtime(settings, link.clone()),
             branches: OpenBranches::default(),
             stage_files: folder.stage_files.clone(),
-            storage_hosts: ReachableHosts::new(settings.storage_hosts.iter().cloned()),
+            storage_hosts: reachable(settings),
             observer: Arc::new(triggers.asked.clone()),
             registry: Registry::new(link.clone()),
             healer: models.healing,

@@ -13,6 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::EnvId;
 use contract::wire::{TIMEOUT_MS_MAX, Who, environment_name};
+use controlplane::platform::StorageSettings;
 use controlplane::platform::identity::Authority;
 use controlplane::platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use dataplane::governance::link::TlsIdentity;
@@ -57,8 +58,8 @@ pub struct LocalEnvironments {
     authority: Arc<Authority>,
     demo: DemoPlace,
     model: ModelSettings,
-    /// Private hosts that storage integrations reach.
-    storage_hosts: Vec<String>,
+    /// What storage integrations reach.
+    storage: StorageSettings,
     shutdown: CancellationToken,
     control_plane: OnceLock<SocketAddr>,
     demo_id: OnceLock<EnvId>,
@@ -96,7 +97,7 @@ impl LocalEnvironments {
             authority,
             demo,
             model,
-            storage_hosts: Vec::new(),
+            storage: StorageSettings::default(),
             shutdown,
             control_plane: OnceLock::new(),
             demo_id: OnceLock::new(),
@@ -105,10 +106,10 @@ impl LocalEnvironments {
         }
     }
 
-    /// The same, whose storage integrations reach these hosts too.
+    /// The same, whose storage integrations reach what these settings say.
     #[must_use]
-    pub fn reaching(mut self, storage_hosts: Vec<String>) -> Self {
-        self.storage_hosts = storage_hosts;
+    pub fn reaching(mut self, storage: StorageSettings) -> Self {
+        self.storage = storage;
         self
     }
 
@@ -187,7 +188,8 @@ impl LocalEnvironments {
             drain: Duration::from_millis(TIMEOUT_MS_MAX),
             patience: Patience::DEFAULT,
             tool_result_bytes: TOOL_RESULT_BYTES,
-            storage_hosts: self.storage_hosts.clone(),
+            storage_hosts: self.storage.storage_hosts.clone(),
+            storage_ambient: self.storage.storage_ambient,
             model: self.model.clone(),
             clock: Arc::clone(&self.means.clock),
             entropy: self.means.entropy.clone(),

@@ -198,7 +198,7 @@ impl Platform {
         let (told, ends) = (means.clone(), data_planes.clone());
         let model = config.model.clone();
         let environments = LocalEnvironments::new(state, told, telemetry, authority, demo, model, ends);
-        let environments = Arc::new(environments.reaching(config.storage.storage_hosts.clone()));
+        let environments = Arc::new(environments.reaching(config.storage.clone()));
         let parts = Parts {
             clock: means.clock,
             entropy: means.entropy,

@@ -38,6 +38,10 @@ pub struct StorageReach {
         requires = "storage_ports"
     )]
     pub cidrs: Vec<String>,
+    /// Storage integrations may use the credentials that the surroundings of a data plane give it, such as the role of
+    /// its service account. Never those of a lake, which opens its own bucket with them.
+    #[arg(id = "storage_ambient", long = "storage-ambient", env = setting::STORAGE_AMBIENT)]
+    pub ambient: bool,
 }
 
 impl StorageReach {

@@ -3,6 +3,7 @@
 //! The integration is held against the URL when a store is opened, and against each file that is read, written or removed.
 //! Nothing of a store or its credentials reaches the engine's process, an error or a log.
 
+mod ambient;
 mod bucket;
 mod bucket_writer;
 mod egress;

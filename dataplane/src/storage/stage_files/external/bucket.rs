@@ -12,6 +12,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
 use sql::BUCKET_SCHEME;
 
+use super::ambient;
 use super::egress::{EgressConnector, ReachableHosts, is_refused_host};
 use super::object_read::ObjectRead;
 use crate::Error;
@@ -45,7 +46,9 @@ impl BucketFiles {
         // One crypto provider, named before the first handshake; a second call is no harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRIED_FOR, ..RetryConfig::default() };
-        let mut builder = signed_by(&integration.credentials)
+        let no_ambient = || StageFileFault::NoAmbient { integration: integration.name.clone() };
+        let mut builder = signed_by(&integration.credentials, hosts)
+            .ok_or_else(no_ambient)?
             .with_bucket_name(bucket)
             .with_region(region.as_str())
             .with_virtual_hosted_style_request(!path_style)
@@ -154,12 +157,13 @@ impl BucketFiles {
     }
 }
 
-/// What makes a store whose requests are signed so.
-fn signed_by(credentials: &StorageCredentials) -> AmazonS3Builder {
-    match credentials {
+/// What makes a store whose requests are signed so; none: the surroundings give no credentials, or may not.
+fn signed_by(credentials: &StorageCredentials, hosts: &ReachableHosts) -> Option<AmazonS3Builder> {
+    Some(match credentials {
         StorageCredentials::Anonymous => AmazonS3Builder::new().with_skip_signature(true),
         // as the environment's service account is let in
-        StorageCredentials::Ambient => AmazonS3Builder::from_env(),
+        StorageCredentials::Ambient if !hosts.lends_ambient() => return None,
+        StorageCredentials::Ambient => ambient::signed_by(&AmazonS3Builder::from_env())?,
         StorageCredentials::AccessKey(key) => {
             let builder = AmazonS3Builder::new()
                 .with_access_key_id(key.access_key_id.expose().as_str())
@@ -169,7 +173,7 @@ fn signed_by(credentials: &StorageCredentials) -> AmazonS3Builder {
                 None => builder,
             }
         }
-    }
+    })
 }
 
 /// Whether an object is another than the one that was asked for.

@@ -24,13 +24,28 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 /// How long a store may be silent.
 const SILENT_FOR: Duration = Duration::from_secs(30);
 
-/// Hosts beside those of the public internet that storage integrations reach: `host` or `host:port`.
+/// What the operator lets storage integrations reach beside the public internet, and whether as the data plane itself.
 #[derive(Debug, Clone, Default)]
-pub struct ReachableHosts(Arc<[String]>);
+pub struct ReachableHosts {
+    /// `host` or `host:port`.
+    named: Arc<[String]>,
+    /// They may be asked with the credentials of the surroundings.
+    ambient: bool,
+}
 
 impl ReachableHosts {
     pub fn new(hosts: impl IntoIterator<Item = String>) -> Self {
-        Self(hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect())
+        Self { named: hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect(), ambient: false }
+    }
+
+    /// The same, with the credentials of the surroundings where the operator allows them.
+    #[must_use]
+    pub fn lending(self, ambient: bool) -> Self {
+        Self { ambient, ..self }
+    }
+
+    pub(super) fn lends_ambient(&self) -> bool {
+        self.ambient
     }
 
     fn has(&self, host: &str, port: Option<u16>) -> bool {
@@ -38,12 +53,12 @@ impl ReachableHosts {
             Some(port) => named == host || *named == format!("{host}:{port}"),
             None => named == host,
         };
-        self.0.iter().any(is)
+        self.named.iter().any(is)
     }
 
     /// Whether the name may lead to a private address, at a port that was looked at before.
     fn has_name(&self, host: &str) -> bool {
-        self.0.iter().any(|named| named == host || named.rsplit_once(':').is_some_and(|(name, _)| name == host))
+        self.named.iter().any(|named| named == host || named.rsplit_once(':').is_some_and(|(name, _)| name == host))
     }
 
     /// Whether a request to this URL may be sent; the addresses of a name are looked at when it is connected to.

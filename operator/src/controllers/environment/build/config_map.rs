@@ -56,7 +56,7 @@ const fn next_start(name: &'static str, value: fn(&Desired) -> Option<String>) -
 }
 
 /// Every variable there is.
-pub const SETTINGS: [Setting; 26] = [
+pub const SETTINGS: [Setting; 27] = [
     restart(setting::ENV_ID, |it| Some(it.env_id.to_string())),
     restart(setting::CONTROL_PLANE, |it| Some(it.release.control_plane.clone())),
     restart(setting::TLS_CA, |_| Some(format!("{IDENTITY}/ca.crt"))),
@@ -86,6 +86,7 @@ pub const SETTINGS: [Setting; 26] = [
     next_start(setting::HEALING_MODEL, |it| it.model()?.healing.clone()),
     // the control plane disables what is taken back before, at its own start
     next_start(setting::STORAGE_HOSTS, |it| it.release.storage.told_hosts()),
+    next_start(setting::STORAGE_AMBIENT, |it| may_be_ambient(it).then(|| "true".to_owned())),
     // nobody's sessions end because somebody wants to watch
     next_start(setting::OTLP_ENDPOINT, |it| it.collector()?.endpoint.clone()),
     next_start(setting::OTLP_CA, |it| it.source.collector_ca().map(|_| format!("{COLLECTOR}/ca.crt"))),
@@ -108,6 +109,11 @@ pub fn restart_hash(desired: &Desired) -> String {
         }
     }
     hex::encode(hash.finalize())
+}
+
+/// Whether integrations may use the data plane's own credentials. Those of a lake open all of its tables, past every rule.
+fn may_be_ambient(desired: &Desired) -> bool {
+    desired.release.storage.ambient && matches!(desired.storage, Storage::Native { .. })
 }
 
 fn slots(setting: u32) -> u32 {

@@ -107,6 +107,7 @@ fn every_setting_is_written_down_with_what_a_change_of_it_costs() {
         setting::EMBEDDING_MODEL,
         setting::HEALING_MODEL,
         setting::STORAGE_HOSTS,
+        setting::STORAGE_AMBIENT,
         setting::OTLP_ENDPOINT,
         setting::OTLP_CA,
         setting::TRACE_RATIO,
@@ -301,7 +302,19 @@ fn a_data_plane_is_told_of_the_stores_that_the_operator_names() {
     let data = super::config_map::config_map(&with).data.unwrap();
     assert_eq!(data[setting::STORAGE_HOSTS], "minio.storage.svc:9000,10.9.8.7");
     assert!(!super::config_map::config_map(&watched(&[])).data.unwrap().contains_key(setting::STORAGE_HOSTS));
+    assert!(!data.contains_key(setting::STORAGE_AMBIENT), "their own credentials are a setting of its own");
     assert_eq!(template(&with), template(&watched(&[])), "nothing is restarted for it");
+    let data = super::config_map::config_map(&watched(&["--storage-ambient"])).data.unwrap();
+    assert_eq!(data[setting::STORAGE_AMBIENT], "true");
+}
+
+#[test]
+fn a_lake_lends_no_integration_the_credentials_of_its_own_bucket() {
+    let (_, lake) = specifications().into_iter().find(|(name, _)| *name == "lake-everything").unwrap();
+    let mut observed = observed(environment(&lake));
+    Arc::make_mut(&mut observed.release).storage.ambient = true;
+    let data = super::config_map::config_map(&validate(&observed).unwrap()).data.unwrap();
+    assert!(!data.contains_key(setting::STORAGE_AMBIENT));
 }
 
 #[test]
