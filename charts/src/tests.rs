@@ -119,6 +119,7 @@ fn the_control_plane_starts_with_what_the_chart_gives_it() {
         assert!(config.database_url_file.is_some(), "its Secret is read again");
         assert_eq!(config.signup, !path.contains("default"), "{path}");
         assert_eq!(config.storage.storage_hosts.is_empty(), path.contains("default"), "{path}");
+        assert_eq!(config.storage.storage_secrets.is_empty(), path.contains("default"), "{path}");
         assert_eq!(config.storage.storage_ambient, !path.contains("default"), "{path}");
     }
 }

@@ -144,6 +144,19 @@ def test_no_role_has_a_wildcard_or_may_give_itself_more(installations):
                 assert not {"bind", "escalate", "impersonate"} & set(rule["verbs"])
 
 
+def test_the_control_plane_gets_the_secrets_that_are_named_and_no_other():
+    def granted(*arguments):
+        roles = [t for t in helm(*arguments) if t["kind"] in ("Role", "ClusterRole")]
+        ours = [role for role in roles if role["metadata"]["name"].startswith("sluice-controlplane")]
+        rules = [rule for role in ours for rule in role["rules"] if "secrets" in rule["resources"]]
+        return [(rule.get("resourceNames"), rule["verbs"]) for rule in rules]
+
+    assert granted() == []
+    named = ["--set-json", 'storageIntegrations.secrets=["lake","logs"]']
+    assert granted(*named) == [(["lake", "logs"], ["get"])]
+    assert granted(*named, "--set-json", 'watchNamespaces=["a","b"]') == [(["lake", "logs"], ["get"])] * 2
+
+
 def test_the_database_password_is_in_a_secret_alone():
     for thing in helm("--set", "controlPlane.database.url=postgresql://sluice:hushhush@db/sluice"):
         assert thing["kind"] == "Secret" or "hushhush" not in str(thing)

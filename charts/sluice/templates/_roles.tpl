@@ -9,6 +9,11 @@ a Role of each. Takes (dict "root" $ "component" … ).
 {{- $labels := include "sluice.labels" . -}}
 {{- $everywhere := empty .root.Values.watchNamespaces -}}
 {{- $watched := include (printf "sluice.rules.%s.watched" .component) . | trim -}}
+{{- /* by their names: nothing else of Secrets is the control plane's to read */}}
+{{- if and (eq .component "controlplane") .root.Values.storageIntegrations.secrets }}
+{{- $secrets := toJson .root.Values.storageIntegrations.secrets }}
+{{- $watched = printf "%s\n- apiGroups: [\"\"]\n  resources: [\"secrets\"]\n  resourceNames: %s\n  verbs: [\"get\"]" $watched $secrets }}
+{{- end }}
 {{- $release := include (printf "sluice.rules.%s.release" .component) . | trim -}}
 {{- $cluster := include (printf "sluice.rules.%s.cluster" .component) . | trim -}}
 {{- if $everywhere }}{{ $cluster = printf "%s\n%s" $cluster $watched | trim }}{{ end -}}

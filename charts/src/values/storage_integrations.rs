@@ -23,4 +23,9 @@ pub struct StorageIntegrations {
     /// `dataPlane.serviceAccount.annotations`. Whoever manages them then reaches whatever that role does. The metadata
     /// address of a node is never asked. Data planes learn of it when their pods start next.
     pub ambient: bool,
+    /// Secrets that they may take their access key from: each stands beside the environment, and its annotation
+    /// `sluice.dev/environments` names who may use it. The control plane may get these and no other, and reads them each
+    /// minute.
+    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
+    pub secrets: Vec<String>,
 }

@@ -6,12 +6,13 @@
 //! others wrote is projected by the mirrors of the rooms, by the same functions. Where there is
 //! nobody who writes resources, on one machine, the row is the truth.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
 use contract::caller::Limits;
 use contract::governance::EnvironmentStatus;
-use contract::{EnvId, EnvironmentSettings, EnvironmentSettingsChange, KeyId, OrgId, Tier, UserId};
+use contract::{EnvId, EnvironmentSettings, EnvironmentSettingsChange, KeyId, OrgId, Redacted, Tier, UserId};
 use ipnet::IpNet;
 
 use crate::{App, Result};
@@ -126,6 +127,18 @@ pub struct Key {
     pub revision: String,
 }
 
+/// The annotation of a Secret that names the Environments that may use it, with commas between them.
+pub const SECRET_ENVIRONMENTS: &str = "sluice.dev/environments";
+
+/// What a Secret of the cluster holds, and for whom.
+#[derive(Debug, Clone, Default)]
+pub struct SecretValues {
+    /// Names of Environments, which may use it.
+    pub environments: Vec<String>,
+    /// By key.
+    pub values: BTreeMap<String, Redacted<String>>,
+}
+
 /// Writes resources for REST, as one of several writers: what somebody else decides is not taken
 /// from them.
 #[async_trait]
@@ -154,6 +167,9 @@ pub trait Resources: Debug + Send + Sync {
     /// Writes the resource of a key, or makes the operator look at it again; its uid. `None`: it is
     /// gone, and nothing has to be said any more.
     async fn write_key(&self, key: &Key) -> Result<Option<String>>;
+
+    /// What a Secret holds that the installation lets integrations name; `None`: there is none.
+    async fn secret(&self, place: &NamespacedName) -> Result<Option<SecretValues>>;
 
     /// Projects what others write, until shutdown.
     async fn follow(&self, app: &App);

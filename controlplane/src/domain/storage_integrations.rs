@@ -7,12 +7,14 @@
 mod admission;
 mod confinement;
 mod http;
+mod secret;
 mod store;
 
 use contract::{Access, Scope};
 use platform::http::routes::Routes;
 
 pub use confinement::confine;
+pub use secret::{REREAD_EVERY, reread};
 pub use store::{delete_all_in, governed};
 
 pub fn routes() -> Routes {

@@ -1,6 +1,7 @@
 //! What kubectl changes, as the control plane follows it.
 
 mod rest;
+mod secrets;
 
 use contract::caller::Limits;
 use contract::governance::EnvironmentStatus;

@@ -29,7 +29,7 @@ use crate::domain::environments::placement::{ProvisionEnvironment, RetireEnviron
 use crate::domain::jit_access::EndElevation;
 use crate::domain::runtime::sweeper;
 use crate::domain::shadow_mode::EndShadowSession;
-use crate::domain::{billing, operations, policies, shadow_mode, webhooks};
+use crate::domain::{billing, operations, policies, shadow_mode, storage_integrations, webhooks};
 #[cfg(test)]
 use platform::jobs::worker::run_lane;
 
@@ -60,6 +60,11 @@ pub static KINDS: &[JobKind] = &[
     // Finds out which rules of policies rule something.
     JobKind::periodic("check_bindings", policies::CHECKED_EVERY, |app, _| Box::pin(policies::check_due(app)))
         .in_lane(Lane::Bindings),
+    // Reads Secrets of storage integrations again: an access key may be another by now.
+    JobKind::periodic("reread_storage_secrets", storage_integrations::REREAD_EVERY, |app, _| {
+        Box::pin(storage_integrations::reread(app))
+    })
+    .in_lane(Lane::Bindings),
     JobKind::of::<MailLink>(),
     JobKind::of::<RecordFailedLogin>(),
     JobKind::of::<ProvisionEnvironment>(),

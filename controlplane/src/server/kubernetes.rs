@@ -11,6 +11,7 @@ pub mod organizations;
 mod rbac;
 mod refusal;
 mod said;
+mod secrets;
 mod settings;
 mod tolerant;
 mod write;

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::admission;
+use super::secret;
+use super::secret::source::{KeptSecret, SecretKeys};
 use super::store::{self, KeptIntegration};
 use crate::domain::environments;
 
@@ -43,8 +45,9 @@ pub enum CredentialsInput {
     },
     /// Those of a Secret of Kubernetes, where the installation reads them.
     KubernetesSecret {
-        #[serde(rename = "name")]
-        _name: String,
+        name: String,
+        /// Absent: `access_key_id` and `secret_access_key`.
+        keys: Option<SecretKeys>,
     },
 }
 
@@ -96,6 +99,9 @@ pub struct CredentialsAnswer {
     r#type: String,
     /// Null where none are kept.
     since: Option<Timestamp>,
+    /// The Secret of Kubernetes that they come from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<KeptSecret>,
 }
 
 /// A storage integration as it is answered.
@@ -142,7 +148,11 @@ impl From<KeptIntegration> for StorageIntegrationAnswer {
             allowed_prefixes: kept.allowed_prefixes,
             blocked_prefixes: kept.blocked_prefixes,
             enabled: kept.enabled,
-            credentials: CredentialsAnswer { r#type: kept.credential_type, since: kept.credentials_at },
+            credentials: CredentialsAnswer {
+                r#type: kept.credential_type,
+                since: kept.credentials_at,
+                secret: kept.secret,
+            },
             created_at: kept.created_at,
             updated_at: kept.updated_at,
         }
@@ -171,9 +181,10 @@ pub async fn get(cx: Call) -> Result<Json<StorageIntegrationAnswer>> {
 
 pub async fn create(
     cx: Call,
-    Json(input): Json<StorageIntegrationCreation>,
+    Json(mut input): Json<StorageIntegrationCreation>,
 ) -> Result<Created<StorageIntegrationAnswer>> {
     let env_id = cx.env_id()?;
+    let secret = secret::named(&cx, &mut input.credentials).await?;
     let kind = kind_of(&cx.app, &input)?;
     let credentials = input.credentials.map(|given| admission::credentials(&cx.app, &kind, given)).transpose()?;
     let now = cx.now();
@@ -186,6 +197,7 @@ pub async fn create(
         enabled: input.enabled,
         credential_type: StorageCredentials::Anonymous.as_str().to_owned(),
         credentials_at: None,
+        secret: None,
         created_at: now,
         updated_at: now,
     };
@@ -198,6 +210,9 @@ pub async fn create(
     store::insert(&mut tx, &env_id, &integration).await?;
     if let Some(credentials) = credentials {
         store::give(&cx.app, &mut tx, &mut integration, &credentials).await?;
+    }
+    if let Some(secret) = secret {
+        secret::give(&cx.app, &mut tx, &mut integration, secret).await?;
     }
     let event = Event::new(EventType::StorageIntegrationCreated, integration.storage_integration_id.clone())
         .after(told(&integration));
@@ -223,7 +238,11 @@ fn of_other_kind(field: &'static str, kind: &'static str) -> Error {
     Error::invalid(field, "absent", message)
 }
 
-pub async fn update(cx: Call, Json(input): Json<StorageIntegrationChange>) -> Result<Json<StorageIntegrationAnswer>> {
+pub async fn update(
+    cx: Call,
+    Json(mut input): Json<StorageIntegrationChange>,
+) -> Result<Json<StorageIntegrationAnswer>> {
+    let secret = secret::named(&cx, &mut input.credentials).await?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &cx.env_id()?).await?;
     let mut integration = found(&mut tx, &cx).await?;
@@ -231,7 +250,8 @@ pub async fn update(cx: Call, Json(input): Json<StorageIntegrationChange>) -> Re
     let before = told(&integration);
     let kind = changed_kind(&cx.app, &integration.kind, &input)?;
     let credentials = input.credentials.map(|given| admission::credentials(&cx.app, &kind, given)).transpose()?;
-    if moves(&integration.kind, &kind) && integration.credentials_at.is_some() && credentials.is_none() {
+    let has_some = integration.credentials_at.is_some() || integration.secret.is_some();
+    if moves(&integration.kind, &kind) && has_some && credentials.is_none() && secret.is_none() {
         // who does not know the credentials may not have them sent elsewhere
         let message = "with another `endpoint` the `credentials` are to be sent anew";
         return Err(Error::invalid("credentials", "present", message));
@@ -249,6 +269,9 @@ pub async fn update(cx: Call, Json(input): Json<StorageIntegrationChange>) -> Re
     store::update(&mut tx, &integration).await?;
     if let Some(credentials) = credentials {
         store::give(&cx.app, &mut tx, &mut integration, &credentials).await?;
+    }
+    if let Some(secret) = secret {
+        secret::give(&cx.app, &mut tx, &mut integration, secret).await?;
     }
     if integration.enabled && !admission::is_within(&cx.app, &integration) {
         let message = "this installation does not let the integration reach what it names: leave it disabled, or \
@@ -319,6 +342,8 @@ pub fn told(integration: &KeptIntegration) -> Value {
         "allowed_prefixes": integration.allowed_prefixes,
         "blocked_prefixes": integration.blocked_prefixes,
         "enabled": integration.enabled,
-        "credentials": {"type": integration.credential_type, "since": integration.credentials_at},
+        "credentials": {
+            "type": integration.credential_type, "since": integration.credentials_at, "secret": integration.secret,
+        },
     })
 }

@@ -7,6 +7,8 @@ use platform::{App, Error, OnConstraint, Result};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
+use super::secret::source::KeptSecret;
+
 const NAME_KEY: &str = "storage_integrations_env_id_name_key";
 
 /// A storage integration without its credentials.
@@ -21,6 +23,8 @@ pub struct KeptIntegration {
     pub credential_type: String,
     /// Since when it has these credentials, if they are kept here.
     pub credentials_at: Option<Timestamp>,
+    /// Where they come from, if it is a Secret of Kubernetes.
+    pub secret: Option<KeptSecret>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -34,6 +38,8 @@ struct IntegrationRow {
     enabled: bool,
     credential_type: String,
     credentials_at: Option<Timestamp>,
+    secret: Option<Value>,
+    secret_problem: Option<String>,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
@@ -42,6 +48,8 @@ impl TryFrom<IntegrationRow> for KeptIntegration {
     type Error = Error;
 
     fn try_from(row: IntegrationRow) -> Result<Self> {
+        let source = row.secret.map(serde_json::from_value).transpose().map_err(Error::internal)?;
+        let secret = source.map(|source| KeptSecret { source, problem: row.secret_problem });
         Ok(Self {
             storage_integration_id: row.storage_integration_id.into(),
             name: row.name,
@@ -51,6 +59,7 @@ impl TryFrom<IntegrationRow> for KeptIntegration {
             enabled: row.enabled,
             credential_type: row.credential_type,
             credentials_at: row.credentials_at,
+            secret,
             created_at: row.created_at,
             updated_at: row.updated_at,
         })
@@ -58,7 +67,7 @@ impl TryFrom<IntegrationRow> for KeptIntegration {
 }
 
 /// The record that credentials are sealed for.
-fn record(id: &str) -> String {
+pub fn record(id: &str) -> String {
     format!("storage_integration:{id}")
 }
 
@@ -66,7 +75,7 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -
     let rows = sqlx::query_as!(
         IntegrationRow,
         "select storage_integration_id, name, kind, allowed_prefixes, blocked_prefixes, enabled, credential_type,
-                credentials_at, created_at, updated_at
+                credentials_at, secret, secret_problem, created_at, updated_at
          from storage_integrations
          where env_id = $1 and ($2::timestamptz is null or (created_at, storage_integration_id) < ($2, $3))
          order by created_at desc, storage_integration_id desc
@@ -98,7 +107,7 @@ pub async fn find(
     let row = sqlx::query_as!(
         IntegrationRow,
         "select storage_integration_id, name, kind, allowed_prefixes, blocked_prefixes, enabled, credential_type,
-                credentials_at, created_at, updated_at
+                credentials_at, secret, secret_problem, created_at, updated_at
          from storage_integrations where env_id = $1 and storage_integration_id = $2",
         env_id.as_str(),
         id.as_str(),
@@ -119,7 +128,7 @@ pub struct PlacedIntegration {
 pub async fn enabled(conn: &mut PgConnection) -> Result<Vec<PlacedIntegration>> {
     let rows = sqlx::query!(
         "select e.org_id, i.env_id, i.storage_integration_id, i.name, i.kind, i.allowed_prefixes, i.blocked_prefixes,
-                i.enabled, i.credential_type, i.credentials_at, i.created_at, i.updated_at
+                i.enabled, i.credential_type, i.credentials_at, i.secret, i.secret_problem, i.created_at, i.updated_at
          from storage_integrations i join environments e using (env_id)
          where i.enabled order by i.env_id, i.storage_integration_id for update of i",
     )
@@ -135,6 +144,8 @@ pub async fn enabled(conn: &mut PgConnection) -> Result<Vec<PlacedIntegration>> 
             enabled: row.enabled,
             credential_type: row.credential_type,
             credentials_at: row.credentials_at,
+            secret: row.secret,
+            secret_problem: row.secret_problem,
             created_at: row.created_at,
             updated_at: row.updated_at,
         };
@@ -208,7 +219,8 @@ pub async fn give(
     };
     let since = sealed.is_some().then(|| app.now());
     sqlx::query!(
-        "update storage_integrations set credential_type = $2, credentials = $3, credentials_at = $4
+        "update storage_integrations
+         set credential_type = $2, credentials = $3, credentials_at = $4, secret = null, secret_problem = null
          where storage_integration_id = $1",
         id.as_str(),
         credentials.as_str(),
@@ -218,7 +230,7 @@ pub async fn give(
     .execute(conn)
     .await?;
     credentials.as_str().clone_into(&mut integration.credential_type);
-    integration.credentials_at = since;
+    (integration.credentials_at, integration.secret) = (since, None);
     Ok(())
 }
 
@@ -268,11 +280,12 @@ pub async fn governed(conn: &mut PgConnection, keyring: &Keyring, env_id: &EnvId
     Ok(integrations)
 }
 
-fn opened(keyring: &Keyring, id: &str, credential_type: &str, sealed: Option<&[u8]>) -> Result<StorageCredentials> {
+pub fn opened(keyring: &Keyring, id: &str, credential_type: &str, sealed: Option<&[u8]>) -> Result<StorageCredentials> {
     match (credential_type, sealed) {
         ("anonymous", None) => Ok(StorageCredentials::Anonymous),
         ("ambient", None) => Ok(StorageCredentials::Ambient),
-        ("access_key", Some(sealed)) => {
+        ("kubernetes_secret", None) => Err(Error::internal("its Secret gives no access key")),
+        ("access_key" | "kubernetes_secret", Some(sealed)) => {
             let text = keyring.open(&record(id), sealed).map_err(Error::internal)?;
             let key: AccessKey = serde_json::from_str(text.expose()).map_err(|_| Error::internal("no access key"))?;
             Ok(StorageCredentials::AccessKey(key))

@@ -1,5 +1,6 @@
 //! What REST changes, where resources are written first.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use contract::{EnvId, OrgId};
 use platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use platform::resources::{
     EnvironmentChange, EnvironmentResource, Key, NamespacedName, NewEnvironment, NewOrganization, OrganizationChange,
-    OrganizationResource, Resources,
+    OrganizationResource, Resources, SecretValues,
 };
 use platform::{App, Result};
 use serde_json::{Value, json};
@@ -22,7 +23,9 @@ use crate::testing::{TestApp, bearer};
 /// Keeps what was written, and answers as an API server would: for the order of things in REST.
 /// What an API server really says is proven against one.
 #[derive(Debug, Default)]
-struct Kept {
+pub struct Kept {
+    /// By name.
+    pub secrets: Mutex<BTreeMap<String, SecretValues>>,
     written: Mutex<Vec<String>>,
     asked: Notify,
     /// Whoever has this keeps those waiting who change something.
@@ -99,6 +102,11 @@ impl Resources for Kept {
     async fn write_key(&self, key: &Key) -> Result<Option<String>> {
         self.note(format!("key of {} {}", key.environment.name, key.revision));
         Ok(Some(format!("{}-uid", key.key_id)))
+    }
+
+    async fn secret(&self, place: &NamespacedName) -> Result<Option<SecretValues>> {
+        assert_eq!(place.namespace, "ns", "beside the environment");
+        Ok(self.secrets.lock().unwrap().get(&place.name).cloned())
     }
 
     async fn follow(&self, _: &App) {}

@@ -94,6 +94,7 @@ fn jobs_keep_the_names_of_their_kinds() {
         "sweep_mails",
         "sweep_sign_ons",
         "check_bindings",
+        "reread_storage_secrets",
     ];
     let requested = [
         "mail_link",

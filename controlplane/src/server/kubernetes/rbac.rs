@@ -1,9 +1,9 @@
 //! Which requests the control plane makes of the API server, as a table: the chart's roles are
 //! generated from it.
 //!
-//! It reads and writes our own kinds and nothing else: no Secret, no pod, no status. A server-side
-//! apply is the verb `patch`, and `create` as well when the object is not there yet. It deletes an environment
-//! that REST made, when an owner or admin asks for it.
+//! It reads and writes our own kinds and nothing else: no pod, no status, and of Secrets those alone that the chart names
+//! for storage integrations, which its template grants by name. A server-side apply is the verb `patch`, and `create` as
+//! well when the object is not there yet. It deletes an environment that REST made, when an owner or admin asks for it.
 
 use crds::access::{Rule, Scope};
 

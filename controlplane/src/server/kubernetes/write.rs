@@ -9,7 +9,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions
 use kube::{Resource, ResourceExt};
 use platform::resources::{
     EnvironmentChange, EnvironmentResource, Key, NamespacedName, NewEnvironment, NewOrganization, OrganizationChange,
-    OrganizationResource, Resources,
+    OrganizationResource, Resources, SecretValues,
 };
 use platform::{App, Error, Result};
 use serde::Serialize;
@@ -168,6 +168,10 @@ impl Resources for Cluster {
             None => self.apply(&place, fields::merged(json!({"spec": spec_of(key)}), revised)).await?,
         };
         said::uid(&written.metadata).map(Some)
+    }
+
+    async fn secret(&self, place: &NamespacedName) -> Result<Option<SecretValues>> {
+        self.secret_values(place).await
     }
 
     async fn follow(&self, app: &App) {

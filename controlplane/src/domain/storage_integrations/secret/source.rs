@@ -1,0 +1,135 @@
+//! The Secret that an access key comes from, and whether it holds one.
+
+use contract::Redacted;
+use contract::storage_integration::AccessKey;
+use platform::resources::{SECRET_ENVIRONMENTS, SecretValues};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+const CREDENTIAL_BYTES_MAX: usize = 4_096;
+const KEY_BYTES_MAX: usize = 253;
+
+/// The access key of a Secret, or what is wrong with the Secret.
+pub type SecretReading = Result<AccessKey, String>;
+
+/// Under which keys of a Secret the parts of an access key are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "StorageSecretKeys")]
+#[serde(default, deny_unknown_fields)]
+pub struct SecretKeys {
+    pub access_key_id: String,
+    pub secret_access_key: String,
+    /// Null: the access key has no session token.
+    pub session_token: Option<String>,
+}
+
+impl Default for SecretKeys {
+    fn default() -> Self {
+        Self {
+            access_key_id: "access_key_id".to_owned(),
+            secret_access_key: "secret_access_key".to_owned(),
+            session_token: None,
+        }
+    }
+}
+
+impl SecretKeys {
+    /// Each as a Secret may have it.
+    pub fn are_fit(&self) -> bool {
+        let fits = |key: &String| {
+            let is_of_a_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+            (1..=KEY_BYTES_MAX).contains(&key.len()) && key.bytes().all(is_of_a_key)
+        };
+        [Some(&self.access_key_id), Some(&self.secret_access_key), self.session_token.as_ref()]
+            .into_iter()
+            .flatten()
+            .all(fits)
+    }
+}
+
+/// A Secret beside an environment, and what of it is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecretSource {
+    pub name: String,
+    pub keys: SecretKeys,
+}
+
+/// A Secret that an integration has, and why it gives no access key where it gives none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "StorageSecret")]
+pub struct KeptSecret {
+    #[serde(flatten)]
+    pub source: SecretSource,
+    /// Null: it gives the access key that the integration has.
+    pub problem: Option<String>,
+}
+
+impl SecretSource {
+    /// The access key that the Secret holds for the environment of this name.
+    pub fn access_key(&self, found: Option<&SecretValues>, environment: &str) -> SecretReading {
+        let name = &self.name;
+        let Some(found) = found else {
+            return Err(format!("there is no Secret `{name}` beside the environment: make it, or name another"));
+        };
+        if !found.environments.iter().any(|named| named == environment) {
+            return Err(format!(
+                "the Secret `{name}` is not for this environment: add `{environment}` to its annotation \
+                 `{SECRET_ENVIRONMENTS}`"
+            ));
+        }
+        let token = self.keys.session_token.as_deref().map(|key| self.value(found, key)).transpose()?;
+        Ok(AccessKey {
+            access_key_id: self.value(found, &self.keys.access_key_id)?,
+            secret_access_key: self.value(found, &self.keys.secret_access_key)?,
+            session_token: Redacted::new(token.map(|token| token.expose().clone())),
+        })
+    }
+
+    fn value(&self, found: &SecretValues, key: &str) -> Result<Redacted<String>, String> {
+        let name = &self.name;
+        let Some(value) = found.values.get(key) else {
+            return Err(format!("the Secret `{name}` has no key `{key}`: add it, or say another in `keys`"));
+        };
+        if !is_credential(value.expose()) {
+            return Err(format!(
+                "`{key}` of the Secret `{name}` is not 1 to {CREDENTIAL_BYTES_MAX} visible ASCII characters: mend it"
+            ));
+        }
+        Ok(value.clone())
+    }
+}
+
+/// Whether it can be a part of an access key.
+fn is_credential(text: &str) -> bool {
+    (1..=CREDENTIAL_BYTES_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(environments: &[&str], values: &[(&str, &str)]) -> SecretValues {
+        SecretValues {
+            environments: environments.iter().map(|name| (*name).to_owned()).collect(),
+            values: values.iter().map(|(key, value)| ((*key).to_owned(), Redacted::new((*value).to_owned()))).collect(),
+        }
+    }
+
+    #[test]
+    fn a_secret_gives_its_access_key_to_the_environments_that_it_names_and_else_says_why_not() {
+        let source = SecretSource { name: "lake".to_owned(), keys: SecretKeys::default() };
+        let whole = [("access_key_id", "AKID"), ("secret_access_key", "hush")];
+        let key = source.access_key(Some(&values(&["acme-dev"], &whole)), "acme-dev").unwrap();
+        assert_eq!((key.access_key_id.expose().as_str(), key.secret_access_key.expose().as_str()), ("AKID", "hush"));
+        let problem = |found: Option<&SecretValues>| source.access_key(found, "acme-dev").unwrap_err();
+        assert!(problem(None).contains("no Secret `lake`"));
+        for others in [&[][..], &["acme-prod"], &["acme-dev-2"], &["*"]] {
+            let said = problem(Some(&values(others, &whole)));
+            assert!(said.contains("`acme-dev`") && said.contains(SECRET_ENVIRONMENTS), "{said}");
+        }
+        assert!(problem(Some(&values(&["acme-dev"], &whole[..1]))).contains("no key `secret_access_key`"));
+        let spoilt = [("access_key_id", "AKID"), ("secret_access_key", "hush\n")];
+        let said = problem(Some(&values(&["acme-dev"], &spoilt)));
+        assert!(said.contains("visible ASCII") && !said.contains("hush"), "{said}");
+    }
+}

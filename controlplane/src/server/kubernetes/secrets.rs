@@ -1,0 +1,47 @@
+//! Secrets that storage integrations name. The control plane's role has those that the chart names, and no other.
+
+use contract::Redacted;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::Api;
+use platform::Result;
+use platform::resources::{NamespacedName, SECRET_ENVIRONMENTS, SecretValues};
+
+use super::Cluster;
+
+impl Cluster {
+    /// What the Secret holds; `None`: there is none.
+    pub(super) async fn secret_values(&self, place: &NamespacedName) -> Result<Option<SecretValues>> {
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &place.namespace);
+        Ok(self.asked(secrets.get_opt(&place.name)).await?.map(values))
+    }
+}
+
+fn values(secret: Secret) -> SecretValues {
+    let mut annotations = secret.metadata.annotations.unwrap_or_default();
+    let named = annotations.remove(SECRET_ENVIRONMENTS).unwrap_or_default();
+    let environments = named.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    // what is no text is no credential: the sign that stands for it is refused
+    let text = |bytes: &[u8]| Redacted::new(String::from_utf8_lossy(bytes).into_owned());
+    let values = secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, text(&value.0))).collect();
+    SecretValues { environments, values }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_for_the_environments_of_its_annotation_and_for_nobody_without_one() {
+        let secret = |annotations: serde_json::Value| {
+            let secret = json!({"metadata": {"annotations": annotations}, "data": {"id": "QUtJRA==", "raw": "/w=="}});
+            values(serde_json::from_value(secret).unwrap())
+        };
+        let found = secret(json!({SECRET_ENVIRONMENTS: "acme-dev, acme-prod,"}));
+        assert_eq!(found.environments, ["acme-dev", "acme-prod"]);
+        assert_eq!(found.values["id"].expose(), "AKID");
+        assert!(!found.values["raw"].expose().is_ascii());
+        assert!(secret(json!({"example.com/team": "data"})).environments.is_empty());
+    }
+}
