@@ -9,5 +9,6 @@ mod keys;
 mod organizations;
 mod platform;
 mod roles;
+mod secrets;
 
 use platform::Platform;

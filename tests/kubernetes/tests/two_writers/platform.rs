@@ -10,6 +10,7 @@ use contract::{Entropy, Keyring, SystemClock};
 use controlplane::platform::identity::Pems;
 use controlplane::server::kubernetes::{Cluster, RULES};
 use controlplane::{Config, Parts};
+use crds::access::Rule;
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
@@ -22,6 +23,8 @@ use tokio_util::sync::CancellationToken;
 
 const PASSWORD: &str = "correct horse battery";
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The one Secret that storage integrations may name.
+pub const NAMED_SECRET: &str = "lake";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub struct Platform {
@@ -170,6 +173,7 @@ pub async fn start(
     let mut config = Config::new(database.to_owned(), Keyring::new([7; 32]));
     config.kubernetes = true;
     config.watch_namespaces = vec![namespace.to_owned()];
+    config.storage.storage_secrets = vec![NAMED_SECRET.to_owned()];
     let cluster = Cluster::new(client, &config, namespace.to_owned());
     let stop = CancellationToken::new();
     let parts = Parts {
@@ -189,10 +193,10 @@ pub async fn start(
 /// A client that may do what the chart lets the control plane do, in this namespace.
 pub async fn as_control_plane(world: &World) -> Client {
     const NAME: &str = "sluice-controlplane";
-    let rules: Vec<Value> = RULES
-        .iter()
-        .map(|rule| json!({"apiGroups": [rule.group], "resources": [rule.resource], "verbs": rule.verbs}))
-        .collect();
+    let rule = |rule: &Rule| json!({"apiGroups": [rule.group], "resources": [rule.resource], "verbs": rule.verbs});
+    // as the chart adds it for the Secrets that it names
+    let named = json!({"apiGroups": [""], "resources": ["secrets"], "resourceNames": [NAMED_SECRET], "verbs": ["get"]});
+    let rules: Vec<Value> = RULES.iter().map(rule).chain([named]).collect();
     let metadata = json!({"name": NAME, "namespace": world.namespace});
     let head = |kind: &str, version: &str| json!({"apiVersion": version, "kind": kind, "metadata": metadata});
     let with = |mut object: Value, more: Value| {
