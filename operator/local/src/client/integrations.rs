@@ -65,6 +65,9 @@ pub struct NewIntegration {
     blocked_prefixes: Vec<String>,
     #[arg(long, value_enum, default_value_t = CredentialSource::Anonymous)]
     credentials: CredentialSource,
+    /// The Secret of Kubernetes, beside the environment, that holds its access key.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["folder", "credentials"])]
+    secret: Option<String>,
     /// Make it, and let nothing be reached by it yet.
     #[arg(long)]
     disabled: bool,
@@ -84,6 +87,8 @@ const SHOWN: Columns = &[
     "enabled",
     "credentials.type",
     "credentials.since",
+    "credentials.secret.name",
+    "credentials.secret.problem",
     "created_at",
     "updated_at",
 ];
@@ -122,8 +127,20 @@ impl NewIntegration {
             "allowed_prefixes": self.allowed_prefixes,
             "blocked_prefixes": self.blocked_prefixes,
             "enabled": !self.disabled,
-            "credentials": self.credentials.body(variable)?,
+            "credentials": credentials(self.secret, self.credentials, variable)?,
         }))
+    }
+}
+
+/// Those of the Secret, if one is named.
+fn credentials(
+    secret: Option<String>,
+    source: CredentialSource,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Value, Failure> {
+    match secret {
+        Some(name) => Ok(json!({"type": "kubernetes_secret", "name": name})),
+        None => source.body(variable),
     }
 }
 
@@ -190,6 +207,12 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_that_is_named_is_sent_by_its_name() {
+        let sent = credentials(Some("lake".to_owned()), CredentialSource::Anonymous, |_| None).unwrap();
+        assert_eq!(sent, json!({"type": "kubernetes_secret", "name": "lake"}));
+    }
+
+    #[test]
     fn a_folder_has_nothing_of_a_store() {
         let new = NewIntegration {
             name: "disk".to_owned(),
@@ -200,6 +223,7 @@ mod tests {
             allowed_prefixes: vec!["*".to_owned()],
             blocked_prefixes: Vec::new(),
             credentials: CredentialSource::Anonymous,
+            secret: None,
             disabled: false,
         };
         let body = new.body(|_| None).unwrap();
