@@ -52,8 +52,8 @@ export default function Storage() {
           { head: 'Blocked', cell: (integration) => <span className="fine">{integration.blocked_prefixes.join(', ') || '–'}</span> },
           {
             head: 'Credentials',
-            cell: ({ credentials: { type, since } }) => (
-              <span className="fine">{since ? `${type.replace('_', ' ')} since ${time(since)}` : type}</span>
+            cell: ({ credentials: { type, since, secret } }) => (
+              <span className="fine">{secret?.problem ?? (since ? `${type.replace('_', ' ')} since ${time(since)}` : type)}</span>
             ),
           },
           { head: 'State', cell: (integration) => <Badge>{integration.enabled ? 'enabled' : 'disabled'}</Badge> },
