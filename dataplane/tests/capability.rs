@@ -78,6 +78,29 @@ async fn an_agent_does_what_it_was_granted_and_no_more() {
 }
 
 #[tokio::test]
+async fn a_grant_names_stages_as_it_names_tables() {
+    let world = world().await;
+    for sql in ["create stage files", "create stage other"] {
+        world.run(sql).await.unwrap();
+    }
+    world.grant("g", capabilities(&["main.customer", "main.@files"], &["select"]), far());
+    for (sql, code) in [
+        ("list @files", None),
+        ("select $1 from @files", None),
+        ("list @other", Some(Code::TableDenied)),
+        ("list @nowhere", Some(Code::TableDenied)),
+        ("select $1 from @other", Some(Code::TableDenied)),
+        ("select $1 from @files union all select $1 from @other", Some(Code::TableDenied)),
+        ("copy into customer (id) from (select $1 from @files)", Some(Code::PolicyDenied)),
+        ("remove @files/a", Some(Code::PolicyDenied)),
+        ("drop stage files", Some(Code::PolicyDenied)),
+    ] {
+        assert_eq!(world.code(sql).await, code, "{sql}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn with_its_last_grant_gone_an_agent_may_do_nothing() {
     let world = world().await;
     let now = world.pipeline.clock.now();

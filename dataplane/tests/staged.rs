@@ -1,5 +1,6 @@
 //! Stages and file formats: made, listed, changed and dropped, by whom, and what is written down of that.
 
+use contract::Code;
 use contract::policy::abac::{Action, Condition};
 use dataplane::testing::{rule, ruled};
 
@@ -176,5 +177,63 @@ async fn the_log_names_a_stage_and_keeps_no_word_of_its_options() {
     }
     let told = format!("{:?}", world.entries());
     assert!(!told.contains("sesame") && !told.contains("aws_"), "{told}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_rule_by_stage_holds_for_every_use_whether_or_not_there_is_such_a_stage() {
+    let world = world().await;
+    world.does(&["create stage hidden", "create stage shown"]).await;
+    world.change(|rules| {
+        let denied = rule(Condition::StageIs, &["hid*", "main.nope"], Action::Deny);
+        rules.abac_policies = vec![ruled("stages", vec![denied])];
+    });
+    assert_eq!(world.names("show stages").await, "shown");
+    let told = async |sql: &str| {
+        let error = world.run(sql).await.unwrap_err();
+        format!("{} {error}", error.code().stable()).replace("nope", "hidden")
+    };
+    for sql in [
+        "list @hidden",
+        "select $1 from @hidden",
+        "select $1 from @main.hidden/a.csv",
+        "copy into customer (id) from (select $1 from @hidden)",
+        "copy into @hidden/a from customer",
+        "remove @hidden/a",
+        "describe stage hidden",
+        "drop stage hidden",
+        "create or replace stage hidden",
+        "alter stage shown rename to hidden",
+    ] {
+        assert_eq!(told(sql).await, told(&sql.replace("hidden", "nope")).await, "{sql}");
+    }
+    world.change(|rules| {
+        let read_only = rule(Condition::StageIs, &["shown"], Action::ReadOnly);
+        rules.abac_policies = vec![ruled("stages", vec![read_only])];
+    });
+    world.does(&["list @shown", "select $1 from @shown", "select count(*) from customer"]).await;
+    for sql in ["copy into @shown/a from customer", "remove @shown/a", "drop stage shown"] {
+        assert_eq!(world.run(sql).await.unwrap_err().code(), Code::PolicyDenied, "{sql}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_rule_that_allows_a_stage_allows_no_other_beside_it() {
+    let world = world().await;
+    world.does(&["create stage one", "create stage other"]).await;
+    world.change(|rules| {
+        let allowed = rule(Condition::StageIs, &["one"], Action::Allow);
+        rules.abac_policies = vec![ruled("stages", vec![allowed])];
+    });
+    world.does(&["select $1 from @one", "select count(*) from customer", "copy into @one/a from customer"]).await;
+    for sql in [
+        "select $1 from @other",
+        "select $1 from @one union all select $1 from @other",
+        "list @other",
+    ] {
+        let error = world.run(sql).await.unwrap_err();
+        assert_eq!((error.code(), error.to_string().contains("@other")), (Code::TableDenied, true), "{sql}: {error}");
+    }
     world.stop().await;
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use contract::Role;
 use contract::policy::TableRef;
-use contract::policy::abac::{self, AbacPolicy, AbacRule, Action, Condition, Context, Operation, Origin};
+use contract::policy::abac::{self, AbacPolicy, AbacRule, Action, Condition, Context, Operation, Origin, StorageUse};
 
 const POLICIES: usize = 100;
 const DECISIONS: usize = 20_000;
@@ -61,6 +61,7 @@ fn main() {
         origin: Origin::Pgwire,
         source_ip: Some([198, 51, 100, 7].into()),
         tables: ["customers", "orders", "lines"].map(|name| TableRef { schema: "main", name }).to_vec(),
+        storage: StorageUse::default(),
         operations: vec![Operation::Select],
         when: chrono::DateTime::UNIX_EPOCH.into(),
     };

@@ -27,7 +27,7 @@ pub enum Named {
         table: String,
         filter: String,
     },
-    /// A value of `TableIs`.
+    /// A value of `TableIs`, or of `StageIs` with the sign of a stage.
     Pattern {
         pattern: String,
     },

@@ -48,6 +48,9 @@ impl Rules {
     }
 }
 
+/// Before the name of a stage where it stands among tables: `schema.@stage`. No table is called so.
+pub const STAGE_SIGN: &str = "@";
+
 /// A table as rules name it and as the engine knows it: ASCII case does not matter, and a rule
 /// without a schema means `main`.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +60,11 @@ pub struct TableRef<'a> {
 }
 
 impl TableRef<'_> {
+    /// The stage that it is, by its name without the sign; none of a table.
+    pub fn stage(self) -> Option<Self> {
+        Some(Self { name: self.name.strip_prefix(STAGE_SIGN)?, ..self })
+    }
+
     /// Is this the table that `rule` names (`table` or `schema.table`)?
     pub fn is_named_by(&self, rule: &str) -> bool {
         let (schema, name) = rule.rsplit_once('.').unwrap_or(("main", rule));

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use admission::admit;
-pub use condition::{Condition, UnknownCondition, hour_and_minute, names_table};
-pub use context::{Context, Operation, Origin, When};
+pub use condition::{Condition, UnknownCondition, hour_and_minute, names_table, stage_as_table};
+pub use context::{Context, Operation, Origin, StorageUse, When};
 pub use decision::{Decision, Effect};
 
 use condition::{Match, holds};
@@ -95,14 +95,16 @@ pub fn evaluate(policies: &[AbacPolicy], context: &Context<'_>) -> Decision {
 
 /// What the rule does here; `None` when it has nothing to say.
 fn effect(rule: &AbacRule, context: &Context<'_>) -> Option<Effect> {
-    let denied = if rule.condition == Condition::TableIs { Effect::DenyTable } else { Effect::Deny };
+    let is_by_name = matches!(rule.condition, Condition::TableIs | Condition::StageIs);
+    let denied = if is_by_name { Effect::DenyTable } else { Effect::Deny };
     match (rule.action, holds(rule, context)) {
         (Action::Allow, Match::Yes) => Some(Effect::Allow),
         (Action::Allow | Action::DenyOutside, Match::No)
         | (Action::Deny, Match::Yes)
         | (Action::DenyOutside, Match::NotConcerned) => Some(denied),
         (Action::ReadOnly, Match::Yes) => Some(Effect::ReadOnly),
-        (Action::Allow, Match::NotConcerned)
+        (_, Match::Unused)
+        | (Action::Allow, Match::NotConcerned)
         | (Action::Deny | Action::ReadOnly, Match::No | Match::NotConcerned)
         | (Action::DenyOutside, Match::Yes) => None,
     }

@@ -2,7 +2,7 @@
 //!
 //! "A table made from governed ones by an exempt role is open only to roles exempt there, until a policy names it."
 
-use super::abac::{AbacPolicy, AbacRule, Action, Condition, names_table};
+use super::abac::{AbacPolicy, AbacRule, Action};
 use super::{Policy, Rules, TableRef, is_exempt};
 use crate::Role;
 
@@ -16,19 +16,15 @@ pub struct Policies<'a> {
 impl<'a> Policies<'a> {
     /// Does an enabled policy name this very table?
     pub fn name(self, table: TableRef<'_>) -> bool {
-        let by_abac = |policy: &AbacPolicy| {
-            let rules = policy.rules.iter().filter(|rule| rule.condition == Condition::TableIs);
-            rules.flat_map(|rule| &rule.values).any(|named| table.is_named_by(named))
-        };
+        let by_abac = |policy: &AbacPolicy| policy.rules.iter().any(|rule| rule.names_exactly(table));
         !self.standard_on(table).is_empty() || self.abac.iter().filter(|policy| policy.enabled).any(by_abac)
     }
 
     /// Does an enabled rule know the table by a pattern, and not by the other name?
     pub fn lose(self, table: TableRef<'_>, renamed: TableRef<'_>) -> bool {
-        let rules = self.abac.iter().filter(|policy| policy.enabled).flat_map(|policy| &policy.rules);
-        let covers = |rule: &AbacRule, table| rule.values.iter().any(|pattern| names_table(pattern, table));
-        let mut by_table = rules.filter(|rule| rule.condition == Condition::TableIs);
-        by_table.any(|rule| covers(rule, table) && !covers(rule, renamed))
+        let mut rules = self.abac.iter().filter(|policy| policy.enabled).flat_map(|policy| &policy.rules);
+        let covers = |rule: &AbacRule, table| rule.names(table) == Some(true);
+        rules.any(|rule| covers(rule, table) && !covers(rule, renamed))
     }
 
     /// Is the role exempt from anything that rules the table?
@@ -50,14 +46,12 @@ impl<'a> Policies<'a> {
     fn exemptions(self, table: TableRef<'_>) -> Vec<&'a [Role]> {
         let mut exemptions = self.standard_on(table);
         for policy in self.abac.iter().filter(|policy| policy.enabled) {
-            let tables = policy.rules.iter().filter(|rule| rule.condition == Condition::TableIs);
-            let hiding = tables.filter(|rule| {
-                let named = rule.values.iter().any(|pattern| names_table(pattern, table));
-                match rule.action {
+            let hiding = policy.rules.iter().filter(|rule| {
+                rule.names(table).is_some_and(|named| match rule.action {
                     Action::Deny => named,
                     Action::Allow | Action::DenyOutside => !named,
                     Action::ReadOnly => false,
-                }
+                })
             });
             exemptions.extend(hiding.map(|rule| rule.exempt_roles.as_slice()));
         }
@@ -88,6 +82,7 @@ mod tests {
 
     use super::*;
     use crate::policy::RowFilterRule;
+    use crate::policy::abac::Condition;
 
     fn filtering(table: &str, exempt_roles: Vec<Role>, enabled: bool) -> Policy {
         let rule = RowFilterRule { table: table.to_owned(), filter: "false".to_owned(), exempt_roles, strict: false };

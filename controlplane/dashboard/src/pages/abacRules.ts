@@ -11,6 +11,8 @@ export const CONDITIONS = {
   UserIs: 'the user is',
   QueryOriginIs: 'it comes through',
   TableIs: 'it is about the table',
+  StageIs: 'it is about the stage',
+  StorageIntegrationIs: 'it reaches files by the storage integration',
   OperationIs: 'it would',
   SourceIpIn: 'it comes from the address',
   TimeOfDay: 'the time of day is',

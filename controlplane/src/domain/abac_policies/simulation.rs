@@ -9,7 +9,7 @@ use std::time::Instant;
 use chrono::Weekday;
 use contract::analyzer::NamedTable;
 use contract::policy::TableRef;
-use contract::policy::abac::{self, Action, Context, Decision, Origin, When, hour_and_minute};
+use contract::policy::abac::{self, Action, Context, Decision, Origin, StorageUse, When, hour_and_minute};
 use contract::{PolicyId, Role};
 use platform::http::call::Call;
 use platform::http::json::Json;
@@ -77,6 +77,7 @@ pub async fn simulate(cx: Call, Json(input): Json<Simulation>) -> Result<Json<Ab
         origin: given.query_origin.unwrap_or(Origin::Rest),
         source_ip: None,
         tables: statement.tables.iter().map(table).collect(),
+        storage: StorageUse::default(),
         operations: statement.operations,
         when,
     };

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::policy::AbacPolicy;
-use contract::policy::abac::{self, AbacRule, Action, Condition, Context, Effect, Origin};
+use contract::policy::abac::{self, AbacRule, Action, Condition, Context, Effect, Origin, StorageUse};
 use contract::{Role, Timestamp};
 use platform::Result;
 use platform::http::call::Call;
@@ -98,6 +98,7 @@ fn judged(policy: &AbacPolicy, rule: &AbacRule, framework: &str, now: Timestamp)
         origin: Origin::Mcp,
         source_ip: None,
         tables: Vec::new(),
+        storage: StorageUse::default(),
         operations: Vec::new(),
         when: now.into(),
     };

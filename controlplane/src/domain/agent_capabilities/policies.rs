@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use contract::policy::TableRef;
-use contract::policy::abac::{self, AbacPolicy, Condition, Context, Effect, Operation, Origin};
+use contract::policy::abac::{self, AbacPolicy, Condition, Context, Effect, Operation, Origin, StorageUse};
 use contract::{Role, Timestamp};
 use platform::{Error, Result};
 
@@ -24,7 +24,7 @@ pub fn permit(policies: &[AbacPolicy], wish: GrantedAccess<'_>, now: Timestamp) 
     let of_operations = asking(policies, |condition| {
         matches!(condition, Condition::AgentIdIs | Condition::AgentFrameworkIs | Condition::OperationIs)
     });
-    let of_tables = asking(policies, |condition| *condition == Condition::TableIs);
+    let of_tables = asking(policies, |condition| matches!(condition, Condition::TableIs | Condition::StageIs));
     for operation in wish.operations {
         let denied = judged(&of_operations, wish, None, Some(*operation), now);
         if let Some(policy) = denied {
@@ -71,6 +71,7 @@ fn judged(
         origin: Origin::Mcp,
         source_ip: None,
         tables: table.map(|(schema, name)| TableRef { schema, name }).into_iter().collect(),
+        storage: StorageUse::default(),
         operations: operation.into_iter().collect(),
         when: now.into(),
     };
@@ -97,7 +98,7 @@ mod tests {
             "created_at": "2026-01-01T00:00:00Z",
         }))
         .unwrap();
-        let tables = ["sales.orders".to_owned()];
+        let tables = ["sales.orders".to_owned(), "sales.@landing".to_owned()];
         let wish = GrantedAccess { agent_id: "a", framework: Some("crewai"), tables: &tables, operations };
         match permit(&[policy], wish, chrono::DateTime::UNIX_EPOCH) {
             Ok(()) => "ok".to_owned(),
@@ -115,6 +116,9 @@ mod tests {
             (json!({"condition": "TableIs", "values": ["sales.ord*"], "action": "read_only"}), TABLES),
             (json!({"condition": "TableIs", "values": ["orders"], "action": "deny"}), "ok"),
             (json!({"condition": "TableIs", "values": ["main.orders"], "action": "deny_outside"}), TABLES),
+            (json!({"condition": "StageIs", "values": ["sales.landing"], "action": "deny"}), TABLES),
+            (json!({"condition": "StageIs", "values": ["sales.land*"], "action": "deny_outside"}), "ok"),
+            (json!({"condition": "StageIs", "values": ["sales.orders"], "action": "deny"}), "ok"),
             (json!({"condition": "OperationIs", "values": ["delete"], "action": "deny"}), OPERATIONS),
             (json!({"condition": "OperationIs", "values": ["drop"], "action": "deny"}), "ok"),
             (json!({"condition": "AgentIdIs", "values": ["a"], "action": "deny"}), OPERATIONS),

@@ -1,15 +1,15 @@
 //! What the rules of a policy name, held against what the environment's data plane has.
 //!
 //! A rule that names a table or a column that is not there is refused, unless its writer accepts that it rules nothing
-//! yet. Tables of the runtime and of agents, and what `TableIs` names, are only marked. While the data plane cannot be asked the
-//! rule is kept as not yet bound, and `checking` asks again.
+//! yet. Tables of the runtime and of agents, and what `TableIs` and `StageIs` name, are only marked. While the data plane
+//! cannot be asked the rule is kept as not yet bound, and `checking` asks again.
 
 pub mod store;
 
 use std::time::Duration;
 
 use contract::binding::{BYTES_MAX, BindBody, Binding, Bound, Missing, Named, RULES_MAX};
-use contract::policy::abac::{AbacRule, Condition};
+use contract::policy::abac::{AbacRule, Condition, stage_as_table};
 use contract::policy::{MaskingRule, RowFilterRule, Rules};
 use contract::{EnvId, own_tables, runtime_tables};
 use platform::{App, Error, Result};
@@ -104,15 +104,21 @@ pub fn places(rules: &Rules) -> Vec<RuleReference> {
     named.into_iter().enumerate().map(place).collect()
 }
 
-/// What the rules of an attribute policy name: the tables of `TableIs`.
+/// What the rules of an attribute policy name: the tables of `TableIs`, the stages of `StageIs`.
 pub fn places_by_attribute(rules: &[AbacRule]) -> Vec<RuleReference> {
-    let by_table = rules.iter().enumerate().filter(|(_, rule)| rule.condition == Condition::TableIs);
-    let values =
-        by_table.flat_map(|(rule, by_table)| by_table.values.iter().enumerate().map(move |value| (rule, value)));
-    let place = |(rule, (value, pattern)): (usize, (usize, &String))| RuleReference {
+    let named = |rule: &AbacRule| -> Vec<String> {
+        match rule.condition {
+            Condition::TableIs => rule.values.clone(),
+            Condition::StageIs => rule.values.iter().map(|value| stage_as_table(value)).collect(),
+            _ => Vec::new(),
+        }
+    };
+    let patterns = rules.iter().map(named).enumerate();
+    let values = patterns.flat_map(|(rule, named)| named.into_iter().enumerate().map(move |value| (rule, value)));
+    let place = |(rule, (value, pattern)): (usize, (usize, String))| RuleReference {
         rule,
         at: format!("rules[{rule}].values[{value}]"),
-        named: Named::Pattern { pattern: pattern.clone() },
+        named: Named::Pattern { pattern },
     };
     values.map(place).collect()
 }

@@ -19,7 +19,7 @@ pub const TEMPORARY_SCHEMA: &str = "pg_temp";
 pub const MAIN_SCHEMA: &str = "main";
 
 /// Before the name of a stage, and of a file format, in trees, paths and policies.
-pub(crate) const STAGE_SIGN: &str = "@";
+pub(crate) const STAGE_SIGN: &str = contract::policy::STAGE_SIGN;
 pub(crate) const FILE_FORMAT_SIGN: &str = "file format ";
 
 /// Where the tables of the governed runtime are read, and where rules find what agents leave here.

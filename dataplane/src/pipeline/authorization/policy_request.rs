@@ -5,7 +5,9 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use contract::policy::abac::{self, Context, Decision, Effect, Operation, Origin, When};
+use contract::policy::abac::{
+    self, AbacPolicy, Condition, Context, Decision, Effect, Operation, Origin, StorageUse, When,
+};
 use contract::policy::{TableRef, filters_on, masks_on};
 use contract::report::{AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
@@ -97,6 +99,7 @@ impl<'a> PolicyRequest<'a> {
             origin: self.request_origin.origin,
             source_ip: self.request_origin.peer.map(|ip| ip.to_canonical()),
             tables: tables.iter().map(|path| table_ref(path)).collect(),
+            storage: StorageUse::default(),
             operations: operations.to_vec(),
             when: self.when,
         }
@@ -114,6 +117,23 @@ impl<'a> PolicyRequest<'a> {
                 let table = tables.iter().find(denied).cloned().unwrap_or_default();
                 Err(Error::TableDenied { table })
             }
+        }
+    }
+
+    /// May they use each of these stages? A rule that allows one of them allows it alone.
+    pub fn permits_each_stage(&self, tables: &[String], operations: &[Operation]) -> Result<()> {
+        let stages: Vec<&String> = tables.iter().filter(|path| table_ref(path).stage().is_some()).collect();
+        if stages.len() < 2 {
+            return Ok(());
+        }
+        let by_stage = asking(&self.rules.abac_policies, |condition| *condition == Condition::StageIs);
+        let is_denied = |path: &&String| {
+            let context = self.context(std::slice::from_ref(*path), operations);
+            abac::evaluate(&by_stage, &context).effect > Effect::ReadOnly
+        };
+        match stages.into_iter().find(is_denied) {
+            Some(path) => Err(Error::TableDenied { table: path.clone() }),
+            None => Ok(()),
         }
     }
 
@@ -168,6 +188,15 @@ impl<'a> PolicyRequest<'a> {
         let has = has.into_iter().filter(|path| self.may_see(there, path)).take(NAMED_MAX).collect();
         Some(Error::NotOnBranch { table, has })
     }
+}
+
+/// The enabled policies with those of their rules that ask for such a thing.
+pub(super) fn asking(policies: &[AbacPolicy], asks: impl Fn(&Condition) -> bool) -> Vec<AbacPolicy> {
+    let mut asking: Vec<AbacPolicy> = policies.iter().filter(|policy| policy.enabled).cloned().collect();
+    for policy in &mut asking {
+        policy.rules.retain(|rule| asks(&rule.condition));
+    }
+    asking
 }
 
 pub(in crate::pipeline) fn table_ref(path: &str) -> TableRef<'_> {

@@ -4,10 +4,10 @@
 //! Rows of an open cursor were admitted at one moment and are read at another. The rules may be the same, and still be
 //! over for whoever reads.
 
-use contract::policy::abac::{self, AbacPolicy, AbacRule, Condition, Effect, Operation, Origin};
+use contract::policy::abac::{self, Condition, Effect, Operation, Origin};
 use contract::{Caller, Governance, GrantId, Timestamp, capability};
 
-use super::policy_request::{PolicyRequest, RequestOrigin};
+use super::policy_request::{PolicyRequest, RequestOrigin, asking};
 use crate::DeclaredAgent;
 use crate::pipeline::stages::policy::{self, Agent};
 
@@ -42,14 +42,6 @@ fn effect(rules: &Governance, caller: &Caller, agent: &Agent, now: Timestamp) ->
     // a condition of time asks for nothing else: neither the protocol, nor the tables
     let request_origin = RequestOrigin { origin: Origin::Pgwire, peer: None };
     let asked = PolicyRequest { rules, caller, agent, request_origin, writes: false, when: now.into() };
-    abac::evaluate(&timed(&rules.abac_policies), &asked.context(&[], &[Operation::Select])).effect
-}
-
-/// The rules that ask for the time, and no others.
-fn timed(policies: &[AbacPolicy]) -> Vec<AbacPolicy> {
-    let asks = |rule: &&AbacRule| matches!(rule.condition, Condition::TimeOfDay | Condition::DayOfWeek);
-    let timed = policies.iter().filter(|policy| policy.enabled && policy.rules.iter().any(|rule| asks(&rule)));
-    timed
-        .map(|policy| AbacPolicy { rules: policy.rules.iter().filter(asks).cloned().collect(), ..policy.clone() })
-        .collect()
+    let timed = asking(&rules.abac_policies, |asks| matches!(asks, Condition::TimeOfDay | Condition::DayOfWeek));
+    abac::evaluate(&timed, &asked.context(&[], &[Operation::Select])).effect
 }

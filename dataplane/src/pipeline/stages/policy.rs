@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use contract::governance::EnvironmentStatus;
-use contract::policy::abac::{Condition, Operation, When};
+use contract::policy::abac::{Condition, Operation, When, stage_as_table};
 use contract::policy::{self, Policies, filters_on};
 use contract::report;
 use contract::{Caller, Governance, Timestamp};
@@ -224,6 +224,7 @@ fn permits_bound(
     if bound != about.tables {
         asked.permitted(bound, operations, t)?;
     }
+    asked.permits_each_stage(bound, operations)?;
     match resolved.renamed_to() {
         Some(new) => asked.permitted(&[new], operations, t),
         None => Ok(()),
@@ -250,13 +251,17 @@ fn keeps_schema(asked: &PolicyRequest<'_>, about: &StatementInfo, there: &sql::C
 /// `schema.name` of the tables that policies name, there or not; of a pattern, how it begins.
 fn named_by_policies(rules: &Governance) -> impl Iterator<Item = String> {
     let abac = rules.abac_policies.iter().filter(|policy| policy.enabled).flat_map(|policy| &policy.rules);
-    let patterns = abac.filter(|rule| rule.condition == Condition::TableIs).flat_map(|rule| &rule.values);
+    let patterns = abac.flat_map(|rule| match rule.condition {
+        Condition::TableIs => rule.values.clone(),
+        Condition::StageIs => rule.values.iter().map(|value| stage_as_table(value)).collect(),
+        _ => Vec::new(),
+    });
     let tables = rules.policies.iter().filter(|policy| policy.enabled).flat_map(|policy| match &policy.rules {
         policy::Rules::ColumnMasking(_) => Vec::new(),
-        policy::Rules::RowLevelSecurity(rules) => rules.iter().map(|rule| &rule.table).collect(),
+        policy::Rules::RowLevelSecurity(rules) => rules.iter().map(|rule| rule.table.clone()).collect(),
     });
     patterns.chain(tables).map(|name| {
-        let begin = name.strip_suffix('*').unwrap_or(name);
+        let begin = name.strip_suffix('*').unwrap_or(&name);
         if begin.contains('.') { begin.to_owned() } else { format!("main.{begin}") }
     })
 }

@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use super::condition::{Window, network, zone};
 use super::{AbacRule, Condition, Operation, Origin};
 use crate::Role;
+use crate::policy::STAGE_SIGN;
 
 const SAME: &str = "`start` and `end` are the same, which is no time: a whole day is from 00:00 to 24:00";
 
@@ -28,6 +29,8 @@ pub fn admit(rule: &AbacRule) -> Result<(), String> {
         Condition::OperationIs => all(&|v| Operation::from_str(v).is_ok()),
         Condition::SourceIpIn => all(&|v| network(v).is_some_and(|net| !is_mapped(net))),
         Condition::TableIs => all(&is_pattern),
+        Condition::StageIs => all(&is_stage_pattern),
+        Condition::StorageIntegrationIs => all(&is_word),
         Condition::DayOfWeek => all(&|v| v.parse::<Weekday>().is_ok()),
         Condition::TimeOfDay => {
             return match rule.start.as_deref().zip(rule.end.as_deref()) {
@@ -50,6 +53,17 @@ fn is_pattern(text: &str) -> bool {
     let names = if is_all { parts.split_last().map_or(&[][..], |(_, schemas)| schemas) } else { &parts[..] };
     let has_signs = stem.chars().any(|c| c.is_control() || c == '*' || c == '"');
     (text.ends_with('*') || !is_all) && parts.len() <= 2 && names.iter().all(is_name) && !has_signs
+}
+
+/// A stage is named as a table is, without its sign.
+fn is_stage_pattern(text: &str) -> bool {
+    let name = text.rsplit_once('.').map_or(text, |(_, name)| name);
+    is_pattern(text) && !name.starts_with(STAGE_SIGN)
+}
+
+/// What a storage integration could be called.
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// An address of IPv4 in the words of IPv6: peers are known by the former.

@@ -9,8 +9,8 @@ use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AbacRule, Context, When};
-use crate::policy::TableRef;
+use super::{AbacRule, Action, Context, When};
+use crate::policy::{STAGE_SIGN, TableRef};
 
 /// What a rule asks about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +22,8 @@ pub enum Condition {
     UserIs,
     QueryOriginIs,
     TableIs,
+    StageIs,
+    StorageIntegrationIs,
     OperationIs,
     SourceIpIn,
     AttributeIs(String),
@@ -45,6 +47,8 @@ impl TryFrom<String> for Condition {
             "UserIs" => Self::UserIs,
             "QueryOriginIs" => Self::QueryOriginIs,
             "TableIs" => Self::TableIs,
+            "StageIs" => Self::StageIs,
+            "StorageIntegrationIs" => Self::StorageIntegrationIs,
             "OperationIs" => Self::OperationIs,
             "SourceIpIn" => Self::SourceIpIn,
             "TimeOfDay" => Self::TimeOfDay,
@@ -72,6 +76,8 @@ pub(super) enum Match {
     No,
     /// The caller has no such attribute.
     NotConcerned,
+    /// The query uses nothing that the rule asks for, such as a stage.
+    Unused,
 }
 
 pub(super) fn holds(rule: &AbacRule, context: &Context<'_>) -> Match {
@@ -90,9 +96,9 @@ pub(super) fn holds(rule: &AbacRule, context: &Context<'_>) -> Match {
         Condition::UserIs => listed(context.user_id),
         Condition::QueryOriginIs => listed(Some(context.origin.as_str())),
         Condition::AttributeIs(name) => listed(context.attributes.get(name).map(String::as_str)),
-        Condition::TableIs => {
-            yes_if(context.tables.iter().any(|table| rule.values.iter().any(|v| names_table(v, *table))))
-        }
+        Condition::StageIs if !context.tables.iter().any(|table| table.stage().is_some()) => Match::Unused,
+        Condition::TableIs | Condition::StageIs => yes_if(is_named(rule, context)),
+        Condition::StorageIntegrationIs => by_integration(rule, &context.storage.integrations),
         Condition::OperationIs => {
             yes_if(context.operations.iter().any(|operation| rule.values.iter().any(|v| v == operation.as_str())))
         }
@@ -102,6 +108,57 @@ pub(super) fn holds(rule: &AbacRule, context: &Context<'_>) -> Match {
         },
         Condition::TimeOfDay => yes_if(in_window(rule, context.when)),
         Condition::DayOfWeek => yes_if(on_day(rule, context.when)),
+    }
+}
+
+/// Is one of the query's tables or stages among those that the rule names? What denies a stage denies each that shares
+/// files with it; what allows one allows it by its own name alone.
+fn is_named(rule: &AbacRule, context: &Context<'_>) -> bool {
+    let named = |table: &TableRef<'_>| rule.names(*table).unwrap_or_default();
+    context.tables.iter().any(named) || (rule.restricts() && context.storage.sharing.iter().any(named))
+}
+
+/// What allows an integration allows no other that is used beside it.
+fn by_integration(rule: &AbacRule, used: &[&str]) -> Match {
+    let listed = |name: &&str| rule.values.iter().any(|value| value.eq_ignore_ascii_case(name));
+    if used.is_empty() {
+        return Match::Unused;
+    }
+    yes_if(if rule.restricts() { used.iter().any(listed) } else { used.iter().all(listed) })
+}
+
+impl AbacRule {
+    /// Does it deny what it names, or bound it?
+    const fn restricts(&self) -> bool {
+        matches!(self.action, Action::Deny | Action::ReadOnly)
+    }
+
+    /// Whether it names the table or stage; none where it asks for neither.
+    pub fn names(&self, table: TableRef<'_>) -> Option<bool> {
+        let asked = self.asked(table)?;
+        Some(self.values.iter().any(|pattern| names_table(pattern, asked)))
+    }
+
+    /// Whether it names the table or stage itself, and not by a pattern.
+    pub fn names_exactly(&self, table: TableRef<'_>) -> bool {
+        self.asked(table).is_some_and(|asked| self.values.iter().any(|named| asked.is_named_by(named)))
+    }
+
+    /// The table or stage as the rule's values name it; none where it does not ask for such.
+    fn asked<'t>(&self, table: TableRef<'t>) -> Option<TableRef<'t>> {
+        match self.condition {
+            Condition::TableIs => Some(table),
+            Condition::StageIs => table.stage(),
+            _ => None,
+        }
+    }
+}
+
+/// A value of `StageIs` as one of `TableIs` names the same stages.
+pub fn stage_as_table(pattern: &str) -> String {
+    match pattern.rsplit_once('.') {
+        Some((schema, name)) => format!("{schema}.{STAGE_SIGN}{name}"),
+        None => format!("{STAGE_SIGN}{pattern}"),
     }
 }
 

@@ -48,9 +48,20 @@ pub struct Context<'a> {
     pub agent_framework: Option<&'a str>,
     pub origin: Origin,
     pub source_ip: Option<IpAddr>,
+    /// Tables, and stages by `schema.@stage`.
     pub tables: Vec<TableRef<'a>>,
+    pub storage: StorageUse<'a>,
     pub operations: Vec<Operation>,
     pub when: When,
+}
+
+/// How a query reaches files outside of the environment, if it does.
+#[derive(Debug, Clone, Default)]
+pub struct StorageUse<'a> {
+    /// The storage integrations of its stages, by name.
+    pub integrations: Vec<&'a str>,
+    /// Stages that it does not name, whose files are also those of a stage that it names.
+    pub sharing: Vec<TableRef<'a>>,
 }
 
 /// The moment a query is judged at. A simulation sets what the clock on the wall shows, in

@@ -32,6 +32,6 @@ pub enum Effect {
     Allow,
     ReadOnly,
     Deny,
-    /// Denied by `TableIs`: answers alike whether or not the table exists.
+    /// Denied by `TableIs` or `StageIs`: answers alike whether or not the table or stage exists.
     DenyTable,
 }

@@ -7,6 +7,9 @@ use chrono::Weekday;
 use super::*;
 use crate::policy::TableRef;
 
+/// Of tables, stages or storage integrations.
+type Names = &'static [&'static str];
+
 fn rule(condition: &str, values: &[&str], action: Action) -> AbacRule {
     AbacRule {
         condition: Condition::try_from(condition.to_owned()).unwrap(),
@@ -40,6 +43,7 @@ fn decide(rules: Vec<AbacRule>, change: impl FnOnce(&mut Context<'_>)) -> Effect
         origin: Origin::Rest,
         source_ip: Some([10, 1, 2, 3].into()),
         tables: vec![TableRef { schema: "main", name: "Payroll" }],
+        storage: StorageUse::default(),
         operations: vec![Operation::Select],
         when: chrono::DateTime::from_timestamp(1_700_000_000, 0).unwrap().into(), // Tuesday 2023-11-14 22:13:20 UTC
     };
@@ -205,4 +209,84 @@ fn what_cannot_be_evaluated_is_refused_when_it_is_written() {
         assert!(admit(&rule("TableIs", &[pattern], Action::Deny)).is_ok(), "{pattern:?}");
     }
     assert!(Condition::try_from("MoonIs".to_owned()).is_err());
+}
+
+#[test]
+fn a_rule_by_stage_says_nothing_of_tables() {
+    let tables = |names: Names| {
+        move |context: &mut Context<'_>| {
+            context.tables = names.iter().map(|name| TableRef { schema: "main", name }).collect();
+        }
+    };
+    let rule = |values: &[&str], action| vec![rule("StageIs", values, action)];
+    let cases: [(Names, Action, Names, Effect); 10] = [
+        (&["landing"], Action::Deny, &["@Landing"], Effect::DenyTable),
+        (&["main.land*"], Action::Deny, &["orders", "@landing"], Effect::DenyTable),
+        (&["raw.landing"], Action::Deny, &["@landing"], Effect::Allow),
+        (&["landing"], Action::Deny, &["landing"], Effect::Allow),
+        (&["landing"], Action::ReadOnly, &["@landing"], Effect::ReadOnly),
+        (&["landing"], Action::Allow, &["@landing"], Effect::Allow),
+        (&["landing"], Action::Allow, &["@other"], Effect::DenyTable),
+        (&["landing"], Action::DenyOutside, &["@other"], Effect::DenyTable),
+        (&["landing"], Action::Allow, &["orders"], Effect::Allow),
+        (&["landing"], Action::DenyOutside, &[], Effect::Allow),
+    ];
+    for (values, action, names, effect) in cases {
+        assert_eq!(decide(rule(values, action), tables(names)), effect, "{values:?} {action} {names:?}");
+    }
+}
+
+#[test]
+fn what_denies_a_stage_denies_each_that_shares_files_with_it() {
+    let sharing = |context: &mut Context<'_>| {
+        context.tables = vec![TableRef { schema: "main", name: "@copy" }];
+        context.storage.sharing = vec![TableRef { schema: "main", name: "@landing" }];
+    };
+    for condition in ["StageIs", "TableIs"] {
+        let value = if condition == "StageIs" { "landing" } else { "@landing" };
+        for (action, effect) in [
+            (Action::Deny, Effect::DenyTable),
+            (Action::ReadOnly, Effect::ReadOnly),
+            (Action::Allow, Effect::DenyTable),
+            (Action::DenyOutside, Effect::DenyTable),
+        ] {
+            assert_eq!(decide(vec![rule(condition, &[value], action)], sharing), effect, "{condition} {action}");
+        }
+    }
+}
+
+#[test]
+fn a_rule_by_storage_integration_holds_whatever_the_stage_is_called() {
+    let uses = |names: Names| move |context: &mut Context<'_>| context.storage.integrations = names.to_vec();
+    let cases: [(Action, Names, Effect); 9] = [
+        (Action::Deny, &["LAKE"], Effect::Deny),
+        (Action::Deny, &["other", "lake"], Effect::Deny),
+        (Action::Deny, &["other"], Effect::Allow),
+        (Action::Deny, &[], Effect::Allow),
+        (Action::ReadOnly, &["lake"], Effect::ReadOnly),
+        (Action::Allow, &["lake"], Effect::Allow),
+        (Action::Allow, &["lake", "other"], Effect::Deny),
+        (Action::DenyOutside, &["other"], Effect::Deny),
+        (Action::DenyOutside, &[], Effect::Allow),
+    ];
+    for (action, names, effect) in cases {
+        let rules = vec![rule("StorageIntegrationIs", &["lake"], action)];
+        assert_eq!(decide(rules, uses(names)), effect, "{action} {names:?}");
+    }
+}
+
+#[test]
+fn a_stage_and_an_integration_are_named_as_they_are_called() {
+    let stages: (Names, Names) =
+        (&["*", "landing", "raw.landing", "raw.*", "~", "%orders"], &["@landing", "raw.@landing", "a.b.c", ""]);
+    let integrations: (Names, Names) = (&["lake", "_2"], &["*", "lake*", "main.lake", "", "two words"]);
+    for (condition, (fitting, refused)) in [("StageIs", stages), ("StorageIntegrationIs", integrations)] {
+        for value in fitting {
+            assert!(admit(&rule(condition, &[value], Action::Deny)).is_ok(), "{condition} {value:?}");
+        }
+        for value in refused {
+            assert!(admit(&rule(condition, &["lake", value], Action::Deny)).is_err(), "{condition} {value:?}");
+        }
+    }
+    assert_eq!(["landing", "raw.land*", "raw.*"].map(stage_as_table), ["@landing", "raw.@land*", "raw.@*"]);
 }

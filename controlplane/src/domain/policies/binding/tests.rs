@@ -114,13 +114,14 @@ fn of_an_attribute_policy_each_table_that_is_not_there_is_marked_and_none_refuse
     let rules = json!([
         {"condition": "TimeOfDay", "start": "22:00", "end": "06:00", "action": "deny"},
         {"condition": "TableIs", "values": ["salaries", "pay_*"], "action": "deny"},
+        {"condition": "StageIs", "values": ["raw.landing"], "action": "deny"},
     ]);
     let rules: Vec<AbacRule> = serde_json::from_value(rules).unwrap();
     let places = places_by_attribute(&rules);
     let named: Vec<_> = places.iter().map(|place| place.named.clone()).collect();
     let pattern = |pattern: &str| Named::Pattern { pattern: pattern.to_owned() };
-    assert_eq!(named, [pattern("salaries"), pattern("pay_*")]);
-    let told = [Binding::Bound, missing(Missing::Table, "main.pay_*", &["main.payroll"])];
+    assert_eq!(named, [pattern("salaries"), pattern("pay_*"), pattern("raw.@landing")]);
+    let told = [Binding::Bound, missing(Missing::Table, "main.pay_*", &["main.payroll"]), Binding::Bound];
     let unbound = unbound(&places, &told).unwrap();
     assert_eq!((unbound.len(), unbound[0].rule, unbound[0].field.as_str()), (1, 1, "rules[1].values[1]"));
     assert!(admit(&unbound, false).is_ok());
