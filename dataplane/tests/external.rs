@@ -1,6 +1,7 @@
 //! External stages in SQL, in a folder of the host: held against their integration when they are made and at each use.
 
 mod ambient;
+mod aliases;
 mod bucket;
 
 use std::fs;

@@ -11,6 +11,7 @@ use engine::{Engine, Session, Snapshot};
 use sql::catalog::column_comment::SpelledType;
 
 use super::authorization::policy_request::table_ref;
+use super::authorization::stage_locations::ExternalStages;
 use super::stages::tables::StatementInfo;
 use super::{Query, Result, runtime};
 use crate::Error;
@@ -24,12 +25,15 @@ pub(super) struct CatalogSnapshot {
     has_runtime: bool,
     /// As the parser wants it.
     pub known: Arc<sql::Catalog>,
+    /// The external stages among it.
+    pub stages: Arc<ExternalStages>,
 }
 
 impl CatalogSnapshot {
     fn new(engine: Engine, read: Arc<engine::Catalog>, has_runtime: bool) -> Self {
         let known = Arc::new(as_known(&read, has_runtime));
-        Self { engine, read, has_runtime, known }
+        let stages = Arc::new(ExternalStages::of(&known));
+        Self { engine, read, has_runtime, known, stages }
     }
 
     /// As the engine said it.

@@ -76,7 +76,7 @@ impl Pipeline {
         query.ask.bounds.permit(&who.caller, action.writes())?;
         query.ledger.storage.has_room(&rules, action.operation())?;
         let seen = self.remembered.tables.now(&self.engine()?, &rules).await?;
-        let asked = who.asks(&rules, ask.into(), action.writes());
+        let asked = who.asks(&rules, ask.into(), action.writes()).over(&seen.stages);
         let visible = visible_catalog::seen(&asked, &seen.known);
         let names = policy::names(&query, &rules);
         let Ok(stage) = sql::stage_named(&visible, name, &names) else {

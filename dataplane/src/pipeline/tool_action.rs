@@ -74,7 +74,8 @@ impl CallerContext {
     /// Asks what they may read.
     fn asked(&self) -> PolicyRequest<'_> {
         let Self { rules, caller, agent, request_origin, now, .. } = self;
-        PolicyRequest { rules, caller, agent, request_origin: *request_origin, writes: false, when: (*now).into() }
+        let (request_origin, when) = (*request_origin, (*now).into());
+        PolicyRequest { rules, caller, agent, request_origin, writes: false, when, stages: None }
     }
 }
 

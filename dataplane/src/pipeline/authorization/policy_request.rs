@@ -5,14 +5,13 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use contract::policy::abac::{
-    self, AbacPolicy, Condition, Context, Decision, Effect, Operation, Origin, StorageUse, When,
-};
+use contract::policy::abac::{self, AbacPolicy, Condition, Context, Decision, Effect, Operation, Origin, When};
 use contract::policy::{TableRef, filters_on, masks_on};
 use contract::report::{AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
 
 use super::capability::{AgentGrants, Confinement};
+use super::stage_locations::ExternalStages;
 use super::{provenance, visible_catalog};
 use crate::pipeline::Result;
 use crate::pipeline::stages::policy::Agent;
@@ -40,12 +39,19 @@ pub(in crate::pipeline) struct PolicyRequest<'a> {
     pub request_origin: RequestOrigin,
     pub writes: bool,
     pub when: When,
+    /// None where no stage can be asked for.
+    pub stages: Option<&'a ExternalStages>,
 }
 
 impl<'a> PolicyRequest<'a> {
     /// The grants of the agent behind it.
     pub fn own(&self) -> AgentGrants<'a> {
         AgentGrants { rules: self.rules, agent: self.agent, now: self.when.now }
+    }
+
+    /// The same, of stages whose files are where these say.
+    pub fn over(self, stages: &'a ExternalStages) -> Self {
+        Self { stages: Some(stages), ..self }
     }
 
     /// Has the policies judge these names, and the agent's grants those tables.
@@ -63,7 +69,7 @@ impl<'a> PolicyRequest<'a> {
         let began = Instant::now();
         let decision = self.decide(tables, operations);
         let took = millis(began.elapsed());
-        let verdict = self.verdict(&decision, tables);
+        let verdict = self.verdict(&decision, tables).and_then(|()| self.keeps_rules_of_files(tables));
         let mut facts = t.facts();
         facts.verdicts = decision
             .matched
@@ -99,7 +105,7 @@ impl<'a> PolicyRequest<'a> {
             origin: self.request_origin.origin,
             source_ip: self.request_origin.peer.map(|ip| ip.to_canonical()),
             tables: tables.iter().map(|path| table_ref(path)).collect(),
-            storage: StorageUse::default(),
+            storage: self.stages.map(|stages| stages.used(tables)).unwrap_or_default(),
             operations: operations.to_vec(),
             when: self.when,
         }
@@ -139,10 +145,7 @@ impl<'a> PolicyRequest<'a> {
 
     /// May they have a file of a stage as it is? Not where a rule hides or bounds what a query of the stage shows them.
     pub fn opens_whole(&self, stage: &str) -> Result<()> {
-        let (policies, role) = (&self.rules.policies, self.caller.role);
-        let is_ruled = !filters_on(policies, table_ref(stage), role).is_empty()
-            || !masks_on(policies, table_ref(stage), role).is_empty();
-        if is_ruled || self.own().bounds(stage) {
+        if self.is_ruled(stage) || self.own().bounds(stage) {
             return Err(Error::TableDenied { table: stage.to_owned() });
         }
         Ok(())
@@ -160,7 +163,30 @@ impl<'a> PolicyRequest<'a> {
 
     /// By its name alone: the policies, and what the agent was granted.
     fn reaches(&self, path: &str) -> bool {
-        self.own().reaches(path) && self.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
+        let lets_in = || self.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny;
+        self.own().reaches(path) && lets_in() && !self.passes_by_rules(path)
+    }
+
+    /// Does a filter or mask hide something of it from them?
+    fn is_ruled(&self, path: &str) -> bool {
+        let (policies, role) = (&self.rules.policies, self.caller.role);
+        !filters_on(policies, table_ref(path), role).is_empty() || !masks_on(policies, table_ref(path), role).is_empty()
+    }
+
+    /// Who is bound by filters, masks or denied columns of a stage uses no other stage of the same files, where these
+    /// would not hold.
+    fn keeps_rules_of_files(&self, tables: &[String]) -> Result<()> {
+        match tables.iter().find(|path| self.passes_by_rules(path)) {
+            Some(path) => Err(Error::TableDenied { table: path.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Would they read files by this name that have rules by another?
+    fn passes_by_rules(&self, path: &str) -> bool {
+        let Some(stages) = self.stages else { return false };
+        let has_rules = |other: &str| self.is_ruled(other) || !self.own().denied_columns(other).is_empty();
+        stages.sharing(&[path.to_owned()]).any(has_rules)
     }
 
     /// A suggestion is the nearest of what the caller may see.

@@ -14,6 +14,7 @@ use contract::{Governance, Role};
 use serde::{Deserialize, Serialize};
 
 use super::policy_request::table_ref;
+use super::stage_locations::ExternalStages;
 use crate::Error;
 use crate::pipeline::Result;
 
@@ -157,6 +158,7 @@ fn of_what_is_read(
     known: &sql::Catalog,
     read: Vec<String>,
 ) -> Result<Vec<ProvenanceSource>> {
+    let read = with_sharing(known, read);
     let mut all: Vec<ProvenanceSource> = Vec::new();
     for table in read {
         let mut found = sources(rules, known, &table)?;
@@ -170,6 +172,17 @@ fn of_what_is_read(
         }
     }
     Ok(all)
+}
+
+/// The same, with the stages whose files are also those of an external stage among it: their rules are of the same rows.
+fn with_sharing(known: &sql::Catalog, mut read: Vec<String>) -> Vec<String> {
+    if !read.iter().any(|path| table_ref(path).stage().is_some()) {
+        return read;
+    }
+    let stages = ExternalStages::of(known);
+    let others: Vec<String> = stages.sharing(&read).map(str::to_owned).collect();
+    read.extend(others);
+    read
 }
 
 fn written(sources: &[ProvenanceSource]) -> Result<String> {

@@ -3,6 +3,8 @@
 //! A stage takes what only the stage before it makes, and none of them is called from anywhere else. What differs
 //! between those who ask is their mode. A tool's action has no text: of the same gates it walks 3 to 5.
 
+use std::sync::Arc;
+
 use contract::policy::abac::Operation;
 use engine::Engine;
 
@@ -13,7 +15,9 @@ use super::tables::{Lack, StatementInfo};
 use super::transpile::Passed;
 use super::{Gates, Mode, cost, embed, policy, quota, row_filter, tables, transpile};
 use crate::pipeline::Result;
+use crate::pipeline::authorization::policy_request::table_ref;
 use crate::pipeline::authorization::provenance;
+use crate::pipeline::authorization::stage_locations::ExternalStages;
 use crate::request::trail::Stage;
 
 /// What a tool's action may work with, once stages 3 to 5 have let it through.
@@ -58,10 +62,21 @@ impl Gates<'_> {
         Ok(filtered.about.lacks)
     }
 
+    /// The external stages, where a stage is among these.
+    async fn stages(&self, tables: &[String]) -> Result<Arc<ExternalStages>> {
+        let Self { pipeline, query, rules, .. } = *self;
+        if !tables.iter().any(|path| table_ref(path).stage().is_some()) {
+            return Ok(Arc::default());
+        }
+        Ok(pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?.stages)
+    }
+
     /// Walks a tool's action through the stages 3 to 5.
     pub async fn admit(&self, about: &StatementInfo, operations: &[Operation]) -> Result<Granted> {
         let Self { pipeline, query, rules, t } = *self;
-        let (who, confinement) = t.now(Stage::PolicyCheck, || policy::check_action(self, about, operations))?; // 3
+        let stages = self.stages(&about.tables).await?;
+        let checked = || policy::check_action(self, about, operations, &stages);
+        let (who, confinement) = t.now(Stage::PolicyCheck, checked)?; //                                      3
         let engine = pipeline.engine()?;
         if !about.tables.is_empty() {
             let seen = pipeline.remembered.tables.of(&engine, query, rules).await?;

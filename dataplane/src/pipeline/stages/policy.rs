@@ -18,6 +18,7 @@ use super::{Gates, row_filter};
 use crate::governance::sessions::standing_in;
 use crate::pipeline::authorization::capability::Confinement;
 use crate::pipeline::authorization::policy_request::{PolicyRequest, RequestOrigin, table_ref};
+use crate::pipeline::authorization::stage_locations::ExternalStages;
 use crate::pipeline::authorization::{provenance, visible_catalog};
 use crate::pipeline::listed_files::FileUse;
 use crate::pipeline::swap::Renaming;
@@ -57,7 +58,8 @@ impl Asker {
 
     /// What they ask of the policies.
     pub fn asks<'a>(&'a self, rules: &'a Governance, request_origin: RequestOrigin, writes: bool) -> PolicyRequest<'a> {
-        PolicyRequest { rules, caller: &self.caller, agent: &self.agent, request_origin, writes, when: self.when }
+        let (caller, agent, when) = (&self.caller, &self.agent, self.when);
+        PolicyRequest { rules, caller, agent, request_origin, writes, when, stages: None }
     }
 }
 
@@ -109,6 +111,8 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     }
     let known = Arc::clone(&judged_by.known);
     let meant = own.meant(query, &statement, &known);
+    let stages = judged_by.stages.with_made(sql::stage_location(&statement)?.as_ref(), &meant);
+    let asked = asked.over(&stages);
     // also where the session would find them: what is denied there is so whether or not there is such a table
     let mut confinement = asked.judge((&either(&about.tables, &meant), &meant), &operations, t)?;
     let branch = branch(pipeline, query, &who.agent, &operations).await?;
@@ -332,11 +336,12 @@ pub(super) fn check_action(
     gates: &Gates<'_>,
     about: &StatementInfo,
     operations: &[Operation],
+    stages: &ExternalStages,
 ) -> Result<(Asker, Option<Confinement>)> {
     let Gates { pipeline, query, rules, t } = *gates;
     let who = asker(gates)?;
     lets_in(gates, &who.caller, about.writes)?;
-    let asked = who.asks(rules, (&query.ask).into(), about.writes);
+    let asked = who.asks(rules, (&query.ask).into(), about.writes).over(stages);
     asked.permitted(&about.tables, operations, t)?;
     // of all that is no statement, only the merge of a branch changes tables that are there
     let merged = about.tables.iter().filter(|_| operations.contains(&Operation::Merge)).map(String::as_str);

@@ -80,6 +80,17 @@ pub fn files_asked(
     }))
 }
 
+/// The stages whose files are not in the environment; without an id and a location where these cannot be read.
+pub fn external_stages(catalog: &Catalog) -> Vec<StagePlace> {
+    let all = catalog.definitions().into_iter().filter(|one| one.kind == DefinitionKind::Stage);
+    let external = all.filter_map(|one| match one.stage() {
+        Ok(Stage { location: None, .. }) => None,
+        Ok(Stage { id, location, .. }) => Some(StagePlace { id, location, path: one.path() }),
+        Err(_) => Some(StagePlace { id: String::new(), location: None, path: one.path() }),
+    });
+    external.collect()
+}
+
 /// Where the files of the external stage are that a statement makes; none of any other statement.
 pub fn stage_location(statement: &ParsedStatement) -> Result<Option<StageLocation>, Error> {
     match statement.tree() {

@@ -10,6 +10,7 @@ use contract::Governance;
 
 use super::super::policy;
 use crate::pipeline::authorization::visible_catalog;
+use crate::pipeline::catalog_snapshot::CatalogSnapshot;
 use crate::pipeline::{Pipeline, Query, Result};
 
 const TABLES_MAX: usize = 64;
@@ -42,13 +43,14 @@ impl Relation {
 impl VisibleRelations {
     pub async fn of(pipeline: &Pipeline, query: &Query, rules: &Governance) -> Result<Self> {
         let who = policy::caller(pipeline, query, rules)?;
-        let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?.known;
+        let CatalogSnapshot { known, stages, .. } =
+            pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
         let there = match policy::branch(pipeline, query, &who.agent, &[]).await? {
             Some(branch) => Arc::new(known.with_tables(branch.tables())),
             None => known,
         };
         let mut names = policy::names(query, rules);
-        let asked = who.asks(rules, (&query.ask).into(), false);
+        let asked = who.asks(rules, (&query.ask).into(), false).over(&stages);
         let seen = visible_catalog::seen(&asked, &there);
         visible_catalog::narrow(&mut names, &asked, &there);
         let relation = |schema: &str, name: &str, columns: &[sql::Column]| Relation {
