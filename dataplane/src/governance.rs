@@ -1,7 +1,7 @@
 //! How this data plane learns the rules, and how it tells what happened.
 //!
 //! `follow` streams whole snapshots from the control plane and `disk` keeps the last one, so that
-//! it rules while the control plane is away. `report` is the local log of what was asked and done;
+//! it rules while the control plane is away, with the credentials in it behind `sealing`. `report` is the local log of what was asked and done;
 //! `ship` sends it back in order. `stored` tells how much there is on disk, `registry` of agents that make themselves
 //! known; `vouching` asks whose a session's token is. `link` is the one mutually authenticated connection.
 
@@ -10,6 +10,7 @@ pub mod follow;
 pub mod link;
 pub mod registry;
 pub mod report;
+pub mod sealing;
 pub mod sessions;
 pub mod ship;
 pub mod stored;

@@ -195,3 +195,28 @@ async fn a_store_on_a_private_address_is_not_asked_and_no_secret_is_told() {
     assert!(listener.accept().is_err(), "nobody has connected");
     world.stop().await;
 }
+
+#[tokio::test]
+async fn credentials_that_stay_sealed_reach_nothing_and_their_integration_is_named() {
+    let world = world().await;
+    let lake = StorageIntegration {
+        name: "lake".to_owned(),
+        kind: StorageKind::S3 { endpoint: None, region: "eu-west-1".to_owned(), path_style: false },
+        allowed_prefixes: vec!["*".to_owned()],
+        blocked_prefixes: vec![],
+        enabled: true,
+        credentials: StorageCredentials::Anonymous,
+    };
+    world.change(|rules| rules.storage_integrations = vec![lake]);
+    let made = "create stage s url = 's3://lake/in/' storage_integration = lake";
+    world.run(made).await.unwrap();
+    world.change(|rules| {
+        rules.storage_integrations[0].credentials = StorageCredentials::Sealed { text: "5e5a3e".to_owned() };
+    });
+    for sql in ["list @s", "select $1 from @s", "copy into customer from @s", "copy into @s from customer", made] {
+        let refused = world.run(sql).await.unwrap_err();
+        let told = refused.to_string();
+        assert!(refused.code().http() == 503 && told.contains("lake") && !told.contains("5e5a3e"), "{sql}: {told}");
+    }
+    world.stop().await;
+}

@@ -72,21 +72,31 @@ pub enum StorageCredentials {
     Anonymous,
     /// By what the data plane's own surroundings give it, such as its service account's role.
     Ambient,
+    /// As a data plane keeps them on its disk. Where they cannot be opened, nothing is reached.
+    Sealed {
+        text: String,
+    },
     AccessKey(AccessKey),
 }
 
 impl StorageCredentials {
+    /// Is there something in it that nobody may read?
+    pub const fn are_secret(&self) -> bool {
+        !matches!(self, Self::Anonymous | Self::Ambient | Self::Sealed { .. })
+    }
+
     /// The name of the type on the wire and in the database.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Anonymous => "anonymous",
             Self::Ambient => "ambient",
+            Self::Sealed { .. } => "sealed",
             Self::AccessKey(_) => "access_key",
         }
     }
 }
 
-/// An access key of a store. Only the snapshot and what is sealed in the database hold it.
+/// An access key of a store. Only the snapshot, and what is sealed in the database and on a data plane's disk, hold it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessKey {
     #[serde(with = "exposed")]

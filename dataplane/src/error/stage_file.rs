@@ -40,6 +40,10 @@ pub enum StageFileFault {
     NoAmbient { integration: String },
     #[error("storage integration {integration} leads to no public address: have the operator name its host")]
     Unreachable { integration: String },
+    #[error(
+        "storage integration {integration} has no credentials here until the control plane answers: try again then"
+    )]
+    Sealed { integration: String },
     #[error("the store of storage integration {integration} did not answer as it should: try again")]
     Away { integration: String },
 }
@@ -60,7 +64,7 @@ impl StageFileFault {
             Self::Unauthorized { .. } | Self::NoAmbient { .. } | Self::Unreachable { .. } => Code::Forbidden,
             Self::TooLarge { .. } => Code::BodyTooLarge,
             Self::NoRoom => Code::OutOfMemory,
-            Self::Unavailable | Self::Away { .. } => Code::ServiceUnavailable,
+            Self::Unavailable | Self::Sealed { .. } | Self::Away { .. } => Code::ServiceUnavailable,
         }
     }
 
@@ -75,7 +79,9 @@ impl StageFileFault {
             | Self::Unauthorized { integration }
             | Self::NoAmbient { integration }
             | Self::Unreachable { integration } => problem.detail("storage_integration", integration.as_str()),
-            Self::Away { integration } => problem.detail("storage_integration", integration.as_str()).retry_after_s(1),
+            Self::Sealed { integration } | Self::Away { integration } => {
+                problem.detail("storage_integration", integration.as_str()).retry_after_s(1)
+            }
             Self::Denied(_) => problem,
             Self::Many { limit } => problem.detail("limit", *limit),
             Self::TooLarge { limit } => problem.detail("limit", *limit),

@@ -1,7 +1,7 @@
 //! The last snapshot on disk: what rules after a restart while the control plane is away.
 //!
-//! It holds hashes of keys, the mask key and the access keys of stores, so it is for the owner's eyes
-//! alone (0600), and it is replaced as a whole or not at all.
+//! It holds hashes of keys and the mask key, so it is for the owner's eyes alone (0600), and it is replaced as a whole
+//! or not at all. Credentials of stores are sealed in it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use contract::{EnvId, Governance};
 
+use super::sealing::SnapshotSeal;
+
 /// Larger than any snapshot can sensibly be.
 const BYTES_MAX: u64 = 256 * 1024 * 1024;
 
@@ -17,17 +19,18 @@ const BYTES_MAX: u64 = 256 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Disk {
     file: PathBuf,
+    seal: SnapshotSeal,
 }
 
 impl Disk {
-    pub fn new(state: &Path) -> Self {
-        Self { file: state.join("governance.json") }
+    pub fn new(state: &Path, seal: SnapshotSeal) -> Self {
+        Self { file: state.join("governance.json"), seal }
     }
 
     /// The last snapshot kept for this environment. One that cannot be read counts as none.
     pub fn load(&self, env_id: &EnvId) -> Option<Governance> {
         match self.read() {
-            Ok(rules) if rules.environment.env_id == *env_id => Some(rules),
+            Ok(rules) if rules.environment.env_id == *env_id => Some(self.seal.opened(rules)),
             Ok(_) => {
                 tracing::error!("the snapshot on disk is of another environment: ignored");
                 None
@@ -49,7 +52,7 @@ impl Disk {
 
     /// Replaces what is kept.
     pub fn keep(&self, rules: &Governance) -> io::Result<()> {
-        replace(&self.file, &serde_json::to_vec(rules)?)
+        replace(&self.file, &serde_json::to_vec(&*self.seal.sealed(rules)?)?)
     }
 }
 
@@ -74,13 +77,14 @@ pub fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::governance::sealing::testing::seal;
     use crate::testing::governance;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_last_snapshot_is_found_again_and_private() {
         let folder = tempfile::tempdir().unwrap();
-        let disk = Disk::new(folder.path());
+        let disk = Disk::new(folder.path(), seal("k"));
         let rules = governance();
         assert!(disk.load(&rules.environment.env_id).is_none());
         disk.keep(&rules).unwrap();
@@ -91,7 +95,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_or_is_anothers_counts_as_none() {
         let folder = tempfile::tempdir().unwrap();
-        let disk = Disk::new(folder.path());
+        let disk = Disk::new(folder.path(), seal("k"));
         disk.keep(&governance()).unwrap();
         assert!(disk.load(&"another".into()).is_none());
         fs::write(&disk.file, b"{\"version\":").unwrap();

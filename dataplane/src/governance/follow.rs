@@ -160,6 +160,7 @@ mod tests {
     use prost::Message;
 
     use super::*;
+    use crate::governance::sealing::testing::seal;
     use crate::testing::governance;
 
     fn sent(rules: &Governance) -> Snapshot {
@@ -168,7 +169,7 @@ mod tests {
 
     fn settled(folder: &std::path::Path) -> Arc<Follower> {
         let follower = Follower::new(governance().environment.env_id);
-        follower.settle(Disk::new(folder));
+        follower.settle(Disk::new(folder, seal("k")));
         Arc::new(follower)
     }
 
@@ -206,7 +207,7 @@ mod tests {
     async fn a_successor_keeps_the_newer_of_what_it_was_sent_and_what_it_finds() {
         for (found, was_sent) in [(4, 7), (7, 4)] {
             let folder = tempfile::tempdir().unwrap();
-            let disk = Disk::new(folder.path());
+            let disk = Disk::new(folder.path(), seal("k"));
             let rules = |version| Governance { version, ..governance() };
             disk.keep(&rules(found)).unwrap();
             let successor = Arc::new(Follower::new(governance().environment.env_id));

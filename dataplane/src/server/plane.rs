@@ -29,6 +29,7 @@ use crate::governance::RulesSource;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
 use crate::governance::registry::Registry;
+use crate::governance::sealing::SnapshotSeal;
 use crate::governance::sessions::Snapshots;
 use crate::governance::vouching::TokenIntrospection;
 use crate::metrics::Metrics;
@@ -228,6 +229,7 @@ impl DataPlaneParts {
             link: link.clone(),
             clock: Arc::clone(&settings.clock),
             entropy: settings.entropy.clone(),
+            seal: SnapshotSeal::new(&settings.identity.key_pem, &settings.entropy),
         };
         let ledger = if claim.try_take()? { Some(folder.open()?) } else { None };
         let ownership =

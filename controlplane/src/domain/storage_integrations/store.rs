@@ -211,7 +211,7 @@ pub async fn give(
 ) -> Result<()> {
     let id = &integration.storage_integration_id;
     let sealed = match credentials {
-        StorageCredentials::Anonymous | StorageCredentials::Ambient => None,
+        StorageCredentials::Anonymous | StorageCredentials::Ambient | StorageCredentials::Sealed { .. } => None,
         StorageCredentials::AccessKey(key) => {
             let text = Redacted::new(serde_json::to_string(key).map_err(Error::internal)?);
             Some(app.keyring().seal(&record(id.as_str()), &text, app.entropy()).map_err(Error::internal)?)

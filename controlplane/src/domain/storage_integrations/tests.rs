@@ -35,7 +35,7 @@ async fn carried(world: &World) -> Vec<StorageIntegration> {
 fn secret_of(integration: &StorageIntegration) -> Option<String> {
     match &integration.credentials {
         StorageCredentials::AccessKey(key) => Some(key.secret_access_key.expose().clone()),
-        StorageCredentials::Anonymous | StorageCredentials::Ambient => None,
+        StorageCredentials::Anonymous | StorageCredentials::Ambient | StorageCredentials::Sealed { .. } => None,
     }
 }
 

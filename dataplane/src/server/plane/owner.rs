@@ -14,6 +14,7 @@ use crate::governance::disk::Disk;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
 use crate::governance::report::Log;
+use crate::governance::sealing::SnapshotSeal;
 use crate::governance::{ship, stored};
 use crate::pipeline::{CreditBudget, OwnershipState, QueryCounter, Storage, UsageLedger};
 use crate::server::folder_lock::Claim;
@@ -46,12 +47,14 @@ pub(super) struct Folder {
     pub link: Link,
     pub clock: SharedClock,
     pub entropy: Entropy,
+    /// Of credentials in the snapshot that is kept.
+    pub seal: SnapshotSeal,
 }
 
 impl Folder {
     /// For its owner alone. Blocking.
     pub fn open(&self) -> io::Result<Arc<UsageLedger>> {
-        self.follower.settle(Disk::new(&self.state));
+        self.follower.settle(Disk::new(&self.state, self.seal.clone()));
         self.stage_files.forget_unfinished()?;
         let log = Arc::new(Log::open(&self.state.join("report"), &self.clock, &self.entropy)?);
         let budget = CreditBudget::new(Some((self.link.clone(), log.id().to_owned())));

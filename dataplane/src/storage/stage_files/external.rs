@@ -16,7 +16,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use contract::StorageIntegration;
-use contract::storage_integration::{StorageDenied, StorageKind};
+use contract::storage_integration::{StorageCredentials, StorageDenied, StorageKind};
 use sql::StageLocation;
 
 use super::store::ReadBounds;
@@ -53,6 +53,9 @@ impl ExternalFiles {
     ) -> Result<Self, Error> {
         let url = location.url.clone();
         integration.permits(&url).map_err(StageFileFault::Denied)?;
+        if matches!(integration.credentials, StorageCredentials::Sealed { .. }) {
+            return Err(StageFileFault::Sealed { integration: integration.name.clone() }.into());
+        }
         let kind = match &integration.kind {
             StorageKind::File { folder } => FolderFiles::below(folder, &url).map(ExternalKind::Folder),
             StorageKind::S3 { .. } => BucketFiles::of(integration, &url, hosts)?.map(ExternalKind::Bucket),

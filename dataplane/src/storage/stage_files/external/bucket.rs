@@ -173,6 +173,8 @@ fn signed_by(credentials: &StorageCredentials, hosts: &ReachableHosts) -> Option
                 None => builder,
             }
         }
+        // what could not be opened reaches nothing
+        StorageCredentials::Sealed { .. } => return None,
     })
 }
 
