@@ -29,6 +29,10 @@ pub enum StageFileFault {
     Denied(StorageDenied),
     #[error("a file of the stage has a name that cannot be used, {path:?}: name more of the path, or rename the file")]
     Unnameable { path: String },
+    #[error("{path}: it was replaced meanwhile: try again")]
+    Replaced { path: String },
+    #[error("{path}: its store broke off while it was read: try again")]
+    BrokenOff { path: String },
     #[error("storage integration {integration} does not fit its store: ask an owner or admin to correct it")]
     Unusable { integration: String },
     #[error("the store refuses the credentials of storage integration {integration}: ask an owner or admin for others")]
@@ -59,21 +63,25 @@ impl StageFileFault {
         match self {
             Self::NoStage { .. } | Self::Missing { .. } | Self::NoIntegration { .. } => Code::NotFound,
             Self::Exists { .. } | Self::Unusable { .. } => Code::Conflict,
+            Self::Replaced { .. } => Code::WriteConflict,
             Self::Many { .. } | Self::Unnameable { .. } => Code::InvalidParams,
             Self::Denied(denied) => denied.code(),
             Self::Unauthorized { .. } | Self::NoAmbient { .. } | Self::Unreachable { .. } => Code::Forbidden,
             Self::TooLarge { .. } => Code::BodyTooLarge,
             Self::NoRoom => Code::OutOfMemory,
-            Self::Unavailable | Self::Sealed { .. } | Self::Away { .. } => Code::ServiceUnavailable,
+            Self::Unavailable | Self::BrokenOff { .. } | Self::Sealed { .. } | Self::Away { .. } => {
+                Code::ServiceUnavailable
+            }
         }
     }
 
     pub(super) fn told(&self, problem: Problem) -> Problem {
         match self {
             Self::NoStage { name } => problem.detail("stage", name.as_str()),
-            Self::Missing { path } | Self::Exists { path } | Self::Unnameable { path } => {
+            Self::Missing { path } | Self::Exists { path } | Self::Unnameable { path } | Self::Replaced { path } => {
                 problem.detail("path", path.as_str())
             }
+            Self::BrokenOff { path } => problem.detail("path", path.as_str()).retry_after_s(1),
             Self::NoIntegration { name: integration }
             | Self::Unusable { integration }
             | Self::Unauthorized { integration }

@@ -9,7 +9,7 @@ use sql::{StageLocation, StagedRows};
 
 use super::{Pipeline, Result};
 use crate::Error;
-use crate::storage::stage_files::StageFile;
+use crate::storage::stage_files::{ReadFault, StageFile};
 
 /// Bytes that a pattern may take once it is compiled.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
@@ -39,7 +39,8 @@ impl FileUse {
 pub(in crate::pipeline) struct FileRemoval {
     stage_id: String,
     location: Option<StageLocation>,
-    paths: Vec<String>,
+    /// Those that it names, as they were listed.
+    named: Vec<StageFile>,
     /// Those that it has loaded, as they were then.
     loaded: Vec<StageFile>,
 }
@@ -48,14 +49,14 @@ impl FileRemoval {
     /// Of files that are loaded: another file in their place stays, and so does the load where one cannot be removed.
     pub fn of_loaded(rows: &StagedRows, loaded: Vec<StageFile>) -> Self {
         let (stage_id, location) = (rows.stage_id.clone(), rows.location.clone());
-        Self { stage_id, location, paths: Vec::new(), loaded }
+        Self { stage_id, location, named: Vec::new(), loaded }
     }
 
-    /// One that has gone meanwhile is removed as well.
+    /// One that has gone meanwhile is removed as well. One in whose place another has come stays, and is told.
     pub async fn done(&self, pipeline: &Pipeline) -> Result<()> {
         let rules = pipeline.rules()?;
         let store = match pipeline.stage_store(&rules, &self.stage_id, self.location.as_ref()) {
-            Err(error) if self.paths.is_empty() => {
+            Err(error) if self.named.is_empty() => {
                 tracing::warn!(%error, "the files of a stage that were loaded are not removed");
                 return Ok(());
             }
@@ -66,10 +67,13 @@ impl FileRemoval {
                 tracing::warn!(%error, "a file of a stage that was loaded is not removed");
             }
         }
-        for path in &self.paths {
-            Box::pin(store.remove(path)).await?;
+        let mut replaced = None;
+        for file in &self.named {
+            if !Box::pin(store.remove_listed(file)).await? {
+                replaced = replaced.or(Some(file));
+            }
         }
-        Ok(())
+        replaced.map_or(Ok(()), |file| Err(ReadFault::Replaced.of_file(&file.path)))
     }
 }
 
@@ -100,7 +104,7 @@ pub(in crate::pipeline) async fn found(
     let removal = asked.removes.then(|| FileRemoval {
         stage_id: asked.stage_id,
         location: asked.location,
-        paths: told.iter().map(|(_, file)| file.path.clone()).collect(),
+        named: told.iter().map(|(_, file)| file.clone()).collect(),
         loaded: Vec::new(),
     });
     names.files = Arc::new(told.into_iter().map(|(name, file)| entry(name, file)).collect());

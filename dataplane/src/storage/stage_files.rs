@@ -165,6 +165,18 @@ impl StageFiles {
         Ok(true)
     }
 
+    /// Whether the file that was listed is gone now; another that has come in its place stays.
+    pub fn remove_listed(&self, stage_id: &str, listed: &StageFile) -> Result<bool, Error> {
+        let path = StagePath::read(&listed.path)?;
+        let place = self.place(stage_id, &path)?;
+        let there = if self.is_there(&place.folder)? { known::of(&place, listed.path.clone())? } else { None };
+        match there {
+            None => Ok(true),
+            Some(file) if file == *listed => self.remove(stage_id, &listed.path).map(|_| true),
+            Some(_) => Ok(false),
+        }
+    }
+
     /// Removes all files of a stage.
     pub fn drop_stage(&self, stage_id: &str) -> Result<(), Error> {
         match fs::remove_dir_all(self.folder(stage_id)?) {

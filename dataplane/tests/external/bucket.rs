@@ -325,3 +325,39 @@ async fn of_an_object_that_breaks_off_nothing_is_kept() {
     assert_eq!(bucket.world.count("select count(*) from t").await, 500_000, "a retry works");
     bucket.world.stop().await;
 }
+
+#[tokio::test]
+async fn an_outage_of_the_store_fails_a_load_that_leaves_out_files_that_fail() {
+    let bucket = Bucket::new().await;
+    bucket.put("in/a.csv", "1\n".repeat(500_000));
+    bucket.put("in/b.csv", "7\n");
+    bucket.put("in/c.csv.gz", "no gzip");
+    for mood in [Mood::Cuts, Mood::Changes] {
+        bucket.is(mood);
+        for how in ["on_error = continue", "on_error = skip_file", "validation_mode = return_errors"] {
+            let refused = bucket.world.run(&format!("copy into t from @s/a {how}")).await.unwrap_err();
+            let told = refused.to_string();
+            assert!(told.starts_with("a.csv: ") && told.ends_with("try again"), "{how}: {told}");
+            assert!([409, 503].contains(&refused.code().http()), "{how}: {told}");
+        }
+    }
+    assert_eq!(bucket.world.count("select count(*) from t").await, 0);
+    bucket.is(Mood::Well);
+    let of_its_own = bucket.ran("copy into t from @s files = ('b.csv', 'c.csv.gz') on_error = continue").await;
+    assert!(of_its_own.contains(r#"["b.csv","LOADED",1,1"#) && of_its_own.contains("LOAD_FAILED"), "{of_its_own}");
+    bucket.world.stop().await;
+}
+
+#[tokio::test]
+async fn an_object_that_comes_in_the_place_of_one_that_is_removed_stays() {
+    let bucket = Bucket::new().await;
+    bucket.put("in/a.csv", "1\n");
+    bucket.is(Mood::Changes);
+    let refused = bucket.world.run("remove @s/a").await.unwrap_err();
+    assert_eq!(refused.code(), contract::Code::WriteConflict, "{refused}");
+    assert!(bucket.object("in/a.csv").is_some());
+    bucket.is(Mood::Well);
+    bucket.ran("remove @s/a").await;
+    assert!(bucket.object("in/a.csv").is_none());
+    bucket.world.stop().await;
+}

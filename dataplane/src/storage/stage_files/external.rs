@@ -112,13 +112,17 @@ impl ExternalFiles {
         }
     }
 
-    /// Removes the file that was listed; another that has come in its place stays.
-    pub async fn remove_listed(&self, listed: &StageFile) -> Result<(), Error> {
-        let there = self.list(&listed.path).await?;
-        if there.iter().any(|file| (&file.path, &file.md5, file.bytes) == (&listed.path, &listed.md5, listed.bytes)) {
-            self.remove(&listed.path).await?;
+    /// Whether the file that was listed is gone now. Another that has come in its place stays: it is looked at just before,
+    /// since not every store removes by a tag.
+    pub async fn remove_listed(&self, listed: &StageFile) -> Result<bool, Error> {
+        let path = self.allowed(&listed.path)?;
+        match &self.kind {
+            ExternalKind::Folder(folder) => {
+                let (folder, listed) = (folder.clone(), listed.clone());
+                blocking(move || folder.remove_listed(&path, &listed)).await
+            }
+            ExternalKind::Bucket(bucket) => Box::pin(bucket.remove_listed(&path, listed)).await,
         }
-        Ok(())
     }
 
     /// The path, if no part of it leads elsewhere and the integration allows it.

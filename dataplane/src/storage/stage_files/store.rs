@@ -5,7 +5,6 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-use engine::FileFault;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -79,19 +78,13 @@ impl StageStore {
         })
     }
 
-    /// Removes the file that was listed; another that has come in its place stays.
-    pub fn remove_listed<'a>(&'a self, listed: &'a StageFile) -> BoxFuture<'a, Result<(), Error>> {
+    /// Whether the file that was listed is gone now; another that has come in its place stays.
+    pub fn remove_listed<'a>(&'a self, listed: &'a StageFile) -> BoxFuture<'a, Result<bool, Error>> {
         Box::pin(async move {
             match self {
                 Self::Internal { files, id } => {
                     let (files, id, listed) = (files.clone(), id.clone(), listed.clone());
-                    blocking(move || {
-                        if files.list(&id, &listed.path)?.contains(&listed) {
-                            files.remove(&id, &listed.path)?;
-                        }
-                        Ok(())
-                    })
-                    .await
+                    blocking(move || files.remove_listed(&id, &listed)).await
                 }
                 Self::External(files) => Box::pin(files.remove_listed(listed)).await,
             }
@@ -127,8 +120,7 @@ impl StageStore {
 
 /// A file that is not the one that was listed.
 pub(super) fn replaced(path: &str) -> Error {
-    let reason = "it was replaced meanwhile: try again".to_owned();
-    Error::StagedFileRefused { path: path.to_owned(), fault: FileFault { line: None, reason } }
+    super::external::ReadFault::Replaced.of_file(path)
 }
 
 /// Whether an open file is the one that was listed: what is written down of a load is the sum of that.

@@ -42,6 +42,17 @@ fn a_file_is_listed_read_replaced_and_removed() {
 }
 
 #[test]
+fn a_file_that_was_listed_is_removed_and_no_other_in_its_place() {
+    let (files, _folder) = files();
+    let first = put(&files, "s", "in/a", "one");
+    let second = put(&files, "s", "in/a", "two");
+    assert!(!files.remove_listed("s", &first).unwrap());
+    assert_eq!(text(&files, "s", "in/a"), "two");
+    assert!(files.remove_listed("s", &second).unwrap() && files.remove_listed("s", &second).unwrap());
+    assert!(paths(&files, "s", "").is_empty());
+}
+
+#[test]
 fn a_list_is_by_what_paths_begin_with() {
     let (files, _folder) = files();
     for path in ["b", "a/2", "a/1", "a", "ab/3", "a/c/4"] {

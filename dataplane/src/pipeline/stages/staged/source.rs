@@ -7,6 +7,7 @@ use flate2::read::MultiGzDecoder;
 use sql::{FileChoice, FileCompression, StagedRows};
 
 use crate::Error;
+use crate::error::StageFileFault;
 use crate::pipeline::listed_files::compiled;
 use crate::pipeline::{Pipeline, Query, Result};
 use crate::storage::stage_files::{ReadBounds, ReadFault, StageFile, StageStore, blocking};
@@ -151,10 +152,14 @@ fn part(mut bytes: Box<dyn Read + Send>, path: &str, is_packed: bool) -> Result<
     let read = bytes.by_ref().take(limit).read_to_end(&mut part);
     if let Err(error) = read {
         tracing::warn!(%error, "a file of a stage");
-        let broken_off = error.get_ref().and_then(|error| error.downcast_ref::<ReadFault>());
-        let reason = if is_packed { "it is no whole gzip file" } else { "it cannot be read now" };
-        let reason = broken_off.map_or_else(|| reason.to_owned(), ToString::to_string);
-        let fault = FileFault { line: None, reason };
+        if let Some(fault) = error.get_ref().and_then(|error| error.downcast_ref::<ReadFault>()) {
+            return Err(fault.of_file(path));
+        }
+        // only how a file is packed can be wrong with it here: all else is of the disk
+        if !is_packed || error.raw_os_error().is_some() {
+            return Err(StageFileFault::Unavailable.into());
+        }
+        let fault = FileFault { line: None, reason: "it is no whole gzip file".to_owned() };
         return Err(Error::StagedFileRefused { path: path.to_owned(), fault });
     }
     Ok((bytes, part))

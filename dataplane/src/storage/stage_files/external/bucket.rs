@@ -115,6 +115,22 @@ impl BucketFiles {
         Ok(true)
     }
 
+    /// Whether the object that was listed is gone now; another that has come in its place stays.
+    pub async fn remove_listed(&self, path: &StagePath, listed: &StageFile) -> Result<bool, Error> {
+        let key = self.key(path.as_str())?;
+        let found = match self.store.head(&key).await {
+            Ok(found) => self.told(path.as_str().to_owned(), &found)?,
+            Err(object_store::Error::NotFound { .. }) => return Ok(true),
+            Err(error) => return Err(self.fault(&error, path.as_str())),
+        };
+        if (&found.md5, found.bytes) != (&listed.md5, listed.bytes) {
+            return Ok(false);
+        }
+        let removed = self.store.delete(&key).await;
+        removed.map_err(|error| self.fault(&error, path.as_str()))?;
+        Ok(true)
+    }
+
     /// Whether there is such an object.
     pub async fn has(&self, path: &StagePath) -> Result<bool, Error> {
         match self.store.head(&self.key(path.as_str())?).await {

@@ -95,6 +95,16 @@ impl FolderFiles {
         }
     }
 
+    /// Whether the file that was listed is gone now; another that has come in its place stays.
+    pub fn remove_listed(&self, path: &StagePath, listed: &StageFile) -> Result<bool, Error> {
+        let (folder, place) = self.place(path);
+        let found = if self.is_there(&folder)? { looked_at(&place)? } else { None };
+        let Some(metadata) = found else { return Ok(true) };
+        let sum = tag(&metadata).map_err(|error| unavailable(&error))?;
+        let is_listed = metadata.is_file() && sum == listed.md5;
+        if is_listed { self.remove(path).map(|_| true) } else { Ok(false) }
+    }
+
     /// The folder that the file is in, and the file.
     pub fn place(&self, path: &StagePath) -> (PathBuf, PathBuf) {
         let place = self.root.join(path.as_str());

@@ -9,6 +9,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::bucket::is_replaced;
+use crate::Error;
+use crate::error::StageFileFault;
 use crate::storage::stage_files::store::ReadBounds;
 
 /// Pieces that wait to be read.
@@ -21,6 +23,18 @@ pub enum ReadFault {
     Replaced,
     #[error("its store broke off while it was read: try again")]
     BrokenOff,
+}
+
+impl ReadFault {
+    /// Of the file of this path. It is no fault of what the file has: no load goes on without it.
+    pub fn of_file(self, path: &str) -> Error {
+        let path = path.to_owned();
+        match self {
+            Self::Replaced => StageFileFault::Replaced { path },
+            Self::BrokenOff => StageFileFault::BrokenOff { path },
+        }
+        .into()
+    }
 }
 
 /// The bytes of an object, of which there are as many as it was listed with.
