@@ -55,6 +55,15 @@ enum Place {
     Null,
 }
 
+/// What a byte is to the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ByteUse {
+    /// Its line is passed over.
+    Skipped,
+    EndsRecord,
+    WithinRecord,
+}
+
 impl<'c> RecordScan<'c> {
     pub fn new(signs: &'c CsvRecords) -> Self {
         let totals = RecordTotals { records: 0, values: 0 };
@@ -66,23 +75,32 @@ impl<'c> RecordScan<'c> {
     }
 
     fn next(&mut self, byte: u8) -> Result<(), FileFault> {
-        let is_end = byte == b'\n';
-        if self.lines < self.signs.skipped {
-            self.lines += u64::from(is_end);
-            return Ok(());
+        match self.used(byte) {
+            ByteUse::Skipped => return Ok(()),
+            ByteUse::EndsRecord => {
+                self.ended()?;
+                self.lines += 1;
+                return Ok(());
+            }
+            ByteUse::WithinRecord => {}
         }
-        if is_end && !matches!(self.place, Place::Quoted | Place::Escaped) {
-            self.ended()?;
-            self.lines += 1;
-            return Ok(());
-        }
-        self.lines += u64::from(is_end);
         self.length += 1;
         if self.length > RECORD_BYTES_MAX {
             return Err(self.fault(format!("it is longer than {} MiB", RECORD_BYTES_MAX >> 20)));
         }
         self.place = self.behind(byte)?;
         Ok(())
+    }
+
+    /// What the byte is, by where the last one was. The line that a record ends with is counted once it has ended.
+    fn used(&mut self, byte: u8) -> ByteUse {
+        let is_end = byte == b'\n';
+        let is_skipped = self.lines < self.signs.skipped;
+        if is_end && !is_skipped && !matches!(self.place, Place::Quoted | Place::Escaped) {
+            return ByteUse::EndsRecord;
+        }
+        self.lines += u64::from(is_end);
+        if is_skipped { ByteUse::Skipped } else { ByteUse::WithinRecord }
     }
 
     fn behind(&mut self, byte: u8) -> Result<Place, FileFault> {

@@ -6,7 +6,7 @@
 use engine::{FileFault, RECORD_BYTES_MAX};
 use sql::{CsvRecords, RecordWidth};
 
-use super::{Place, RecordScan, UNCLOSED};
+use super::{ByteUse, Place, RecordScan, UNCLOSED};
 use crate::pipeline::stages::staged::FAULTS_MAX;
 
 /// Bytes that the line of a record takes before it.
@@ -103,20 +103,15 @@ impl<'c> RecordSift<'c> {
             }
             self.marked = MARK.len();
         }
-        let is_end = byte == b'\n';
-        if self.scan.lines < self.scan.signs.skipped {
-            self.scan.lines += u64::from(is_end);
-            self.line = self.scan.lines + 1;
-            return Ok(());
+        match self.scan.used(byte) {
+            ByteUse::Skipped => self.line = self.scan.lines + 1,
+            ByteUse::EndsRecord => {
+                self.ended(given)?;
+                self.scan.lines += 1;
+                self.line = self.scan.lines + 1;
+            }
+            ByteUse::WithinRecord => self.within(byte),
         }
-        if is_end && !matches!(self.scan.place, Place::Quoted | Place::Escaped) {
-            self.ended(given)?;
-            self.scan.lines += 1;
-            self.line = self.scan.lines + 1;
-            return Ok(());
-        }
-        self.scan.lines += u64::from(is_end);
-        self.within(byte);
         Ok(())
     }
 
