@@ -4,20 +4,23 @@
 //! they run such a statement at all; do the policies let it through; is every name in it known.
 //! Only what passes all of it becomes [`Allowed`].
 
+mod governed_names;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use contract::governance::EnvironmentStatus;
-use contract::policy::abac::{Condition, Operation, When, stage_as_table};
-use contract::policy::{self, Policies, filters_on};
+use contract::policy::abac::{Operation, When};
 use contract::report;
 use contract::{Caller, Governance, Timestamp};
+
+use governed_names::{keeps_governed, keeps_schema};
 
 use super::tables::{self, Extracted, StatementInfo};
 use super::{Gates, row_filter};
 use crate::governance::sessions::standing_in;
 use crate::pipeline::authorization::capability::Confinement;
-use crate::pipeline::authorization::policy_request::{PolicyRequest, RequestOrigin, table_ref};
+use crate::pipeline::authorization::policy_request::{PolicyRequest, RequestOrigin};
 use crate::pipeline::authorization::stage_locations::ExternalStages;
 use crate::pipeline::authorization::{provenance, visible_catalog};
 use crate::pipeline::listed_files::FileUse;
@@ -122,13 +125,9 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     };
     provenance::permitted(rules, caller.role, &there, &meant)?;
     let mut names = names_of(query, rules, caller);
-    // what there is, for who asks what there is: no more than they may read
     let seen = if statement.reads_catalogue() {
-        visible_catalog::narrow(&mut names, &asked, &there);
-        if branch.is_none() {
-            names.rows = Arc::new(visible_catalog::row_estimates(rules, caller.role, judged_by.read()));
-        }
-        Arc::new(visible_catalog::seen(&asked, &there))
+        let estimated = branch.is_none().then(|| judged_by.read());
+        seen_by(&asked, &there, &mut names, estimated)
     } else {
         Arc::clone(&there)
     };
@@ -170,6 +169,20 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     }
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, who, known, confinement })
+}
+
+/// What there is for whoever asks what there is: no more than they may read.
+fn seen_by(
+    asked: &PolicyRequest<'_>,
+    there: &sql::Catalog,
+    names: &mut sql::SessionNames,
+    estimated: Option<&engine::Catalog>,
+) -> Arc<sql::Catalog> {
+    visible_catalog::narrow(names, asked, there);
+    if let Some(read) = estimated {
+        names.rows = Arc::new(visible_catalog::row_estimates(asked.rules, asked.caller.role, read));
+    }
+    Arc::new(visible_catalog::seen(asked, there))
 }
 
 /// What is loaded or unloaded without a query's care for each row: no rule may be in force that it would pass by.
@@ -233,41 +246,6 @@ fn permits_bound(
         Some(new) => asked.permitted(&[new], operations, t),
         None => Ok(()),
     }
-}
-
-/// A schema in which something is hidden from the caller, or would be if it were there, stays; nobody is told what.
-fn keeps_schema(asked: &PolicyRequest<'_>, about: &StatementInfo, there: &sql::Catalog) -> Result<()> {
-    let hides = |path: &str| {
-        let is_filtered = !filters_on(&asked.rules.policies, table_ref(path), asked.caller.role).is_empty();
-        is_filtered || !asked.may_see(there, path)
-    };
-    let schemas: Vec<&str> = about.written.iter().filter_map(|(path, _)| path.strip_suffix(".*")).collect();
-    let is_within = |path: &String| schemas.iter().any(|schema| schema.eq_ignore_ascii_case(table_ref(path).schema));
-    let mut named = named_by_policies(asked.rules).filter(is_within);
-    if !about.written.iter().any(|(path, _)| hides(path)) && !named.any(|path| hides(&path)) {
-        return Ok(());
-    }
-    Err(Error::PolicyDenied {
-        message: "a policy hides something of this schema from you: you cannot drop it".to_owned(),
-    })
-}
-
-/// `schema.name` of the tables that policies name, there or not; of a pattern, how it begins.
-fn named_by_policies(rules: &Governance) -> impl Iterator<Item = String> {
-    let abac = rules.abac_policies.iter().filter(|policy| policy.enabled).flat_map(|policy| &policy.rules);
-    let patterns = abac.flat_map(|rule| match rule.condition {
-        Condition::TableIs => rule.values.clone(),
-        Condition::StageIs => rule.values.iter().map(|value| stage_as_table(value)).collect(),
-        _ => Vec::new(),
-    });
-    let tables = rules.policies.iter().filter(|policy| policy.enabled).flat_map(|policy| match &policy.rules {
-        policy::Rules::ColumnMasking(_) => Vec::new(),
-        policy::Rules::RowLevelSecurity(rules) => rules.iter().map(|rule| rule.table.clone()).collect(),
-    });
-    patterns.chain(tables).map(|name| {
-        let begin = name.strip_suffix('*').unwrap_or(&name);
-        if begin.contains('.') { begin.to_owned() } else { format!("main.{begin}") }
-    })
 }
 
 /// Why names mean nothing. What a view names is denied like what its reader names, there or not.
@@ -399,36 +377,6 @@ pub(in crate::pipeline) fn agent(rules: &Governance, caller: &Caller, declared: 
     let framework_verified = framework.is_some();
     let framework = framework.cloned().or_else(|| declared.framework.clone().map(String::from));
     Ok(Agent { id: Some(agent_id.clone()), framework, verified: true, framework_verified })
-}
-
-/// Names that an enabled policy uses keep their meaning, so such a table cannot be altered, nor renamed to what a
-/// pattern of it does not match, unless another takes its name, or that of its column (`swap`); and who does not see all
-/// its rows cannot drop or replace it.
-fn keeps_governed(renaming: &Renaming<'_>, about: &StatementInfo) -> Result<()> {
-    let Renaming { rules, caller, own, .. } = renaming;
-    let renamed_to = renaming.resolved.renamed_to();
-    let policies = Policies { standard: &rules.policies, abac: &rules.abac_policies };
-    for (path, operation) in &about.written {
-        let table = table_ref(path);
-        // a pattern goes on holding for what it matches; a name holds for nothing else
-        let loses_its_rule = || renamed_to.as_deref().is_some_and(|new| policies.lose(table, table_ref(new)));
-        let path = || path.clone();
-        match operation {
-            Operation::Alter if (policies.name(table) || loses_its_rule()) && !renaming.permits(&path())? => {
-                return Err(Error::Governed { table: path() });
-            }
-            // under another name a column would be denied to nobody
-            Operation::Alter if !own.denied_columns(&path()).is_empty() => {
-                let message = format!("columns of table {} are denied to the agent: it cannot alter it", path());
-                return Err(Error::PolicyDenied { message });
-            }
-            Operation::Drop if !filters_on(&rules.policies, table, caller.role).is_empty() => {
-                return Err(Error::Undroppable { table: path() });
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
