@@ -4,6 +4,7 @@
 //! they run such a statement at all; do the policies let it through; is every name in it known.
 //! Only what passes all of it becomes [`Allowed`].
 
+mod agent;
 mod governed_names;
 
 use std::collections::HashSet;
@@ -11,7 +12,6 @@ use std::sync::Arc;
 
 use contract::governance::EnvironmentStatus;
 use contract::policy::abac::{Operation, When};
-use contract::report;
 use contract::{Caller, Governance, Timestamp};
 
 use governed_names::{keeps_governed, keeps_schema};
@@ -29,7 +29,10 @@ use crate::pipeline::{Pipeline, Query, Result, listed_files, runtime};
 use crate::request::trail::Trail;
 use crate::storage::branches::OpenBranch;
 use crate::storage::system_tables::ReadTarget;
-use crate::{AgentName, Ask, DeclaredAgent, Error};
+use crate::{Ask, Error};
+
+pub use agent::Agent;
+pub(in crate::pipeline) use agent::agent;
 
 /// A statement that this caller may run. Its rows and columns are not governed yet.
 #[derive(Debug)]
@@ -63,30 +66,6 @@ impl Asker {
     pub fn asks<'a>(&'a self, rules: &'a Governance, request_origin: RequestOrigin, writes: bool) -> PolicyRequest<'a> {
         let (caller, agent, when) = (&self.caller, &self.agent, self.when);
         PolicyRequest { rules, caller, agent, request_origin, writes, when, stages: None }
-    }
-}
-
-/// The agent behind a query.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Agent {
-    pub id: Option<String>,
-    pub framework: Option<String>,
-    /// Not only declared: the key was made for it.
-    pub verified: bool,
-    /// The key names its framework too.
-    pub framework_verified: bool,
-}
-
-impl Agent {
-    /// What a filter may compare with: "a filter that names them is false unless verified".
-    pub(super) fn as_filters_know(&self) -> Option<(&str, Option<&str>)> {
-        let id = self.id.as_deref().filter(|_| self.verified)?;
-        Some((id, self.framework.as_deref().filter(|_| self.framework_verified)))
-    }
-
-    fn told(&self) -> Option<report::Agent> {
-        let known = self.id.is_some() || self.framework.is_some();
-        known.then(|| report::Agent { agent_id: self.id.clone(), framework: self.framework.clone() })
     }
 }
 
@@ -357,26 +336,6 @@ fn stands(rules: &Governance) -> Result<()> {
             Err(Error::Suspended { what: "environment" })
         }
     }
-}
-
-/// A key made for one agent refuses another declaration; anything else is only declared.
-pub(in crate::pipeline) fn agent(rules: &Governance, caller: &Caller, declared: &DeclaredAgent) -> Result<Agent> {
-    let key = caller.key_id().and_then(|key_id| rules.key(key_id));
-    let Some(bound) = key.and_then(|key| key.agent_id.as_ref().map(|id| (id, key.agent_framework.as_ref()))) else {
-        let DeclaredAgent { agent_id, framework } = declared.clone();
-        let (id, framework) = (agent_id.map(String::from), framework.map(String::from));
-        return Ok(Agent { id, framework, verified: false, framework_verified: false });
-    };
-    let (agent_id, framework) = bound;
-    let differs = |declared: &Option<AgentName>, bound: Option<&String>| {
-        declared.as_deref().is_some_and(|declared| bound.is_some_and(|bound| bound != declared))
-    };
-    if differs(&declared.agent_id, Some(agent_id)) || differs(&declared.framework, framework) {
-        return Err(Error::PolicyDenied { message: "the key is bound to another agent".to_owned() });
-    }
-    let framework_verified = framework.is_some();
-    let framework = framework.cloned().or_else(|| declared.framework.clone().map(String::from));
-    Ok(Agent { id: Some(agent_id.clone()), framework, verified: true, framework_verified })
 }
 
 #[cfg(test)]
