@@ -145,3 +145,21 @@ async fn a_table_of_files_under_rules_stays_closed_by_whatever_stage_they_were_r
     assert_eq!(refused.code(), Code::TableDenied, "{refused}");
     disk.world.stop().await;
 }
+
+#[tokio::test]
+async fn a_stage_with_rules_is_neither_dropped_nor_replaced_by_whom_they_bind() {
+    let disk = folders().await;
+    let elsewhere =
+        format!("create or replace stage first url = '{}' storage_integration = disk", disk.url("in/other"));
+    disk.world.change(|rules| {
+        rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer;
+        rules.policies = vec![masking("@first", "$1", MaskFunction::Null)];
+    });
+    for sql in ["drop stage first", "drop stage if exists main.first", "alter stage first rename to mine", &elsewhere] {
+        let refused = disk.world.analyst(sql).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Conflict, "{sql}: {refused}");
+    }
+    disk.world.analyst("drop stage beside").await.unwrap();
+    disk.ran("drop stage first").await;
+    disk.world.stop().await;
+}

@@ -1,8 +1,8 @@
 //! Names that policies use: they keep their meaning, and so do schemas in which a policy hides something.
 
-use contract::Governance;
 use contract::policy::abac::{Condition, Operation, stage_as_table};
-use contract::policy::{Policies, Rules, filters_on};
+use contract::policy::{Policies, Rules, filters_on, masks_on};
+use contract::{Governance, Role};
 
 use crate::Error;
 use crate::pipeline::Result;
@@ -12,10 +12,7 @@ use crate::pipeline::swap::Renaming;
 
 /// A schema in which something is hidden from the caller, or would be if it were there, stays; nobody is told what.
 pub(super) fn keeps_schema(asked: &PolicyRequest<'_>, about: &StatementInfo, there: &sql::Catalog) -> Result<()> {
-    let hides = |path: &str| {
-        let is_filtered = !filters_on(&asked.rules.policies, table_ref(path), asked.caller.role).is_empty();
-        is_filtered || !asked.may_see(there, path)
-    };
+    let hides = |path: &str| hides_from(asked.rules, asked.caller.role, path) || !asked.may_see(there, path);
     let schemas: Vec<&str> = about.written.iter().filter_map(|(path, _)| path.strip_suffix(".*")).collect();
     let is_within = |path: &String| schemas.iter().any(|schema| schema.eq_ignore_ascii_case(table_ref(path).schema));
     let mut named = named_by_policies(asked.rules).filter(is_within);
@@ -25,6 +22,15 @@ pub(super) fn keeps_schema(asked: &PolicyRequest<'_>, about: &StatementInfo, the
     Err(Error::PolicyDenied {
         message: "a policy hides something of this schema from you: you cannot drop it".to_owned(),
     })
+}
+
+/// Whether a rule of this name hides something from the role that is lost, or open, without the name.
+///
+/// Rows of a table would be lost to others. Files stay where they are, and another stage would lead to them.
+fn hides_from(rules: &Governance, role: Role, path: &str) -> bool {
+    let (policies, table) = (&rules.policies, table_ref(path));
+    let is_masked = || table.stage().is_some() && !masks_on(policies, table, role).is_empty();
+    !filters_on(policies, table, role).is_empty() || is_masked()
 }
 
 /// `schema.name` of the tables that policies name, there or not; of a pattern, how it begins.
@@ -58,7 +64,11 @@ pub(super) fn keeps_governed(renaming: &Renaming<'_>, about: &StatementInfo) -> 
         let loses_its_rule = || renamed_to.as_deref().is_some_and(|new| policies.lose(table, table_ref(new)));
         let path = || path.clone();
         match operation {
-            Operation::Alter if (policies.name(table) || loses_its_rule()) && !renaming.permits(&path())? => {
+            // a table may take the place of another within a transaction, which of a stage nobody would look for at COMMIT
+            Operation::Alter
+                if (policies.name(table) || loses_its_rule())
+                    && (table.stage().is_some() || !renaming.permits(&path())?) =>
+            {
                 return Err(Error::Governed { table: path() });
             }
             // under another name a column would be denied to nobody
@@ -66,8 +76,12 @@ pub(super) fn keeps_governed(renaming: &Renaming<'_>, about: &StatementInfo) -> 
                 let message = format!("columns of table {} are denied to the agent: it cannot alter it", path());
                 return Err(Error::PolicyDenied { message });
             }
-            Operation::Drop if !filters_on(&rules.policies, table, caller.role).is_empty() => {
+            Operation::Drop if hides_from(rules, caller.role, &path()) => {
                 return Err(Error::Undroppable { table: path() });
+            }
+            Operation::Drop if table.stage().is_some() && !own.denied_columns(&path()).is_empty() => {
+                let message = format!("columns of {} are denied to the agent: it cannot drop it", path());
+                return Err(Error::PolicyDenied { message });
             }
             _ => {}
         }
