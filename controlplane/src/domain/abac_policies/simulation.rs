@@ -2,6 +2,7 @@
 //!
 //! The caller that is imagined is known by the attributes of the context alone: it has no user, no
 //! address and no attributes of its own. What the context leaves out is the one who asks, now.
+//! Where the files of its stages are, only the data plane knows: rules by `StorageIntegrationIs` say nothing here.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
