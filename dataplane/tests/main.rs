@@ -34,6 +34,7 @@ mod flight;
 mod found;
 mod healing;
 mod hostile;
+mod inferred;
 mod ingest;
 mod interference;
 mod keys;

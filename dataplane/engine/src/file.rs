@@ -5,6 +5,7 @@
 //! first ones.
 
 mod fault;
+mod inferred;
 mod staged;
 mod types;
 
@@ -18,6 +19,7 @@ use crate::session::{Outcome, Session, Statement};
 use crate::spool::SpoolFile;
 
 pub use fault::FileFault;
+pub use inferred::ValueForm;
 pub use staged::{CsvSigns, FailedRecords, RECORD};
 pub use types::plain_type;
 

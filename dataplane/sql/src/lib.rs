@@ -33,7 +33,7 @@ pub use catalog::file_reading::{CsvRecords, FileCompression, FileReading, FileRe
 pub use catalog::stage::FileEntry;
 pub use catalog::stage_location::{BUCKET_SCHEME, FOLDER_SCHEME, StageLocation};
 pub use catalog::staged_rows::{
-    AfterLoad, ErrorLimit, FILE_NAME, FileChoice, LoadOptions, NameMatching, OnError, ROW_NUMBER, StagedRows,
+    AfterLoad, ErrorLimit, FILE_NAME, FileChoice, InferOptions, LoadOptions, NameMatching, OnError, ROW_NUMBER, StagedRows,
     ToldFiles, ValidatedFiles,
 };
 pub use catalog::table::{Column, Counter, DefaultValue, Table};

@@ -164,6 +164,7 @@ const STATEMENTS: &[&str] = &[
     "`SIZE_LIMIT`, `RETURN_FAILED_ONLY`, `LOAD_UNCERTAIN_FILES` of it. `VALIDATION_MODE = RETURN_ERRORS | RETURN_ALL_ERRORS`, which loads nothing and tells up to 1,000 records of each file, and is refused where all have more than 20,000. `PURGE = TRUE` outside a transaction removes the files of which no record has failed, once the load is committed",
     "`ON_ERROR = CONTINUE | SKIP_FILE | SKIP_FILE_n | 'SKIP_FILE_n%'`, `TRUNCATECOLUMNS`, `ENFORCE_LENGTH` of a `COPY INTO` without a query: records fail by their form, type, length or `NOT NULL`. A key or `CHECK` that refuses one ends the statement. `first_error_character` is NULL",
     "`SELECT $1, METADATA$FILENAME, METADATA$FILE_ROW_NUMBER FROM @stage[/path] [(FILE_FORMAT => 'name', PATTERN => '…')]`, without parameters",
+    "`TABLE(INFER_SCHEMA(LOCATION => '@stage[/path]', FILE_FORMAT => 'name'))` in `FROM`, with `FILES`, `IGNORE_CASE`, `MAX_FILE_COUNT`, `MAX_RECORDS_PER_FILE`: the columns of CSV, JSON and Parquet, of types that hold all values that are read. Whole numbers of Parquet are `NUMBER(38, 0)`, numbers with needless zeros are `TEXT`, and `NULLABLE` is always true",
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
     "`DROP COLUMN … CASCADE | RESTRICT` drops no view: a column that a view uses, or a key, is error 2BP01",
     "`CREATE INDEX`, `FOREIGN KEY`, `REFERENCES`, `ALTER TABLE … ADD UNIQUE`: accepted with a notice and not kept, as nothing checks them",

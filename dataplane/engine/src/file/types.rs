@@ -1,7 +1,7 @@
 //! Types of the columns of files: those that a table is made of, and what CSV means by its texts.
 
 pub const TEXT: &str = "VARCHAR";
-const JSON: &str = "JSON";
+pub const JSON: &str = "JSON";
 
 /// Types that stand for themselves.
 const PLAIN: [&str; 19] = [

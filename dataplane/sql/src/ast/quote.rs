@@ -34,7 +34,7 @@ fn quoted(out: &mut String, text: &str, quote: char) {
 }
 
 /// Can stand without quotes as far as its letters go.
-pub(crate) fn is_plain(name: &str) -> bool {
+pub fn is_plain(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.is_empty()
         && name.chars().all(|c| c.is_alphanumeric() || c == '_')

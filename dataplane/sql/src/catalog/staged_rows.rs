@@ -25,6 +25,8 @@ pub(crate) struct StageRead {
     pub width: usize,
     /// Set where COPY INTO loads them.
     pub load: Option<LoadOptions>,
+    /// Set where INFER_SCHEMA asks for their columns.
+    pub infers: Option<InferOptions>,
 }
 
 /// Which of a stage's files are read.
@@ -36,6 +38,17 @@ pub struct FileChoice {
     pub names: Vec<String>,
     /// A regular expression that the whole path matches.
     pub pattern: Option<String>,
+}
+
+/// What INFER_SCHEMA is told besides its files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct InferOptions {
+    /// Columns whose names differ in case alone are one, with its name in upper case.
+    pub ignores_case: bool,
+    /// Files that are read at most.
+    pub files_max: Option<usize>,
+    /// Records of a file that are read at most, of CSV and JSON.
+    pub records_max: Option<u64>,
 }
 
 /// What COPY INTO says of loading.
@@ -159,6 +172,8 @@ pub struct StagedRows {
     /// Those of the table that they are loaded into, in the same order.
     pub filled: Vec<Column>,
     pub load: Option<LoadOptions>,
+    /// Set where its rows tell of the files' columns.
+    pub infers: Option<InferOptions>,
 }
 
 impl StagedRows {
@@ -167,9 +182,9 @@ impl StagedRows {
         Table::new(&self.schema, &self.name, self.columns.clone()).kept_as(&self.kept_as)
     }
 
-    /// Whether its columns are `$1` and so on, and not those of a table.
+    /// Whether its columns are `$1` and so on, and not those of a table or of an answer.
     pub fn selects(&self) -> bool {
-        self.load.is_none_or(|load| load.transforms)
+        self.infers.is_none() && self.load.is_none_or(|load| load.transforms)
     }
 
     /// A file of it as LIST tells it, with the stage's name before its path.

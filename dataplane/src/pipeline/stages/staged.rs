@@ -7,6 +7,7 @@
 mod answered;
 mod checks;
 mod columns;
+mod inferred;
 mod judged;
 mod records;
 mod rows;
@@ -115,10 +116,14 @@ async fn taken_in(
         let session = lease.session()?;
         let mut source = FileSource { pipeline, query, session, rows: &rows };
         source.made().await?;
-        let chosen = source.chosen().await?;
+        let mut chosen = source.chosen().await?;
         let Some(load) = rows.load else {
+            chosen.truncate(rows.infers.and_then(|options| options.files_max).unwrap_or(usize::MAX));
             noted(t, &rows, &chosen);
-            source.fill(&chosen).await?;
+            match rows.infers {
+                Some(options) => Box::pin(source.infer(&chosen, options)).await?,
+                None => drop(source.fill(&chosen).await?),
+            }
             continue;
         };
         if load.removes() && query.ask.transaction.is_some() {

@@ -20,6 +20,16 @@ use crate::syntax::parse::staged;
 const TEXT: &str = "VARCHAR";
 const JSON: &str = "JSON";
 
+/// The columns that INFER_SCHEMA answers.
+const INFERRED: [(&str, &str); 6] = [
+    ("COLUMN_NAME", TEXT),
+    ("TYPE", TEXT),
+    ("NULLABLE", "BOOLEAN"),
+    ("EXPRESSION", TEXT),
+    ("FILENAMES", TEXT),
+    ("ORDER_ID", "BIGINT"),
+];
+
 /// The stages of a statement, and what was found of them.
 #[derive(Debug, Default)]
 pub(super) struct StageBinding {
@@ -135,12 +145,13 @@ impl Binder<'_> {
     fn rows_of(&self, stage: &Definition, number: usize, read: StageRead) -> Result<StagedRows, Error> {
         let Stage { id, format, location } = stage.stage()?;
         let reading = FileReading::of(&self.format_of(read.format.unwrap_or(format))?)?;
-        if has_header(&reading) && read.load.is_none_or(|load| load.by_name.is_none()) {
+        if has_header(&reading) && read.infers.is_none() && read.load.is_none_or(|load| load.by_name.is_none()) {
             return Err(Error::unsupported("PARSE_HEADER without MATCH_BY_COLUMN_NAME"));
         }
-        let (columns, filled) = match read.load {
-            Some(load) if !load.transforms => (self.stages.loaded(load, &reading)?, self.stages.filled.clone()),
-            _ => (selected(read.width, &reading), Vec::new()),
+        let (columns, filled) = match (read.infers, read.load) {
+            (Some(_), _) => (INFERRED.map(|(column, type_name)| Column::new(column, type_name)).to_vec(), Vec::new()),
+            (None, Some(load)) if !load.transforms => (self.stages.loaded(load, &reading)?, self.stages.filled.clone()),
+            (None, _) => (selected(read.width, &reading), Vec::new()),
         };
         Ok(StagedRows {
             schema: stage.schema.clone(),
@@ -154,6 +165,7 @@ impl Binder<'_> {
             columns,
             filled,
             load: read.load,
+            infers: read.infers,
         })
     }
 

@@ -5,6 +5,7 @@
 //! tree, by the place of the name. `$1` is a column there, and COPY INTO an INSERT of all columns.
 
 mod copy_options;
+mod inferred;
 
 use sqlparser::ast::Ident;
 use sqlparser::keywords::Keyword;
@@ -81,7 +82,7 @@ impl NamedStage {
 /// A query or a change that reads stages where tables are read.
 fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
     let mut reads = Vec::new();
-    if !tokens.iter().any(|token| token.token == Token::AtSign) {
+    if !tokens.iter().any(|token| token.token == Token::AtSign || inferred::is_called(&token.token)) {
         return Ok((tokens, reads));
     }
     let mut made: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
@@ -89,6 +90,15 @@ fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
     while let Some((first, behind)) = rest.split_first() {
         let is_source =
             made.last().is_some_and(|before| is(&before.token, Keyword::FROM) || is(&before.token, Keyword::JOIN));
+        let follows = made.last().is_some_and(|before| before.token == Token::Comma);
+        if (is_source || follows)
+            && let Some(inferred::InferredTable { name, read, length }) = inferred::read(rest)?
+        {
+            made.extend(name);
+            reads.push(read);
+            rest = rest.get(length..).unwrap_or_default();
+            continue;
+        }
         let named = if is_source { NamedStage::unquoted(rest)? } else { None };
         let Some((NamedStage { at, name, path }, length)) = named else {
             made.push(first.clone());
@@ -100,7 +110,7 @@ fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
         let (said, length) = arguments(behind)?;
         rest = behind.get(length..).unwrap_or_default();
         let chosen = FileChoice { prefix: path, names: Vec::new(), pattern: said.pattern };
-        reads.push(StageRead { at, chosen, format: said.format, width: 0, load: None });
+        reads.push(StageRead { at, chosen, format: said.format, width: 0, load: None, infers: None });
     }
     if reads.is_empty() {
         return Ok((tokens, reads));
@@ -237,7 +247,7 @@ fn transformed(target: &[TokenWithSpan], source: &[TokenWithSpan]) -> Result<Sta
     let (query, mut reads) = selected(source.get(1..end).unwrap_or_default().to_vec())?;
     let is_select = query.first().is_some_and(|first| is(&first.token, Keyword::SELECT));
     let [read] = reads.as_mut_slice() else { return Err(Error::unsupported("COPY INTO of other than one stage")) };
-    if !is_select {
+    if !is_select || read.infers.is_some() {
         return Err(Error::syntax("COPY INTO loads a stage, or a SELECT from one"));
     }
     let CopyOptions { names, pattern, format, load } = CopyOptions::said(source.get(end + 1..).unwrap_or_default())?;

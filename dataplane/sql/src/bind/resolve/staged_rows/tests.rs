@@ -62,6 +62,16 @@ fn copy_into_fills_the_columns_of_its_table_in_their_order() {
 }
 
 #[test]
+fn the_columns_of_files_are_rows_of_the_stage_that_has_them() {
+    let resolved = resolved("SELECT type FROM TABLE(INFER_SCHEMA(LOCATION => '@h', FILE_FORMAT => 'f')) x").unwrap();
+    assert_eq!(resolved.tables(), ["main.@h"]);
+    let [rows] = resolved.staged() else { panic!("{:?}", resolved.staged()) };
+    assert!(!rows.selects() && rows.infers.is_some());
+    let columns: Vec<_> = rows.columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(columns, ["COLUMN_NAME", "TYPE", "NULLABLE", "EXPRESSION", "FILENAMES", "ORDER_ID"]);
+}
+
+#[test]
 fn what_cannot_be_read_of_a_stage_is_refused() {
     for (sql, words) in [
         ("SELECT $1 FROM @nope", "stage nope does not exist"),

@@ -71,7 +71,8 @@ impl CopyOptions {
 
     pub fn read(self, at: Location, path: String) -> StageRead {
         let Self { names, pattern, format, load } = self;
-        StageRead { at, chosen: FileChoice { prefix: path, names, pattern }, format, width: 0, load: Some(load) }
+        let chosen = FileChoice { prefix: path, names, pattern };
+        StageRead { at, chosen, format, width: 0, load: Some(load), infers: None }
     }
 }
 

@@ -1,0 +1,145 @@
+//! INFER_SCHEMA: the columns of staged files, and who is told of them.
+
+use contract::policy::MaskFunction;
+use contract::policy::abac::{Action, Condition};
+use dataplane::testing::{masking, rule, ruled};
+
+use crate::copied::{packed, put, ran, refused, staged};
+use crate::world::{World, world};
+
+/// The columns of the files below a folder of a stage, by a format of the same name.
+fn inferred(format: &str, said: &str) -> String {
+    let call = format!("infer_schema(location => '@{format}/in/', file_format => '{format}'{said})");
+    format!("select * from table({call}) order by order_id")
+}
+
+fn row(name: &str, type_name: &str, files: &str, order: usize) -> String {
+    format!(r#"["{name}","{type_name}",true,"$1:{name}::{type_name}","{files}",{order}]"#)
+}
+
+/// A stage and a format of one name; the id that its files are kept by.
+async fn formatted(world: &World, format: &str, options: &str) -> String {
+    ran(world, &format!("create file format {format} {options}")).await;
+    staged(world, &format!("create stage {format}")).await
+}
+
+#[tokio::test]
+async fn the_columns_of_csv_hold_all_of_its_values() {
+    let world = world().await;
+    let id = formatted(&world, "headed", "type = csv parse_header = true field_optionally_enclosed_by = '\"'").await;
+    let first = "Id,price,day,at,ok,note,code,none\n\
+                 1,1.5,2026-01-02,2026-01-02 03:04:05,true,x,007,\n\
+                 22,-10.25,2026-01-03,2026-01-03,FALSE,\"2, 3\",8,\n";
+    put(&world, &id, "in/a.csv", first);
+    put(&world, &id, "in/b.csv.gz", packed("Id,more\n300,1e5\n"));
+    put(&world, &id, "other.csv", "nonsense\n1\n");
+    let both = "in/a.csv, in/b.csv.gz";
+    let all = [
+        row("Id", "NUMBER(3, 0)", both, 0),
+        row("price", "NUMBER(4, 2)", "in/a.csv", 1),
+        row("day", "DATE", "in/a.csv", 2),
+        row("at", "TIMESTAMP_NTZ", "in/a.csv", 3),
+        row("ok", "BOOLEAN", "in/a.csv", 4),
+        row("note", "TEXT", "in/a.csv", 5),
+        row("code", "TEXT", "in/a.csv", 6),
+        row("none", "TEXT", "in/a.csv", 7),
+        row("more", "REAL", "in/b.csv.gz", 8),
+    ];
+    assert_eq!(ran(&world, &inferred("headed", "")).await, all.join(","));
+    let (started, finished) = world.last();
+    assert_eq!(started.tables_accessed, ["main.@headed"]);
+    let transpiled = started.sql_transpiled.unwrap();
+    assert!(transpiled.contains("main.@headed/in/b.csv.gz") && !transpiled.contains("spool"), "{transpiled}");
+    assert!(finished.micro_credits > 0, "{finished:?}");
+    let second = ran(&world, &inferred("headed", ", files => ('b.csv.gz'), ignore_case => true")).await;
+    let expected = r#"["ID","NUMBER(3, 0)",true,"GET_IGNORE_CASE ($1, ID)::NUMBER(3, 0)","in/b.csv.gz",0]"#;
+    assert!(second.starts_with(expected), "{second}");
+    let limited = ran(&world, &inferred("headed", ", max_file_count => 1, max_records_per_file => 1")).await;
+    assert!(limited.starts_with(&row("Id", "NUMBER(1, 0)", "in/a.csv", 0)), "{limited}");
+    assert!(!limited.contains("more"), "{limited}");
+    let counted = "select count(*) from customer c join table(infer_schema(location => '@headed', \
+                   file_format => 'headed')) f on f.column_name = c.name";
+    assert_eq!(ran(&world, counted).await, "[0]");
+    assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn csv_without_a_header_has_numbered_columns() {
+    let world = world().await;
+    let id = formatted(&world, "plain", "type = csv skip_header = 1").await;
+    put(&world, &id, "in/a.csv", "x,y\n1,2026-01-02\n2\n");
+    let all = [row("c1", "NUMBER(1, 0)", "in/a.csv", 0), row("c2", "DATE", "in/a.csv", 1)];
+    assert_eq!(ran(&world, &inferred("plain", "")).await, all.join(","));
+    let id = formatted(&world, "headed", "type = csv parse_header = true").await;
+    put(&world, &id, "in/a.csv", "id,name\n");
+    let all = [row("id", "TEXT", "in/a.csv", 0), row("name", "TEXT", "in/a.csv", 1)];
+    assert_eq!(ran(&world, &inferred("headed", "")).await, all.join(","));
+    put(&world, &id, "in/b.csv", "id,id\n1,2\n");
+    assert_eq!(refused(&world, &inferred("headed", "")).await, "in/b.csv: its header names the column id twice");
+    assert_eq!(ran(&world, &inferred("headed", "").replace("/in/", "/none/")).await, "");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn members_of_json_and_columns_of_parquet_are_told() {
+    let world = world().await;
+    let id = formatted(&world, "j", "type = json").await;
+    let records = r#"{"id": 1, "name": "7", "day": "2026-01-02", "more": {"x": 1}, "n": null, "ok": true}
+                     {"id": 2.5, "name": null, "list": [1], "mixed": 1}
+                     {"mixed": "a"}"#;
+    put(&world, &id, "in/a.json", records);
+    let told = [
+        ("id", "NUMBER(2, 1)"),
+        ("name", "TEXT"),
+        ("day", "DATE"),
+        ("more", "VARIANT"),
+        ("n", "TEXT"),
+        ("ok", "BOOLEAN"),
+        ("list", "VARIANT"),
+        ("mixed", "VARIANT"),
+    ];
+    let told = told.iter().enumerate().map(|(at, (name, kind))| row(name, kind, "in/a.json", at));
+    assert_eq!(ran(&world, &inferred("j", "")).await, told.collect::<Vec<_>>().join(","));
+    let made = world.spool().join("made.parquet");
+    let rows = "select 1 as id, 'a' as name, 1.5::decimal(5,2) as price, [1] as list, timestamptz '2026-01-02' as at";
+    world.behind_our_back(&format!("copy ({rows}) to '{}' (format parquet)", made.display())).await;
+    let id = formatted(&world, "p", "type = parquet").await;
+    put(&world, &id, "in/a.parquet", std::fs::read(&made).unwrap());
+    std::fs::remove_file(&made).unwrap();
+    let told = [
+        ("id", "NUMBER(38, 0)"),
+        ("name", "TEXT"),
+        ("price", "NUMBER(5, 2)"),
+        ("list", "VARIANT"),
+        ("at", "TIMESTAMP_NTZ"),
+    ];
+    let told = told.iter().enumerate().map(|(at, (name, kind))| row(name, kind, "in/a.parquet", at));
+    assert_eq!(ran(&world, &inferred("p", "")).await, told.collect::<Vec<_>>().join(","));
+    put(&world, &id, "in/b.parquet", "no Parquet");
+    assert!(refused(&world, &inferred("p", "")).await.starts_with("in/b.parquet: it is no whole Parquet file"));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn columns_are_told_to_whom_the_files_are_open_whole() {
+    let world = world().await;
+    let id = formatted(&world, "s", "type = csv").await;
+    put(&world, &id, "in/a.csv", "1\n");
+    let sql = inferred("s", "");
+    assert_eq!(world.analyst(&sql).await.unwrap().json, row("c1", "NUMBER(1, 0)", "in/a.csv", 0));
+    world.change(|rules| rules.policies = vec![masking("main.@s", "x", MaskFunction::Full)]);
+    let error = world.analyst(&sql).await.unwrap_err();
+    assert_eq!(error.code().stable(), "SVC_ERR_403_TABLE_DENIED", "{error}");
+    world.change(|rules| {
+        rules.policies.clear();
+        let denied = rule(Condition::TableIs, &["main.@s", "main.@nope"], Action::Deny);
+        rules.abac_policies = vec![ruled("stages", vec![denied])];
+    });
+    let told = refused(&world, &sql).await;
+    assert_eq!(told, refused(&world, &sql.replace("'@s/", "'@nope/")).await.replace("nope", "s"));
+    world.change(|rules| rules.abac_policies.clear());
+    let view = "create view v as select * from table(infer_schema(location => '@s', file_format => 's'))";
+    assert!(refused(&world, view).await.contains("a stage in a view"));
+    world.stop().await;
+}
