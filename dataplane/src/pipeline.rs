@@ -1,12 +1,10 @@
 //! The fifteen stages that every query passes in this order, by whatever protocol it came.
 //!
-//! "1 semaphore, 2 table extraction, 3 policy check, 4 cost estimate, 5 quota check, 6 row filter,
-//! 7 vector embed, 8 transpile, 9 snapshot pin, 10 execute, 11 dirty tracking and write-ahead log,
-//! 12 AI heal, 13 column mask, 14 meter, 15 audit."
+//! "1 semaphore, 2 table extraction, 3 policy check, 4 cost estimate, 5 quota check, 6 row filter, 7 vector embed, 8 transpile,
+//! 9 snapshot pin, 10 execute, 11 dirty tracking and write-ahead log, 12 AI heal, 13 column mask, 14 meter, 15 audit."
 //!
-//! The types are the gate: a stage takes what only the stage before it can make, so "execute
-//! unfiltered SQL" does not compile. One snapshot of the rules holds for a whole query. What could
-//! not be told is refused.
+//! The types are the gate: a stage takes what only the stage before it can make, so "execute unfiltered SQL" does not
+//! compile. One snapshot of the rules holds for a whole query. What could not be told is refused.
 
 mod as_of;
 mod authorization;
@@ -32,6 +30,7 @@ mod stages;
 mod startup_gate;
 mod storage;
 mod swap;
+mod template;
 mod temporary_tables;
 mod tool_action;
 pub mod transaction;
@@ -173,9 +172,10 @@ impl Pipeline {
     }
 
     async fn run_with(self: &Arc<Self>, ask: Ask, once: Option<Once>) -> Result<Answer> {
-        match unload::asked(&ask) {
-            Some(unload) => Box::pin(unload::run(self, ask, unload, once.as_ref())).await,
-            None => Box::pin(self.run_plain(ask, once)).await,
+        match (template::asked(&ask), unload::asked(&ask)) {
+            (Some(template), _) => Box::pin(template::run(self, ask, template, once)).await,
+            (None, Some(unload)) => Box::pin(unload::run(self, ask, unload, once.as_ref())).await,
+            (None, None) => Box::pin(self.run_plain(ask, once)).await,
         }
     }
 
@@ -319,8 +319,8 @@ impl Pipeline {
     /// What the statement takes and gives, without running it: the gates, then the engine's own
     /// description of the generated SQL. Neither billed nor audited.
     pub async fn describe(self: &Arc<Self>, ask: &Ask) -> Result<Description> {
-        if let Some(unload) = unload::asked(ask) {
-            return Ok(unload::described(&unload));
+        if let Some(described) = unload::described(ask).or_else(|| template::described(ask)) {
+            return Ok(described);
         }
         let query = startup_gate::cross(self, ask.clone()).await?;
         let (mut span, t) = (self.tracer.begin("describe", Kind::Server, &ask.asked_at()), Trail::new());

@@ -5,6 +5,7 @@ use contract::policy::abac::{Action, Condition};
 use dataplane::testing::{masking, rule, ruled};
 
 use crate::copied::{packed, put, ran, refused, staged};
+use crate::pgwire::{simple, wired};
 use crate::world::{World, world};
 
 /// The columns of the files below a folder of a stage, by a format of the same name.
@@ -142,4 +143,86 @@ async fn columns_are_told_to_whom_the_files_are_open_whole() {
     let view = "create view v as select * from table(infer_schema(location => '@s', file_format => 's'))";
     assert!(refused(&world, view).await.contains("a stage in a view"));
     world.stop().await;
+}
+
+/// A statement that makes a table of what a query answers.
+fn made(query: &str) -> String {
+    format!("create table made using template ({query})")
+}
+
+const TEMPLATE: &str = "select array_agg(object_construct(*)) within group (order by order_id) \
+                        from table(infer_schema(location => '@headed/in/', file_format => 'headed'))";
+
+#[tokio::test]
+async fn a_table_is_made_of_the_columns_of_files() {
+    let world = world().await;
+    let id = formatted(&world, "headed", "type = csv parse_header = true").await;
+    put(&world, &id, "in/a.csv", "Id,day,my note\n1,2026-01-02,x\n22,2026-01-03,\n");
+    assert_eq!(world.analyst(&made(TEMPLATE)).await.unwrap_err().code().stable(), "FORBIDDEN");
+    ran(&world, &made(TEMPLATE)).await;
+    let (started, _) = world.last();
+    assert!(started.sql.starts_with("CREATE TABLE made ("), "{}", started.sql);
+    let load = "copy into made from @headed file_format = headed match_by_column_name = case_sensitive";
+    ran(&world, load).await;
+    assert_eq!(
+        ran(&world, "select id, day, \"my note\" from made order by id").await,
+        r#"[1,"2026-01-02","x"],[22,"2026-01-03",null]"#
+    );
+    assert!(world.run(&made(TEMPLATE)).await.is_err(), "it is there");
+    ran(&world, &made(TEMPLATE).replace("create table", "create or replace table")).await;
+    assert_eq!(ran(&world, "select count(*) from made").await, "[0]");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_says_no_columns_makes_no_table() {
+    let world = world().await;
+    let column = |members: &str| format!("select array_agg(object_construct({members}))");
+    for (query, words) in [
+        ("select 1".to_owned(), "is no array"),
+        ("select 1, 2".to_owned(), "other than one row of one column"),
+        ("select array_construct(1)".to_owned(), "a column that is no object"),
+        ("select array_construct()".to_owned(), "has no column"),
+        (column("'COLUMN_NAME', 'a'"), "a column without TYPE"),
+        (column("'COLUMN_NAME', 'a', 'TYPE', 'NOPE'"), "not supported"),
+        (column("'COLUMN_NAME', 'a', 'TYPE', 'INT); drop table customer; --'"), "not supported"),
+        ("delete from customer".to_owned(), "USING TEMPLATE of something other than a query is not supported"),
+        ("select nope from customer".to_owned(), "nope"),
+    ] {
+        let told = refused(&world, &made(&query)).await;
+        assert!(told.contains(words), "{query}: {told}");
+    }
+    ran(&world, &made(&column("'COLUMN_NAME', 'a\" INT); --', 'TYPE', 'TEXT', 'NULLABLE', false"))).await;
+    assert!(world.run("insert into made values (null)").await.is_err());
+    assert_eq!(ran(&world, "select count(*) from customer").await, "[3]");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_rule_keeps_from_others_becomes_no_name_of_a_column() {
+    let world = world().await;
+    world.change(|rules| rules.policies = vec![masking("customer", "ssn", MaskFunction::Full)]);
+    let query = "select array_agg(object_construct('COLUMN_NAME', ssn, 'TYPE', 'TEXT')) from customer";
+    let told = refused(&world, &made(query)).await;
+    assert!(told.contains("under rules that your role is exempt from"), "{told}");
+    assert!(world.run("select * from made").await.is_err());
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_table_of_a_template_is_part_of_its_clients_transaction() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    let id = formatted(&wired.world, "headed", "type = csv parse_header = true").await;
+    put(&wired.world, &id, "in/a.csv", "id,name\n1,x\n");
+    for (end, there) in [("rollback", 0), ("commit", 1)] {
+        simple(&client, "begin").await;
+        simple(&client, &made(TEMPLATE)).await;
+        simple(&client, "insert into made values (2, 'y')").await;
+        simple(&client, end).await;
+        let count = "select count(*) from duckdb_tables() where table_name = 'made'";
+        assert_eq!(wired.world.count(count).await, there, "{end}");
+    }
+    assert!(client.query("select id, name from made", &[]).await.unwrap().len() == 1);
+    wired.stop().await;
 }

@@ -33,8 +33,8 @@ pub use catalog::file_reading::{CsvRecords, FileCompression, FileReading, FileRe
 pub use catalog::stage::FileEntry;
 pub use catalog::stage_location::{BUCKET_SCHEME, FOLDER_SCHEME, StageLocation};
 pub use catalog::staged_rows::{
-    AfterLoad, ErrorLimit, FILE_NAME, FileChoice, InferOptions, LoadOptions, NameMatching, OnError, ROW_NUMBER, StagedRows,
-    ToldFiles, ValidatedFiles,
+    AfterLoad, ErrorLimit, FILE_NAME, FileChoice, InferOptions, LoadOptions, NameMatching, OnError, ROW_NUMBER,
+    StagedRows, ToldFiles, ValidatedFiles,
 };
 pub use catalog::table::{Column, Counter, DefaultValue, Table};
 pub use catalog::tables::{Catalog, SessionNames};
@@ -50,7 +50,7 @@ pub use syntax::lex::escapes::standard as standard_strings;
 pub use syntax::lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use syntax::parse::{parse, parse_with, request, split};
 pub use syntax::statement::{
-    CYCLE, Operation, SessionCommand, Statement, StatementKind, TableUse, TransactionCommand, Unload,
+    CYCLE, Operation, SessionCommand, Statement, StatementKind, TableTemplate, TableUse, TransactionCommand, Unload,
     UnloadCompression, UnloadFormat, digest,
 };
 pub use syntax::variables::{Variable, Variables};

@@ -165,6 +165,7 @@ const STATEMENTS: &[&str] = &[
     "`ON_ERROR = CONTINUE | SKIP_FILE | SKIP_FILE_n | 'SKIP_FILE_n%'`, `TRUNCATECOLUMNS`, `ENFORCE_LENGTH` of a `COPY INTO` without a query: records fail by their form, type, length or `NOT NULL`. A key or `CHECK` that refuses one ends the statement. `first_error_character` is NULL",
     "`SELECT $1, METADATA$FILENAME, METADATA$FILE_ROW_NUMBER FROM @stage[/path] [(FILE_FORMAT => 'name', PATTERN => '…')]`, without parameters",
     "`TABLE(INFER_SCHEMA(LOCATION => '@stage[/path]', FILE_FORMAT => 'name'))` in `FROM`, with `FILES`, `IGNORE_CASE`, `MAX_FILE_COUNT`, `MAX_RECORDS_PER_FILE`: the columns of CSV, JSON and Parquet, of types that hold all values that are read. Whole numbers of Parquet are `NUMBER(38, 0)`, numbers with needless zeros are `TEXT`, and `NULLABLE` is always true",
+    "`CREATE TABLE t USING TEMPLATE (SELECT ARRAY_AGG(OBJECT_CONSTRUCT(*)) [WITHIN GROUP (ORDER BY order_id)] FROM TABLE(INFER_SCHEMA(…)))`: of this query, or another that answers one array of objects with `COLUMN_NAME`, `TYPE` and `NULLABLE`, as its caller may ask it",
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
     "`DROP COLUMN … CASCADE | RESTRICT` drops no view: a column that a view uses, or a key, is error 2BP01",
     "`CREATE INDEX`, `FOREIGN KEY`, `REFERENCES`, `ALTER TABLE … ADD UNIQUE`: accepted with a notice and not kept, as nothing checks them",

@@ -41,10 +41,11 @@ pub(super) fn asked(ask: &Ask) -> Option<Unload> {
     }
 }
 
-/// What it answers, known without its running.
-pub(super) fn described(unload: &Unload) -> Description {
-    let (schema, command) = (schema(unload), Command::Select);
-    Description { parameters: Vec::new(), columns: columns(unload), schema: Some(schema), command }
+/// What it answers, known without its running; nothing of any other statement.
+pub(super) fn described(ask: &Ask) -> Option<Description> {
+    let unload = asked(ask)?;
+    let (schema, command) = (schema(&unload), Command::Select);
+    Some(Description { parameters: Vec::new(), columns: columns(&unload), schema: Some(schema), command })
 }
 
 pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once: Option<&Once>) -> Result<Answer> {

@@ -13,6 +13,7 @@ mod stage_read;
 pub(crate) mod staged;
 mod staged_files;
 mod structured;
+mod template;
 mod unload;
 
 use sqlparser::ast;
@@ -91,15 +92,11 @@ pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
 fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
     let source = source(text, &tokens);
     ours::refuse(&tokens).map_err(|error| error.within(text))?;
-    let staged = match staged::read(&tokens) {
-        Ok(None) => staged_files::read(&tokens),
-        read => read,
-    };
-    let staged = match staged {
-        Ok(None) => unload::read(text, &tokens),
-        read => read,
-    };
-    if let Some(staged) = staged.map_err(|error| error.within(text))? {
+    let staged = staged::read(&tokens).transpose();
+    let staged = staged.or_else(|| staged_files::read(&tokens).transpose());
+    let staged = staged.or_else(|| unload::read(text, &tokens).transpose());
+    let staged = staged.or_else(|| template::read(text, &tokens).transpose());
+    if let Some(staged) = staged.transpose().map_err(|error| error.within(text))? {
         return Statement::of_kind(source, staged.tree, staged.kind).map_err(|error| error.within(text));
     }
     let (tokens, reads) = stage_read::read(tokens).map_err(|error| error.within(text))?;

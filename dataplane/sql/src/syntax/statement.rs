@@ -8,6 +8,7 @@ mod kind;
 pub(crate) mod many;
 mod normal;
 mod refused;
+mod template;
 pub(crate) mod unload;
 
 use std::collections::BTreeSet;
@@ -23,6 +24,7 @@ pub(crate) use facts::targets;
 pub use kind::{SessionCommand, StatementKind, TransactionCommand};
 pub use normal::CYCLE;
 pub(crate) use normal::expression;
+pub use template::TableTemplate;
 pub use unload::{Unload, UnloadCompression, UnloadFormat};
 
 /// What a statement does to tables, as policies name it.

@@ -4,7 +4,7 @@ use sqlparser::ast::{
     AlterTable, AlterTableOperation, DiscardObject, ObjectName, ObjectType, Reset, Set, Statement, Use,
 };
 
-use super::{Operation, Unload};
+use super::{Operation, TableTemplate, Unload};
 use crate::ast::construct::construct;
 use crate::catalog::definition::DefinitionKind;
 use crate::syntax::refusals;
@@ -45,6 +45,8 @@ pub enum StatementKind {
     },
     /// What writes the rows of a query into a file of a stage. The query is a statement of its own: this one never runs.
     Unload(Unload),
+    /// What makes a table of the columns that a query answers. The query is a statement of its own: this one never runs.
+    Template(TableTemplate),
     /// SHOW TABLES and its like; the words are in the text.
     Show,
     /// DESCRIBE of a table.

@@ -1,0 +1,97 @@
+//! `CREATE TABLE t USING TEMPLATE (query)`: the query, which answers the columns, is read as a statement of its own.
+
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::staged::StagedStatement;
+use super::staged_files::is_word;
+use super::{is, source, tree};
+use crate::ast::error::Error;
+use crate::syntax::lex;
+use crate::syntax::statement::{StatementKind, TableTemplate};
+
+/// What stands in the tree for columns that are not known yet.
+const UNKNOWN: &str = "(\"unknown\" INTEGER)";
+
+/// The statement, if its first words say that it makes a table by a template.
+pub(super) fn read(text: &str, tokens: &[TokenWithSpan]) -> Result<Option<StagedStatement>, Error> {
+    let begins = |two: &[TokenWithSpan]| match two {
+        [using, template] => is_word(&using.token, "using") && is_word(&template.token, "template"),
+        _ => false,
+    };
+    let Some(place) = tokens.windows(2).position(begins) else { return Ok(None) };
+    let Some((head, [_, _, query @ ..])) = tokens.split_at_checked(place) else { return Ok(None) };
+    let is_name = |token: &TokenWithSpan| matches!(token.token, Token::Word(_) | Token::Period);
+    let Some(first) = head.first().filter(|first| is(&first.token, Keyword::CREATE)) else { return Ok(None) };
+    if !head.iter().all(is_name) {
+        let error = Error::syntax("USING TEMPLATE stands behind the name of a table, and in place of its columns");
+        return Err(error.at(first.span.start));
+    }
+    if let Some(external) = head.iter().find(|word| is(&word.token, Keyword::EXTERNAL)) {
+        return Err(Error::unsupported("USING TEMPLATE of an external table").at(external.span.start));
+    }
+    let query = within(query).ok_or_else(|| {
+        let error = Error::syntax("behind USING TEMPLATE stands a query in parentheses, and nothing behind it");
+        error.at(first.span.start)
+    })?;
+    let mut made = head.to_vec();
+    made.extend(lex::tokens(UNKNOWN)?);
+    let kind = StatementKind::Template(TableTemplate::new(source(text, head).own, source(text, query).own));
+    Ok(Some(StagedStatement { tree: tree(made)?, kind }))
+}
+
+/// What stands in the parentheses that these tokens are.
+fn within(tokens: &[TokenWithSpan]) -> Option<&[TokenWithSpan]> {
+    let mut depth = 0_usize;
+    let close = tokens.iter().position(|token| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let is_whole = close + 1 == tokens.len();
+    tokens.get(1..close).filter(|query| is_whole && !query.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::parse::parse;
+    use crate::syntax::statement::Operation;
+
+    #[test]
+    fn the_query_is_a_statement_of_its_own() {
+        let text = "create or replace table main.t using template (select array_agg(object_construct(*)) \
+                    from table(infer_schema(location => '@s', file_format => 'f')))";
+        let statement = parse(text).unwrap();
+        let StatementKind::Template(template) = statement.kind() else { panic!("{:?}", statement.kind()) };
+        assert!(template.query.starts_with("select array_agg(") && template.query.ends_with("'f'))"), "{template:?}");
+        let made = template.statement([("a", "TEXT", true)].into_iter()).unwrap();
+        assert_eq!(made, "create or replace table main.t (\"a\" TEXT)");
+        assert!(statement.operations().contains(&Operation::Create) && statement.is_write());
+        assert!(!statement.answers() && !statement.kind().runs());
+        assert_eq!(statement.tables().iter().map(|table| table.name.as_str()).collect::<Vec<_>>(), ["t"]);
+        let (catalog, session) = (crate::Catalog::default(), crate::testing::session());
+        assert!(crate::resolve(statement, &catalog, &session).is_err());
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "CREATE TABLE t USING TEMPLATE",
+            "CREATE TABLE t USING TEMPLATE ()",
+            "CREATE TABLE t USING TEMPLATE SELECT 1",
+            "CREATE TABLE t USING TEMPLATE (SELECT 1",
+            "CREATE TABLE t USING TEMPLATE (SELECT 1) CLUSTER BY (a)",
+            "CREATE TABLE USING TEMPLATE (SELECT 1)",
+            "CREATE TABLE t (a INT) USING TEMPLATE (SELECT 1)",
+            "CREATE EXTERNAL TABLE t USING TEMPLATE (SELECT 1)",
+            "CREATE VIEW v USING TEMPLATE (SELECT 1)",
+            "DROP TABLE t USING TEMPLATE (SELECT 1)",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}
