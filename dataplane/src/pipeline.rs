@@ -295,12 +295,12 @@ impl Pipeline {
         };
         let mut pinned = t.at(Stage::SnapshotPin, stages::snapshot::pin(self, query, rules, native, t)).await?; // 9
         let taken = Box::pin(stages::staged::take_in(self, query, &mut pinned, t));
-        let loaded = t.further(Stage::SnapshotPin, taken).await?;
+        let report = t.further(Stage::SnapshotPin, taken).await?;
         let mut ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await?; //       10
-        stages::staged::holds(loaded.as_deref(), &mut ran)?;
+        stages::staged::holds(report.as_ref(), &mut ran)?;
         let rows = t.at(Stage::DirtyTracking, stages::dirty::track(self, query, ran)).await?; //           11
-        let rows = match &loaded {
-            Some(files) => stages::staged::told(rows, files)?,
+        let rows = match report {
+            Some(report) => stages::staged::told(rows, report)?,
             None => rows,
         };
         if let Some(removal) = &rows.about.removes {

@@ -80,6 +80,45 @@ async fn files_are_looked_at_without_being_loaded() {
 }
 
 #[tokio::test]
+async fn the_first_rows_are_shown_in_place_of_being_loaded() {
+    let world = world().await;
+    mixed(&world).await;
+    let first = "copy into t from @s purge = true validation_mode = return_1_rows";
+    assert_eq!(ran(&world, first).await, r#"[1,"fine","2026-01-02"]"#);
+    for on_error in ["", "on_error = continue"] {
+        let told = refused(&world, &format!("copy into t from @s {on_error} validation_mode = return_2_rows")).await;
+        assert_eq!(told, "line 3 of a.csv: column id has a value that is no INTEGER");
+    }
+    let all = "copy into t from @s files = ('b.csv') validation_mode = return_5_rows";
+    assert_eq!(ran(&world, all).await, r#"[7,"b","2026-01-04"]"#);
+    assert_eq!(world.count("select count(*) from raw.main.t").await, 0);
+    assert_eq!(ran(&world, "copy into t from @s files = ('b.csv')").await, loaded("b.csv", 1));
+    assert_eq!(ran(&world, all).await, "");
+    let id = staged(&world, "create stage j file_format = (type = json)").await;
+    put(&world, &id, "a.json", "{\"id\": 1, \"day\": \"2026-01-01\"}\n{\"id\": 2, \"day\": \"2026-01-01\"}\n");
+    put(&world, &id, "b.json", "{\"id\": 3, \"day\": \"2026-01-01\"}\n{\"id\": \"x\"}\n");
+    let shown = "copy into t from @j match_by_column_name = case_insensitive validation_mode = return_3_rows";
+    let row = |id: u64| format!(r#"[{id},null,"2026-01-01"]"#);
+    assert_eq!(ran(&world, shown).await, [1, 2, 3].map(row).join(","));
+    let told = refused(&world, &shown.replace("_3_", "_4_")).await;
+    assert_eq!(told, "b.json: record 2: column id has a value that is no INTEGER");
+    assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn rows_that_are_shown_have_the_types_of_their_table() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    mixed(&wired.world).await;
+    let shown = "copy into t from @s files = ('b.csv') validation_mode = return_1_rows";
+    let rows = client.query(shown, &[]).await.unwrap();
+    let told: Vec<(i32, String)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert_eq!(told, [(7, "b".to_owned())]);
+    wired.stop().await;
+}
+
+#[tokio::test]
 async fn no_more_faults_are_held_than_can_be_told() {
     let world = world().await;
     ran(&world, "create table t (id integer)").await;

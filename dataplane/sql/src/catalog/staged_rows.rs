@@ -66,7 +66,7 @@ pub struct LoadOptions {
     pub told: ToldFiles,
     /// No file begins once those before it have more bytes together.
     pub size_limit: Option<u64>,
-    /// Nothing is loaded: the answer tells of each record that fails.
+    /// Nothing is loaded: the answer tells of each record that fails, or shows the first ones.
     pub validates: Option<ValidatedFiles>,
 }
 
@@ -74,6 +74,25 @@ impl LoadOptions {
     /// Whether records are looked at one by one before they are loaded.
     pub fn judges(self) -> bool {
         self.truncates || self.on_error != OnError::Abort || self.validates.is_some()
+    }
+
+    /// Whether each record that fails is told.
+    pub fn tells_faults(self) -> bool {
+        matches!(self.validates, Some(ValidatedFiles::Unloaded | ValidatedFiles::All))
+    }
+
+    /// So many records are shown in place of being loaded.
+    pub fn shows(self) -> Option<u64> {
+        match self.validates {
+            Some(ValidatedFiles::First(count)) => Some(count),
+            Some(ValidatedFiles::Unloaded | ValidatedFiles::All) | None => None,
+        }
+    }
+
+    /// The same once so many records are shown.
+    pub fn behind(self, shown: u64) -> Self {
+        let rest = self.shows().map(|count| ValidatedFiles::First(count.saturating_sub(shown)));
+        Self { validates: rest.or(self.validates), ..self }
     }
 
     /// Whether files are removed that are loaded.
@@ -101,6 +120,8 @@ pub enum ValidatedFiles {
     /// Those that would be loaded.
     Unloaded,
     All,
+    /// The same as far as their first so many records, which are shown.
+    First(u64),
 }
 
 /// The files that COPY INTO answers a row for.
@@ -195,6 +216,11 @@ impl StagedRows {
     /// The engine's full name of the temporary table.
     pub fn place(&self) -> String {
         [names::TEMP_CATALOG, names::TEMP_SCHEMA, self.kept_as.as_str()].map(quote::name).join(".")
+    }
+
+    /// A query of the temporary table.
+    pub fn shown(&self) -> String {
+        format!("SELECT * FROM {}", self.place())
     }
 
     /// What makes the temporary table, without rows.

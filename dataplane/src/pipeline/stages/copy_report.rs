@@ -43,10 +43,10 @@ const FAULT_COLUMNS: [ReportColumn; 12] = [
     ("REJECTED_RECORD", TEXT),
 ];
 
-/// The columns of a statement that loads files; none of any other.
+/// The columns of a statement that loads files; none of any other, nor where it shows their rows.
 pub(super) fn columns(about: &StatementInfo) -> Option<&'static [ReportColumn]> {
-    let load = about.staged.iter().find_map(|rows| rows.load)?;
-    let columns: &'static [ReportColumn] = if load.validates.is_some() { &FAULT_COLUMNS } else { &COLUMNS };
+    let load = about.staged.iter().find_map(|rows| rows.load).filter(|load| load.shows().is_none())?;
+    let columns: &'static [ReportColumn] = if load.tells_faults() { &FAULT_COLUMNS } else { &COLUMNS };
     Some(columns)
 }
 

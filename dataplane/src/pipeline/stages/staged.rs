@@ -11,6 +11,7 @@ mod inferred;
 mod judged;
 mod records;
 mod rows;
+mod shown;
 mod source;
 
 use std::fmt::Write;
@@ -29,6 +30,7 @@ use crate::request::trail::Trail;
 use crate::storage::load_history::{self, LoadHistory};
 use crate::storage::stage_files::StageFile;
 
+use shown::ShownRows;
 use source::FileSource;
 
 pub(in crate::pipeline) use answered::told;
@@ -40,6 +42,14 @@ const ALL_FAULTS_MAX: usize = 20_000;
 
 /// Files that the audit entry names.
 const NAMED_MAX: usize = 100;
+
+/// What COPY INTO has done.
+#[derive(Debug)]
+pub(in crate::pipeline) struct LoadReport {
+    files: Vec<LoadedFile>,
+    /// The rows that it would load, where it only shows them.
+    shown: Option<ShownRows>,
+}
 
 /// A file of COPY INTO, and what became of its records.
 #[derive(Debug)]
@@ -87,7 +97,7 @@ pub(in crate::pipeline) async fn take_in(
     query: &Query,
     pinned: &mut Pinned,
     t: &Trail,
-) -> Result<Option<Vec<LoadedFile>>> {
+) -> Result<Option<LoadReport>> {
     if pinned.native.about.staged.is_empty() {
         return Ok(None);
     }
@@ -103,7 +113,7 @@ async fn taken_in(
     query: &Query,
     pinned: &mut Pinned,
     t: &Trail,
-) -> Result<Option<Vec<LoadedFile>>> {
+) -> Result<Option<LoadReport>> {
     let Pinned { native, lease, .. } = pinned;
     if runtime::is_read(&native.sql.tables) {
         return Err(Error::Unsupported { what: "a stage beside tables of the runtime".to_owned() });
@@ -152,7 +162,7 @@ async fn taken_in(
             let whole = files.iter().zip(&loaded).filter(|(_, file)| file.failed == 0).map(|(file, _)| file.clone());
             native.about.removes = Some(FileRemoval::of_loaded(&rows, whole.collect()));
         }
-        answer = Some(loaded);
+        answer = Some(source.report(loaded, load).await?);
     }
     if native.sql.before.is_empty() {
         agrees_here(query, lease.session()?, native).await?;
@@ -161,9 +171,9 @@ async fn taken_in(
 }
 
 /// COPY INTO makes a row of each record: a query that leaves some out, or makes several, is refused before it is kept.
-pub(in crate::pipeline) fn holds(loaded: Option<&[LoadedFile]>, ran: &mut Ran) -> Result<()> {
-    let Some(loaded) = loaded else { return Ok(()) };
-    let records: u64 = loaded.iter().map(|file| file.rows).sum();
+pub(in crate::pipeline) fn holds(report: Option<&LoadReport>, ran: &mut Ran) -> Result<()> {
+    let Some(report) = report else { return Ok(()) };
+    let records: u64 = report.files.iter().map(|file| file.rows).sum();
     if ran.rows.changed == Some(records) {
         return Ok(());
     }

@@ -109,6 +109,9 @@ pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> 
     if let Some(described) = copy_report::described(&about) {
         return Ok(described);
     }
+    if let Some(rows) = about.staged.iter().find(|rows| rows.load.is_some_and(|load| load.shows().is_some())) {
+        return Box::pin(shown(gates, rows, &about)).await;
+    }
     let said = &query.ask.types;
     if sql.before.iter().any(|step| !step.checks) {
         // what it names is made by its own first steps; it answers with a count
@@ -155,6 +158,18 @@ pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> 
     let schema = if answers { schema } else { Some(nothing()) };
     let columns = described.into_iter().enumerate().filter(|_| answers).map(column).collect();
     Ok(Description { parameters, columns, schema, command: about.command })
+}
+
+/// What the engine says of the rows that COPY INTO shows in place of loading them.
+async fn shown(gates: &Gates<'_>, rows: &sql::StagedRows, about: &StatementInfo) -> Result<Description> {
+    let Gates { pipeline, query, .. } = *gates;
+    let _slot = semaphore::enter(pipeline, query).await?;
+    let mut session = pipeline.engine()?.session().await.map_err(|error| query.fault(error))?;
+    made_empty(query, &mut session, about).await?;
+    let described = session.describe(&rows.shown(), query.deadline, &query.ask.cancel).await;
+    let engine::Described { columns, schema } = described.map_err(|error| query.fault(error))?;
+    let columns = columns.into_iter().map(|column| Column::shown(column.name, column.type_name, false, false));
+    Ok(Description { parameters: Vec::new(), columns: columns.collect(), schema, command: about.command })
 }
 
 /// Makes the tables of the statement's stages, without rows.

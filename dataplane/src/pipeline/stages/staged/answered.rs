@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use sql::ToldFiles;
 
-use super::{LoadedFile, RecordFault};
+use super::shown::ShownRows;
+use super::{LoadReport, LoadedFile, RecordFault};
 use crate::Error;
 use crate::pipeline::Result;
 use crate::pipeline::stages::copy_report::{COLUMNS, TEXT, columns, schema};
@@ -15,7 +16,11 @@ use crate::pipeline::stages::execute::UnmaskedRows;
 const NONE_LOADED: &str = "Copy executed with 0 files processed.";
 
 /// The answer of a statement that has loaded these files.
-pub(in crate::pipeline) fn told(rows: UnmaskedRows, loaded: &[LoadedFile]) -> Result<UnmaskedRows> {
+pub(in crate::pipeline) fn told(rows: UnmaskedRows, report: LoadReport) -> Result<UnmaskedRows> {
+    let LoadReport { files: loaded, shown } = report;
+    if let Some(ShownRows { schema, columns, batches }) = shown {
+        return Ok(UnmaskedRows { schema, columns, first: batches, rest: None, changed: None, ..rows });
+    }
     let unknown = || Error::Unverified { why: "a load has no report".to_owned() };
     let load = rows.about.staged.iter().find_map(|staged| staged.load).ok_or_else(unknown)?;
     let reported = columns(&rows.about).ok_or_else(unknown)?;

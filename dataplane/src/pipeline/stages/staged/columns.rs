@@ -11,6 +11,14 @@ pub(super) fn filled(rows: &StagedRows, values: &[String], query: &str) -> Strin
     format!("insert into {} select {} from ({query}) as file", rows.place(), values.join(", "))
 }
 
+/// The query of no more records than are to be read.
+pub(super) fn limited(query: String, most: Option<u64>) -> String {
+    match most {
+        Some(most) => format!("select * from ({query}) as file limit {most}"),
+        None => query,
+    }
+}
+
 /// The columns of CSV that a file has where all are texts: `$1` and so on.
 pub(super) fn numbered(count: usize) -> Vec<FileColumn> {
     (1..=count).map(|number| FileColumn { name: format!("${number}"), type_name: "VARCHAR".to_owned() }).collect()

@@ -71,7 +71,8 @@ impl FileSource<'_> {
         if totals.records > u64::from(has_header) {
             let rows = spool.csv_rows(&signs, &texts).map_err(|error| self.query.fault(error))?;
             let each: Vec<String> = texts.into_iter().map(|column| column.name).collect();
-            let told = self.session.text_forms(&limited(rows, options), &each, deadline, cancel).await;
+            let rows = columns::limited(rows, options.records_max);
+            let told = self.session.text_forms(&rows, &each, deadline, cancel).await;
             forms = told.map_err(|error| self.fault(file, error))?;
         }
         Ok(named(names, &forms))
@@ -84,7 +85,8 @@ impl FileSource<'_> {
         if spool.bytes() == 0 {
             return Ok(Vec::new());
         }
-        let records = limited(spool.json_records(is_array).map_err(|error| self.query.fault(error))?, options);
+        let records = spool.json_records(is_array).map_err(|error| self.query.fault(error))?;
+        let records = columns::limited(records, options.records_max);
         let (deadline, cancel) = (self.query.deadline, &self.query.ask.cancel);
         let keys = self.session.ordered_keys(&records, COLUMNS_MAX + 1, deadline, cancel).await;
         let keys = keys.map_err(|error| self.fault(file, error))?;
@@ -135,14 +137,6 @@ fn bounded(file: &StageFile, count: usize) -> Result<()> {
 fn named(names: Vec<String>, forms: &[ValueForm]) -> FileKinds {
     let kinds = forms.iter().map(ColumnKind::of_form).chain(std::iter::repeat(ColumnKind::Empty));
     names.into_iter().zip(kinds).collect()
-}
-
-/// The query of no more records than are to be read.
-fn limited(query: String, options: InferOptions) -> String {
-    match options.records_max {
-        Some(most) => format!("select * from ({query}) as file limit {most}"),
-        None => query,
-    }
 }
 
 /// The columns of all files, in the order in which they are met.

@@ -36,9 +36,7 @@ impl FileSource<'_> {
     pub async fn judged(&mut self, file: &StageFile, load: LoadOptions) -> Result<LoadedFile> {
         match Box::pin(self.judged_whole(file, load)).await {
             // one that cannot be read is left out whole
-            Err(Error::StagedFileRefused { fault, .. })
-                if load.on_error != OnError::Abort || load.validates.is_some() =>
-            {
+            Err(Error::StagedFileRefused { fault, .. }) if load.on_error != OnError::Abort || load.tells_faults() => {
                 Ok(LoadedFile::unread(file, load.on_error, fault))
             }
             done => done,
@@ -71,16 +69,15 @@ impl FileSource<'_> {
         }
         let failed = read.sifted.failed + found.failed;
         let parsed = read.sifted.failed + found.records;
-        let failures = match load.validates {
-            Some(_) if found.failed > 0 => {
-                let told = own.failures(&judged, FAULTS_MAX, self.query.deadline, &self.query.ask.cancel).await;
-                told.map_err(|error| self.fault(file, error))?
-            }
-            _ => found.line.zip(found.check).into_iter().collect(),
+        let failures = if load.tells_faults() && found.failed > 0 {
+            let told = own.failures(&judged, FAULTS_MAX, self.query.deadline, &self.query.ask.cancel).await;
+            told.map_err(|error| self.fault(file, error))?
+        } else {
+            found.line.zip(found.check).into_iter().collect()
         };
-        let faults_max = if load.validates.is_some() { FAULTS_MAX } else { 1 };
+        let faults_max = if load.tells_faults() { FAULTS_MAX } else { 1 };
         let faults = faults_of(read.sifted.faults, is_csv, &failures, &checks, faults_max);
-        let is_kept = load.validates.is_none();
+        let is_kept = !load.tells_faults();
         if let Some(first) = faults.first().filter(|_| is_kept && load.on_error == OnError::Abort) {
             return Err(refused(file, first.fault.clone()));
         }
@@ -108,8 +105,10 @@ impl FileSource<'_> {
         let columns = self.rows.columns.len();
         let width = (is_exact && load.by_name.is_none()).then_some(columns);
         let mut sift = RecordSift::new(signs, width).ok_or_else(|| Error::Unsupported {
-            what: "ON_ERROR or TRUNCATECOLUMNS of a file whose values are told apart by a digit".to_owned(),
+            what: "ON_ERROR, VALIDATION_MODE or TRUNCATECOLUMNS of a file whose values are told apart by a digit"
+                .to_owned(),
         })?;
+        sift = sift.first(load.shows());
         let spool = self.spooled(file, |part| sift.take(&part)).await?;
         let sifted = sift.into_records();
         let mut read = vec![FileColumn { name: LINE.to_owned(), type_name: "VARCHAR".to_owned() }];
@@ -156,6 +155,7 @@ impl FileSource<'_> {
             return Ok(None);
         }
         let query = spool.json_records(is_array).map_err(|error| self.query.fault(error))?;
+        let query = columns::limited(query, load.shows());
         let values = match load.by_name {
             Some(how) => {
                 let keys = own.record_keys(&query, self.query.deadline, &self.query.ask.cancel).await;
@@ -178,7 +178,7 @@ impl FileSource<'_> {
             Some(_) => spool.parquet_table(binary_is_text),
             None => spool.parquet_records(binary_is_text),
         };
-        let query = query.map_err(|error| self.query.fault(error))?;
+        let query = columns::limited(query.map_err(|error| self.query.fault(error))?, load.shows());
         let values = match load.by_name {
             Some(how) => {
                 let names = own.column_names(&query, self.query.deadline, &self.query.ask.cancel).await;

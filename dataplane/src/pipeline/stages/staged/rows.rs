@@ -23,6 +23,10 @@ impl FileSource<'_> {
         let mut faults = 0;
         for file in files {
             if let Some(load) = rows.load.filter(|load| load.judges()) {
+                let load = load.behind(loaded.iter().map(|before: &LoadedFile| before.rows).sum());
+                if load.shows() == Some(0) {
+                    break;
+                }
                 let judged = Box::pin(self.judged(file, load)).await?;
                 faults += judged.faults.len();
                 if faults > ALL_FAULTS_MAX {

@@ -12,6 +12,9 @@ use crate::catalog::staged_rows::{
 };
 use crate::syntax::parse::{end, options, parser, refused};
 
+/// Records that are shown at most.
+const SHOWN_MAX: u64 = 10_000;
+
 /// What stands behind the stage of COPY INTO.
 pub(super) struct CopyOptions {
     pub names: Vec<String>,
@@ -33,6 +36,9 @@ impl CopyOptions {
         given.options.iter().try_for_each(|option| copy.takes(option))?;
         if !copy.names.is_empty() && copy.pattern.is_some() {
             return Err(Error::syntax("FILES and PATTERN do not stand together"));
+        }
+        if copy.load.shows().is_some() {
+            copy.load.on_error = OnError::Abort; // the first record that fails ends it
         }
         Ok(copy)
     }
@@ -89,7 +95,14 @@ fn validated(option: &KeyValueOption) -> Result<ValidatedFiles, Error> {
     match word(option)?.to_ascii_uppercase().as_str() {
         "RETURN_ERRORS" => Ok(ValidatedFiles::Unloaded),
         "RETURN_ALL_ERRORS" => Ok(ValidatedFiles::All),
-        other => Err(Error::unsupported(format!("VALIDATION_MODE = {other} of COPY INTO"))),
+        other => {
+            let digits = other.strip_prefix("RETURN_").and_then(|rest| rest.strip_suffix("_ROWS")).unwrap_or_default();
+            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            let count = digits.parse().ok().filter(|count| is_number && (1..=SHOWN_MAX).contains(count));
+            let forms =
+                format!("VALIDATION_MODE is RETURN_n_ROWS, n up to {SHOWN_MAX}, RETURN_ERRORS or RETURN_ALL_ERRORS");
+            count.map(ValidatedFiles::First).ok_or_else(|| Error::syntax(forms))
+        }
     }
 }
 

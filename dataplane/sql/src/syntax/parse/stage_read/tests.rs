@@ -75,6 +75,13 @@ fn copy_into_says_how_it_goes_on_at_an_error() {
     let (_, reads) = reads("COPY INTO t FROM @s PURGE = TRUE VALIDATION_MODE = RETURN_ERRORS");
     let load = reads[0].load.unwrap();
     assert_eq!((load.validates, load.removes()), (Some(ValidatedFiles::Unloaded), false));
+    let (_, reads) = self::reads("COPY INTO t FROM @s ON_ERROR = CONTINUE VALIDATION_MODE = return_3_rows");
+    let load = reads[0].load.unwrap();
+    assert_eq!(
+        (load.validates, load.on_error, load.tells_faults()),
+        (Some(ValidatedFiles::First(3)), OnError::Abort, false)
+    );
+    assert_eq!((load.behind(2).shows(), load.behind(4).shows()), (Some(1), Some(0)));
     let limits = [OnError::Continue, OnError::SkipFile(ErrorLimit::Percent(10))].map(|on_error| on_error.limit(25));
     assert_eq!(limits, [25, 3]);
 }
@@ -95,7 +102,8 @@ fn what_is_not_done_is_refused_by_name() {
         ),
         ("COPY INTO t FROM @s PURGE = 1", "PURGE is TRUE or FALSE"),
         ("COPY INTO t FROM @s SIZE_LIMIT = 0", "SIZE_LIMIT is a number of bytes"),
-        ("COPY INTO t FROM @s VALIDATION_MODE = RETURN_2_ROWS", "VALIDATION_MODE = RETURN_2_ROWS of COPY INTO is not"),
+        ("COPY INTO t FROM @s VALIDATION_MODE = RETURN_0_ROWS", "VALIDATION_MODE is RETURN_n_ROWS, n up to 10000"),
+        ("COPY INTO t FROM @s VALIDATION_MODE = RETURN_ROWS", "VALIDATION_MODE is RETURN_n_ROWS, n up to 10000"),
         ("COPY INTO t FROM @s FILES = ('a') PATTERN = 'b'", "FILES and PATTERN do not stand together"),
         ("COPY INTO t FROM 's3://b/a.csv'", "COPY INTO of other than a table or a stage is not supported"),
         ("SELECT $1 FROM @s WHERE $2 = ?", "a parameter of a statement that reads a stage is not supported"),

@@ -46,6 +46,8 @@ pub(in crate::pipeline::stages::staged) struct RecordSift<'c> {
     is_headed: bool,
     /// Bytes of [`MARK`] that the file begins with.
     marked: usize,
+    /// Records behind so many are passed over.
+    most: Option<u64>,
     sifted: SiftedRecords,
 }
 
@@ -72,8 +74,14 @@ impl<'c> RecordSift<'c> {
             is_returned: false,
             is_headed,
             marked: 0,
+            most: None,
             sifted: SiftedRecords::default(),
         })
+    }
+
+    /// The same of no more records than these.
+    pub fn first(self, most: Option<u64>) -> Self {
+        Self { most, ..self }
     }
 
     /// The bytes that the engine is given in place of these; none are the end of the file.
@@ -155,6 +163,11 @@ impl<'c> RecordSift<'c> {
 
     fn ended(&mut self, given: &mut Vec<u8>) -> Result<(), FileFault> {
         let (place, values) = (self.scan.place, self.scan.values);
+        let met = self.sifted.records + self.sifted.failed;
+        if self.is_headed && self.most.is_some_and(|most| met >= most) {
+            self.begins();
+            return Ok(());
+        }
         match place {
             Place::Blank if self.fault.is_none() && self.scan.signs.allows_blank => {
                 self.begins();
@@ -269,6 +282,17 @@ mod tests {
         assert_eq!((told.as_str(), records.records, records.failed), ("#1,id,note\n#2,1,a\n", 1, 1));
         let mut broken = RecordSift::new(&headed, None).unwrap();
         assert!(broken.take(b"id\\,note\n").is_err());
+    }
+
+    #[test]
+    fn records_behind_the_first_ones_are_passed_over() {
+        let headed = CsvRecords { has_header: true, ..signs() };
+        let mut sift = RecordSift::new(&headed, None).unwrap().first(Some(2));
+        let mut given = sift.take(b"id,note\n1,a\n2\n3,c\n\n").unwrap();
+        given.extend(sift.take(b"").unwrap());
+        assert_eq!(String::from_utf8(given).unwrap(), "#1,id,note\n#2,1,a\n");
+        let records = sift.into_records();
+        assert_eq!((records.records, records.failed), (1, 1));
     }
 
     #[test]
