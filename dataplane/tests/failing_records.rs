@@ -119,6 +119,30 @@ async fn rows_that_are_shown_have_the_types_of_their_table() {
 }
 
 #[tokio::test]
+async fn a_query_makes_rows_of_the_records_that_can_be_read() {
+    let world = world().await;
+    ran(&world, "create table made (id integer, place bigint, note varchar)").await;
+    let id = staged(&world, CSV).await;
+    put(&world, &id, "a.csv", "h\n1,x\n2,\"y\"z\n3,w,more\n");
+    let made = "copy into made from (select $1::integer, metadata$file_row_number, $2 from @s) on_error = continue";
+    let first = r#""a text stands behind a quote that closes",3,null,null"#;
+    assert_eq!(ran(&world, made).await, format!(r#"["a.csv","PARTIALLY_LOADED",3,2,3,1,{first}]"#));
+    assert_eq!(ran(&world, "select * from made order by id").await, r#"[1,1,"x"],[3,3,"w"]"#);
+    put(&world, &id, "b.csv", "h\nx,y\n");
+    assert!(world.run(made).await.is_err(), "what the query makes of a record is no fault of the file");
+    let id = staged(&world, "create stage j file_format = (type = json)").await;
+    put(&world, &id, "a.json", "{\"id\": 5}\n");
+    put(&world, &id, "b.json", "{\"id\": 6}\n{\"id\": \n");
+    let made = "copy into made from (select $1:id::integer, metadata$file_row_number, metadata$filename from @j) \
+                on_error = skip_file";
+    let told = ran(&world, made).await;
+    assert!(told.starts_with(&loaded("a.json", 1)), "{told}");
+    assert!(told.contains(r#"["b.json","LOAD_FAILED",0,0,1,1,"it is no whole JSON object","#), "{told}");
+    assert_eq!(ran(&world, "select * from made where id > 3").await, r#"[5,1,"a.json"]"#);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn no_more_faults_are_held_than_can_be_told() {
     let world = world().await;
     ran(&world, "create table t (id integer)").await;

@@ -252,10 +252,13 @@ fn transformed(target: &[TokenWithSpan], source: &[TokenWithSpan]) -> Result<Sta
     }
     let CopyOptions { names, pattern, format, load } = CopyOptions::said(source.get(end + 1..).unwrap_or_default())?;
     if load.by_name.is_some() {
-        return Err(Error::syntax("MATCH_BY_COLUMN_NAME stands without a query"));
+        return Err(Error::syntax("MATCH_BY_COLUMN_NAME stands without a query, which names the values itself"));
     }
-    if load.judges() {
-        return Err(Error::unsupported("ON_ERROR, TRUNCATECOLUMNS or VALIDATION_MODE of COPY INTO from a query"));
+    if load.validates.is_some() {
+        return Err(Error::syntax("VALIDATION_MODE stands without a query, which makes other rows of the records"));
+    }
+    if load.truncates {
+        return Err(Error::unsupported("TRUNCATECOLUMNS of COPY INTO from a query"));
     }
     read.chosen.names = names;
     read.chosen.pattern = pattern.or(read.chosen.pattern.take());

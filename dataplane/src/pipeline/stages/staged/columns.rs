@@ -6,6 +6,9 @@ use sql::{Column, NameMatching, StagedRows};
 
 const JSON: &str = "JSON";
 
+/// The columns behind `$1` and so on that say where a row is from.
+pub(super) const ORIGIN_COLUMNS: usize = 2;
+
 /// What fills it from a query of a file.
 pub(super) fn filled(rows: &StagedRows, values: &[String], query: &str) -> String {
     format!("insert into {} select {} from ({query}) as file", rows.place(), values.join(", "))
@@ -42,9 +45,15 @@ pub(super) fn origin(path: &str) -> [String; 2] {
 
 /// `$1` and so on of a record that is one value: only the first is there.
 pub(super) fn whole(rows: &StagedRows, path: &str) -> Vec<String> {
-    let width = rows.columns.len().saturating_sub(2);
+    let width = rows.columns.len().saturating_sub(ORIGIN_COLUMNS);
     let value = |place: usize| if place == 0 { quote::name(RECORD) } else { "cast(null as json)".to_owned() };
     (0..width).map(value).chain(origin(path)).collect()
+}
+
+/// What a record that is one value has for the columns of a table, or for `$1` and so on.
+pub(super) fn records(rows: &StagedRows, path: &str) -> Vec<Option<String>> {
+    let values = if rows.selects() { whole(rows, path) } else { vec![quote::name(RECORD)] };
+    values.into_iter().map(Some).collect()
 }
 
 /// The values of an object's members for the columns of a table, as texts or JSON; none of one that no object has.

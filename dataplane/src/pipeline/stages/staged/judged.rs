@@ -3,7 +3,7 @@
 //! A statement that fails in the engine takes its transaction with it. So a file is read first on a session of its own,
 //! which says how many of its records fail and which is the first of them; then the others are written, all or none.
 
-use engine::{CsvSigns, FailedRecords, FileColumn, FileFault, RECORD, Session, SpoolFile};
+use engine::{CsvSigns, FailedRecords, FileColumn, FileFault, Session, SpoolFile};
 use sql::ast::quote;
 use sql::{CsvRecords, FileRecords, LoadOptions, NameMatching, OnError, RecordWidth};
 
@@ -54,7 +54,11 @@ impl FileSource<'_> {
             }
         };
         let Some(read) = read else { return Ok(LoadedFile::whole(file, 0)) };
-        let checks = RecordChecks::of(rows, &read.values, load.truncates);
+        let checks = if rows.selects() {
+            RecordChecks::none(&read.values)
+        } else {
+            RecordChecks::of(rows, &read.values, load.truncates)
+        };
         let judged = checks.judged(&read.query, &read.line);
         let is_csv = matches!(rows.reading.records, FileRecords::Csv(_));
         let found = if is_csv && read.sifted.records == 0 {
@@ -101,14 +105,21 @@ impl FileSource<'_> {
         load: LoadOptions,
         own: &mut Session,
     ) -> Result<Option<SpooledRecords>> {
-        let is_exact = signs.width == RecordWidth::Exact;
-        let columns = self.rows.columns.len();
+        let selects = self.rows.selects();
+        let is_exact = signs.width == RecordWidth::Exact && !selects;
+        let columns = self.rows.columns.len() - if selects { columns::ORIGIN_COLUMNS } else { 0 };
         let width = (is_exact && load.by_name.is_none()).then_some(columns);
         let mut sift = RecordSift::new(signs, width).ok_or_else(|| Error::Unsupported {
             what: "ON_ERROR, VALIDATION_MODE or TRUNCATECOLUMNS of a file whose values are told apart by a digit"
                 .to_owned(),
         })?;
         sift = sift.first(load.shows());
+        if selects {
+            sift = sift.numbered();
+        }
+        let part =
+            |place: u64| format!("cast(split_part({}, '{}', {place}) as bigint)", quote::name(LINE), sift.sign());
+        let (line, number) = (part(2), part(3));
         let spool = self.spooled(file, |part| sift.take(&part)).await?;
         let sifted = sift.into_records();
         let mut read = vec![FileColumn { name: LINE.to_owned(), type_name: "VARCHAR".to_owned() }];
@@ -119,10 +130,13 @@ impl FileSource<'_> {
         let values = match load.by_name {
             _ if sifted.records == 0 => Vec::new(),
             Some(how) => self.headed(file, (&spool, &signs, read.as_slice()), how, own).await?,
-            None => (1..=columns).map(|number| Some(quote::name(&format!("${number}")))).collect(),
+            None => {
+                let texts = (1..=columns).map(|place| quote::name(&format!("${place}")));
+                let origin = [quote::text(&file.path), number];
+                texts.chain(origin.into_iter().filter(|_| selects)).map(Some).collect()
+            }
         };
         let query = spool.csv_rows(&signs, &read).map_err(|error| self.query.fault(error))?;
-        let line = format!("cast(substr({}, 2) as bigint)", quote::name(LINE));
         Ok(Some(SpooledRecords { _spool: spool, query, values, line, sifted }))
     }
 
@@ -161,7 +175,7 @@ impl FileSource<'_> {
                 let keys = own.record_keys(&query, self.query.deadline, &self.query.ask.cancel).await;
                 columns::member_values(self.rows, &keys.map_err(|error| self.fault(file, error))?, how)
             }
-            None => vec![Some(quote::name(RECORD))],
+            None => columns::records(self.rows, &file.path),
         };
         Ok(Some(SpooledRecords::numbered(spool, query, values)))
     }
@@ -184,7 +198,7 @@ impl FileSource<'_> {
                 let names = own.column_names(&query, self.query.deadline, &self.query.ask.cancel).await;
                 columns::column_values(self.rows, &names.map_err(|error| self.fault(file, error))?, how)
             }
-            None => vec![Some(quote::name(RECORD))],
+            None => columns::records(self.rows, &file.path),
         };
         Ok(Some(SpooledRecords::numbered(spool, query, values)))
     }

@@ -12,9 +12,6 @@ use crate::limits::json_depth::JsonDepth;
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFile;
 
-/// The columns behind `$1` and so on that say where a row is from.
-const ORIGIN_COLUMNS: usize = 2;
-
 impl FileSource<'_> {
     /// Reads the files in their order; how many rows each has.
     pub async fn fill(&mut self, files: &[StageFile]) -> Result<Vec<LoadedFile>> {
@@ -74,7 +71,7 @@ impl FileSource<'_> {
         let CsvRecords { delimiter, quote, escape, skipped, nulls, has_header, width: of_records, .. } = signs.clone();
         let is_padded = self.rows.selects() || of_records == RecordWidth::Any;
         let signs = CsvSigns { delimiter, quote, escape, skipped, nulls, is_padded, has_header };
-        let width = self.rows.columns.len().saturating_sub(ORIGIN_COLUMNS);
+        let width = self.rows.columns.len().saturating_sub(columns::ORIGIN_COLUMNS);
         let (read, values) = match self.rows.load.and_then(|load| load.by_name) {
             Some(how) => {
                 let texts = columns::numbered(most);

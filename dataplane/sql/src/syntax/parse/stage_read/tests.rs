@@ -67,12 +67,16 @@ fn copy_into_says_how_it_goes_on_at_an_error() {
         let load = LoadOptions { on_error, truncates, ..LoadOptions::default() };
         assert_eq!(reads[0].load, Some(load), "{said}");
     }
+    let (_, reads) = reads("COPY INTO t FROM (SELECT $1 FROM @s) ON_ERROR = SKIP_FILE ENFORCE_LENGTH = TRUE");
+    let load = reads[0].load.unwrap();
+    let on_error = OnError::SkipFile(ErrorLimit::Count(1));
+    assert_eq!((load.on_error, load.transforms, load.judges()), (on_error, true, true));
     let text = "COPY INTO t FROM @s PURGE = TRUE SIZE_LIMIT = 10 RETURN_FAILED_ONLY = TRUE LOAD_UNCERTAIN_FILES = TRUE";
     let statement = crate::parse(text).unwrap();
     let (after, told, size_limit) = (AfterLoad::Removed, ToldFiles::Failed, Some(10));
     assert_eq!(statement.reads()[0].load, Some(LoadOptions { after, told, size_limit, ..LoadOptions::default() }));
     assert!(statement.operations().contains(&Operation::Delete), "it removes files");
-    let (_, reads) = reads("COPY INTO t FROM @s PURGE = TRUE VALIDATION_MODE = RETURN_ERRORS");
+    let (_, reads) = self::reads("COPY INTO t FROM @s PURGE = TRUE VALIDATION_MODE = RETURN_ERRORS");
     let load = reads[0].load.unwrap();
     assert_eq!((load.validates, load.removes()), (Some(ValidatedFiles::Unloaded), false));
     let (_, reads) = self::reads("COPY INTO t FROM @s ON_ERROR = CONTINUE VALIDATION_MODE = return_3_rows");
@@ -97,8 +101,12 @@ fn what_is_not_done_is_refused_by_name() {
         ("COPY INTO t FROM @s ON_ERROR = SKIP_FILE_0", "ON_ERROR is ABORT_STATEMENT, CONTINUE, SKIP_FILE"),
         ("COPY INTO t FROM @s ON_ERROR = 'SKIP_FILE_101%'", "ON_ERROR is ABORT_STATEMENT, CONTINUE, SKIP_FILE"),
         (
-            "COPY INTO t FROM (SELECT $1 FROM @s) ON_ERROR = CONTINUE",
-            "ON_ERROR, TRUNCATECOLUMNS or VALIDATION_MODE of COPY INTO from a query is not supported",
+            "COPY INTO t FROM (SELECT $1 FROM @s) VALIDATION_MODE = RETURN_ERRORS",
+            "VALIDATION_MODE stands without a query",
+        ),
+        (
+            "COPY INTO t FROM (SELECT $1 FROM @s) TRUNCATECOLUMNS = TRUE",
+            "TRUNCATECOLUMNS of COPY INTO from a query is not supported",
         ),
         ("COPY INTO t FROM @s PURGE = 1", "PURGE is TRUE or FALSE"),
         ("COPY INTO t FROM @s SIZE_LIMIT = 0", "SIZE_LIMIT is a number of bytes"),

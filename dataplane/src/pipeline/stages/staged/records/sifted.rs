@@ -9,8 +9,8 @@ use sql::{CsvRecords, RecordWidth};
 use super::{ByteUse, Place, RecordScan, UNCLOSED};
 use crate::pipeline::stages::staged::FAULTS_MAX;
 
-/// Bytes that the line of a record takes before it.
-const LINE_BYTES_MAX: usize = 32;
+/// Bytes that the line of a record and its number take before it.
+const LINE_BYTES_MAX: usize = 48;
 /// Signs that a line may begin with.
 const SIGNS: [char; 4] = ['#', 'L', '@', '_'];
 /// The mark that a file in UTF-8 may begin with, which is no part of its first value.
@@ -48,6 +48,8 @@ pub(in crate::pipeline::stages::staged) struct RecordSift<'c> {
     marked: usize,
     /// Records behind so many are passed over.
     most: Option<u64>,
+    /// The number of a record in its file stands behind its line.
+    is_numbered: bool,
     sifted: SiftedRecords,
 }
 
@@ -75,6 +77,7 @@ impl<'c> RecordSift<'c> {
             is_headed,
             marked: 0,
             most: None,
+            is_numbered: false,
             sifted: SiftedRecords::default(),
         })
     }
@@ -82,6 +85,16 @@ impl<'c> RecordSift<'c> {
     /// The same of no more records than these.
     pub fn first(self, most: Option<u64>) -> Self {
         Self { most, ..self }
+    }
+
+    /// The same, with the number of each record behind its line.
+    pub fn numbered(self) -> Self {
+        Self { is_numbered: true, ..self }
+    }
+
+    /// What stands before a line, and before a number.
+    pub fn sign(&self) -> char {
+        self.sign
     }
 
     /// The bytes that the engine is given in place of these; none are the end of the file.
@@ -212,6 +225,10 @@ impl<'c> RecordSift<'c> {
             self.record.pop();
         }
         given.extend(format!("{}{}", self.sign, self.line).bytes());
+        if self.is_numbered {
+            let number = self.sifted.records + self.sifted.failed + 1;
+            given.extend(format!("{}{number}", self.sign).bytes());
+        }
         given.push(self.scan.signs.delimiter);
         given.extend_from_slice(&self.record);
         given.push(b'\n');
@@ -282,6 +299,15 @@ mod tests {
         assert_eq!((told.as_str(), records.records, records.failed), ("#1,id,note\n#2,1,a\n", 1, 1));
         let mut broken = RecordSift::new(&headed, None).unwrap();
         assert!(broken.take(b"id\\,note\n").is_err());
+    }
+
+    #[test]
+    fn a_record_has_its_number_among_all_where_that_is_asked_for() {
+        let own = signs();
+        let mut sift = RecordSift::new(&own, Some(2)).unwrap().numbered();
+        let mut given = sift.take(b"1,\"a\nb\"\n2\n3,c\n").unwrap();
+        given.extend(sift.take(b"").unwrap());
+        assert_eq!(String::from_utf8(given).unwrap(), "#1#1,1,\"a\nb\"\n#4#3,3,c\n");
     }
 
     #[test]
