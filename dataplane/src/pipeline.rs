@@ -18,6 +18,7 @@ mod listed_files;
 mod load;
 mod observer;
 mod once;
+mod own_stages;
 mod policy_dry_run;
 mod postgres;
 mod query_counter;

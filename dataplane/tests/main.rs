@@ -50,6 +50,7 @@ mod next_step;
 mod offered;
 mod once;
 mod origin;
+mod own_stages;
 mod paged;
 mod parked;
 mod party;

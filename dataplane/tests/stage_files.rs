@@ -20,7 +20,7 @@ use crate::world::{World, world};
 const FILES: &str = "/v1/environments/env-1/stages";
 
 /// Status and body of a request below `…/stages/` by this key.
-async fn by(world: &World, who: KeyId, method: &str, path: &str, body: impl Into<Body>) -> (u16, Vec<u8>) {
+pub async fn by(world: &World, who: KeyId, method: &str, path: &str, body: impl Into<Body>) -> (u16, Vec<u8>) {
     let caller = Forwarded::of(Who::Key { key_id: who }, Some([127, 0, 0, 1].into()));
     let request = Request::builder()
         .method(method)
@@ -33,7 +33,7 @@ async fn by(world: &World, who: KeyId, method: &str, path: &str, body: impl Into
     (status, whole(response).await.0)
 }
 
-async fn owner(world: &World, method: &str, path: &str, body: impl Into<Body>) -> (u16, Value) {
+pub async fn owner(world: &World, method: &str, path: &str, body: impl Into<Body>) -> (u16, Value) {
     let (status, body) = by(world, owner_id(), method, path, body).await;
     (status, serde_json::from_slice(&body).unwrap())
 }
@@ -42,7 +42,7 @@ fn message((status, body): &(u16, Value)) -> (u16, &str) {
     (*status, body["error"]["message"].as_str().unwrap_or_else(|| panic!("{body}")))
 }
 
-async fn paths(world: &World, stage: &str) -> Vec<String> {
+pub async fn paths(world: &World, stage: &str) -> Vec<String> {
     let (status, listed) = owner(world, "GET", &format!("{stage}/files"), "").await;
     assert_eq!(status, 200, "{listed}");
     listed["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect()

@@ -6,6 +6,7 @@ pub mod definition;
 pub(crate) mod file_format;
 pub mod file_reading;
 pub(crate) mod information_schema;
+pub mod own_stage;
 pub(crate) mod stage;
 pub mod stage_location;
 pub mod staged_rows;

@@ -30,6 +30,7 @@ pub use catalog::column_comment::ColumnComment;
 pub use catalog::comment::Comment;
 pub use catalog::definition::Definition;
 pub use catalog::file_reading::{CsvRecords, FileCompression, FileReading, FileRecords, RecordWidth};
+pub use catalog::own_stage::{UNUSED_STAGE, table_of_stage, with_tables_of_stages};
 pub use catalog::stage::FileEntry;
 pub use catalog::stage_location::{BUCKET_SCHEME, FOLDER_SCHEME, StageLocation};
 pub use catalog::staged_rows::{

@@ -155,6 +155,8 @@ const STATEMENTS: &[&str] = &[
     "`CREATE [OR REPLACE] SEQUENCE`, `<sequence>.NEXTVAL`",
     "`CREATE [OR REPLACE] STAGE`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it, with `FILE_FORMAT` and `COMMENT`: internal ones, whose files go with them, and external ones, with `URL = 's3://…' | 'file:///…'` and `STORAGE_INTEGRATION`",
     "`LIST @stage[/path] [PATTERN = '…']`, `REMOVE` of the same outside a transaction; `LS`, `RM`; a path with blanks stands in `'@stage/…'`",
+    "`@~`, the own stage of whoever asks, wherever a stage's files are named: of a key, that of the user whom it acts for, or its own. Nobody else reads it, of whatever role, and its files go with the user or the key",
+    "`@%table`, the own stage of a table, likewise: who reads the table reads its files, who loads it writes them, and who is bound by a filter or mask of it is refused. The files follow `RENAME` and go with the table",
     "`COPY INTO @stage[/path] FROM table | (query)` outside a transaction, with `FILE_FORMAT = (TYPE = CSV | JSON | PARQUET)`, `HEADER`, `OVERWRITE`, `SINGLE`, `MAX_FILE_SIZE`, `INCLUDE_QUERY_ID`, `DETAILED_OUTPUT`: at most 256 files, all of them or none, of what you may see",
     "An unloaded file is compressed, text with gzip and Parquet with Snappy, and named so, unless its format says `COMPRESSION = NONE`",
     "Unloaded Parquet has the columns' names with `HEADER = TRUE`, else `col1`, `col2`, …; VARIANT is its JSON as text, and an INTERVAL is refused",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use contract::Governance;
+use contract::policy::abac::Operation;
 use regex::{Regex, RegexBuilder};
 use sql::{StageLocation, StagedRows};
 
@@ -77,10 +78,13 @@ impl FileRemoval {
     }
 }
 
+/// Whether whoever asks may do this with files of the stage of this path.
+pub(in crate::pipeline) type Permits<'a> = dyn Fn(&str, Operation) -> Result<()> + Sync + 'a;
+
 /// Has names tell of the files that a statement is about, if it is about some; answers those that it removes.
 pub(in crate::pipeline) async fn found(
     (pipeline, rules): (&Pipeline, &Governance),
-    statement: &sql::Statement,
+    (statement, permits): (&sql::Statement, &Permits<'_>),
     seen: &sql::Catalog,
     names: &mut sql::SessionNames,
     file_use: FileUse,
@@ -89,6 +93,7 @@ pub(in crate::pipeline) async fn found(
         pipeline.external(rules, &location)?; // of one that is made, it is asked again at each use
     }
     let Some(asked) = sql::files_asked(statement, seen, names)? else { return Ok(None) };
+    permits(&asked.stage_path, if asked.removes { Operation::Delete } else { Operation::Select })?;
     if file_use == FileUse::Explained {
         return Ok(None);
     }
@@ -99,7 +104,7 @@ pub(in crate::pipeline) async fn found(
     let pattern = asked.pattern.as_deref().map(compiled).transpose()?;
     let store = pipeline.stage_store(rules, &asked.stage_id, asked.location.as_ref())?;
     let listed = store.list(&asked.path).await?;
-    let told = listed.into_iter().map(|file| (format!("{}/{}", asked.called, file.path), file));
+    let told = listed.into_iter().map(|file| (asked.told(&file.path), file));
     let told: Vec<_> = told.filter(|(name, _)| pattern.as_ref().is_none_or(|pattern| pattern.is_match(name))).collect();
     let removal = asked.removes.then(|| FileRemoval {
         stage_id: asked.stage_id,

@@ -12,10 +12,10 @@ use sql::StagePlace;
 
 use super::authorization::visible_catalog;
 use super::stages::policy;
-use super::{Pipeline, Result, ToolAction, startup_gate};
+use super::{Pipeline, Result, ToolAction, own_stages, startup_gate};
 use crate::error::StageFileFault;
 use crate::request::trail::Trail;
-use crate::storage::stage_files::{StageFile, StageStore, StageWriter, blocking};
+use crate::storage::stage_files::{StageFile, StageStore, StageWriter, blocking, user_stage, user_stages};
 use crate::{Ask, Error};
 
 /// What is done with the files of a stage.
@@ -55,14 +55,14 @@ impl FileAction {
     fn asked(self, ask: Ask, stage: &StagePlace, path: &str, bytes: Option<u64>) -> ToolAction {
         let bytes = bytes.map_or_else(String::new, |bytes| format!(", {bytes} bytes"));
         let sql = format!("{} {}/{path}{bytes}", self.word(), stage.path);
-        let (tables, operation) = (vec![stage.path.clone()], self.operation());
+        let (tables, operation) = (sql::with_tables_of_stages(vec![stage.path.clone()]), self.operation());
         ToolAction { ask: Ask { sql, ..ask }, tables, operation, reads: Vec::new() }
     }
 }
 
-/// Whether a stage is among what is dropped or replaced.
+/// Whether something is dropped or replaced that may have files: a stage, or a table with its own.
 pub(super) fn drops_a_stage(written: &[(String, Operation)]) -> bool {
-    written.iter().any(|(path, done)| *done == Operation::Drop && path.contains(".@"))
+    written.iter().any(|(_, done)| *done == Operation::Drop)
 }
 
 impl Pipeline {
@@ -78,7 +78,8 @@ impl Pipeline {
         let seen = self.remembered.tables.now(&self.engine()?, &rules).await?;
         let asked = who.asks(&rules, ask.into(), action.writes()).over(&seen.stages);
         let visible = visible_catalog::seen(&asked, &seen.known);
-        let names = policy::names(&query, &rules);
+        let mut names = policy::names(&query, &rules);
+        names.user_stage = user_stage(&who.caller);
         let Ok(stage) = sql::stage_named(&visible, name, &names) else {
             let path = sql::stage_path(&visible, name, &names).unwrap_or_else(|| format!("main.@{name}"));
             let unseen = StagePlace { id: String::new(), location: None, path };
@@ -87,13 +88,17 @@ impl Pipeline {
             let _ = self.refuse(action.asked(ask.clone(), &unseen, "", None), refused.clone()).await;
             return Err(refused);
         };
-        let (tables, operations) = ([stage.path.clone()], [action.operation()]);
+        let (tables, operations) = (sql::with_tables_of_stages(vec![stage.path.clone()]), [action.operation()]);
         let judged = asked.judge((&tables, &tables), &operations, &Trail::new()).map(drop);
         let judged = match action {
             FileAction::Get => judged.and_then(|()| asked.opens_whole(&stage.path)),
             FileAction::List | FileAction::Put | FileAction::Remove => judged,
         };
-        let Err(refused) = judged else { return Ok(stage) };
+        let refused = match judged.and_then(|()| asked.opens_tables_whole(&tables)) {
+            Ok(()) if action == FileAction::Put => return Box::pin(own_stages::kept(self, &query, stage)).await,
+            Ok(()) => return Ok(stage),
+            Err(refused) => refused,
+        };
         self.refuse(action.asked(ask.clone(), &stage, "", None), refused.clone()).await?;
         Err(refused)
     }
@@ -172,7 +177,8 @@ impl Pipeline {
         Box::pin(self.act(action, |_| work)).await
     }
 
-    /// Removes the files of stages that are gone: dropped, replaced, or dropped while a file came.
+    /// Removes the files of stages that are gone: dropped, replaced, or dropped while a file came; and of those whose user
+    /// or table is gone.
     pub async fn sweep_stage_files(&self) -> Result<()> {
         let files = self.stage_files.clone();
         // Looked for before the catalogue is read: a stage that is made meanwhile has no folder among these.
@@ -199,8 +205,12 @@ impl Pipeline {
         self.stage_store(&*self.rules()?, &stage.id, stage.location.as_ref())
     }
 
+    /// The ids of all stages that there are, the own ones of tables and users among them.
     async fn stage_ids(&self) -> Result<BTreeSet<String>> {
-        let seen = self.remembered.tables.now(&self.engine()?, &*self.rules()?).await?;
-        Ok(sql::stage_ids(&seen.known)?)
+        let rules = self.rules()?;
+        let seen = self.remembered.tables.now(&self.engine()?, &rules).await?;
+        let mut ids = sql::stage_ids(&seen.known)?;
+        ids.extend(user_stages(&rules));
+        Ok(ids)
     }
 }

@@ -8,6 +8,7 @@ mod known;
 mod path;
 mod store;
 mod together;
+mod users;
 mod writer;
 
 use std::fs::{self, File, OpenOptions};
@@ -24,6 +25,7 @@ use crate::error::StageFileFault;
 pub use external::{ExternalFiles, ReachableHosts, ReadFault};
 pub use path::StagePath;
 pub use store::{ReadBounds, StageStore};
+pub use users::{user_stage, user_stages};
 pub use writer::StageWriter;
 
 /// Files that one list may have.

@@ -1,19 +1,23 @@
 //! What the engine keeps as the comment of a table, view or function: what people said of it, and what is ours.
 //!
-//! Ours is where the rows of a table are from, or the statement that a view or function is read by. Who comments can
-//! neither write nor lose it: their words stand before it, with their length.
+//! Ours is where the rows of a table are from, or the statement that a view or function is read by, and before it the
+//! id of a table's own stage. Who comments can neither write nor lose them: their words stand before, with their length.
 
 use sqlparser::ast::{CommentDef, CommentObject, CreateTable, CreateTableOptions, Ident, ObjectName, SqlOption};
 
 use crate::ast::names;
 
 const SAID: &str = "said:";
+/// Before the id of a table's own stage, behind which stands another colon.
+const STAGE: &str = "stage:";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comment {
     /// `COMMENT ON … IS`.
     pub words: Option<String>,
     pub ours: Option<String>,
+    /// The id of a table's own stage, once something was put into it.
+    pub own_stage: Option<String>,
     /// Words of the columns that have a comment, where types of columns are changed.
     pub(crate) of_columns: Vec<(String, Option<String>)>,
     /// The column whose texts all fit the type that it is given.
@@ -23,7 +27,12 @@ pub struct Comment {
 impl Comment {
     /// What [`Comment::kept`] wrote. What it did not write is ours, for whoever reads that to refuse.
     pub fn read(kept: &str) -> Self {
-        parts(kept).unwrap_or_else(|| Self { ours: some(kept), ..Self::default() })
+        let read = parts(kept).unwrap_or_else(|| Self { ours: some(kept), ..Self::default() });
+        let staged = read.ours.as_deref().and_then(|ours| ours.strip_prefix(STAGE)?.split_once(':'));
+        match staged.map(|(id, ours)| (some(id), some(ours))) {
+            Some((own_stage, ours)) => Self { own_stage, ours, ..read },
+            None => read,
+        }
     }
 
     pub(crate) fn ours(text: String) -> Self {
@@ -31,10 +40,11 @@ impl Comment {
     }
 
     pub(crate) fn kept(&self) -> Option<String> {
+        let staged = self.own_stage.as_deref().map_or_else(String::new, |id| format!("{STAGE}{id}:"));
         let ours = self.ours.as_deref().unwrap_or_default();
         match &self.words {
-            Some(words) => Some(format!("{SAID}{}:{words}{ours}", words.len())),
-            None => some(ours),
+            Some(words) => Some(format!("{SAID}{}:{words}{staged}{ours}", words.len())),
+            None => some(&format!("{staged}{ours}")),
         }
     }
 }
@@ -75,8 +85,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_read(words in proptest::option::of(".*"), ours in proptest::option::of("\\[.+|sluice:.+")) {
-            let comment = Comment { words, ours, ..Comment::default() };
+        fn what_is_kept_is_read(
+            words in proptest::option::of(".*"),
+            ours in proptest::option::of("\\[.+|sluice:.+"),
+            own_stage in proptest::option::of("[a-z0-9-]+"),
+        ) {
+            let comment = Comment { words, ours, own_stage, ..Comment::default() };
             let kept = comment.kept();
             prop_assert_eq!(kept.as_deref().map(Comment::read).unwrap_or_default(), comment);
         }

@@ -114,7 +114,7 @@ impl Definition {
             DefinitionKind::Function => DefinitionKind::of_macro(name),
             other => (other, name.to_owned()),
         };
-        let Comment { words, ours, of_columns: _, widened: _ } = comment;
+        let Comment { words, ours, own_stage: _, of_columns: _, widened: _ } = comment;
         if kind == DefinitionKind::Sequence && name.starts_with(OWNED) {
             return None;
         }

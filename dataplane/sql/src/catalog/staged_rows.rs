@@ -4,6 +4,7 @@ use sqlparser::tokenizer::Location;
 
 use crate::ast::{names, quote};
 use crate::catalog::file_reading::FileReading;
+use crate::catalog::own_stage;
 use crate::catalog::stage::StageFormat;
 use crate::catalog::stage_location::StageLocation;
 use crate::catalog::table::{Column, Table};
@@ -208,9 +209,9 @@ impl StagedRows {
         self.infers.is_none() && self.load.is_none_or(|load| load.transforms)
     }
 
-    /// A file of it as LIST tells it, with the stage's name before its path.
+    /// A file of it as LIST tells it: with the stage's name before its path, unless it is an own stage.
     pub fn named(&self, path: &str) -> String {
-        format!("{}/{path}", self.called.to_lowercase())
+        own_stage::listed(&self.called, path)
     }
 
     /// The engine's full name of the temporary table.

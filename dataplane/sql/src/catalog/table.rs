@@ -77,6 +77,8 @@ pub struct Table {
     pub origin: Option<String>,
     /// `COMMENT ON TABLE`.
     pub comment: Option<String>,
+    /// The id of its own stage, once something was put into that.
+    pub own_stage: Option<String>,
     /// Sequences of its columns, which nothing else counts by.
     pub counters: Vec<Counter>,
     /// The schema its rows are in, where that is not the one it is known by: a branch's own copy.
@@ -97,6 +99,7 @@ impl Table {
             temporary: false,
             origin: None,
             comment: None,
+            own_stage: None,
             counters: Vec::new(),
             stored_in: None,
             stored_as: None,
@@ -124,7 +127,7 @@ impl Table {
     /// The same table, with what is kept as its comment.
     #[must_use]
     pub fn with_comment(self, comment: Comment) -> Self {
-        Self { origin: comment.ours, comment: comment.words, ..self }
+        Self { origin: comment.ours, comment: comment.words, own_stage: comment.own_stage, ..self }
     }
 
     /// The same table, with columns that count.
@@ -210,8 +213,18 @@ impl Table {
 
 /// What the engine is told, to keep this with a table as ours: what people said of the table stays.
 pub fn keeping(table: &Table, ours: &str) -> String {
-    let kept = Comment { words: table.comment.clone(), ..Comment::ours(ours.to_owned()) }.kept();
-    let place = table.place();
+    let (words, own_stage) = (table.comment.clone(), table.own_stage.clone());
+    commented(table, &Comment { words, own_stage, ..Comment::ours(ours.to_owned()) })
+}
+
+/// What the engine is told, to keep this as the id of the table's own stage: what else is kept of the table stays.
+pub fn keeping_stage(table: &Table, id: &str) -> String {
+    let (words, ours) = (table.comment.clone(), table.origin.clone());
+    commented(table, &Comment { words, ours, own_stage: Some(id.to_owned()), ..Comment::default() })
+}
+
+fn commented(table: &Table, comment: &Comment) -> String {
+    let (kept, place) = (comment.kept(), table.place());
     let parts = names::parts(&place).unwrap_or_default().into_iter().map(|part| quote::name(&part.value));
     let kept = kept.map_or_else(|| "NULL".to_owned(), |kept| quote::text(&kept));
     format!("COMMENT ON TABLE {} IS {kept}", parts.collect::<Vec<_>>().join("."))

@@ -72,6 +72,11 @@ impl Catalog {
         session: &SessionNames,
     ) -> Result<Arc<Definition>, Error> {
         let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of name"))?;
+        if kind == definition::DefinitionKind::Stage
+            && let Some(own) = self.own_stage(&written, session)?
+        {
+            return Ok(own);
+        }
         self.defined(kind, &written, session).ok_or_else(|| {
             let called = written.name.strip_prefix(kind.sign()).unwrap_or(&written.name);
             let word = if kind == definition::DefinitionKind::Stage { "stage" } else { "file format" };
@@ -194,6 +199,8 @@ pub struct SessionNames {
     pub role: Option<String>,
     /// Of this statement alone: a stage that it makes keeps its files by it.
     pub statement_id: String,
+    /// The id of the own stage of whoever asks.
+    pub user_stage: Option<String>,
     /// Schema, table and column, in lower case, of what is masked for the caller: the catalogue shows text there.
     pub masked: Arc<BTreeSet<(String, String, String)>>,
     /// The same of what is denied to the agent behind the caller: the catalogue does not list it.
@@ -212,6 +219,7 @@ impl SessionNames {
             user: None,
             role: None,
             statement_id: String::new(),
+            user_stage: None,
             masked: Arc::default(),
             denied: Arc::default(),
             files: Arc::default(),

@@ -1,11 +1,12 @@
 //! Statements about stages and file formats, for the log. The engine gets what is kept of them (`compile/steps`).
 
-use sqlparser::ast::{AlterTable, AlterTableOperation, ObjectName, RenameTableNameKind, Statement};
+use sqlparser::ast::{AlterTable, AlterTableOperation, Ident, ObjectName, RenameTableNameKind, Statement};
 
 use super::Printer;
 use crate::ast::error::Error;
 use crate::ast::names;
 use crate::catalog::definition::DefinitionKind;
+use crate::catalog::own_stage;
 
 impl Printer<'_> {
     /// Prints such a statement; nothing is printed of any other.
@@ -68,9 +69,24 @@ impl Printer<'_> {
     /// The name without what makes it one of its kind.
     fn staged_name(&mut self, name: &ObjectName) -> Result<(), Error> {
         let mut parts: Vec<_> = names::parts(name).unwrap_or_default().into_iter().cloned().collect();
-        if let (Some(kind), Some(last)) = (DefinitionKind::of_name(name), parts.last_mut()) {
+        let Some(mut last) = parts.pop() else { return Ok(()) };
+        let kind = DefinitionKind::of_name(name);
+        if let Some(kind) = kind {
             last.value = last.value.strip_prefix(kind.sign()).unwrap_or_default().to_owned();
         }
-        self.name(&ObjectName::from(parts))
+        if !parts.is_empty() {
+            self.name(&ObjectName::from(parts))?;
+            self.put(".");
+        }
+        let is_own = kind == Some(DefinitionKind::Stage) && own_stage::is_own(&last.value);
+        match last.value.strip_prefix(own_stage::TABLE_SIGN).filter(|_| is_own) {
+            Some(table) => {
+                self.put(own_stage::TABLE_SIGN);
+                self.ident(&Ident::new(table));
+            }
+            None if is_own => self.put(own_stage::USER),
+            None => self.ident(&last),
+        }
+        Ok(())
     }
 }

@@ -151,6 +151,18 @@ impl<'a> PolicyRequest<'a> {
         Ok(())
     }
 
+    /// The same of the tables whose own stages are among these: the files there are rows of the tables without their rules.
+    pub fn opens_tables_whole(&self, paths: &[String]) -> Result<()> {
+        paths.iter().filter_map(|path| sql::table_of_stage(path)).try_for_each(|table| self.opens_whole(&table))
+    }
+
+    /// May they do this with files of a stage? What a table's own stage has is judged as the table is.
+    pub fn permits_files(&self, stage: &str, operation: Operation) -> Result<()> {
+        let paths = sql::with_tables_of_stages(vec![stage.to_owned()]);
+        self.judge((&paths, &paths), &[operation], &Trail::new())?;
+        self.opens_tables_whole(&paths)
+    }
+
     /// May they know that the table is there?
     pub fn may_see(&self, known: &sql::Catalog, path: &str) -> bool {
         self.reaches(path) && provenance::admits(self.rules, self.caller.role, known, path)

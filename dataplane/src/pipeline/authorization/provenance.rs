@@ -160,7 +160,8 @@ fn of_what_is_read(
 ) -> Result<Vec<ProvenanceSource>> {
     let read = with_sharing(known, read);
     let mut all: Vec<ProvenanceSource> = Vec::new();
-    for table in read {
+    // the files of a table's own stage are rows of the table
+    for table in sql::with_tables_of_stages(read) {
         let mut found = sources(rules, known, &table)?;
         if policies(rules).exempt(table_ref(&table), role) {
             found.push(ProvenanceSource { table, read_by: role });

@@ -28,6 +28,7 @@ use crate::pipeline::swap::Renaming;
 use crate::pipeline::{Pipeline, Query, Result, listed_files, runtime};
 use crate::request::trail::Trail;
 use crate::storage::branches::OpenBranch;
+use crate::storage::stage_files::user_stage;
 use crate::storage::system_tables::ReadTarget;
 use crate::{Ask, Error};
 
@@ -92,7 +93,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
         transaction.refuse_gone(&statement)?;
     }
     let known = Arc::clone(&judged_by.known);
-    let meant = own.meant(query, &statement, &known);
+    let meant = sql::with_tables_of_stages(own.meant(query, &statement, &known));
     let stages = judged_by.stages.with_made(sql::stage_location(&statement)?.as_ref(), &meant);
     let asked = asked.over(&stages);
     // also where the session would find them: what is denied there is so whether or not there is such a table
@@ -112,7 +113,8 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     };
     let in_transaction = query.ask.transaction.is_some() || query.judged_by.is_some();
     let file_use = FileUse::of(is_explained, branch.is_none() && !in_transaction);
-    let looked_for = listed_files::found((pipeline, rules), &statement, &seen, &mut names, file_use);
+    let permits = |stage: &str, done: Operation| asked.permits_files(stage, done);
+    let looked_for = listed_files::found((pipeline, rules), (&statement, &permits), &seen, &mut names, file_use);
     about.removes = query.in_time(Box::pin(looked_for)).await?;
     let mainline = branch.as_ref().map(|_| &*known);
     let mut resolved = sql::resolve(statement, &seen, &names)
@@ -125,10 +127,10 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     about.history = tables::history(&about, &resolved)?;
     about.drops_at_commit = resolved.drops_at_commit();
     keeps_temporary(&about, in_transaction)?;
-    let bound = either(&resolved.tables(), about.written.iter().map(|(path, _)| path));
+    let bound = sql::with_tables_of_stages(either(&resolved.tables(), about.written.iter().map(|(path, _)| path)));
     permits_bound(&asked, &resolved, &about, (&bound, &operations), &there, t)?;
     provenance::permitted(rules, caller.role, &there, &bound)?;
-    leaves_whole(&asked, query, (&about, &resolved), &there)?;
+    leaves_whole(&asked, query, (&about, &resolved), (&bound, &there))?;
     provenance::write_down(rules, caller.role, &there, &mut resolved)?;
     about.marks = provenance::marks(rules, caller.role, &there, &resolved)?;
     if let Some(mark) = about.marks.first().filter(|_| about.branch.is_some()) {
@@ -169,8 +171,9 @@ fn leaves_whole(
     asked: &PolicyRequest<'_>,
     query: &Query,
     (about, resolved): (&StatementInfo, &sql::Resolved),
-    there: &sql::Catalog,
+    (bound, there): (&[String], &sql::Catalog),
 ) -> Result<()> {
+    asked.opens_tables_whole(bound)?;
     for rows in about.staged.iter().filter(|rows| !rows.selects()) {
         asked.opens_whole(&rows.path())?;
     }
@@ -200,6 +203,7 @@ fn names_of(query: &Query, rules: &Governance, caller: &Caller) -> sql::SessionN
     let mut names = names(query, rules);
     names.user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
     names.role = Some(caller.role.as_str().to_owned());
+    names.user_stage = user_stage(caller);
     names
 }
 

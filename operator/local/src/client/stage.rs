@@ -21,7 +21,7 @@ pub type Args = Group<Wanted>;
 pub enum Wanted {
     /// List the files of a stage, by path.
     Ls {
-        /// As @stage or @schema.stage; behind a slash, how their paths begin.
+        /// As @stage, @schema.stage, @~ or @%table; behind a slash, how their paths begin.
         stage: StageLocation,
     },
     /// Put a file into a stage, in place of one of that path.
@@ -205,6 +205,8 @@ mod tests {
             ("@s.files/2026/a b.csv", "/stages/s.files/files/2026%2Fa%20b.csv"),
             ("@files/a?b#c", "/stages/files/files/a%3Fb%23c"),
             ("@files/../x", "/stages/files/files/..%2Fx"),
+            ("@~/a.csv", "/stages/~/files/a.csv"),
+            ("@s.%t/a.csv", "/stages/s.%25t/files/a.csv"),
         ] {
             assert_eq!(address(&at(text)).unwrap(), address_of, "{text}");
         }

@@ -73,7 +73,8 @@ impl Binder<'_> {
         };
         let Some(column) = column else {
             *name = relation;
-            return Ok(Comment { words, ours: table.origin.clone(), ..Comment::default() });
+            let (ours, own_stage) = (table.origin.clone(), table.own_stage.clone());
+            return Ok(Comment { words, ours, own_stage, ..Comment::default() });
         };
         let found = table.column(&column.value).ok_or_else(|| Error::no_column(&table.path(), &column.value))?;
         let parts = names::parts(&relation).unwrap_or_default().into_iter().cloned();

@@ -14,6 +14,7 @@ use crate::ast::names::{self, TableName};
 use crate::catalog::comment::Comment;
 use crate::catalog::definition::{self, Definition, DefinitionKind};
 use crate::catalog::file_format::FormatOptions;
+use crate::catalog::own_stage;
 use crate::catalog::stage::{Stage, StageFormat};
 use crate::catalog::stage_location::StageLocation;
 use crate::catalog::tables::{Catalog, SessionNames};
@@ -33,7 +34,7 @@ pub struct StagePlace {
 
 /// The stage that a name means in this session; it is written as SQL has it, without the `@`.
 pub fn stage_named(catalog: &Catalog, name: &str, session: &SessionNames) -> Result<StagePlace, Error> {
-    let name = staged::name_of(DefinitionKind::Stage, name)?;
+    let name = staged::stage_name(name)?;
     let found = catalog.staged(DefinitionKind::Stage, &name, session)?;
     let Stage { id, location, .. } = found.stage()?;
     Ok(StagePlace { id, location, path: found.path() })
@@ -41,7 +42,7 @@ pub fn stage_named(catalog: &Catalog, name: &str, session: &SessionNames) -> Res
 
 /// The path that a stage of this name has in this session, or would have.
 pub fn stage_path(catalog: &Catalog, name: &str, session: &SessionNames) -> Option<String> {
-    let written = TableName::of(&staged::name_of(DefinitionKind::Stage, name).ok()?)?;
+    let written = TableName::of(&staged::stage_name(name).ok()?)?;
     Some(format!("{}.{}", session.home(catalog, &written)?, written.name))
 }
 
@@ -49,15 +50,24 @@ pub fn stage_path(catalog: &Catalog, name: &str, session: &SessionNames) -> Opti
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesAsked {
     pub stage_id: String,
+    /// `schema.@name`, as policies have it.
+    pub stage_path: String,
     /// Where the files of an external stage are.
     pub location: Option<StageLocation>,
-    /// The stage's name, which stands before the paths that are told.
-    pub called: String,
+    /// The stage's name, which stands before the paths that are told, unless it is an own stage.
+    called: String,
     /// How the paths begin.
     pub path: String,
     /// For what of name and path together a regular expression holds.
     pub pattern: Option<String>,
     pub removes: bool,
+}
+
+impl FilesAsked {
+    /// A file of it as LIST tells it.
+    pub fn told(&self, path: &str) -> String {
+        own_stage::listed(&self.called, path)
+    }
 }
 
 /// The files that a statement is about, as this session means the name of their stage; none of any other statement.
@@ -72,8 +82,9 @@ pub fn files_asked(
     let Stage { id, location, .. } = found.stage()?;
     Ok(Some(FilesAsked {
         stage_id: id,
+        stage_path: found.path(),
         location,
-        called: found.called().to_lowercase(),
+        called: found.called().to_owned(),
         path: path.clone(),
         pattern: pattern.clone(),
         removes: *done == Operation::Delete,
@@ -99,10 +110,11 @@ pub fn stage_location(statement: &ParsedStatement) -> Result<Option<StageLocatio
     }
 }
 
-/// The ids of all stages that there are.
+/// The ids of all stages that there are, but for those of users.
 pub fn stage_ids(catalog: &Catalog) -> Result<BTreeSet<String>, Error> {
     let all = catalog.definitions().into_iter().filter(|one| one.kind == DefinitionKind::Stage);
-    all.map(|one| Ok(one.stage()?.id)).collect()
+    let of_tables = catalog.tables().filter_map(|table| table.own_stage.clone());
+    all.map(|one| Ok(one.stage()?.id)).chain(of_tables.map(Ok)).collect()
 }
 
 impl Definition {

@@ -11,12 +11,10 @@ use sqlparser::ast::Ident;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
 
-use super::staged::name_of;
-use super::staged_files::refuse_own;
+use super::staged::stage_name;
 use super::{is, made};
 use crate::ast::error::Error;
 use crate::ast::{names, quote};
-use crate::catalog::definition::DefinitionKind;
 use crate::catalog::stage::StageFormat;
 use crate::catalog::staged_rows::{FileChoice, LoadOptions, StageRead};
 use copy_options::CopyOptions;
@@ -64,8 +62,7 @@ impl NamedStage {
     /// What stands behind the `@`.
     fn of(span: Span, text: &str) -> Result<Self, Error> {
         let (name, path) = text.split_once('/').unwrap_or((text, ""));
-        refuse_own(name).map_err(|error| error.at(span.start))?;
-        let name = name_of(DefinitionKind::Stage, name).map_err(|error| error.at(span.start))?;
+        let name = stage_name(name).map_err(|error| error.at(span.start))?;
         let mut tokens: Vec<TokenWithSpan> = Vec::new();
         for part in names::parts(&name).unwrap_or_default() {
             if !tokens.is_empty() {

@@ -20,6 +20,7 @@ use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 use crate::catalog::definition::DefinitionKind;
 use crate::catalog::file_format::{FormatOptions, word};
+use crate::catalog::own_stage;
 use crate::syntax::lex;
 use crate::syntax::statement::{Operation, StatementKind};
 
@@ -112,6 +113,11 @@ impl StagedHead {
             let is_new = matches!(self.verb, Keyword::CREATE | Keyword::ALTER);
             if is_new && last.value.contains('"') {
                 let message = format!("{} has a quote in it: name it without", last.value);
+                return Err(Error::new(ErrorKind::InvalidName, message).at(last.span.start));
+            }
+            if self.on == DefinitionKind::Stage && own_stage::is_own(&last.value) {
+                let message =
+                    format!("{} is called as the own stage of a user or a table: name it otherwise", last.value);
                 return Err(Error::new(ErrorKind::InvalidName, message).at(last.span.start));
             }
             *last = Ident { value: format!("{}{}", self.on.sign(), last.value), ..Ident::new("") };
@@ -208,6 +214,23 @@ impl StagedHead {
 /// The name of a file format, of the text that an option has for it.
 pub(crate) fn format_name(text: &str) -> Result<ObjectName, Error> {
     name_of(DefinitionKind::FileFormat, text)
+}
+
+/// The name of a stage whose files are meant, of its text: one that was made, `~`, or `%table`.
+pub(crate) fn stage_name(text: &str) -> Result<ObjectName, Error> {
+    let own = |behind: &str| Ident { value: format!("{}{behind}", DefinitionKind::Stage.sign()), ..Ident::new("") };
+    if text == own_stage::USER {
+        return Ok(ObjectName::from(vec![own(text)]));
+    }
+    let Some((schema, table)) = own_stage::parts(text) else { return name_of(DefinitionKind::Stage, text) };
+    let mut parser = parser(&SnowflakeDialect {}, lex::tokens(&format!("{schema}{table}"))?);
+    let mut name = parser.parse_object_name(false).map_err(refused)?;
+    end(&parser).map_err(refused)?;
+    if let Some(ObjectNamePart::Identifier(last)) = name.0.last_mut() {
+        names::admit_new(last)?;
+        *last = own(&format!("{}{}", own_stage::TABLE_SIGN, last.value));
+    }
+    Ok(name)
 }
 
 /// The name of a stage or file format, of its text.

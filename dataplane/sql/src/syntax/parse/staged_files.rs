@@ -4,9 +4,8 @@ use sqlparser::ast::Statement;
 use sqlparser::ast::helpers::stmt_data_loading::FileStagingCommand;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::staged::{StagedStatement, name_of};
+use super::staged::{StagedStatement, stage_name};
 use crate::ast::error::Error;
-use crate::catalog::definition::DefinitionKind;
 use crate::syntax::statement::{Operation, StatementKind};
 
 /// The statement, if its first words say that it lists or removes files of a stage.
@@ -15,17 +14,11 @@ pub(super) fn read(tokens: &[TokenWithSpan]) -> Result<Option<StagedStatement>, 
     let Some(done) = done(&first.token) else { return Ok(None) };
     let Some((location, rest)) = location(rest) else { return Ok(None) };
     let (name, path) = location.split_once('/').unwrap_or((location.as_str(), ""));
-    refuse_own(name).map_err(|error| error.at(first.span.start))?;
-    let stage = name_of(DefinitionKind::Stage, name)?;
+    let stage = stage_name(name).map_err(|error| error.at(first.span.start))?;
     let pattern = pattern(rest)?;
     let command = FileStagingCommand { stage, pattern: None };
     let tree = if done == Operation::Delete { Statement::Remove(command) } else { Statement::List(command) };
     Ok(Some(StagedStatement { tree, kind: StatementKind::Files { done, path: path.to_owned(), pattern } }))
-}
-
-/// `@~` and `@%table` are not there.
-pub(super) fn refuse_own(name: &str) -> Result<(), Error> {
-    if name.starts_with(['~', '%']) { Err(Error::unsupported("the own stage of a user or a table")) } else { Ok(()) }
 }
 
 fn done(token: &Token) -> Option<Operation> {
@@ -103,6 +96,10 @@ mod tests {
             ("list '@files/a b' pattern = '.*[.]csv'", "LIST @files ?", kind(Select, "a b", Some(".*[.]csv"))),
             ("REMOVE @files/a PATTERN='x'", "REMOVE @files ?", kind(Delete, "a", Some("x"))),
             ("rm @files/", "REMOVE @files ?", kind(Delete, "", None)),
+            ("ls @~/in/a", "LIST @~ ?", kind(Select, "in/a", None)),
+            ("rm @~", "REMOVE @~ ?", kind(Delete, "", None)),
+            ("list @%t", "LIST @%t ?", kind(Select, "", None)),
+            ("list '@main.%t/a b'", "LIST @main.%t ?", kind(Select, "a b", None)),
         ] {
             assert_eq!(told(text), (redacted.to_owned(), expected), "{text}");
         }
@@ -112,7 +109,19 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused() {
-        for text in ["LIST", "LIST files", "LIST @", "LIST @~", "rm @%t", "LIST @files x", "LIST @files PATTERN = x"] {
+        for text in [
+            "LIST",
+            "LIST files",
+            "LIST @",
+            "LIST @~x",
+            "LIST @main.~",
+            "rm @%",
+            "rm @%a.%b",
+            "LIST @\"~\"",
+            "LIST @\"%t\"",
+            "LIST @files x",
+            "LIST @files PATTERN = x",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -4,8 +4,8 @@ use sqlparser::dialect::SnowflakeDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::staged::StagedStatement;
-use super::staged_files::{is_word, location, refuse_own};
+use super::staged::{StagedStatement, stage_name};
+use super::staged_files::{is_word, location};
 use super::{end, is, options, own, parser, refused, source};
 use crate::ast::error::Error;
 use crate::syntax::statement::{StatementKind, Unload};
@@ -18,7 +18,7 @@ pub(super) fn read(text: &str, tokens: &[TokenWithSpan]) -> Result<Option<Staged
     }
     let Some((location, rest)) = location(rest) else { return Ok(None) };
     let (stage, path) = location.split_once('/').unwrap_or((location.as_str(), ""));
-    refuse_own(stage).map_err(|error| error.at(copy.span.start))?;
+    stage_name(stage).map_err(|error| error.at(copy.span.start))?;
     let expected = || Error::syntax("behind COPY INTO @stage stands FROM with a table, or with a query in parentheses");
     let [from, rest @ ..] = rest else { return Err(expected()) };
     if !is(&from.token, Keyword::FROM) {
@@ -89,6 +89,8 @@ mod tests {
                 "a/b_0_0_0.csv",
                 "select ')' from (t)",
             ),
+            ("copy into @~ from t file_format = (type = csv)", "~", "data_0_0_0.csv.gz", "SELECT * FROM t"),
+            ("copy into @m.%t/a from t file_format = (type = csv)", "m.%t", "a_0_0_0.csv.gz", "SELECT * FROM t"),
             (
                 "copy into @s from t file_format = (type = csv compression = auto)",
                 "s",
@@ -144,7 +146,7 @@ mod tests {
             "COPY INTO @s FROM",
             "COPY INTO @s FROM ()",
             "COPY INTO @s FROM (SELECT 1",
-            "COPY INTO @~ FROM t FILE_FORMAT = (TYPE = CSV)",
+            "COPY INTO @main.~ FROM t FILE_FORMAT = (TYPE = CSV)",
             "COPY INTO @s FROM t",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = ORC)",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = PARQUET COMPRESSION = GZIP)",

@@ -27,6 +27,11 @@ fn a_stage_is_read_with_its_path_and_what_is_said_of_its_files() {
     let statement = crate::parse("SELECT a.$1 FROM @s/x a JOIN @\"My Stage\"/y b ON a.$1 = b.$1").unwrap();
     assert_eq!(statement.tables().iter().map(|table| table.name.as_str()).collect::<Vec<_>>(), ["@s", "@My Stage"]);
     assert_eq!(statement.parameters(), 0);
+    for (text, name) in [("SELECT $1 FROM @~/in/a", "@~"), ("COPY INTO t FROM @main.%t/in/a", "@%t")] {
+        let statement = crate::parse(text).unwrap();
+        assert!(statement.tables().iter().any(|table| table.name == name), "{text}");
+        assert_eq!(statement.reads()[0].chosen.prefix, "in/a", "{text}");
+    }
     assert!(crate::parse("SELECT trim('@' FROM '@s')").unwrap().reads().is_empty());
 }
 
@@ -93,8 +98,8 @@ fn copy_into_says_how_it_goes_on_at_an_error() {
 #[test]
 fn what_is_not_done_is_refused_by_name() {
     for (text, words) in [
-        ("COPY INTO t FROM @~/a", "the own stage of a user or a table is not supported"),
-        ("COPY INTO t FROM @%t", "the own stage of a user or a table is not supported"),
+        ("COPY INTO t FROM @\"~\"", "~ is called as the own stage of a user or a table: name it otherwise"),
+        ("CREATE STAGE \"%t\"", "%t is called as the own stage of a user or a table: name it otherwise"),
         ("COPY INTO t FROM (SELECT $1 FROM @s JOIN @u ON true)", "COPY INTO of other than one stage is not supported"),
         ("COPY INTO t FROM (SELECT 1)", "COPY INTO of other than one stage is not supported"),
         ("COPY INTO t FROM (SELECT $1 FROM @s) MATCH_BY_COLUMN_NAME = CASE_SENSITIVE", "stands without a query"),
