@@ -10,36 +10,48 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{StageFile, StageFiles, StageWriter, UNFINISHED, unavailable};
+use super::{StageFile, StageFiles, StagePath, StageWriter, UNFINISHED, unavailable};
 use crate::Error;
 
 /// How the name of a list ends.
 const LIST: &str = "list";
+/// How the name ends that a file keeps which is replaced, until all that come with the other are there.
+const REPLACED: &str = "old";
+
+/// A file that is to be placed, as its list has it.
+#[derive(Debug, PartialEq, Eq)]
+struct PlacedFile {
+    path: String,
+    inode: u64,
+    /// The other name of the file that it replaces.
+    replaced: Option<PathBuf>,
+}
 
 impl StageFiles {
     /// All of these files of a stage are written: they are there from now on, all of them or none.
-    /// A file that one of them has replaced is gone also where none of them stays.
+    /// A file that one of them has replaced is there again where none of them stays.
     pub fn finish_all(&self, stage_id: &str, writers: Vec<StageWriter>) -> Result<Vec<StageFile>, Error> {
         if writers.len() < 2 {
             return writers.into_iter().map(StageWriter::finish).collect();
         }
-        let list = listed(stage_id, &writers).map_err(|error| unavailable(&error))?;
-        let mut placed = Vec::with_capacity(writers.len());
-        let moved: Result<(), Error> = writers.into_iter().try_for_each(|writer| {
-            placed.push(writer.finish()?);
-            Ok(())
+        let (list, files) = begun(stage_id, &writers).map_err(|error| unavailable(&error))?;
+        let finished: Result<Vec<StageFile>, Error> = writers.into_iter().map(StageWriter::finish).collect();
+        let done = finished.and_then(|placed| {
+            forgotten(&list).map_err(|error| unavailable(&error))?;
+            Ok(placed)
         });
-        let done = moved.and_then(|()| forgotten(&list).map_err(|error| unavailable(&error)));
-        let Err(error) = done else { return Ok(placed) };
-        for file in &placed {
-            self.take_back(stage_id, &file.path, file.inode)?; // the list stays where this fails
+        if done.is_err() {
+            for file in &files {
+                self.take_back(stage_id, file)?; // the list stays where this fails
+            }
+            if let Err(error) = forgotten(&list)
+                && error.kind() != ErrorKind::NotFound
+            {
+                tracing::warn!(%error, "the list of files that came together cannot be removed");
+            }
         }
-        if let Err(error) = forgotten(&list)
-            && error.kind() != ErrorKind::NotFound
-        {
-            tracing::warn!(%error, "the list of files that came together cannot be removed");
-        }
-        Err(error)
+        let_go(&files);
+        done
     }
 
     /// Removes the files that a dead process had begun to move to their places.
@@ -55,40 +67,92 @@ impl StageFiles {
                 continue;
             }
             for line in String::from_utf8_lossy(&fs::read(&path)?).lines() {
-                let mut parts = line.splitn(3, ' ');
-                let inode = parts.next().and_then(|inode| inode.parse().ok());
-                if let (Some(inode), Some(stage_id), Some(file)) = (inode, parts.next(), parts.next()) {
-                    let taken = self.take_back(stage_id, file, inode);
-                    taken.map_err(|error| io::Error::other(error.to_string()))?;
+                if let Some((stage_id, file)) = self.read(line) {
+                    self.take_back(stage_id, &file).map_err(|error| io::Error::other(error.to_string()))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Removes the file if it is this one, and not another that has come in its place.
-    fn take_back(&self, stage_id: &str, path: &str, inode: u64) -> Result<(), Error> {
-        let found = self.open(stage_id, path).ok().and_then(|file| file.metadata().ok());
-        if found.is_some_and(|metadata| metadata.ino() == inode) {
-            self.remove(stage_id, path)?;
+    /// What a line of a list says: the inode, the stage and the path, and before them which file is replaced, if one is.
+    fn read<'l>(&self, line: &'l str) -> Option<(&'l str, PlacedFile)> {
+        let (replaced, line) = match line.strip_prefix(REPLACED) {
+            Some(rest) => {
+                let (name, rest) = rest.strip_prefix(' ')?.split_once(' ')?;
+                let is_ours = name.bytes().all(|byte| byte.is_ascii_digit());
+                let name = is_ours.then(|| self.root.join(UNFINISHED).join(name).with_extension(REPLACED));
+                (Some(name?), rest)
+            }
+            None => (None, line),
+        };
+        let mut parts = line.splitn(3, ' ');
+        let inode = parts.next()?.parse().ok()?;
+        let (stage_id, path) = (parts.next()?, parts.next()?.to_owned());
+        Some((stage_id, PlacedFile { path, inode, replaced }))
+    }
+
+    /// Removes the file if it is this one, and not another that has come in its place; the one that it replaced is back.
+    fn take_back(&self, stage_id: &str, file: &PlacedFile) -> Result<(), Error> {
+        let found = self.open(stage_id, &file.path).ok().and_then(|file| file.metadata().ok());
+        if found.is_none_or(|metadata| metadata.ino() != file.inode) {
+            return Ok(());
         }
-        Ok(())
+        match &file.replaced {
+            Some(replaced) => {
+                let place = self.place(stage_id, &StagePath::read(&file.path)?)?;
+                fs::rename(replaced, place.file()).map_err(|error| unavailable(&error))
+            }
+            None => self.remove(stage_id, &file.path).map(drop),
+        }
     }
 }
 
-/// Writes the list of what is moved to its place, so that the disk keeps it.
-fn listed(stage_id: &str, writers: &[StageWriter]) -> io::Result<PathBuf> {
+/// Gives another name to each file that is replaced, and writes the list of what is moved to its place.
+fn begun(stage_id: &str, writers: &[StageWriter]) -> io::Result<(PathBuf, Vec<PlacedFile>)> {
+    let mut files = Vec::with_capacity(writers.len());
+    let held: io::Result<()> = writers.iter().try_for_each(|writer| {
+        let (path, inode, replaced) = (writer.path().to_owned(), writer.inode()?, writer.held_aside(REPLACED)?);
+        files.push(PlacedFile { path, inode, replaced });
+        Ok(())
+    });
+    match held.and_then(|()| listed(stage_id, writers, &files)) {
+        Ok(list) => Ok((list, files)),
+        Err(error) => {
+            let_go(&files);
+            Err(error)
+        }
+    }
+}
+
+/// Writes the list, so that the disk keeps it.
+fn listed(stage_id: &str, writers: &[StageWriter], files: &[PlacedFile]) -> io::Result<PathBuf> {
     let first = writers.first().ok_or(ErrorKind::InvalidInput)?;
     let list = first.aside().with_extension(LIST);
     let mut text = String::new();
-    for writer in writers {
-        let _ = writeln!(text, "{} {stage_id} {}", writer.inode()?, writer.path());
+    for PlacedFile { path, inode, replaced } in files {
+        let name = replaced.as_deref().and_then(Path::file_stem).and_then(OsStr::to_str);
+        if let Some(name) = name {
+            let _ = write!(text, "{REPLACED} {name} ");
+        }
+        let _ = writeln!(text, "{inode} {stage_id} {path}");
     }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&list)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     folder_kept(&list)?;
     Ok(list)
+}
+
+/// Removes the other names of files that are replaced, or that have come back.
+fn let_go(files: &[PlacedFile]) {
+    for replaced in files.iter().filter_map(|file| file.replaced.as_deref()) {
+        if let Err(error) = fs::remove_file(replaced)
+            && error.kind() != ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "a file of a stage that was replaced cannot be removed");
+        }
+    }
 }
 
 fn forgotten(list: &Path) -> io::Result<()> {
@@ -160,11 +224,47 @@ mod tests {
         assert_eq!((paths(&files), unfinished(&files)), (vec!["b".to_owned()], 0));
     }
 
+    fn replacing(files: &StageFiles, paths: &[&str]) -> Vec<StageWriter> {
+        let write = |path: &&str| {
+            let mut writer = files.writer("s", path).unwrap();
+            writer.write(b"new").unwrap();
+            writer
+        };
+        paths.iter().map(write).collect()
+    }
+
+    #[test]
+    fn files_that_are_replaced_are_there_until_all_of_the_others_are() {
+        let (files, _folder) = files();
+        let before = files.finish_all("s", writers(&files, &["a/x", "b", "c"])).unwrap();
+        let mut some = replacing(&files, &["a/x", "b", "new"]);
+        some.extend(writers(&files, &["c"])); // which replaces none, and so comes not
+        let refused = files.finish_all("s", some).unwrap_err();
+        assert!(refused.to_string().contains("has a file c already"), "{refused}");
+        assert_eq!((files.list("s", "").unwrap(), unfinished(&files)), (before, 0));
+        let placed = files.finish_all("s", replacing(&files, &["a/x", "b"])).unwrap();
+        assert_eq!(placed.iter().map(|file| file.bytes).collect::<Vec<_>>(), [3, 3]);
+        assert_eq!((paths(&files), unfinished(&files)), (vec!["a/x".to_owned(), "b".to_owned(), "c".to_owned()], 0));
+    }
+
+    #[test]
+    fn what_a_dead_process_had_begun_to_replace_is_back() {
+        let (files, _folder) = files();
+        let before = files.finish_all("s", writers(&files, &["a/x", "b"])).unwrap();
+        let mut begun = replacing(&files, &["a/x", "b", "c"]);
+        super::begun("s", &begun).unwrap();
+        begun.remove(0).finish().unwrap();
+        std::mem::forget(begun);
+        files.forget_unfinished().unwrap();
+        assert_eq!(files.list("s", "").unwrap(), before);
+        assert!(!files.root().join(UNFINISHED).exists());
+    }
+
     #[test]
     fn what_a_dead_process_had_begun_to_place_is_taken_back_and_nothing_else() {
         let (files, _folder) = files();
         let mut begun = writers(&files, &["a", "b", "c"]);
-        listed("s", &begun).unwrap();
+        super::begun("s", &begun).unwrap();
         begun.remove(0).finish().unwrap();
         begun.remove(0).finish().unwrap();
         std::mem::forget(begun);

@@ -78,6 +78,19 @@ impl StageWriter {
         &self.aside
     }
 
+    /// Another name of the file that it replaces, beside where it is written; none where there is no such file.
+    pub(super) fn held_aside(&self, extension: &str) -> io::Result<Option<PathBuf>> {
+        if !self.replaces {
+            return Ok(None);
+        }
+        let held = self.aside.with_extension(extension);
+        match fs::hard_link(self.place.file(), &held) {
+            Ok(()) => Ok(Some(held)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(super) fn inode(&self) -> io::Result<u64> {
         Ok(fs::symlink_metadata(&self.aside)?.ino())
     }

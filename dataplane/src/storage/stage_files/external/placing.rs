@@ -20,8 +20,8 @@ enum ExternalUpload {
 }
 
 impl ExternalFiles {
-    /// Sends all of the files, then has each be there. A file that one of them has replaced is gone also where none of
-    /// them stays.
+    /// Sends all of the files, then has each be there. Where one cannot be, the others are taken back, but for those that
+    /// have replaced a file: each of these is whole, and without it there would be neither the old nor the new one.
     pub async fn place_all(&self, writers: Vec<StageWriter>) -> Result<Vec<StageFile>, Error> {
         let are_several = writers.len() > 1;
         let mut uploads = Vec::with_capacity(writers.len());
@@ -31,19 +31,30 @@ impl ExternalFiles {
             if are_several {
                 Box::pin(upload.send_rest()).await?; // so that no more is held than of one
             }
-            uploads.push(upload);
+            let is_there = are_several && writer.replaces() && self.has(writer.path()).await?;
+            uploads.push((upload, is_there));
         }
-        let mut placed = Vec::with_capacity(uploads.len());
-        for upload in uploads {
+        let (mut placed, mut new) = (Vec::with_capacity(uploads.len()), Vec::new());
+        for (upload, is_there) in uploads {
             match Box::pin(upload.finish()).await {
-                Ok(file) => placed.push(file),
+                Ok(file) => {
+                    if !is_there {
+                        new.push(file.clone());
+                    }
+                    placed.push(file);
+                }
                 Err(error) => {
-                    Box::pin(self.take_back(&placed)).await?;
+                    Box::pin(self.take_back(&new)).await?;
                     return Err(error);
                 }
             }
         }
         Ok(placed)
+    }
+
+    async fn has(&self, path: &str) -> Result<bool, Error> {
+        let found = Box::pin(self.list(path)).await?;
+        Ok(found.iter().any(|file| file.path == path))
     }
 
     /// Removes files that were placed here, but for those in whose place another has come.

@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use super::placing::testing::{begun, put};
 use super::*;
+use crate::storage::stage_files::StageFiles;
 
 fn integration(folder: &Path, blocked: &[String]) -> StorageIntegration {
     StorageIntegration {
@@ -129,4 +130,20 @@ async fn a_file_that_changes_is_not_read_to_its_end() {
     assert!(error.to_string().contains("replaced"), "{error}");
     let error = files.open_listed(&listed, &bounds()).await.err().unwrap();
     assert!(error.to_string().contains("replaced"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_replaced_is_whole_where_others_cannot_be_there() {
+    let (folder, aside) = (filled(), tempfile::tempdir().unwrap());
+    let files = opened(folder.path(), "in/").unwrap();
+    let stages = StageFiles::new(aside.path().join("stages"));
+    let written = |path: &str| {
+        let mut writer = stages.writer("s", path).unwrap();
+        writer.write(b"new").unwrap();
+        writer.full()
+    };
+    // the last of them has the name of a folder
+    assert!(files.place_all(["b.csv", "new.csv", "a"].map(written).into()).await.is_err());
+    assert_eq!(paths(&files, "").await, "a/x.csv b.csv");
+    assert_eq!(text(&files, "b.csv").await.unwrap(), "new");
 }
