@@ -53,6 +53,7 @@ mod origin;
 mod own_stages;
 mod paged;
 mod parked;
+mod partitioned;
 mod party;
 mod pgwire;
 mod pipeline;

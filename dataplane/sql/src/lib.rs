@@ -52,7 +52,7 @@ pub use syntax::lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use syntax::parse::{parse, parse_with, request, split};
 pub use syntax::statement::{
     CYCLE, Operation, SessionCommand, Statement, StatementKind, TableTemplate, TableUse, TransactionCommand, Unload,
-    UnloadCompression, UnloadFormat, digest,
+    UnloadCompression, UnloadFormat, digest, partition_folder,
 };
 pub use syntax::variables::{Variable, Variables};
 

@@ -59,14 +59,17 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
     if branches::named(&ask.names.schema).is_some() {
         return refused("on a branch, which could not take it back,");
     }
-    if *sql::parse_with(&unload.query, &ask.names.variables)?.kind() != StatementKind::Select {
-        return refused("of something other than a query");
+    let rows = unload.rows();
+    for text in [&unload.query, &rows] {
+        if *sql::parse_with(text, &ask.names.variables)?.kind() != StatementKind::Select {
+            return refused("of something other than a query");
+        }
     }
     let stage = Box::pin(pipeline.stage(&ask, &unload.stage, FileAction::Put)).await?;
     let store = pipeline.stage_store(&*pipeline.rules()?, &stage.id, stage.location.as_ref())?;
     let (files, stage_id) = (pipeline.stage_files.clone(), stage.id.clone());
     let place = UnloadPlace { files, stage_id, query_id: ask.query_id.to_string() };
-    let path = unload.file(0, &place.query_id);
+    let path = unload.first_file(&place.query_id);
     StagePath::read(&path)?;
     let found = if unload.overwrite { Vec::new() } else { Box::pin(store.list(&path)).await? };
     if found.iter().any(|file| file.path == path) {
@@ -74,7 +77,7 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
     }
     let query_id = QueryId::fresh(pipeline.clock.now(), &pipeline.entropy);
     let put = Ask { query_id, ..ask.clone() };
-    let mut asked = Ask { sql: unload.query.clone(), ..ask };
+    let mut asked = Ask { sql: rows, ..ask };
     asked.bounds.rows = None; // all of them, or none
     asked.bounds.unloads = true;
     let mut answer = Box::pin(pipeline.run_plain(asked, None)).await?;

@@ -25,7 +25,8 @@ pub use kind::{SessionCommand, StatementKind, TransactionCommand};
 pub use normal::CYCLE;
 pub(crate) use normal::expression;
 pub use template::TableTemplate;
-pub use unload::{Unload, UnloadCompression, UnloadFormat};
+pub(crate) use unload::UnloadSource;
+pub use unload::{Unload, UnloadCompression, UnloadFormat, partition_folder};
 
 /// What a statement does to tables, as policies name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

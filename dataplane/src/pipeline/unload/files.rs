@@ -1,13 +1,16 @@
 //! The files that an unload writes: how rows become their bytes, and where the next file begins. All of it blocks.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{Field, SchemaRef};
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use contract::wire::Numbers;
-use sql::{Unload, UnloadFormat};
+use sql::{Unload, UnloadFormat, partition_folder};
 
 use super::open_file::{FullFile, OpenFile, length};
+use crate::encode::cell::{self, Cell};
 use crate::encode::{csv, json, parquet_file};
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFiles;
@@ -34,13 +37,26 @@ pub(super) struct UnloadFiles {
     /// Of a Parquet file.
     schema: SchemaRef,
     place: UnloadPlace,
+    /// Of the rows that come now, where they are parted.
+    folder: Option<String>,
+    /// Files that each of these has.
+    folders: HashMap<String, usize>,
     open: Option<OpenFile>,
     full: Vec<FullFile>,
 }
 
 impl UnloadFiles {
     /// Refuses rows that the format has no form for.
-    pub fn new(unload: Unload, (columns, schema): (Vec<Column>, &SchemaRef), place: UnloadPlace) -> Result<Self> {
+    pub fn new(unload: Unload, (mut columns, schema): (Vec<Column>, &SchemaRef), place: UnloadPlace) -> Result<Self> {
+        let mut schema = SchemaRef::clone(schema);
+        if unload.is_partitioned() {
+            let is_text = |field: &FieldRef| matches!(field.data_type(), DataType::Utf8 | DataType::Utf8View);
+            if !schema.fields().first().is_some_and(is_text) {
+                return Err(Error::Unverified { why: "a partition is no text".to_owned() });
+            }
+            schema = SchemaRef::new(Schema::new(schema.fields().iter().skip(1).cloned().collect::<Fields>()));
+            columns = columns.split_off(1.min(columns.len()));
+        }
         let refused = |message: String| Err(Error::InvalidParams { field: "FILE_FORMAT", message });
         if unload.format == UnloadFormat::Json && columns.len() != 1 {
             return refused("JSON is unloaded of a query of one column, as SELECT OBJECT_CONSTRUCT(*)".to_owned());
@@ -48,16 +64,46 @@ impl UnloadFiles {
         let name = |place: usize, field: &Field| {
             if unload.header { field.name().clone() } else { format!("col{}", place + 1) }
         };
-        let schema = parquet_file::named(schema, name);
+        let schema = parquet_file::named(&schema, name);
         if unload.format == UnloadFormat::Parquet
             && let Some(why) = parquet_file::refusal(&columns, &schema)
         {
             return refused(why);
         }
-        Ok(Self { unload, columns, schema, place, open: None, full: Vec::new() })
+        let (folder, folders) = (None, HashMap::new());
+        Ok(Self { unload, columns, schema, place, folder, folders, open: None, full: Vec::new() })
     }
 
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        if self.unload.is_partitioned() { self.add_parted(batch) } else { self.add_some(batch) }
+    }
+
+    /// Rows whose first column is their partition: those of one come behind each other.
+    fn add_parted(&mut self, batch: &RecordBatch) -> Result<()> {
+        let unread = |error: ArrowError| Error::Unverified { why: error.to_string() };
+        let values = batch.columns().first().ok_or_else(|| Error::Unverified { why: "no partition".to_owned() })?;
+        let rest = batch.project(&(1..batch.num_columns()).collect::<Vec<_>>()).map_err(unread)?;
+        let mut from = 0;
+        while from < batch.num_rows() {
+            let value = partition(values, from);
+            let rows = (from..batch.num_rows()).take_while(|row| partition(values, *row) == value).count();
+            self.turn_to(partition_folder(value))?;
+            self.add_some(&rest.slice(from, rows))?;
+            from += rows;
+        }
+        Ok(())
+    }
+
+    /// Has the rows that come next go into files of this folder.
+    fn turn_to(&mut self, folder: String) -> Result<()> {
+        if self.folder.as_ref() != Some(&folder) {
+            self.close()?;
+            self.folder = Some(folder);
+        }
+        Ok(())
+    }
+
+    fn add_some(&mut self, batch: &RecordBatch) -> Result<()> {
         let most = if self.unload.format == UnloadFormat::Parquet { batch.num_rows() } else { ROWS_AT_A_TIME };
         let mut from = 0;
         while from < batch.num_rows() {
@@ -68,9 +114,9 @@ impl UnloadFiles {
         Ok(())
     }
 
-    /// No more rows come. Of none there is a file, too.
+    /// No more rows come. Of none there is a file, too, unless they are parted.
     pub fn end(mut self) -> Result<Vec<FullFile>> {
-        if self.open.is_none() && self.full.is_empty() {
+        if self.open.is_none() && self.full.is_empty() && !self.unload.is_partitioned() {
             self.open = Some(self.begin()?);
         }
         self.close()?;
@@ -99,7 +145,7 @@ impl UnloadFiles {
         Ok(())
     }
 
-    fn begin(&self) -> Result<OpenFile> {
+    fn begin(&mut self) -> Result<OpenFile> {
         let (number, most) = (self.full.len(), self.unload.max_file_bytes);
         let refused = |message: String| Err(Error::InvalidParams { field: "MAX_FILE_SIZE", message });
         if self.unload.is_single() && number > 0 {
@@ -108,13 +154,20 @@ impl UnloadFiles {
                  or leave SINGLE out"
             ));
         }
+        if number == FILES_MAX && self.unload.is_partitioned() {
+            let message = format!(
+                "COPY INTO a stage writes at most {FILES_MAX} files, and the rows have more partitions or need more of \
+                 {most} bytes each: part them by fewer values, or say a larger MAX_FILE_SIZE"
+            );
+            return Err(Error::InvalidParams { field: "PARTITION BY", message });
+        }
         if number == FILES_MAX {
             return refused(format!(
                 "COPY INTO a stage writes at most {FILES_MAX} files, and the rows need more of {most} bytes each: \
                  say a larger MAX_FILE_SIZE"
             ));
         }
-        let path = self.unload.file(number, &self.place.query_id);
+        let path = self.path(number);
         let writer = self.place.files.writer(&self.place.stage_id, &path)?;
         // one may be there by its end
         let writer = if self.unload.overwrite { writer } else { writer.keeping_others() };
@@ -130,11 +183,28 @@ impl UnloadFiles {
         Ok(file)
     }
 
+    /// The path of the file of this number, which counts from none in each folder.
+    fn path(&mut self, number: usize) -> String {
+        let Some(folder) = &self.folder else { return self.unload.file(None, number, &self.place.query_id) };
+        let in_folder = self.folders.entry(folder.clone()).or_default();
+        let path = self.unload.file(Some(folder), *in_folder, &self.place.query_id);
+        *in_folder += 1;
+        path
+    }
+
     fn close(&mut self) -> Result<()> {
         if let Some(file) = self.open.take() {
             self.full.push(file.end()?);
         }
         Ok(())
+    }
+}
+
+/// What a row is parted by; nothing where that is NULL.
+fn partition(values: &ArrayRef, row: usize) -> Option<&str> {
+    match cell::at(values.as_ref(), row) {
+        Cell::Text(text) => Some(text),
+        _ => None,
     }
 }
 

@@ -8,7 +8,7 @@ use super::staged::{StagedStatement, stage_name};
 use super::staged_files::{is_word, location};
 use super::{end, is, options, own, parser, refused, source};
 use crate::ast::error::Error;
-use crate::syntax::statement::{StatementKind, Unload};
+use crate::syntax::statement::{StatementKind, Unload, UnloadSource};
 
 /// The statement, if its first words say that it writes into a stage.
 pub(super) fn read(text: &str, tokens: &[TokenWithSpan]) -> Result<Option<StagedStatement>, Error> {
@@ -25,10 +25,11 @@ pub(super) fn read(text: &str, tokens: &[TokenWithSpan]) -> Result<Option<Staged
         return Err(expected().at(from.span.start));
     }
     let (query, rest) = asked(text, rest).ok_or_else(expected)?;
+    let (partition_by, rest) = partition_by(text, rest)?;
     let mut parser = parser(&SnowflakeDialect {}, rest.to_vec());
     let given = options::options(&mut parser).map_err(refused)?;
     end(&parser).map_err(refused)?;
-    let kind = StatementKind::Unload(Unload::of((stage, path), query, &given)?);
+    let kind = StatementKind::Unload(Unload::of((stage, path), UnloadSource { query, partition_by }, &given)?);
     // Nothing of it is run, so nothing of it stands in the tree.
     Ok(Some(StagedStatement { tree: own("SELECT NULL")?, kind }))
 }
@@ -37,17 +38,7 @@ pub(super) fn read(text: &str, tokens: &[TokenWithSpan]) -> Result<Option<Staged
 fn asked<'t>(text: &str, tokens: &'t [TokenWithSpan]) -> Option<(String, &'t [TokenWithSpan])> {
     let first = tokens.first()?;
     if first.token == Token::LParen {
-        let mut depth = 0_usize;
-        let close = tokens.iter().position(|token| {
-            match token.token {
-                Token::LParen => depth += 1,
-                Token::RParen => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            depth == 0
-        })?;
-        let query = tokens.get(1..close).filter(|query| !query.is_empty())?;
-        return Some((source(text, query).own, tokens.get(close + 1..)?));
+        return bracketed(text, tokens);
     }
     let (mut end, mut count) = (first.span.start, 0);
     for token in tokens.iter().take_while(|token| token.token != Token::EOF) {
@@ -61,10 +52,38 @@ fn asked<'t>(text: &str, tokens: &'t [TokenWithSpan]) -> Option<(String, &'t [To
     Some((format!("SELECT * FROM {}", source(text, table).own), tokens.get(count..)?))
 }
 
+/// `PARTITION BY (expression)`, and what stands behind it.
+fn partition_by<'t>(text: &str, tokens: &'t [TokenWithSpan]) -> Result<(Option<String>, &'t [TokenWithSpan]), Error> {
+    let [first, second, rest @ ..] = tokens else { return Ok((None, tokens)) };
+    if !is_word(&first.token, "partition") || !is_word(&second.token, "by") {
+        return Ok((None, tokens));
+    }
+    let wrong = || Error::syntax("PARTITION BY is followed by an expression in parentheses").at(first.span.start);
+    let is_bracket = rest.first().is_some_and(|first| first.token == Token::LParen);
+    let (expression, rest) = bracketed(text, rest).filter(|_| is_bracket).ok_or_else(wrong)?;
+    Ok((Some(expression), rest))
+}
+
+/// The text in the parentheses that these tokens begin with, and what stands behind them.
+fn bracketed<'t>(text: &str, tokens: &'t [TokenWithSpan]) -> Option<(String, &'t [TokenWithSpan])> {
+    let mut depth = 0_usize;
+    let close = tokens.iter().position(|token| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let within = tokens.get(1..close).filter(|within| !within.is_empty())?;
+    Some((source(text, within).own, tokens.get(close + 1..)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::syntax::parse::parse;
+    use crate::syntax::statement::partition_folder;
 
     fn told(text: &str) -> Unload {
         match parse(text).expect(text).kind() {
@@ -106,14 +125,14 @@ mod tests {
         ] {
             let unload = told(text);
             assert_eq!(
-                (unload.stage.as_str(), unload.file(0, "q").as_str(), unload.query.as_str()),
+                (unload.stage.as_str(), unload.file(None, 0, "q").as_str(), unload.query.as_str()),
                 (stage, file, query)
             );
         }
         let unload = told("copy into @s from t header = true single = false file_format = (type = csv)");
         assert_eq!((unload.header, unload.overwrite), (true, false));
         assert_eq!((unload.is_single(), unload.detailed, unload.max_file_bytes), (false, false, 16_777_216));
-        assert_eq!(unload.file(12, "q"), "data_0_0_12.csv.gz");
+        assert_eq!(unload.file(None, 12, "q"), "data_0_0_12.csv.gz");
         for (format, ending) in [
             ("parquet", "snappy.parquet"),
             ("parquet compression = snappy", "snappy.parquet"),
@@ -121,14 +140,49 @@ mod tests {
             ("parquet compression = none", "parquet"),
         ] {
             let unload = told(&format!("copy into @s from t file_format = (type = {format})"));
-            assert_eq!(unload.file(0, "q"), format!("data_0_0_0.{ending}"));
+            assert_eq!(unload.file(None, 0, "q"), format!("data_0_0_0.{ending}"));
         }
         let unload = told(
             "copy into @s/a/ from t file_format = (type = json compression = none) max_file_size = 10
              include_query_id = true detailed_output = true",
         );
-        assert_eq!((unload.file(1, "q").as_str(), unload.max_file_bytes), ("a/data_q_0_0_1.json", 10));
+        assert_eq!((unload.file(None, 1, "q").as_str(), unload.max_file_bytes), ("a/data_q_0_0_1.json", 10));
         assert!(unload.detailed);
+    }
+
+    #[test]
+    fn rows_are_parted_by_an_expression() {
+        let unload = told(
+            "copy into @s/out from t partition by ('day=' || to_varchar(day) -- of it
+            ) file_format = (type = parquet) header = true",
+        );
+        let rows = "SELECT CAST(('day=' || to_varchar(day)\n) AS VARCHAR) AS \"partition\", * \
+                    FROM (SELECT * FROM t\n) AS \"rows\" ORDER BY 1";
+        assert_eq!(unload.rows(), rows);
+        assert_eq!(*parse(rows).expect("parsed").kind(), StatementKind::Select);
+        assert_eq!(unload.first_file("q"), "out/__NULL__/data_q_0_0_0.snappy.parquet");
+        let unload = told("copy into @s from (select 1 as a) partition by ((a)) file_format = (type = csv)");
+        assert!(unload.is_partitioned() && unload.rows().starts_with("SELECT CAST(((a)\n)"), "{}", unload.rows());
+        assert_eq!(unload.file(Some("a=1"), 3, "q"), "a=1/data_q_0_0_3.csv.gz");
+        assert_eq!(told("copy into @s from t file_format = (type = csv)").rows(), "SELECT * FROM t");
+    }
+
+    #[test]
+    fn no_value_of_a_partition_leads_out_of_its_prefix() {
+        for (value, folder) in [
+            (None, "__NULL__"),
+            (Some(""), "__EMPTY__"),
+            (Some("day=2026-01-28/hour=18"), "day=2026-01-28/hour=18"),
+            (Some("Köln am Rhein"), "Köln am Rhein"),
+            (Some("../../etc"), "!2E!2E/!2E!2E/etc"),
+            (Some("/etc//x/"), "__EMPTY__/etc/__EMPTY__/x/__EMPTY__"),
+            (Some("."), "!2E"),
+            (Some("..."), "..."),
+            (Some("a\\b%2e\nc!"), "a!5Cb!252e!0Ac!21"),
+            (Some("\u{85}?#*"), "!C2!85!3F!23!2A"),
+        ] {
+            assert_eq!(partition_folder(value), folder, "{value:?}");
+        }
     }
 
     #[test]
@@ -155,6 +209,13 @@ mod tests {
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV COMPRESSION = BZ2)",
             "COPY INTO @s FROM t FILE_FORMAT = f",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) PARTITION BY (a)",
+            "COPY INTO @s FROM t PARTITION BY a FILE_FORMAT = (TYPE = CSV)",
+            "COPY INTO @s FROM t PARTITION BY () FILE_FORMAT = (TYPE = CSV)",
+            "COPY INTO @s FROM t PARTITION BY (a) || b FILE_FORMAT = (TYPE = CSV)",
+            "COPY INTO @s FROM t PARTITION BY (a FILE_FORMAT = (TYPE = CSV)",
+            "COPY INTO @s FROM t PARTITION BY (a) FILE_FORMAT = (TYPE = CSV) SINGLE = TRUE",
+            "COPY INTO @s FROM t PARTITION BY (a) FILE_FORMAT = (TYPE = CSV) OVERWRITE = TRUE",
+            "COPY INTO @s FROM t PARTITION BY (a) FILE_FORMAT = (TYPE = CSV) INCLUDE_QUERY_ID = FALSE",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) MAX_FILE_SIZE = 0",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) MAX_FILE_SIZE = 5368709121",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) SINGLE = TRUE INCLUDE_QUERY_ID = TRUE",

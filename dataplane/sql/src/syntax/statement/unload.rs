@@ -1,5 +1,7 @@
 //! What `COPY INTO @stage` writes where, and how.
 
+use std::fmt::Write;
+
 use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptionKind, KeyValueOptions};
 
 use crate::ast::error::Error;
@@ -8,6 +10,11 @@ use crate::catalog::file_format::{counted, flagged, word};
 /// Bytes that a file has at most unless `MAX_FILE_SIZE` says else, as documented.
 const FILE_BYTES: u64 = 16 << 20;
 const FILE_BYTES_MAX: u64 = 5 << 30;
+
+/// The folder of rows whose partition is NULL, as documented.
+const NULL_PARTITION: &str = "__NULL__";
+/// In place of a name that has no letter.
+const EMPTY_PARTITION: &str = "__EMPTY__";
 
 /// How an unloaded file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +41,8 @@ pub struct Unload {
     names: UnloadNames,
     /// A statement of its own.
     pub query: String,
+    /// An expression over the columns of the query: rows that it has the same value for go into files of their own.
+    partition_by: Option<String>,
     pub format: UnloadFormat,
     pub compression: UnloadCompression,
     /// With more rows than these bytes hold, another file begins.
@@ -58,8 +67,20 @@ struct UnloadNames {
 const KNOWN: [&str; 7] =
     ["FILE_FORMAT", "HEADER", "OVERWRITE", "SINGLE", "MAX_FILE_SIZE", "INCLUDE_QUERY_ID", "DETAILED_OUTPUT"];
 
+/// The rows that are unloaded, as they are written: a query, and the expression that parts them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnloadSource {
+    pub query: String,
+    pub partition_by: Option<String>,
+}
+
 impl Unload {
-    pub(crate) fn of((stage, path): (&str, &str), query: String, given: &KeyValueOptions) -> Result<Self, Error> {
+    pub(crate) fn of(
+        (stage, path): (&str, &str),
+        source: UnloadSource,
+        given: &KeyValueOptions,
+    ) -> Result<Self, Error> {
+        let UnloadSource { query, partition_by } = source;
         let find = |name: &str| given.options.iter().find(|option| option.option_name.eq_ignore_ascii_case(name));
         let flag = |name: &str| match find(name) {
             Some(option) => flagged(option).ok_or_else(|| Error::syntax(format!("{name} is TRUE or FALSE"))),
@@ -80,12 +101,19 @@ impl Unload {
             None => FILE_BYTES,
         };
         let (header, overwrite, detailed) = (flag("HEADER")?, flag("OVERWRITE")?, flag("DETAILED_OUTPUT")?);
-        let (single, with_query_id) = (flag("SINGLE")?, flag("INCLUDE_QUERY_ID")?);
+        let (single, mut with_query_id) = (flag("SINGLE")?, flag("INCLUDE_QUERY_ID")?);
+        if partition_by.is_some() {
+            if single || overwrite || (find("INCLUDE_QUERY_ID").is_some() && !with_query_id) {
+                let others = "SINGLE = TRUE, OVERWRITE = TRUE or INCLUDE_QUERY_ID = FALSE";
+                return Err(Error::syntax(format!("PARTITION BY is not with {others}")));
+            }
+            with_query_id = true;
+        }
         if with_query_id && (single || overwrite) {
             return Err(Error::syntax("INCLUDE_QUERY_ID = TRUE is not with SINGLE = TRUE or OVERWRITE = TRUE"));
         }
         let (stage, names) = (stage.to_owned(), UnloadNames { path: path.to_owned(), single, with_query_id });
-        Ok(Self { stage, names, query, format, compression, max_file_bytes, header, overwrite, detailed })
+        Ok(Self { stage, names, query, partition_by, format, compression, max_file_bytes, header, overwrite, detailed })
     }
 
     /// Whether all rows go into one file, whose path is said.
@@ -93,11 +121,34 @@ impl Unload {
         self.names.single
     }
 
-    /// The path below the stage of the file of this number.
-    pub fn file(&self, number: usize, query_id: &str) -> String {
+    /// Whether rows go into folders by an expression, whose value is their first column then.
+    pub fn is_partitioned(&self) -> bool {
+        self.partition_by.is_some()
+    }
+
+    /// The statement whose rows are unloaded: the query, or one that has the partition of each row before its columns.
+    /// Those of a partition come together.
+    pub fn rows(&self) -> String {
+        let Self { query, .. } = self;
+        let Some(by) = &self.partition_by else { return query.clone() };
+        // the texts may end with a comment
+        format!("SELECT CAST(({by}\n) AS VARCHAR) AS \"partition\", * FROM ({query}\n) AS \"rows\" ORDER BY 1")
+    }
+
+    /// The path below the stage of the first file, whatever is in the rows.
+    pub fn first_file(&self, query_id: &str) -> String {
+        self.file(self.is_partitioned().then_some(NULL_PARTITION), 0, query_id)
+    }
+
+    /// The path below the stage of the file of this number, in the folder of its partition if it has one.
+    pub fn file(&self, folder: Option<&str>, number: usize, query_id: &str) -> String {
         let UnloadNames { path, single, with_query_id } = &self.names;
         let is_folder = path.is_empty() || path.ends_with('/');
-        let begin = if is_folder { format!("{path}data") } else { path.clone() };
+        let begin = match folder {
+            Some(folder) => format!("{path}{}{folder}/data", if is_folder { "" } else { "/" }),
+            None if is_folder => format!("{path}data"),
+            None => path.clone(),
+        };
         if *single {
             return begin;
         }
@@ -115,6 +166,31 @@ impl Unload {
             (UnloadFormat::Parquet, UnloadCompression::OfFormat) => "snappy.parquet",
         }
     }
+}
+
+/// The folders that rows of this partition are in, below the path of the unload, whatever is in the value: a slash in it
+/// begins another folder, and what could lead elsewhere, or is no part of a URL, is a `!` and two hexadecimal digits.
+pub fn partition_folder(value: Option<&str>) -> String {
+    let Some(value) = value else { return NULL_PARTITION.to_owned() };
+    value.split('/').map(folder_name).collect::<Vec<_>>().join("/")
+}
+
+fn folder_name(part: &str) -> String {
+    if part.is_empty() {
+        return EMPTY_PARTITION.to_owned();
+    }
+    let is_elsewhere = matches!(part, "." | "..");
+    let mut name = String::with_capacity(part.len());
+    for letter in part.chars() {
+        if is_elsewhere || letter.is_control() || matches!(letter, '!' | '\\' | '%' | '?' | '#' | '*') {
+            for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
+                let _ = write!(name, "!{byte:02X}");
+            }
+        } else {
+            name.push(letter);
+        }
+    }
+    name
 }
 
 /// `FILE_FORMAT = (TYPE = CSV | JSON | PARQUET [COMPRESSION = AUTO | GZIP | SNAPPY | NONE])`.
