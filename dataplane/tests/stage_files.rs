@@ -293,15 +293,21 @@ async fn an_unload_is_of_several_files_that_are_there_together() {
         format!("copy into @files/{path} from (select range as n from range(1000) order by n) {format} {options}")
     };
     let detailed = unload("many/", "header = true max_file_size = 2000 detailed_output = true");
+    let before = world.entries().len();
     let got = world.run(&detailed).await.unwrap();
     let names: Vec<_> = got.answer.columns.iter().map(|column| column.name.as_str()).collect();
     assert_eq!(names, ["file_name", "file_size", "row_count"]);
     let rows: Vec<(String, u64, u64)> = serde_json::from_str(&format!("[{}]", got.json)).unwrap();
     assert!(rows.len() > 1 && rows.iter().all(|(_, bytes, _)| *bytes <= 2000), "{rows:?}");
     assert_eq!(rows.iter().map(|(_, _, count)| count).sum::<u64>(), 1000);
-    let put = world.last().0.sql_original;
-    assert!(put.starts_with("PUT main.@files/many/data_0_0_0.csv, "), "{put}");
-    assert_eq!(put.matches(".csv, ").count(), rows.len(), "{put}");
+    let (started, finished) = world.last();
+    assert_eq!((world.entries().len() - before, finished.rows_returned), (2, 1000), "one query");
+    assert_eq!(started.sql_original, detailed);
+    assert!(started.sql.starts_with("COPY INTO main.@files FROM (SELECT "), "{}", started.sql);
+    assert_eq!(started.tables_accessed, ["main.@files"]);
+    let noted = started.sql_transpiled.unwrap();
+    assert!(noted.contains("\n-- wrote main.@files/many/data_0_0_0.csv, "), "{noted}");
+    assert_eq!(noted.matches("\n-- wrote ").count(), rows.len(), "{noted}");
     let mut all = String::new();
     for (number, (path, bytes, _)) in rows.iter().enumerate() {
         assert_eq!(*path, format!("many/data_0_0_{number}.csv"));

@@ -22,7 +22,7 @@ use super::stages::mask::RowsMax;
 use super::stages::quota::Reservation;
 use super::stages::semaphore::Slot;
 use crate::Error;
-use crate::request::answer::{Account, Totals};
+use crate::request::answer::{Account, HeldEnd, Totals, WrittenFiles};
 use crate::request::trail::{Stage, millis};
 
 /// How long rows wait for whoever asked, and a transaction for its next statement: longer than anybody reads a page.
@@ -43,6 +43,8 @@ struct Flow {
     /// Rows that the caller wants, and whether there were more.
     wanted: Option<u64>,
     truncated: bool,
+    /// Its end waits for files that the rows go into.
+    holds_end: bool,
     began: Instant,
     place: Option<Ticket>,
     /// Since when the caller has had the next batch to ask for.
@@ -70,7 +72,8 @@ impl RowDelivery {
         account: Arc<Account>,
     ) -> Self {
         let (patience, tasks) = (closing.pipeline().unread_for, closing.pipeline().tasks.clone());
-        let wanted = closing.query().ask.bounds.rows;
+        let bounds = closing.query().ask.bounds;
+        let (wanted, holds_end, held) = (bounds.rows, bounds.unloads, Arc::clone(&account));
         let end = QueryEnd { closing, reservation: rows.reservation, account, slot };
         let flow = Flow {
             first: rows.first,
@@ -81,6 +84,7 @@ impl RowDelivery {
             limit: limit.filter(|_| rows.changed.is_none()),
             wanted,
             truncated: false,
+            holds_end,
             began: rows.began,
             place: rows.place,
             unread_since: Some(Instant::now()),
@@ -90,11 +94,34 @@ impl RowDelivery {
         };
         let holds_engine = flow.rest.is_some();
         let flow = Arc::new(Mutex::new(flow));
+        if holds_end {
+            let _ = held.held.set(Box::new(HeldFlow(Arc::downgrade(&flow))));
+        }
         if holds_engine {
             let watch = tasks.spawn(give_up_unread(Arc::downgrade(&flow), patience)).abort_handle();
             lock(&flow).watch = Some(watch);
         }
         Self(flow)
+    }
+}
+
+/// The end of a query whose rows have gone into files.
+#[derive(Debug)]
+struct HeldFlow(Weak<Mutex<Flow>>);
+
+impl HeldEnd for HeldFlow {
+    fn record(&self, written: &WrittenFiles) -> Result<()> {
+        let flow = self.0.upgrade().ok_or(Error::Unrecorded)?;
+        let flow = lock(&flow);
+        let end = flow.end.as_ref().ok_or(Error::Unrecorded)?;
+        end.closing.stands()?;
+        end.closing.wrote(written)
+    }
+
+    fn complete(&self) {
+        if let Some(flow) = self.0.upgrade() {
+            lock(&flow).close(Outcome::Completed, None);
+        }
     }
 }
 
@@ -218,6 +245,10 @@ impl Flow {
             None => {
                 if let Some(place) = self.place.take() {
                     place.done();
+                }
+                if self.holds_end {
+                    self.rest = None; // the engine is free while the files are placed
+                    return Poll::Ready(None);
                 }
                 self.close(Outcome::Completed, None);
                 Poll::Ready(None)

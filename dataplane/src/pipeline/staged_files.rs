@@ -153,10 +153,14 @@ impl Pipeline {
         let each = writers.iter().map(|writer| format!("{}, {} bytes", writer.path(), writer.bytes()));
         let action = FileAction::Put.asked(ask, stage, &each.collect::<Vec<_>>().join("; "), None);
         let count = u64::try_from(writers.len()).unwrap_or(u64::MAX);
+        let work = async move { Ok::<_, Error>((Box::pin(self.place_files(stage, writers)).await?, count)) };
+        Box::pin(self.act(action, |_| work)).await
+    }
+
+    /// Puts files into a stage, all of them or none, for somebody who was found to be allowed to.
+    pub(super) async fn place_files(&self, stage: &StagePlace, writers: Vec<StageWriter>) -> Result<Vec<StageFile>> {
         let store = self.store_of(stage)?;
-        let into = store.clone();
-        let work = async move { Ok::<_, Error>((Box::pin(into.place_all(writers)).await?, count)) };
-        let placed = Box::pin(self.act(action, |_| work)).await?;
+        let placed = Box::pin(store.place_all(writers)).await?;
         if self.stage_ids().await?.contains(&stage.id) {
             return Ok(placed);
         }

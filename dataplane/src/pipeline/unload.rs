@@ -12,11 +12,11 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use contract::QueryId;
 use futures::{StreamExt, stream};
-use sql::{StatementKind, Unload};
+use sql::{StagePlace, StatementKind, Unload};
 
 use super::{FileAction, Once, Pipeline, Result};
 use crate::error::StageFileFault;
-use crate::request::answer::Account;
+use crate::request::answer::{Account, WrittenFiles};
 use crate::storage::branches;
 use crate::storage::stage_files::{StageFile, StagePath, blocking};
 use crate::{Answer, Ask, Column, Command, Description, Error, Rows, Totals};
@@ -76,17 +76,48 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
         return Err(StageFileFault::Exists { path }.into());
     }
     let query_id = QueryId::fresh(pipeline.clock.now(), &pipeline.entropy);
-    let put = Ask { query_id, ..ask.clone() };
+    let put = Ask { query_id, ..ask.clone() }; // whose text is the whole statement
     let mut asked = Ask { sql: rows, ..ask };
     asked.bounds.rows = None; // all of them, or none
     asked.bounds.unloads = true;
     let mut answer = Box::pin(pipeline.run_plain(asked, None)).await?;
+    match Box::pin(unloaded((pipeline, put), (&unload, &stage), place, &mut answer)).await {
+        Ok((placed, counts)) => told(answer, &unload, &placed, &counts),
+        Err(error) => Err(answer.rows.unsent(error)),
+    }
+}
+
+/// The files that the rows of the answer are in, and for each the bytes that came for it, and its rows.
+async fn unloaded(
+    (pipeline, put): (&Arc<Pipeline>, Ask),
+    (unload, stage): (&Unload, &StagePlace),
+    place: UnloadPlace,
+    answer: &mut Answer,
+) -> Result<(Vec<StageFile>, Vec<(u64, u64)>)> {
     let files = UnloadFiles::new(unload.clone(), (answer.columns.clone(), &answer.schema), place)?;
     let full = written(&mut answer.rows, files).await?;
     let (writers, counts): (Vec<_>, Vec<_>) =
         full.into_iter().map(|FullFile { writer, taken, rows }| (writer, (taken, rows))).unzip();
-    let placed = Box::pin(pipeline.put_files(put, &stage, writers)).await?;
-    told(answer, &unload, &placed, &counts)
+    let Some(held) = answer.rows.held() else {
+        // a question to PostgreSQL's catalogue has no entry of its own
+        return Ok((Box::pin(pipeline.put_files(put, stage, writers)).await?, counts));
+    };
+    // by the rules of now
+    if Box::pin(pipeline.stage(&put, &unload.stage, FileAction::Put)).await? != *stage {
+        return Err(StageFileFault::NoStage { name: unload.stage.clone() }.into());
+    }
+    let files = writers.iter().map(|writer| (writer.path().to_owned(), writer.bytes())).collect();
+    held.record(&WrittenFiles { sql: put.sql.clone(), stage: stage.path.clone(), files })?;
+    let limit = put.timeout.unwrap_or(pipeline.rules()?.environment.settings.query_timeout());
+    let placing = tokio::time::timeout(limit, Box::pin(pipeline.place_files(stage, writers)));
+    let placed = tokio::select! {
+        done = placing => done.unwrap_or(Err(Error::Timeout(limit))),
+        () = put.cancel.cancelled() => Err(Error::Cancelled),
+        () = pipeline.closed.cancelled() => Err(Error::ShuttingDown),
+    };
+    let placed = placed?;
+    held.complete();
+    Ok((placed, counts))
 }
 
 /// Writes the rows of the answer, all of them.

@@ -143,6 +143,25 @@ impl Command {
     }
 }
 
+/// Files that the rows of a statement go into, for its entry of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WrittenFiles {
+    /// The text that asked for them, of which the statement that ran is a part.
+    pub sql: String,
+    /// Of the stage, as policies have it.
+    pub stage: String,
+    /// Path and bytes of each.
+    pub files: Vec<(String, u64)>,
+}
+
+/// The end of a statement whose rows go into files: it is in the log before the files are there.
+pub(crate) trait HeldEnd: fmt::Debug + Send + Sync {
+    /// Puts what is written in the log, if whoever asked may still ask.
+    fn record(&self, written: &WrittenFiles) -> Result<(), Error>;
+    /// The files are there.
+    fn complete(&self);
+}
+
 /// What the stream of an answer and its protocol tell each other.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
@@ -150,6 +169,8 @@ pub(crate) struct Account {
     pub totals: OnceLock<Totals>,
     /// Why the protocol could not send the rows that it was given.
     pub unsent: OnceLock<Error>,
+    /// Set where the end waits for files that the rows go into.
+    pub held: OnceLock<Box<dyn HeldEnd>>,
     /// Rows that the protocol was given and did not hand on.
     kept_back: AtomicU64,
 }
@@ -183,6 +204,11 @@ impl Rows {
     /// Rows that were given and are not handed on, said before more are asked for: nobody is billed for them.
     pub(crate) fn keep_back(&self, rows: u64) {
         self.account.kept_back.fetch_add(rows, Ordering::AcqRel);
+    }
+
+    /// The end of the statement, where it waits for files that the rows go into.
+    pub(crate) fn held(&self) -> Option<&dyn HeldEnd> {
+        self.account.held.get().map(|held| &**held)
     }
 
     /// The rows cannot be sent: dropped after this, they have failed, and not been given up.

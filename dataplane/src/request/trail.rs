@@ -43,6 +43,8 @@ pub struct Facts {
     pub grant_id: Option<GrantId>,
     /// The statement with every literal as `?`.
     pub redacted: Option<String>,
+    /// The caller's own text, where that was more than the statement that ran.
+    pub original: Option<String>,
     pub operation: Option<Operation>,
     pub tables: Vec<String>,
     pub transpiled: Option<String>,

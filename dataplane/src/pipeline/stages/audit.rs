@@ -4,10 +4,12 @@
 //! leaves; `finished` follows when the rows end, fail, are refused or are given up. [`Closing`] is
 //! made before the first stage and writes what is due when it goes away, however it goes away.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use contract::policy::abac::Operation;
 use contract::report::{Agent, Finished, MicroCredits, Outcome, Started};
 use contract::wire::Who;
 use contract::{Governance, Role, Timestamp};
@@ -20,6 +22,7 @@ use crate::governance::sessions::standing_in;
 use crate::pipeline::delivery::RowDelivery;
 use crate::pipeline::observer::AgentStatement;
 use crate::pipeline::{Pipeline, Query, Result, spans};
+use crate::request::answer::WrittenFiles;
 use crate::request::trail::{Stage, Trail, millis};
 use crate::{Answer, Error, Rows, metrics};
 
@@ -64,7 +67,10 @@ impl Closing {
 
     /// Hands the rows out, with the end of the query attached to them.
     pub fn deliver(self, masked: Masked) -> Result<Answer> {
-        if let Err(error) = started(&self.pipeline, &self.query, &self.trail) {
+        // of rows that go into files it is written down when they are whole, before the first is there
+        if !self.query.ask.bounds.unloads
+            && let Err(error) = started(&self.pipeline, &self.query, &self.trail)
+        {
             return Err(self.refused(error));
         }
         let Masked { mut rows, slot, columns, base_columns: columns_masked, rows_max } = masked;
@@ -92,6 +98,27 @@ impl Closing {
             transpilation_ms,
             rows: Rows::new(RowDelivery::begin(self, rows, rows_max, slot, Arc::clone(&account)), account),
         })
+    }
+
+    /// Writes down what files the rows go into, before these are there, with the text that asked for it.
+    pub fn wrote(&self, written: &WrittenFiles) -> Result<()> {
+        let WrittenFiles { sql, stage, files } = written;
+        let mut facts = self.trail.facts();
+        let query = facts.redacted.take().unwrap_or_default();
+        facts.redacted = Some(format!("COPY INTO {stage} FROM ({query}) ?"));
+        facts.original = Some(sql.clone());
+        facts.operation = Some(Operation::Insert);
+        for table in sql::with_tables_of_stages(vec![stage.clone()]) {
+            if !facts.tables.contains(&table) {
+                facts.tables.push(table);
+            }
+        }
+        let text = facts.transpiled.get_or_insert_default();
+        for (path, bytes) in files {
+            let _ = write!(text, "\n-- wrote {stage}/{path}, {bytes} bytes");
+        }
+        drop(facts);
+        started(&self.pipeline, &self.query, &self.trail)
     }
 
     /// What it costs, with the rows that were delivered.
@@ -201,6 +228,7 @@ pub(in crate::pipeline) fn started(pipeline: &Pipeline, query: &Query, t: &Trail
 fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timestamp) -> Started {
     let facts = t.facts().clone();
     let ask = &query.ask;
+    let original = capped(&sql::without_credentials(facts.original.as_deref().unwrap_or(&ask.sql)), SQL_KEPT_BYTES_MAX);
     // A statement that does not parse has come to no stage that asks who wants it.
     let caller = facts.caller.or_else(|| standing_in(rules, &ask.who, ask.peer, at).ok());
     let (user_id, key_id) = match &ask.who {
@@ -225,7 +253,7 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         agent: facts.agent.or(declared),
         grant_id: facts.grant_id,
         sql: facts.redacted.unwrap_or_else(|| sql::digest(&ask.sql)),
-        sql_original: capped(&sql::without_credentials(&ask.sql), SQL_KEPT_BYTES_MAX),
+        sql_original: original,
         sql_healed: facts.healed.map(|healed| capped(&healed.sql, SQL_KEPT_BYTES_MAX)),
         sql_transpiled: facts.transpiled,
         sql_with_rls: facts.with_rls,
