@@ -81,7 +81,7 @@ fn of_stages() -> Routes {
     Routes::new()
         .get("/v1/environments/{env_id}/stages/{stage}/files", Access::Member, Scope::QueryRead, stage_files::list)
         .ours()
-        .says("Lists the files of the stage `name` or `schema.name` by path, at most 10,000; `prefix` is how their paths begin.")
+        .says("Lists files of the stage `name`, `schema.name`, `~` or `%table` by path, at most 10,000; `prefix` is how their paths begin.")
         .refuses(REFUSALS)
         .get("/v1/environments/{env_id}/stages/{stage}/files/{path}", Access::Member, Scope::QueryRead, stage_files::get)
         .ours()
