@@ -3,6 +3,9 @@
 pub mod column_comment;
 pub mod comment;
 pub mod definition;
+pub(crate) mod external_change;
+pub(crate) mod external_rows;
+pub mod external_table;
 pub(crate) mod file_format;
 pub mod file_reading;
 pub(crate) mod information_schema;

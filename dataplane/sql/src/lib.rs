@@ -29,6 +29,9 @@ pub use bind::resolve::{Resolved, is_kept, resolve};
 pub use catalog::column_comment::ColumnComment;
 pub use catalog::comment::Comment;
 pub use catalog::definition::Definition;
+pub use catalog::external_change::ExternalChange;
+pub use catalog::external_rows::ExternalRows;
+pub use catalog::external_table::{KeptExternalTable, RECORD_COLUMN};
 pub use catalog::file_reading::{CsvRecords, FileCompression, FileReading, FileRecords, RecordWidth};
 pub use catalog::own_stage::{UNUSED_STAGE, table_of_stage, with_tables_of_stages};
 pub use catalog::stage::FileEntry;
@@ -40,6 +43,7 @@ pub use catalog::staged_rows::{
 pub use catalog::table::{Column, Counter, DefaultValue, Table};
 pub use catalog::tables::{Catalog, SessionNames};
 pub use compile::analyzer::Analyzer;
+pub use compile::external_rows::{external_paths, external_query};
 pub use compile::steps::MET_TWICE;
 pub use compile::transpile::{Before, EngineSql, transpile};
 pub use govern::{ExecutionMode, Governed, Rules, govern};
@@ -51,8 +55,8 @@ pub use syntax::lex::escapes::standard as standard_strings;
 pub use syntax::lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use syntax::parse::{parse, parse_with, request, split};
 pub use syntax::statement::{
-    CYCLE, Operation, SessionCommand, Statement, StatementKind, TableTemplate, TableUse, TransactionCommand, Unload,
-    UnloadCompression, UnloadFormat, digest, partition_folder,
+    CYCLE, ExternalCommand, Operation, SessionCommand, Statement, StatementKind, TableTemplate, TableUse,
+    TransactionCommand, Unload, UnloadCompression, UnloadFormat, digest, partition_folder,
 };
 pub use syntax::variables::{Variable, Variables};
 

@@ -4,6 +4,7 @@
 //! which holds more, is never asked. The answers are VALUES, so they can be filtered and joined like a table. They
 //! name no database: there is one, and two environments that hold the same answer the same.
 
+mod external;
 mod keys;
 mod listing;
 mod shown;
@@ -19,7 +20,7 @@ use crate::catalog::information_schema::SIZES;
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::functions::settings;
 use crate::syntax::listing::Listing;
-use crate::syntax::statement::{Operation, SessionCommand, StatementKind};
+use crate::syntax::statement::{ExternalCommand, Operation, SessionCommand, StatementKind};
 
 /// A table of `information_schema`.
 pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &SessionNames) -> Result<Query, Error> {
@@ -49,6 +50,7 @@ pub(crate) fn as_query(
     let query = match kind {
         StatementKind::Show => shown::show(tree, catalog, session)?,
         StatementKind::Staged { on, done: Operation::Select } => staged::listed(tree, *on, catalog, session)?,
+        StatementKind::ExternalTable(ExternalCommand::Show) => external::listed(tree, catalog, session)?,
         StatementKind::Files { done, .. } => staged::files(*done, &session.files)?,
         StatementKind::Describe { .. } => shown::describe(tree, catalog, session)?,
         StatementKind::Session(SessionCommand::Show { .. }) => match tree {

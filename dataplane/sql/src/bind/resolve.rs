@@ -14,6 +14,7 @@ use crate::ast::scope::{self, RelationVisitor};
 use crate::bind::{information_schema, sequence};
 use crate::catalog::comment::Comment;
 use crate::catalog::definition;
+use crate::catalog::external_change::ExternalChange;
 use crate::catalog::staged_rows::StagedRows;
 use crate::catalog::table::Table;
 use crate::catalog::tables::{Catalog, SessionNames};
@@ -49,6 +50,7 @@ pub struct Resolved {
     /// What its caller should know of it.
     pub(crate) remark: Option<&'static str>,
     staged: Vec<StagedRows>,
+    external: Option<ExternalChange>,
 }
 
 impl Resolved {
@@ -154,25 +156,32 @@ fn bind(
         return Err(refusals::unsupported(construct));
     }
     let defined = definition::comment(&definition::searched(&session.search_path), statement.text());
-    let reads = statement.reads().to_vec();
+    let (reads, text) = (statement.reads().to_vec(), statement.text().to_owned());
     let mut tree = statement.into_admitted()?;
     let explains = *kind == StatementKind::Explain;
     if explains {
-        tree = explained(tree)?;
+        tree = explained::query(tree)?;
     } else if let Some(query) = information_schema::as_query(&tree, kind, catalog, session)? {
         tree = query;
     } else if !kind.runs() {
         return Err(Error::unsupported("running this statement in the engine"));
     }
-    let remark = information_schema::remark(kind).or_else(|| absent(&tree, catalog));
+    let remark = information_schema::remark(kind).or_else(|| target::absent(&tree, catalog));
     label::label(&mut tree, |_| true)?;
     scalar::rewrite(&mut tree)?;
     qualified::shorten(&mut tree, catalog, session);
     let mut binder = Binder::new(catalog, session);
     binder.makes_view = *kind == StatementKind::CreateView;
-    let (target, also) = (binder.target(&mut tree)?, binder.also(&mut tree)?);
+    let external = binder.external(&mut tree, kind, &text)?;
+    let (target, also) = match external {
+        Some(_) => (None, Vec::new()),
+        None => (binder.target(&mut tree)?, binder.also(&mut tree)?),
+    };
     binder.stages = StageBinding::new(reads, target.as_deref(), &tree)?;
-    let comment = binder.comment(&mut tree, defined)?;
+    let (comment, external) = match external {
+        Some(bound) => (bound.comment, Some(bound.change)),
+        None => (binder.comment(&mut tree, defined)?, None),
+    };
     let bound: Vec<_> = target.iter().chain(&also).collect();
     let mut written = written::paths(&tree, &bound);
     scope::walk_statement(&mut tree, &mut binder)?;
@@ -182,28 +191,21 @@ fn bind(
     let sequences = sequence::changed(&mut tree, catalog);
     let kind = if kind.runs() { kind.clone() } else { StatementKind::Select };
     let staged = stages.into_rows();
-    Ok(Resolved { kind, tree, references, target, also, written, views, comment, sequences, explains, remark, staged })
-}
-
-/// What who drops a schema IF EXISTS should know.
-fn absent(tree: &ast::Statement, catalog: &Catalog) -> Option<&'static str> {
-    let ast::Statement::Drop { object_type: ast::ObjectType::Schema, if_exists: true, names, .. } = tree else {
-        return None;
-    };
-    let is_absent = |name| names::last(name).is_some_and(|schema| !catalog.has_schema(&schema.value));
-    names.iter().any(is_absent).then_some("the schema does not exist: nothing is dropped")
-}
-
-/// The query inside EXPLAIN.
-fn explained(tree: ast::Statement) -> Result<ast::Statement, Error> {
-    let ast::Statement::Explain { statement, analyze: false, .. } = tree else {
-        return Err(Error::unsupported("EXPLAIN ANALYZE"));
-    };
-    if !matches!(*statement, ast::Statement::Query(_)) {
-        return Err(Error::unsupported("EXPLAIN of something other than a query"));
-    }
-    crate::print::admit(&statement)?;
-    Ok(*statement)
+    Ok(Resolved {
+        kind,
+        tree,
+        references,
+        target,
+        also,
+        written,
+        views,
+        comment,
+        sequences,
+        explains,
+        remark,
+        staged,
+        external,
+    })
 }
 
 struct Binder<'a> {
@@ -382,6 +384,8 @@ mod altered;
 pub(crate) mod callable;
 mod comment;
 mod expanded;
+mod explained;
+mod external;
 mod qualified;
 mod relations;
 mod scalar;

@@ -3,6 +3,7 @@
 use sqlparser::tokenizer::Location;
 
 use crate::ast::{names, quote};
+use crate::catalog::external_rows::ExternalRows;
 use crate::catalog::file_reading::FileReading;
 use crate::catalog::own_stage;
 use crate::catalog::stage::StageFormat;
@@ -196,6 +197,8 @@ pub struct StagedRows {
     pub load: Option<LoadOptions>,
     /// Set where its rows tell of the files' columns.
     pub infers: Option<InferOptions>,
+    /// Set where an external table is made of them.
+    pub external: Option<ExternalRows>,
 }
 
 impl StagedRows {
@@ -229,6 +232,11 @@ impl StagedRows {
         let column = |column: &Column| format!("{} {}", quote::name(&column.name), column.type_name);
         let columns: Vec<_> = self.columns.iter().map(column).collect();
         format!("CREATE OR REPLACE TEMP TABLE {} ({})", self.place(), columns.join(", "))
+    }
+
+    /// The name by which policies and the log know the rows: that of an external table, else the stage's.
+    pub fn known_as(&self) -> String {
+        self.external.as_ref().map_or_else(|| self.path(), ExternalRows::path)
     }
 
     /// `schema.@stage`.

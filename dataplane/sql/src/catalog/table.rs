@@ -1,11 +1,14 @@
 //! A table: its columns, its keys, and where the engine finds it.
 
+use std::sync::Arc;
+
 use sqlparser::ast::ObjectName;
 
 use crate::ast::names::{self, MAIN_SCHEMA};
 use crate::ast::quote;
 use crate::catalog::column_comment::{self, SpelledType};
 use crate::catalog::comment::Comment;
+use crate::catalog::external_table::KeptExternalTable;
 use crate::functions::types::Type;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +84,8 @@ pub struct Table {
     pub own_stage: Option<String>,
     /// Sequences of its columns, which nothing else counts by.
     pub counters: Vec<Counter>,
+    /// Set where its rows are those of files.
+    pub external: Option<Arc<KeptExternalTable>>,
     /// The schema its rows are in, where that is not the one it is known by: a branch's own copy.
     stored_in: Option<String>,
     /// The name that the engine finds it by, where that is another: rows of files, kept for one statement.
@@ -101,6 +106,7 @@ impl Table {
             comment: None,
             own_stage: None,
             counters: Vec::new(),
+            external: None,
             stored_in: None,
             stored_as: None,
         }

@@ -98,11 +98,12 @@ impl Catalog {
         seen
     }
 
-    /// These tables in place of all others; views and functions stay, and are made of these.
+    /// These tables in place of all others; views, functions and external tables stay, and views are made of these.
     #[must_use]
     pub fn with_tables(&self, tables: impl IntoIterator<Item = Table>) -> Self {
         let mut changed = Self::new(tables);
         changed.definitions.clone_from(&self.definitions);
+        self.tables().filter(|table| table.is_external()).for_each(|table| changed.add(Table::clone(table)));
         self.definitions.keys().for_each(|(_, schema, _)| changed.add_schema(schema));
         changed
     }

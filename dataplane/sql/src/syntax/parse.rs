@@ -4,6 +4,7 @@
 //! neither reads is a syntax error; nothing is ever passed on as text.
 
 mod alteration;
+mod external;
 pub(crate) mod from_last;
 mod join_vector;
 pub(crate) mod options;
@@ -96,6 +97,7 @@ fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error>
     let staged = staged.or_else(|| staged_files::read(&tokens).transpose());
     let staged = staged.or_else(|| unload::read(text, &tokens).transpose());
     let staged = staged.or_else(|| template::read(text, &tokens).transpose());
+    let staged = staged.or_else(|| external::read(&tokens).transpose());
     if let Some(staged) = staged.transpose().map_err(|error| error.within(text))? {
         return Statement::of_kind(source, staged.tree, staged.kind).map_err(|error| error.within(text));
     }

@@ -21,7 +21,7 @@ use crate::print;
 use crate::syntax::parse::SourceText;
 
 pub(crate) use facts::targets;
-pub use kind::{SessionCommand, StatementKind, TransactionCommand};
+pub use kind::{ExternalCommand, SessionCommand, StatementKind, TransactionCommand};
 pub use normal::CYCLE;
 pub(crate) use normal::expression;
 pub use template::TableTemplate;
@@ -190,7 +190,13 @@ impl Statement {
                     (None, None) => text,
                 }
             }
-            Ok(text) => text.clone(),
+            Ok(text) => match &self.kind {
+                StatementKind::ExternalTable(ExternalCommand::Refresh { .. }) => {
+                    format!("{} REFRESH ?", text.replacen("TABLE ", "EXTERNAL TABLE ", 1))
+                }
+                StatementKind::ExternalTable(_) => text.replacen("VIEW ", "EXTERNAL TABLE ", 1),
+                _ => text.clone(),
+            },
             Err(_) => digest(&self.source.own),
         }
     }

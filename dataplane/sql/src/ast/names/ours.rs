@@ -95,6 +95,11 @@ pub(crate) fn staged(number: usize) -> String {
     format!("{STAGED}{number}")
 }
 
+/// The table that keeps the records of one file of an external table.
+pub(crate) fn staged_file(number: usize) -> String {
+    format!("{STAGED}{number}_file")
+}
+
 /// Whether a name is that of a table that keeps rows for the steps of a statement.
 pub(crate) fn is_kept(name: &str) -> bool {
     name.eq_ignore_ascii_case(SOURCE)

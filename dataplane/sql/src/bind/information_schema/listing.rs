@@ -16,6 +16,8 @@ pub(super) struct ListedRelation {
     pub schema: String,
     pub name: String,
     pub is_view: bool,
+    /// Its rows are in files.
+    pub is_external: bool,
     pub comment: Option<String>,
 }
 
@@ -25,12 +27,14 @@ pub(super) fn relations(catalog: &Catalog) -> Vec<ListedRelation> {
         schema: table.schema.clone(),
         name: table.name.clone(),
         is_view: false,
+        is_external: table.is_external(),
         comment: table.comment.clone(),
     });
     let views = of_kind(catalog, definition::DefinitionKind::View).map(|view| ListedRelation {
         schema: view.schema.clone(),
         name: view.name.clone(),
         is_view: true,
+        is_external: false,
         comment: view.comment.clone(),
     });
     let mut all: Vec<_> = tables.chain(views).collect();
@@ -61,9 +65,13 @@ pub(super) fn tables(catalog: &Catalog) -> Listing {
         "is_insertable_into",
         "comment",
     ]);
-    for ListedRelation { schema, name, is_view, comment } in relations(catalog) {
-        let kind = if is_view { "VIEW" } else { "BASE TABLE" };
-        let writable = if is_view { "NO" } else { "YES" };
+    for ListedRelation { schema, name, is_view, is_external, comment } in relations(catalog) {
+        let kind = match (is_view, is_external) {
+            (true, _) => "VIEW",
+            (false, true) => "EXTERNAL TABLE",
+            (false, false) => "BASE TABLE",
+        };
+        let writable = if is_view || is_external { "NO" } else { "YES" };
         listing.add(vec![cell(schema), cell(name), None, cell(kind), cell("NO"), cell(writable), comment]);
     }
     listing

@@ -72,7 +72,7 @@ fn after<'a>(written: &'a [Ident], words: &[&str]) -> Option<&'a [Ident]> {
 
 fn relations(catalog: &Catalog, views: Option<bool>) -> Listing {
     let mut listing = Listing::new(&["created_on", "name", "schema_name", "kind", "comment"]);
-    for ListedRelation { schema, name, is_view, comment } in listing::relations(catalog) {
+    for ListedRelation { schema, name, is_view, is_external: _, comment } in listing::relations(catalog) {
         if views.is_none_or(|wanted| wanted == is_view) {
             let kind = if is_view { "VIEW" } else { "TABLE" };
             listing.add(vec![None, cell(name), cell(schema), cell(kind), cell(comment.unwrap_or_default())]);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, Ident, TableFactor};
 
-use super::staged_rows::StageBinding;
 use super::{Binder, alias_as_named, located};
 use crate::ast::error::Error;
 use crate::ast::names::TableName;
@@ -34,11 +33,12 @@ impl Binder<'_> {
             sequences: Vec::new(),
             makes_view: false,
             expanded,
-            stages: StageBinding::default(),
+            stages: std::mem::take(&mut self.stages),
         };
         let walked = scope::walk(&mut tree, &mut inner, numbers);
         self.references = inner.references;
         self.views = inner.views;
+        self.stages = inner.stages;
         self.expanded.out_of(inner.expanded);
         walked.map_err(|error| error.meant_in(view.homes().next().unwrap_or_default()))?;
         self.views.push(view.path());
@@ -75,6 +75,9 @@ impl Binder<'_> {
             }
             let Some(view) = view.filter(|_| !written.is_reserved() && self.find(name).is_err()) else {
                 let table = Arc::clone(self.find(name)?);
+                if table.is_external() && !self.stages.makes_view {
+                    return self.external_rows(factor, &table);
+                }
                 self.references.push(table);
                 alias_as_named(name, alias);
                 *name = marker::name(Marked::Scan(self.references.len() - 1));

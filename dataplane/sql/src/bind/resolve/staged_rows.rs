@@ -4,6 +4,7 @@
 
 use sqlparser::ast::{Statement, TableFactor};
 
+use super::external::{Conditions, conditions};
 use super::{Binder, alias_as_named, located};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::{self, ours};
@@ -33,17 +34,22 @@ const INFERRED: [(&str, &str); 6] = [
 /// The stages of a statement, and what was found of them.
 #[derive(Debug, Default)]
 pub(super) struct StageBinding {
-    reads: Vec<StageRead>,
+    pub(super) reads: Vec<StageRead>,
     /// The columns that COPY INTO fills.
     filled: Vec<Column>,
     /// Whether COPY INTO names them.
     are_listed: bool,
-    rows: Vec<StagedRows>,
+    pub(super) rows: Vec<StagedRows>,
+    /// By which files of external tables may be left out.
+    pub(super) conditions: Conditions,
+    /// The statement makes a view, which keeps the names of external tables.
+    pub(super) makes_view: bool,
 }
 
 impl StageBinding {
     pub fn new(reads: Vec<StageRead>, target: Option<&Table>, tree: &Statement) -> Result<Self, Error> {
-        let mut binding = Self { reads, ..Self::default() };
+        let makes_view = matches!(tree, Statement::CreateView(_));
+        let mut binding = Self { reads, conditions: conditions(tree), makes_view, ..Self::default() };
         let loads = binding.reads.iter().any(|read| read.load.is_some());
         let (Some(table), Statement::Insert(insert)) = (target.filter(|_| loads), tree) else { return Ok(binding) };
         binding.are_listed = !insert.columns.is_empty();
@@ -91,7 +97,7 @@ impl StageBinding {
     }
 }
 
-fn has_header(reading: &FileReading) -> bool {
+pub(super) fn has_header(reading: &FileReading) -> bool {
     matches!(&reading.records, FileRecords::Csv(csv) if csv.has_header)
 }
 
@@ -166,10 +172,11 @@ impl Binder<'_> {
             filled,
             load: read.load,
             infers: read.infers,
+            external: None,
         })
     }
 
-    fn format_of(&self, format: StageFormat) -> Result<FormatOptions, Error> {
+    pub(super) fn format_of(&self, format: StageFormat) -> Result<FormatOptions, Error> {
         match format {
             StageFormat::Own(options) => Ok(options),
             StageFormat::Named(written) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{self, FromTable, ObjectName, TableFactor, TableObject};
+use sqlparser::ast::{self, CreateTable, CreateView, FromTable, ObjectName, TableFactor, TableObject};
 
 use super::{Binder, alias_as_named, located, temporary};
 use crate::ast::error::{Error, ErrorKind};
@@ -10,6 +10,16 @@ use crate::ast::names::{self, TableName};
 use crate::bind::udf;
 use crate::catalog::definition;
 use crate::catalog::table::Table;
+use crate::catalog::tables::Catalog;
+
+/// What who drops a schema IF EXISTS should know.
+pub(super) fn absent(tree: &ast::Statement, catalog: &Catalog) -> Option<&'static str> {
+    let ast::Statement::Drop { object_type: ast::ObjectType::Schema, if_exists: true, names, .. } = tree else {
+        return None;
+    };
+    let is_absent = |name| names::last(name).is_some_and(|schema| !catalog.has_schema(&schema.value));
+    names.iter().any(is_absent).then_some("the schema does not exist: nothing is dropped")
+}
 
 impl Binder<'_> {
     /// Binds what the statement writes to; a new table's name gets its home.
@@ -39,8 +49,10 @@ impl Binder<'_> {
                 self.existing(&mut one.name).map(Some)
             }
             S::CreateTable(create) if create.temporary => temporary::bound(create).map(|()| None),
-            S::CreateTable(create) => self.new_table(&mut create.name).map(|()| None),
-            S::CreateView(create) => self.new_table(&mut create.name).map(|()| None),
+            S::CreateTable(CreateTable { name, .. }) | S::CreateView(CreateView { name, .. }) => {
+                self.new_table(name)?;
+                self.displaces_none(name).map(|()| None)
+            }
             S::CreateSequence { name, .. } => self.new_table(name).map(|()| None),
             S::CreateStage { name, .. } | S::CreateFileFormat { name, .. } => self.staged_new(name).map(|()| None),
             S::Drop { object_type: ast::ObjectType::Stage, names, if_exists, .. } => {
@@ -88,6 +100,7 @@ impl Binder<'_> {
 
     pub(super) fn existing(&self, name: &mut ObjectName) -> Result<Arc<Table>, Error> {
         let table = Arc::clone(self.find(name)?);
+        self.changes(&table).map_err(|error| located(error, name))?;
         *name = table.place();
         Ok(table)
     }

@@ -85,6 +85,11 @@ impl FilterColumns<'_> {
         let schema = written.schema.as_deref().unwrap_or(names::MAIN_SCHEMA);
         let gone = || Error::invalid_filter(format!("a filter reads {schema}.{}, which is gone", written.name));
         let table = self.catalog.get(schema, &written.name).ok_or_else(gone)?;
+        if table.is_external() {
+            let message =
+                format!("a filter reads {schema}.{}, an external table: its rows are not at hand", written.name);
+            return Err(Error::invalid_filter(message));
+        }
         let called = alias.take().map_or_else(|| table.name.clone(), |alias| alias.name.value);
         let ours = format!("{FILTER}{}", self.named.inner.len());
         self.named.inner.push((ours.clone(), Arc::clone(table)));

@@ -7,6 +7,7 @@ use sqlparser::ast::{
 use super::{Operation, TableTemplate, Unload};
 use crate::ast::construct::construct;
 use crate::catalog::definition::DefinitionKind;
+use crate::catalog::external_table::ExternalDefinition;
 use crate::syntax::refusals;
 
 /// The kinds the data plane tells apart.
@@ -37,6 +38,8 @@ pub enum StatementKind {
         on: DefinitionKind,
         done: Operation,
     },
+    /// What makes, drops or lists external tables, or looks for their files anew.
+    ExternalTable(ExternalCommand),
     /// What lists files of a stage, or removes them: those whose paths begin so, as far as a pattern holds for them.
     Files {
         done: Operation,
@@ -57,6 +60,29 @@ pub enum StatementKind {
     Transaction(TransactionCommand),
     /// Anything else, by name. It is refused when it is resolved.
     Other(String),
+}
+
+/// What is done with an external table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExternalCommand {
+    Create(Box<ExternalDefinition>),
+    /// The files whose paths begin so, behind its own path.
+    Refresh {
+        path: String,
+    },
+    Drop,
+    Show,
+}
+
+impl ExternalCommand {
+    pub fn operation(&self) -> Operation {
+        match self {
+            Self::Create(_) => Operation::Create,
+            Self::Refresh { .. } => Operation::Alter,
+            Self::Drop => Operation::Drop,
+            Self::Show => Operation::Select,
+        }
+    }
 }
 
 /// Statements about the session, answered by the protocol.
@@ -109,6 +135,12 @@ impl StatementKind {
                 | Self::DropFunction
                 | Self::DropSequence
         ) || matches!(self, Self::Staged { done, .. } if *done != Operation::Select)
+            || matches!(self, Self::ExternalTable(command) if command.operation() != Operation::Select)
+    }
+
+    /// Whether it alters a table in nothing that a policy names.
+    pub fn keeps_names(&self) -> bool {
+        matches!(self, Self::Comment | Self::ExternalTable(ExternalCommand::Refresh { .. }))
     }
 }
 
@@ -172,7 +204,8 @@ pub(super) fn of(tree: &Statement) -> StatementKind {
 impl StatementKind {
     /// Whether it shows or describes stages or file formats, or is about the files of a stage.
     pub(super) fn reads_staged(&self) -> bool {
-        matches!(self, Self::Staged { done: Operation::Select, .. } | Self::Files { .. })
+        let shows = Self::ExternalTable(ExternalCommand::Show);
+        *self == shows || matches!(self, Self::Staged { done: Operation::Select, .. } | Self::Files { .. })
     }
 
     fn transaction(self, tree: &Statement) -> Self {
