@@ -3,6 +3,7 @@
 
 pub mod branches;
 pub mod catalogue;
+pub mod external_files;
 pub mod load_history;
 pub mod runtime_tables;
 pub mod stage_files;

@@ -28,6 +28,7 @@ mod ending;
 mod escapes;
 mod explain;
 mod external;
+mod external_tables;
 mod failing_records;
 mod filtered;
 mod flight;

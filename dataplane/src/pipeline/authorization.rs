@@ -2,6 +2,7 @@
 
 pub(super) mod authorization_state;
 pub(super) mod capability;
+pub(super) mod external_table;
 pub(super) mod policy_request;
 pub(super) mod provenance;
 pub(super) mod stage_locations;

@@ -137,7 +137,13 @@ impl Trial<'_> {
         };
         let (schema, name) = (sql::ast::quote::name(&table.schema), sql::ast::quote::name(&table.name));
         let statement = sql::parse(&format!("SELECT 1 FROM {schema}.{name} LIMIT 0"))?;
-        let resolved = sql::resolve(statement, &seen.known, &sql::SessionNames::new(self.database))?;
+        let names = sql::SessionNames::new(self.database);
+        let resolved = if table.is_external() {
+            let without_files = sql::Table::clone(table).without_files();
+            sql::resolve(statement, &sql::Catalog::new([without_files]), &names)?
+        } else {
+            sql::resolve(statement, &seen.known, &names)?
+        };
         let mut rules = sql::Rules::default();
         rules.filter(&table.schema, &table.name, filter);
         let made = sql::transpile(sql::govern(resolved, &rules)?.embedded()?)?;

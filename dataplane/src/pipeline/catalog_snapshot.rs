@@ -203,8 +203,12 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
         };
         let columns = entry.columns.iter().map(column).collect();
         let comment = comment(entry.comment.as_deref());
-        if let Some(definition) = sql::Definition::read(kind, &entry.schema, &entry.name, columns, comment) {
-            known.define(definition);
+        let definition = sql::Definition::read(kind, &entry.schema, &entry.name, columns, comment);
+        let external = definition.as_ref().and_then(sql::Table::of_external);
+        match (external, definition) {
+            (Some(table), _) => known.add(table),
+            (None, Some(definition)) => known.define(definition),
+            (None, None) => {}
         }
     }
     for view in views_of_jsonb(&known) {

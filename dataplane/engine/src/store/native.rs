@@ -141,6 +141,14 @@ impl Native {
            at_micros bigint not null,
            primary key (table_name, stage_id, path)
          )",
+        // of one without files, and of each that has some, a row without a path
+        "create table if not exists raw._svc_loads.external_files (
+           table_id varchar not null,
+           path varchar not null,
+           bytes bigint not null,
+           md5 varchar not null,
+           primary key (table_id, path)
+         )",
     ];
 
     /// A statement that reads this catalog, so that a transaction's snapshot is taken now.

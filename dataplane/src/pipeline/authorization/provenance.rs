@@ -100,6 +100,21 @@ pub(in crate::pipeline) fn unloaded(
     Err(Error::PolicyDenied { message: message.to_owned() })
 }
 
+/// Refuses an external table over a stage that has rules for others: it would show them what those hide.
+pub(in crate::pipeline) fn made_external(
+    rules: &Governance,
+    role: Role,
+    known: &sql::Catalog,
+    stage: &str,
+) -> Result<()> {
+    if of_what_is_read(rules, role, known, vec![stage.to_owned()])?.is_empty() {
+        return Ok(());
+    }
+    let message = "the stage is under rules that your role is exempt from, and an external table would show its rows to \
+                   everybody who reads it: make one over a stage without rules, and rules on the table";
+    Err(Error::PolicyDenied { message: message.to_owned() })
+}
+
 /// What is to be written down with tables that a statement puts such rows or values into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::pipeline) struct ProvenanceRecord {

@@ -20,9 +20,9 @@ use super::tables::{self, Extracted, StatementInfo};
 use super::{Gates, row_filter};
 use crate::governance::sessions::standing_in;
 use crate::pipeline::authorization::capability::Confinement;
-use crate::pipeline::authorization::policy_request::{PolicyRequest, RequestOrigin};
+use crate::pipeline::authorization::policy_request::{PolicyRequest, RequestOrigin, table_ref};
 use crate::pipeline::authorization::stage_locations::ExternalStages;
-use crate::pipeline::authorization::{provenance, visible_catalog};
+use crate::pipeline::authorization::{external_table, provenance, visible_catalog};
 use crate::pipeline::listed_files::FileUse;
 use crate::pipeline::swap::Renaming;
 use crate::pipeline::{Pipeline, Query, Result, listed_files, runtime};
@@ -123,7 +123,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     about.branch = branch;
     about.seen = Some(judged_by);
     about.written = tables::written(&resolved, &known);
-    about.staged = resolved.staged().to_vec();
+    external_table::read_by(&asked, &resolved, &mut about);
     about.history = tables::history(&about, &resolved)?;
     about.drops_at_commit = resolved.drops_at_commit();
     keeps_temporary(&about, in_transaction)?;
@@ -139,7 +139,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     runtime::permitted(rules, &bound, about.writes)?;
     let templates = &pipeline.remembered.filters;
     let renaming = Renaming { query, rules, caller, own: &own, templates, resolved: &resolved };
-    if *resolved.kind() != sql::StatementKind::Comment {
+    if !resolved.kind().keeps_names() {
         keeps_governed(&renaming, &about)?;
     }
     renaming.note(&mut about, &there)?;
@@ -174,6 +174,7 @@ fn leaves_whole(
     (bound, there): (&[String], &sql::Catalog),
 ) -> Result<()> {
     asked.opens_tables_whole(bound)?;
+    external_table::permitted(asked, there, resolved)?;
     for rows in about.staged.iter().filter(|rows| !rows.selects()) {
         asked.opens_whole(&rows.path())?;
     }

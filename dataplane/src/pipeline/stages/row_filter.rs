@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use contract::policy::abac::Operation;
-use contract::policy::{self, TableRef, filters_for, filters_on, masks_on, placeholder_values};
+use contract::policy::{self, MaskFunction, TableRef, filters_for, filters_on, masks_on, placeholder_values};
 use contract::report::Verdict;
 use contract::{Governance, Role};
 use moka::sync::Cache;
@@ -176,7 +176,11 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
             continue;
         }
         let table = TableRef { schema: &schema, name: &name };
-        for (column, mask) in masks_on(&rules.policies, table, allowed.who.caller.role) {
+        let masks = masks_on(&rules.policies, table, allowed.who.caller.role);
+        if masks.keys().any(|column| shows_in_record(&allowed.known, (&schema, &name), column)) {
+            chosen.mask(&schema, &name, sql::RECORD_COLUMN, MaskFunction::Null);
+        }
+        for (column, mask) in masks {
             let put = sql::Mask::Function { function: mask.function, visible_chars: mask.visible_chars };
             chosen.mask(&schema, &name, &column, put);
             verdicts.push(mask_verdict(mask, &name));
@@ -199,8 +203,17 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
     }
     for (schema, name, column) in allowed.confinement.iter().flat_map(|confinement| &confinement.denied_columns) {
         chosen.mask(schema, name, column, sql::Mask::Denied);
+        if shows_in_record(&allowed.known, (schema, name), column) {
+            chosen.mask(schema, name, sql::RECORD_COLUMN, sql::Mask::Denied);
+        }
     }
     Ok(Chosen { rules: chosen, verdicts, lacks })
+}
+
+/// Whether a column is one of an external table beside the whole record, in which its values stand too.
+fn shows_in_record(known: &sql::Catalog, (schema, name): (&str, &str), column: &str) -> bool {
+    let is_external = known.get(schema, name).is_some_and(|table| table.is_external());
+    is_external && !column.eq_ignore_ascii_case(sql::RECORD_COLUMN)
 }
 
 /// Schema and name, in lower case, of each table that an enabled policy names.

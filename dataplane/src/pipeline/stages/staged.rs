@@ -7,6 +7,7 @@
 mod answered;
 mod checks;
 mod columns;
+mod external;
 mod inferred;
 mod judged;
 mod records;
@@ -98,7 +99,7 @@ pub(in crate::pipeline) async fn take_in(
     pinned: &mut Pinned,
     t: &Trail,
 ) -> Result<Option<LoadReport>> {
-    if pinned.native.about.staged.is_empty() {
+    if pinned.native.about.staged.is_empty() && pinned.native.about.external.is_none() {
         return Ok(None);
     }
     let taken = Box::pin(taken_in(pipeline, query, pinned, t)).await;
@@ -115,16 +116,27 @@ async fn taken_in(
     t: &Trail,
 ) -> Result<Option<LoadReport>> {
     let Pinned { native, lease, .. } = pinned;
+    if let Some(change) = native.about.external.clone() {
+        let changed = Box::pin(external::changed(pipeline, query, lease.session()?, change)).await?;
+        native.about.history.extend(changed);
+        return Ok(None);
+    }
     if runtime::is_read(&native.sql.tables) {
         return Err(Error::Unsupported { what: "a stage beside tables of the runtime".to_owned() });
     }
-    if !query.ask.params.is_empty() || !query.ask.types.is_empty() {
+    let reads_stage = native.about.staged.iter().any(|rows| rows.external.is_none());
+    if reads_stage && (!query.ask.params.is_empty() || !query.ask.types.is_empty()) {
         return Err(Error::Unsupported { what: "a parameter of a statement that reads a stage".to_owned() });
     }
     let mut answer = None;
     for rows in native.about.staged.clone() {
         let session = lease.session()?;
         let mut source = FileSource { pipeline, query, session, rows: &rows };
+        if let Some(external) = &rows.external {
+            let files = Box::pin(source.external(external)).await?;
+            noted(t, &rows, &files);
+            continue;
+        }
         source.made().await?;
         let mut chosen = source.chosen().await?;
         let Some(load) = rows.load else {
@@ -204,7 +216,7 @@ fn noted(t: &Trail, rows: &sql::StagedRows, files: &[StageFile]) {
     let mut facts = t.facts();
     let Some(text) = &mut facts.transpiled else { return };
     for file in files.iter().take(NAMED_MAX) {
-        let _ = write!(text, "\n-- read {}/{}, {} bytes", rows.path(), file.path, file.bytes);
+        let _ = write!(text, "\n-- read {}/{}, {} bytes", rows.known_as(), file.path, file.bytes);
     }
     if rows.load.is_some_and(LoadOptions::removes) {
         text.push_str("\n-- those that are loaded whole are removed");

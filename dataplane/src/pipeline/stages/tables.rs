@@ -51,6 +51,8 @@ pub(in crate::pipeline) struct StatementInfo {
     pub seen: Option<CatalogSnapshot>,
     /// Files of stages that are its rows; known once the names are bound.
     pub staged: Vec<sql::StagedRows>,
+    /// What it changes of the files that are known of an external table.
+    pub external: Option<sql::ExternalChange>,
     /// What it leaves of the history of loads, as the engine is told in its transaction.
     pub history: Vec<String>,
     /// Row filters that hide all of a table from who asks; known once the rules are chosen.
@@ -89,6 +91,7 @@ impl StatementInfo {
             branch: None,
             seen: None,
             staged: Vec::new(),
+            external: None,
             history: Vec::new(),
             lacks: Vec::new(),
             removes: None,
@@ -220,6 +223,7 @@ fn main_operation(statement: &sql::Statement) -> Operation {
         | StatementKind::CreateFunction
         | StatementKind::CreateSequence => Operation::Create,
         StatementKind::Staged { done, .. } => operation(*done),
+        StatementKind::ExternalTable(command) => operation(command.operation()),
         StatementKind::AlterTable | StatementKind::Comment => Operation::Alter,
         StatementKind::DropTable
         | StatementKind::DropSchema
@@ -252,6 +256,7 @@ fn command(kind: &sql::StatementKind) -> Command {
         StatementKind::CreateFunction => Command::Other("CREATE FUNCTION"),
         StatementKind::CreateSequence => Command::Other("CREATE SEQUENCE"),
         StatementKind::Staged { on, done } => staged(*on, *done),
+        StatementKind::ExternalTable(command) => external(command),
         StatementKind::DropView => Command::Other("DROP VIEW"),
         StatementKind::DropFunction => Command::Other("DROP FUNCTION"),
         StatementKind::DropSequence => Command::Other("DROP SEQUENCE"),
@@ -267,6 +272,15 @@ fn staged(on: DefinitionKind, done: sql::Operation) -> Command {
         sql::Operation::Alter => Command::Other(if is_stage { "ALTER STAGE" } else { "ALTER FILE FORMAT" }),
         sql::Operation::Drop => Command::Other(if is_stage { "DROP STAGE" } else { "DROP FILE FORMAT" }),
         _ => Command::Select,
+    }
+}
+
+fn external(command: &sql::ExternalCommand) -> Command {
+    match command {
+        sql::ExternalCommand::Create(_) => Command::Other("CREATE EXTERNAL TABLE"),
+        sql::ExternalCommand::Refresh { .. } => Command::Other("ALTER EXTERNAL TABLE"),
+        sql::ExternalCommand::Drop => Command::Other("DROP EXTERNAL TABLE"),
+        sql::ExternalCommand::Show => Command::Select,
     }
 }
 

@@ -175,7 +175,8 @@ async fn shown(gates: &Gates<'_>, rows: &sql::StagedRows, about: &StatementInfo)
 /// Makes the tables of the statement's stages, without rows.
 async fn made_empty(query: &Query, session: &mut engine::Session, about: &StatementInfo) -> Result<()> {
     for rows in &about.staged {
-        let statement = engine::Statement { sql: rows.made(), params: Vec::new(), writes: true };
+        let sql = rows.external.as_ref().map_or_else(|| rows.made(), sql::ExternalRows::created);
+        let statement = engine::Statement { sql, params: Vec::new(), writes: true };
         let made = session.keep(statement, query.deadline, &query.ask.cancel).await;
         made.map_err(|error| query.fault(error))?;
     }

@@ -263,6 +263,7 @@ impl Binder<'_> {
             columns: record_columns(),
             filled: Vec::new(),
             load: None,
+            infers: None,
             external: Some(external),
         })
     }

@@ -43,6 +43,15 @@ pub(super) fn origin(path: &str) -> [String; 2] {
     [quote::text(path), "row_number() over ()".to_owned()]
 }
 
+/// The values of CSV as an object of `c1`, `c2` and so on.
+pub(super) fn object(columns: &[FileColumn]) -> String {
+    let member = |(place, column): (usize, &FileColumn)| {
+        format!("{}, {}", quote::text(&format!("c{}", place + 1)), quote::name(&column.name))
+    };
+    let members: Vec<String> = columns.iter().enumerate().map(member).collect();
+    format!("json_object({})", members.join(", "))
+}
+
 /// `$1` and so on of a record that is one value: only the first is there.
 pub(super) fn whole(rows: &StagedRows, path: &str) -> Vec<String> {
     let width = rows.columns.len().saturating_sub(ORIGIN_COLUMNS);

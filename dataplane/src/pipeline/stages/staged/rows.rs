@@ -81,6 +81,11 @@ impl FileSource<'_> {
                 let names = self.session.first_texts(&rows, &texts, deadline, cancel).await;
                 columns::headed(self.rows, &names.map_err(|error| self.fault(file, error))?, how)
             }
+            None if self.rows.external.is_some() => {
+                let read = columns::numbered(most);
+                let values = std::iter::once(columns::object(&read)).chain(columns::origin(&file.path)).collect();
+                (read, values)
+            }
             None if self.rows.selects() => {
                 let read = columns::numbered(most.max(width));
                 let taken = columns::named(&read).into_iter().take(width);
