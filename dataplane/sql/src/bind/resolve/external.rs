@@ -97,18 +97,10 @@ impl Binder<'_> {
         }
     }
 
-    /// Refuses to change the rows or the definition of one: its rows are those of its files.
-    pub(super) fn changes(&self, table: &Table) -> Result<(), Error> {
-        if !table.is_external() {
-            return Ok(());
-        }
-        let what = format!("a change of the external table {}, whose rows are in files,", table.path());
-        Err(Error::unsupported(what))
-    }
-
-    /// Refuses a view in place of an external table.
-    pub(super) fn displaces_none(&self, view: &ObjectName) -> Result<(), Error> {
-        self.placed(view).map_or(Ok(()), |table| self.changes(&table))
+    /// The full name of a table or view that is made, in place of no external table.
+    pub(super) fn new_relation(&self, name: &mut ObjectName) -> Result<(), Error> {
+        self.new_table(name)?;
+        self.placed(name).map_or(Ok(()), |table| stays(&table)).map_err(|error| located(error, name))
     }
 
     /// The table that is where a full name says.
@@ -125,6 +117,10 @@ impl Binder<'_> {
     ) -> Result<BoundExternal, Error> {
         if create.or_replace && create.if_not_exists {
             return Err(Error::unsupported("OR REPLACE with IF NOT EXISTS"));
+        }
+        // what is kept is the text, and a session's variables are not in it
+        if defined_by(text).as_ref() != Some(definition) {
+            return Err(Error::unsupported("a variable in an external table"));
         }
         let stage = self.staged_named(&definition.stage)?;
         self.new_table(&mut create.name)?;
@@ -214,10 +210,7 @@ impl Binder<'_> {
         };
         let kept = table.external.as_ref().ok_or_else(gone)?;
         let unreadable = |error: Error| Error { position: None, snippet: None, ..error };
-        let statement = parse::parse(&kept.text).map_err(unreadable)?;
-        let StatementKind::ExternalTable(ExternalCommand::Create(definition)) = statement.kind().clone() else {
-            return Err(gone());
-        };
+        let definition = defined_by(&kept.text).ok_or_else(gone)?;
         let home = SessionNames { search_path: kept.homes.clone(), ..self.session.clone() };
         let binder = Binder::new(self.catalog, &home);
         let stage = binder.staged_named(&definition.stage).map_err(|_| gone())?;
@@ -267,6 +260,25 @@ impl Binder<'_> {
             external: Some(external),
         })
     }
+}
+
+/// What a statement says that makes an external table.
+fn defined_by(text: &str) -> Option<ExternalDefinition> {
+    match parse::parse(text).ok()?.kind() {
+        StatementKind::ExternalTable(ExternalCommand::Create(definition)) => {
+            Some(ExternalDefinition::clone(definition))
+        }
+        _ => None,
+    }
+}
+
+/// Refuses to change the rows or the definition of an external table: its rows are those of its files.
+pub(super) fn stays(table: &Table) -> Result<(), Error> {
+    if !table.is_external() {
+        return Ok(());
+    }
+    let what = format!("a change of the external table {}, whose rows are in files,", table.path());
+    Err(Error::unsupported(what))
 }
 
 /// What an expression of an external table's column may name.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, CreateTable, CreateView, FromTable, ObjectName, TableFactor, TableObject};
 
-use super::{Binder, alias_as_named, located, temporary};
+use super::{Binder, alias_as_named, external, located, temporary};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::{self, TableName};
 use crate::bind::udf;
@@ -50,8 +50,7 @@ impl Binder<'_> {
             }
             S::CreateTable(create) if create.temporary => temporary::bound(create).map(|()| None),
             S::CreateTable(CreateTable { name, .. }) | S::CreateView(CreateView { name, .. }) => {
-                self.new_table(name)?;
-                self.displaces_none(name).map(|()| None)
+                self.new_relation(name).map(|()| None)
             }
             S::CreateSequence { name, .. } => self.new_table(name).map(|()| None),
             S::CreateStage { name, .. } | S::CreateFileFormat { name, .. } => self.staged_new(name).map(|()| None),
@@ -100,7 +99,7 @@ impl Binder<'_> {
 
     pub(super) fn existing(&self, name: &mut ObjectName) -> Result<Arc<Table>, Error> {
         let table = Arc::clone(self.find(name)?);
-        self.changes(&table).map_err(|error| located(error, name))?;
+        external::stays(&table).map_err(|error| located(error, name))?;
         *name = table.place();
         Ok(table)
     }

@@ -77,7 +77,7 @@ fn no_file_is_left_out_where_a_row_of_it_could_be_asked_for() {
     ] {
         let read = resolved(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         let [rows] = read.staged() else { panic!("{sql}: {:?}", read.staged()) };
-        assert_eq!(rows.external.as_ref().unwrap().conditions, [], "{sql}");
+        assert!(rows.external.as_ref().unwrap().conditions.is_empty(), "{sql}");
     }
 }
 
