@@ -14,7 +14,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use super::staged::{StagedStatement, name_of, uncommented};
-use super::staged_files::{is_word, location, refuse_own};
+use super::staged_files::{is_word, location};
 use super::{end, made, options, own, parser, refused, tree};
 use crate::ast::error::Error;
 use crate::ast::expression::cast;
@@ -222,7 +222,9 @@ fn located(tokens: &[TokenWithSpan]) -> Result<(ObjectName, String, Vec<TokenWit
     };
     let (named, behind) = found.get(2..).and_then(location).ok_or_else(missing).map_err(here)?;
     let (name, path) = named.split_once('/').unwrap_or((named.as_str(), ""));
-    refuse_own(name).map_err(here)?;
+    if name.starts_with(['~', '%']) || name.contains(".%") {
+        return Err(here(Error::unsupported("the own stage of a user or a table in an external table")));
+    }
     let stage = name_of(DefinitionKind::Stage, name).map_err(here)?;
     let is_open = path.is_empty() || path.ends_with('/');
     let path = format!("{path}{}", if is_open { "" } else { "/" }); // a folder, and not what begins as it does

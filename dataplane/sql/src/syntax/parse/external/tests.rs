@@ -57,6 +57,8 @@ fn anything_else_is_refused() {
         "create external table t",
         "create external table t location = 's3://load/'",
         "create external table t location = @~",
+        "create external table t location = @%other",
+        "create external table t location = @main.%other/a",
         "create external table t location = @s/../other",
         "create external table t location = '@s/a/./b'",
         "create external table t location = '@s/a//b'",
