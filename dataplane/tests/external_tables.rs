@@ -160,6 +160,11 @@ async fn its_rows_are_not_changed_and_its_name_is_taken() {
     assert!(refused(&world, "select * from sales").await.contains("does not exist"));
     assert_eq!(world.count("select count(*) from raw._svc_loads.external_files").await, 0);
     ran(&world, "drop external table if exists sales").await;
+    ran(&world, "create schema more").await;
+    ran(&world, &MADE.replace("sales (", "more.sales (")).await;
+    assert_eq!(ran(&world, "select count(*) from more.sales").await, "[3]");
+    ran(&world, "drop schema more cascade").await;
+    assert_eq!(world.count("select count(*) from raw._svc_loads.external_files").await, 0);
     world.stop().await;
 }
 
@@ -235,6 +240,7 @@ async fn what_leads_elsewhere_is_refused() {
         "alter external table sales refresh 'a\\..'",
         "select metadata$filename from sales",
         "select * from sales at (offset => -60)",
+        "select * from (select region, id from sales) pivot (count(id) for region in (any))",
     ] {
         assert!(world.run(sql).await.is_err(), "{sql}");
     }

@@ -16,7 +16,7 @@ use crate::pipeline::listed_files::FileRemoval;
 use crate::pipeline::swap::Away;
 use crate::request::trail::Trail;
 use crate::storage::branches::OpenBranch;
-use crate::storage::load_history;
+use crate::storage::{external_files, load_history};
 use crate::{Command, Error};
 
 /// A statement and what it touches, by the caller's own words.
@@ -185,6 +185,13 @@ pub(super) fn history(about: &StatementInfo, resolved: &sql::Resolved) -> Result
         && let (Some(new), Some((old, _))) = (resolved.renamed_to(), about.written.first())
     {
         history.push(load_history::renamed(old, &new));
+    }
+    if *kind == StatementKind::DropSchema
+        && let Some(seen) = &about.seen
+    {
+        let dropped = about.written.iter().filter_map(|(path, _)| path.split_once('.'));
+        let external = dropped.filter_map(|(schema, name)| seen.known.get(schema, name)?.external.as_ref());
+        history.extend(external.map(|kept| external_files::forgotten(&kept.id)));
     }
     Ok(history)
 }

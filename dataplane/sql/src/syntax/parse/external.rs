@@ -67,7 +67,7 @@ pub(super) fn read(tokens: &[TokenWithSpan]) -> Result<Option<StagedStatement>, 
 fn recorded(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut tokens = tokens.to_vec();
     for TokenWithSpan { token, .. } in &mut tokens {
-        if matches!(token, Token::Placeholder(name) if name == "$1") {
+        if matches!(token, Token::Placeholder(name) if name.as_str() == "$1") {
             let value = RECORD_COLUMN.to_owned();
             *token = Token::Word(Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword });
         }

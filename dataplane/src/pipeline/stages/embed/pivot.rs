@@ -25,6 +25,10 @@ pub(super) async fn values(gates: &Gates<'_>, filtered: Filtered) -> Result<Filt
     let Some(asked) = filtered.governed.pivot()? else {
         return Ok(filtered);
     };
+    if !about.staged.is_empty() {
+        // their rows are not there before the statement runs
+        return Err(Error::Unsupported { what: "PIVOT … IN (ANY) over a stage or an external table".to_owned() });
+    }
     let has_hidden = !matches!(asked.care(), sql::ExecutionMode::Direct | sql::ExecutionMode::Leakproof);
     let sql = sql::transpile(asked)?;
     let own = runtime::session(pipeline, query, rules, &sql.tables, RowSelection::All).await?;
