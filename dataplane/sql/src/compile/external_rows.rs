@@ -32,8 +32,7 @@ pub fn external_query(records: &StagedRows, external: &ExternalRows) -> Result<E
     query(records, external.made.iter().map(item).collect(), None)
 }
 
-/// The query that keeps, of records that are paths alone, those of the files which may have rows that are asked for;
-/// none where all may have.
+/// The query of the paths whose files may have rows that are asked for; none where all may.
 pub fn external_paths(records: &StagedRows, external: &ExternalRows) -> Result<Option<EngineSql>, Error> {
     let of = |condition: &PartitionCondition| {
         let is_its = |column: &&ExternalColumn| column.name.value.eq_ignore_ascii_case(&condition.column);

@@ -163,3 +163,10 @@ fn the_catalogue_lists_it_as_what_it_is() {
     let text = engine("SELECT table_type FROM information_schema.tables").sql;
     assert!(text.contains("'EXTERNAL TABLE'"), "{text}");
 }
+
+#[test]
+fn a_row_filter_reads_none() {
+    let template = crate::govern::filter::FilterTemplate::parse("note IN (SELECT note FROM logs)").unwrap();
+    let error = template.bind(&|_| None, &catalog()).unwrap_err();
+    assert!(error.message.contains("an external table"), "{error}");
+}
