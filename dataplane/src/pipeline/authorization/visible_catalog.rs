@@ -98,6 +98,7 @@ fn masked(rules: &Governance, caller: &Caller, known: &sql::Catalog) -> ColumnPa
         let columns = masks_on(&rules.policies, TableRef { schema: &schema, name: &name }, caller.role);
         if !columns.is_empty() {
             touched.insert((schema.clone(), name.clone()));
+            masked.extend(record_of(table));
         }
         masked.extend(columns.into_keys().map(|column| (schema.clone(), name.clone(), column)));
     }
@@ -112,6 +113,13 @@ fn masked(rules: &Governance, caller: &Caller, known: &sql::Catalog) -> ColumnPa
     masked
 }
 
+/// The column of an external table's whole records, which hides what another column hides.
+fn record_of(table: &sql::Table) -> Option<(String, String, String)> {
+    let path = [table.schema.as_str(), table.name.as_str(), sql::RECORD_COLUMN];
+    let [schema, name, column] = path.map(str::to_ascii_lowercase);
+    table.is_external().then_some((schema, name, column))
+}
+
 /// Every column that a grant of the agent denies. A view over such a table has no columns of these names to show.
 fn denied(own: &AgentGrants<'_>, known: &sql::Catalog) -> ColumnPaths {
     let mut denied = ColumnPaths::new();
@@ -124,6 +132,7 @@ fn denied(own: &AgentGrants<'_>, known: &sql::Catalog) -> ColumnPaths {
         let (schema, name) = (table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase());
         touched.insert((schema.clone(), name.clone()));
         names.extend(columns.iter().cloned());
+        denied.extend(record_of(table));
         denied.extend(columns.into_iter().map(|column| (schema.clone(), name.clone(), column)));
     }
     for (schema, name) in with_views_over(touched.clone(), known).difference(&touched) {

@@ -13,6 +13,7 @@ use sql::{EngineSql, ExternalChange, ExternalRows, FILE_NAME, StagedRows};
 use super::source::FileSource;
 use crate::Error;
 use crate::encode::cell::Cell;
+use crate::error::StageFileFault;
 use crate::pipeline::stages::snapshot::step_agrees;
 use crate::pipeline::{Pipeline, Query, Result};
 use crate::storage::external_files::{self, KnownFiles};
@@ -57,7 +58,7 @@ impl FileSource<'_> {
     pub async fn external(&mut self, external: &ExternalRows) -> Result<Vec<StageFile>> {
         let known = KnownFiles::of(self.session, self.query.deadline, &external.id).await?;
         let known = known.ok_or(Error::Redefined)?; // it was made anew, or dropped, since the statement was judged
-        let listed = self.chosen().await?;
+        let listed = self.chosen().await.map_err(|error| hidden(external, error))?;
         let reason = format!("its files have changed: say ALTER EXTERNAL TABLE {} REFRESH", external.path());
         let mut files = known.unchanged(listed).ok_or_else(|| told(external, reason))?;
         self.kept(external.created()).await?;
@@ -151,6 +152,9 @@ fn hidden(external: &ExternalRows, error: Error) -> Error {
             "a file of it has a record that is none of its format, or a value that is none of its column's type"
                 .to_owned(),
         ),
+        Error::StageFile(
+            StageFileFault::Missing { .. } | StageFileFault::Exists { .. } | StageFileFault::Unnameable { .. },
+        ) => told(external, "a file of its stage cannot be read: see what LIST says of the stage".to_owned()),
         Error::Engine(error) if is_of_engine(error.kind) => Error::Engine(error),
         Error::Engine(_) | Error::ColumnMissing { .. } => {
             told(external, "its columns cannot be made of a record of its files".to_owned())
