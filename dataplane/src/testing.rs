@@ -92,6 +92,7 @@ pub fn governance() -> Governance {
         agent_capabilities: BTreeMap::new(),
         runtime: false,
         storage_integrations: vec![],
+        attached: vec![],
     }
 }
 

@@ -41,6 +41,10 @@ pub struct Governance {
     /// By which files elsewhere are read and written.
     #[serde(default)]
     pub storage_integrations: Vec<StorageIntegration>,
+    /// Those that are databases, whose tables are read in schemas of their names. A data plane that knows none passes
+    /// over them.
+    #[serde(default)]
+    pub attached: Vec<StorageIntegration>,
 }
 
 /// A role that a user was given in one environment until a moment. Its end is data: it ends by the

@@ -1,4 +1,4 @@
-//! Storage integrations: by which endpoint and credentials an environment reads and writes files elsewhere, and where.
+//! Storage integrations: by which endpoint and credentials an environment reaches files and databases elsewhere.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +7,23 @@ use crate::{Code, Redacted};
 mod location;
 
 pub use location::{Location, MalformedLocation};
+
+/// The port of a PostgreSQL that names none.
+pub const POSTGRES_PORT: u16 = 5_432;
+
+/// Names of schemas that mean something else: no database is attached under them.
+const TAKEN_SCHEMAS: [&str; 10] = [
+    "main",
+    "raw",
+    "temp",
+    "system",
+    "memory",
+    "information_schema",
+    "svc_runtime",
+    "svc_memory",
+    "svc_thoughts",
+    "public",
+];
 
 /// The prefix that stands for every location of the integration's kind.
 pub const ANY_PREFIX: &str = "*";
@@ -18,7 +35,7 @@ pub struct StorageIntegration {
     pub name: String,
     #[serde(flatten)]
     pub kind: StorageKind,
-    /// `s3://bucket/folder/`, `file:///folder/` or `*`; none: nothing is permitted.
+    /// `s3://bucket/folder/`, `file:///folder/`, `postgres://schema/table` or `*`; none: nothing is permitted.
     pub allowed_prefixes: Vec<String>,
     /// Of what is allowed, what is not.
     pub blocked_prefixes: Vec<String>,
@@ -43,6 +60,31 @@ pub enum StorageKind {
         /// An absolute path: nothing outside of this folder is reached.
         folder: String,
     },
+    /// A database whose tables are read in a schema of the integration's name.
+    Postgres {
+        /// A name or an IPv4 address, without a port.
+        host: String,
+        #[serde(default = "postgres_port")]
+        port: u16,
+        database: String,
+        #[serde(default)]
+        ssl_mode: SslMode,
+    },
+}
+
+const fn postgres_port() -> u16 {
+    POSTGRES_PORT
+}
+
+/// Whether a connection to a PostgreSQL is by TLS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SslMode {
+    /// By TLS, with a certificate of a public authority for the host's name.
+    #[default]
+    VerifyFull,
+    /// In the clear, where whoever runs the installation names the host.
+    Disable,
 }
 
 impl StorageKind {
@@ -51,6 +93,7 @@ impl StorageKind {
         match self {
             Self::S3 { .. } => "s3",
             Self::File { .. } => "file",
+            Self::Postgres { .. } => "postgres",
         }
     }
 
@@ -59,7 +102,13 @@ impl StorageKind {
         match self {
             Self::S3 { .. } => "s3://",
             Self::File { .. } => "file://",
+            Self::Postgres { .. } => "postgres://",
         }
+    }
+
+    /// Whether it is a database, and no place of files.
+    pub const fn is_database(&self) -> bool {
+        matches!(self, Self::Postgres { .. })
     }
 }
 
@@ -77,6 +126,7 @@ pub enum StorageCredentials {
         text: String,
     },
     AccessKey(AccessKey),
+    Password(DatabaseUser),
 }
 
 impl StorageCredentials {
@@ -92,6 +142,7 @@ impl StorageCredentials {
             Self::Ambient => "ambient",
             Self::Sealed { .. } => "sealed",
             Self::AccessKey(_) => "access_key",
+            Self::Password(_) => "password",
         }
     }
 }
@@ -106,6 +157,15 @@ pub struct AccessKey {
     /// With keys that end.
     #[serde(with = "exposed", default = "no_token")]
     pub session_token: Redacted<Option<String>>,
+}
+
+/// A user of a database with their password. Only the snapshot and what is sealed in the database hold it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatabaseUser {
+    #[serde(with = "exposed")]
+    pub user: Redacted<String>,
+    #[serde(with = "exposed")]
+    pub password: Redacted<String>,
 }
 
 const fn no_token() -> Redacted<Option<String>> {
@@ -134,6 +194,13 @@ impl StorageDenied {
     }
 }
 
+/// Whether a database may be attached under this name: no other schema has it, nor what the engine or we reserve.
+pub fn may_be_a_schema(name: &str) -> bool {
+    let begins = |prefix: &str| name.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix));
+    let is_taken = TAKEN_SCHEMAS.iter().any(|taken| name.eq_ignore_ascii_case(taken));
+    !is_taken && !["_", "pg_", "duckdb_", "pragma_", "sqlite_"].into_iter().any(begins)
+}
+
 impl StorageIntegration {
     /// The location that a URL names, if the integration reaches it.
     pub fn permits(&self, url: &str) -> Result<Location, StorageDenied> {
@@ -142,7 +209,7 @@ impl StorageIntegration {
         }
         let location = Location::of(url)?;
         let within = match &self.kind {
-            StorageKind::S3 { .. } => location.scheme() == self.kind.scheme(),
+            StorageKind::S3 { .. } | StorageKind::Postgres { .. } => location.scheme() == self.kind.scheme(),
             StorageKind::File { folder } => Location::of_folder(folder).is_ok_and(|folder| folder.holds(&location)),
         };
         // a prefix that cannot be read allows nothing, and blocks everything

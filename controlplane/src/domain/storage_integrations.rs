@@ -1,4 +1,4 @@
-//! Storage integrations: by which endpoint and credentials an environment reads and writes files elsewhere.
+//! Storage integrations: by which endpoint and credentials an environment reaches files and databases elsewhere.
 //!
 //! Credentials are sealed in the database under the installation's secret key, travel in the snapshot, and are never
 //! answered, recorded or logged. What an integration may name is bounded by whoever runs the installation
@@ -7,6 +7,7 @@
 mod admission;
 mod confinement;
 mod http;
+mod postgres;
 mod secret;
 mod store;
 
@@ -39,7 +40,7 @@ pub fn routes() -> Routes {
         .versioned()
         .ours()
         .delete(ONE, Admin, SchemaWrite, http::delete)
-        .says("Deletes a storage integration; stages that name it reach nothing any more.")
+        .says("Deletes a storage integration; stages that name it, and tables that it attaches, are reached no more.")
         .own_role()
         .versioned()
         .ours()

@@ -70,6 +70,7 @@ fn snapshot(status: &str) -> Governance {
         agent_capabilities: BTreeMap::new(),
         runtime: false,
         storage_integrations: vec![],
+        attached: vec![],
     }
 }
 

@@ -1,6 +1,6 @@
-//! Places of files by URL, each in its one form: no URL leads out of the folder that it begins with.
+//! Places of files and tables by URL, each in its one form: no URL leads out of the folder that it begins with.
 
-/// A bucket's folder or file, or one of a disk, by its parts.
+/// A bucket's folder or file, one of a disk, or a schema or table of a database, by its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     scheme: &'static str,
@@ -10,11 +10,12 @@ pub struct Location {
 
 /// A URL that names no place, or not in its one form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0}: write it as s3://bucket/folder/ or file:///folder/")]
+#[error("{0}: write it as s3://bucket/folder/, file:///folder/ or postgres://schema/table")]
 pub struct MalformedLocation(&'static str);
 
 const BUCKET: &str = "s3://";
 const FOLDER: &str = "file://";
+const DATABASE: &str = "postgres://";
 const URL_BYTES_MAX: usize = 2_048;
 
 impl Location {
@@ -26,8 +27,10 @@ impl Location {
         if let Some(path) = url.strip_prefix(FOLDER) {
             return Self::of_folder(path);
         }
-        let path =
-            url.strip_prefix(BUCKET).ok_or(MalformedLocation("the location is neither a bucket nor a folder"))?;
+        if let Some(path) = url.strip_prefix(DATABASE) {
+            return Ok(Self { scheme: DATABASE, parts: parts(path)? });
+        }
+        let path = url.strip_prefix(BUCKET).ok_or(MalformedLocation("the location is no bucket, folder or schema"))?;
         let parts = parts(path)?;
         if !parts.first().is_some_and(|bucket| is_bucket(bucket)) {
             return Err(MalformedLocation("the location names no bucket"));

@@ -125,3 +125,37 @@ fn a_location_tells_its_bucket_and_path() {
     let (bucket, path) = (Location::of("file:///srv/data/").unwrap(), "srv/data");
     assert_eq!((bucket.split().0, bucket.split().1.join("/").as_str()), (None, path));
 }
+
+#[test]
+fn a_table_of_a_database_is_permitted_by_its_schema_and_name() {
+    let kind = StorageKind::Postgres {
+        host: "db.example.com".to_owned(),
+        port: POSTGRES_PORT,
+        database: "shop".to_owned(),
+        ssl_mode: SslMode::default(),
+    };
+    let shop = integration(kind, &["postgres://public/", "postgres://crm/people"], &["postgres://public/secret"]);
+    for url in ["postgres://public/orders", "postgres://crm/people"] {
+        assert!(shop.permits(url).is_ok(), "{url}");
+    }
+    for url in ["postgres://public/secret", "postgres://crm/peoples", "postgres://publics/x", "s3://public/x"] {
+        assert!(shop.permits(url).is_err(), "{url}");
+    }
+    let mut shop = shop;
+    let (user, password) = (Redacted::new("usersesame".to_owned()), Redacted::new("sesame".to_owned()));
+    shop.credentials = StorageCredentials::Password(DatabaseUser { user, password });
+    let json = serde_json::to_value(&shop).unwrap();
+    assert_eq!((&json["kind"], &json["ssl_mode"]), (&"postgres".into(), &"verify-full".into()));
+    assert_eq!(serde_json::from_value::<StorageIntegration>(json).unwrap(), shop);
+    assert!(!format!("{shop:?}").contains("sesame"));
+}
+
+#[test]
+fn a_schema_of_another_meaning_is_no_name_of_a_database() {
+    for name in ["shop", "Shop_2", "raws", "publics"] {
+        assert!(may_be_a_schema(name), "{name}");
+    }
+    for name in ["MAIN", "raw", "Information_Schema", "svc_runtime", "pg_catalog", "_svc_x", "duckdb_x", "public"] {
+        assert!(!may_be_a_schema(name), "{name}");
+    }
+}

@@ -1,4 +1,4 @@
-/** Where files elsewhere are reached, and by which credentials. They are never shown again. */
+/** Where files and databases elsewhere are reached, and by which credentials. They are never shown again. */
 import { api, ask, ifMatch, type Shapes } from '../api/client'
 import { time } from '../format'
 import { useChanged, useList } from '../lists'
@@ -22,10 +22,13 @@ const CREDENTIALS: readonly Field[] = [
       { value: 'access_key', label: 'An access key' },
       { value: 'ambient', label: 'Those of the data plane, where the installation allows it' },
       { value: 'anonymous', label: 'None' },
+      { value: 'password', label: 'A user and a password, of a database' },
     ],
   },
   { name: 'access_key_id', label: 'Access key id', autoComplete: 'off' },
   { name: 'secret_access_key', label: 'Secret access key', kind: 'password', autoComplete: 'new-password', hint: 'It is sealed, and never shown again.' },
+  { name: 'user', label: 'User', autoComplete: 'off', hint: 'Of a database.' },
+  { name: 'password', label: 'Password', kind: 'password', autoComplete: 'new-password', hint: 'Of a database. It is sealed, and never shown again.' },
 ]
 
 export default function Storage() {
@@ -37,7 +40,7 @@ export default function Storage() {
     <Page
       title="Storage integrations"
       roles={ADMINS}
-      lead="A stage names one to read and write files elsewhere, below the prefixes that are allowed here."
+      lead="A stage names one to read and write files elsewhere, below the prefixes that are allowed here. The tables of a database are read in a schema of its name."
       actions={<Opens label="New integration" className="primary">{(close) => <Making close={close} />}</Opens>}
     >
       <ResourceList
@@ -47,7 +50,7 @@ export default function Storage() {
         id={(integration) => integration.storage_integration_id}
         columns={[
           { head: 'Name', cell: (integration) => <code>{integration.name}</code> },
-          { head: 'Reaches', cell: (integration) => integration.folder ?? integration.endpoint ?? `S3 in ${integration.region ?? ''}` },
+          { head: 'Reaches', cell: (integration) => reached(integration) },
           { head: 'Allowed', cell: (integration) => <span className="fine">{integration.allowed_prefixes.join(', ')}</span> },
           { head: 'Blocked', cell: (integration) => <span className="fine">{integration.blocked_prefixes.join(', ') || '–'}</span> },
           {
@@ -62,6 +65,11 @@ export default function Storage() {
       />
     </Page>
   )
+}
+
+function reached({ folder, endpoint, region, host, port, database }: Integration): string {
+  if (host) return `${database ?? ''} at ${host}:${port ?? ''}`
+  return folder ?? endpoint ?? `S3 in ${region ?? ''}`
 }
 
 function Acts({ integration }: { integration: Integration }) {
@@ -85,12 +93,12 @@ function Acts({ integration }: { integration: Integration }) {
       <Confirm
         label={integration.enabled ? 'Disable' : 'Enable'}
         isGentle
-        question={integration.enabled ? `Let ${integration.name} reach nothing for now?` : `Let ${integration.name} reach files again?`}
+        question={integration.enabled ? `Let ${integration.name} reach nothing for now?` : `Let ${integration.name} reach what it names again?`}
         act={() => ask(api.PUT(one, { params, body: { enabled: !integration.enabled } })).then(changed)}
       />
       <Confirm
         label="Delete"
-        question={`Delete ${integration.name}? Stages that name it reach nothing any more.`}
+        question={`Delete ${integration.name}? Stages that name it, and tables that it attaches, are reached no more.`}
         act={() => ask(api.DELETE(one, { params })).then(changed)}
       />
     </div>
@@ -103,7 +111,7 @@ function Making({ close }: { close: () => void }) {
   return (
     <Form
       fields={[
-        { name: 'name', label: 'Name', required: true, hint: 'As a statement writes it: STORAGE_INTEGRATION = name.' },
+        { name: 'name', label: 'Name', required: true, hint: 'As a statement writes it: STORAGE_INTEGRATION = name, or the schema of a database.' },
         {
           name: 'kind',
           label: 'Kind',
@@ -112,19 +120,23 @@ function Making({ close }: { close: () => void }) {
           options: [
             { value: 's3', label: 'A store that speaks as S3 does' },
             { value: 'file', label: 'A folder, where the installation names one' },
+            { value: 'postgres', label: 'A PostgreSQL database' },
           ],
         },
         { name: 'region', label: 'Region', hint: 'Of S3, such as eu-central-1.' },
         { name: 'endpoint', label: 'Endpoint', kind: 'url', hint: 'Of S3; left empty, AWS in the region.' },
         { name: 'path_style', label: 'The bucket is a part of the path', kind: 'checkbox' },
         { name: 'folder', label: 'Folder', hint: 'Of a folder: an absolute path.' },
-        { name: 'allowed_prefixes', label: 'Allowed prefixes', kind: 'textarea', required: true, hint: 'One in a line: s3://bucket/folder/, file:///folder/ or *.' },
+        { name: 'host', label: 'Host', hint: 'Of a database: a name or an IPv4 address.' },
+        { name: 'port', label: 'Port', hint: 'Of a database; left empty, 5432.' },
+        { name: 'database', label: 'Database', hint: 'Its name there.' },
+        { name: 'allowed_prefixes', label: 'Allowed prefixes', kind: 'textarea', required: true, hint: 'One in a line: s3://bucket/folder/, file:///folder/, postgres://schema/ or *.' },
         { name: 'blocked_prefixes', label: 'Blocked prefixes', kind: 'textarea', hint: 'Of what is allowed, what is not.' },
         ...CREDENTIALS,
       ]}
       submit="Make it"
       onSubmit={(typed) => {
-        const kind = typed.choice<'s3' | 'file'>('kind')
+        const kind = typed.choice<'s3' | 'file' | 'postgres'>('kind')
         return ask(
           api.POST('/v1/environments/{env_id}/storage-integrations', {
             params: { path: { env_id } },
@@ -135,10 +147,14 @@ function Making({ close }: { close: () => void }) {
               endpoint: typed.optional('endpoint') ?? null,
               path_style: kind === 's3' ? typed.isChecked('path_style') : null,
               folder: typed.optional('folder') ?? null,
+              host: typed.optional('host') ?? null,
+              port: typed.optional('port') ? Number(typed.text('port')) : null,
+              database: typed.optional('database') ?? null,
+              ssl_mode: null,
               allowed_prefixes: lines(typed, 'allowed_prefixes'),
               blocked_prefixes: lines(typed, 'blocked_prefixes'),
               enabled: true,
-              credentials: kind === 's3' ? credentials(typed) : null,
+              credentials: kind === 'file' ? null : credentials(typed),
             },
           }),
         ).then(changed)
@@ -157,7 +173,8 @@ function lines(typed: Typed, name: string): string[] {
 }
 
 function credentials(typed: Typed): Shapes['StorageCredentialsInput'] {
-  const type = typed.choice<'access_key' | 'ambient' | 'anonymous'>('credentials')
+  const type = typed.choice<'access_key' | 'ambient' | 'anonymous' | 'password'>('credentials')
+  if (type === 'password') return { type, user: typed.text('user'), password: typed.secret('password') }
   if (type !== 'access_key') return { type }
   return { type, access_key_id: typed.text('access_key_id'), secret_access_key: typed.secret('secret_access_key') }
 }

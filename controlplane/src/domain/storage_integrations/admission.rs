@@ -1,11 +1,12 @@
 //! What a storage integration may be: its name, its prefixes, and how far the operator lets it reach.
 
 use contract::Redacted;
-use contract::storage_integration::{ANY_PREFIX, AccessKey, Location, StorageCredentials, StorageKind};
+use contract::storage_integration::{ANY_PREFIX, AccessKey, DatabaseUser, Location, StorageCredentials, StorageKind};
 use platform::egress::storage_endpoint;
 use platform::{App, Error, Result};
 
 use super::http::CredentialsInput;
+use super::postgres;
 use super::store::KeptIntegration;
 
 const NAME_BYTES_MAX: usize = 128;
@@ -67,6 +68,7 @@ pub fn is_within(app: &App, integration: &KeptIntegration) -> bool {
             storage_endpoint::admit(endpoint, &storage.storage_hosts).is_ok()
         }
         StorageKind::File { folder } => file(app, Some(folder.clone())).is_ok(),
+        StorageKind::Postgres { host, port, ssl_mode, .. } => postgres::is_within(app, host, *port, *ssl_mode),
     };
     reaches && (storage.storage_ambient || !is_ambient)
 }
@@ -98,10 +100,21 @@ pub fn prefixes(field: &'static str, kind: &StorageKind, given: Vec<String>) -> 
 pub fn credentials(app: &App, kind: &StorageKind, given: CredentialsInput) -> Result<StorageCredentials> {
     let refused = |constraint: &'static str, message: &'static str| Error::invalid("credentials", constraint, message);
     match (given, kind) {
+        (CredentialsInput::Password { user, password }, StorageKind::Postgres { .. }) => {
+            let (user, password) = (word("credentials.user", user)?, word("credentials.password", password)?);
+            Ok(StorageCredentials::Password(DatabaseUser { user, password }))
+        }
+        (_, StorageKind::Postgres { .. }) => {
+            Err(refused("password", "`credentials` of the kind `postgres` are a `password`, with its `user`"))
+        }
         (CredentialsInput::Anonymous, _) => Ok(StorageCredentials::Anonymous),
         (_, StorageKind::File { .. }) => {
             Err(refused("anonymous", "`credentials` of the kind `file` are `anonymous`: a folder asks for none"))
         }
+        (CredentialsInput::Password { .. }, StorageKind::S3 { .. }) => Err(refused(
+            "anonymous, ambient, access_key",
+            "a `password` is for the kind `postgres`: send an `access_key`",
+        )),
         (CredentialsInput::Ambient, StorageKind::S3 { .. }) if app.config().storage.storage_ambient => {
             Ok(StorageCredentials::Ambient)
         }
@@ -126,6 +139,15 @@ pub fn credentials(app: &App, kind: &StorageKind, given: CredentialsInput) -> Re
             }))
         }
     }
+}
+
+/// What PostgreSQL takes as the name of a user or as a password.
+fn word(field: &'static str, given: String) -> Result<Redacted<String>> {
+    if (1..=SECRET_BYTES_MAX).contains(&given.len()) && !given.chars().any(char::is_control) {
+        return Ok(Redacted::new(given));
+    }
+    let message = format!("`{field}` is of 1 to {SECRET_BYTES_MAX} bytes, without control characters");
+    Err(Error::invalid(field, format!("1..{SECRET_BYTES_MAX}"), message))
 }
 
 fn secret(field: &'static str, given: String) -> Result<Redacted<String>> {

@@ -1,6 +1,6 @@
 //! Requests, answers and handlers of storage integrations.
 
-use contract::storage_integration::{StorageCredentials, StorageKind};
+use contract::storage_integration::{SslMode, StorageCredentials, StorageKind};
 use contract::{StorageIntegrationId, Timestamp};
 use platform::events::{self, Event, EventType};
 use platform::http::call::Call;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::admission;
+use super::postgres::{self, DatabaseMembers};
 use super::secret;
 use super::secret::source::{KeptSecret, SecretKeys};
 use super::store::{self, KeptIntegration};
@@ -27,6 +28,7 @@ const INTEGRATIONS_MAX: i64 = 50;
 pub enum StorageKindName {
     S3,
     File,
+    Postgres,
 }
 
 /// Credentials as they are sent. They are never answered.
@@ -42,6 +44,11 @@ pub enum CredentialsInput {
         access_key_id: String,
         secret_access_key: String,
         session_token: Option<String>,
+    },
+    /// Of `postgres`.
+    Password {
+        user: String,
+        password: String,
     },
     /// Those of a Secret of Kubernetes, where the installation reads them.
     KubernetesSecret {
@@ -64,7 +71,15 @@ pub struct StorageIntegrationCreation {
     path_style: Option<bool>,
     /// Of `file`.
     folder: Option<String>,
-    /// As `s3://bucket/folder/`, `file:///folder/` or `*`.
+    /// Of `postgres`: a name or an IPv4 address.
+    pub(super) host: Option<String>,
+    /// Of `postgres`: absent, 5432.
+    pub(super) port: Option<u16>,
+    /// Of `postgres`.
+    pub(super) database: Option<String>,
+    /// Of `postgres`: absent, `verify-full`.
+    pub(super) ssl_mode: Option<SslMode>,
+    /// As `s3://bucket/folder/`, `file:///folder/`, `postgres://schema/table` or `*`.
     allowed_prefixes: Vec<String>,
     #[serde(default)]
     blocked_prefixes: Vec<String>,
@@ -77,7 +92,7 @@ const fn yes() -> bool {
     true
 }
 
-/// What is left out stays; an empty `endpoint` takes it away. With another endpoint, credentials are sent anew.
+/// What is left out stays; an empty `endpoint` takes it away. With another endpoint or host, credentials are sent anew.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StorageIntegrationChange {
@@ -86,6 +101,10 @@ pub struct StorageIntegrationChange {
     region: Option<String>,
     path_style: Option<bool>,
     folder: Option<String>,
+    pub(super) host: Option<String>,
+    pub(super) port: Option<u16>,
+    pub(super) database: Option<String>,
+    pub(super) ssl_mode: Option<SslMode>,
     allowed_prefixes: Option<Vec<String>>,
     blocked_prefixes: Option<Vec<String>>,
     enabled: Option<bool>,
@@ -120,6 +139,14 @@ pub struct StorageIntegrationAnswer {
     path_style: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     folder: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ssl_mode: Option<SslMode>,
     allowed_prefixes: Vec<String>,
     blocked_prefixes: Vec<String>,
     enabled: bool,
@@ -130,21 +157,19 @@ pub struct StorageIntegrationAnswer {
 
 impl From<KeptIntegration> for StorageIntegrationAnswer {
     fn from(kept: KeptIntegration) -> Self {
-        let (kind, endpoint, region, path_style, folder) = match kept.kind {
-            StorageKind::S3 { endpoint, region, path_style } => {
-                (StorageKindName::S3, endpoint, Some(region), Some(path_style), None)
-            }
-            StorageKind::File { folder } => (StorageKindName::File, None, None, None, Some(folder)),
-        };
-        Self {
+        let mut answer = Self {
             id: kept.storage_integration_id.clone(),
             storage_integration_id: kept.storage_integration_id,
             name: kept.name,
-            kind,
-            endpoint,
-            region,
-            path_style,
-            folder,
+            kind: StorageKindName::S3,
+            endpoint: None,
+            region: None,
+            path_style: None,
+            folder: None,
+            host: None,
+            port: None,
+            database: None,
+            ssl_mode: None,
             allowed_prefixes: kept.allowed_prefixes,
             blocked_prefixes: kept.blocked_prefixes,
             enabled: kept.enabled,
@@ -155,7 +180,19 @@ impl From<KeptIntegration> for StorageIntegrationAnswer {
             },
             created_at: kept.created_at,
             updated_at: kept.updated_at,
+        };
+        match kept.kind {
+            StorageKind::S3 { endpoint, region, path_style } => {
+                (answer.endpoint, answer.region, answer.path_style) = (endpoint, Some(region), Some(path_style));
+            }
+            StorageKind::File { folder } => (answer.kind, answer.folder) = (StorageKindName::File, Some(folder)),
+            StorageKind::Postgres { host, port, database, ssl_mode } => {
+                answer.kind = StorageKindName::Postgres;
+                (answer.host, answer.port) = (Some(host), Some(port));
+                (answer.database, answer.ssl_mode) = (Some(database), Some(ssl_mode));
+            }
         }
+        answer
     }
 }
 
@@ -187,10 +224,14 @@ pub async fn create(
     let secret = secret::named(&cx, &mut input.credentials).await?;
     let kind = kind_of(&cx.app, &input)?;
     let credentials = input.credentials.map(|given| admission::credentials(&cx.app, &kind, given)).transpose()?;
+    if kind.is_database() && credentials.is_none() {
+        let message = "`credentials` of the kind `postgres` are a `password`, with its `user`";
+        return Err(Error::invalid("credentials", "present", message));
+    }
     let now = cx.now();
     let mut integration = KeptIntegration {
         storage_integration_id: StorageIntegrationId::fresh(now, cx.app.entropy()),
-        name: admission::name(input.name)?,
+        name: postgres::schema_name(&kind, admission::name(input.name)?)?,
         allowed_prefixes: admission::prefixes("allowed_prefixes", &kind, input.allowed_prefixes)?,
         blocked_prefixes: admission::prefixes("blocked_prefixes", &kind, input.blocked_prefixes)?,
         kind,
@@ -223,9 +264,15 @@ pub async fn create(
 
 fn kind_of(app: &App, input: &StorageIntegrationCreation) -> Result<StorageKind> {
     let (s3, file) = (input.endpoint.is_some() || input.region.is_some() || input.path_style.is_some(), &input.folder);
+    let members = DatabaseMembers::of_creation(input);
     match input.kind {
+        StorageKindName::Postgres if file.is_some() => Err(of_other_kind("folder", "postgres")),
+        StorageKindName::Postgres if s3 => Err(of_other_kind("region", "postgres")),
+        StorageKindName::Postgres => members.kind(app),
         StorageKindName::S3 if file.is_some() => Err(of_other_kind("folder", "s3")),
+        StorageKindName::S3 if !members.is_empty() => Err(of_other_kind("host", "s3")),
         StorageKindName::File if s3 => Err(of_other_kind("region", "file")),
+        StorageKindName::File if !members.is_empty() => Err(of_other_kind("host", "file")),
         StorageKindName::S3 => {
             admission::s3(app, input.endpoint.clone(), input.region.clone(), input.path_style.unwrap_or_default())
         }
@@ -253,11 +300,11 @@ pub async fn update(
     let has_some = integration.credentials_at.is_some() || integration.secret.is_some();
     if moves(&integration.kind, &kind) && has_some && credentials.is_none() && secret.is_none() {
         // who does not know the credentials may not have them sent elsewhere
-        let message = "with another `endpoint` the `credentials` are to be sent anew";
+        let message = "with another `endpoint`, `host` or `ssl_mode` the `credentials` are to be sent anew";
         return Err(Error::invalid("credentials", "present", message));
     }
     if let Some(given) = input.name {
-        integration.name = admission::name(given)?;
+        integration.name = postgres::schema_name(&kind, admission::name(given)?)?;
     }
     let allowed = input.allowed_prefixes.unwrap_or(integration.allowed_prefixes);
     integration.allowed_prefixes = admission::prefixes("allowed_prefixes", &kind, allowed)?;
@@ -288,13 +335,22 @@ pub async fn update(
 
 fn changed_kind(app: &App, kept: &StorageKind, input: &StorageIntegrationChange) -> Result<StorageKind> {
     let of_s3 = input.endpoint.is_some() || input.region.is_some() || input.path_style.is_some();
-    if !of_s3 && input.folder.is_none() {
+    let members = DatabaseMembers::of_change(input);
+    if !of_s3 && input.folder.is_none() && members.is_empty() {
         // one that the installation would not take any more can still be disabled
         return Ok(kept.clone());
     }
     match kept {
+        StorageKind::Postgres { .. } if of_s3 => Err(of_other_kind("region", "postgres")),
+        StorageKind::Postgres { .. } if input.folder.is_some() => Err(of_other_kind("folder", "postgres")),
+        StorageKind::Postgres { host, port, database, ssl_mode } => {
+            members.over((host, *port, database, *ssl_mode)).kind(app)
+        }
         StorageKind::S3 { .. } if input.folder.is_some() => Err(of_other_kind("folder", "s3")),
         StorageKind::File { .. } if of_s3 => Err(of_other_kind("region", "file")),
+        StorageKind::S3 { .. } | StorageKind::File { .. } if !members.is_empty() => {
+            Err(of_other_kind("host", kept.as_str()))
+        }
         StorageKind::S3 { endpoint, region, path_style } => {
             let endpoint = input.endpoint.clone().or_else(|| endpoint.clone());
             let region = input.region.clone().unwrap_or_else(|| region.clone());

@@ -1,6 +1,6 @@
 //! SQL of the storage integrations.
 
-use contract::storage_integration::{AccessKey, StorageCredentials, StorageKind};
+use contract::storage_integration::{AccessKey, DatabaseUser, StorageCredentials, StorageKind};
 use contract::{EnvId, Keyring, OrgId, Redacted, StorageIntegration, StorageIntegrationId, Timestamp};
 use platform::http::page::PageRequest;
 use platform::{App, Error, OnConstraint, Result};
@@ -210,13 +210,13 @@ pub async fn give(
     credentials: &StorageCredentials,
 ) -> Result<()> {
     let id = &integration.storage_integration_id;
-    let sealed = match credentials {
+    let text = match credentials {
         StorageCredentials::Anonymous | StorageCredentials::Ambient | StorageCredentials::Sealed { .. } => None,
-        StorageCredentials::AccessKey(key) => {
-            let text = Redacted::new(serde_json::to_string(key).map_err(Error::internal)?);
-            Some(app.keyring().seal(&record(id.as_str()), &text, app.entropy()).map_err(Error::internal)?)
-        }
+        StorageCredentials::AccessKey(key) => Some(serde_json::to_string(key).map_err(Error::internal)?),
+        StorageCredentials::Password(user) => Some(serde_json::to_string(user).map_err(Error::internal)?),
     };
+    let seal = |text| app.keyring().seal(&record(id.as_str()), &Redacted::new(text), app.entropy());
+    let sealed = text.map(seal).transpose().map_err(Error::internal)?;
     let since = sealed.is_some().then(|| app.now());
     sqlx::query!(
         "update storage_integrations
@@ -289,6 +289,11 @@ pub fn opened(keyring: &Keyring, id: &str, credential_type: &str, sealed: Option
             let text = keyring.open(&record(id), sealed).map_err(Error::internal)?;
             let key: AccessKey = serde_json::from_str(text.expose()).map_err(|_| Error::internal("no access key"))?;
             Ok(StorageCredentials::AccessKey(key))
+        }
+        ("password", Some(sealed)) => {
+            let text = keyring.open(&record(id), sealed).map_err(Error::internal)?;
+            let user: DatabaseUser = serde_json::from_str(text.expose()).map_err(|_| Error::internal("no password"))?;
+            Ok(StorageCredentials::Password(user))
         }
         _ => Err(Error::internal("credentials of an unknown type")),
     }

@@ -1,3 +1,5 @@
+mod databases;
+
 use chrono::Duration;
 use contract::StorageIntegration;
 use contract::storage_integration::StorageCredentials;
@@ -35,7 +37,10 @@ async fn carried(world: &World) -> Vec<StorageIntegration> {
 fn secret_of(integration: &StorageIntegration) -> Option<String> {
     match &integration.credentials {
         StorageCredentials::AccessKey(key) => Some(key.secret_access_key.expose().clone()),
-        StorageCredentials::Anonymous | StorageCredentials::Ambient | StorageCredentials::Sealed { .. } => None,
+        StorageCredentials::Anonymous
+        | StorageCredentials::Ambient
+        | StorageCredentials::Password(_)
+        | StorageCredentials::Sealed { .. } => None,
     }
 }
 

@@ -22,6 +22,8 @@ pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Op
     let Some(organization) = organizations::governed(&mut tx, &org_id).await? else {
         return Ok(None);
     };
+    let all = storage_integrations::governed(&mut tx, keyring, env_id).await?;
+    let (attached, storage_integrations) = all.into_iter().partition(|integration| integration.kind.is_database());
     let governance = Governance {
         version,
         environment,
@@ -35,7 +37,8 @@ pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Op
         elevations: jit_access::governed(&mut tx, env_id).await?,
         agent_capabilities: agent_capabilities::governed(&mut tx, env_id).await?,
         runtime: runtime::sql::is_on(&mut tx).await?,
-        storage_integrations: storage_integrations::governed(&mut tx, keyring, env_id).await?,
+        storage_integrations,
+        attached,
     };
     tx.commit().await?;
     Ok(Some(governance))

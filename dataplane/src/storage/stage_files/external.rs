@@ -59,6 +59,7 @@ impl ExternalFiles {
         let kind = match &integration.kind {
             StorageKind::File { folder } => FolderFiles::below(folder, &url).map(ExternalKind::Folder),
             StorageKind::S3 { .. } => BucketFiles::of(integration, &url, hosts)?.map(ExternalKind::Bucket),
+            StorageKind::Postgres { .. } => None, // a database has no files
         };
         let kind = kind.ok_or_else(|| StageFileFault::Unusable { integration: integration.name.clone() })?;
         Ok(Self { integration: Arc::new(integration.clone()), url, kind })

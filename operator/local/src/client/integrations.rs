@@ -1,7 +1,7 @@
-//! `sluice integration`: by which endpoint and credentials an environment reads and writes files elsewhere.
+//! `sluice integration`: by which endpoint and credentials an environment reaches files and databases elsewhere.
 //!
-//! A secret is never an argument, which other users of a machine see: it is read from the variables `AWS_…`, and only
-//! where that is asked for.
+//! A secret is never an argument, which other users of a machine see: it is read from the variables `AWS_…` or `PG…`,
+//! and only where that is asked for.
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
@@ -40,27 +40,32 @@ pub enum CredentialSource {
     Ambient,
     /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` as they stand in the environment here.
     Env,
+    /// `PGUSER` and `PGPASSWORD` as they stand in the environment here, for a database.
+    PgEnv,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct NewIntegration {
     name: String,
     /// The region of a store that speaks as S3 does.
-    #[arg(long, required_unless_present = "folder", conflicts_with = "folder")]
+    #[arg(long, required_unless_present_any = ["folder", "host"], conflicts_with_all = ["folder", "host"])]
     region: Option<String>,
     /// Its base URL; absent: the one of AWS in the region.
-    #[arg(long, value_name = "URL", conflicts_with = "folder")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["folder", "host"])]
     endpoint: Option<String>,
     /// The bucket is a part of the path, and not of the host's name.
-    #[arg(long, conflicts_with = "folder")]
+    #[arg(long, conflicts_with_all = ["folder", "host"])]
     path_style: bool,
     /// A folder of the platform's machine, in place of a store.
     #[arg(long, value_name = "PATH")]
     folder: Option<String>,
-    /// Where files may lie: `s3://bucket/folder/`, `file:///folder/` or `*`; may be given several times.
+    #[command(flatten)]
+    database: NewDatabase,
+    /// What may be reached: `s3://bucket/folder/`, `file:///folder/`, `postgres://schema/table` or `*`; may be given
+    /// several times.
     #[arg(long = "allow", value_name = "PREFIX", required = true)]
     allowed_prefixes: Vec<String>,
-    /// Where of that none may lie; may be given several times.
+    /// What of that may not; may be given several times.
     #[arg(long = "block", value_name = "PREFIX")]
     blocked_prefixes: Vec<String>,
     #[arg(long, value_enum, default_value_t = CredentialSource::Anonymous)]
@@ -73,6 +78,23 @@ pub struct NewIntegration {
     disabled: bool,
 }
 
+/// A PostgreSQL whose tables are read in a schema of the integration's name, in place of a store.
+#[derive(Debug, Default, clap::Args)]
+pub struct NewDatabase {
+    /// The host of a PostgreSQL whose tables are read in a schema of the integration's name.
+    #[arg(long, conflicts_with = "folder", requires = "database")]
+    host: Option<String>,
+    /// Its port; absent: 5432.
+    #[arg(long, requires = "host")]
+    port: Option<u16>,
+    /// The database there.
+    #[arg(long, requires = "host")]
+    database: Option<String>,
+    /// `verify-full`, or `disable` for a host that the installation names.
+    #[arg(long, requires = "host")]
+    ssl_mode: Option<String>,
+}
+
 const LISTED: Columns = &["storage_integration_id", "name", "kind", "enabled", "credentials.type", "updated_at"];
 const SHOWN: Columns = &[
     "storage_integration_id",
@@ -82,6 +104,10 @@ const SHOWN: Columns = &[
     "region",
     "path_style",
     "folder",
+    "host",
+    "port",
+    "database",
+    "ssl_mode",
     "allowed_prefixes",
     "blocked_prefixes",
     "enabled",
@@ -110,20 +136,32 @@ impl CredentialSource {
                 "secret_access_key": needed("AWS_SECRET_ACCESS_KEY")?,
                 "session_token": variable("AWS_SESSION_TOKEN"),
             }),
+            Self::PgEnv => {
+                json!({"type": "password", "user": needed("PGUSER")?, "password": needed("PGPASSWORD")?})
+            }
         })
     }
 }
 
 impl NewIntegration {
     fn body(self, variable: impl Fn(&str) -> Option<String>) -> Result<Value, Failure> {
-        let is_folder = self.folder.is_some();
+        let kind = match (&self.folder, &self.database.host) {
+            (Some(_), _) => "file",
+            (None, Some(_)) => "postgres",
+            (None, None) => "s3",
+        };
+        let NewDatabase { host, port, database, ssl_mode } = self.database;
         Ok(json!({
             "name": self.name,
-            "kind": if is_folder { "file" } else { "s3" },
+            "kind": kind,
             "region": self.region,
             "endpoint": self.endpoint,
-            "path_style": (!is_folder).then_some(self.path_style),
+            "path_style": (kind == "s3").then_some(self.path_style),
             "folder": self.folder,
+            "host": host,
+            "port": port,
+            "database": database,
+            "ssl_mode": ssl_mode,
             "allowed_prefixes": self.allowed_prefixes,
             "blocked_prefixes": self.blocked_prefixes,
             "enabled": !self.disabled,
@@ -204,6 +242,8 @@ mod tests {
         });
         assert_eq!(CredentialSource::Env.body(set).unwrap(), expected);
         assert!(CredentialSource::Env.body(|_| None).is_err());
+        let expected = json!({"type": "password", "user": "pguser", "password": "pgpassword"});
+        assert_eq!(CredentialSource::PgEnv.body(set).unwrap(), expected);
     }
 
     #[test]
@@ -220,6 +260,7 @@ mod tests {
             endpoint: None,
             path_style: false,
             folder: Some("/srv".to_owned()),
+            database: NewDatabase::default(),
             allowed_prefixes: vec!["*".to_owned()],
             blocked_prefixes: Vec::new(),
             credentials: CredentialSource::Anonymous,

@@ -176,7 +176,10 @@ impl BucketFiles {
 /// What makes a store whose requests are signed so; none: the surroundings give no credentials, or may not.
 fn signed_by(credentials: &StorageCredentials, hosts: &ReachableHosts) -> Option<AmazonS3Builder> {
     Some(match credentials {
-        StorageCredentials::Anonymous => AmazonS3Builder::new().with_skip_signature(true),
+        // a password is a database's
+        StorageCredentials::Anonymous | StorageCredentials::Password(_) => {
+            AmazonS3Builder::new().with_skip_signature(true)
+        }
         // as the environment's service account is let in
         StorageCredentials::Ambient if !hosts.lends_ambient() => return None,
         StorageCredentials::Ambient => ambient::signed_by(&AmazonS3Builder::from_env())?,
