@@ -4,6 +4,7 @@
 //! hidden rows, names of hidden tables or policy text, so it is mapped by class and dropped.
 
 mod advice;
+mod attached;
 mod class;
 mod file;
 mod hint;
@@ -18,6 +19,7 @@ use contract::{Code, Lack, Timestamp};
 use class::{engine_code, engine_message};
 use statement::sql_code;
 
+pub use attached::AttachedFault;
 pub(crate) use class::TOO_MANY_TEXTS;
 pub use hint::Hint;
 pub use stage_file::StageFileFault;
@@ -92,6 +94,9 @@ pub enum Error {
     /// A file of a stage.
     #[error("{0}")]
     StageFile(StageFileFault),
+    /// A table of an attached database.
+    #[error("{0}")]
+    Attached(AttachedFault),
     #[error("only statements that read are run here: run_sql, or a query without reads_only, takes one that changes something")]
     ReadsOnly,
     /// What cannot be streamed must fit in memory.
@@ -310,6 +315,7 @@ impl Error {
             | Self::StagedFileRefused { .. } => Code::InvalidParams,
             Self::FileTooLarge { .. } => Code::BodyTooLarge,
             Self::StageFile(fault) => fault.code(),
+            Self::Attached(fault) => fault.code(),
             Self::ReadsOnly => Code::ScopeViolation,
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
             Self::Redefined

@@ -7,6 +7,7 @@
 //! compile. One snapshot of the rules holds for a whole query. What could not be told is refused.
 
 mod as_of;
+mod attached;
 mod authorization;
 mod binding;
 mod catalog_snapshot;

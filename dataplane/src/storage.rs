@@ -1,6 +1,7 @@
 //! What is stored beside the caller's tables: the catalogue, the system tables, those of branches and of the runtime,
-//! and the files of stages.
+//! and the files of stages. And beyond it: databases that are attached.
 
+pub mod attached;
 pub mod branches;
 pub mod catalogue;
 pub mod external_files;

@@ -4,6 +4,7 @@
 
 mod agents;
 mod altered;
+mod attached;
 mod binding;
 mod bounds;
 mod branches;

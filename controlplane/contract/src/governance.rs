@@ -175,6 +175,11 @@ impl Governance {
         self.storage_integrations.iter().find(|integration| integration.name.eq_ignore_ascii_case(name))
     }
 
+    /// The database that is attached under a name, whatever its letters' case.
+    pub fn attached_database(&self, name: &str) -> Option<&StorageIntegration> {
+        self.attached.iter().find(|integration| integration.name.eq_ignore_ascii_case(name))
+    }
+
     /// The key and the secret that a prefix names.
     pub fn key_by_prefix(&self, prefix: &str) -> Option<(&Key, &KeySecret)> {
         self.keys

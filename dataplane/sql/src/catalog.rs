@@ -1,5 +1,6 @@
 //! The tables there are, their definitions, and what is said of them in comments.
 
+pub mod attached_read;
 pub mod column_comment;
 pub mod comment;
 pub mod definition;

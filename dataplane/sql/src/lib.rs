@@ -26,6 +26,7 @@ pub use bind::resolve::staged::{
 };
 pub use bind::resolve::temporary::drop_temporary;
 pub use bind::resolve::{Resolved, is_kept, resolve};
+pub use catalog::attached_read::AttachedRead;
 pub use catalog::column_comment::ColumnComment;
 pub use catalog::comment::Comment;
 pub use catalog::definition::Definition;

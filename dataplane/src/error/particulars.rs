@@ -41,6 +41,7 @@ impl Error {
             Self::StagedFileRefused { path, fault } => file::told(problem, path, fault),
             Self::FileTooLarge { limit } => problem.detail("limit", *limit),
             Self::StageFile(fault) => fault.told(problem),
+            Self::Attached(fault) => fault.told(problem),
             Self::DefinedOnBranch { what } => problem.detail("construct", *what).detail("reason", "branch"),
             Self::StaleMemory { current } => problem.detail("version", *current),
             Self::MemoryFull { limit } => problem.detail("reason", "memories").detail("limit", *limit),

@@ -19,7 +19,7 @@ use super::catalog_snapshot::CatalogSnapshot;
 use super::stages::snapshot;
 use super::stages::tables::StatementInfo;
 use super::stages::transpile::bound as values;
-use super::{Pipeline, Result, runtime};
+use super::{Pipeline, Result, attached, runtime};
 use crate::Error;
 
 /// One question; whoever asks waits a little longer than this.
@@ -33,6 +33,7 @@ impl Pipeline {
         let turn = tokio::time::timeout_at(deadline.into(), self.remembered.binding.lock());
         let _turn = turn.await.map_err(|_| Error::Timeout(WITHIN))?;
         let (rules, engine) = (self.rules()?, self.engine()?);
+        attached::looked(self, &rules, deadline).await;
         let seen = self.remembered.tables.now(&engine, &rules).await?;
         let mut trial = Trial { engine, session: None, database: &rules.environment.slug, deadline, cancel };
         let mut told = Vec::with_capacity(asked.rules.len());
@@ -153,10 +154,19 @@ impl Trial<'_> {
         if !made.before.is_empty() {
             return Err(Error::Unverified { why: "a filter on no rows takes several steps".to_owned() });
         }
-        let parsed = self.engine.parsed(&made.sql, self.deadline, self.cancel).await?;
+        let (deadline, cancel) = (self.deadline, self.cancel);
+        let attached = made.attached();
+        for read in &attached {
+            let statement = Statement { sql: read.made(), params: Vec::new(), writes: true };
+            self.session().await?.keep(statement, deadline, cancel).await?;
+        }
+        let parsed = if attached.is_empty() {
+            self.engine.parsed(&made.sql, deadline, cancel).await?
+        } else {
+            self.session().await?.parsed(&made.sql, deadline, cancel).await?
+        };
         snapshot::compare(&parsed, &made.tables, false)?;
         let statement = Statement { sql: made.sql, params: values(&made.binds, &[])?, writes: false };
-        let (deadline, cancel) = (self.deadline, self.cancel);
         match self.session().await?.run(statement, deadline, cancel).await? {
             Outcome::Rows(rows) => rows.finish().await,
             Outcome::Changed { .. } => return Err(Error::Unverified { why: "a filter changed something".to_owned() }),

@@ -15,14 +15,29 @@ use super::authorization::stage_locations::ExternalStages;
 use super::stages::tables::StatementInfo;
 use super::{Query, Result, runtime};
 use crate::Error;
+use crate::storage::attached::{AttachedDatabases, AttachedTables};
+
+/// The tables that are known beside the environment's own.
+#[derive(Debug, Clone, Default)]
+pub(super) struct BesideTables {
+    /// With the runtime's tables.
+    runtime: bool,
+    /// Those of attached databases.
+    attached: Arc<AttachedTables>,
+}
+
+impl BesideTables {
+    fn is_the_same(&self, other: &Self) -> bool {
+        self.runtime == other.runtime && Arc::ptr_eq(&self.attached, &other.attached)
+    }
+}
 
 /// What the engine said there is, at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct CatalogSnapshot {
     pub engine: Engine,
     read: Arc<engine::Catalog>,
-    /// With the runtime's tables.
-    has_runtime: bool,
+    beside: BesideTables,
     /// As the parser wants it.
     pub known: Arc<sql::Catalog>,
     /// The external stages among it.
@@ -30,10 +45,20 @@ pub(super) struct CatalogSnapshot {
 }
 
 impl CatalogSnapshot {
-    fn new(engine: Engine, read: Arc<engine::Catalog>, has_runtime: bool) -> Self {
-        let known = Arc::new(as_known(&read, has_runtime));
+    fn new(engine: Engine, read: Arc<engine::Catalog>, beside: BesideTables) -> Self {
+        let known = Arc::new(as_known(&read, &beside));
         let stages = Arc::new(ExternalStages::of(&known));
-        Self { engine, read, has_runtime, known, stages }
+        Self { engine, read, beside, known, stages }
+    }
+
+    /// The tables of attached databases.
+    pub fn attached(&self) -> &AttachedTables {
+        &self.beside.attached
+    }
+
+    /// Whether the schema is that of an attached database: one of the environment's own comes before it.
+    pub fn is_attached(&self, schema: &str) -> bool {
+        self.beside.attached.has(schema) && !has_schema(&self.read, schema)
     }
 
     /// As the engine said it.
@@ -43,17 +68,17 @@ impl CatalogSnapshot {
 
     /// As a session sees it in its transaction.
     pub async fn by(&self, session: &mut Session) -> Result<Self> {
-        Ok(Self::of(&self.engine, session).await?.with_runtime(self.has_runtime))
+        Ok(Self::of(&self.engine, session).await?.beside(self.beside.clone()))
     }
 
     /// The same, where nothing was seen before.
     pub async fn of(engine: &Engine, session: &mut Session) -> Result<Self> {
-        Ok(Self::new(engine.clone(), Arc::new(session.catalog().await?), false))
+        Ok(Self::new(engine.clone(), Arc::new(session.catalog().await?), BesideTables::default()))
     }
 
-    /// The same with the runtime's tables, or without.
-    pub fn with_runtime(self, has_runtime: bool) -> Self {
-        if self.has_runtime == has_runtime { self } else { Self::new(self.engine, self.read, has_runtime) }
+    /// The same beside these tables.
+    pub fn beside(self, beside: BesideTables) -> Self {
+        if self.beside.is_the_same(&beside) { self } else { Self::new(self.engine, self.read, beside) }
     }
 
     pub fn is_the_same(&self, other: &Self) -> bool {
@@ -126,7 +151,10 @@ fn shape<'a>(catalog: &'a engine::Catalog, path: &str) -> Option<TableShape<'a>>
 
 /// What was seen last, read again only when the engine's catalog changes.
 #[derive(Debug, Default)]
-pub(super) struct Latest(Mutex<Option<CatalogSnapshot>>);
+pub(super) struct Latest {
+    seen: Mutex<Option<CatalogSnapshot>>,
+    pub attached: AttachedDatabases,
+}
 
 impl Latest {
     /// As this query sees it: as its own transaction does, and with the runtime's tables where there is one.
@@ -135,7 +163,7 @@ impl Latest {
             return Ok(seen.clone());
         }
         if let Some(mut transaction) = query.transaction().await?
-            && let Some(seen) = transaction.seen(rules.runtime).await?
+            && let Some(seen) = transaction.seen(self.beside(rules)).await?
         {
             return Ok(seen);
         }
@@ -144,21 +172,32 @@ impl Latest {
 
     /// As nobody's transaction sees it.
     pub(super) async fn now(&self, engine: &Engine, rules: &Governance) -> Result<CatalogSnapshot> {
-        let read = engine.catalog().await?;
-        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (read, beside) = (engine.catalog().await?, self.beside(rules));
+        let mut latest = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(seen) = latest.as_ref()
             && Arc::ptr_eq(&seen.read, &read)
-            && seen.has_runtime == rules.runtime
+            && seen.beside.is_the_same(&beside)
         {
             return Ok(seen.clone());
         }
-        let seen = CatalogSnapshot::new(engine.clone(), read, rules.runtime);
+        let seen = CatalogSnapshot::new(engine.clone(), read, beside);
         *latest = Some(seen.clone());
         Ok(seen)
     }
+
+    fn beside(&self, rules: &Governance) -> BesideTables {
+        BesideTables { runtime: rules.runtime, attached: self.attached.tables(rules) }
+    }
 }
 
-fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
+/// Whether the environment has a schema of this name itself.
+fn has_schema(read: &engine::Catalog, schema: &str) -> bool {
+    let is_it = |other: &str| other.eq_ignore_ascii_case(schema);
+    read.schemas.iter().any(|other| is_it(other)) || read.tables.iter().any(|table| is_it(&table.schema))
+}
+
+fn as_known(read: &engine::Catalog, beside: &BesideTables) -> sql::Catalog {
+    let has_runtime = beside.runtime;
     let column = |c: &engine::Column| sql::Column {
         name: c.name.clone(),
         type_name: c.type_name.clone(),
@@ -195,6 +234,10 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
         runtime::tables().for_each(|table| known.add(table));
     }
     read.schemas.iter().for_each(|schema| known.add_schema(schema));
+    let own: Vec<&str> = beside.attached.schemas().filter(|schema| !has_schema(read, schema)).collect();
+    own.iter().for_each(|schema| known.add_schema(schema));
+    let is_shown = |table: &sql::Table| own.contains(&table.schema.as_str());
+    beside.attached.known().filter(is_shown).for_each(|table| known.add(table));
     for entry in &read.definitions {
         let kind = match entry.kind {
             engine::DefinitionKind::View => sql::catalog::definition::DefinitionKind::View,

@@ -241,7 +241,7 @@ impl Done {
             changes: changes.to_vec(),
             rows: rows.changed.unwrap_or(0),
             defines: about.defines(),
-            reads_files: !about.staged.is_empty(),
+            reads_files: about.takes_in(),
             branch: about.branch.clone(),
         }
     }

@@ -9,7 +9,7 @@ use sql::catalog::definition::DefinitionKind;
 
 use super::authorization::visible_catalog;
 use super::stages::policy;
-use super::{Pipeline, Query, Result};
+use super::{Pipeline, Query, Result, attached};
 use crate::encode::column::Column;
 use crate::request::answer::{Answer, Command, Description, Rows};
 use crate::request::trail::Trail;
@@ -125,6 +125,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<CatalogueContent> {
     // A policy about no table in particular shuts the catalogue too.
     asked.permitted(&[], &[Operation::Select], &Trail::new())?;
     let engine = pipeline.engine()?;
+    attached::looked(pipeline, &rules, query.deadline).await;
     let known = pipeline.remembered.tables.of(&engine, query, &rules).await?.known;
     let seen = visible_catalog::seen(&asked, &known);
     let mut names = policy::names(query, &rules);

@@ -137,8 +137,7 @@ impl Answers {
     pub fn as_of(&self, rules: &Governance, query: &Query, native: &Native, definitions: u64) -> Option<AsOf> {
         let sql = &native.sql;
         let is_one_read = !native.about.writes && sql.before.is_empty() && query.ask.transaction.is_none();
-        let reads_files = !native.about.staged.is_empty();
-        if !is_one_read || reads_files || !is_told_of(rules, native) || !is_steady(&sql.sql) {
+        if !is_one_read || native.about.takes_in() || !is_told_of(rules, native) || !is_steady(&sql.sql) {
             return None;
         }
         let values = bound(&sql.binds, &query.ask.params).ok()?;
@@ -178,7 +177,7 @@ fn key(rules: &Governance, query: &Query, native: &Native, definitions: u64) -> 
     let is_told_of = is_told_of(rules, native);
     // of an answer that follows the plan, the rows that come first are those of whoever asked first
     let is_of_parts = native.care == sql::ExecutionMode::Materialized && query.ask.bounds.tells_parts();
-    let is_read = !native.about.writes && native.about.staged.is_empty() && sql.before.is_empty();
+    let is_read = !native.about.writes && !native.about.takes_in() && sql.before.is_empty();
     let is_plain = !is_of_parts && is_read && query.ask.transaction.is_none() && is_told_of;
     if !rules.environment.settings.cache_enabled || !is_plain || native.about.tables.is_empty() || !is_steady(&sql.sql)
     {

@@ -17,7 +17,7 @@ use engine::{Session, Snapshot};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::authorization::transaction_recheck::TransactionRecheck;
-use super::catalog_snapshot::{CatalogSnapshot, paths};
+use super::catalog_snapshot::{BesideTables, CatalogSnapshot, paths};
 use super::journal::{Done, Journal};
 use super::stages::tables::StatementInfo;
 use super::stages::transpile::Native;
@@ -264,7 +264,7 @@ impl ClientTransaction {
     }
 
     /// The tables that it sees, with what was defined in it; none before its first statement.
-    pub(super) async fn seen(&mut self, has_runtime: bool) -> Result<Option<CatalogSnapshot>> {
+    pub(super) async fn seen(&mut self, beside: BesideTables) -> Result<Option<CatalogSnapshot>> {
         self.judge().await?;
         if matches!(self.state, TransactionState::Idle) {
             self.resume().await?;
@@ -275,7 +275,7 @@ impl ClientTransaction {
             Some(own) => own.clone(),
             None => self.own.insert(seen.by(session).await?).clone(),
         };
-        Ok(Some(seen.with_runtime(has_runtime)))
+        Ok(Some(seen.beside(beside)))
     }
 
     /// Begins on the session that keeps the temporary tables, if there are any, and if they may still be had.

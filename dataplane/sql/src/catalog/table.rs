@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::ObjectName;
 
-use crate::ast::names::{self, MAIN_SCHEMA};
+use crate::ast::names::{self, MAIN_SCHEMA, ours};
 use crate::ast::quote;
 use crate::catalog::column_comment::{self, SpelledType};
 use crate::catalog::comment::Comment;
@@ -76,6 +76,8 @@ pub struct Table {
     pub checks: Vec<Vec<String>>,
     /// It ends with the transaction that made it.
     pub temporary: bool,
+    /// It is one of another database: its rows are brought here for each statement, and nobody writes to it.
+    pub attached: bool,
     /// What was written down of where its rows are from, when it was made.
     pub origin: Option<String>,
     /// `COMMENT ON TABLE`.
@@ -102,6 +104,7 @@ impl Table {
             unique: Vec::new(),
             checks: Vec::new(),
             temporary: false,
+            attached: false,
             origin: None,
             comment: None,
             own_stage: None,
@@ -154,6 +157,12 @@ impl Table {
     pub(crate) fn kept_as(self, name: &str) -> Self {
         let stored_in = Some(names::TEMP_SCHEMA.to_owned());
         Self { temporary: true, stored_in, stored_as: Some(name.to_owned()), ..self }
+    }
+
+    /// The table of another database that has this number among all that are attached.
+    #[must_use]
+    pub fn attached(self, number: usize) -> Self {
+        Self { attached: true, ..self.kept_as(&ours::attached(number)) }
     }
 
     /// The same table for names and policies, with other rows.

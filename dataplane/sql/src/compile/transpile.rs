@@ -7,6 +7,7 @@ use sqlparser::ast::Statement;
 
 use crate::ast::error::Error;
 use crate::bind::scope::StatementTables;
+use crate::catalog::attached_read::AttachedRead;
 use crate::compile::steps::{self, CountedStep, Step};
 use crate::compile::visible;
 use crate::dialect::{self, RewriteNotes};
@@ -105,6 +106,12 @@ impl EngineSql {
     pub fn typed(self, types: &[Option<String>]) -> Result<Self, Error> {
         let printed = self.printed_as(Reading::InPlace, ParameterTypes { types, asks: false })?;
         Ok(Self { types: types.to_vec(), ..printed })
+    }
+
+    /// The tables of attached databases in its text, each once, with the columns of them that it may ask for.
+    pub fn attached(&self) -> Vec<AttachedRead> {
+        let named = self.before.iter().flat_map(|step| &step.tables).chain(&self.tables);
+        visible::attached(&named.collect(), &self.source.scans, &self.source.steps)
     }
 
     /// A text that is never run: it asks the engine for the types of parameters that have none among these.

@@ -14,6 +14,7 @@ use sqlparser::ast::{
 
 use crate::ast::error::Error;
 use crate::ast::{Visit, names};
+use crate::catalog::attached_read::AttachedRead;
 use crate::compile::steps::{CountedStep, Step};
 use crate::govern::join_constraint;
 use crate::print::{self, Printed};
@@ -30,6 +31,26 @@ pub(super) fn keeping(numbers: &BTreeSet<usize>, scans: &[Scan], parts: &[Counte
         print::keeping(scan, *number, &|column| asked.may_name(column))
     };
     numbers.iter().map(keep).collect()
+}
+
+/// The attached tables among `named`, the full names in the text, with the columns that `parts` and filters may ask for.
+pub(super) fn attached(named: &BTreeSet<&String>, scans: &[Scan], parts: &[CountedStep]) -> Vec<AttachedRead> {
+    let mut read: Vec<AttachedRead> = Vec::new();
+    if !scans.iter().any(|scan| scan.table.attached) {
+        return read;
+    }
+    let mut asked = RequestedColumns::of(parts);
+    for filter in scans.iter().flat_map(|scan| &scan.filters) {
+        let _: ControlFlow<()> = filter.visit(&mut asked);
+    }
+    asked.all |= !asked.alone.is_disjoint(&asked.sources);
+    for table in scans.iter().map(|scan| &scan.table).filter(|table| table.attached) {
+        let one = AttachedRead::of(table, |column| asked.may_name(column));
+        if named.contains(&one.emitted()) && !read.iter().any(|known| known.kept_as == one.kept_as) {
+            read.push(one);
+        }
+    }
+    read
 }
 
 /// The columns that a statement may ask for: those that it names, or all of them where it need not name them.

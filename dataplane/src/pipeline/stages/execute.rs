@@ -107,7 +107,7 @@ pub(in crate::pipeline) async fn run(pipeline: &Pipeline, query: &Query, pinned:
         }
     };
     let ran = match with_care(pipeline, query, &native, &mut lease, t).await {
-        Err(error) if is_lost(&error) && !lease.is_client() && native.about.staged.is_empty() => {
+        Err(error) if is_lost(&error) && !lease.is_client() && !native.about.takes_in() => {
             // Another caller's statement took the process down; this one had sent nothing, and committed nothing.
             start_again(&native, &mut lease, t).await?;
             with_care(pipeline, query, &native, &mut lease, t).await
@@ -180,9 +180,9 @@ pub(in crate::pipeline) fn kept(native: Native, kept: &CachedAnswer, t: &Trail) 
     }
 }
 
-/// The rows of files are in its transaction.
+/// Rows from elsewhere are in its transaction.
 fn may_repeat(native: &Native, lease: &Lease) -> bool {
-    !native.about.writes && !lease.is_client() && native.about.staged.is_empty()
+    !native.about.writes && !lease.is_client() && !native.about.takes_in()
 }
 
 /// A new transaction on the same session, after its statement failed.

@@ -25,7 +25,7 @@ use crate::pipeline::authorization::stage_locations::ExternalStages;
 use crate::pipeline::authorization::{external_table, provenance, visible_catalog};
 use crate::pipeline::listed_files::FileUse;
 use crate::pipeline::swap::Renaming;
-use crate::pipeline::{Pipeline, Query, Result, listed_files, runtime};
+use crate::pipeline::{Pipeline, Query, Result, attached, listed_files, runtime};
 use crate::request::trail::Trail;
 use crate::storage::branches::OpenBranch;
 use crate::storage::stage_files::user_stage;
@@ -88,6 +88,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     let asked = who.asks(rules, (&query.ask).into(), about.writes);
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
     let own = asked.own();
+    let looked = attached::looked_for(pipeline, query, rules, &statement).await;
     let judged_by = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
     if let Some(mut transaction) = query.transaction().await? {
         transaction.refuse_gone(&statement)?;
@@ -98,6 +99,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     let asked = asked.over(&stages);
     // also where the session would find them: what is denied there is so whether or not there is such a table
     let mut confinement = asked.judge((&either(&about.tables, &meant), &meant), &operations, t)?;
+    looked?;
     let branch = branch(pipeline, query, &who.agent, &operations).await?;
     let there = match &branch {
         Some(branch) => Arc::new(known.with_tables(branch.tables())),
@@ -126,6 +128,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     external_table::read_by(&asked, &resolved, &mut about);
     about.history = tables::history(&about, &resolved)?;
     about.drops_at_commit = resolved.drops_at_commit();
+    attached::unchanged(&about, resolved.renamed_to().as_deref())?;
     keeps_temporary(&about, in_transaction)?;
     let bound = sql::with_tables_of_stages(either(&resolved.tables(), about.written.iter().map(|(path, _)| path)));
     permits_bound(&asked, &resolved, &about, (&bound, &operations), &there, t)?;

@@ -195,7 +195,7 @@ pub(in crate::pipeline) async fn pin(
             (Lease::Client(transaction), snapshot)
         }
     };
-    let is_looked_at_here = native.sql.before.is_empty() && native.about.staged.is_empty();
+    let is_looked_at_here = native.sql.before.is_empty() && !native.about.takes_in();
     if is_looked_at_here && (native.about.writes || !lease.is_unbegun()) {
         pipeline.remembered.checked.agrees(pipeline, query, &native, &mut lease).await?;
     } // else it is checked where it runs: each step when those before it have run, since it names what they make
@@ -203,14 +203,14 @@ pub(in crate::pipeline) async fn pin(
     Ok(Pinned { native, lease, snapshot })
 }
 
-/// Whether its transaction can begin with it: it is one step, defines nothing, and reads no files of stages.
+/// Whether its transaction can begin with it: it is one step, defines nothing, and takes in no rows from elsewhere.
 fn is_single_step(native: &Native) -> bool {
     let is_run_as_it_is = match native.care {
         sql::ExecutionMode::Direct => !native.about.defines(),
         sql::ExecutionMode::Leakproof | sql::ExecutionMode::Speculative => !native.about.writes,
         sql::ExecutionMode::Materialized => false,
     };
-    native.sql.before.is_empty() && native.about.staged.is_empty() && is_run_as_it_is
+    native.sql.before.is_empty() && !native.about.takes_in() && is_run_as_it_is
 }
 
 impl Checked {

@@ -5,6 +5,7 @@
 //! nothing of them is left behind. What COPY INTO loads is written down in the transaction of its INSERT.
 
 mod answered;
+mod attached;
 mod checks;
 mod columns;
 mod external;
@@ -92,14 +93,14 @@ impl LoadedFile {
     }
 }
 
-/// Reads the files of a statement's stages; those of COPY INTO are told.
+/// Brings the rows of attached tables, and reads the files of a statement's stages; those of COPY INTO are told.
 pub(in crate::pipeline) async fn take_in(
     pipeline: &Pipeline,
     query: &Query,
     pinned: &mut Pinned,
     t: &Trail,
 ) -> Result<Option<LoadReport>> {
-    if pinned.native.about.staged.is_empty() && pinned.native.about.external.is_none() {
+    if !pinned.native.about.takes_in() {
         return Ok(None);
     }
     let taken = Box::pin(taken_in(pipeline, query, pinned, t)).await;
@@ -124,6 +125,7 @@ async fn taken_in(
     if runtime::is_read(&native.sql.tables) {
         return Err(Error::Unsupported { what: "a stage beside tables of the runtime".to_owned() });
     }
+    attached::brought(pipeline, query, native, lease, t).await?;
     let reads_stage = native.about.staged.iter().any(|rows| rows.external.is_none());
     if reads_stage && (!query.ask.params.is_empty() || !query.ask.types.is_empty()) {
         return Err(Error::Unsupported { what: "a parameter of a statement that reads a stage".to_owned() });

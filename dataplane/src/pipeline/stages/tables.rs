@@ -53,6 +53,8 @@ pub(in crate::pipeline) struct StatementInfo {
     pub staged: Vec<sql::StagedRows>,
     /// What it changes of the files that are known of an external table.
     pub external: Option<sql::ExternalChange>,
+    /// Tables of attached databases that it reads; known once it is generated.
+    pub attached: Vec<sql::AttachedRead>,
     /// What it leaves of the history of loads, as the engine is told in its transaction.
     pub history: Vec<String>,
     /// Row filters that hide all of a table from who asks; known once the rules are chosen.
@@ -92,6 +94,7 @@ impl StatementInfo {
             seen: None,
             staged: Vec::new(),
             external: None,
+            attached: Vec::new(),
             history: Vec::new(),
             lacks: Vec::new(),
             removes: None,
@@ -101,6 +104,11 @@ impl StatementInfo {
     /// Whether it makes, changes or drops a table, or what is written down with one.
     pub fn defines(&self) -> bool {
         !self.marks.is_empty() || matches!(self.operation, Operation::Create | Operation::Alter | Operation::Drop)
+    }
+
+    /// Whether rows from elsewhere are brought into its transaction before it runs.
+    pub fn takes_in(&self) -> bool {
+        !self.staged.is_empty() || !self.attached.is_empty() || self.external.is_some()
     }
 
     pub(in crate::pipeline) fn judged_by(&self) -> Result<&CatalogSnapshot> {

@@ -53,7 +53,7 @@ pub(in crate::pipeline) struct Passed {
 
 pub(super) fn to_engine(gates: &Gates<'_>, embedded: Embedded, mode: &Mode) -> Result<Passed> {
     let Embedded { filtered, assumed } = embedded;
-    let Filtered { governed, ungoverned, about, reservation, role, confinement } = filtered;
+    let Filtered { governed, ungoverned, mut about, reservation, role, confinement } = filtered;
     let care = governed.care();
     let fails_anyhow = care != sql::ExecutionMode::Direct && governed.fails_in_several_ways();
     let masked_columns = governed.masked_columns().to_vec();
@@ -61,6 +61,7 @@ pub(super) fn to_engine(gates: &Gates<'_>, embedded: Embedded, mode: &Mode) -> R
     let sql = sql::transpile(governed)?;
     let types = &gates.query.ask.types;
     let sql = if types.is_empty() { sql } else { sql.typed(types)? };
+    about.attached = sql.attached();
     let plain = match mode {
         Mode::Run => {
             let plain = without_policies(&sql, ungoverned)?;
@@ -123,7 +124,7 @@ pub(in crate::pipeline) async fn describe(gates: &Gates<'_>, native: Native) -> 
     let mut own = runtime::session(pipeline, query, rules, &sql.tables, RowSelection::None).await?;
     let mut transaction = query.transaction().await?;
     let of_client = transaction.as_mut().and_then(|transaction| transaction.own_view());
-    if own.is_none() && of_client.is_none() && !about.staged.is_empty() {
+    if own.is_none() && of_client.is_none() && about.takes_in() {
         own = Some(engine.session().await?);
     }
     let mut session = own.as_mut().or(of_client);
@@ -172,10 +173,11 @@ async fn shown(gates: &Gates<'_>, rows: &sql::StagedRows, about: &StatementInfo)
     Ok(Description { parameters: Vec::new(), columns: columns.collect(), schema, command: about.command })
 }
 
-/// Makes the tables of the statement's stages, without rows.
+/// Makes the tables of the statement's stages and attached databases, without rows.
 async fn made_empty(query: &Query, session: &mut engine::Session, about: &StatementInfo) -> Result<()> {
-    for rows in &about.staged {
-        let sql = rows.external.as_ref().map_or_else(|| rows.made(), sql::ExternalRows::created);
+    let staged = |rows: &sql::StagedRows| rows.external.as_ref().map_or_else(|| rows.made(), sql::ExternalRows::created);
+    let made = about.staged.iter().map(staged).chain(about.attached.iter().map(sql::AttachedRead::made));
+    for sql in made {
         let statement = engine::Statement { sql, params: Vec::new(), writes: true };
         let made = session.keep(statement, query.deadline, &query.ask.cancel).await;
         made.map_err(|error| query.fault(error))?;

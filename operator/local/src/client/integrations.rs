@@ -78,7 +78,7 @@ pub struct NewIntegration {
     disabled: bool,
 }
 
-/// A PostgreSQL whose tables are read in a schema of the integration's name, in place of a store.
+// A PostgreSQL in place of a store. No documentation, which would be taken for that of the command.
 #[derive(Debug, Default, clap::Args)]
 pub struct NewDatabase {
     /// The host of a PostgreSQL whose tables are read in a schema of the integration's name.

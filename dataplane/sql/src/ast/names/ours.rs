@@ -62,6 +62,8 @@ pub(crate) const FILTER: &str = ours!("filter_");
 pub(crate) const VISIBLE: &str = ours!("visible_");
 /// Before the number of a place where files of a stage are read.
 pub(crate) const STAGED: &str = ours!("staged_");
+/// Before the number of a table of an attached database.
+pub(crate) const ATTACHED: &str = ours!("attached_");
 /// Before the name of a parameter of a template's lambda, and of what our own queries read.
 pub(crate) const WITHIN: &str = ours!("within_");
 
@@ -100,12 +102,18 @@ pub(crate) fn staged_file(number: usize) -> String {
     format!("{STAGED}{number}_file")
 }
 
+/// The table that keeps the rows of an attached table.
+pub(crate) fn attached(number: usize) -> String {
+    format!("{ATTACHED}{number}")
+}
+
 /// Whether a name is that of a table that keeps rows for the steps of a statement.
 pub(crate) fn is_kept(name: &str) -> bool {
     name.eq_ignore_ascii_case(SOURCE)
         || name.eq_ignore_ascii_case(CHECK)
         || begins(name, VISIBLE)
         || begins(name, STAGED)
+        || begins(name, ATTACHED)
 }
 
 /// Whether a name begins as only ours do.
@@ -138,7 +146,7 @@ mod tests {
     fn every_name_begins_as_no_other_may() {
         let fixed = [
             ANSWER, NEW, ROWID, ROWS, VALUES, LISTING, SOURCE, CHECK, ITEM, SEQ, HIERARCHY, LEVEL, PATH, LEAF, CYCLE,
-            TABLE, WITH, FILTER, VISIBLE, STAGED, WITHIN, TEXT, SCORE, GENERATED, NOTHING, DRAWN,
+            TABLE, WITH, FILTER, VISIBLE, STAGED, ATTACHED, WITHIN, TEXT, SCORE, GENERATED, NOTHING, DRAWN,
         ];
         let numbered = [place(0), carried(1), change(0), parameter(1, "x")];
         for name in fixed.into_iter().chain(numbered.iter().map(String::as_str)) {

@@ -100,6 +100,9 @@ impl Binder<'_> {
     pub(super) fn existing(&self, name: &mut ObjectName) -> Result<Arc<Table>, Error> {
         let table = Arc::clone(self.find(name)?);
         external::stays(&table).map_err(|error| located(error, name))?;
+        if table.attached {
+            return Err(located(Error::unsupported("changing a table of an attached database"), name));
+        }
         *name = table.place();
         Ok(table)
     }

@@ -33,6 +33,9 @@ pub(super) fn bound(create: &mut CreateTable) -> Result<(), Error> {
 /// A view outlives what it would be made of.
 pub(super) fn check(tree: &Statement, references: &[Arc<Table>]) -> Result<(), Error> {
     let is_view = matches!(tree, Statement::CreateView(_));
+    if is_view && references.iter().any(|table| table.attached) {
+        return Err(Error::unsupported("a view of a table of an attached database"));
+    }
     if is_view && references.iter().any(|table| table.temporary) {
         return Err(Error::unsupported("a view of a temporary table"));
     }

@@ -90,6 +90,11 @@ impl FilterColumns<'_> {
                 format!("a filter reads {schema}.{}, an external table: its rows are not at hand", written.name);
             return Err(Error::invalid_filter(message));
         }
+        if table.attached {
+            // whoever changes rows there would change what is seen here
+            let message = format!("a filter cannot read {schema}.{} of an attached database", written.name);
+            return Err(Error::invalid_filter(message));
+        }
         let called = alias.take().map_or_else(|| table.name.clone(), |alias| alias.name.value);
         let ours = format!("{FILTER}{}", self.named.inner.len());
         self.named.inner.push((ours.clone(), Arc::clone(table)));

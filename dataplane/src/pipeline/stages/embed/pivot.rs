@@ -31,6 +31,9 @@ pub(super) async fn values(gates: &Gates<'_>, filtered: Filtered) -> Result<Filt
     }
     let has_hidden = !matches!(asked.care(), sql::ExecutionMode::Direct | sql::ExecutionMode::Leakproof);
     let sql = sql::transpile(asked)?;
+    if !sql.attached().is_empty() {
+        return Err(Error::Unsupported { what: "PIVOT … IN (ANY) over a table of an attached database".to_owned() });
+    }
     let own = runtime::session(pipeline, query, rules, &sql.tables, RowSelection::All).await?;
     let sql = if has_hidden { sql.over_visible()? } else { sql };
     let values = match (own, query.transaction().await?) {

@@ -40,7 +40,7 @@ pub(super) async fn run(
         }
         Box::pin(start_again(native, lease, t)).await?;
     }
-    let is_looked_at = !sql.before.is_empty() || !native.about.staged.is_empty();
+    let is_looked_at = !sql.before.is_empty() || native.about.takes_in();
     if !is_looked_at && !native.about.writes && !lease.is_client() {
         look(pipeline, query, native, lease).await?;
     }

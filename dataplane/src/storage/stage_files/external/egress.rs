@@ -61,6 +61,23 @@ impl ReachableHosts {
         self.named.iter().any(|named| named == host || named.rsplit_once(':').is_some_and(|(name, _)| name == host))
     }
 
+    /// Whether the operator names the host at this port.
+    pub fn names(&self, host: &str, port: u16) -> bool {
+        self.has(&host.to_ascii_lowercase(), Some(port))
+    }
+
+    /// Where a connection to the host at this port may lead; nowhere, if it is not one that is reached.
+    pub async fn addresses(&self, host: &str, port: u16) -> io::Result<Option<Vec<SocketAddr>>> {
+        let host = host.to_ascii_lowercase();
+        let is_named = self.names(&host, port);
+        if !is_named && self.has_name(&host) {
+            return Ok(None); // it is named with other ports, and its addresses are not looked at
+        }
+        let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), port)).await?.collect();
+        let is_fit = is_named || found.iter().all(|address| is_public(address.ip()));
+        Ok(Some(found).filter(|found| is_fit && !found.is_empty()))
+    }
+
     /// Whether a request to this URL may be sent; the addresses of a name are looked at when it is connected to.
     fn admits(&self, url: &Url) -> bool {
         let Some(host) = url.host_str().map(str::to_ascii_lowercase).filter(|host| !host.is_empty()) else {
@@ -196,6 +213,17 @@ mod tests {
         for refused in ["https://store.example.com/b", "https://STORE.example.com:8443/b"] {
             assert!(!admits(&hosts, refused), "{refused}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_connection_leads_to_public_addresses_and_to_hosts_that_the_operator_names() {
+        let hosts = ReachableHosts::new(["127.0.0.1:5433".to_owned()]);
+        for (host, port, leads) in
+            [("127.0.0.1", 5433, true), ("127.0.0.1", 5432, false), ("localhost", 5433, false), ("10.0.0.1", 1, false)]
+        {
+            assert_eq!(hosts.addresses(host, port).await.unwrap().is_some(), leads, "{host}:{port}");
+        }
+        assert!(hosts.addresses("93.184.215.14", 5432).await.unwrap().is_some());
     }
 
     #[tokio::test]
