@@ -195,6 +195,7 @@ const QUERIES: &[&str] = &[
     "`TABLE(GENERATOR(ROWCOUNT => n))`, `TABLE(SPLIT_TO_TABLE(…))`, `FROM VALUES …` with `column1` and `$1`",
     "`OBJECT_CONSTRUCT(*)` and `HASH(*)` of one table, `t.*` too; `COUNT(t.*)` counts its rows without a NULL",
     "`FROM unnest(a, b)`: arrays beside one another, as far as the longest; without an alias its columns are called `unnest`",
+    "`database.table` of an attached PostgreSQL, a storage integration of the kind `postgres`: read only, and by no view, row filter or `PIVOT … IN (ANY)`",
     "`IDENTIFIER('t')`, `TABLE('t')`, `DUAL`, a `WITH` query that names itself, `WITH … AS MATERIALIZED`, `COLLATE 'en-ci'`",
     "`START WITH … CONNECT BY [NOCYCLE]`, `LEVEL`, `PRIOR`, `CONNECT_BY_ROOT`, `SYS_CONNECT_BY_PATH`; a cycle is an error",
     "`(+)`, `ASOF JOIN … MATCH_CONDITION`, a join without a condition: every row with every row",
