@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use contract::policy::MaskFunction;
 use contract::storage_integration::{DatabaseUser, SslMode, StorageCredentials, StorageKind};
 use contract::{Redacted, Role, StorageIntegration};
 use dataplane::storage::stage_files::ReachableHosts;
-use dataplane::testing;
+use dataplane::{Ask, testing};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio_postgres::config::Host;
@@ -128,6 +129,12 @@ impl Shop {
     async fn there(&self, sql: &str) {
         self.client.batch_execute(sql).await.unwrap();
     }
+
+    /// Waits until a question to the database is answered with true.
+    async fn until(&self, sql: &str) {
+        let holds = async { while !self.client.query_one(sql, &[]).await.unwrap().get::<_, bool>(0) {} };
+        tokio::time::timeout(Duration::from_secs(30), holds).await.expect(sql);
+    }
 }
 
 #[tokio::test]
@@ -154,6 +161,37 @@ async fn the_tables_of_a_database_are_read_in_a_schema_of_its_name() {
     assert_eq!(shop.world.count("select count(*) from copied").await, 4);
     shop.ran("insert into customer (id, name) select id, customer from shop.orders where id = 4").await;
     assert_eq!(shop.world.count("select count(*) from customer").await, 4);
+    shop.world.stop().await;
+}
+
+#[tokio::test]
+async fn a_statement_over_an_attached_table_is_described_and_takes_values() {
+    let shop = Shop::new().await;
+    let sql = "select amount, at, raw from shop.orders where region = $1";
+    let ask = Ask { params: vec![engine::Value::Text("US".to_owned())], ..shop.world.ask(testing::owner_id(), sql) };
+    let described = shop.world.pipeline.describe(&ask).await.unwrap();
+    let types: Vec<_> = described.columns.iter().map(|column| column.type_name.as_str()).collect();
+    assert_eq!(types, ["DECIMAL(10,2)", "TIMESTAMP WITH TIME ZONE", "BLOB"]);
+    assert_eq!(described.parameters, ["VARCHAR"]);
+    let got = shop.world.whole(ask).await.unwrap();
+    assert!(got.json.contains("-0.25") && !got.json.contains("10.5"), "{}", got.json);
+    shop.world.stop().await;
+}
+
+#[tokio::test]
+async fn a_statement_that_is_cancelled_ends_its_work_in_the_database() {
+    let shop = Shop::new().await;
+    shop.there("create view slow as select 1 as slept from pg_sleep(3600)").await;
+    let active = "from pg_stat_activity where datname = current_database() and query like 'COPY %' and state = 'active'";
+    let ask = shop.world.ask(testing::owner_id(), "select slept from shop.slow");
+    let cancel = ask.cancel.clone();
+    let cancelled = async {
+        shop.until(&format!("select count(*) = 1 {active}")).await;
+        cancel.cancel();
+    };
+    let (ran, ()) = tokio::join!(shop.world.whole(ask), cancelled);
+    assert!(ran.unwrap_err().to_string().contains("cancelled"));
+    shop.until(&format!("select count(*) = 0 {active}")).await;
     shop.world.stop().await;
 }
 

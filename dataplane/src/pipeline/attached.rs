@@ -10,8 +10,8 @@ use super::stages::tables::StatementInfo;
 use super::{Pipeline, Query, Result};
 use crate::Error;
 
-/// Reads the catalogues that a statement may mean tables of. It is told of a fault of those that it names; tables of the
-/// others are as they were.
+/// Reads the catalogues that a statement may mean tables of. Of a fault of those that it names it is told; tables of
+/// the others are as they were.
 pub(super) async fn looked_for(
     pipeline: &Pipeline,
     query: &Query,

@@ -300,7 +300,7 @@ pub async fn update(
     let has_some = integration.credentials_at.is_some() || integration.secret.is_some();
     if moves(&integration.kind, &kind) && has_some && credentials.is_none() && secret.is_none() {
         // who does not know the credentials may not have them sent elsewhere
-        let message = "with another `endpoint`, `host` or `ssl_mode` the `credentials` are to be sent anew";
+        let message = "with another `endpoint` or database the `credentials` are to be sent anew";
         return Err(Error::invalid("credentials", "present", message));
     }
     if let Some(given) = input.name {

@@ -110,8 +110,8 @@ impl EngineSql {
 
     /// The tables of attached databases in its text, each once, with the columns of them that it may ask for.
     pub fn attached(&self) -> Vec<AttachedRead> {
-        let named = self.before.iter().flat_map(|step| &step.tables).chain(&self.tables);
-        visible::attached(&named.collect(), &self.source.scans, &self.source.steps)
+        let named: BTreeSet<&String> = self.before.iter().flat_map(|step| &step.tables).chain(&self.tables).collect();
+        visible::attached(&named, &self.source.scans, &self.source.steps)
     }
 
     /// A text that is never run: it asks the engine for the types of parameters that have none among these.

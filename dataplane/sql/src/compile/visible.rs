@@ -33,7 +33,7 @@ pub(super) fn keeping(numbers: &BTreeSet<usize>, scans: &[Scan], parts: &[Counte
     numbers.iter().map(keep).collect()
 }
 
-/// The attached tables among `named`, the full names in the text, with the columns that `parts` and filters may ask for.
+/// The attached tables among `named`, the full names in the text, with the columns that may be asked for.
 pub(super) fn attached(named: &BTreeSet<&String>, scans: &[Scan], parts: &[CountedStep]) -> Vec<AttachedRead> {
     let mut read: Vec<AttachedRead> = Vec::new();
     if !scans.iter().any(|scan| scan.table.attached) {

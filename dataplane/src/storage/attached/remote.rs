@@ -32,7 +32,7 @@ struct Way {
     encryption: Option<Encryption>,
 }
 
-/// A read-only transaction in an attached database. Whoever drops it before its end has the database stop working for it.
+/// A read-only transaction in an attached database. Where it is dropped before its end, the database stops its work.
 pub struct RemoteTransaction {
     database: String,
     client: Client,
@@ -74,7 +74,7 @@ impl RemoteTransaction {
         }
     }
 
-    /// The tables there, with the columns that have a counterpart here; of one schema and table alone, where it is named.
+    /// The tables there with the columns that have a counterpart here, or the one table that is named.
     pub async fn tables(&self, only: Option<(&str, &str)>) -> Result<Vec<RemoteTable>, AttachedFault> {
         let (schema, name) = only.unzip();
         let set = self.client.batch_execute("SET LOCAL search_path = pg_catalog").await;
