@@ -1,4 +1,4 @@
-//! Databases that are attached: their tables are read in a schema of their name, governed as any other, and never changed.
+//! Databases that are attached: their tables are read in a schema of their name, governed as any, and never changed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ const TABLES: &str = "
         tags text[], big numeric, note jsonb, raw bytea, code char(4), region text
     );
     insert into orders values
-        (1, 'Ada, \"the first\"', 10.50, true, '2024-01-02', '2024-01-02 03:04:05+00', '{a}', 1, '{\"a\": 1}', '\\x00ff',
-         'ab', 'EU'),
+        (1, 'Ada, \"the first\"', 10.50, true, '2024-01-02', '2024-01-02 03:04:05+00', '{a}', 1, '{\"a\": 1}',
+         '\\x00ff', 'ab', 'EU'),
         (2, '\\N', -0.25, false, '2024-02-03', '2024-02-03 00:00:00+02', null, 2, '{\"b\": 2}', '', 'cd', 'US'),
         (3, null, null, null, null, null, null, null, null, null, null, 'EU'),
         (4, E'two\\nlines', 7, true, '2024-03-04', now(), '{}', 4, '[]', '\\x41', 'efgh', 'EU');
@@ -182,7 +182,8 @@ async fn a_statement_over_an_attached_table_is_described_and_takes_values() {
 async fn a_statement_that_is_cancelled_ends_its_work_in_the_database() {
     let shop = Shop::new().await;
     shop.there("create view slow as select 1 as slept from pg_sleep(3600)").await;
-    let active = "from pg_stat_activity where datname = current_database() and query like 'COPY %' and state = 'active'";
+    let active =
+        "from pg_stat_activity where datname = current_database() and query like 'COPY %' and state = 'active'";
     let ask = shop.world.ask(testing::owner_id(), "select slept from shop.slow");
     let cancel = ask.cancel.clone();
     let cancelled = async {

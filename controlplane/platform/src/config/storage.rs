@@ -9,8 +9,8 @@ pub struct StorageSettings {
     /// environments are resources of Kubernetes: there are none of the kind.
     #[arg(long, env = "SLUICE_STORAGE_FOLDER")]
     pub storage_folder: Option<PathBuf>,
-    /// Stores outside of the public internet that storage integrations may name as their endpoint: `host` or
-    /// `host:port`, each as the URL has it. They may be plain HTTP.
+    /// Stores and databases outside of the public internet that storage integrations may name: `host` or `host:port`,
+    /// each as a URL has it. They may be asked without TLS.
     #[arg(long, env = "SLUICE_STORAGE_HOSTS", value_delimiter = ',')]
     pub storage_hosts: Vec<String>,
     /// Storage integrations may use the credentials that a data plane's surroundings give it, such as its service

@@ -70,7 +70,8 @@ fn reached(app: &App, host: &str, port: u16) -> Result<bool> {
         return Err(Error::invalid("host", "a host", message));
     }
     let place = format!("{host}:{port}");
-    let is_it = |named: &String| named.eq_ignore_ascii_case(&place) || named.eq_ignore_ascii_case(host);
+    let is_usual = port == POSTGRES_PORT;
+    let is_it = |named: &String| named.eq_ignore_ascii_case(&place) || (is_usual && named.eq_ignore_ascii_case(host));
     if app.config().storage.storage_hosts.iter().any(is_it) {
         return Ok(true);
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::network::is_public;
+use contract::storage_integration::POSTGRES_PORT;
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
@@ -61,12 +62,14 @@ impl ReachableHosts {
         self.named.iter().any(|named| named == host || named.rsplit_once(':').is_some_and(|(name, _)| name == host))
     }
 
-    /// Whether the operator names the host at this port.
+    /// Whether the operator names the host of a database at this port, which need not be written if it is the usual one.
     pub fn names(&self, host: &str, port: u16) -> bool {
-        self.has(&host.to_ascii_lowercase(), Some(port))
+        let host = host.to_ascii_lowercase();
+        let place = format!("{host}:{port}");
+        self.0.iter().any(|named| *named == place || (*named == host && port == POSTGRES_PORT))
     }
 
-    /// Where a connection to the host at this port may lead; nowhere, if it is not one that is reached.
+    /// Where a connection to a database at this host and port may lead; nowhere, if it is not one that is reached.
     pub async fn addresses(&self, host: &str, port: u16) -> io::Result<Option<Vec<SocketAddr>>> {
         let host = host.to_ascii_lowercase();
         let is_named = self.names(&host, port);
@@ -217,10 +220,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_leads_to_public_addresses_and_to_hosts_that_the_operator_names() {
-        let hosts = ReachableHosts::new(["127.0.0.1:5433".to_owned()]);
-        for (host, port, leads) in
-            [("127.0.0.1", 5433, true), ("127.0.0.1", 5432, false), ("localhost", 5433, false), ("10.0.0.1", 1, false)]
-        {
+        let hosts = ReachableHosts::new(["127.0.0.1:5433".to_owned(), "127.0.0.2".to_owned()]);
+        for (host, port, leads) in [
+            ("127.0.0.1", 5433, true),
+            ("127.0.0.1", 5432, false),
+            ("127.0.0.2", 5432, true),
+            ("127.0.0.2", 5433, false),
+            ("localhost", 5433, false),
+            ("10.0.0.1", 1, false),
+        ] {
             assert_eq!(hosts.addresses(host, port).await.unwrap().is_some(), leads, "{host}:{port}");
         }
         assert!(hosts.addresses("93.184.215.14", 5432).await.unwrap().is_some());
