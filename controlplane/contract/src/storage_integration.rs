@@ -64,7 +64,7 @@ pub enum StorageKind {
     Postgres {
         /// A name or an IPv4 address, without a port.
         host: String,
-        #[serde(default = "postgres_port")]
+        #[serde(default = "postgres_port", with = "as_text")]
         port: u16,
         database: String,
         #[serde(default)]
@@ -230,6 +230,23 @@ fn holds(prefix: &str, location: &Location) -> Result<bool, MalformedLocation> {
         return Ok(true);
     }
     Ok(Location::of(prefix)?.holds(location))
+}
+
+/// A number as text: one that may have any precision is not read again where its type is told by a member beside it.
+mod as_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<T: Display, S: Serializer>(number: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(number)
+    }
+
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
 }
 
 /// In the clear: for the snapshot, which travels under mutual TLS, and for what is sealed after.
