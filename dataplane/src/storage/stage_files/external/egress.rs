@@ -65,8 +65,7 @@ impl ReachableHosts {
     /// Whether the operator names the host of a database at this port, which need not be written if it is the usual one.
     pub fn names(&self, host: &str, port: u16) -> bool {
         let host = host.to_ascii_lowercase();
-        let place = format!("{host}:{port}");
-        self.0.iter().any(|named| *named == place || (*named == host && port == POSTGRES_PORT))
+        self.has(&format!("{host}:{port}"), None) || (port == POSTGRES_PORT && self.has(&host, None))
     }
 
     /// Where a connection to a database at this host and port may lead; nowhere, if it is not one that is reached.
