@@ -18,6 +18,7 @@ impl Error {
             | Self::StagedFileRefused { .. }
             | Self::FileTooLarge { .. }
             | Self::StageFile(_)
+            | Self::Attached(_)
             | Self::AnswerTooLarge { .. } => None,
             Self::Hinted { error, .. } => error.advice(),
             other => Some(other.code().advice()),

@@ -1,12 +1,10 @@
-//! Attached databases, as statements come to know their tables: looked at before names are bound, and never written to.
+//! Attached databases, as statements come to know their tables: looked at before names are bound.
 
 use std::time::Instant;
 
 use contract::{Governance, StorageIntegration};
 use tokio::time::timeout_at;
 
-use super::authorization::policy_request::table_ref;
-use super::stages::tables::StatementInfo;
 use super::{Pipeline, Query, Result};
 use crate::Error;
 
@@ -49,16 +47,4 @@ pub(super) async fn looked(pipeline: &Pipeline, rules: &Governance, deadline: In
 async fn look(pipeline: &Pipeline, integration: &StorageIntegration) -> Result<()> {
     let databases = &pipeline.remembered.tables.attached;
     Ok(Box::pin(databases.look(integration, &pipeline.storage_hosts, &pipeline.tasks)).await?)
-}
-
-/// Nothing is made, changed or dropped in the schema of an attached database.
-pub(super) fn unchanged(about: &StatementInfo, renamed_to: Option<&str>) -> Result<()> {
-    let seen = about.judged_by()?;
-    let mut written = about.written.iter().map(|(path, _)| path.as_str()).chain(renamed_to);
-    match written.find(|path| seen.is_attached(table_ref(path).schema)) {
-        Some(_) => Err(Error::Unsupported {
-            what: "making or changing something in the schema of an attached database".to_owned(),
-        }),
-        None => Ok(()),
-    }
 }

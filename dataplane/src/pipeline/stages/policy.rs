@@ -128,7 +128,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     external_table::read_by(&asked, &resolved, &mut about);
     about.history = tables::history(&about, &resolved)?;
     about.drops_at_commit = resolved.drops_at_commit();
-    attached::unchanged(&about, resolved.renamed_to().as_deref())?;
+    about.leaves_attached(resolved.renamed_to().as_deref())?;
     keeps_temporary(&about, in_transaction)?;
     let bound = sql::with_tables_of_stages(either(&resolved.tables(), about.written.iter().map(|(path, _)| path)));
     permits_bound(&asked, &resolved, &about, (&bound, &operations), &there, t)?;

@@ -111,6 +111,18 @@ impl StatementInfo {
         !self.staged.is_empty() || !self.attached.is_empty() || self.external.is_some()
     }
 
+    /// Nothing is made, changed or dropped in the schema of an attached database, nor renamed to be there.
+    pub(super) fn leaves_attached(&self, renamed_to: Option<&str>) -> Result<()> {
+        let seen = self.judged_by()?;
+        let mut written = self.written.iter().map(|(path, _)| path.as_str()).chain(renamed_to);
+        let is_its = |path: &str| path.split_once('.').is_some_and(|(schema, _)| seen.is_attached(schema));
+        if written.any(is_its) {
+            let what = "making or changing something in the schema of an attached database".to_owned();
+            return Err(Error::Unsupported { what });
+        }
+        Ok(())
+    }
+
     pub(in crate::pipeline) fn judged_by(&self) -> Result<&CatalogSnapshot> {
         self.seen.as_ref().ok_or_else(|| Error::Unverified { why: "it was not judged by any tables".to_owned() })
     }
