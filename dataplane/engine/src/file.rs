@@ -20,7 +20,7 @@ use crate::spool::SpoolFile;
 
 pub use fault::FileFault;
 pub use inferred::ValueForm;
-pub use staged::{CsvSigns, FailedRecords, RECORD};
+pub use staged::{CsvSigns, FailedRecords, RECORD, records_of};
 pub use types::plain_type;
 
 /// A record of a file: a line of CSV or of JSON. What is longer must not be given to the engine, whose reader may

@@ -50,7 +50,10 @@ pub use comparison::{Agreeing, Compared, Comparing, Comparison};
 pub use config::Config;
 pub use engine::Engine;
 pub use error::{Error, Kind};
-pub use file::{CsvSigns, FailedRecords, FileColumn, FileFault, FileFormat, RECORD, RECORD_BYTES_MAX, ValueForm, plain_type};
+pub use file::{
+    CsvSigns, FailedRecords, FileColumn, FileFault, FileFormat, RECORD, RECORD_BYTES_MAX, ValueForm, plain_type,
+    records_of,
+};
 pub use message::{Change, Column, Parsed};
 pub use rows::{Held, Rows};
 pub use session::{Described, Outcome, Session, Snapshot, Statement};

@@ -81,7 +81,7 @@ impl Rules {
     }
 
     /// Whether anything rules what this path names.
-    fn names(&self, path: &str) -> bool {
+    pub fn names(&self, path: &str) -> bool {
         let (schema, name) = path.split_once('.').unwrap_or((crate::ast::names::MAIN_SCHEMA, path));
         self.tables.contains_key(&(schema.to_ascii_lowercase(), name.to_ascii_lowercase()))
     }

@@ -78,22 +78,31 @@ impl SpoolFile {
         ))
     }
 
-    /// A query of the records of a Parquet file, each one JSON object, as [`RECORD`].
-    pub fn parquet_records(&self, binary_is_text: bool) -> Result<String, Error> {
-        let rows = self.parquet_table(binary_is_text)?;
-        Ok(format!("select to_json(_sluice_record) as {} from ({rows}) as _sluice_record", name(RECORD)))
-    }
-
     /// A query of the rows of a Parquet file, with the columns that it has.
     pub fn parquet_table(&self, binary_is_text: bool) -> Result<String, Error> {
+        Ok(format!("select * from {}", self.parquet_scan(binary_is_text)?))
+    }
+
+    /// A query of the rows of a Parquet file with these of its columns, of which no other is read.
+    pub fn parquet_columns(&self, binary_is_text: bool, columns: &[String]) -> Result<String, Error> {
+        let names: Vec<_> = columns.iter().map(|column| name(column)).collect();
+        Ok(format!("select {} from {}", names.join(", "), self.parquet_scan(binary_is_text)?))
+    }
+
+    fn parquet_scan(&self, binary_is_text: bool) -> Result<String, Error> {
         let options = PARQUET.replace("binary_as_string = false", &format!("binary_as_string = {binary_is_text}"));
-        Ok(format!("select * from read_parquet({}, {options})", self.quoted_path()?))
+        Ok(format!("read_parquet({}, {options})", self.quoted_path()?))
     }
 
     fn quoted_path(&self) -> Result<String, Error> {
         let path = self.path().to_str();
         path.map(text).ok_or_else(|| Error::internal("the folder of files has no name in UTF-8"))
     }
+}
+
+/// A query of the rows of another, each one JSON object, as [`RECORD`].
+pub fn records_of(rows: &str) -> String {
+    format!("select to_json(_sluice_record) as {} from ({rows}) as _sluice_record", name(RECORD))
 }
 
 impl Session {

@@ -25,6 +25,8 @@ pub(crate) struct StageRead {
     pub format: Option<StageFormat>,
     /// `$1` to `$n` are the columns that the statement names.
     pub width: usize,
+    /// The members of `$1` that it names, if it reads no more of it.
+    pub members: Option<Vec<String>>,
     /// Set where COPY INTO loads them.
     pub load: Option<LoadOptions>,
     /// Set where INFER_SCHEMA asks for their columns.
@@ -194,6 +196,8 @@ pub struct StagedRows {
     pub columns: Vec<Column>,
     /// Those of the table that they are loaded into, in the same order.
     pub filled: Vec<Column>,
+    /// The members of `$1` that are read; none where all are.
+    pub members: Option<Vec<String>>,
     pub load: Option<LoadOptions>,
     /// Set where its rows tell of the files' columns.
     pub infers: Option<InferOptions>,

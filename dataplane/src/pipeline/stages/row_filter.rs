@@ -87,6 +87,10 @@ pub(super) fn apply(gates: &Gates<'_>, afforded: Afforded, text: &str) -> Result
     }
     let Allowed { resolved, mut about, who, confinement, .. } = allowed;
     about.lacks = lacks;
+    // what a filter or mask reads of a record, the statement does not name
+    for rows in about.staged.iter_mut().filter(|rows| chosen.names(&rows.path())) {
+        rows.members = None;
+    }
     let ungoverned = (!chosen.is_empty()).then(|| resolved.clone());
     let governed = sql::govern(resolved, &chosen).map_err(|error| unless_written(error, text))?;
     let masked: Vec<_> = governed.masked_columns().iter().chain(governed.masked_conditions()).cloned().collect();

@@ -11,6 +11,7 @@ mod columns;
 mod external;
 mod inferred;
 mod judged;
+mod parquet;
 mod records;
 mod rows;
 mod shown;

@@ -170,6 +170,7 @@ impl Binder<'_> {
             kept_as: ours::staged(number),
             columns,
             filled,
+            members: read.members,
             load: read.load,
             infers: read.infers,
             external: None,

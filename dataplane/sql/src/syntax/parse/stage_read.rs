@@ -6,6 +6,7 @@
 
 mod copy_options;
 mod inferred;
+mod members;
 
 use sqlparser::ast::Ident;
 use sqlparser::keywords::Keyword;
@@ -83,6 +84,7 @@ fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
         return Ok((tokens, reads));
     }
     let mut made: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut ends = Vec::new();
     let mut rest = tokens.as_slice();
     while let Some((first, behind)) = rest.split_first() {
         let is_source =
@@ -107,14 +109,17 @@ fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
         let (said, length) = arguments(behind)?;
         rest = behind.get(length..).unwrap_or_default();
         let chosen = FileChoice { prefix: path, names: Vec::new(), pattern: said.pattern };
-        reads.push(StageRead { at, chosen, format: said.format, width: 0, load: None, infers: None });
+        ends.push(made.len());
+        reads.push(StageRead { at, chosen, format: said.format, width: 0, members: None, load: None, infers: None });
     }
     if reads.is_empty() {
         return Ok((tokens, reads));
     }
+    let members = members::named(&made, &ends);
     let width = as_columns(&mut made)?;
     for read in &mut reads {
         read.width = width;
+        read.members.clone_from(&members);
     }
     Ok((made, reads))
 }

@@ -8,6 +8,7 @@ use sql::ast::quote;
 use sql::{CsvRecords, FileRecords, LoadOptions, NameMatching, OnError, RecordWidth};
 
 use super::checks::RecordChecks;
+use super::parquet::ParquetRows;
 use super::records::{RecordSift, SiftedRecords};
 use super::source::{FileSource, refused};
 use super::{FAULTS_MAX, LoadedFile, RecordFault, columns};
@@ -188,18 +189,13 @@ impl FileSource<'_> {
         own: &mut Session,
     ) -> Result<Option<SpooledRecords>> {
         let spool = self.spooled(file, Ok).await?;
-        let query = match load.by_name {
-            Some(_) => spool.parquet_table(binary_is_text),
-            None => spool.parquet_records(binary_is_text),
+        let rows = ParquetRows::of(&spool, binary_is_text, self.rows, (own, self.query)).await;
+        let rows = rows.map_err(|error| self.fault(file, error))?;
+        let (query, values) = match load.by_name {
+            Some(how) => (rows.query, columns::column_values(self.rows, &rows.names, how)),
+            None => (rows.records(), columns::records(self.rows, &file.path)),
         };
-        let query = columns::limited(query.map_err(|error| self.query.fault(error))?, load.shows());
-        let values = match load.by_name {
-            Some(how) => {
-                let names = own.column_names(&query, self.query.deadline, &self.query.ask.cancel).await;
-                columns::column_values(self.rows, &names.map_err(|error| self.fault(file, error))?, how)
-            }
-            None => columns::records(self.rows, &file.path),
-        };
+        let query = columns::limited(query, load.shows());
         Ok(Some(SpooledRecords::numbered(spool, query, values)))
     }
 }

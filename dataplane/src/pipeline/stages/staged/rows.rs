@@ -4,6 +4,7 @@ use engine::{CsvSigns, FileFault, Kind, Outcome, RECORD, SpoolFile, Statement};
 use sql::ast::quote;
 use sql::{CsvRecords, FileRecords, LoadOptions, RecordWidth};
 
+use super::parquet::ParquetRows;
 use super::records::RecordScan;
 use super::source::{FileSource, refused};
 use super::{ALL_FAULTS_MAX, LoadedFile, columns};
@@ -127,18 +128,15 @@ impl FileSource<'_> {
 
     async fn parquet(&mut self, file: &StageFile, binary_is_text: bool) -> Result<u64> {
         let spool = self.spooled(file, Ok).await?;
-        let fault = |error| self.query.fault(error);
-        let (table, records) = (spool.parquet_table(binary_is_text), spool.parquet_records(binary_is_text));
-        let (table, records) = (table.map_err(fault)?, records.map_err(fault)?);
+        let rows = ParquetRows::of(&spool, binary_is_text, self.rows, (self.session, self.query)).await;
+        let rows = rows.map_err(|error| self.fault(file, error))?;
         let Some(LoadOptions { by_name: Some(how), .. }) = self.rows.load else {
             let is_whole = !self.rows.selects();
             let values = if is_whole { vec![quote::name(RECORD)] } else { columns::whole(self.rows, &file.path) };
-            return self.written(file, &values, &records).await;
+            return self.written(file, &values, &rows.records()).await;
         };
-        let names = self.session.column_names(&table, self.query.deadline, &self.query.ask.cancel).await;
-        let names = names.map_err(|error| self.fault(file, error))?;
-        let values = columns::cast(self.rows, &columns::column_values(self.rows, &names, how));
-        self.written(file, &values, &table).await
+        let values = columns::cast(self.rows, &columns::column_values(self.rows, &rows.names, how));
+        self.written(file, &values, &rows.query).await
     }
 
     /// Writes the values of a query of a file; how many rows it has.

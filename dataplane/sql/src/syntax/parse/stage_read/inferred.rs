@@ -115,7 +115,7 @@ impl InferArguments {
         let NamedStage { at, name, path } = location;
         let chosen = FileChoice { prefix: path, names: files, pattern: None };
         let format = Some(StageFormat::Named(format));
-        let read = StageRead { at, chosen, format, width: 0, load: None, infers: Some(options) };
+        let read = StageRead { at, chosen, format, width: 0, members: None, load: None, infers: Some(options) };
         Ok(InferredTable { name, read, length })
     }
 }
