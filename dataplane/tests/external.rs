@@ -3,6 +3,7 @@
 mod ambient;
 mod aliases;
 mod bucket;
+mod columns;
 
 use std::fs;
 

@@ -3,13 +3,13 @@
 //! Everything else on disk is closed to the child (`child/harden`). A file is written by the parent as its bytes come,
 //! and is gone with whoever holds it. What all of them take is bounded.
 
-use std::io;
+use std::io::{self, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::fs::{File, OpenOptions};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
 use crate::error::{Error, Kind};
 
@@ -60,11 +60,27 @@ impl SpoolFile {
     }
 
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let more = u64::try_from(bytes.len()).map_err(Error::internal)?;
+        self.opened(bytes.len())?.write_all(bytes).await.map_err(|error| unwritten(&error))
+    }
+
+    /// It has so many bytes from now on. Those that are not written take no room, and are zeros to whoever reads them.
+    pub async fn stretch(&mut self, bytes: u64) -> Result<(), Error> {
+        self.opened(0)?.set_len(bytes).await.map_err(|error| unwritten(&error))
+    }
+
+    /// Writes bytes at their place.
+    pub async fn write_at(&mut self, place: u64, bytes: &[u8]) -> Result<(), Error> {
+        let open = self.opened(bytes.len())?;
+        open.seek(SeekFrom::Start(place)).await.map_err(|error| unwritten(&error))?;
+        open.write_all(bytes).await.map_err(|error| unwritten(&error))
+    }
+
+    /// The file, for so many bytes more.
+    fn opened(&mut self, more: usize) -> Result<&mut File, Error> {
+        let more = u64::try_from(more).map_err(Error::internal)?;
         self.spool.take(more)?;
         self.bytes += more;
-        let open = self.open.as_mut().ok_or_else(|| Error::new(Kind::InvalidInput, "the file is whole already"))?;
-        open.write_all(bytes).await.map_err(|error| unwritten(&error))
+        self.open.as_mut().ok_or_else(|| Error::new(Kind::InvalidInput, "the file is whole already"))
     }
 
     /// All of it is written.
@@ -73,6 +89,12 @@ impl SpoolFile {
             Some(mut open) => open.flush().await.map_err(|error| unwritten(&error)),
             None => Ok(()),
         }
+    }
+
+    /// What is written of it, to be looked at.
+    pub async fn reader(&self) -> Result<std::fs::File, Error> {
+        let opened = File::open(&self.path).await.map_err(|error| unwritten(&error))?;
+        Ok(opened.into_std().await)
     }
 
     /// How large it may be where there is no other.

@@ -5,6 +5,7 @@
 
 mod external;
 mod known;
+pub mod parquet_parts;
 mod path;
 mod store;
 mod together;
@@ -22,7 +23,7 @@ use nix::fcntl::OFlag;
 use crate::Error;
 use crate::error::StageFileFault;
 
-pub use external::{ExternalFiles, ReachableHosts, ReadFault};
+pub use external::{ExternalFiles, ObjectParts, ReachableHosts, ReadFault};
 pub use path::StagePath;
 pub use store::{ReadBounds, StageStore};
 pub use users::{user_stage, user_stages};

@@ -4,7 +4,11 @@ mod faults;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+<<<<<<< HEAD
 use std::sync::atomic::{AtomicUsize, Ordering};
+=======
+use std::ops::Range;
+>>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -15,7 +19,11 @@ use contract::{Redacted, StorageIntegration};
 use dataplane::storage::stage_files::ReachableHosts;
 use futures::{StreamExt, stream};
 use tokio::net::TcpListener;
+<<<<<<< HEAD
 use tokio::sync::Notify;
+=======
+use tokio::sync::Barrier;
+>>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
 use tokio::task::JoinSet;
 
 use crate::copied::packed;
@@ -23,7 +31,7 @@ use crate::world::{World, world};
 
 /// How requests for an object are answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mood {
+pub(super) enum Mood {
     Well,
     /// Another server is named.
     Redirects,
@@ -35,6 +43,7 @@ enum Mood {
     Cuts,
     /// The object is another each time.
     Changes,
+<<<<<<< HEAD
     /// The connection ends in the middle, and the object is another from then on.
     Replaces,
     /// The second half of an object waits until it is let go.
@@ -56,27 +65,41 @@ struct Course {
     goes_on: Notify,
     /// Pieces of long objects that have gone out.
     pieces: AtomicUsize,
+=======
+    /// The object is another from the second request on.
+    ChangesOnce,
+>>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
 }
 
-struct Kept {
+pub(super) struct Kept {
     objects: BTreeMap<String, Vec<u8>>,
     parts: BTreeMap<u32, Vec<u8>>,
     mood: Mood,
     changes: u32,
+<<<<<<< HEAD
     /// So many of the next requests are answered that they come too fast.
     too_fast: u32,
     course: Arc<Course>,
+=======
+    /// Requests for objects since the mood has come.
+    asked: u32,
+    /// Bytes of objects that were sent.
+    pub sent: usize,
+    /// Parquet files are sent once so many of them are asked for.
+    pub together: Option<Arc<Barrier>>,
+>>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
 }
 
 type Shared = Arc<Mutex<Kept>>;
 
-struct Bucket {
-    world: World,
-    kept: Shared,
+pub(super) struct Bucket {
+    pub world: World,
+    pub kept: Shared,
     _serving: JoinSet<()>,
 }
 
 impl Bucket {
+<<<<<<< HEAD
     async fn new() -> Self {
         Self::of(world().await).await
     }
@@ -85,17 +108,38 @@ impl Bucket {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let kept: Shared = Arc::new(Mutex::new(Kept {
+=======
+    pub async fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let kept = Kept {
+>>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
             objects: BTreeMap::new(),
             parts: BTreeMap::new(),
             mood: Mood::Well,
             changes: 0,
+<<<<<<< HEAD
             too_fast: 0,
             course: Arc::default(),
         }));
+=======
+            asked: 0,
+            sent: 0,
+            together: None,
+        };
+        let kept: Shared = Arc::new(Mutex::new(kept));
+>>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
         let asked = Arc::clone(&kept);
         let app = Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| {
             let asked = Arc::clone(&asked);
-            async move { answered(&mut asked.lock().unwrap(), (&method, &uri), &headers, &body) }
+            async move {
+                let is_file = method == Method::GET && uri.path().ends_with(".parquet");
+                let together = asked.lock().unwrap().together.clone().filter(|_| is_file);
+                if let Some(together) = together {
+                    together.wait().await;
+                }
+                answered(&mut asked.lock().unwrap(), (&method, &uri), &headers, &body)
+            }
         });
         let mut serving = JoinSet::new();
         serving.spawn(async move { axum::serve(listener, app).await.unwrap() });
@@ -123,7 +167,7 @@ impl Bucket {
         bucket
     }
 
-    fn put(&self, key: &str, bytes: impl Into<Vec<u8>>) {
+    pub fn put(&self, key: &str, bytes: impl Into<Vec<u8>>) {
         self.kept.lock().unwrap().objects.insert(key.to_owned(), bytes.into());
     }
 
@@ -131,15 +175,16 @@ impl Bucket {
         self.kept.lock().unwrap().objects.get(key).cloned()
     }
 
-    fn is(&self, mood: Mood) {
-        self.kept.lock().unwrap().mood = mood;
+    pub fn is(&self, mood: Mood) {
+        let mut kept = self.kept.lock().unwrap();
+        (kept.mood, kept.asked) = (mood, 0);
     }
 
-    async fn ran(&self, sql: &str) -> String {
+    pub async fn ran(&self, sql: &str) -> String {
         self.world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}")).json
     }
 
-    async fn refused(&self, sql: &str) -> String {
+    pub async fn refused(&self, sql: &str) -> String {
         self.world.run(sql).await.unwrap_err().to_string()
     }
 }
@@ -161,6 +206,7 @@ fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap
         return said(503, "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>");
     }
     let Some(key) = uri.path().strip_prefix("/lake/").filter(|key| !key.is_empty()) else { return listed(kept, query) };
+    kept.asked += 1;
     match kept.mood {
         Mood::Redirects => {
             let moved = Response::builder().status(307).header(header::LOCATION, "http://169.254.169.254/latest/");
@@ -169,7 +215,12 @@ fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap
         Mood::Away => return said(503, "<Error><Code>SlowDown</Code></Error>"),
         Mood::Denies => return said(403, "<Error><AWSAccessKeyId>AKIDSESAME</AWSAccessKeyId></Error>"),
         Mood::Changes => kept.changes += 1,
+<<<<<<< HEAD
         Mood::Well | Mood::Cuts | Mood::Replaces | Mood::Waits | Mood::Long => {}
+=======
+        Mood::ChangesOnce => kept.changes = u32::from(kept.asked > 1),
+        Mood::Well | Mood::Cuts => {}
+>>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
     }
     match (method.as_str(), number("partNumber="), query.contains("uploadId=")) {
         ("PUT", Some(part), _) => {
@@ -206,13 +257,17 @@ fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap
 
 fn got(kept: &mut Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
     let Some(bytes) = kept.objects.get(key) else { return said(404, "") };
-    let tag = tag(kept, bytes);
+    let (tag, size) = (tag(kept, bytes), bytes.len());
     if headers.get(header::IF_MATCH).is_some_and(|wanted| wanted.as_bytes() != tag.as_bytes()) {
         return said(412, "");
     }
-    let answer = Response::builder()
+    let part = headers.get(header::RANGE).map(|range| asked_for(range.to_str().unwrap(), size));
+    let bytes = Bytes::copy_from_slice(part.clone().map_or(bytes.as_slice(), |part| &bytes[part]));
+    kept.sent += bytes.len();
+    let mut answer = Response::builder()
         .header(header::ETAG, tag)
         .header(header::LAST_MODIFIED, "Thu, 01 Jan 2026 00:00:00 GMT")
+<<<<<<< HEAD
         .header(header::CONTENT_LENGTH, listed_bytes(kept.mood, bytes));
     let (half, rest) = bytes.split_at(bytes.len() / 2);
     let (half, rest) = (Bytes::copy_from_slice(half), Bytes::copy_from_slice(rest));
@@ -242,6 +297,25 @@ fn got(kept: &mut Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
 /// As many bytes as an object is said to have.
 fn listed_bytes(mood: Mood, bytes: &[u8]) -> usize {
     if mood == Mood::Long { LONG_PIECES * PIECE.len() } else { bytes.len() }
+=======
+        .header(header::CONTENT_LENGTH, bytes.len());
+    if let Some(part) = part {
+        let said = format!("bytes {}-{}/{size}", part.start, part.end - 1);
+        answer = answer.status(206).header(header::CONTENT_RANGE, said);
+    }
+    if kept.mood != Mood::Cuts {
+        return answer.body(Body::from(bytes)).unwrap();
+    }
+    let half = bytes.slice(..bytes.len() / 2);
+    let cut = std::io::Error::other("cut");
+    answer.body(Body::from_stream(stream::iter([Ok(half), Err(cut)]))).unwrap()
+>>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
+}
+
+/// The bytes of `bytes=4-9` or `bytes=4-`.
+fn asked_for(range: &str, size: usize) -> Range<usize> {
+    let (start, last) = range.strip_prefix("bytes=").unwrap().split_once('-').unwrap();
+    start.parse().unwrap()..last.parse::<usize>().map_or(size, |last| size.min(last + 1))
 }
 
 fn listed(kept: &Kept, query: &str) -> Response<Body> {

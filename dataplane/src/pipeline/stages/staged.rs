@@ -1,7 +1,7 @@
 //! Files of stages, made the rows of a temporary table in the transaction of the statement that reads them.
 //!
 //! That is between the stages 9 and 10. The caller has been let through by then, and the stage is judged by its name as a
-//! table is. Its rows follow the rules as any table's do. Files go one by one through the engine's spool, and
+//! table is. Its rows follow the rules as any table's do. Files are read one by one from the engine's spool, and
 //! nothing of them is left behind. What COPY INTO loads is written down in the transaction of its INSERT.
 
 mod answered;
@@ -12,6 +12,7 @@ mod external;
 mod inferred;
 mod judged;
 mod parquet;
+mod parquet_source;
 mod records;
 mod rows;
 mod shown;

@@ -9,6 +9,7 @@ mod bucket_writer;
 mod egress;
 mod folder;
 mod folder_writer;
+mod object_parts;
 mod object_read;
 mod placing;
 
@@ -28,6 +29,7 @@ use bucket::BucketFiles;
 use folder::FolderFiles;
 
 pub use egress::ReachableHosts;
+pub use object_parts::ObjectParts;
 pub use object_read::ReadFault;
 
 /// The files below the URL of an external stage.
@@ -98,6 +100,15 @@ impl ExternalFiles {
                 blocking(move || folder.open_listed(&path, &listed)).await
             }
             ExternalKind::Bucket(bucket) => Box::pin(bucket.open_listed(&path, listed, bounds)).await,
+        }
+    }
+
+    /// The object that was listed, to be read by its parts; none of a folder, whose files cost nothing to read.
+    pub fn parts(&self, listed: &StageFile) -> Result<Option<ObjectParts>, Error> {
+        let path = self.allowed(&listed.path)?;
+        match &self.kind {
+            ExternalKind::Folder(_) => Ok(None),
+            ExternalKind::Bucket(bucket) => Ok(Some(ObjectParts::of(bucket.clone(), path, listed.clone()))),
         }
     }
 

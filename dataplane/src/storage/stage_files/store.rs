@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::external::ExternalFiles;
+use super::external::{ExternalFiles, ObjectParts};
 use super::{StageFile, StageFiles, StageWriter, blocking};
 use crate::Error;
 
@@ -63,6 +63,14 @@ impl StageStore {
                 Self::External(files) => Box::pin(files.open_listed(listed, bounds)).await,
             }
         })
+    }
+
+    /// The file that was listed, to be read by its parts; none where whoever wants a part reads all as cheaply.
+    pub fn parts(&self, listed: &StageFile) -> Result<Option<ObjectParts>, Error> {
+        match self {
+            Self::Internal { .. } => Ok(None),
+            Self::External(files) => files.parts(listed),
+        }
     }
 
     /// Whether there was such a file, which is gone now.

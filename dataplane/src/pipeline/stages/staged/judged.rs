@@ -9,6 +9,7 @@ use sql::{CsvRecords, FileRecords, LoadOptions, NameMatching, OnError, RecordWid
 
 use super::checks::RecordChecks;
 use super::parquet::ParquetRows;
+use super::parquet_source::ParquetAhead;
 use super::records::{RecordSift, SiftedRecords};
 use super::source::{FileSource, refused};
 use super::{FAULTS_MAX, LoadedFile, RecordFault, columns};
@@ -188,7 +189,8 @@ impl FileSource<'_> {
         load: LoadOptions,
         own: &mut Session,
     ) -> Result<Option<SpooledRecords>> {
-        let spool = self.spooled(file, Ok).await?;
+        let mut alone = ParquetAhead::of(self.parquet_source()?, std::slice::from_ref(file));
+        let spool = self.parquet_spool(&mut alone).await?;
         let rows = ParquetRows::of(&spool, binary_is_text, self.rows, (own, self.query)).await;
         let rows = rows.map_err(|error| self.fault(file, error))?;
         let (query, values) = match load.by_name {

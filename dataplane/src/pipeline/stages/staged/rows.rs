@@ -5,6 +5,7 @@ use sql::ast::quote;
 use sql::{CsvRecords, FileRecords, LoadOptions, RecordWidth};
 
 use super::parquet::ParquetRows;
+use super::parquet_source::ParquetAhead;
 use super::records::RecordScan;
 use super::source::{FileSource, refused};
 use super::{ALL_FAULTS_MAX, LoadedFile, columns};
@@ -18,7 +19,7 @@ impl FileSource<'_> {
     pub async fn fill(&mut self, files: &[StageFile]) -> Result<Vec<LoadedFile>> {
         let mut loaded = Vec::with_capacity(files.len());
         let rows = self.rows;
-        let mut faults = 0;
+        let (mut faults, mut ahead) = (0, None);
         for file in files {
             if let Some(load) = rows.load.filter(|load| load.judges()) {
                 let load = load.behind(loaded.iter().map(|before: &LoadedFile| before.rows).sum());
@@ -37,7 +38,13 @@ impl FileSource<'_> {
             let count = match &rows.reading.records {
                 FileRecords::Csv(signs) => Box::pin(self.csv(file, signs)).await?,
                 FileRecords::Json { is_array } => Box::pin(self.json(file, *is_array)).await?,
-                FileRecords::Parquet { binary_is_text } => Box::pin(self.parquet(file, *binary_is_text)).await?,
+                FileRecords::Parquet { binary_is_text } => {
+                    let ahead = match &mut ahead {
+                        Some(ahead) => ahead,
+                        none => none.insert(ParquetAhead::of(self.parquet_source()?, files)),
+                    };
+                    Box::pin(self.parquet(file, ahead, *binary_is_text)).await?
+                }
             };
             loaded.push(LoadedFile::whole(file, count));
         }
@@ -126,8 +133,8 @@ impl FileSource<'_> {
         self.written(file, &values, &records).await
     }
 
-    async fn parquet(&mut self, file: &StageFile, binary_is_text: bool) -> Result<u64> {
-        let spool = self.spooled(file, Ok).await?;
+    async fn parquet(&mut self, file: &StageFile, ahead: &mut ParquetAhead, binary_is_text: bool) -> Result<u64> {
+        let spool = self.parquet_spool(ahead).await?;
         let rows = ParquetRows::of(&spool, binary_is_text, self.rows, (self.session, self.query)).await;
         let rows = rows.map_err(|error| self.fault(file, error))?;
         let Some(LoadOptions { by_name: Some(how), .. }) = self.rows.load else {

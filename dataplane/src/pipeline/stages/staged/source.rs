@@ -59,11 +59,7 @@ impl FileSource<'_> {
         mut take: impl FnMut(Vec<u8>) -> std::result::Result<Vec<u8>, FileFault> + Send,
     ) -> Result<SpoolFile> {
         let is_packed = is_packed(self.rows.reading.compression, &file.path)?;
-        let bounds = ReadBounds {
-            tasks: self.pipeline.tasks.clone(),
-            deadline: self.query.deadline,
-            cancel: self.query.ask.cancel.clone(),
-        };
+        let bounds = self.bounds();
         let store = self.store()?;
         let opened = self.query.in_time(Box::pin(store.open_listed(file, &bounds))).await?;
         let mut bytes = blocking(move || Ok(unpacked(opened, is_packed))).await?; // which reads the head of a gzip file
@@ -87,12 +83,20 @@ impl FileSource<'_> {
         Ok(spool)
     }
 
+    pub(super) fn bounds(&self) -> ReadBounds {
+        ReadBounds {
+            tasks: self.pipeline.tasks.clone(),
+            deadline: self.query.deadline,
+            cancel: self.query.ask.cancel.clone(),
+        }
+    }
+
     /// Where the files are, by the rules of the moment.
-    fn store(&self) -> Result<StageStore> {
+    pub(super) fn store(&self) -> Result<StageStore> {
         self.pipeline.stage_store(&*self.pipeline.rules()?, &self.rows.stage_id, self.rows.location.as_ref())
     }
 
-    fn goes_on(&self) -> Result<()> {
+    pub(super) fn goes_on(&self) -> Result<()> {
         if self.query.ask.cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
@@ -127,7 +131,7 @@ fn named(prefix: &str, names: &[String], listed: Vec<StageFile>) -> Result<Vec<S
     Ok(listed.into_iter().filter(|file| wanted.contains(&file.path)).collect())
 }
 
-fn is_packed(compression: FileCompression, path: &str) -> Result<bool> {
+pub(super) fn is_packed(compression: FileCompression, path: &str) -> Result<bool> {
     match compression {
         FileCompression::None => Ok(false),
         FileCompression::Gzip => Ok(true),
@@ -141,12 +145,16 @@ fn is_packed(compression: FileCompression, path: &str) -> Result<bool> {
     }
 }
 
-fn unpacked(file: Box<dyn Read + Send>, is_packed: bool) -> Box<dyn Read + Send> {
+pub(super) fn unpacked(file: Box<dyn Read + Send>, is_packed: bool) -> Box<dyn Read + Send> {
     if is_packed { Box::new(MultiGzDecoder::new(file)) } else { file }
 }
 
 /// The next part of a file; empty at its end.
-fn part(mut bytes: Box<dyn Read + Send>, path: &str, is_packed: bool) -> Result<(Box<dyn Read + Send>, Vec<u8>)> {
+pub(super) fn part(
+    mut bytes: Box<dyn Read + Send>,
+    path: &str,
+    is_packed: bool,
+) -> Result<(Box<dyn Read + Send>, Vec<u8>)> {
     let mut part = Vec::with_capacity(PART_BYTES);
     let limit = u64::try_from(PART_BYTES).unwrap_or(u64::MAX);
     let read = bytes.by_ref().take(limit).read_to_end(&mut part);

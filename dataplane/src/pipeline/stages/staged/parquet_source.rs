@@ -1,0 +1,194 @@
+//! Parquet files on their way into the spool, some side by side: of a bucket's objects only the columns that are read.
+//!
+//! Of an object, a file of its length gets the footer and the chunks of these columns at their places. The engine reads
+//! it as it reads a whole one. A part that is held in memory is small, and so are the files that come before they are read.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use engine::{Engine, SpoolFile};
+use futures::{StreamExt, stream};
+use sql::FileCompression;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::parquet::ReadColumns;
+use super::source::{FileSource, is_packed, part, unpacked};
+use crate::Error;
+use crate::error::StageFileFault;
+use crate::pipeline::Result;
+use crate::storage::stage_files::parquet_parts::{ColumnParts, footer_place};
+use crate::storage::stage_files::{ObjectParts, ReadBounds, StageFile, StageStore, blocking};
+
+/// What is read of the end of an object, for its footer.
+const TAIL_BYTES: u64 = 64 << 10;
+/// An object that is read whole: more requests would take longer than its bytes.
+const WHOLE_BYTES: u64 = 256 << 10;
+/// Parts of one object that are asked for at once.
+const PARTS_MAX: usize = 4;
+/// Files that come at once.
+const FILES_MAX: usize = 3;
+/// Bytes of all files that have come or come, but for one that is alone.
+const AHEAD_BYTES_MAX: u64 = 256 << 20;
+
+/// Takes Parquet files of a stage into the spool.
+#[derive(Clone)]
+pub(super) struct ParquetSource {
+    store: StageStore,
+    engine: Engine,
+    bounds: ReadBounds,
+    columns: ReadColumns,
+    compression: FileCompression,
+}
+
+/// An object's end, and what else of it is read.
+struct FoundParts {
+    tail: Bytes,
+    /// Where that begins.
+    place: u64,
+    columns: ColumnParts,
+}
+
+impl ParquetSource {
+    /// The file in the spool: whole, or with the columns that are read.
+    async fn spooled(&self, file: &StageFile) -> Result<SpoolFile> {
+        match Box::pin(self.columns(file)).await? {
+            Some(spool) => Ok(spool),
+            None => Box::pin(self.whole(file)).await,
+        }
+    }
+
+    async fn whole(&self, file: &StageFile) -> Result<SpoolFile> {
+        let is_packed = is_packed(self.compression, &file.path)?;
+        let opened = self.store.open_listed(file, &self.bounds).await?;
+        let mut bytes = blocking(move || Ok(unpacked(opened, is_packed))).await?;
+        let mut spool = self.engine.file().await?;
+        loop {
+            let path = file.path.clone();
+            let (rest, taken) = blocking(move || part(bytes, &path, is_packed)).await?;
+            bytes = rest;
+            if taken.is_empty() {
+                break;
+            }
+            spool.write(&taken).await?;
+        }
+        spool.finish().await?;
+        Ok(spool)
+    }
+
+    /// An object of which only some columns are there; none of one that is to be read whole.
+    async fn columns(&self, file: &StageFile) -> Result<Option<SpoolFile>> {
+        let is_whole = matches!(self.columns, ReadColumns::All) || file.bytes <= WHOLE_BYTES;
+        if is_whole || is_packed(self.compression, &file.path)? {
+            return Ok(None);
+        }
+        let Some(object) = self.store.parts(file)? else { return Ok(None) };
+        let Some(FoundParts { tail, place, columns }) = Box::pin(self.found(&object)).await else { return Ok(None) };
+        if columns.bytes() > file.bytes / 5 * 4 {
+            return Ok(None);
+        }
+        let mut spool = self.engine.file().await?;
+        spool.stretch(file.bytes).await?;
+        spool.write_at(place, &tail).await?;
+        let asked = columns.pieces(place).into_iter().map(|piece| {
+            let object = object.clone();
+            async move {
+                let start = piece.start;
+                object.read(piece).await.map(|bytes| (start, bytes))
+            }
+        });
+        let mut came = stream::iter(asked).buffer_unordered(PARTS_MAX);
+        while let Some(piece) = came.next().await {
+            let (start, bytes) = piece?;
+            spool.write_at(start, &bytes).await?;
+        }
+        spool.finish().await?;
+        let written = spool.reader().await?;
+        // what no file of ours has may stop the library that looks at it
+        let are_filled = blocking(move || Ok(columns.are_filled(written))).await.unwrap_or(false);
+        Ok(are_filled.then_some(spool))
+    }
+
+    /// What is read of an object; none where its footer does not say it. Why, reading all of it tells.
+    async fn found(&self, object: &ObjectParts) -> Option<FoundParts> {
+        let bytes = object.bytes();
+        let mut place = bytes.saturating_sub(TAIL_BYTES);
+        let mut tail = object.read(place..bytes).await.ok()?;
+        let footer = footer_place(bytes, &tail)?;
+        if footer.start < place {
+            place = footer.start;
+            tail = object.read(place..bytes).await.ok()?;
+        }
+        let start = usize::try_from(footer.start - place).ok()?;
+        let stop = usize::try_from(footer.end - place).ok()?;
+        let (chosen, footer_bytes) = (self.columns.clone(), tail.get(start..stop).map(Bytes::copy_from_slice)?);
+        let columns = blocking(move || Ok(ColumnParts::of(&footer_bytes, footer.start, |names| chosen.chosen(names))));
+        let columns = columns.await.ok().flatten()?;
+        Some(FoundParts { tail, place, columns })
+    }
+}
+
+/// Files of a stage that come into the spool in their order, the next ones while one is read.
+pub(super) struct ParquetAhead {
+    source: ParquetSource,
+    files: VecDeque<StageFile>,
+    coming: VecDeque<(u64, AbortOnDropHandle<Result<SpoolFile>>)>,
+    /// Bytes of those that come and of the one that is read.
+    held: u64,
+    /// Bytes of the one that is read.
+    read: u64,
+}
+
+impl ParquetAhead {
+    pub fn of(source: ParquetSource, files: &[StageFile]) -> Self {
+        Self { source, files: files.iter().cloned().collect(), coming: VecDeque::new(), held: 0, read: 0 }
+    }
+
+    /// The next file; whoever asks is done with the one before.
+    async fn next(&mut self) -> Result<SpoolFile> {
+        self.held -= std::mem::take(&mut self.read);
+        self.begin();
+        let unknown = || Error::Unverified { why: "a file is read that is not one of the stage's".to_owned() };
+        let (bytes, coming) = self.coming.pop_front().ok_or_else(unknown)?;
+        self.read = bytes;
+        self.begin();
+        coming.await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()))
+    }
+
+    fn begin(&mut self) {
+        while self.coming.len() < FILES_MAX
+            && let Some(next) = self.files.front()
+            && (self.held == 0 || self.held.saturating_add(next.bytes) <= AHEAD_BYTES_MAX)
+            && let Some(file) = self.files.pop_front()
+        {
+            let (source, bytes) = (self.source.clone(), file.bytes);
+            self.held += bytes;
+            let coming = self.source.bounds.tasks.spawn(async move { source.spooled(&file).await });
+            self.coming.push_back((bytes, AbortOnDropHandle::new(coming)));
+        }
+    }
+}
+
+impl FileSource<'_> {
+    /// What takes its Parquet files into the spool.
+    pub(super) fn parquet_source(&self) -> Result<ParquetSource> {
+        Ok(ParquetSource {
+            store: self.store()?,
+            engine: self.pipeline.engine()?,
+            bounds: self.bounds(),
+            columns: ReadColumns::of(self.rows),
+            compression: self.rows.reading.compression,
+        })
+    }
+
+    /// The next of these files, in the time that the statement has.
+    pub(super) async fn parquet_spool(&mut self, ahead: &mut ParquetAhead) -> Result<SpoolFile> {
+        let query = self.query;
+        let came = query.in_time(ahead.next()).await;
+        // where it broke off because the statement has ended, that is told
+        let came = if came.is_err() { self.goes_on().and(came) } else { came };
+        came.map_err(|error| match error {
+            Error::Engine(error) => query.fault(error),
+            other => other,
+        })
+    }
+}
