@@ -23,6 +23,10 @@ pub struct Amounts {
     pub scale: f64,
     /// Rows of the answer during which memory is watched.
     pub huge: u64,
+    /// Rows of a file that is loaded, scanned and unloaded.
+    pub lines: u64,
+    /// Rows of a file of about a gigabyte.
+    pub large: u64,
 }
 
 impl Amounts {
@@ -38,6 +42,8 @@ impl Amounts {
             rounds: 5,
             scale: 1.0,
             huge: 50_000_000,
+            lines: 2_000_000,
+            large: 10_000_000,
         }
     }
 
@@ -53,6 +59,8 @@ impl Amounts {
             rounds: 1,
             scale: 0.01,
             huge: 200_000,
+            lines: 20_000,
+            large: 100_000,
         }
     }
 }

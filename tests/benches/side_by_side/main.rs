@@ -11,6 +11,8 @@
 //! | `delivery` | a large answer as text, binary, raw Arrow and Flight |
 //! | `tpch` | the 22 queries of TPC-H, governed with and without a row filter |
 //! | `memory` | what a data plane holds while a huge answer runs through each door |
+//! | `data` | files of a stage that are loaded, scanned and unloaded |
+//! | `large` | only when it is named: a file of a gigabyte through an engine of 512 MiB |
 //!
 //! At its end stand the goals, and whether they hold. Ways take turns, so that whatever else the machine does falls on all of them alike. Each sends
 //! the text of the statement anew and ends when the last byte of the answer is there. Nobody looks
@@ -34,9 +36,11 @@ mod amounts;
 mod changes;
 mod connections;
 mod cost;
+mod data;
 mod delivery;
 mod figures;
 mod goals;
+mod large;
 mod latency;
 mod memory;
 mod sides;
@@ -46,14 +50,16 @@ mod ways;
 use amounts::Amounts;
 use goals::Goals;
 
-const PARTS: [&str; 8] = ["latency", "alone", "connections", "changes", "delivery", "cost", "tpch", "memory"];
+const PARTS: [&str; 9] = ["latency", "alone", "connections", "changes", "delivery", "cost", "tpch", "memory", "data"];
+/// A part that is not one of all.
+const LARGE: &str = "large";
 
 fn main() {
     // cargo adds words of its own, which begin with a dash
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let (small, parts): (Vec<_>, Vec<_>) = words.iter().map(String::as_str).partition(|word| *word == "small");
-    let unknown = parts.iter().find(|part| !PARTS.contains(part));
-    assert_eq!(unknown, None, "parts are {}, and there is `small`", PARTS.join(", "));
+    let unknown = parts.iter().find(|part| !PARTS.contains(part) && **part != LARGE);
+    assert_eq!(unknown, None, "parts are {}, {LARGE}, and there is `small`", PARTS.join(", "));
     let amounts = if small.is_empty() { Amounts::whole() } else { Amounts::small() };
     let parts = if parts.is_empty() { PARTS.to_vec() } else { parts };
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -75,6 +81,12 @@ async fn run(amounts: &Amounts, parts: &[&str]) {
     }
     if has("memory") {
         Box::pin(memory::print(amounts)).await;
+    }
+    if has("data") {
+        Box::pin(data::print(amounts, &mut goals)).await;
+    }
+    if has(LARGE) {
+        Box::pin(large::print(amounts)).await;
     }
     goals.print();
 }
