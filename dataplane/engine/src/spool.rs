@@ -3,7 +3,7 @@
 //! Everything else on disk is closed to the child (`child/harden`). A file is written by the parent as its bytes come,
 //! and is gone with whoever holds it. What all of them take is bounded.
 
-use std::io::{self, SeekFrom};
+use std::io::{self, Read, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +12,9 @@ use tokio::fs::{File, OpenOptions};
 use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
 use crate::error::{Error, Kind};
+
+/// What is copied before it is asked whether anybody waits for it still.
+const COPIED_BYTES: u64 = 64 << 20;
 
 /// The folder, and what the files in it take.
 #[derive(Debug)]
@@ -73,6 +76,29 @@ impl SpoolFile {
         let open = self.opened(bytes.len())?;
         open.seek(SeekFrom::Start(place)).await.map_err(|error| unwritten(&error))?;
         open.write_all(bytes).await.map_err(|error| unwritten(&error))
+    }
+
+    /// All of it is another file of so many bytes, which the system copies; where it can, both share them.
+    pub async fn copy(&mut self, mut from: std::fs::File, bytes: u64) -> Result<(), Error> {
+        self.spool.take(bytes)?;
+        self.bytes += bytes;
+        let whole = || Error::new(Kind::InvalidInput, "the file is whole already");
+        let mut to = self.open.take().ok_or_else(whole)?.into_std().await;
+        let mut left = bytes;
+        while left > 0 {
+            let more = left.min(COPIED_BYTES);
+            let copied = tokio::task::spawn_blocking(move || {
+                let copied = io::copy(&mut (&from).take(more), &mut to)?;
+                Ok::<_, io::Error>((copied, from, to))
+            });
+            let count;
+            (count, from, to) = copied.await.map_err(Error::internal)?.map_err(|error| unwritten(&error))?;
+            if count == 0 {
+                return Err(Error::unavailable("a file became shorter while it was copied"));
+            }
+            left -= count;
+        }
+        Ok(())
     }
 
     /// The file, for so many bytes more.

@@ -4,6 +4,7 @@
 //! So no path that a caller writes is a name of ours. A link is never followed. All of it blocks.
 
 mod external;
+mod file_parts;
 mod known;
 pub mod parquet_parts;
 mod path;
@@ -23,7 +24,8 @@ use nix::fcntl::OFlag;
 use crate::Error;
 use crate::error::StageFileFault;
 
-pub use external::{ExternalFiles, ObjectParts, ReachableHosts, ReadFault};
+pub use external::{ExternalFiles, ReachableHosts, ReadFault};
+pub use file_parts::FileParts;
 pub use path::StagePath;
 pub use store::{ReadBounds, StageStore};
 pub use users::{user_stage, user_stages};

@@ -11,6 +11,8 @@ use parquet::file::properties::WriterProperties;
 use tokio::sync::Barrier;
 
 use super::bucket::{Bucket, Mood};
+use crate::copied::{put, ran, staged};
+use crate::world::world;
 
 const ROWS: i64 = 4_000;
 
@@ -152,4 +154,15 @@ async fn under_a_rule_of_its_stage_whole_records_are_read() {
     let sent = bucket.kept.lock().unwrap().sent - before;
     assert!(sent >= bytes, "what the rule reads is not in the statement: {sent} of {bytes}");
     bucket.world.stop().await;
+}
+
+#[tokio::test]
+async fn columns_of_a_file_of_the_environment_are_read_as_those_of_a_bucket() {
+    let world = world().await;
+    let id = staged(&world, "create stage w file_format = (type = parquet)").await;
+    put(&world, &id, "wide.parquet", wide());
+    assert_eq!(ran(&world, "select sum($1:id::bigint)::bigint from @w").await, "[7998000]");
+    assert_eq!(ran(&world, "select max(length($1::varchar)) > 800 from @w").await, "[true]");
+    assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "nothing of it is left");
+    world.stop().await;
 }

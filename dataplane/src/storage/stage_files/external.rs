@@ -103,7 +103,7 @@ impl ExternalFiles {
         }
     }
 
-    /// The object that was listed, to be read by its parts; none of a folder, whose files cost nothing to read.
+    /// The object that was listed, to be read by its parts; none of a folder, whose files may change meanwhile.
     pub fn parts(&self, listed: &StageFile) -> Result<Option<ObjectParts>, Error> {
         let path = self.allowed(&listed.path)?;
         match &self.kind {

@@ -3,13 +3,15 @@
 use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::external::{ExternalFiles, ObjectParts};
+use super::external::ExternalFiles;
+use super::file_parts::FileParts;
 use super::{StageFile, StageFiles, StageWriter, blocking};
 use crate::Error;
 
@@ -52,25 +54,33 @@ impl StageStore {
         Box::pin(async move {
             match self {
                 Self::Internal { files, id } => {
-                    let (files, id, listed) = (files.clone(), id.clone(), listed.clone());
-                    blocking(move || {
-                        let opened = files.open(&id, &listed.path)?;
-                        let is_it = is_listed(&opened, &listed);
-                        if is_it { Ok(Box::new(opened) as Box<dyn Read + Send>) } else { Err(replaced(&listed.path)) }
-                    })
-                    .await
+                    let opened = own(files.clone(), id.clone(), listed.clone()).await?;
+                    Ok(Box::new(opened) as Box<dyn Read + Send>)
                 }
                 Self::External(files) => Box::pin(files.open_listed(listed, bounds)).await,
             }
         })
     }
 
-    /// The file that was listed, to be read by its parts; none where whoever wants a part reads all as cheaply.
-    pub fn parts(&self, listed: &StageFile) -> Result<Option<ObjectParts>, Error> {
-        match self {
-            Self::Internal { .. } => Ok(None),
-            Self::External(files) => files.parts(listed),
-        }
+    /// The file that was listed, where the environment has it.
+    pub fn open_own<'a>(&'a self, listed: &'a StageFile) -> BoxFuture<'a, Result<Option<File>, Error>> {
+        Box::pin(async move {
+            match self {
+                Self::Internal { files, id } => own(files.clone(), id.clone(), listed.clone()).await.map(Some),
+                Self::External(_) => Ok(None),
+            }
+        })
+    }
+
+    /// The file that was listed, to be read by its parts; none of an external folder, whose files may change meanwhile.
+    pub fn parts<'a>(&'a self, listed: &'a StageFile) -> BoxFuture<'a, Result<Option<FileParts>, Error>> {
+        Box::pin(async move {
+            if let Self::External(files) = self {
+                return Ok(files.parts(listed)?.map(FileParts::Object));
+            }
+            let opened = self.open_own(listed).await?;
+            Ok(opened.map(|file| FileParts::OnDisk { file: Arc::new(file), bytes: listed.bytes }))
+        })
     }
 
     /// Whether there was such a file, which is gone now.
@@ -124,6 +134,15 @@ impl StageStore {
             }
         })
     }
+}
+
+/// The file of the environment that was listed.
+async fn own(files: StageFiles, id: String, listed: StageFile) -> Result<File, Error> {
+    blocking(move || {
+        let opened = files.open(&id, &listed.path)?;
+        if is_listed(&opened, &listed) { Ok(opened) } else { Err(replaced(&listed.path)) }
+    })
+    .await
 }
 
 /// A file that is not the one that was listed.

@@ -1,7 +1,7 @@
-//! Parquet files on their way into the spool, some side by side: of a bucket's objects only the columns that are read.
+//! Parquet files on their way into the spool, some side by side: of large ones only the columns that are read.
 //!
-//! Of an object, a file of its length gets the footer and the chunks of these columns at their places. The engine reads
-//! it as it reads a whole one. A part that is held in memory is small, and so are the files that come before they are read.
+//! A file of the same length gets the footer and the chunks of these columns at their places. The engine reads it as it
+//! reads a whole one. A part that is held in memory is small, and so are the files that come before they are read.
 
 use std::collections::VecDeque;
 
@@ -17,13 +17,13 @@ use crate::Error;
 use crate::error::StageFileFault;
 use crate::pipeline::Result;
 use crate::storage::stage_files::parquet_parts::{ColumnParts, footer_place};
-use crate::storage::stage_files::{ObjectParts, ReadBounds, StageFile, StageStore, blocking};
+use crate::storage::stage_files::{FILE_BYTES_MAX, FileParts, ReadBounds, StageFile, StageStore, blocking};
 
 /// What is read of the end of an object, for its footer.
 const TAIL_BYTES: u64 = 64 << 10;
-/// An object that is read whole: more requests would take longer than its bytes.
+/// A file that is read whole: more requests would take longer than its bytes.
 const WHOLE_BYTES: u64 = 256 << 10;
-/// Parts of one object that are asked for at once.
+/// Parts of one file that are asked for at once.
 const PARTS_MAX: usize = 4;
 /// Files that come at once.
 const FILES_MAX: usize = 3;
@@ -40,7 +40,7 @@ pub(super) struct ParquetSource {
     compression: FileCompression,
 }
 
-/// An object's end, and what else of it is read.
+/// A file's end, and what else of it is read.
 struct FoundParts {
     tail: Bytes,
     /// Where that begins.
@@ -59,6 +59,11 @@ impl ParquetSource {
 
     async fn whole(&self, file: &StageFile) -> Result<SpoolFile> {
         let is_packed = is_packed(self.compression, &file.path)?;
+        if !is_packed && let Some(own) = self.store.open_own(file).await? {
+            let mut spool = self.engine.file().await?;
+            spool.copy(own, file.bytes).await?;
+            return Ok(spool);
+        }
         let opened = self.store.open_listed(file, &self.bounds).await?;
         let mut bytes = blocking(move || Ok(unpacked(opened, is_packed))).await?;
         let mut spool = self.engine.file().await?;
@@ -75,14 +80,14 @@ impl ParquetSource {
         Ok(spool)
     }
 
-    /// An object of which only some columns are there; none of one that is to be read whole.
+    /// A file of which only some columns are there; none of one that is to be read whole.
     async fn columns(&self, file: &StageFile) -> Result<Option<SpoolFile>> {
-        let is_whole = matches!(self.columns, ReadColumns::All) || file.bytes <= WHOLE_BYTES;
-        if is_whole || is_packed(self.compression, &file.path)? {
+        let is_fit = (WHOLE_BYTES..=FILE_BYTES_MAX).contains(&file.bytes);
+        if !is_fit || matches!(self.columns, ReadColumns::All) || is_packed(self.compression, &file.path)? {
             return Ok(None);
         }
-        let Some(object) = self.store.parts(file)? else { return Ok(None) };
-        let Some(FoundParts { tail, place, columns }) = Box::pin(self.found(&object)).await else { return Ok(None) };
+        let Some(parts) = self.store.parts(file).await? else { return Ok(None) };
+        let Some(FoundParts { tail, place, columns }) = Box::pin(self.found(&parts)).await else { return Ok(None) };
         if columns.bytes() > file.bytes / 5 * 4 {
             return Ok(None);
         }
@@ -90,10 +95,10 @@ impl ParquetSource {
         spool.stretch(file.bytes).await?;
         spool.write_at(place, &tail).await?;
         let asked = columns.pieces(place).into_iter().map(|piece| {
-            let object = object.clone();
+            let parts = parts.clone();
             async move {
                 let start = piece.start;
-                object.read(piece).await.map(|bytes| (start, bytes))
+                parts.read(piece).await.map(|bytes| (start, bytes))
             }
         });
         let mut came = stream::iter(asked).buffer_unordered(PARTS_MAX);
@@ -108,15 +113,15 @@ impl ParquetSource {
         Ok(are_filled.then_some(spool))
     }
 
-    /// What is read of an object; none where its footer does not say it. Why, reading all of it tells.
-    async fn found(&self, object: &ObjectParts) -> Option<FoundParts> {
-        let bytes = object.bytes();
+    /// What is read of a file; none where its footer does not say it. Why, reading all of it tells.
+    async fn found(&self, parts: &FileParts) -> Option<FoundParts> {
+        let bytes = parts.bytes();
         let mut place = bytes.saturating_sub(TAIL_BYTES);
-        let mut tail = object.read(place..bytes).await.ok()?;
+        let mut tail = parts.read(place..bytes).await.ok()?;
         let footer = footer_place(bytes, &tail)?;
         if footer.start < place {
             place = footer.start;
-            tail = object.read(place..bytes).await.ok()?;
+            tail = parts.read(place..bytes).await.ok()?;
         }
         let start = usize::try_from(footer.start - place).ok()?;
         let stop = usize::try_from(footer.end - place).ok()?;
