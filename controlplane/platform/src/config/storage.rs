@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use contract::wire::setting;
+
 // The setting. No documentation, which would be taken for that of the program.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct StorageSettings {
@@ -11,11 +13,11 @@ pub struct StorageSettings {
     pub storage_folder: Option<PathBuf>,
     /// Stores and databases outside of the public internet that storage integrations may name: `host` or `host:port`,
     /// each as a URL has it. They may be asked without TLS.
-    #[arg(long, env = "SLUICE_STORAGE_HOSTS", value_delimiter = ',')]
+    #[arg(long, env = setting::STORAGE_HOSTS, value_delimiter = ',')]
     pub storage_hosts: Vec<String>,
     /// Storage integrations may use the credentials that a data plane's surroundings give it, such as its service
     /// account's role. Whoever manages them then reaches whatever that role does.
-    #[arg(long, env = "SLUICE_STORAGE_AMBIENT")]
+    #[arg(long, env = setting::STORAGE_AMBIENT)]
     pub storage_ambient: bool,
     /// Secrets of Kubernetes, beside environments, that storage integrations may take their access key from. Each says
     /// by an annotation which environments may use it. Absent: none is read.
