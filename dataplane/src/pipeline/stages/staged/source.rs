@@ -105,7 +105,7 @@ impl FileSource<'_> {
 }
 
 /// Whether so many bytes more of a file may be read at all: a small packed file may have very many.
-fn fits(spool: &SpoolFile, more: usize) -> std::result::Result<(), FileFault> {
+pub(super) fn fits(spool: &SpoolFile, more: usize) -> std::result::Result<(), FileFault> {
     let (bytes, limit) = (u64::try_from(more).unwrap_or(u64::MAX), spool.bytes_max());
     if spool.bytes().saturating_add(bytes) <= limit {
         return Ok(());
