@@ -97,7 +97,9 @@ pub enum Error {
     /// A table of an attached database.
     #[error("{0}")]
     Attached(AttachedFault),
-    #[error("only statements that read are run here: run_sql, or a query without reads_only, takes one that changes something")]
+    #[error(
+        "only statements that read are run here: run_sql, or a query without reads_only, takes one that changes something"
+    )]
     ReadsOnly,
     /// What cannot be streamed must fit in memory.
     #[error("the answer is larger than {limit} bytes: ask for less, or read it where it is streamed")]

@@ -1,5 +1,4 @@
 //! The fifteen stages that every query passes in this order, by whatever protocol it came.
-//!
 //! "1 semaphore, 2 table extraction, 3 policy check, 4 cost estimate, 5 quota check, 6 row filter, 7 vector embed, 8 transpile,
 //! 9 snapshot pin, 10 execute, 11 dirty tracking and write-ahead log, 12 AI heal, 13 column mask, 14 meter, 15 audit."
 //!
@@ -45,6 +44,7 @@ use std::time::{Duration, Instant};
 
 use arrow::datatypes::SchemaRef;
 use contract::{Entropy, Governance, GrantId, Redacted, SharedClock};
+use futures::FutureExt;
 use telemetry::{Kind, Tracer};
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
@@ -65,8 +65,7 @@ use crate::storage::stage_files::{ReachableHosts, StageFiles};
 use crate::{Answer, Error};
 
 use once::Turn;
-use stages::audit::Closing;
-use stages::{Gates, Mode};
+use stages::{Gates, Mode, audit::Closing};
 use transaction::ClientTransaction;
 
 pub use authorization::authorization_state::AuthorizationState;
@@ -296,7 +295,8 @@ impl Pipeline {
             result_cache::CacheLookup::Never => None,
         };
         let mut pinned = t.at(Stage::SnapshotPin, stages::snapshot::pin(self, query, rules, native, t)).await?; // 9
-        let taken = Box::pin(stages::staged::take_in(self, query, &mut pinned, t));
+        // of a type of its own, or whoever waits for it is one that the compiler finds too deep
+        let taken = stages::staged::take_in(self, query, &mut pinned, t).boxed();
         let report = t.further(Stage::SnapshotPin, taken).await?;
         let mut ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await?; //       10
         stages::staged::holds(report.as_ref(), &mut ran)?;

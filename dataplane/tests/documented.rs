@@ -122,7 +122,9 @@ impl Answered {
         let mut rows: Vec<Vec<Value>> = serde_json::from_str(&format!("[{}]", got.json)).unwrap();
         let width = self.rows.first().map_or(0, Vec::len);
         if width > 0 {
-            rows.iter_mut().for_each(|row| row.truncate(width));
+            for row in &mut rows {
+                row.truncate(width);
+            }
         }
         if rows == self.rows { Ok(()) } else { Err(format!("{}: {}", self.sql, serde_json::to_string(&rows).unwrap())) }
     }

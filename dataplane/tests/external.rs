@@ -1,9 +1,10 @@
 //! External stages in SQL, in a folder of the host: held against their integration when they are made and at each use.
 
-mod ambient;
 mod aliases;
+mod ambient;
 mod bucket;
 mod columns;
+mod holes;
 
 use std::fs;
 

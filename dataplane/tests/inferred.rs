@@ -1,4 +1,4 @@
-//! INFER_SCHEMA: the columns of staged files, and who is told of them.
+//! `INFER_SCHEMA`: the columns of staged files, and who is told of them.
 
 use contract::policy::MaskFunction;
 use contract::policy::abac::{Action, Condition};

@@ -35,7 +35,7 @@ async fn rows_go_into_the_folders_of_their_values() {
     let mut lines: Vec<_> = text.lines().collect();
     lines.sort_unstable();
     assert_eq!((status, lines), (200, vec!["2026-01-28,1", "2026-01-28,3", "day,n"]));
-    let rows = world.run(&format!("select $2 from @files/out/__NULL__ where $1 is null or $1 = ''")).await.unwrap();
+    let rows = world.run("select $2 from @files/out/__NULL__ where $1 is null or $1 = ''").await.unwrap();
     assert_eq!(rows.json, r#"["4"]"#);
     world.run("remove @files").await.unwrap();
     let numbers = "(select range as n from range(1000))";

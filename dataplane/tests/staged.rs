@@ -227,11 +227,7 @@ async fn a_rule_that_allows_a_stage_allows_no_other_beside_it() {
         rules.abac_policies = vec![ruled("stages", vec![allowed])];
     });
     world.does(&["select $1 from @one", "select count(*) from customer", "copy into @one/a from customer"]).await;
-    for sql in [
-        "select $1 from @other",
-        "select $1 from @one union all select $1 from @other",
-        "list @other",
-    ] {
+    for sql in ["select $1 from @other", "select $1 from @one union all select $1 from @other", "list @other"] {
         let error = world.run(sql).await.unwrap_err();
         assert_eq!((error.code(), error.to_string().contains("@other")), (Code::TableDenied, true), "{sql}: {error}");
     }

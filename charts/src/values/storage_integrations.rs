@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct StorageIntegrations {
-    /// Stores outside of the public internet that they may name: `host` or `host:port`, each as its URL has it. They may
-    /// be plain HTTP. What is taken away is disabled; a data plane learns of what is added when its pod starts next.
+    /// Stores and databases outside of the public internet that they may name: `host` or `host:port`, each as a URL has
+    /// it. They may be asked without TLS. What is taken away is disabled; a data plane learns of what is added when its
+    /// pod starts next.
     #[schemars(length(max = 32), inner(length(min = 1, max = 253)))]
     pub hosts: Vec<String>,
-    /// Ports of stores that policies of environments let data planes reach, such as 443: a policy sees a port after a
-    /// Service's translation. Empty: no way to a store is open.
+    /// Ports of stores and databases that policies of environments let data planes reach, such as 443 and 5432: a policy
+    /// sees a port after a Service's translation. Empty: no way to them is open.
     #[schemars(length(max = 16), inner(range(min = 1, max = 65535)))]
     pub ports: Vec<u16>,
     /// Networks that data planes may reach at these ports, such as `198.51.100.0/24`. Empty: any. No policy names a host:

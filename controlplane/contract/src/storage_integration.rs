@@ -159,7 +159,7 @@ pub struct AccessKey {
     pub session_token: Redacted<Option<String>>,
 }
 
-/// A user of a database with their password. Only the snapshot and what is sealed in the database hold it.
+/// A user of a database with their password, held where access keys are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabaseUser {
     #[serde(with = "exposed")]

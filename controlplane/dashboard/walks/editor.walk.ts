@@ -110,7 +110,7 @@ it('what was exported as Parquet is a file of that kind, and what changes someth
     expect([bytes.subarray(0, 4).toString(), bytes.subarray(-4).toString()]).toEqual(['PAR1', 'PAR1'])
     const stage = unique('files').replaceAll('-', '_')
     expect((await queried(`create stage ${stage}`)).status).toBe(200)
-    await run(page, `copy into @${stage} from nation detailed_output = true`)
+    await run(page, `copy into @${stage} from nation file_format = (type = csv) detailed_output = true`)
     await page.getByRole('button', { name: 'Export Parquet' }).click()
     await page.getByRole('alert').getByText('only statements that read').waitFor()
     expect((await queried(`drop stage ${stage}`)).status).toBe(200)

@@ -6,6 +6,7 @@
 
 mod admission;
 mod confinement;
+mod credentials;
 mod http;
 mod postgres;
 mod secret;

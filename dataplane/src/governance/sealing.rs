@@ -47,13 +47,12 @@ impl SnapshotSeal {
         let records: Vec<String> = integrations(&rules).map(|one| record(&rules, &one.name)).collect();
         for (integration, record) in integrations_mut(&mut rules).zip(records) {
             let StorageCredentials::Sealed { text } = &integration.credentials else { continue };
-            match self.open(&record, text) {
-                Some(credentials) => integration.credentials = credentials,
-                None => {
-                    are_open = false;
-                    let integration = &integration.name;
-                    tracing::warn!(%integration, "its credentials on disk are sealed by another key");
-                }
+            if let Some(credentials) = self.open(&record, text) {
+                integration.credentials = credentials;
+            } else {
+                are_open = false;
+                let integration = &integration.name;
+                tracing::warn!(%integration, "its credentials on disk are sealed by another key");
             }
         }
         if !are_open {
@@ -70,11 +69,11 @@ impl SnapshotSeal {
 
 /// All that may have credentials.
 fn integrations(rules: &Governance) -> impl Iterator<Item = &StorageIntegration> {
-    rules.storage_integrations.iter()
+    rules.storage_integrations.iter().chain(&rules.attached)
 }
 
 fn integrations_mut(rules: &mut Governance) -> impl Iterator<Item = &mut StorageIntegration> {
-    rules.storage_integrations.iter_mut()
+    rules.storage_integrations.iter_mut().chain(&mut rules.attached)
 }
 
 /// What is sealed opens for the same environment and integration alone.

@@ -6,7 +6,6 @@ use contract::{Governance, StorageIntegration};
 use tokio::time::timeout_at;
 
 use super::{Pipeline, Query, Result};
-use crate::Error;
 
 /// Reads the catalogues that a statement may mean tables of. Of a fault of those that it names it is told; tables of
 /// the others are as they were.

@@ -235,7 +235,9 @@ fn as_known(read: &engine::Catalog, beside: &BesideTables) -> sql::Catalog {
     }
     read.schemas.iter().for_each(|schema| known.add_schema(schema));
     let own: Vec<&str> = beside.attached.schemas().filter(|schema| !has_schema(read, schema)).collect();
-    own.iter().for_each(|schema| known.add_schema(schema));
+    for schema in &own {
+        known.add_schema(schema);
+    }
     let is_shown = |table: &sql::Table| own.contains(&table.schema.as_str());
     beside.attached.known().filter(is_shown).for_each(|table| known.add(table));
     for entry in &read.definitions {

@@ -216,8 +216,7 @@ impl DataPlaneParts {
     ) -> Result<(Self, Owner, Option<Arc<UsageLedger>>), StartError> {
         let metrics = Metrics::default();
         let models = Models::new(&settings.model, &settings.clock, metrics.model.clone())?;
-        let memories = Memories::embedded_by(Embedder::of(models.embedding));
-        let triggers = Triggers::default();
+        let (memories, triggers) = (Memories::embedded_by(Embedder::of(models.embedding)), Triggers::default());
         let claim = Arc::new(Claim::new(&settings.state)?);
         let link = Link::new(&settings.control_plane, &settings.identity)?;
         let follower = Arc::new(Follower::new(settings.env_id.clone()));

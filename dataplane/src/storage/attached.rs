@@ -26,7 +26,7 @@ pub use columns::Carried;
 pub use remote::{NULL, RemoteTransaction};
 
 /// How long a catalogue is good for statements to come.
-const FRESH_FOR: Duration = Duration::from_secs(60);
+const FRESH_FOR: Duration = Duration::from_mins(1);
 /// How long a database that did not answer is left alone.
 const AWAY_FOR: Duration = Duration::from_secs(2);
 /// What reading a catalogue may take.
@@ -208,13 +208,11 @@ impl AttachedDatabases {
     fn one(&self, integration: &StorageIntegration) -> Arc<AttachedDatabase> {
         let mut by_name = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
         let name = integration.name.to_ascii_lowercase();
-        match by_name.get(&name).filter(|known| known.integration == *integration) {
-            Some(known) => Arc::clone(known),
-            None => {
-                let database = Arc::new(AttachedDatabase::new(integration.clone()));
-                by_name.insert(name, Arc::clone(&database));
-                database
-            }
+        if let Some(known) = by_name.get(&name).filter(|known| known.integration == *integration) {
+            return Arc::clone(known);
         }
+        let database = Arc::new(AttachedDatabase::new(integration.clone()));
+        by_name.insert(name, Arc::clone(&database));
+        database
     }
 }

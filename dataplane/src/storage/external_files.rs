@@ -102,7 +102,7 @@ mod tests {
         let files = KnownFiles(vec![known("b"), known("a")]);
         let (a, b) = (file("a", 3, "x"), file("b", 3, "x"));
         let unchanged = files.unchanged(vec![b.clone(), file("new", 9, "y"), a.clone()]);
-        assert_eq!(unchanged, Some(vec![a.clone(), b.clone()]));
+        assert_eq!(unchanged, Some(vec![a.clone(), b]));
         for listed in [vec![a.clone()], vec![a.clone(), file("b", 4, "x")], vec![a, file("b", 3, "y")]] {
             assert_eq!(files.unchanged(listed), None);
         }

@@ -35,6 +35,11 @@ async fn a_rule_on_the_integration_holds_whatever_the_stage_is_called() {
     let disk = folders().await;
     disk.ran("create stage inner").await;
     disk.ran("create table t (id integer)").await;
+    disk.ran(
+        "create external table rows_of_first (id integer as (value:c1::integer)) location = @first auto_refresh = false \
+         file_format = (type = csv)",
+    )
+    .await;
     let made = format!("create stage third url = '{}' storage_integration = disk", disk.url("in/"));
     disk.world.change(|rules| rules.abac_policies = denying(Condition::StorageIntegrationIs, "DISK", &[Role::Owner]));
     assert_eq!(disk.ran("select $1 from @first/x").await, r#"["1"]"#, "the owner is exempt");
@@ -45,6 +50,7 @@ async fn a_rule_on_the_integration_holds_whatever_the_stage_is_called() {
         "list @first",
         "select $1 from @first",
         "select $1 from @above",
+        "select id from rows_of_first",
         "copy into t from @first",
         "remove @first/x",
         "describe stage first",

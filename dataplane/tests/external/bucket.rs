@@ -4,11 +4,8 @@ mod faults;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-<<<<<<< HEAD
-use std::sync::atomic::{AtomicUsize, Ordering};
-=======
 use std::ops::Range;
->>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -19,11 +16,7 @@ use contract::{Redacted, StorageIntegration};
 use dataplane::storage::stage_files::ReachableHosts;
 use futures::{StreamExt, stream};
 use tokio::net::TcpListener;
-<<<<<<< HEAD
-use tokio::sync::Notify;
-=======
-use tokio::sync::Barrier;
->>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
+use tokio::sync::{Barrier, Notify};
 use tokio::task::JoinSet;
 
 use crate::copied::packed;
@@ -43,7 +36,8 @@ pub(super) enum Mood {
     Cuts,
     /// The object is another each time.
     Changes,
-<<<<<<< HEAD
+    /// The object is another from the second request on.
+    ChangesOnce,
     /// The connection ends in the middle, and the object is another from then on.
     Replaces,
     /// The second half of an object waits until it is let go.
@@ -65,10 +59,6 @@ struct Course {
     goes_on: Notify,
     /// Pieces of long objects that have gone out.
     pieces: AtomicUsize,
-=======
-    /// The object is another from the second request on.
-    ChangesOnce,
->>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
 }
 
 pub(super) struct Kept {
@@ -76,18 +66,15 @@ pub(super) struct Kept {
     parts: BTreeMap<u32, Vec<u8>>,
     mood: Mood,
     changes: u32,
-<<<<<<< HEAD
-    /// So many of the next requests are answered that they come too fast.
-    too_fast: u32,
-    course: Arc<Course>,
-=======
     /// Requests for objects since the mood has come.
     asked: u32,
     /// Bytes of objects that were sent.
     pub sent: usize,
     /// Parquet files are sent once so many of them are asked for.
     pub together: Option<Arc<Barrier>>,
->>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
+    /// So many of the next requests are answered that they come too fast.
+    too_fast: u32,
+    course: Arc<Course>,
 }
 
 type Shared = Arc<Mutex<Kept>>;
@@ -99,8 +86,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-<<<<<<< HEAD
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         Self::of(world().await).await
     }
 
@@ -108,27 +94,16 @@ impl Bucket {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let kept: Shared = Arc::new(Mutex::new(Kept {
-=======
-    pub async fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let kept = Kept {
->>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
             objects: BTreeMap::new(),
             parts: BTreeMap::new(),
             mood: Mood::Well,
             changes: 0,
-<<<<<<< HEAD
-            too_fast: 0,
-            course: Arc::default(),
-        }));
-=======
             asked: 0,
             sent: 0,
             together: None,
-        };
-        let kept: Shared = Arc::new(Mutex::new(kept));
->>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
+            too_fast: 0,
+            course: Arc::default(),
+        }));
         let asked = Arc::clone(&kept);
         let app = Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| {
             let asked = Arc::clone(&asked);
@@ -215,12 +190,8 @@ fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap
         Mood::Away => return said(503, "<Error><Code>SlowDown</Code></Error>"),
         Mood::Denies => return said(403, "<Error><AWSAccessKeyId>AKIDSESAME</AWSAccessKeyId></Error>"),
         Mood::Changes => kept.changes += 1,
-<<<<<<< HEAD
-        Mood::Well | Mood::Cuts | Mood::Replaces | Mood::Waits | Mood::Long => {}
-=======
         Mood::ChangesOnce => kept.changes = u32::from(kept.asked > 1),
-        Mood::Well | Mood::Cuts => {}
->>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
+        Mood::Well | Mood::Cuts | Mood::Replaces | Mood::Waits | Mood::Long => {}
     }
     match (method.as_str(), number("partNumber="), query.contains("uploadId=")) {
         ("PUT", Some(part), _) => {
@@ -267,10 +238,12 @@ fn got(kept: &mut Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
     let mut answer = Response::builder()
         .header(header::ETAG, tag)
         .header(header::LAST_MODIFIED, "Thu, 01 Jan 2026 00:00:00 GMT")
-<<<<<<< HEAD
-        .header(header::CONTENT_LENGTH, listed_bytes(kept.mood, bytes));
-    let (half, rest) = bytes.split_at(bytes.len() / 2);
-    let (half, rest) = (Bytes::copy_from_slice(half), Bytes::copy_from_slice(rest));
+        .header(header::CONTENT_LENGTH, listed_bytes(kept.mood, &bytes));
+    if let Some(part) = part {
+        let said = format!("bytes {}-{}/{size}", part.start, part.end - 1);
+        answer = answer.status(206).header(header::CONTENT_RANGE, said);
+    }
+    let (half, rest) = (bytes.slice(..bytes.len() / 2), bytes.slice(bytes.len() / 2..));
     let course = Arc::clone(&kept.course);
     let body = match kept.mood {
         Mood::Cuts | Mood::Replaces => Body::from_stream(stream::iter([Ok(half), Err(std::io::Error::other("cut"))])),
@@ -286,7 +259,7 @@ fn got(kept: &mut Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
             course.pieces.fetch_add(1, Ordering::Relaxed);
             Ok::<_, std::io::Error>(Bytes::from_static(&PIECE))
         })),
-        _ => Body::from(bytes.clone()),
+        _ => Body::from(bytes),
     };
     if kept.mood == Mood::Replaces {
         kept.changes += 1;
@@ -297,19 +270,6 @@ fn got(kept: &mut Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
 /// As many bytes as an object is said to have.
 fn listed_bytes(mood: Mood, bytes: &[u8]) -> usize {
     if mood == Mood::Long { LONG_PIECES * PIECE.len() } else { bytes.len() }
-=======
-        .header(header::CONTENT_LENGTH, bytes.len());
-    if let Some(part) = part {
-        let said = format!("bytes {}-{}/{size}", part.start, part.end - 1);
-        answer = answer.status(206).header(header::CONTENT_RANGE, said);
-    }
-    if kept.mood != Mood::Cuts {
-        return answer.body(Body::from(bytes)).unwrap();
-    }
-    let half = bytes.slice(..bytes.len() / 2);
-    let cut = std::io::Error::other("cut");
-    answer.body(Body::from_stream(stream::iter([Ok(half), Err(cut)]))).unwrap()
->>>>>>> 94c7721d (stages: fetch only the columns of a bucket's Parquet that are read)
 }
 
 /// The bytes of `bytes=4-9` or `bytes=4-`.

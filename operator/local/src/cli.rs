@@ -29,7 +29,7 @@ struct Sluice {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the whole platform here: PostgreSQL, control plane, one data plane per environment.
-    Up(Config),
+    Up(Box<Config>),
     /// Bring the database of `DATABASE_URL` to this version's schema.
     Migrate(migrate::Args),
     /// Change an organization as only whoever runs the installation may.
@@ -88,14 +88,14 @@ pub fn main() -> ExitCode {
         return kubectl::run(KubectlSluice::parse().plugin);
     }
     let Sluice { command, up } = Sluice::parse();
-    match command.unwrap_or(Command::Up(up)) {
+    match command.unwrap_or_else(|| Command::Up(Box::new(up))) {
         Command::Engine => dataplane::server::process::engine(),
         Command::Kubectl(plugin) => kubectl::run(plugin),
         Command::SeedTpch { data, extension, scale } => {
             ended(engine::seed::tpch(&data, &extension, scale).map_err(|error| error.to_string()))
         }
         Command::Up(config) => {
-            on_runtime(|log| async move { crate::platform::up(config, log).await.map_err(|error| error.to_string()) })
+            on_runtime(|log| async move { crate::platform::up(*config, log).await.map_err(|error| error.to_string()) })
         }
         Command::Org(args) => on_runtime(|_| async move { org::run(args).await.map_err(|error| error.to_string()) }),
         Command::Migrate(args) => client::run(migrate::run(args)),

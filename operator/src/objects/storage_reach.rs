@@ -7,8 +7,8 @@ use contract::wire::setting;
 // No documentation, which would be taken for that of the program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct StorageReach {
-    /// Stores outside of the public internet that storage integrations of data planes reach: `host` or `host:port`, each
-    /// as the URL has it.
+    /// Stores and databases outside of the public internet that storage integrations of data planes reach: `host` or
+    /// `host:port`, each as a URL has it.
     #[arg(
         id = "storage_hosts",
         long = "storage-hosts",
@@ -17,7 +17,7 @@ pub struct StorageReach {
         value_delimiter = ','
     )]
     pub hosts: Vec<String>,
-    /// Ports of stores that data planes may reach, as 443. Absent: their policies open no way to a store.
+    /// Ports of stores and databases that data planes may reach, as 443. Absent: their policies open no way to them.
     #[arg(
         id = "storage_ports",
         long = "storage-ports",

@@ -5,7 +5,7 @@ use contract::storage_integration::{ANY_PREFIX, AccessKey, DatabaseUser, Locatio
 use platform::egress::storage_endpoint;
 use platform::{App, Error, Result};
 
-use super::http::CredentialsInput;
+use super::credentials::CredentialsInput;
 use super::postgres;
 use super::store::KeptIntegration;
 

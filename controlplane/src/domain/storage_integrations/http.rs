@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::admission;
+use super::credentials::{CredentialsAnswer, CredentialsInput};
 use super::postgres::{self, DatabaseMembers};
 use super::secret;
-use super::secret::source::{KeptSecret, SecretKeys};
 use super::store::{self, KeptIntegration};
 use crate::domain::environments;
 
@@ -29,33 +29,6 @@ pub enum StorageKindName {
     S3,
     File,
     Postgres,
-}
-
-/// Credentials as they are sent. They are never answered.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "StorageCredentialsInput")]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum CredentialsInput {
-    /// None are sent to the store.
-    Anonymous,
-    /// Those of the data plane's surroundings, where the installation allows it.
-    Ambient,
-    AccessKey {
-        access_key_id: String,
-        secret_access_key: String,
-        session_token: Option<String>,
-    },
-    /// Of `postgres`.
-    Password {
-        user: String,
-        password: String,
-    },
-    /// Those of a Secret of Kubernetes, where the installation reads them.
-    KubernetesSecret {
-        name: String,
-        /// Absent: `access_key_id` and `secret_access_key`.
-        keys: Option<SecretKeys>,
-    },
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -72,13 +45,13 @@ pub struct StorageIntegrationCreation {
     /// Of `file`.
     folder: Option<String>,
     /// Of `postgres`: a name or an IPv4 address.
-    pub(super) host: Option<String>,
+    host: Option<String>,
     /// Of `postgres`: absent, 5432.
-    pub(super) port: Option<u16>,
+    port: Option<u16>,
     /// Of `postgres`.
-    pub(super) database: Option<String>,
+    database: Option<String>,
     /// Of `postgres`: absent, `verify-full`.
-    pub(super) ssl_mode: Option<SslMode>,
+    ssl_mode: Option<SslMode>,
     /// As `s3://bucket/folder/`, `file:///folder/`, `postgres://schema/table` or `*`.
     allowed_prefixes: Vec<String>,
     #[serde(default)]
@@ -101,26 +74,14 @@ pub struct StorageIntegrationChange {
     region: Option<String>,
     path_style: Option<bool>,
     folder: Option<String>,
-    pub(super) host: Option<String>,
-    pub(super) port: Option<u16>,
-    pub(super) database: Option<String>,
-    pub(super) ssl_mode: Option<SslMode>,
+    host: Option<String>,
+    port: Option<u16>,
+    database: Option<String>,
+    ssl_mode: Option<SslMode>,
     allowed_prefixes: Option<Vec<String>>,
     blocked_prefixes: Option<Vec<String>>,
     enabled: Option<bool>,
     credentials: Option<CredentialsInput>,
-}
-
-/// That there are credentials, and since when.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "StorageCredentialsKept")]
-pub struct CredentialsAnswer {
-    r#type: String,
-    /// Null where none are kept.
-    since: Option<Timestamp>,
-    /// The Secret of Kubernetes that they come from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    secret: Option<KeptSecret>,
 }
 
 /// A storage integration as it is answered.
@@ -264,7 +225,12 @@ pub async fn create(
 
 fn kind_of(app: &App, input: &StorageIntegrationCreation) -> Result<StorageKind> {
     let (s3, file) = (input.endpoint.is_some() || input.region.is_some() || input.path_style.is_some(), &input.folder);
-    let members = DatabaseMembers::of_creation(input);
+    let members = DatabaseMembers {
+        host: input.host.clone(),
+        port: input.port,
+        database: input.database.clone(),
+        ssl_mode: input.ssl_mode,
+    };
     match input.kind {
         StorageKindName::Postgres if file.is_some() => Err(of_other_kind("folder", "postgres")),
         StorageKindName::Postgres if s3 => Err(of_other_kind("region", "postgres")),
@@ -335,7 +301,12 @@ pub async fn update(
 
 fn changed_kind(app: &App, kept: &StorageKind, input: &StorageIntegrationChange) -> Result<StorageKind> {
     let of_s3 = input.endpoint.is_some() || input.region.is_some() || input.path_style.is_some();
-    let members = DatabaseMembers::of_change(input);
+    let members = DatabaseMembers {
+        host: input.host.clone(),
+        port: input.port,
+        database: input.database.clone(),
+        ssl_mode: input.ssl_mode,
+    };
     if !of_s3 && input.folder.is_none() && members.is_empty() {
         // one that the installation would not take any more can still be disabled
         return Ok(kept.clone());

@@ -4,8 +4,6 @@ use contract::storage_integration::{POSTGRES_PORT, SslMode, StorageKind, may_be_
 use platform::egress::storage_endpoint;
 use platform::{App, Error, Result};
 
-use super::http::{StorageIntegrationChange, StorageIntegrationCreation};
-
 const HOST_BYTES_MAX: usize = 253;
 /// As PostgreSQL names databases.
 const DATABASE_BYTES_MAX: usize = 63;
@@ -13,23 +11,13 @@ const DATABASE_BYTES_MAX: usize = 63;
 /// The members of a request that are a database's alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DatabaseMembers {
-    host: Option<String>,
-    port: Option<u16>,
-    database: Option<String>,
-    ssl_mode: Option<SslMode>,
+    pub host: Option<String>,
+    pub port: Option<u16>,
+    pub database: Option<String>,
+    pub ssl_mode: Option<SslMode>,
 }
 
 impl DatabaseMembers {
-    pub fn of_creation(input: &StorageIntegrationCreation) -> Self {
-        let StorageIntegrationCreation { host, port, database, ssl_mode, .. } = input;
-        Self { host: host.clone(), port: *port, database: database.clone(), ssl_mode: *ssl_mode }
-    }
-
-    pub fn of_change(input: &StorageIntegrationChange) -> Self {
-        let StorageIntegrationChange { host, port, database, ssl_mode, .. } = input;
-        Self { host: host.clone(), port: *port, database: database.clone(), ssl_mode: *ssl_mode }
-    }
-
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

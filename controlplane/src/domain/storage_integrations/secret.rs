@@ -15,7 +15,7 @@ use platform::resources::NamespacedName;
 use platform::{App, Error, Result};
 use sqlx::PgConnection;
 
-use super::http::CredentialsInput;
+use super::credentials::CredentialsInput;
 use super::store::KeptIntegration;
 use crate::domain::environments;
 use source::{KeptSecret, SecretReading, SecretSource};

@@ -40,7 +40,7 @@ impl Installed {
     }
 
     async fn refused(&self, credentials: Value) -> String {
-        let answer = self.app.post(INTEGRATIONS, &self.owner, lake(credentials)).await;
+        let answer = self.app.post(INTEGRATIONS, &self.owner, lake(&credentials)).await;
         assert_eq!(answer.code(), (400, "VALIDATION_ERROR"), "{}", answer.body);
         answer.body["error"]["message"].as_str().unwrap().to_owned()
     }
@@ -63,7 +63,7 @@ impl Installed {
     }
 }
 
-fn lake(credentials: Value) -> Value {
+fn lake(credentials: &Value) -> Value {
     json!({
         "name": "lake", "kind": "s3", "region": "eu-central-1", "allowed_prefixes": ["s3://lake/raw/"],
         "credentials": credentials,
@@ -92,7 +92,7 @@ async fn a_secret_that_gives_no_access_key_is_named_with_what_it_lacks() {
     assert!(world.refused(other).await.contains("whoever runs the installation does not name the Secret"));
     let keys = json!({"type": "kubernetes_secret", "name": "lake", "keys": {"access_key_id": "../id"}});
     assert!(world.refused(keys).await.contains("`keys`"));
-    let mut folder = lake(named());
+    let mut folder = lake(&named());
     (folder["kind"], folder["folder"]) = (json!("file"), json!("/srv"));
     let answer = world.app.post(INTEGRATIONS, &world.owner, folder).await;
     assert_eq!(answer.code(), (400, "VALIDATION_ERROR"), "{}", answer.body);
@@ -103,7 +103,7 @@ async fn an_access_key_of_a_secret_is_carried_rotated_withheld_and_never_told() 
     let world = Installed::new().await;
     world.holds(&["lives-dev"], &[("id", "AKIDHUSH"), ("secret_access_key", "hush1")]);
     let credentials = json!({"type": "kubernetes_secret", "name": "lake", "keys": {"access_key_id": "id"}});
-    let made = world.app.post(INTEGRATIONS, &world.owner, lake(credentials)).await.expect(201);
+    let made = world.app.post(INTEGRATIONS, &world.owner, lake(&credentials)).await.expect(201);
     assert_eq!(made["credentials"]["type"], "kubernetes_secret");
     let secret = &made["credentials"]["secret"];
     assert_eq!((&secret["name"], &secret["problem"]), (&json!("lake"), &json!(null)));

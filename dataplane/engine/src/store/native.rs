@@ -29,7 +29,7 @@ impl Native {
     /// says which copies of tables there are, in schemas of their own. `answers` is what was told of statements that
     /// came with a key of their own, for a day. `files` is what COPY INTO has loaded, for 64 days. Files of before get
     /// the columns that came later.
-    pub const PRELUDE: [&'static str; 21] = [
+    pub const PRELUDE: [&'static str; 22] = [
         "create schema if not exists raw._svc_dirty",
         r#"create table if not exists raw._svc_dirty.changes (
            query_id varchar not null,

@@ -30,7 +30,7 @@ impl Comment {
         let read = parts(kept).unwrap_or_else(|| Self { ours: some(kept), ..Self::default() });
         let staged = read.ours.as_deref().and_then(|ours| ours.strip_prefix(STAGE)?.split_once(':'));
         match staged.map(|(id, ours)| (some(id), some(ours))) {
-            Some((own_stage, ours)) => Self { own_stage, ours, ..read },
+            Some((own_stage, ours)) => Self { ours, own_stage, ..read },
             None => read,
         }
     }

@@ -58,8 +58,9 @@ impl Table {
     pub fn of_external(definition: &Definition) -> Option<Self> {
         let kept = Some(&definition.text).filter(|_| definition.kind == DefinitionKind::View)?;
         let kept = KeptExternalTable::read(kept, definition.homes())?;
-        let table = Self::new(&definition.schema, &definition.name, definition.columns.clone());
-        Some(Self { external: Some(std::sync::Arc::new(kept)), comment: definition.comment.clone(), ..table })
+        let mut table = Self::new(&definition.schema, &definition.name, definition.columns.clone());
+        (table.external, table.comment) = (Some(std::sync::Arc::new(kept)), definition.comment.clone());
+        Some(table)
     }
 
     pub fn is_external(&self) -> bool {
@@ -68,7 +69,8 @@ impl Table {
 
     /// The same as the engine has it: a relation without rows.
     #[must_use]
-    pub fn without_files(self) -> Self {
-        Self { external: None, ..self }
+    pub fn without_files(mut self) -> Self {
+        self.external = None;
+        self
     }
 }

@@ -71,6 +71,9 @@ impl Catalog {
         }
         let Some(name) = called.strip_prefix(TABLE_SIGN) else { return Ok(None) };
         let table = self.find(&TableName { name: name.to_owned(), ..written.clone() }, session)?;
+        if table.is_external() {
+            return Err(Error::unsupported("the own stage of an external table"));
+        }
         let is_copy = table.shelf() != table.schema;
         if table.temporary || is_copy {
             let construct = "the own stage of a table that is temporary or on a branch".to_owned();

@@ -29,7 +29,7 @@ pub(crate) struct StageRead {
     pub members: Option<Vec<String>>,
     /// Set where COPY INTO loads them.
     pub load: Option<LoadOptions>,
-    /// Set where INFER_SCHEMA asks for their columns.
+    /// Set where `INFER_SCHEMA` asks for their columns.
     pub infers: Option<InferOptions>,
 }
 
@@ -44,7 +44,7 @@ pub struct FileChoice {
     pub pattern: Option<String>,
 }
 
-/// What INFER_SCHEMA is told besides its files.
+/// What `INFER_SCHEMA` is told besides its files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InferOptions {
     /// Columns whose names differ in case alone are one, with its name in upper case.

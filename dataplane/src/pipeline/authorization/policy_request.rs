@@ -5,7 +5,9 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use contract::policy::abac::{self, AbacPolicy, Condition, Context, Decision, Effect, Operation, Origin, When};
+use contract::policy::abac::{
+    self, AbacPolicy, Condition, Context, Decision, Effect, Operation, Origin, StorageUse, When,
+};
 use contract::policy::{TableRef, filters_on, masks_on};
 use contract::report::{AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
@@ -105,10 +107,19 @@ impl<'a> PolicyRequest<'a> {
             origin: self.request_origin.origin,
             source_ip: self.request_origin.peer.map(|ip| ip.to_canonical()),
             tables: tables.iter().map(|path| table_ref(path)).collect(),
-            storage: self.stages.map(|stages| stages.used(tables)).unwrap_or_default(),
+            storage: self.storage(tables),
             operations: operations.to_vec(),
             when: self.when,
         }
+    }
+
+    /// How it reaches what is outside of the environment.
+    fn storage<'c>(&'c self, tables: &[String]) -> StorageUse<'c> {
+        let mut used = self.stages.map(|stages| stages.used(tables)).unwrap_or_default();
+        // the schema of an attached database has the name of its integration
+        let attached = tables.iter().filter_map(|path| self.rules.attached_database(table_ref(path).schema));
+        used.integrations.extend(attached.map(|integration| integration.name.as_str()));
+        used
     }
 
     fn verdict(&self, decision: &Decision, tables: &[String]) -> Result<()> {

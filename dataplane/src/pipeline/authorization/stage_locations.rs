@@ -10,13 +10,13 @@ use sql::{StageLocation, StagePlace};
 
 use super::policy_request::table_ref;
 
-/// The external stages that there are.
+/// The external stages that there are, and the tables over them.
 #[derive(Debug, Clone, Default)]
 pub(in crate::pipeline) struct ExternalStages(Vec<ExternalStage>);
 
 #[derive(Debug, Clone)]
 struct ExternalStage {
-    /// `schema.@stage`.
+    /// `schema.@stage`; of a table, `schema.table`.
     path: String,
     /// None where it cannot be read: then it may be anywhere.
     location: Option<StageLocation>,
@@ -24,8 +24,18 @@ struct ExternalStage {
 
 impl ExternalStages {
     pub fn of(known: &sql::Catalog) -> Self {
-        let stage = |StagePlace { path, location, .. }| ExternalStage { path, location };
-        Self(sql::external_stages(known).into_iter().map(stage).collect())
+        let stages = sql::external_stages(known);
+        let over = |table: &Arc<sql::Table>| {
+            let kept = table.external.as_ref()?;
+            let location = stages.iter().find(|stage| stage.id == kept.stage_id)?.location.clone();
+            Some(ExternalStage { path: table.path(), location })
+        };
+        let tables: Vec<ExternalStage> = known.tables().filter_map(over).collect();
+        let stage = |StagePlace { path, location, .. }: &StagePlace| ExternalStage {
+            path: path.clone(),
+            location: location.clone(),
+        };
+        Self(stages.iter().map(stage).chain(tables).collect())
     }
 
     /// The same, with a stage that is made at this location, under each path that its name may mean.
@@ -47,8 +57,10 @@ impl ExternalStages {
 
     /// The paths of other stages whose files are also those of one of these.
     pub fn sharing(&self, paths: &[String]) -> impl Iterator<Item = &str> {
-        let own: Vec<&ExternalStage> = self.at(paths).collect();
-        let others = self.0.iter().filter(move |other| own.iter().any(|one| !one.is(&other.path) && one.shares(other)));
+        // a table over a stage is ruled by its own name
+        let own: Vec<&ExternalStage> = self.at(paths).filter(|one| one.is_stage()).collect();
+        let others = self.0.iter().filter(|other| other.is_stage());
+        let others = others.filter(move |other| own.iter().any(|one| !one.is(&other.path) && one.shares(other)));
         others.map(|other| other.path.as_str())
     }
 
@@ -58,6 +70,10 @@ impl ExternalStages {
 }
 
 impl ExternalStage {
+    fn is_stage(&self) -> bool {
+        table_ref(&self.path).stage().is_some()
+    }
+
     fn is(&self, path: &str) -> bool {
         self.path.eq_ignore_ascii_case(path)
     }

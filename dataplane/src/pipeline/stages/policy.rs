@@ -20,7 +20,7 @@ use super::tables::{self, Extracted, StatementInfo};
 use super::{Gates, row_filter};
 use crate::governance::sessions::standing_in;
 use crate::pipeline::authorization::capability::Confinement;
-use crate::pipeline::authorization::policy_request::{PolicyRequest, RequestOrigin, table_ref};
+use crate::pipeline::authorization::policy_request::{PolicyRequest, RequestOrigin};
 use crate::pipeline::authorization::stage_locations::ExternalStages;
 use crate::pipeline::authorization::{external_table, provenance, visible_catalog};
 use crate::pipeline::listed_files::FileUse;
@@ -136,15 +136,11 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     leaves_whole(&asked, query, (&about, &resolved), (&bound, &there))?;
     provenance::write_down(rules, caller.role, &there, &mut resolved)?;
     about.marks = provenance::marks(rules, caller.role, &there, &resolved)?;
-    if let Some(mark) = about.marks.first().filter(|_| about.branch.is_some()) {
-        return Err(Error::OpenedOnBranch { table: mark.table.clone() });
-    }
+    closes_none_on_branch(&about)?;
     runtime::permitted(rules, &bound, about.writes)?;
     let templates = &pipeline.remembered.filters;
     let renaming = Renaming { query, rules, caller, own: &own, templates, resolved: &resolved };
-    if !resolved.kind().keeps_names() {
-        keeps_governed(&renaming, &about)?;
-    }
+    keeps_governed(&renaming, &about)?;
     renaming.note(&mut about, &there)?;
     keeps_filtered(gates, caller, &about, &resolved)?;
     if !bound.is_empty() {
@@ -153,6 +149,14 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     }
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, who, known, confinement })
+}
+
+/// On a branch nothing is written down with a table, so no rows come there that would close one.
+fn closes_none_on_branch(about: &StatementInfo) -> Result<()> {
+    match about.marks.first().filter(|_| about.branch.is_some()) {
+        Some(mark) => Err(Error::OpenedOnBranch { table: mark.table.clone() }),
+        None => Ok(()),
+    }
 }
 
 /// What there is for whoever asks what there is: no more than they may read.

@@ -105,25 +105,33 @@ pub(in crate::pipeline) async fn take_in(
     if !pinned.native.about.takes_in() {
         return Ok(None);
     }
-    let taken = Box::pin(taken_in(pipeline, query, pinned, t)).await;
+    let taken = match pinned.native.about.external.clone() {
+        Some(change) => Box::pin(external_changed(pipeline, query, pinned, change)).await.map(|()| None),
+        None => Box::pin(taken_in(pipeline, query, pinned, t)).await,
+    };
     if taken.is_err() {
         pinned.lease.failed();
     }
     taken
 }
 
-async fn taken_in(
+/// Looks for the files of an external table that a statement makes or reads anew.
+async fn external_changed(
     pipeline: &Pipeline,
     query: &Query,
-    pinned: &mut Pinned,
-    t: &Trail,
-) -> Result<Option<LoadReport>> {
-    let Pinned { native, lease, .. } = pinned;
-    if let Some(change) = native.about.external.clone() {
-        let changed = Box::pin(external::changed(pipeline, query, lease.session()?, change)).await?;
-        native.about.history.extend(changed);
-        return Ok(None);
+    Pinned { native, lease, .. }: &mut Pinned,
+    change: sql::ExternalChange,
+) -> Result<()> {
+    let changed = external::changed(pipeline, query, lease.session()?, change).await?;
+    native.about.history.extend(changed);
+    if native.sql.before.is_empty() {
+        agrees_here(query, lease.session()?, native).await?;
     }
+    Ok(())
+}
+
+async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &Trail) -> Result<Option<LoadReport>> {
+    let Pinned { native, lease, .. } = pinned;
     if runtime::is_read(&native.sql.tables) {
         return Err(Error::Unsupported { what: "a stage beside tables of the runtime".to_owned() });
     }

@@ -175,7 +175,8 @@ async fn shown(gates: &Gates<'_>, rows: &sql::StagedRows, about: &StatementInfo)
 
 /// Makes the tables of the statement's stages and attached databases, without rows.
 async fn made_empty(query: &Query, session: &mut engine::Session, about: &StatementInfo) -> Result<()> {
-    let staged = |rows: &sql::StagedRows| rows.external.as_ref().map_or_else(|| rows.made(), sql::ExternalRows::created);
+    let staged =
+        |rows: &sql::StagedRows| rows.external.as_ref().map_or_else(|| rows.made(), sql::ExternalRows::created);
     let made = about.staged.iter().map(staged).chain(about.attached.iter().map(sql::AttachedRead::made));
     for sql in made {
         let statement = engine::Statement { sql, params: Vec::new(), writes: true };

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use contract::StorageIntegration;
 use contract::storage_integration::{SslMode, StorageCredentials, StorageKind};
+use futures::FutureExt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -52,7 +53,7 @@ impl RemoteTransaction {
         within: Duration,
     ) -> Result<Self, AttachedFault> {
         let database = integration.name.clone();
-        let begun = Box::pin(connected(integration, hosts, tasks));
+        let begun = connected(integration, hosts, tasks).boxed(); // TLS within is too deep for the compiler's sight
         let (client, driven, way) = timeout(CONNECTED_WITHIN.min(within), begun)
             .await
             .map_err(|_| AttachedFault::Away { database: database.clone() })??;
@@ -155,8 +156,11 @@ async fn connected(
     let StorageKind::Postgres { host, port, database: name, ssl_mode } = &integration.kind else {
         return Err(AttachedFault::Unusable { database: database() });
     };
-    let StorageCredentials::Password(user) = &integration.credentials else {
-        return Err(AttachedFault::Unauthorized { database: database() });
+    let user = match &integration.credentials {
+        StorageCredentials::Password(user) => user,
+        // until the control plane has sent them again
+        StorageCredentials::Sealed { .. } => return Err(AttachedFault::Away { database: database() }),
+        _ => return Err(AttachedFault::Unauthorized { database: database() }),
     };
     if *ssl_mode == SslMode::Disable && !hosts.names(host, *port) {
         return Err(AttachedFault::Unreachable { database: database() });

@@ -206,8 +206,8 @@ pub async fn as_control_plane(world: &World) -> Client {
     world.apply(head("ServiceAccount", "v1")).await;
     world.apply(with(head("Role", "rbac.authorization.k8s.io/v1"), json!({"rules": rules}))).await;
     let subject = json!({"kind": "ServiceAccount", "name": NAME, "namespace": world.namespace});
-    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": NAME});
-    let binding = json!({"roleRef": role, "subjects": [subject]});
+    let granted = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": NAME});
+    let binding = json!({"roleRef": granted, "subjects": [subject]});
     world.apply(with(head("RoleBinding", "rbac.authorization.k8s.io/v1"), binding)).await;
     let request: TokenRequest = serde_json::from_value(json!({"spec": {"audiences": []}, "metadata": {}})).unwrap();
     let accounts: Api<ServiceAccount> = world.api();

@@ -257,6 +257,7 @@ impl Binder<'_> {
             filled: Vec::new(),
             load: None,
             infers: None,
+            members: None,
             external: Some(external),
         })
     }

@@ -21,7 +21,7 @@ use crate::syntax::parse::staged;
 const TEXT: &str = "VARCHAR";
 const JSON: &str = "JSON";
 
-/// The columns that INFER_SCHEMA answers.
+/// The columns that `INFER_SCHEMA` answers.
 const INFERRED: [(&str, &str); 6] = [
     ("COLUMN_NAME", TEXT),
     ("TYPE", TEXT),

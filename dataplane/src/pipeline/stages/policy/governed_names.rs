@@ -56,6 +56,9 @@ fn named_by_policies(rules: &Governance) -> impl Iterator<Item = String> {
 /// its rows cannot drop or replace it.
 pub(super) fn keeps_governed(renaming: &Renaming<'_>, about: &StatementInfo) -> Result<()> {
     let Renaming { rules, caller, own, .. } = renaming;
+    if renaming.resolved.kind().keeps_names() {
+        return Ok(());
+    }
     let renamed_to = renaming.resolved.renamed_to();
     let policies = Policies { standard: &rules.policies, abac: &rules.abac_policies };
     for (path, operation) in &about.written {

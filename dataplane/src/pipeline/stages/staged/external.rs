@@ -125,8 +125,11 @@ fn paths_of(batch: &RecordBatch) -> impl Iterator<Item = &str> {
 
 /// Why a table cannot be read, in words that tell of no file.
 fn told(external: &ExternalRows, reason: String) -> Error {
-    let path = format!("external table {}", external.path());
-    Error::StagedFileRefused { path, fault: FileFault { line: None, reason } }
+    Error::StagedFileRefused { path: called(external), fault: FileFault { line: None, reason } }
+}
+
+fn called(external: &ExternalRows) -> String {
+    format!("external table {}", external.path())
 }
 
 /// What is wrong with a file, without its name, its line and its values.
@@ -155,6 +158,10 @@ fn hidden(external: &ExternalRows, error: Error) -> Error {
         Error::StageFile(
             StageFileFault::Missing { .. } | StageFileFault::Exists { .. } | StageFileFault::Unnameable { .. },
         ) => told(external, "a file of its stage cannot be read: see what LIST says of the stage".to_owned()),
+        Error::StageFile(StageFileFault::Replaced { .. }) => StageFileFault::Replaced { path: called(external) }.into(),
+        Error::StageFile(StageFileFault::BrokenOff { .. }) => {
+            StageFileFault::BrokenOff { path: called(external) }.into()
+        }
         Error::Engine(error) if is_of_engine(error.kind) => Error::Engine(error),
         Error::Engine(_) | Error::ColumnMissing { .. } => {
             told(external, "its columns cannot be made of a record of its files".to_owned())

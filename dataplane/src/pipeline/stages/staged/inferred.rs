@@ -1,4 +1,4 @@
-//! What INFER_SCHEMA tells of files: the columns that they have, of types that hold all of their values.
+//! The answer of `INFER_SCHEMA`: the columns that they have, of types that hold all of their values.
 
 mod column_kind;
 

@@ -80,11 +80,10 @@ mod tests {
 
     #[test]
     fn the_columns_that_are_read_are_those_that_are_named() {
-        let names = ["ID", "note", "Note"];
-        let named = |read: ReadColumns| read.chosen(&names).join(" ");
-        assert_eq!(named(ReadColumns::All), "ID note Note");
-        assert_eq!(named(ReadColumns::Named(vec!["note".to_owned(), "id".to_owned()])), "note");
-        assert_eq!(named(ReadColumns::NamedInAnyCase(vec!["NOTE".to_owned(), "id".to_owned()])), "ID note Note");
-        assert_eq!(named(ReadColumns::Named(vec!["none".to_owned()])), "ID");
+        let chosen = |read: ReadColumns| read.chosen(&["ID", "note", "Note"]).join(" ");
+        assert_eq!(chosen(ReadColumns::All), "ID note Note");
+        assert_eq!(chosen(ReadColumns::Named(vec!["note".to_owned(), "id".to_owned()])), "note");
+        assert_eq!(chosen(ReadColumns::NamedInAnyCase(vec!["NOTE".to_owned(), "id".to_owned()])), "ID note Note");
+        assert_eq!(chosen(ReadColumns::Named(vec!["none".to_owned()])), "ID");
     }
 }

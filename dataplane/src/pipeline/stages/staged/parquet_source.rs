@@ -12,7 +12,7 @@ use sql::FileCompression;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::parquet::ReadColumns;
-use super::source::{FileSource, is_packed, part, unpacked};
+use super::source::{FileSource, fits, is_packed, part, refused, unpacked};
 use crate::Error;
 use crate::error::StageFileFault;
 use crate::pipeline::Result;
@@ -61,6 +61,8 @@ impl ParquetSource {
         let is_packed = is_packed(self.compression, &file.path)?;
         if !is_packed && let Some(own) = self.store.open_own(file).await? {
             let mut spool = self.engine.file().await?;
+            let bytes = usize::try_from(file.bytes).unwrap_or(usize::MAX);
+            fits(&spool, bytes, false).map_err(|fault| refused(file, fault))?;
             spool.copy(own, file.bytes).await?;
             return Ok(spool);
         }
@@ -74,6 +76,7 @@ impl ParquetSource {
             if taken.is_empty() {
                 break;
             }
+            fits(&spool, taken.len(), is_packed).map_err(|fault| refused(file, fault))?;
             spool.write(&taken).await?;
         }
         spool.finish().await?;
@@ -92,6 +95,8 @@ impl ParquetSource {
             return Ok(None);
         }
         let mut spool = self.engine.file().await?;
+        let bytes = usize::try_from(columns.bytes()).unwrap_or(usize::MAX);
+        fits(&spool, bytes, false).map_err(|fault| refused(file, fault))?;
         spool.stretch(file.bytes).await?;
         spool.write_at(place, &tail).await?;
         let asked = columns.pieces(place).into_iter().map(|piece| {

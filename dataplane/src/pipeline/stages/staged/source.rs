@@ -73,7 +73,7 @@ impl FileSource<'_> {
             bytes = source;
             let is_end = part.is_empty();
             let taken = take(part).map_err(|fault| refused(file, fault))?;
-            fits(&spool, taken.len()).map_err(|fault| refused(file, fault))?;
+            fits(&spool, taken.len(), is_packed).map_err(|fault| refused(file, fault))?;
             spool.write(&taken).await.map_err(|error| self.query.fault(error))?;
             if is_end {
                 break;
@@ -105,12 +105,13 @@ impl FileSource<'_> {
 }
 
 /// Whether so many bytes more of a file may be read at all: a small packed file may have very many.
-pub(super) fn fits(spool: &SpoolFile, more: usize) -> std::result::Result<(), FileFault> {
+pub(super) fn fits(spool: &SpoolFile, more: usize, is_packed: bool) -> std::result::Result<(), FileFault> {
     let (bytes, limit) = (u64::try_from(more).unwrap_or(u64::MAX), spool.bytes_max());
     if spool.bytes().saturating_add(bytes) <= limit {
         return Ok(());
     }
-    let reason = format!("unpacked it has more than {} MiB, which is all that may be read at one time", limit >> 20);
+    let has = if is_packed { "unpacked it has" } else { "it has" };
+    let reason = format!("{has} more than {} MiB, which is all that may be read at one time", limit >> 20);
     Err(FileFault { line: None, reason: format!("{reason}: put it there in parts") })
 }
 

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use engine::FileFault;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use object_store::{GetOptions, GetRange};
@@ -58,16 +57,12 @@ impl ObjectParts {
                 }
                 bytes.extend_from_slice(&piece);
             }
-            if bytes.len() == length { Ok(bytes.freeze()) } else { Err(told_of(path, ReadFault::BrokenOff)) }
+            if bytes.len() == length { Ok(bytes.freeze()) } else { Err(ReadFault::BrokenOff.of_file(path)) }
         })
     }
 }
 
 fn broken_off(path: &str, error: &object_store::Error) -> Error {
-    told_of(path, if is_replaced(error) { ReadFault::Replaced } else { ReadFault::BrokenOff })
-}
-
-fn told_of(path: &str, fault: ReadFault) -> Error {
-    let fault = FileFault { line: None, reason: fault.to_string() };
-    Error::StagedFileRefused { path: path.to_owned(), fault }
+    let fault = if is_replaced(error) { ReadFault::Replaced } else { ReadFault::BrokenOff };
+    fault.of_file(path)
 }
