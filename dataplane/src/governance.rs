@@ -1,8 +1,8 @@
 //! How this data plane learns the rules, and how it tells what happened.
 //!
-//! `follow` streams whole snapshots from the control plane and `disk` keeps the last one, so that
-//! it rules while the control plane is away, with the credentials in it behind `sealing`. `report` is the local log of what was asked and done;
-//! `ship` sends it back in order. `stored` tells how much there is on disk, `registry` of agents that make themselves
+//! `follow` streams whole snapshots from the control plane and `disk` keeps the last one, so that it rules while the
+//! control plane is away, with the credentials in it behind `sealing`. `report` is the local log of what was asked and
+//! done; `ship` sends it back in order. `stored` tells how much there is on disk, `registry` of agents that make themselves
 //! known; `vouching` asks whose a session's token is. `link` is the one mutually authenticated connection.
 
 pub mod disk;
@@ -14,6 +14,7 @@ pub mod sealing;
 pub mod sessions;
 pub mod ship;
 pub mod stored;
+pub mod table_path;
 pub mod vouching;
 
 /// The gRPC types, generated from the contract's one proto file.

@@ -301,10 +301,7 @@ impl Pipeline {
         let mut ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await?; //       10
         stages::staged::holds(report.as_ref(), &mut ran)?;
         let rows = t.at(Stage::DirtyTracking, stages::dirty::track(self, query, ran)).await?; //           11
-        let rows = match report {
-            Some(report) => stages::staged::told(rows, report)?,
-            None => rows,
-        };
+        let rows = if let Some(report) = report { stages::staged::told(rows, report)? } else { rows };
         if let Some(removal) = &rows.about.removes {
             Box::pin(removal.done(self)).await?;
         }

@@ -215,7 +215,13 @@ async fn credentials_that_stay_sealed_reach_nothing_and_their_integration_is_nam
     world.change(|rules| {
         rules.storage_integrations[0].credentials = StorageCredentials::Sealed { text: "5e5a3e".to_owned() };
     });
-    for sql in ["list @s", "select $1 from @s", "copy into customer from @s", "copy into @s from customer", made] {
+    for sql in [
+        "list @s",
+        "select $1 from @s",
+        "copy into customer from @s",
+        "copy into @s from customer file_format = (type = csv)",
+        made,
+    ] {
         let refused = world.run(sql).await.unwrap_err();
         let told = refused.to_string();
         assert!(refused.code().http() == 503 && told.contains("lake") && !told.contains("5e5a3e"), "{sql}: {told}");

@@ -2,6 +2,7 @@
 
 use contract::policy::MaskFunction;
 use contract::policy::abac::{Action, Condition};
+use contract::report::Body;
 use dataplane::testing::{masking, rule, ruled};
 
 use crate::copied::{packed, put, ran, refused, staged};
@@ -162,6 +163,12 @@ async fn a_table_is_made_of_the_columns_of_files() {
     ran(&world, &made(TEMPLATE)).await;
     let (started, _) = world.last();
     assert!(started.sql.starts_with("CREATE TABLE made ("), "{}", started.sql);
+    let ends = world.entries().into_iter().filter_map(|entry| match entry.body {
+        Body::Finished(finished) => Some(finished.outcome.as_str().to_owned()),
+        _ => None,
+    });
+    let ends: Vec<String> = ends.collect();
+    assert_eq!(ends[ends.len() - 2..], ["completed", "completed"], "of the query and of the table: {ends:?}");
     let load = "copy into made from @headed file_format = headed match_by_column_name = case_sensitive";
     ran(&world, load).await;
     assert_eq!(

@@ -117,6 +117,15 @@ async fn the_stage_of_a_table_follows_it_and_goes_with_it() {
 }
 
 #[tokio::test]
+async fn two_first_files_of_a_table_come_into_one_stage() {
+    let world = world().await;
+    tokio::join!(put(&world, "%25customer/files/a.csv"), put(&world, "%25customer/files/b.csv"));
+    assert_eq!(paths(&world, "%25customer").await, ["a.csv", "b.csv"]);
+    assert_eq!(folders(&world), 1);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn the_stage_of_a_table_is_closed_to_whom_a_rule_of_the_table_binds() {
     let world = of_developers().await;
     put(&world, "%25customer/files/raw.csv").await;

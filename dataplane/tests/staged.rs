@@ -198,7 +198,7 @@ async fn a_rule_by_stage_holds_for_every_use_whether_or_not_there_is_such_a_stag
         "select $1 from @hidden",
         "select $1 from @main.hidden/a.csv",
         "copy into customer (id) from (select $1 from @hidden)",
-        "copy into @hidden/a from customer",
+        "copy into @hidden/a from customer file_format = (type = csv)",
         "remove @hidden/a",
         "describe stage hidden",
         "drop stage hidden",
@@ -212,7 +212,7 @@ async fn a_rule_by_stage_holds_for_every_use_whether_or_not_there_is_such_a_stag
         rules.abac_policies = vec![ruled("stages", vec![read_only])];
     });
     world.does(&["list @shown", "select $1 from @shown", "select count(*) from customer"]).await;
-    for sql in ["copy into @shown/a from customer", "remove @shown/a", "drop stage shown"] {
+    for sql in ["copy into @shown/a from customer file_format = (type = csv)", "remove @shown/a", "drop stage shown"] {
         assert_eq!(world.run(sql).await.unwrap_err().code(), Code::PolicyDenied, "{sql}");
     }
     world.stop().await;
@@ -226,7 +226,13 @@ async fn a_rule_that_allows_a_stage_allows_no_other_beside_it() {
         let allowed = rule(Condition::StageIs, &["one"], Action::Allow);
         rules.abac_policies = vec![ruled("stages", vec![allowed])];
     });
-    world.does(&["select $1 from @one", "select count(*) from customer", "copy into @one/a from customer"]).await;
+    world
+        .does(&[
+            "select $1 from @one",
+            "select count(*) from customer",
+            "copy into @one/a from customer file_format = (type = csv)",
+        ])
+        .await;
     for sql in ["select $1 from @other", "select $1 from @one union all select $1 from @other", "list @other"] {
         let error = world.run(sql).await.unwrap_err();
         assert_eq!((error.code(), error.to_string().contains("@other")), (Code::TableDenied, true), "{sql}: {error}");

@@ -139,6 +139,15 @@ pub struct SecretValues {
     pub values: BTreeMap<String, Redacted<String>>,
 }
 
+/// What the cluster says of a Secret.
+#[derive(Debug, Clone)]
+pub enum SecretRead {
+    There(SecretValues),
+    Absent,
+    /// The control plane may not read it, or may no longer.
+    Denied,
+}
+
 /// Writes resources for REST, as one of several writers: what somebody else decides is not taken
 /// from them.
 #[async_trait]
@@ -168,8 +177,8 @@ pub trait Resources: Debug + Send + Sync {
     /// gone, and nothing has to be said any more.
     async fn write_key(&self, key: &Key) -> Result<Option<String>>;
 
-    /// What a Secret holds that the installation lets integrations name; `None`: there is none.
-    async fn secret(&self, place: &NamespacedName) -> Result<Option<SecretValues>>;
+    /// What a Secret holds that the installation lets integrations name. An error: the cluster does not tell.
+    async fn secret(&self, place: &NamespacedName) -> Result<SecretRead>;
 
     /// Projects what others write, until shutdown.
     async fn follow(&self, app: &App);

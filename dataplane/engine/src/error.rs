@@ -98,6 +98,11 @@ impl Error {
     }
 }
 
+/// How the engine says that a file ends before what is read of it.
+pub(crate) const SHORT_FILE: &str = "Could not read enough bytes";
+/// Of an error of the disk: that its own files have no room.
+const SPACE: [&str; 4] = ["duckdb_temp", "temporary", "temp_directory", "attempted to write"];
+
 fn classify(report: &Report) -> Kind {
     let message = report.exception_message.as_str();
     match report.exception_type.as_str() {
@@ -133,7 +138,9 @@ fn classify(report: &Report) -> Kind {
         "Permission" | "Missing Extension" | "Extension Autoloading" | "Invalid Configuration" | "Settings" => {
             Kind::Permission
         }
-        "IO" if message.contains("temp") => Kind::TempSpace,
+        // A file that was handed in, shorter than it says.
+        "IO" if message.starts_with(SHORT_FILE) && message.contains("/spool/") => Kind::InvalidInput,
+        "IO" if SPACE.iter().any(|words| message.contains(words)) => Kind::TempSpace,
         // A Parquet file whose inner parts are broken.
         "Invalid" if message.starts_with("TProtocolException") => Kind::InvalidInput,
         "FATAL" => Kind::Fatal,
@@ -225,6 +232,18 @@ mod tests {
                 Kind::Dependency,
             ),
             (r#"Invalid Input Error: {"exception_type":"Invalid Input","exception_message":"m"}"#, Kind::InvalidInput),
+            (
+                r#"{"exception_type":"IO","exception_message":"Could not write to file \"/run/temp/duckdb_temp_storage_DEFAULT-0.tmp\""}"#,
+                Kind::TempSpace,
+            ),
+            (
+                r#"{"exception_type":"IO","exception_message":"Could not read enough bytes from file \"/run/spool/1\": attempted to read 9 bytes from location 4"}"#,
+                Kind::InvalidInput,
+            ),
+            (
+                r#"{"exception_type":"IO","exception_message":"Could not read enough bytes from file \"/data/db\": attempted to read 9 bytes from location 4"}"#,
+                Kind::Internal,
+            ),
             (r#"{"exception_type":"Something New","exception_message":"m"}"#, Kind::Internal),
             ("INTERRUPT Error: Interrupted!", Kind::Interrupted),
             ("not json {", Kind::Internal),

@@ -23,6 +23,8 @@ pub enum AttachedFault {
     TooLarge { database: String, limit: usize },
     #[error("{0}")]
     Denied(StorageDenied),
+    #[error("the storage integration of database {database} has changed meanwhile: run the statement again")]
+    Reattached { database: String },
     /// Since its catalogue was read.
     #[error("table {table} has other columns in its database than it had: run the statement again")]
     Changed { table: String },
@@ -47,16 +49,17 @@ impl AttachedFault {
             Self::Unusable { .. } | Self::TooLarge { .. } | Self::Refused { .. } => Code::Conflict,
             Self::Away { .. } => Code::ServiceUnavailable,
             Self::Denied(denied) => denied.code(),
-            Self::Changed { .. } => Code::WriteConflict,
+            Self::Changed { .. } | Self::Reattached { .. } => Code::WriteConflict,
             Self::Value { .. } | Self::Row { .. } => Code::ConversionFailed,
         }
     }
 
     pub(super) fn told(&self, problem: Problem) -> Problem {
         match self {
-            Self::Unreachable { database } | Self::Unauthorized { database } | Self::Unusable { database } => {
-                problem.detail("storage_integration", database.as_str())
-            }
+            Self::Unreachable { database }
+            | Self::Unauthorized { database }
+            | Self::Unusable { database }
+            | Self::Reattached { database } => problem.detail("storage_integration", database.as_str()),
             Self::Away { database } => problem.detail("storage_integration", database.as_str()).retry_after_s(1),
             Self::TooLarge { database, limit } => {
                 problem.detail("storage_integration", database.as_str()).detail("limit", *limit)

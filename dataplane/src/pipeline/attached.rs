@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use contract::{Governance, StorageIntegration};
+use futures::future::{BoxFuture, join_all};
 use tokio::time::timeout_at;
 
 use super::{Pipeline, Query, Result};
@@ -16,30 +17,32 @@ pub(super) async fn looked_for(
     statement: &sql::Statement,
 ) -> Result<()> {
     let searched = query.ask.names.search_path();
-    let mut told = Ok(());
+    let mut looks: Vec<BoxFuture<'_, Result<()>>> = Vec::new();
     for integration in rules.attached.iter().filter(|integration| integration.enabled) {
         let is_its = |schema: &str| schema.eq_ignore_ascii_case(&integration.name);
         let is_searched = searched.iter().any(|schema| is_its(schema));
         let means = |table: &sql::TableUse| table.schema.as_deref().map_or(is_searched, is_its);
         let is_named = statement.tables().iter().any(means);
-        if !is_named && !statement.reads_catalogue() {
-            continue;
-        }
-        let looked = query.in_time(look(pipeline, integration)).await;
-        if is_named && told.is_ok() {
-            told = looked;
+        if is_named || statement.reads_catalogue() {
+            looks.push(Box::pin(async move {
+                let looked = query.in_time(look(pipeline, integration)).await;
+                if is_named { looked } else { Ok(()) }
+            }));
         }
     }
-    told
+    // at once, so that several that are away take no longer than one
+    join_all(looks).await.into_iter().collect()
 }
 
 /// The same for whoever asks for all that there is.
 pub(super) async fn looked(pipeline: &Pipeline, rules: &Governance, deadline: Instant) {
+    let mut looks: Vec<BoxFuture<'_, Result<()>>> = Vec::new();
     for integration in rules.attached.iter().filter(|integration| integration.enabled) {
-        let looked = timeout_at(deadline.into(), look(pipeline, integration)).await;
-        if !matches!(looked, Ok(Ok(()))) {
-            tracing::debug!("an attached database is listed as it was");
-        }
+        looks.push(Box::pin(look(pipeline, integration)));
+    }
+    let looked = timeout_at(deadline.into(), join_all(looks)).await;
+    if !looked.is_ok_and(|looked| looked.iter().all(Result::is_ok)) {
+        tracing::debug!("an attached database is listed as it was");
     }
 }
 

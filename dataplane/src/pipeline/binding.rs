@@ -80,7 +80,7 @@ pub(super) fn unbinds(rules: &Governance, about: &StatementInfo) -> Option<Strin
     let known = &about.seen.as_ref()?.known;
     let made: Vec<&str> = done(about, Operation::Create).collect();
     let is_lost = |path: &&str| {
-        let table = super::authorization::policy_request::table_ref(path);
+        let table = crate::governance::table_path::table_ref(path);
         !made.contains(path) && known.get(table.schema, table.name).is_some() && policies.name(table)
     };
     let lost: Vec<&str> = done(about, Operation::Drop).filter(is_lost).collect();
@@ -241,7 +241,7 @@ fn matched(seen: &CatalogSnapshot, pattern: &str) -> Binding {
     let others = seen.known.definitions().into_iter().map(|one| one.path());
     let own = [own_tables::MEMORIES, own_tables::STEPS].into_iter().map(str::to_owned);
     let mut all = tables.chain(others).chain(own);
-    if all.any(|path| names_table(pattern, super::authorization::policy_request::table_ref(&path))) {
+    if all.any(|path| names_table(pattern, crate::governance::table_path::table_ref(&path))) {
         Binding::Bound
     } else {
         missing_table(seen, pattern)

@@ -10,11 +10,11 @@ use contract::policy::TableRef;
 use engine::{Engine, Session, Snapshot};
 use sql::catalog::column_comment::SpelledType;
 
-use super::authorization::policy_request::table_ref;
 use super::authorization::stage_locations::ExternalStages;
 use super::stages::tables::StatementInfo;
 use super::{Query, Result, runtime};
 use crate::Error;
+use crate::governance::table_path::table_ref;
 use crate::storage::attached::{AttachedDatabases, AttachedTables};
 
 /// The tables that are known beside the environment's own.

@@ -23,6 +23,7 @@ use super::stages::quota::Reservation;
 use super::stages::semaphore::Slot;
 use crate::Error;
 use crate::request::answer::{Account, HeldEnd, Totals, WrittenFiles};
+use crate::request::ask::Outlet;
 use crate::request::trail::{Stage, millis};
 
 /// How long rows wait for whoever asked, and a transaction for its next statement: longer than anybody reads a page.
@@ -73,7 +74,8 @@ impl RowDelivery {
     ) -> Self {
         let (patience, tasks) = (closing.pipeline().unread_for, closing.pipeline().tasks.clone());
         let bounds = closing.query().ask.bounds;
-        let (wanted, holds_end, held) = (bounds.rows, bounds.unloads, Arc::clone(&account));
+        let (wanted, held) = (bounds.rows, Arc::clone(&account));
+        let holds_end = bounds.outlet == Some(Outlet::Files);
         let end = QueryEnd { closing, reservation: rows.reservation, account, slot };
         let flow = Flow {
             first: rows.first,

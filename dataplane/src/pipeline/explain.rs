@@ -13,11 +13,11 @@ use contract::policy::abac::{Operation, Origin};
 use contract::policy::{filters_on, masks_on};
 use contract::{Access, Caller, Governance, Lack, Role};
 
-use super::authorization::policy_request::table_ref;
 use super::stages::policy::{Agent, Asker};
 use super::stages::transpile::{self, Native, Passed};
 use super::stages::{Gates, Mode};
 use super::{CallerContext, Pipeline, Result, ToolAction, startup_gate};
+use crate::governance::table_path::table_ref;
 use crate::request::trail::Trail;
 use crate::{Ask, Bounds, Error};
 

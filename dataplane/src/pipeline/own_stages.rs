@@ -2,19 +2,34 @@
 
 use contract::ids::unguessable;
 use contract::policy::abac::Operation;
-use engine::{Change, Statement};
+use engine::{Change, Kind, Statement};
 use sql::{StagePlace, UNUSED_STAGE, table_of_stage};
+use tokio::sync::Mutex;
 
-use super::authorization::policy_request::table_ref;
 use super::catalog_snapshot::CatalogSnapshot;
 use super::{Pipeline, Query, Result};
+use crate::Error;
 use crate::error::StageFileFault;
+use crate::governance::table_path::table_ref;
+
+/// Held while a table gets an id: of two first files of a table the second takes the id that the first has brought.
+static GIVING: Mutex<()> = Mutex::const_new(());
 
 /// The stage with an id, which is kept with its table from now on if it had none.
 pub(super) async fn kept(pipeline: &Pipeline, query: &Query, stage: StagePlace) -> Result<StagePlace> {
     if stage.id != UNUSED_STAGE {
         return Ok(stage);
     }
+    let _one = query.in_time(async { Ok(GIVING.lock().await) }).await?;
+    match Box::pin(given(pipeline, query, stage.clone())).await {
+        // somebody has altered the table meanwhile
+        Err(Error::Engine(error)) if error.kind == Kind::WriteConflict => Box::pin(given(pipeline, query, stage)).await,
+        done => done,
+    }
+}
+
+/// The stage with the id that its table has by now, or gets.
+async fn given(pipeline: &Pipeline, query: &Query, stage: StagePlace) -> Result<StagePlace> {
     let missing = || StageFileFault::NoStage { name: stage.path.clone() };
     let table = table_of_stage(&stage.path).ok_or_else(missing)?;
     let engine = pipeline.engine()?;

@@ -126,10 +126,12 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<CatalogueContent> {
     asked.permitted(&[], &[Operation::Select], &Trail::new())?;
     let engine = pipeline.engine()?;
     attached::looked(pipeline, &rules, query.deadline).await;
-    let known = pipeline.remembered.tables.of(&engine, query, &rules).await?.known;
-    let seen = visible_catalog::seen(&asked, &known);
+    let there = pipeline.remembered.tables.of(&engine, query, &rules).await?;
+    // an external table is hidden too from whom a rule denies its storage integration
+    let asked = asked.over(&there.stages);
+    let seen = visible_catalog::seen(&asked, &there.known);
     let mut names = policy::names(query, &rules);
-    visible_catalog::narrow(&mut names, &asked, &known);
+    visible_catalog::narrow(&mut names, &asked, &there.known);
     let mut schemas: Vec<String> = seen.schemas().collect();
     schemas.sort();
     let tables = seen.tables().map(|table| CatalogueEntry {

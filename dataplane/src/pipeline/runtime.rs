@@ -9,9 +9,9 @@ use contract::Governance;
 use contract::runtime_tables::{SCHEMA, Table};
 use engine::Session;
 
-use super::authorization::policy_request::table_ref;
 use super::{Pipeline, Query, Result};
 use crate::Error;
+use crate::governance::table_path::table_ref;
 
 pub(super) use crate::storage::runtime_tables::RowSelection;
 

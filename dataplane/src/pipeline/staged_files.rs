@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use contract::policy::abac::Operation;
 use sql::StagePlace;
@@ -153,14 +154,22 @@ impl Pipeline {
         let each = writers.iter().map(|writer| format!("{}, {} bytes", writer.path(), writer.bytes()));
         let action = FileAction::Put.asked(ask, stage, &each.collect::<Vec<_>>().join("; "), None);
         let count = u64::try_from(writers.len()).unwrap_or(u64::MAX);
-        let work = async move { Ok::<_, Error>((Box::pin(self.place_files(stage, writers)).await?, count)) };
+        let work = async move {
+            Ok::<_, Error>((Box::pin(self.place_files(stage, writers, &AtomicBool::default())).await?, count))
+        };
         Box::pin(self.act(action, |_| work)).await
     }
 
     /// Puts files into a stage, all of them or none, for somebody who was found to be allowed to.
-    pub(super) async fn place_files(&self, stage: &StagePlace, writers: Vec<StageWriter>) -> Result<Vec<StageFile>> {
+    /// Once it has `begun`, the files come to be there though nobody waits for that.
+    pub(super) async fn place_files(
+        &self,
+        stage: &StagePlace,
+        writers: Vec<StageWriter>,
+        begun: &AtomicBool,
+    ) -> Result<Vec<StageFile>> {
         let store = self.store_of(stage)?;
-        let placed = Box::pin(store.place_all(writers)).await?;
+        let placed = Box::pin(store.place_all(writers, (&self.tasks, begun))).await?;
         if self.stage_ids().await?.contains(&stage.id) {
             return Ok(placed);
         }

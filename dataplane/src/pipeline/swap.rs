@@ -12,12 +12,12 @@ use contract::{Caller, Governance};
 use engine::Session;
 
 use super::authorization::capability::AgentGrants;
-use super::authorization::policy_request::table_ref;
 use super::authorization::provenance;
 use super::stages::row_filter::Templates;
 use super::stages::tables::StatementInfo;
 use super::{Query, Result};
 use crate::Error;
+use crate::governance::table_path::table_ref;
 
 /// Tables and columns that one transaction renames away.
 const AWAY_MAX: usize = 100;

@@ -14,6 +14,7 @@ use sql::{StatementKind, TableTemplate};
 
 use super::{Once, Pipeline, Result};
 use crate::encode::json;
+use crate::request::ask::Outlet;
 use crate::{Answer, Ask, Command, Description, Error};
 
 /// Bytes that the columns may be told in.
@@ -53,7 +54,7 @@ pub(super) async fn run(
     let query_id = QueryId::fresh(pipeline.clock.now(), &pipeline.entropy);
     let mut asked = Ask { query_id, sql: template.query.clone(), ..ask.clone() };
     asked.bounds.rows = None;
-    asked.bounds.unloads = true;
+    asked.bounds.outlet = Some(Outlet::Columns);
     let mut answer = Box::pin(pipeline.run_plain(asked, None)).await?;
     let told = told(&mut answer).await?;
     drop(answer); // which holds the transaction of its caller

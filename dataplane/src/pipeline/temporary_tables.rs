@@ -13,10 +13,10 @@ use engine::Session;
 use tokio_util::sync::CancellationToken;
 
 use super::Result;
-use super::authorization::policy_request::table_ref;
 use super::authorization::transaction_recheck::TransactionRecheck;
 use super::stages::tables::{self, StatementInfo};
 use crate::Error;
+use crate::governance::table_path::table_ref;
 
 /// What dropping one table may take.
 const DROP: Duration = Duration::from_secs(30);

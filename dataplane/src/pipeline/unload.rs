@@ -7,6 +7,7 @@ mod files;
 mod open_file;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -17,6 +18,7 @@ use sql::{StagePlace, StatementKind, Unload};
 use super::{FileAction, Once, Pipeline, Result};
 use crate::error::StageFileFault;
 use crate::request::answer::{Account, WrittenFiles};
+use crate::request::ask::Outlet;
 use crate::storage::branches;
 use crate::storage::stage_files::{StageFile, StagePath, blocking};
 use crate::{Answer, Ask, Column, Command, Description, Error, Rows, Totals};
@@ -79,7 +81,7 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
     let put = Ask { query_id, ..ask.clone() }; // whose text is the whole statement
     let mut asked = Ask { sql: rows, ..ask };
     asked.bounds.rows = None; // all of them, or none
-    asked.bounds.unloads = true;
+    asked.bounds.outlet = Some(Outlet::Files);
     let mut answer = Box::pin(pipeline.run_plain(asked, None)).await?;
     match Box::pin(unloaded((pipeline, put), (&unload, &stage), place, &mut answer)).await {
         Ok((placed, counts)) => told(answer, &unload, &placed, &counts),
@@ -109,13 +111,24 @@ async fn unloaded(
     let files = writers.iter().map(|writer| (writer.path().to_owned(), writer.bytes())).collect();
     held.record(&WrittenFiles { sql: put.sql.clone(), stage: stage.path.clone(), files })?;
     let limit = put.timeout.unwrap_or(pipeline.rules()?.environment.settings.query_timeout());
-    let placing = tokio::time::timeout(limit, Box::pin(pipeline.place_files(stage, writers)));
-    let placed = tokio::select! {
-        done = placing => done.unwrap_or(Err(Error::Timeout(limit))),
-        () = put.cancel.cancelled() => Err(Error::Cancelled),
-        () = pipeline.closed.cancelled() => Err(Error::ShuttingDown),
+    let begun = AtomicBool::new(false);
+    let mut placing = Box::pin(pipeline.place_files(stage, writers, &begun));
+    let stopped = async {
+        tokio::select! {
+            () = tokio::time::sleep(limit) => Error::Timeout(limit),
+            () = put.cancel.cancelled() => Error::Cancelled,
+            () = pipeline.closed.cancelled() => Error::ShuttingDown,
+        }
     };
-    let placed = placed?;
+    let placed = tokio::select! {
+        done = &mut placing => done?,
+        error = stopped => {
+            if !begun.load(Ordering::Acquire) {
+                return Err(error);
+            }
+            placing.await? // all of them come to be there, or none: which it is, is told
+        }
+    };
     held.complete();
     Ok((placed, counts))
 }

@@ -68,8 +68,8 @@ pub struct Bounds {
     pub scope: Option<Scope>,
     /// What would write is refused.
     pub reads_only: bool,
-    /// Its rows go into a file, which keeps no origin.
-    pub unloads: bool,
+    /// Set where its rows go to where no origin is kept of them.
+    pub outlet: Option<Outlet>,
     /// Rows after which the answer ends; [`crate::Totals`] tells whether there were more.
     pub rows: Option<u64>,
     /// Its rows are taken a part at a time, so that which come first is told.
@@ -86,6 +86,15 @@ pub fn with_standard_strings(sql: String, strings: Option<StandardStrings>) -> R
         Some(StandardStrings::Off) => Ok(sql::standard_strings(&sql)?),
         Some(StandardStrings::On) | None => Ok(sql),
     }
+}
+
+/// Where the rows of a query go that keeps no origin of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlet {
+    /// Into files, with which its entries are written down.
+    Files,
+    /// Into the names and types of a table's columns.
+    Columns,
 }
 
 impl Bounds {

@@ -45,6 +45,9 @@ async fn a_rule_on_the_integration_holds_whatever_the_stage_is_called() {
     assert_eq!(disk.ran("select $1 from @first/x").await, r#"["1"]"#, "the owner is exempt");
     let refused = disk.world.analyst("select $1 from @first/x").await.unwrap_err();
     assert_eq!(refused.code(), Code::PolicyDenied, "{refused}");
+    let catalogue = "select relname from pg_class where relname = 'rows_of_first'";
+    assert!(disk.ran(catalogue).await.contains("rows_of_first"));
+    assert!(!disk.world.analyst(catalogue).await.unwrap().json.contains("rows_of_first"), "who may not read it");
     disk.world.change(|rules| rules.abac_policies = denying(Condition::StorageIntegrationIs, "disk", &[]));
     for sql in [
         "list @first",

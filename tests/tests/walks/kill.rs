@@ -211,22 +211,24 @@ async fn a_load_under_which_the_data_plane_is_killed_is_whole_or_not_there() {
     let state: PathBuf = tempfile::tempdir().unwrap().keep();
     let mut process = Process::start(&state, &database).await;
     process.psql().await.batch_execute("create table loaded (n bigint)").await.unwrap();
-    let numbers: String = (0..LOADED_ROWS).map(|number| format!("{number}\n")).collect();
-    let file = format!("n\n{numbers}");
+    let numbers: Vec<String> = (0..LOADED_ROWS).map(|number| number.to_string()).collect();
+    let file = format!("n\n{}\n", numbers.join("\n"));
 
     // half of the file has come
     let (sender, pieces) = futures::channel::mpsc::unbounded::<std::io::Result<String>>();
     sender.unbounded_send(Ok(file[..file.len() / 2].to_owned())).unwrap();
-    let loading = tokio::spawn(process.load("half", Body::wrap_stream(pieces)).send());
+    let mut loading = tokio::task::JoinSet::new();
+    loading.spawn(process.load("half", Body::wrap_stream(pieces)).send());
     let begun = async {
+        let mut looks = tokio::time::interval(Duration::from_millis(100));
         while !process.has_begun("half").await {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            looks.tick().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(30), begun).await.expect("rows of it have come");
     process.child.kill().await.unwrap(); // SIGKILL
     drop(sender);
-    assert!(loading.await.unwrap().is_err(), "nobody says that it was loaded");
+    assert!(loading.join_next().await.unwrap().unwrap().is_err(), "nobody says that it was loaded");
     process = Process::start(&state, &database).await;
     assert_eq!(process.loaded().await, 0, "nothing of it is there");
 

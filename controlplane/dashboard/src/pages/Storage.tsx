@@ -23,10 +23,12 @@ const CREDENTIALS: readonly Field[] = [
       { value: 'ambient', label: 'Those of the data plane, where the installation allows it' },
       { value: 'anonymous', label: 'None' },
       { value: 'password', label: 'A user and a password, of a database' },
+      { value: 'kubernetes_secret', label: 'An access key in a Secret, where the installation names it' },
     ],
   },
   { name: 'access_key_id', label: 'Access key id', autoComplete: 'off' },
   { name: 'secret_access_key', label: 'Secret access key', kind: 'password', autoComplete: 'new-password', hint: 'It is sealed, and never shown again.' },
+  { name: 'secret', label: 'Secret', autoComplete: 'off', hint: 'The name of a Secret of Kubernetes beside the environment.' },
   { name: 'user', label: 'User', autoComplete: 'off', hint: 'Of a database.' },
   { name: 'password', label: 'Password', kind: 'password', autoComplete: 'new-password', hint: 'Of a database. It is sealed, and never shown again.' },
 ]
@@ -56,7 +58,7 @@ export default function Storage() {
           {
             head: 'Credentials',
             cell: ({ credentials: { type, since, secret } }) => (
-              <span className="fine">{secret?.problem ?? (since ? `${type.replace('_', ' ')} since ${time(since)}` : type)}</span>
+              <span className="fine">{secret?.problem ?? `${secret ? `Secret ${secret.name}` : type.replace('_', ' ')}${since ? ` since ${time(since)}` : ''}`}</span>
             ),
           },
           { head: 'State', cell: (integration) => <Badge>{integration.enabled ? 'enabled' : 'disabled'}</Badge> },
@@ -173,7 +175,8 @@ function lines(typed: Typed, name: string): string[] {
 }
 
 function credentials(typed: Typed): Shapes['StorageCredentialsInput'] {
-  const type = typed.choice<'access_key' | 'ambient' | 'anonymous' | 'password'>('credentials')
+  const type = typed.choice<'access_key' | 'ambient' | 'anonymous' | 'password' | 'kubernetes_secret'>('credentials')
+  if (type === 'kubernetes_secret') return { type, name: typed.text('secret') }
   if (type === 'password') return { type, user: typed.text('user'), password: typed.secret('password') }
   if (type !== 'access_key') return { type }
   return { type, access_key_id: typed.text('access_key_id'), secret_access_key: typed.secret('secret_access_key') }

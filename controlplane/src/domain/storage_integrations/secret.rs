@@ -1,6 +1,6 @@
 //! Access keys that come from a Secret of Kubernetes: read when it is named, and again each minute.
 //!
-//! The control plane reads them, since credentials travel in its snapshots: a pod that mounts a Secret has it as it was at
+//! The control plane reads them, since credentials travel in its snapshots. A pod that mounts a Secret has it as it was at
 //! its start, and the operator would need a way to hand credentials on. Its role lets it get the Secrets that the chart
 //! names and no other. A Secret says itself which environments may use it, so that who manages integrations of one cannot
 //! take up another's. What is wrong with it is told, and the integration is sent as disabled meanwhile.
@@ -67,8 +67,8 @@ async fn read(app: &App, source: &SecretSource, environment: &NamespacedName) ->
         return Err(Error::Unavailable("there is no Kubernetes to read Secrets of"));
     };
     let place = NamespacedName { namespace: environment.namespace.clone(), name: name.clone() };
-    let found = resources.secret(&place).await?;
-    Ok(source.access_key(found.as_ref(), &environment.name))
+    let read = resources.secret(&place).await?;
+    Ok(source.access_key(&read, &environment.name))
 }
 
 /// The integration has the access key of the Secret from now on.

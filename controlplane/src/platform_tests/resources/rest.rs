@@ -10,7 +10,7 @@ use contract::{EnvId, OrgId};
 use platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use platform::resources::{
     EnvironmentChange, EnvironmentResource, Key, NamespacedName, NewEnvironment, NewOrganization, OrganizationChange,
-    OrganizationResource, Resources, SecretValues,
+    OrganizationResource, Resources, SecretRead,
 };
 use platform::{App, Result};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ use crate::testing::{TestApp, bearer};
 #[derive(Debug, Default)]
 pub struct Kept {
     /// By name.
-    pub secrets: Mutex<BTreeMap<String, SecretValues>>,
+    pub secrets: Mutex<BTreeMap<String, SecretRead>>,
     written: Mutex<Vec<String>>,
     asked: Notify,
     /// Whoever has this keeps those waiting who change something.
@@ -104,9 +104,9 @@ impl Resources for Kept {
         Ok(Some(format!("{}-uid", key.key_id)))
     }
 
-    async fn secret(&self, place: &NamespacedName) -> Result<Option<SecretValues>> {
+    async fn secret(&self, place: &NamespacedName) -> Result<SecretRead> {
         assert_eq!(place.namespace, "ns", "beside the environment");
-        Ok(self.secrets.lock().unwrap().get(&place.name).cloned())
+        Ok(self.secrets.lock().unwrap().get(&place.name).cloned().unwrap_or(SecretRead::Absent))
     }
 
     async fn follow(&self, _: &App) {}

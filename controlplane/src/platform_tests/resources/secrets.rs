@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contract::storage_integration::StorageCredentials;
 use contract::{Redacted, StorageIntegration};
-use platform::resources::SecretValues;
+use platform::resources::{SecretRead, SecretValues};
 use serde_json::{Value, json};
 
 use super::rest::Kept;
@@ -36,7 +36,11 @@ impl Installed {
         let given = values.iter().map(|(key, value)| ((*key).to_owned(), Redacted::new((*value).to_owned())));
         let values = given.collect();
         let environments = environments.iter().map(|name| (*name).to_owned()).collect();
-        self.kept.secrets.lock().unwrap().insert("lake".to_owned(), SecretValues { environments, values });
+        self.answers(SecretRead::There(SecretValues { environments, values }));
+    }
+
+    fn answers(&self, read: SecretRead) {
+        self.kept.secrets.lock().unwrap().insert("lake".to_owned(), read);
     }
 
     async fn refused(&self, credentials: Value) -> String {
@@ -131,8 +135,12 @@ async fn an_access_key_of_a_secret_is_carried_rotated_withheld_and_never_told() 
     world.holds(&["lives-dev"], &[("id", "AKIDHUSH"), ("secret_access_key", "hush3")]);
     let back = world.reread(&path).await;
     assert_eq!((back["credentials"]["secret"]["problem"].clone(), world.carried().await.enabled), (json!(null), true));
+    world.answers(SecretRead::Denied);
+    let denied = world.reread(&path).await;
+    assert!(denied["credentials"]["secret"]["problem"].as_str().unwrap().contains("does not let"), "{denied}");
+    assert!(secret_of(&world.carried().await).is_none(), "the key that was read last does not stay in force");
     let events = world.app.events(&world.ada).await;
-    let told = format!("{made}{rotated}{gone}{back}{events:?}").to_lowercase();
+    let told = format!("{made}{rotated}{gone}{back}{denied}{events:?}").to_lowercase();
     assert!(!told.contains("hush"), "{told}");
 
     let own = json!({"credentials": {"type": "access_key", "access_key_id": "AKID", "secret_access_key": "own"}});

@@ -4,15 +4,26 @@ use contract::Redacted;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use platform::Result;
-use platform::resources::{NamespacedName, SECRET_ENVIRONMENTS, SecretValues};
+use platform::resources::{NamespacedName, SECRET_ENVIRONMENTS, SecretRead, SecretValues};
 
 use super::Cluster;
 
+const FORBIDDEN: u16 = 403;
+
 impl Cluster {
-    /// What the Secret holds; `None`: there is none.
-    pub(super) async fn secret_values(&self, place: &NamespacedName) -> Result<Option<SecretValues>> {
+    /// What the Secret holds. A refusal is an answer: what was read while it was permitted must not stay in force.
+    pub(super) async fn secret_values(&self, place: &NamespacedName) -> Result<SecretRead> {
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &place.namespace);
-        Ok(self.asked(secrets.get_opt(&place.name)).await?.map(values))
+        self.asked(async { read(secrets.get_opt(&place.name).await) }).await
+    }
+}
+
+fn read(answer: kube::Result<Option<Secret>>) -> kube::Result<SecretRead> {
+    match answer {
+        Ok(Some(secret)) => Ok(SecretRead::There(values(secret))),
+        Ok(None) => Ok(SecretRead::Absent),
+        Err(kube::Error::Api(status)) if status.code == FORBIDDEN => Ok(SecretRead::Denied),
+        Err(error) => Err(error),
     }
 }
 
@@ -43,5 +54,16 @@ mod tests {
         assert_eq!(found.values["id"].expose(), "AKID");
         assert!(!found.values["raw"].expose().is_ascii());
         assert!(secret(json!({"example.com/team": "data"})).environments.is_empty());
+    }
+
+    #[test]
+    fn a_refusal_is_an_answer_and_an_outage_is_none() {
+        let said = |code: u16| {
+            let status = json!({"code": code, "message": "no", "reason": "R"});
+            read(Err(kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()))))
+        };
+        assert!(matches!(said(403), Ok(SecretRead::Denied)));
+        assert!(said(503).is_err() && said(401).is_err());
+        assert!(matches!(read(Ok(None)), Ok(SecretRead::Absent)));
     }
 }

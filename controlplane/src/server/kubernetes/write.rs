@@ -9,7 +9,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions
 use kube::{Resource, ResourceExt};
 use platform::resources::{
     EnvironmentChange, EnvironmentResource, Key, NamespacedName, NewEnvironment, NewOrganization, OrganizationChange,
-    OrganizationResource, Resources, SecretValues,
+    OrganizationResource, Resources, SecretRead,
 };
 use platform::{App, Error, Result};
 use serde::Serialize;
@@ -170,7 +170,7 @@ impl Resources for Cluster {
         said::uid(&written.metadata).map(Some)
     }
 
-    async fn secret(&self, place: &NamespacedName) -> Result<Option<SecretValues>> {
+    async fn secret(&self, place: &NamespacedName) -> Result<SecretRead> {
         self.secret_values(place).await
     }
 

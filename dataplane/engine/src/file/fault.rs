@@ -1,6 +1,6 @@
 //! What is wrong with a file, taken from the engine's words: its line, and a reason in words of ours.
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, SHORT_FILE};
 
 /// Why a file could not be read. It names nothing but the file's own lines and columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,8 +62,8 @@ fn json(message: &str) -> Option<FileFault> {
 }
 
 fn parquet(message: &str) -> Option<FileFault> {
-    const BROKEN: [&str; 7] =
-        ["magic bytes", "arquet", "Snappy", "ZSTD", "GZIP", "TProtocolException", "Footer length"];
+    const BROKEN: [&str; 8] =
+        ["magic bytes", "arquet", "Snappy", "ZSTD", "GZIP", "TProtocolException", "Footer length", SHORT_FILE];
     let reason = "it is no whole Parquet file".to_owned();
     BROKEN.iter().any(|word| message.contains(word)).then_some(FileFault { line: None, reason })
 }
@@ -110,6 +110,11 @@ mod tests {
                 "it is no whole JSON object",
             ),
             ("No magic bytes found at end of file '/spool/1'", None, "it is no whole Parquet file"),
+            (
+                "Could not read enough bytes from file \"/spool/1\": attempted to read 9 bytes from location 4",
+                None,
+                "it is no whole Parquet file",
+            ),
         ];
         for (message, line, reason) in cases {
             let fault = FileFault::of(&Error::new(Kind::InvalidInput, message)).unwrap();

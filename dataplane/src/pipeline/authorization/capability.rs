@@ -10,8 +10,8 @@ use contract::capability::{self, Denied, Grant, hour_of};
 use contract::policy::abac::Operation;
 use contract::{Governance, Timestamp};
 
-use super::policy_request::table_ref;
 use crate::Error;
+use crate::governance::table_path::table_ref;
 use crate::pipeline::stages::policy::Agent;
 use crate::pipeline::stages::tables::StatementInfo;
 use crate::pipeline::{Query, Result};

@@ -8,15 +8,20 @@ use super::provenance;
 use crate::pipeline::Result;
 use crate::pipeline::stages::tables::StatementInfo;
 
-/// Refuses an external table that would show what a rule on its stage hides, or whose columns cannot be made.
+/// Refuses an external table that would show what a rule on its stage hides, or whose columns cannot be made. A refresh
+/// takes in files as well, by the rules that the stage has now.
 pub(in crate::pipeline) fn permitted(
     asked: &PolicyRequest<'_>,
     there: &sql::Catalog,
     resolved: &sql::Resolved,
 ) -> Result<()> {
-    let Some(sql::ExternalChange::Made { rows, stage, .. }) = resolved.external() else { return Ok(()) };
-    asked.opens_whole(stage)?;
-    provenance::made_external(asked.rules, asked.caller.role, there, stage)?;
+    let rows = match resolved.external() {
+        Some(sql::ExternalChange::Made { rows, .. } | sql::ExternalChange::Refreshed { rows }) => rows,
+        Some(sql::ExternalChange::Dropped { .. } | sql::ExternalChange::Nothing) | None => return Ok(()),
+    };
+    let stage = rows.path();
+    asked.opens_whole(&stage)?;
+    provenance::made_external(asked.rules, asked.caller.role, there, &stage)?;
     if let Some(external) = &rows.external {
         sql::external_query(rows, external)?;
     }

@@ -15,6 +15,7 @@ use contract::{Caller, Governance};
 use super::capability::{AgentGrants, Confinement};
 use super::stage_locations::ExternalStages;
 use super::{provenance, visible_catalog};
+use crate::governance::table_path::table_ref;
 use crate::pipeline::Result;
 use crate::pipeline::stages::policy::Agent;
 use crate::request::trail::{Trail, millis};
@@ -246,9 +247,4 @@ pub(super) fn asking(policies: &[AbacPolicy], asks: impl Fn(&Condition) -> bool)
         policy.rules.retain(|rule| asks(&rule.condition));
     }
     asking
-}
-
-pub(in crate::pipeline) fn table_ref(path: &str) -> TableRef<'_> {
-    let (schema, name) = path.split_once('.').unwrap_or(("main", path));
-    TableRef { schema, name }
 }

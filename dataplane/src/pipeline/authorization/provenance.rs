@@ -13,9 +13,9 @@ use contract::policy::Policies;
 use contract::{Governance, Role};
 use serde::{Deserialize, Serialize};
 
-use super::policy_request::table_ref;
 use super::stage_locations::ExternalStages;
 use crate::Error;
+use crate::governance::table_path::table_ref;
 use crate::pipeline::Result;
 
 /// A source, and the role that read it: what that role was exempt from is in the table.

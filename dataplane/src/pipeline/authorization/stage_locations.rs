@@ -8,7 +8,7 @@ use std::sync::Arc;
 use contract::policy::abac::StorageUse;
 use sql::{StageLocation, StagePlace};
 
-use super::policy_request::table_ref;
+use crate::governance::table_path::table_ref;
 
 /// The external stages that there are, and the tables over them.
 #[derive(Debug, Clone, Default)]

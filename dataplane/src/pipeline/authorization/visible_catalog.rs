@@ -9,8 +9,9 @@ use contract::{Caller, Governance, Role};
 use sql::catalog::definition::DefinitionKind;
 
 use super::capability::AgentGrants;
-use super::policy_request::{PolicyRequest, table_ref};
+use super::policy_request::PolicyRequest;
 use crate::Ask;
+use crate::governance::table_path::table_ref;
 use crate::pipeline::stages::policy::Asker;
 use crate::pipeline::{Pipeline, Result, runtime};
 use crate::storage::branches::origin;

@@ -23,6 +23,7 @@ use crate::pipeline::delivery::RowDelivery;
 use crate::pipeline::observer::AgentStatement;
 use crate::pipeline::{Pipeline, Query, Result, spans};
 use crate::request::answer::WrittenFiles;
+use crate::request::ask::Outlet;
 use crate::request::trail::{Stage, Trail, millis};
 use crate::{Answer, Error, Rows, metrics};
 
@@ -68,7 +69,7 @@ impl Closing {
     /// Hands the rows out, with the end of the query attached to them.
     pub fn deliver(self, masked: Masked) -> Result<Answer> {
         // of rows that go into files it is written down when they are whole, before the first is there
-        if !self.query.ask.bounds.unloads
+        if self.query.ask.bounds.outlet != Some(Outlet::Files)
             && let Err(error) = started(&self.pipeline, &self.query, &self.trail)
         {
             return Err(self.refused(error));

@@ -185,7 +185,7 @@ fn leaves_whole(
     for rows in about.staged.iter().filter(|rows| !rows.selects()) {
         asked.opens_whole(&rows.path())?;
     }
-    if query.ask.bounds.unloads {
+    if query.ask.bounds.outlet.is_some() {
         provenance::unloaded(asked.rules, asked.caller.role, there, resolved.tables())?;
     }
     Ok(())

@@ -20,9 +20,9 @@ use super::policy::Allowed;
 use super::quota::{Afforded, Reservation};
 use super::tables::{Lack, StatementInfo};
 use crate::Error;
+use crate::governance::table_path::table_ref;
 use crate::pipeline::Result;
 use crate::pipeline::authorization::capability::Confinement;
-use crate::pipeline::authorization::policy_request::table_ref;
 
 /// A statement in which every table is governed.
 #[derive(Debug)]

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use contract::StorageIntegration;
 use contract::storage_integration::{SslMode, StorageCredentials, StorageKind};
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{CancelToken, Client, Config, Connection, CopyOutStream, NoTls, config};
+use tokio_postgres::{CancelToken, Client, Config, Connection, CopyOutStream, NoTls, Row, config};
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::catalogue::{self, RemoteTable};
@@ -80,7 +80,10 @@ impl RemoteTransaction {
         let (schema, name) = only.unzip();
         let set = self.client.batch_execute("SET LOCAL search_path = pg_catalog").await;
         set.map_err(|error| fault(&self.database, &error))?;
-        let rows = self.client.query(&catalogue::asked(), &[&schema, &name]).await;
+        let asked = self.client.query_raw(&catalogue::asked(), [schema, name]).await;
+        let asked = asked.map_err(|error| fault(&self.database, &error))?;
+        // whatever the database answers, no more of it is held
+        let rows: Result<Vec<Row>, _> = asked.take(catalogue::COLUMNS_MAX + 1).try_collect().await;
         let rows = rows.map_err(|error| fault(&self.database, &error))?;
         if rows.len() > catalogue::COLUMNS_MAX {
             let (database, limit) = (self.database.clone(), catalogue::COLUMNS_MAX);

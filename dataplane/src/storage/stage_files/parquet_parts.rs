@@ -4,6 +4,8 @@
 //! reads the footer, and of each chunk the pages that follow one another in it. Whatever makes that doubtful has the file
 //! read whole: a chunk whose pages do not end where the footer says, or do not have the values that it says.
 
+mod footer;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::ops::Range;
@@ -25,6 +27,8 @@ const FOOTER_BYTES_MAX: u64 = 8 << 20;
 const GAP_BYTES_MAX: u64 = 64 << 10;
 /// What is asked for, and held in memory, at once.
 const PIECE_BYTES: u64 = 2 << 20;
+/// Pages of a chunk that are looked at one by one.
+const PAGES_MAX: usize = 100_000;
 /// As many requests as one file is worth.
 const PIECES_MAX: usize = 10_000;
 
@@ -50,6 +54,9 @@ impl ColumnParts {
     ///
     /// None where it says anything that the engine may read in another way.
     pub fn of(footer: &[u8], place: u64, choose: impl for<'n> Fn(&[&'n str]) -> Vec<&'n str>) -> Option<Self> {
+        if !footer::is_fit(footer) {
+            return None;
+        }
         let metadata = ParquetMetaDataReader::decode_metadata(footer).ok()?;
         let columns = metadata.file_metadata().schema().get_fields();
         let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
@@ -145,8 +152,12 @@ fn is_filled(file: &Arc<File>, chunk: &ColumnChunkMetaData) -> Result<bool, Parq
     // pages are passed over, however they are packed
     let chunk = chunk.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
     let mut pages = SerializedPageReader::new(Arc::clone(file), &chunk, 0, None)?;
-    let mut values = 0_u64;
+    let (mut values, mut count) = (0_u64, 0_usize);
     while let Some(page) = pages.peek_next_page()? {
+        count += 1;
+        if count > PAGES_MAX {
+            return Ok(false);
+        }
         let more = page.num_levels.and_then(|levels| u64::try_from(levels).ok());
         values = values.saturating_add(more.unwrap_or_default());
         pages.skip_next_page()?;

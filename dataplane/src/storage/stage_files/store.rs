@@ -4,6 +4,7 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use futures::future::BoxFuture;
@@ -110,14 +111,20 @@ impl StageStore {
     }
 
     /// Puts files that are written whole into the stage: all of them are there from now on, or none.
-    pub fn place_all(&self, writers: Vec<StageWriter>) -> BoxFuture<'_, Result<Vec<StageFile>, Error>> {
+    /// Once it has `begun`, it goes on to its end.
+    pub fn place_all<'a>(
+        &'a self,
+        writers: Vec<StageWriter>,
+        (tasks, begun): (&'a TaskTracker, &'a AtomicBool),
+    ) -> BoxFuture<'a, Result<Vec<StageFile>, Error>> {
         Box::pin(async move {
             match self {
                 Self::Internal { files, id } => {
                     let (files, id) = (files.clone(), id.clone());
+                    begun.store(true, Ordering::Release);
                     blocking(move || files.finish_all(&id, writers)).await
                 }
-                Self::External(files) => Box::pin(files.place_all(writers)).await,
+                Self::External(files) => Box::pin(files.place_all(writers, (tasks, begun))).await,
             }
         })
     }

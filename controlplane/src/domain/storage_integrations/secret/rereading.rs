@@ -7,8 +7,8 @@ use platform::events::{self, Event, EventType, Origin};
 use platform::{App, Error, Result};
 
 use super::read;
-use super::source::{KeptSecret, SecretReading};
-use super::store::{self, HeldSecret, KUBERNETES_SECRET};
+use super::source::{KUBERNETES_SECRET, KeptSecret, SecretReading};
+use super::store::{self, HeldSecret};
 use crate::domain::environments;
 use crate::domain::storage_integrations::http::told;
 use crate::domain::storage_integrations::store as integrations;

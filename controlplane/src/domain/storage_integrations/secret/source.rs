@@ -2,9 +2,12 @@
 
 use contract::Redacted;
 use contract::storage_integration::AccessKey;
-use platform::resources::{SECRET_ENVIRONMENTS, SecretValues};
+use platform::resources::{SECRET_ENVIRONMENTS, SecretRead, SecretValues};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The type of such credentials in the database and on the wire.
+pub const KUBERNETES_SECRET: &str = "kubernetes_secret";
 
 const CREDENTIAL_BYTES_MAX: usize = 4_096;
 const KEY_BYTES_MAX: usize = 253;
@@ -66,10 +69,19 @@ pub struct KeptSecret {
 
 impl SecretSource {
     /// The access key that the Secret holds for the environment of this name.
-    pub fn access_key(&self, found: Option<&SecretValues>, environment: &str) -> SecretReading {
+    pub fn access_key(&self, read: &SecretRead, environment: &str) -> SecretReading {
         let name = &self.name;
-        let Some(found) = found else {
-            return Err(format!("there is no Secret `{name}` beside the environment: make it, or name another"));
+        let found = match read {
+            SecretRead::There(found) => found,
+            SecretRead::Absent => {
+                return Err(format!("there is no Secret `{name}` beside the environment: make it, or name another"));
+            }
+            SecretRead::Denied => {
+                return Err(format!(
+                    "the cluster does not let the control plane read the Secret `{name}`: have whoever runs the \
+                     installation permit it"
+                ));
+            }
         };
         if !found.environments.iter().any(|named| named == environment) {
             return Err(format!(
@@ -108,28 +120,29 @@ fn is_credential(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn values(environments: &[&str], values: &[(&str, &str)]) -> SecretValues {
-        SecretValues {
+    fn values(environments: &[&str], values: &[(&str, &str)]) -> SecretRead {
+        SecretRead::There(SecretValues {
             environments: environments.iter().map(|name| (*name).to_owned()).collect(),
             values: values.iter().map(|(key, value)| ((*key).to_owned(), Redacted::new((*value).to_owned()))).collect(),
-        }
+        })
     }
 
     #[test]
     fn a_secret_gives_its_access_key_to_the_environments_that_it_names_and_else_says_why_not() {
         let source = SecretSource { name: "lake".to_owned(), keys: SecretKeys::default() };
         let whole = [("access_key_id", "AKID"), ("secret_access_key", "hush")];
-        let key = source.access_key(Some(&values(&["acme-dev"], &whole)), "acme-dev").unwrap();
+        let key = source.access_key(&values(&["acme-dev"], &whole), "acme-dev").unwrap();
         assert_eq!((key.access_key_id.expose().as_str(), key.secret_access_key.expose().as_str()), ("AKID", "hush"));
-        let problem = |found: Option<&SecretValues>| source.access_key(found, "acme-dev").unwrap_err();
-        assert!(problem(None).contains("no Secret `lake`"));
-        for others in [&[][..], &["acme-prod"], &["acme-dev-2"], &["*"]] {
-            let said = problem(Some(&values(others, &whole)));
+        let problem = |read: &SecretRead| source.access_key(read, "acme-dev").unwrap_err();
+        assert!(problem(&SecretRead::Absent).contains("no Secret `lake`"));
+        assert!(problem(&SecretRead::Denied).contains("does not let the control plane read the Secret `lake`"));
+        for others in [&["acme-prod"][..], &[], &["acme-dev-2"], &["*"]] {
+            let said = problem(&values(others, &whole));
             assert!(said.contains("`acme-dev`") && said.contains(SECRET_ENVIRONMENTS), "{said}");
         }
-        assert!(problem(Some(&values(&["acme-dev"], &whole[..1]))).contains("no key `secret_access_key`"));
+        assert!(problem(&values(&["acme-dev"], &whole[..1])).contains("no key `secret_access_key`"));
         let spoilt = [("access_key_id", "AKID"), ("secret_access_key", "hush\n")];
-        let said = problem(Some(&values(&["acme-dev"], &spoilt)));
+        let said = problem(&values(&["acme-dev"], &spoilt));
         assert!(said.contains("visible ASCII") && !said.contains("hush"), "{said}");
     }
 }

@@ -6,11 +6,8 @@ use platform::{App, Error, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::source::{KeptSecret, SecretSource};
+use super::source::{KUBERNETES_SECRET, KeptSecret, SecretSource};
 use crate::domain::storage_integrations::store::{KeptIntegration, record};
-
-/// The credentials' type in the database and on the wire.
-pub const KUBERNETES_SECRET: &str = "kubernetes_secret";
 
 /// An integration whose access key comes from a Secret, with what was read of it last.
 pub struct HeldSecret {

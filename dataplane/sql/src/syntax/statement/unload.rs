@@ -168,8 +168,10 @@ impl Unload {
     }
 }
 
-/// The folders that rows of this partition are in, below the path of the unload, whatever is in the value: a slash in it
-/// begins another folder, and what could lead elsewhere, or is no part of a URL, is a `!` and two hexadecimal digits.
+/// The folders that rows of this partition are in, below the path of the unload, whatever is in the value.
+///
+/// A slash in it begins another folder. What could lead elsewhere, or is no part of a URL, is a `!` and two hexadecimal
+/// digits.
 pub fn partition_folder(value: Option<&str>) -> String {
     let Some(value) = value else { return NULL_PARTITION.to_owned() };
     value.split('/').map(folder_name).collect::<Vec<_>>().join("/")

@@ -5,8 +5,9 @@ use contract::policy::{Policies, Rules, filters_on, masks_on};
 use contract::{Governance, Role};
 
 use crate::Error;
+use crate::governance::table_path::table_ref;
 use crate::pipeline::Result;
-use crate::pipeline::authorization::policy_request::{PolicyRequest, table_ref};
+use crate::pipeline::authorization::policy_request::PolicyRequest;
 use crate::pipeline::stages::tables::StatementInfo;
 use crate::pipeline::swap::Renaming;
 

@@ -61,7 +61,7 @@ async fn of_database(
     let rules = pipeline.rules()?;
     // by the rules of the moment: it may have been disabled, or lead elsewhere
     if rules.attached_database(&first.schema).filter(|now| now.enabled) != Some(database.integration()) {
-        return Err(AttachedFault::Changed { table: first.path() }.into());
+        return Err(AttachedFault::Reattached { database: first.schema.clone() }.into());
     }
     let _place = query.in_time(async { Ok(database.place().await?) }).await?;
     let (hosts, tasks) = (&pipeline.storage_hosts, &pipeline.tasks);
@@ -72,22 +72,14 @@ async fn of_database(
         let source = AttachedSource { query, database: &database, remote: &remote, table, read };
         query.in_time(source.as_known()).await?;
         let spool = pipeline.engine()?.file().await.map_err(|error| query.fault(error))?;
-        let brought = Box::pin(source.bring(lease.session()?, spool)).await?;
+        let bytes = Box::pin(source.bring(lease.session()?, spool)).await?;
         if let Some(text) = &mut t.facts().transpiled {
-            let BroughtRows { rows, bytes } = brought;
             // Writing to a String cannot fail.
-            let _ = write!(text, "\n-- read {}, {rows} rows, {bytes} bytes", read.path());
+            let _ = write!(text, "\n-- read {}, {bytes} bytes", read.path());
         }
     }
     remote.end();
     Ok(())
-}
-
-/// What was brought of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct BroughtRows {
-    rows: u64,
-    bytes: u64,
 }
 
 /// A table of an attached database, and the transaction that it is read in.
@@ -112,8 +104,8 @@ impl AttachedSource<'_> {
         permitted.map(drop).map_err(|denied| AttachedFault::Denied(denied).into())
     }
 
-    /// Brings its rows into the temporary table.
-    async fn bring(&self, session: &mut Session, mut spool: SpoolFile) -> Result<BroughtRows> {
+    /// Brings its rows into the temporary table; how many bytes they were.
+    async fn bring(&self, session: &mut Session, mut spool: SpoolFile) -> Result<u64> {
         let (query, path) = (self.query, self.read.path());
         let fault = |error| query.fault(error);
         let made = Statement { sql: self.read.made(), params: Vec::new(), writes: true };
@@ -149,7 +141,7 @@ impl AttachedSource<'_> {
             let rows = spool.csv_rows(&csv, &columns.read).map_err(fault)?;
             self.written(session, &columns.values, &rows, records).await?;
         }
-        Ok(BroughtRows { rows: records, bytes: spool.bytes() })
+        Ok(spool.bytes())
     }
 
     async fn written(&self, session: &mut Session, values: &[String], rows: &str, records: u64) -> Result<()> {
@@ -159,10 +151,8 @@ impl AttachedSource<'_> {
         let table = self.read.path();
         match session.run(statement, query.deadline, &query.ask.cancel).await.map_err(|error| query.fault(error)) {
             Ok(Outcome::Changed { rows, .. }) if rows == records => Ok(()),
-            Ok(_) => {
-                let reason = format!("other than the {records} rows that it has were read");
-                Err(AttachedFault::Row { table, reason }.into())
-            }
+            // how many it has, is not told: some may be hidden from who asks
+            Ok(_) => Err(AttachedFault::Row { table, reason: "other rows were read than it has".to_owned() }.into()),
             // which value it is, is not told: its row may be hidden from who asks
             Err(Error::Engine(error))
                 if matches!(error.kind, Kind::Conversion | Kind::OutOfRange | Kind::InvalidInput) =>

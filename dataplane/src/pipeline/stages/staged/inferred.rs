@@ -23,6 +23,8 @@ use column_kind::ColumnKind;
 const COLUMNS_MAX: usize = 1_600;
 /// Bytes that the names in an answer may have.
 const NAMES_BYTES_MAX: usize = 16 << 20;
+/// Bytes that a column counts as besides its names: very many may have short ones.
+const COLUMN_BYTES: usize = 200;
 
 /// The columns of one file, in its order.
 type FileKinds = Vec<(String, ColumnKind)>;
@@ -175,7 +177,10 @@ impl InferredColumns {
                         known.files.push(file.path.clone());
                     }
                 }
-                None => self.columns.push(InferredColumn { name, kind, files: vec![file.path.clone()] }),
+                None => {
+                    self.bytes += COLUMN_BYTES;
+                    self.columns.push(InferredColumn { name, kind, files: vec![file.path.clone()] });
+                }
             }
         }
         Ok(())

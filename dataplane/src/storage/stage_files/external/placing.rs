@@ -2,11 +2,15 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio_util::task::TaskTracker;
 
 use super::bucket_writer::BucketWriter;
 use super::folder_writer::FolderWriter;
 use super::{ExternalFiles, ExternalKind};
 use crate::Error;
+use crate::error::StageFileFault;
 use crate::storage::stage_files::{StageFile, StageWriter, blocking, unavailable};
 
 /// Bytes that are sent at a time.
@@ -20,9 +24,12 @@ enum ExternalUpload {
 }
 
 impl ExternalFiles {
-    /// Sends all of the files, then has each be there. Where one cannot be, the others are taken back, but for those that
-    /// have replaced a file: each of these is whole, and without it there would be neither the old nor the new one.
-    pub async fn place_all(&self, writers: Vec<StageWriter>) -> Result<Vec<StageFile>, Error> {
+    /// Sends all of the files, then has each be there. That goes on to its end though nobody waits for it any more.
+    pub async fn place_all(
+        &self,
+        writers: Vec<StageWriter>,
+        (tasks, begun): (&TaskTracker, &AtomicBool),
+    ) -> Result<Vec<StageFile>, Error> {
         let are_several = writers.len() > 1;
         let mut uploads = Vec::with_capacity(writers.len());
         for writer in &writers {
@@ -34,6 +41,15 @@ impl ExternalFiles {
             let is_there = are_several && writer.replaces() && self.has(writer.path()).await?;
             uploads.push((upload, is_there));
         }
+        let files = self.clone();
+        begun.store(true, Ordering::Release);
+        let finished = tasks.spawn(async move { Box::pin(files.finished(uploads)).await });
+        finished.await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()))
+    }
+
+    /// Has each of them be there. Where one cannot be, the others are taken back, but for those that have replaced a
+    /// file: each of these is whole, and without it there would be neither the old nor the new one.
+    async fn finished(&self, uploads: Vec<(ExternalUpload, bool)>) -> Result<Vec<StageFile>, Error> {
         let (mut placed, mut new) = (Vec::with_capacity(uploads.len()), Vec::new());
         for (upload, is_there) in uploads {
             match Box::pin(upload.finish()).await {

@@ -1,6 +1,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use contract::storage_integration::StorageCredentials;
@@ -143,7 +144,9 @@ async fn a_file_that_is_replaced_is_whole_where_others_cannot_be_there() {
         writer.full()
     };
     // the last of them has the name of a folder
-    assert!(files.place_all(["b.csv", "new.csv", "a"].map(written).into()).await.is_err());
+    let (tasks, begun) = (TaskTracker::new(), AtomicBool::new(false));
+    assert!(files.place_all(["b.csv", "new.csv", "a"].map(written).into(), (&tasks, &begun)).await.is_err());
+    assert!(begun.into_inner(), "it goes on to its end");
     assert_eq!(paths(&files, "").await, "a/x.csv b.csv");
     assert_eq!(text(&files, "b.csv").await.unwrap(), "new");
 }

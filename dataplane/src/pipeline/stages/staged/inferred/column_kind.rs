@@ -14,6 +14,8 @@ pub(super) enum ColumnKind {
     /// Each of them is NULL.
     Empty,
     Boolean,
+    /// Whole numbers of Parquet, which says no digits of them.
+    Integer,
     /// With at most so many digits before the point, and behind it.
     Number {
         whole: u32,
@@ -48,7 +50,7 @@ impl ColumnKind {
     pub fn of_type(type_name: &str) -> Self {
         match Type::of_name(type_name) {
             Type::Boolean => Self::Boolean,
-            Type::Integer => Self::Number { whole: DIGITS_MAX, scale: 0 },
+            Type::Integer => Self::Integer,
             Type::Decimal => decimal(type_name),
             Type::Double => Self::Real,
             Type::Date => Self::Date,
@@ -63,14 +65,7 @@ impl ColumnKind {
 
     /// A number of these digits; a text where no number has so many.
     fn number(whole: u32, scale: u32) -> Self {
-        if whole.saturating_add(scale) <= DIGITS_MAX {
-            Self::Number { whole, scale }
-        } else if whole == DIGITS_MAX {
-            // a column of Parquet says no digits of its whole numbers
-            Self::Number { whole: DIGITS_MAX.saturating_sub(scale), scale: scale.min(DIGITS_MAX) }
-        } else {
-            Self::Text
-        }
+        if whole.saturating_add(scale) <= DIGITS_MAX { Self::Number { whole, scale } } else { Self::Text }
     }
 
     /// Of a column that is this in one file and the other in another.
@@ -80,8 +75,13 @@ impl ColumnKind {
             (Self::Number { whole, scale }, Self::Number { whole: others, scale: behind }) => {
                 Self::number(whole.max(others), scale.max(behind))
             }
+            (Self::Integer, Self::Number { whole, scale }) | (Self::Number { whole, scale }, Self::Integer) => {
+                Self::number(whole.max(DIGITS_MAX.saturating_sub(scale)), scale)
+            }
             (one, same) if one == same => one,
-            (Self::Number { .. } | Self::Real, Self::Number { .. } | Self::Real) => Self::Real,
+            (Self::Integer | Self::Number { .. } | Self::Real, Self::Integer | Self::Number { .. } | Self::Real) => {
+                Self::Real
+            }
             (Self::Date | Self::Timestamp, Self::Date | Self::Timestamp) => Self::Timestamp,
             (Self::Variant, _) | (_, Self::Variant) => Self::Variant,
             _ => Self::Text,
@@ -93,6 +93,7 @@ impl fmt::Display for ColumnKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Number { whole, scale } => return write!(f, "NUMBER({}, {scale})", whole + scale),
+            Self::Integer => return write!(f, "NUMBER({DIGITS_MAX}, 0)"),
             Self::Boolean => "BOOLEAN",
             Self::Real => "REAL",
             Self::Date => "DATE",
@@ -128,6 +129,9 @@ mod tests {
             (ColumnKind::Empty, ColumnKind::Date, "DATE"),
             (ColumnKind::Empty, ColumnKind::Empty, "TEXT"),
             (number(30, 0), number(1, 20), "TEXT"),
+            (number(38, 0), number(1, 2), "TEXT"),
+            (ColumnKind::of_type("BIGINT"), ColumnKind::of_type("INTEGER"), "NUMBER(38, 0)"),
+            (ColumnKind::of_type("BIGINT"), ColumnKind::Real, "REAL"),
             (ColumnKind::of_type("BIGINT"), ColumnKind::of_type("DECIMAL(15,2)"), "NUMBER(38, 2)"),
             (number(3, 0), ColumnKind::Real, "REAL"),
             (ColumnKind::Date, ColumnKind::Timestamp, "TIMESTAMP_NTZ"),
