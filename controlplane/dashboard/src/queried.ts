@@ -27,7 +27,7 @@ export async function parquet(envId: string, sql: string, branch_id: string): Pr
   })
   const body = await ask(call)
   const { response } = await call
-  return wholeFile(body, response.headers.get('x-query-id'))
+  return wholeFile(body as ReadableStream, response.headers.get('x-query-id'))
 }
 
 /** Columns by schema and table. */
