@@ -170,17 +170,14 @@ impl InferredColumns {
                 return Err(Error::InvalidParams { field: "MAX_FILE_COUNT", message });
             }
             let place = *self.places.entry(name.clone()).or_insert(self.columns.len());
-            match self.columns.get_mut(place) {
-                Some(known) => {
-                    known.kind = known.kind.joined(kind);
-                    if known.files.last() != Some(&file.path) {
-                        known.files.push(file.path.clone());
-                    }
-                }
-                None => {
-                    self.bytes += COLUMN_BYTES;
-                    self.columns.push(InferredColumn { name, kind, files: vec![file.path.clone()] });
-                }
+            let Some(known) = self.columns.get_mut(place) else {
+                self.bytes += COLUMN_BYTES;
+                self.columns.push(InferredColumn { name, kind, files: vec![file.path.clone()] });
+                continue;
+            };
+            known.kind = known.kind.joined(kind);
+            if known.files.last() != Some(&file.path) {
+                known.files.push(file.path.clone());
             }
         }
         Ok(())
