@@ -254,3 +254,17 @@ async fn what_leads_elsewhere_is_refused() {
     assert_eq!(world.whole(bound).await.unwrap().json, "[2]");
     world.stop().await;
 }
+
+#[tokio::test]
+async fn no_search_path_is_taken_for_the_definition_of_a_stage() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    let id = staged(&wired.world, "create stage secret").await;
+    put(&wired.world, &id, "x.csv", "sesame\n");
+    let forged = format!("x\ncreate stage mine id = ''{id}'' file_format = (type = ''csv'') /*");
+    simple(&client, &format!("set search_path = main, '{forged}'")).await;
+    simple(&client, "create stage mine file_format = (type = csv null_if = ('*/--'))").await;
+    assert_eq!(simple(&client, "select count($1) from @mine").await[0], "0", "they are the files of another stage");
+    assert_eq!(simple(&client, "select count($1) from @secret").await[0], "1");
+    wired.stop().await;
+}

@@ -90,9 +90,12 @@ pub(crate) const OWNED: &str = "_svc_";
 /// Between the schemas of a search path that is kept.
 const BETWEEN: &str = "\u{1f}";
 
-/// A search path as a definition keeps it.
+/// A search path as a definition keeps it. It is what a session says: a name that could end its line, and be taken for the
+/// statement behind it, is left out.
 pub(crate) fn searched(path: &[String]) -> String {
-    if path.is_empty() { names::MAIN_SCHEMA.to_owned() } else { path.join(BETWEEN) }
+    let fits = |name: &&str| !name.contains(char::is_control);
+    let kept: Vec<&str> = path.iter().map(String::as_str).filter(fits).collect();
+    if kept.is_empty() { names::MAIN_SCHEMA.to_owned() } else { kept.join(BETWEEN) }
 }
 
 /// The comment that keeps a statement.
@@ -148,3 +151,25 @@ impl Definition {
 
 /// Found by name in a session.
 pub(crate) type FoundDefinition = Option<Arc<Definition>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_of_a_search_path_is_taken_for_the_statement() {
+        let own = "CREATE STAGE s ID = 'own' FILE_FORMAT = (TYPE = 'CSV' NULL_IF = ('*/--'))";
+        let forged = "x\nCREATE STAGE s ID = 'another' FILE_FORMAT = (TYPE = 'CSV') /*".to_owned();
+        for (path, homes) in [
+            (vec!["main".to_owned(), forged.clone(), "raw".to_owned()], vec!["main", "raw"]),
+            (vec![forged], vec!["main"]),
+            (vec!["a\u{1f}b".to_owned(), "c".to_owned()], vec!["c"]),
+            (Vec::new(), vec!["main"]),
+        ] {
+            let kept = comment(&searched(&path), own);
+            let read = Definition::read(DefinitionKind::Function, "main", "_svc_stage_s", Vec::new(), kept).unwrap();
+            assert_eq!(read.text, own, "{path:?}");
+            assert_eq!(read.homes().collect::<Vec<_>>(), homes, "{path:?}");
+        }
+    }
+}
