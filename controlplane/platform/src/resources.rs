@@ -130,11 +130,17 @@ pub struct Key {
 /// The annotation of a Secret that names the Environments that may use it, with commas between them.
 pub const SECRET_ENVIRONMENTS: &str = "sluice.dev/environments";
 
+/// The annotation of a Secret that says which of its keys a part of an access key is under, as `part=key`, with commas
+/// between them. A part that it does not name is under a key of its own name.
+pub const SECRET_KEYS: &str = "sluice.dev/keys";
+
 /// What a Secret of the cluster holds, and for whom.
 #[derive(Debug, Clone, Default)]
 pub struct SecretValues {
     /// Names of Environments, which may use it.
     pub environments: Vec<String>,
+    /// The key of each part that it names.
+    pub keys: BTreeMap<String, String>,
     /// By key.
     pub values: BTreeMap<String, Redacted<String>>,
 }

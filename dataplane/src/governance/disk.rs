@@ -27,10 +27,18 @@ impl Disk {
         Self { file: state.join("governance.json"), seal }
     }
 
-    /// The last snapshot kept for this environment. One that cannot be read counts as none.
+    /// The last snapshot kept for this environment. One that cannot be read counts as none. For the folder's owner alone.
     pub fn load(&self, env_id: &EnvId) -> Option<Governance> {
         match self.read() {
-            Ok(rules) if rules.environment.env_id == *env_id => Some(self.seal.opened(rules)),
+            Ok(rules) if rules.environment.env_id == *env_id => {
+                // while the control plane has no later snapshot, nothing else would write it anew
+                if SnapshotSeal::are_shown(&rules)
+                    && let Err(error) = self.keep(&rules)
+                {
+                    tracing::error!(%error, "credentials on disk, kept by a version before, could not be sealed");
+                }
+                Some(self.seal.opened(rules))
+            }
             Ok(_) => {
                 tracing::error!("the snapshot on disk is of another environment: ignored");
                 None

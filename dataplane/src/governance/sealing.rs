@@ -25,9 +25,14 @@ impl SnapshotSeal {
         Self { keyring: Keyring::new(key), entropy: entropy.clone() }
     }
 
+    /// Whether the rules show credentials, as a version before this one has written them down.
+    pub fn are_shown(rules: &Governance) -> bool {
+        integrations(rules).any(|integration| integration.credentials.are_secret())
+    }
+
     /// The rules as they may be written down.
     pub fn sealed<'r>(&self, rules: &'r Governance) -> io::Result<Cow<'r, Governance>> {
-        if !integrations(rules).any(|integration| integration.credentials.are_secret()) {
+        if !Self::are_shown(rules) {
             return Ok(Cow::Borrowed(rules));
         }
         let mut sealed = rules.clone();
@@ -97,6 +102,7 @@ mod tests {
 
     use super::testing::seal;
     use super::*;
+    use crate::governance::disk::Disk;
     use crate::testing::governance;
 
     fn integration(name: &str, credentials: StorageCredentials) -> StorageIntegration {
@@ -132,6 +138,18 @@ mod tests {
         assert_eq!(sealed.storage_integrations[1], rules.storage_integrations[1]);
         assert_eq!(seal.opened(serde_json::from_str(&text).unwrap()), rules);
         assert!(matches!(seal.sealed(&governance()).unwrap(), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn credentials_that_a_version_before_has_kept_are_sealed_where_they_are_found() {
+        let (folder, rules) = (tempfile::tempdir().unwrap(), rules());
+        let (disk, file) = (Disk::new(folder.path(), seal("k")), folder.path().join("governance.json"));
+        std::fs::write(&file, serde_json::to_vec(&rules).unwrap()).unwrap();
+        for _ in 0..2 {
+            assert_eq!(disk.load(&rules.environment.env_id).as_ref(), Some(&rules));
+            let kept = std::fs::read_to_string(&file).unwrap();
+            assert!(!kept.contains("SESAME") && !kept.contains("open-sesame"), "{kept}");
+        }
     }
 
     #[test]

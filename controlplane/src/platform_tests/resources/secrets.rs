@@ -32,11 +32,14 @@ impl Installed {
         Self { kept, owner: bearer(&ada), ada, app }
     }
 
-    fn holds(&self, environments: &[&str], values: &[(&str, &str)]) {
-        let given = values.iter().map(|(key, value)| ((*key).to_owned(), Redacted::new((*value).to_owned())));
+    /// One whose key `id`, if it has that, is said to be that of the access key.
+    fn holds(&self, environments: &[&str], values_given: &[(&str, &str)]) {
+        let given = values_given.iter().map(|(key, value)| ((*key).to_owned(), Redacted::new((*value).to_owned())));
         let values = given.collect();
         let environments = environments.iter().map(|name| (*name).to_owned()).collect();
-        self.answers(SecretRead::There(SecretValues { environments, values }));
+        let said = values_given.iter().filter(|(key, _)| *key == "id");
+        let keys = said.map(|(key, _)| ("access_key_id".to_owned(), (*key).to_owned())).collect();
+        self.answers(SecretRead::There(SecretValues { environments, keys, values }));
     }
 
     fn answers(&self, read: SecretRead) {

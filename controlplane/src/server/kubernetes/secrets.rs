@@ -4,7 +4,7 @@ use contract::Redacted;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use platform::Result;
-use platform::resources::{NamespacedName, SECRET_ENVIRONMENTS, SecretRead, SecretValues};
+use platform::resources::{NamespacedName, SECRET_ENVIRONMENTS, SECRET_KEYS, SecretRead, SecretValues};
 
 use super::Cluster;
 
@@ -31,10 +31,13 @@ fn values(secret: Secret) -> SecretValues {
     let mut annotations = secret.metadata.annotations.unwrap_or_default();
     let named = annotations.remove(SECRET_ENVIRONMENTS).unwrap_or_default();
     let environments = named.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let said = annotations.remove(SECRET_KEYS).unwrap_or_default();
+    let parts = said.split(',').filter_map(|one| one.split_once('='));
+    let keys = parts.map(|(part, key)| (part.trim().to_owned(), key.trim().to_owned())).collect();
     // what is no text is no credential: the sign that stands for it is refused
     let text = |bytes: &[u8]| Redacted::new(String::from_utf8_lossy(bytes).into_owned());
     let values = secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, text(&value.0))).collect();
-    SecretValues { environments, values }
+    SecretValues { environments, keys, values }
 }
 
 #[cfg(test)]
@@ -52,6 +55,9 @@ mod tests {
         let found = secret(json!({SECRET_ENVIRONMENTS: "acme-dev, acme-prod,"}));
         assert_eq!(found.environments, ["acme-dev", "acme-prod"]);
         assert_eq!(found.values["id"].expose(), "AKID");
+        assert!(found.keys.is_empty());
+        let said = secret(json!({SECRET_KEYS: "access_key_id = id,secret_access_key=raw, session_token"})).keys;
+        assert_eq!((said.len(), said["access_key_id"].as_str(), said["secret_access_key"].as_str()), (2, "id", "raw"));
         assert!(!found.values["raw"].expose().is_ascii());
         assert!(secret(json!({"example.com/team": "data"})).environments.is_empty());
     }

@@ -2,7 +2,7 @@
 
 use contract::Redacted;
 use contract::storage_integration::AccessKey;
-use platform::resources::{SECRET_ENVIRONMENTS, SecretRead, SecretValues};
+use platform::resources::{SECRET_ENVIRONMENTS, SECRET_KEYS, SecretRead, SecretValues};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,17 @@ impl SecretKeys {
             .flatten()
             .all(fits)
     }
+
+    /// Whether the Secret says so itself. The id and the token are sent as they are with each request: who chooses the
+    /// endpoint would be told of whatever else of the Secret stood in their place.
+    fn are_said_by(&self, found: &SecretValues) -> bool {
+        let usual = Self::default();
+        let key = |part: &str| found.keys.get(part).map(String::as_str);
+        let token = key("session_token").unwrap_or("session_token");
+        self.access_key_id == key("access_key_id").unwrap_or(&usual.access_key_id)
+            && self.secret_access_key == key("secret_access_key").unwrap_or(&usual.secret_access_key)
+            && self.session_token.as_deref().is_none_or(|named| named == token)
+    }
 }
 
 /// A Secret beside an environment, and what of it is read.
@@ -89,6 +100,12 @@ impl SecretSource {
                  `{SECRET_ENVIRONMENTS}`"
             ));
         }
+        if !self.keys.are_said_by(found) {
+            return Err(format!(
+                "the Secret `{name}` does not say that its parts are under these `keys`: say the keys that it says, or \
+                 have it say them in its annotation `{SECRET_KEYS}`, as `access_key_id=key`"
+            ));
+        }
         let token = self.keys.session_token.as_deref().map(|key| self.value(found, key)).transpose()?;
         Ok(AccessKey {
             access_key_id: self.value(found, &self.keys.access_key_id)?,
@@ -118,13 +135,39 @@ fn is_credential(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn values(environments: &[&str], values: &[(&str, &str)]) -> SecretRead {
         SecretRead::There(SecretValues {
             environments: environments.iter().map(|name| (*name).to_owned()).collect(),
+            keys: BTreeMap::new(),
             values: values.iter().map(|(key, value)| ((*key).to_owned(), Redacted::new((*value).to_owned()))).collect(),
         })
+    }
+
+    #[test]
+    fn no_part_is_taken_of_a_key_that_the_secret_does_not_say_it_is_under() {
+        let whole = [("access_key_id", "AKID"), ("secret_access_key", "hush"), ("session_token", "token")];
+        let SecretRead::There(found) = values(&["acme-dev"], &whole) else { panic!("a Secret") };
+        let taken = |id: &str, secret: &str, token: Option<&str>, said: &[(&str, &str)]| {
+            let (access_key_id, secret_access_key) = (id.to_owned(), secret.to_owned());
+            let keys = SecretKeys { access_key_id, secret_access_key, session_token: token.map(str::to_owned) };
+            let said = said.iter().map(|(part, key)| ((*part).to_owned(), (*key).to_owned())).collect();
+            let read = SecretRead::There(SecretValues { keys: said, ..found.clone() });
+            SecretSource { name: "lake".to_owned(), keys }.access_key(&read, "acme-dev")
+        };
+        let (id, secret, token) = ("access_key_id", "secret_access_key", "session_token");
+        assert!(taken(id, secret, None, &[]).is_ok() && taken(id, secret, Some(token), &[]).is_ok());
+        // each of these would show the secret to the endpoint
+        for (id, secret, token) in [(secret, id, None), (secret, secret, None), (id, secret, Some(secret))] {
+            let told = taken(id, secret, token, &[]).unwrap_err();
+            assert!(told.contains(SECRET_KEYS) && !told.contains("hush"), "{told}");
+        }
+        let said = [(id, "session_token"), (secret, "access_key_id")];
+        assert!(taken("session_token", "access_key_id", None, &said).is_ok());
+        assert!(taken(id, secret, None, &said).is_err(), "it says others");
     }
 
     #[test]
