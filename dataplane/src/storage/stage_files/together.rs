@@ -41,9 +41,11 @@ impl StageFiles {
             Ok(placed)
         });
         if done.is_err() {
+            let mut taken_back = Ok(());
             for file in &files {
-                self.take_back(stage_id, file)?; // the list stays where this fails
+                taken_back = self.take_back(stage_id, file).and(taken_back);
             }
+            taken_back?; // the list stays where one of them fails, and so do the files that were replaced
             if let Err(error) = forgotten(&list)
                 && error.kind() != ErrorKind::NotFound
             {
@@ -94,15 +96,19 @@ impl StageFiles {
 
     /// Removes the file if it is this one, and not another that has come in its place; the one that it replaced is back.
     fn take_back(&self, stage_id: &str, file: &PlacedFile) -> Result<(), Error> {
-        let found = self.open(stage_id, &file.path).ok().and_then(|file| file.metadata().ok());
-        if found.is_none_or(|metadata| metadata.ino() != file.inode) {
+        let place = self.place(stage_id, &StagePath::read(&file.path)?)?;
+        if !self.is_there(&place.folder)? {
             return Ok(());
         }
+        // not opened: there may be too many files open, and one that cannot be looked at is not taken for another
+        match fs::symlink_metadata(place.file()) {
+            Ok(found) if found.ino() == file.inode => {}
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(unavailable(&error)),
+        }
         match &file.replaced {
-            Some(replaced) => {
-                let place = self.place(stage_id, &StagePath::read(&file.path)?)?;
-                fs::rename(replaced, place.file()).map_err(|error| unavailable(&error))
-            }
+            Some(replaced) => fs::rename(replaced, place.file()).map_err(|error| unavailable(&error)),
             None => self.remove(stage_id, &file.path).map(drop),
         }
     }
@@ -245,6 +251,25 @@ mod tests {
         let placed = files.finish_all("s", replacing(&files, &["a/x", "b"])).unwrap();
         assert_eq!(placed.iter().map(|file| file.bytes).collect::<Vec<_>>(), [3, 3]);
         assert_eq!((paths(&files), unfinished(&files)), (vec!["a/x".to_owned(), "b".to_owned(), "c".to_owned()], 0));
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_taken_for_another_file() {
+        let (files, _folder) = files();
+        files.finish_all("s", writers(&files, &["a/x", "b"])).unwrap();
+        let mut some = replacing(&files, &["a/x", "b"]);
+        let (list, placed) = super::begun("s", &some).unwrap();
+        some.remove(0).finish().unwrap();
+        let folder = files.root().join("s").join("d.a");
+        fs::rename(&folder, folder.with_extension("moved")).unwrap();
+        fs::write(&folder, b"").unwrap(); // a folder that cannot be read
+        assert!(files.take_back("s", &placed[0]).is_err());
+        assert!(files.take_back_listed().is_err() && list.exists(), "it is tried again");
+        fs::remove_file(&folder).unwrap();
+        fs::rename(folder.with_extension("moved"), &folder).unwrap();
+        files.take_back_listed().unwrap();
+        let back = fs::read(folder.join("f.x")).unwrap();
+        assert_eq!(back, b"a/x", "the file that was replaced");
     }
 
     #[test]
