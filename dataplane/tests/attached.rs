@@ -297,6 +297,16 @@ async fn a_value_that_no_column_here_can_have_is_an_error_that_tells_no_value() 
 }
 
 #[tokio::test]
+async fn a_row_that_is_too_long_is_told_and_not_held() {
+    let shop = Shop::new().await;
+    shop.there("insert into orders (id, customer) values (5, repeat('x', 9000000))").await;
+    let refused = shop.refused("select customer from shop.orders").await;
+    assert_eq!(refused, "a row of table shop.orders cannot be read: it is longer than 4 MiB");
+    assert_eq!(shop.ran("select max(id) from shop.orders").await, "[5]", "of other columns nothing is read");
+    shop.world.stop().await;
+}
+
+#[tokio::test]
 async fn a_database_that_is_away_stops_the_statements_that_name_it_alone() {
     let mut shop = Shop::new().await;
     shop.ran("select id from shop.orders").await;

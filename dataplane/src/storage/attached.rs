@@ -4,6 +4,7 @@
 //! are brought is held against the catalogue of that moment, so none is read as a column that it is not. Nothing of a
 //! host, a user or a password is in an error, a log or the engine's process.
 
+mod bounded;
 mod catalogue;
 mod columns;
 mod encrypted;

@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_rustls::{TlsConnector, client};
 
+use super::bounded::{BoundedStream, TooLong};
 use crate::model::tls;
 
 /// What makes a connection to a PostgreSQL one by TLS.
@@ -19,13 +20,14 @@ use crate::model::tls;
 pub(super) struct Encryption {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+    too_long: TooLong,
 }
 
 impl Encryption {
     /// None where the host's name is none that a certificate could have.
-    pub fn of(host: &str) -> Option<Self> {
+    pub fn of(host: &str, too_long: &TooLong) -> Option<Self> {
         let name = ServerName::try_from(host.to_owned()).ok()?;
-        Some(Self { config: Arc::new(tls().ok()?), name })
+        Some(Self { config: Arc::new(tls().ok()?), name, too_long: Arc::clone(too_long) })
     }
 }
 
@@ -35,14 +37,17 @@ impl TlsConnect<TcpStream> for Encryption {
     type Future = Pin<Box<dyn Future<Output = io::Result<EncryptedStream>> + Send>>;
 
     fn connect(self, stream: TcpStream) -> Self::Future {
-        let Self { config, name } = self;
-        Box::pin(async move { TlsConnector::from(config).connect(name, stream).await.map(EncryptedStream) })
+        let Self { config, name, too_long } = self;
+        Box::pin(async move {
+            let stream = TlsConnector::from(config).connect(name, stream).await?;
+            Ok(EncryptedStream(BoundedStream::new(stream, &too_long)))
+        })
     }
 }
 
 /// A connection by TLS.
 #[derive(Debug)]
-pub(super) struct EncryptedStream(client::TlsStream<TcpStream>);
+pub(super) struct EncryptedStream(BoundedStream<client::TlsStream<TcpStream>>);
 
 impl TlsStream for EncryptedStream {
     fn channel_binding(&self) -> ChannelBinding {

@@ -4,10 +4,12 @@
 //! text of a caller is sent there: names of tables and columns are those of the catalogue, in quotes.
 
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use contract::StorageIntegration;
 use contract::storage_integration::{SslMode, StorageCredentials, StorageKind};
+use engine::RECORD_BYTES_MAX;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -16,6 +18,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{CancelToken, Client, Config, Connection, CopyOutStream, NoTls, Row, config};
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
+use super::bounded::{BoundedStream, TooLong};
 use super::catalogue::{self, RemoteTable};
 use super::columns::Carried;
 use super::encrypted::Encryption;
@@ -41,6 +44,7 @@ pub struct RemoteTransaction {
     /// None once it has ended.
     cancels: Option<CancelToken>,
     tasks: TaskTracker,
+    too_long: TooLong,
     _driven: AbortOnDropHandle<()>,
 }
 
@@ -53,12 +57,13 @@ impl RemoteTransaction {
         within: Duration,
     ) -> Result<Self, AttachedFault> {
         let database = integration.name.clone();
-        let begun = connected(integration, hosts, tasks).boxed(); // TLS within is too deep for the compiler's sight
+        let too_long = TooLong::default();
+        let begun = connected(integration, hosts, tasks, &too_long).boxed(); // TLS within is too deep for the compiler's sight
         let (client, driven, way) = timeout(CONNECTED_WITHIN.min(within), begun)
             .await
             .map_err(|_| AttachedFault::Away { database: database.clone() })??;
         let cancels = Some(client.cancel_token());
-        let begun = Self { database, client, way, cancels, tasks: tasks.clone(), _driven: driven };
+        let begun = Self { database, client, way, cancels, tasks: tasks.clone(), too_long, _driven: driven };
         let milliseconds = within.as_millis().clamp(1, 1 << 30);
         let settings = format!(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
@@ -114,6 +119,9 @@ impl RemoteTransaction {
     /// What an error says of the table that is read.
     pub fn refused(&self, path: &str, error: &tokio_postgres::Error) -> AttachedFault {
         let table = path.to_owned();
+        if self.too_long.load(Ordering::Acquire) {
+            return AttachedFault::Row { table, reason: format!("it is longer than {} MiB", RECORD_BYTES_MAX >> 20) };
+        }
         match error.code() {
             Some(state) if [SqlState::UNDEFINED_COLUMN, SqlState::UNDEFINED_TABLE].contains(state) => {
                 AttachedFault::Changed { table }
@@ -154,6 +162,7 @@ async fn connected(
     integration: &StorageIntegration,
     hosts: &ReachableHosts,
     tasks: &TaskTracker,
+    too_long: &TooLong,
 ) -> Result<(Client, AbortOnDropHandle<()>, Way), AttachedFault> {
     let database = || integration.name.clone();
     let StorageKind::Postgres { host, port, database: name, ssl_mode } = &integration.kind else {
@@ -180,11 +189,13 @@ async fn connected(
     match ssl_mode {
         SslMode::Disable => {
             settings.ssl_mode(config::SslMode::Disable);
+            let stream = BoundedStream::new(stream, too_long);
             let (client, connection) = settings.connect_raw(stream, NoTls).await.map_err(failed)?;
             Ok((client, driven(tasks, connection), Way { address, encryption: None }))
         }
         SslMode::VerifyFull => {
-            let encryption = Encryption::of(host).ok_or_else(|| AttachedFault::Unusable { database: database() })?;
+            let encryption =
+                Encryption::of(host, too_long).ok_or_else(|| AttachedFault::Unusable { database: database() })?;
             settings.ssl_mode(config::SslMode::Require);
             let (client, connection) = settings.connect_raw(stream, encryption.clone()).await.map_err(failed)?;
             Ok((client, driven(tasks, connection), Way { address, encryption: Some(encryption) }))
