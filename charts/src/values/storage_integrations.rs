@@ -25,8 +25,9 @@ pub struct StorageIntegrations {
     /// address of a node is never asked. Data planes learn of it when their pods start next.
     pub ambient: bool,
     /// Secrets that they may take their access key from: each stands beside the environment, and its annotation
-    /// `sluice.dev/environments` names who may use it. The control plane may get these, in every watched namespace, and no
-    /// other, and reads them each minute.
+    /// `sluice.dev/environments` names who may use it; keys of other names than `access_key_id`, `secret_access_key` and
+    /// `session_token` it says in `sluice.dev/keys`, as `access_key_id=id,secret_access_key=secret`. The control plane may
+    /// get these, in every watched namespace, and no other, and reads them each minute.
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
     pub secrets: Vec<String>,
 }

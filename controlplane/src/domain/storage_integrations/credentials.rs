@@ -28,7 +28,7 @@ pub enum CredentialsInput {
     /// Those of a Secret of Kubernetes, where the installation reads them.
     KubernetesSecret {
         name: String,
-        /// Absent: `access_key_id` and `secret_access_key`.
+        /// Absent: `access_key_id` and `secret_access_key`. Others are those that its annotation `sluice.dev/keys` says.
         keys: Option<SecretKeys>,
     },
 }

@@ -151,7 +151,7 @@ mod tests {
     fn no_part_is_taken_of_a_key_that_the_secret_does_not_say_it_is_under() {
         let whole = [("access_key_id", "AKID"), ("secret_access_key", "hush"), ("session_token", "token")];
         let SecretRead::There(found) = values(&["acme-dev"], &whole) else { panic!("a Secret") };
-        let taken = |id: &str, secret: &str, token: Option<&str>, said: &[(&str, &str)]| {
+        let given = |id: &str, secret: &str, token: Option<&str>, said: &[(&str, &str)]| {
             let (access_key_id, secret_access_key) = (id.to_owned(), secret.to_owned());
             let keys = SecretKeys { access_key_id, secret_access_key, session_token: token.map(str::to_owned) };
             let said = said.iter().map(|(part, key)| ((*part).to_owned(), (*key).to_owned())).collect();
@@ -159,15 +159,15 @@ mod tests {
             SecretSource { name: "lake".to_owned(), keys }.access_key(&read, "acme-dev")
         };
         let (id, secret, token) = ("access_key_id", "secret_access_key", "session_token");
-        assert!(taken(id, secret, None, &[]).is_ok() && taken(id, secret, Some(token), &[]).is_ok());
+        assert!(given(id, secret, None, &[]).is_ok() && given(id, secret, Some(token), &[]).is_ok());
         // each of these would show the secret to the endpoint
         for (id, secret, token) in [(secret, id, None), (secret, secret, None), (id, secret, Some(secret))] {
-            let told = taken(id, secret, token, &[]).unwrap_err();
+            let told = given(id, secret, token, &[]).unwrap_err();
             assert!(told.contains(SECRET_KEYS) && !told.contains("hush"), "{told}");
         }
         let said = [(id, "session_token"), (secret, "access_key_id")];
-        assert!(taken("session_token", "access_key_id", None, &said).is_ok());
-        assert!(taken(id, secret, None, &said).is_err(), "it says others");
+        assert!(given("session_token", "access_key_id", None, &said).is_ok());
+        assert!(given(id, secret, None, &said).is_err(), "it says others");
     }
 
     #[test]
