@@ -84,6 +84,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for BoundedStream<S> {
         if this.lengths.admit(into.filled().get(before..).unwrap_or_default()) {
             return Poll::Ready(Ok(()));
         }
+        into.set_filled(before); // an error comes without bytes
         this.too_long.store(true, Ordering::Release);
         Poll::Ready(Err(ErrorKind::InvalidData.into()))
     }
