@@ -27,6 +27,8 @@ class Door:
             return []
         key = request.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition("/")[0]
         if key not in self.known:
+            # what is not read ends the connection, before its other side has read the answer
+            request["wsgi.input"].read(int(request.get("CONTENT_LENGTH") or 0))
             body = REFUSED.format(key).encode()
             answer("403 Forbidden", [("content-type", "application/xml"), ("content-length", str(len(body)))])
             return [body]
