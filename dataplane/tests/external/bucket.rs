@@ -180,6 +180,9 @@ fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap
         kept.too_fast = fewer;
         return said(503, "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>");
     }
+    if kept.mood == Mood::Denies {
+        return said(403, "<Error><AWSAccessKeyId>AKIDSESAME</AWSAccessKeyId></Error>");
+    }
     let Some(key) = uri.path().strip_prefix("/lake/").filter(|key| !key.is_empty()) else { return listed(kept, query) };
     kept.asked += 1;
     match kept.mood {
@@ -188,10 +191,9 @@ fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap
             return moved.body(Body::empty()).unwrap();
         }
         Mood::Away => return said(503, "<Error><Code>SlowDown</Code></Error>"),
-        Mood::Denies => return said(403, "<Error><AWSAccessKeyId>AKIDSESAME</AWSAccessKeyId></Error>"),
         Mood::Changes => kept.changes += 1,
         Mood::ChangesOnce => kept.changes = u32::from(kept.asked > 1),
-        Mood::Well | Mood::Cuts | Mood::Replaces | Mood::Waits | Mood::Long => {}
+        Mood::Well | Mood::Denies | Mood::Cuts | Mood::Replaces | Mood::Waits | Mood::Long => {}
     }
     match (method.as_str(), number("partNumber="), query.contains("uploadId=")) {
         ("PUT", Some(part), _) => {

@@ -68,7 +68,10 @@ impl BucketFiles {
         let (mut found, mut looked_at) = (Vec::new(), 0_usize);
         let mut listed = self.store.list(Some(&begin));
         while let Some(object) = listed.next().await {
-            let object = object.map_err(|error| self.fault(&error, prefix))?;
+            let object = match object {
+                Ok(object) => object,
+                Err(error) => return Err(self.unlisted(&error, (prefix, &begin)).await),
+            };
             looked_at += 1;
             if looked_at > LOOKED_AT_MAX {
                 return Err(StageFileFault::Many { limit: LOOKED_AT_MAX }.into());
@@ -150,6 +153,17 @@ impl BucketFiles {
         let tag = object.e_tag.as_deref().ok_or_else(|| self.away())?;
         let md5 = tag.trim_matches('"').to_owned();
         Ok(StageFile { path, bytes: object.size, md5, modified: object.last_modified.into(), inode: 0 })
+    }
+
+    /// The fault of a listing. Of refused credentials the library tells for an object alone, so one is asked for.
+    async fn unlisted(&self, error: &object_store::Error, (prefix, begin): (&str, &Path)) -> Error {
+        use object_store::Error as Answer;
+        match self.store.head(begin).await {
+            Err(denied @ (Answer::PermissionDenied { .. } | Answer::Unauthenticated { .. })) => {
+                self.fault(&denied, prefix)
+            }
+            _ => self.fault(error, prefix),
+        }
     }
 
     /// What a caller is told of it. What the store has answered may name keys and hosts: it is not told or written down.
