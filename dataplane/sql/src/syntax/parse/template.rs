@@ -5,6 +5,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::staged::StagedStatement;
 use super::staged_files::is_word;
+use super::unload::parenthesized;
 use super::{is, source, tree};
 use crate::ast::error::Error;
 use crate::syntax::lex;
@@ -42,17 +43,8 @@ pub(super) fn read(text: &str, tokens: &[TokenWithSpan]) -> Result<Option<Staged
 
 /// What stands in the parentheses that these tokens are.
 fn within(tokens: &[TokenWithSpan]) -> Option<&[TokenWithSpan]> {
-    let mut depth = 0_usize;
-    let close = tokens.iter().position(|token| {
-        match token.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0
-    })?;
-    let is_whole = close + 1 == tokens.len();
-    tokens.get(1..close).filter(|query| is_whole && !query.is_empty())
+    let (query, behind) = parenthesized(tokens)?;
+    behind.is_empty().then_some(query)
 }
 
 #[cfg(test)]

@@ -66,6 +66,12 @@ fn partition_by<'t>(text: &str, tokens: &'t [TokenWithSpan]) -> Result<(Option<S
 
 /// The text in the parentheses that these tokens begin with, and what stands behind them.
 fn bracketed<'t>(text: &str, tokens: &'t [TokenWithSpan]) -> Option<(String, &'t [TokenWithSpan])> {
+    let (within, behind) = parenthesized(tokens)?;
+    Some((source(text, within).own, behind))
+}
+
+/// The tokens in the parentheses that these begin with, of which there are some, and those behind.
+pub(super) fn parenthesized(tokens: &[TokenWithSpan]) -> Option<(&[TokenWithSpan], &[TokenWithSpan])> {
     let mut depth = 0_usize;
     let close = tokens.iter().position(|token| {
         match token.token {
@@ -75,8 +81,7 @@ fn bracketed<'t>(text: &str, tokens: &'t [TokenWithSpan]) -> Option<(String, &'t
         }
         depth == 0
     })?;
-    let within = tokens.get(1..close).filter(|within| !within.is_empty())?;
-    Some((source(text, within).own, tokens.get(close + 1..)?))
+    Some((tokens.get(1..close).filter(|within| !within.is_empty())?, tokens.get(close + 1..)?))
 }
 
 #[cfg(test)]

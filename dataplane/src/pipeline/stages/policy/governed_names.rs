@@ -52,9 +52,10 @@ fn named_by_policies(rules: &Governance) -> impl Iterator<Item = String> {
     })
 }
 
-/// Names that an enabled policy uses keep their meaning, so such a table cannot be altered, nor renamed to what a
-/// pattern of it does not match, unless another takes its name, or that of its column (`swap`); and who does not see all
-/// its rows cannot drop or replace it.
+/// Refuses a change under which a name that an enabled policy uses would lose its meaning.
+///
+/// Such a table cannot be altered, nor renamed to what a pattern of it does not match, unless another takes its name, or
+/// that of its column (`swap`). Who does not see all its rows cannot drop or replace it.
 pub(super) fn keeps_governed(renaming: &Renaming<'_>, about: &StatementInfo) -> Result<()> {
     let Renaming { rules, caller, own, .. } = renaming;
     if renaming.resolved.kind().keeps_names() {
