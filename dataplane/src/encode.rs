@@ -7,3 +7,6 @@ pub mod csv;
 pub mod json;
 pub mod parquet_file;
 pub mod pg_rows;
+pub mod pieces;
+#[cfg(test)]
+pub(crate) mod samples;

@@ -1,24 +1,29 @@
 //! Arrow batches to rows of the PostgreSQL wire, text or binary, straight into the send buffer.
 //!
-//! A batch's columns are looked at once and its values row by row, so nothing is kept beside the
-//! buffer. What PostgreSQL has no type for goes out under the nearest one that clients read:
-//! wide integers as `numeric`, structs, maps and nested lists as `json`.
+//! Values are written column by column, and rows are put together of them: for SELECT and for COPY alike. What
+//! PostgreSQL has no type for goes out under the nearest one that clients read: wide integers as `numeric`, structs,
+//! maps and nested lists as `json`.
 
+mod columns;
 pub mod interval;
 pub mod moment;
 pub mod number;
 pub mod scalar;
-mod texts;
 mod types;
 mod value;
 
+use std::ops::Range;
+
 use arrow::array::RecordBatch;
-use bytes::{BufMut, BytesMut};
+use bytes::BytesMut;
 use chrono_tz::Tz;
 
-pub use texts::ColumnTexts;
+pub use columns::PieceForm;
 pub use types::PgType;
 pub use value::EncodedColumn;
+
+use super::pieces::{self, ColumnPieces, RowHead};
+use columns::WireForm;
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,58 +49,59 @@ pub struct Mismatch {
     pub found: String,
 }
 
-/// Writes rows `from..to` of a batch as `DataRow` messages.
+/// Writes these rows of a batch as `DataRow` messages. `taken`: room for their columns, kept for the next rows.
 pub fn write(
+    taken: &mut Vec<ColumnPieces>,
     out: &mut BytesMut,
     batch: &RecordBatch,
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
+    fields: &[Field],
+    zone: Tz,
+) -> Result<(), Mismatch> {
+    values(taken, batch, rows.clone(), fields, zone)?;
+    pieces::rows(out, taken, rows.len(), RowHead::counted(b'D', taken.len()));
+    Ok(())
+}
+
+/// Takes the values of rows column by column as the protocol has them: each behind its length.
+pub fn values(
+    taken: &mut Vec<ColumnPieces>,
+    batch: &RecordBatch,
+    rows: Range<usize>,
     fields: &[Field],
     zone: Tz,
 ) -> Result<(), Mismatch> {
     let columns = columns(batch, fields, zone)?;
-    let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
-    for row in rows {
-        out.put_u8(b'D');
-        let start = out.len();
-        out.put_u32(0);
-        out.put_u16(count);
-        for (column, binary) in &columns {
-            if column.is_null(row) {
-                out.put_i32(-1);
-                continue;
-            }
-            let at = out.len();
-            out.put_u32(0);
-            if *binary {
-                column.binary(row, out);
-            } else {
-                column.text(row, out);
-            }
-            patch(out, at, out.len() - at - 4);
+    taken.resize_with(columns.len(), ColumnPieces::default);
+    for (pieces, (column, is_binary)) in taken.iter_mut().zip(&columns) {
+        if *is_binary {
+            column.binaries(rows.clone(), pieces);
+        } else {
+            column.texts(rows.clone(), &WireForm, pieces);
         }
-        patch(out, start, out.len() - start);
     }
     Ok(())
 }
 
-/// Takes the texts of rows of a batch column by column, in place of those that are there.
-pub fn texts(
-    taken: &mut Vec<ColumnTexts>,
+/// Takes the texts of rows column by column, each in the form of its column.
+pub fn texts<F: PieceForm>(
+    taken: &mut Vec<ColumnPieces>,
     batch: &RecordBatch,
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
     fields: &[Field],
     zone: Tz,
+    form_of: impl Fn(usize) -> F,
 ) -> Result<(), Mismatch> {
     let columns = columns(batch, fields, zone)?;
-    taken.resize_with(columns.len(), ColumnTexts::default);
-    for (texts, (column, _)) in taken.iter_mut().zip(&columns) {
-        texts.fill(column, rows.clone());
+    taken.resize_with(columns.len(), ColumnPieces::default);
+    for (at, (pieces, (column, _))) in taken.iter_mut().zip(&columns).enumerate() {
+        column.texts(rows.clone(), &form_of(at), pieces);
     }
     Ok(())
 }
 
 /// Fills in a length that was not known when its place was written.
-pub fn patch(out: &mut BytesMut, at: usize, length: usize) {
+pub fn patch(out: &mut [u8], at: usize, length: usize) {
     // Messages are far below 2 GB: rows by the engine's limit of a frame, texts by the protocol's.
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     if let Some(place) = out.get_mut(at..at + 4) {

@@ -1,6 +1,6 @@
 //! Intervals: months, days and a time, in PostgreSQL's verbose-less default style.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 use super::moment::fraction;
 
@@ -13,7 +13,7 @@ pub struct Interval {
 
 impl Interval {
     /// `1 year 2 mons -3 days +04:05:06.7`.
-    pub fn text(self, out: &mut BytesMut) {
+    pub fn text(self, out: &mut Vec<u8>) {
         let start = out.len();
         let parts =
             [(self.months / 12, "year", "years"), (self.months % 12, "mon", "mons"), (self.days, "day", "days")];
@@ -35,7 +35,7 @@ impl Interval {
         }
     }
 
-    fn time(self, negative: bool, out: &mut BytesMut) {
+    fn time(self, negative: bool, out: &mut Vec<u8>) {
         if self.micros < 0 {
             out.put_u8(b'-');
         } else if negative {
@@ -48,7 +48,7 @@ impl Interval {
         fraction(i64::try_from(micros % 1_000_000).unwrap_or(0), out);
     }
 
-    pub fn binary(self, out: &mut BytesMut) {
+    pub fn binary(self, out: &mut Vec<u8>) {
         out.put_i64(self.micros);
         out.put_i32(self.days);
         out.put_i32(self.months);
@@ -71,9 +71,9 @@ mod tests {
             ((0, 0, 360_000_000_000), "100:00:00"),
         ];
         for ((months, days, micros), expected) in cases {
-            let mut out = BytesMut::new();
+            let mut out = Vec::new();
             Interval { months, days, micros }.text(&mut out);
-            assert_eq!(String::from_utf8(out.to_vec()).unwrap(), expected);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
     }
 }

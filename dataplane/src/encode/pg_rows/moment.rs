@@ -1,9 +1,11 @@
 //! Days, times of day and moments, in PostgreSQL's text (ISO) and binary (counted from 2000-01-01)
 //! forms. The engine counts from 1970-01-01 and has infinities of its own at the ends of its range.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike};
 use chrono_tz::Tz;
+
+use super::number;
 
 pub const DAY_MICROS: i64 = 86_400_000_000;
 /// Days from 1970-01-01 to 2000-01-01.
@@ -11,7 +13,7 @@ pub const EPOCH_DAYS: i32 = 10_957;
 pub const EPOCH_MICROS: i64 = 10_957 * DAY_MICROS;
 
 /// Days since 1970 as text.
-pub fn date(days: i32, out: &mut BytesMut) {
+pub fn date(days: i32, out: &mut Vec<u8>) {
     match days {
         i32::MAX => out.put_slice(b"infinity"),
         days if days == -i32::MAX => out.put_slice(b"-infinity"),
@@ -27,7 +29,7 @@ pub fn date(days: i32, out: &mut BytesMut) {
 }
 
 /// Days since 1970, binary.
-pub fn date_binary(days: i32, out: &mut BytesMut) {
+pub fn date_binary(days: i32, out: &mut Vec<u8>) {
     out.put_i32(match days {
         i32::MAX => i32::MAX,
         days if days == -i32::MAX => i32::MIN,
@@ -36,18 +38,15 @@ pub fn date_binary(days: i32, out: &mut BytesMut) {
 }
 
 /// Microseconds since midnight as text.
-pub fn time(micros: i64, out: &mut BytesMut) {
-    let seconds = micros.div_euclid(1_000_000);
-    two(seconds / 3600, out);
-    out.put_u8(b':');
-    two(seconds / 60 % 60, out);
-    out.put_u8(b':');
-    two(seconds % 60, out);
+pub fn time(micros: i64, out: &mut Vec<u8>) {
+    let whole = micros.div_euclid(1_000_000);
+    let [hours, minutes, seconds] = [whole / 3600, whole / 60 % 60, whole % 60].map(two);
+    out.put_slice(&[hours[0], hours[1], b':', minutes[0], minutes[1], b':', seconds[0], seconds[1]]);
     fraction(micros.rem_euclid(1_000_000), out);
 }
 
 /// Microseconds since 1970 as text, without a zone.
-pub fn timestamp(micros: i64, out: &mut BytesMut) {
+pub fn timestamp(micros: i64, out: &mut Vec<u8>) {
     if let Some(moment) = finite(micros, out) {
         stamp(moment, out);
         era(moment.date(), out);
@@ -55,7 +54,7 @@ pub fn timestamp(micros: i64, out: &mut BytesMut) {
 }
 
 /// Microseconds since 1970 as text in this zone, with its offset.
-pub fn timestamp_tz(micros: i64, zone: Tz, out: &mut BytesMut) {
+pub fn timestamp_tz(micros: i64, zone: Tz, out: &mut Vec<u8>) {
     let Some(utc) = finite(micros, out) else { return };
     let there = zone.from_utc_datetime(&utc);
     stamp(there.naive_local(), out);
@@ -64,7 +63,7 @@ pub fn timestamp_tz(micros: i64, zone: Tz, out: &mut BytesMut) {
 }
 
 /// Microseconds since 1970, binary.
-pub fn timestamp_binary(micros: i64, out: &mut BytesMut) {
+pub fn timestamp_binary(micros: i64, out: &mut Vec<u8>) {
     out.put_i64(match micros {
         i64::MAX => i64::MAX,
         micros if micros == -i64::MAX => i64::MIN,
@@ -73,7 +72,7 @@ pub fn timestamp_binary(micros: i64, out: &mut BytesMut) {
 }
 
 /// The moment, unless it is infinite or beyond the calendar, which is written at once.
-fn finite(micros: i64, out: &mut BytesMut) -> Option<NaiveDateTime> {
+fn finite(micros: i64, out: &mut Vec<u8>) -> Option<NaiveDateTime> {
     if micros == i64::MAX {
         out.put_slice(b"infinity");
         return None;
@@ -89,67 +88,71 @@ fn finite(micros: i64, out: &mut BytesMut) -> Option<NaiveDateTime> {
     moment.map(|moment| moment.naive_utc())
 }
 
-fn stamp(moment: NaiveDateTime, out: &mut BytesMut) {
+fn stamp(moment: NaiveDateTime, out: &mut Vec<u8>) {
     ymd(moment.date(), out);
     out.put_u8(b' ');
     let micros = i64::from(moment.num_seconds_from_midnight()) * 1_000_000 + i64::from(moment.nanosecond() / 1000);
     time(micros, out);
 }
 
-fn ymd(date: NaiveDate, out: &mut BytesMut) {
+fn ymd(date: NaiveDate, out: &mut Vec<u8>) {
     let (_, year) = date.year_ce();
+    let [month, day] = [date.month(), date.day()].map(|part| two(part.into()));
     if year < 10_000 {
-        two(i64::from(year / 100), out);
-        two(i64::from(year % 100), out);
+        let [century, of_it] = [year / 100, year % 100].map(|part| two(part.into()));
+        out.put_slice(&[century[0], century[1], of_it[0], of_it[1]]);
     } else {
-        out.put_slice(year.to_string().as_bytes());
+        number::integer(year.into(), out);
     }
-    out.put_u8(b'-');
-    two(i64::from(date.month()), out);
-    out.put_u8(b'-');
-    two(i64::from(date.day()), out);
+    out.put_slice(&[b'-', month[0], month[1], b'-', day[0], day[1]]);
 }
 
-fn era(date: NaiveDate, out: &mut BytesMut) {
+fn era(date: NaiveDate, out: &mut Vec<u8>) {
     if !date.year_ce().0 {
         out.put_slice(b" BC");
     }
 }
 
-fn offset(seconds: i32, out: &mut BytesMut) {
+fn offset(seconds: i32, out: &mut Vec<u8>) {
     out.put_u8(if seconds < 0 { b'-' } else { b'+' });
     let seconds = i64::from(seconds.abs());
-    two(seconds / 3600, out);
+    out.put_slice(&two(seconds / 3600));
     for part in [seconds / 60 % 60, seconds % 60] {
         if seconds % 3600 != 0 && (part != 0 || seconds % 60 != 0) {
             out.put_u8(b':');
-            two(part, out);
+            out.put_slice(&two(part));
         }
     }
 }
 
-fn two(number: i64, out: &mut BytesMut) {
+/// A number below 100 in two digits.
+fn two(number: i64) -> [u8; 2] {
     let digit = |digit: i64| b'0' + u8::try_from(digit % 10).unwrap_or(0);
-    out.put_slice(&[digit(number / 10), digit(number)]);
+    [digit(number / 10), digit(number)]
 }
 
 /// `.ffffff` without zeros at its end.
-pub fn fraction(micros: i64, out: &mut BytesMut) {
+pub fn fraction(micros: i64, out: &mut Vec<u8>) {
     if micros == 0 {
         return;
     }
-    let text = format!(".{micros:06}");
-    out.put_slice(text.trim_end_matches('0').as_bytes());
+    let (mut text, mut rest) = (*b".000000", micros);
+    for place in text.iter_mut().skip(1).rev() {
+        *place += u8::try_from(rest % 10).unwrap_or(0);
+        rest /= 10;
+    }
+    let zeros = text.iter().rev().take_while(|digit| **digit == b'0').count();
+    out.put_slice(text.get(..text.len() - zeros).unwrap_or_default());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn text(write: impl FnOnce(&mut BytesMut)) -> String {
-        let mut out = BytesMut::new();
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
         write(&mut out);
-        String::from_utf8(out.to_vec()).unwrap()
+        String::from_utf8(out).unwrap()
     }
 
     fn micros(text: &str) -> i64 {
@@ -199,10 +202,10 @@ mod tests {
 
     #[test]
     fn binary_counts_from_2000() {
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         date_binary(EPOCH_DAYS + 1, &mut out);
         timestamp_binary(EPOCH_MICROS - 1, &mut out);
         timestamp_binary(-i64::MAX, &mut out);
-        assert_eq!(out.as_ref(), [[0, 0, 0, 1].as_slice(), &(-1_i64).to_be_bytes(), &i64::MIN.to_be_bytes()].concat());
+        assert_eq!(out, [[0, 0, 0, 1].as_slice(), &(-1_i64).to_be_bytes(), &i64::MIN.to_be_bytes()].concat());
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 /// An exact decimal: `digits / 10^scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,68 +13,90 @@ pub struct Decimal {
 }
 
 const GROUP: u128 = 10_000;
+const EIGHT: u64 = 100_000_000;
+const SIXTEEN: u128 = 10_000_000_000_000_000;
 const NEGATIVE: u16 = 0x4000;
 const NAN: u16 = 0xC000;
 
 /// The digits of an integer.
-pub fn integer(value: i128, out: &mut BytesMut) {
+pub fn integer(value: i128, out: &mut Vec<u8>) {
     if value < 0 {
-        out.put_u8(b'-');
+        out.push(b'-');
     }
-    digits(value.unsigned_abs(), 1, out);
+    digits(value.unsigned_abs(), out);
 }
 
-/// The digits of a number, at least `least` of them.
-fn digits(value: u128, least: usize, out: &mut BytesMut) {
-    let mut buffer = [b'0'; 40];
-    let mut start = buffer.len();
-    let mut put = |digit: u8| {
-        start -= 1;
-        if let Some(place) = buffer.get_mut(start) {
-            *place = b'0' + digit;
+/// The digits of a number, eight at a time. Division of 64 bits is several times faster than of 128.
+fn digits(value: u128, out: &mut Vec<u8>) {
+    match u64::try_from(value) {
+        Ok(value @ ..EIGHT) => eight(value, 0, out),
+        Ok(value) => {
+            digits(u128::from(value / EIGHT), out);
+            eight(value % EIGHT, 8, out);
         }
-    };
-    let mut count = 0;
-    // Division of 64 bits is several times faster than of 128, and nearly always enough.
-    let mut wide = value;
-    while wide > u128::from(u64::MAX) {
-        put(u8::try_from(wide % 10).unwrap_or(0));
-        wide /= 10;
-        count += 1;
+        Err(_) => {
+            digits(value / SIXTEEN, out);
+            padded(value % SIXTEEN, 16, out);
+        }
     }
-    let mut narrow = u64::try_from(wide).unwrap_or(u64::MAX);
-    while narrow > 0 || count < least {
-        put(u8::try_from(narrow % 10).unwrap_or(0));
-        narrow /= 10;
-        count += 1;
+}
+
+/// The last so many digits of a number, with zeros before it.
+fn padded(value: u128, places: usize, out: &mut Vec<u8>) {
+    if places > 16 {
+        padded(value / SIXTEEN, places - 16, out);
+        return padded(value % SIXTEEN, 16, out);
     }
-    out.put_slice(buffer.get(start..).unwrap_or_default());
+    let value = u64::try_from(value % SIXTEEN).unwrap_or(0);
+    if places > 8 {
+        eight(value / EIGHT, places - 8, out);
+        eight(value % EIGHT, 8, out);
+    } else {
+        eight(value % EIGHT, places, out);
+    }
+}
+
+/// The digits of a number below 10^8, and at least so many: by halves, all at once in one register.
+fn eight(value: u64, least: usize, out: &mut Vec<u8>) {
+    // two numbers of four digits, four of two, eight of one, the first of them in the lowest bits
+    let fours = (value / 10_000) | ((value % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    let ones = tens | ((twos - tens * 10) << 8);
+    let most = if least == 0 { 7 } else { 8 - least.min(8) };
+    let zeros = usize::try_from(ones.trailing_zeros() / 8).unwrap_or(0).min(most);
+    let text = (ones | u64::from_le_bytes([b'0'; 8])) >> (8 * zeros);
+    // all eight bytes, which is one move, and those that are none of its digits off again
+    let end = out.len() + 8 - zeros;
+    out.extend_from_slice(&text.to_le_bytes());
+    out.truncate(end);
 }
 
 impl Decimal {
     /// Plain notation: `-12.50`.
-    pub fn text(self, out: &mut BytesMut) {
+    pub fn text(self, out: &mut Vec<u8>) {
         if self.digits < 0 {
-            out.put_u8(b'-');
+            out.push(b'-');
         }
-        let at = out.len();
-        digits(self.digits.unsigned_abs(), usize::from(self.scale) + 1, out);
-        if self.scale > 0 {
-            let point = out.len() - usize::from(self.scale);
-            out.put_u8(0);
-            if let Some(tail) = out.get_mut(at..) {
-                let from = point - at;
-                let end = tail.len();
-                tail.copy_within(from..end - 1, from + 1);
-                if let Some(place) = tail.get_mut(from) {
-                    *place = b'.';
-                }
-            }
+        let (value, places) = (self.digits.unsigned_abs(), usize::from(self.scale));
+        if places == 0 {
+            return digits(value, out);
         }
+        let (whole, behind) = match (u64::try_from(value), 10_u64.checked_pow(self.scale.into())) {
+            (Ok(value), Some(one)) => (u128::from(value / one), u128::from(value % one)),
+            _ => match 10_u128.checked_pow(self.scale.into()) {
+                Some(one) => (value / one, value % one),
+                None => (0, value),
+            },
+        };
+        digits(whole, out);
+        out.push(b'.');
+        padded(behind, places, out);
     }
 
     /// PostgreSQL's `numeric`: number of groups, weight of the first, sign, scale, groups.
-    pub fn binary(self, out: &mut BytesMut) {
+    pub fn binary(self, out: &mut Vec<u8>) {
         let scale = usize::from(self.scale);
         // Digits behind the point are filled up to whole groups.
         let fill = (4 - scale % 4) % 4;
@@ -136,13 +158,13 @@ pub fn from_binary(bytes: &[u8]) -> Option<String> {
 }
 
 /// A double as PostgreSQL prints it: the shortest digits that read back the same.
-pub fn float8(value: f64, out: &mut BytesMut) {
+pub fn float8(value: f64, out: &mut Vec<u8>) {
     let scientific = Scientific::of(format_args!("{value:e}"));
     float(value.is_nan(), value.is_infinite(), value.is_sign_negative(), scientific.as_str(), 15, out);
 }
 
 /// A real, likewise.
-pub fn float4(value: f32, out: &mut BytesMut) {
+pub fn float4(value: f32, out: &mut Vec<u8>) {
     let scientific = Scientific::of(format_args!("{value:e}"));
     float(value.is_nan(), value.is_infinite(), value.is_sign_negative(), scientific.as_str(), 6, out);
 }
@@ -175,7 +197,7 @@ impl Write for Scientific {
 }
 
 /// Lays out `d.ddde±x`: plain from 1e-4 up to 15 (6) places, with an exponent beyond.
-fn float(nan: bool, infinite: bool, negative: bool, scientific: &str, plain_max: i32, out: &mut BytesMut) {
+fn float(nan: bool, infinite: bool, negative: bool, scientific: &str, plain_max: i32, out: &mut Vec<u8>) {
     if nan {
         return out.put_slice(b"NaN");
     }
@@ -189,9 +211,10 @@ fn float(nan: bool, infinite: bool, negative: bool, scientific: &str, plain_max:
         out.put_u8(b'-');
     }
     if exponent < -4 || exponent >= plain_max {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        let _ = write!(out, "{mantissa}e{sign}{:02}", exponent.abs());
-        return;
+        out.put_slice(mantissa.as_bytes());
+        out.put_slice(if exponent < 0 { b"e-" } else { b"e+" });
+        out.put_slice(if exponent.abs() < 10 { b"0" } else { b"" });
+        return integer(i128::from(exponent.abs()), out);
     }
     // One digit before the point.
     let (first, rest) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -217,10 +240,20 @@ mod tests {
 
     use super::*;
 
-    fn text(write: impl FnOnce(&mut BytesMut)) -> String {
-        let mut out = BytesMut::new();
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
         write(&mut out);
-        String::from_utf8(out.to_vec()).unwrap()
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn integers_print_as_their_digits() {
+        let around = |power: u32| [-1, 0, 1].map(|step| 10_i128.pow(power) + step);
+        for value in (0..=38).flat_map(around).chain([i128::MAX, i128::from(u64::MAX), i128::from(u64::MAX) + 1]) {
+            for value in [value, -value, -value - 1] {
+                assert_eq!(text(|out| integer(value, out)), value.to_string());
+            }
+        }
     }
 
     #[test]
@@ -232,6 +265,9 @@ mod tests {
             (1250, 2, "12.50"),
             (i128::MIN, 0, "-170141183460469231731687303715884105728"),
             (99, 38, "0.00000000000000000000000000000000000099"),
+            (100_000_001, 8, "1.00000001"),
+            (10_000_000_000_000_000, 16, "1.0000000000000000"),
+            (i128::MAX, 19, "17014118346046923173.1687303715884105727"),
         ];
         for (digits, scale, expected) in cases {
             assert_eq!(text(|out| Decimal { digits, scale }.text(out)), expected);
@@ -265,9 +301,9 @@ mod tests {
 
     #[test]
     fn a_binary_numeric_is_laid_out_as_postgresql_does() {
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         Decimal { digits: 123_456_789, scale: 2 }.binary(&mut out);
-        assert_eq!(out.as_ref(), [0, 3, 0, 1, 0, 0, 0, 2, 0, 123, 0x11, 0xd7, 0x22, 0xc4]);
+        assert_eq!(out, [0, 3, 0, 1, 0, 0, 0, 2, 0, 123, 0x11, 0xd7, 0x22, 0xc4]);
     }
 
     #[test]
@@ -286,7 +322,7 @@ mod tests {
         #[test]
         fn a_decimal_reads_back_from_binary(digits: i128, scale in 0_u8..=38) {
             let decimal = Decimal { digits, scale };
-            let mut out = BytesMut::new();
+            let mut out = Vec::new();
             decimal.binary(&mut out);
             prop_assert_eq!(from_binary(&out), Some(text(|out| decimal.text(out))));
         }

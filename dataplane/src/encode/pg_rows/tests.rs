@@ -7,7 +7,12 @@ use arrow::array::{
 };
 use arrow::datatypes::{Field as ArrowField, Int32Type, IntervalMonthDayNano};
 
+use proptest::prelude::*;
+
 use super::*;
+use crate::encode::samples;
+
+mod old;
 
 /// The bytes of each value of a one-column batch; `None` is NULL.
 fn values(type_name: &str, array: ArrayRef, format: Format, zone: Tz) -> Vec<Option<Vec<u8>>> {
@@ -15,7 +20,7 @@ fn values(type_name: &str, array: ArrayRef, format: Format, zone: Tz) -> Vec<Opt
     let batch = RecordBatch::try_from_iter_with_nullable([("c", array, true)]).unwrap();
     let field = Field { name: "c".to_owned(), kind: PgType::from_engine(type_name), format };
     let mut out = BytesMut::new();
-    write(&mut out, &batch, 0..rows, &[field], zone).unwrap();
+    write(&mut Vec::new(), &mut out, &batch, 0..rows, &[field], zone).unwrap();
     let mut rest = &out[..];
     let mut values = Vec::new();
     while let [b'D', a, b, c, d, body @ ..] = rest {
@@ -112,7 +117,7 @@ fn only_the_rows_asked_for_are_written() {
     let batch = RecordBatch::try_from_iter([("c", numbers())]).unwrap();
     let field = Field { name: "c".to_owned(), kind: PgType::Int4, format: Format::Text };
     let mut out = BytesMut::new();
-    write(&mut out, &batch, 1..2, &[field], Tz::UTC).unwrap();
+    write(&mut Vec::new(), &mut out, &batch, 1..2, &[field], Tz::UTC).unwrap();
     assert_eq!(out.as_ref(), b"D\x00\x00\x00\x0a\x00\x01\xff\xff\xff\xff");
 }
 
@@ -120,6 +125,25 @@ fn only_the_rows_asked_for_are_written() {
 fn a_column_that_is_not_as_announced_is_an_error() {
     let batch = RecordBatch::try_from_iter([("c", numbers())]).unwrap();
     let field = Field { name: "c".to_owned(), kind: PgType::Text, format: Format::Text };
-    let error = write(&mut BytesMut::new(), &batch, 0..1, &[field], Tz::UTC).unwrap_err();
+    let error = write(&mut Vec::new(), &mut BytesMut::new(), &batch, 0..1, &[field], Tz::UTC).unwrap_err();
     assert_eq!(error.to_string(), "column c of type Text does not hold Int32");
+}
+
+proptest! {
+    #[test]
+    fn columns_are_written_as_each_value_by_itself(batch in samples::batches(), binary in any::<u64>()) {
+        let format = |at: usize| if (binary >> at) & 1 == 1 { Format::Binary } else { Format::Text };
+        let field = |(at, name): (usize, &String)| {
+            Field { name: name.clone(), kind: PgType::from_engine(name), format: format(at) }
+        };
+        let schema = batch.schema();
+        let fields: Vec<_> = schema.fields().iter().map(|column| column.name()).enumerate().map(field).collect();
+        let (mut taken, mut out, mut expected) = (Vec::new(), BytesMut::new(), BytesMut::new());
+        let (count, zone) = (batch.num_rows(), Tz::Asia__Kolkata);
+        for share in [0..count / 2, count / 2..count] {
+            write(&mut taken, &mut out, &batch, share.clone(), &fields, zone).unwrap();
+            old::write(&mut expected, &batch, share, &fields, zone);
+        }
+        prop_assert_eq!(out, expected);
+    }
 }

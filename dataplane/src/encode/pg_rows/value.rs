@@ -7,7 +7,7 @@ use arrow::array::{
     TimestampNanosecondArray, TimestampSecondArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow::datatypes::{DataType, TimeUnit};
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 use chrono_tz::Tz;
 
 use super::interval::Interval;
@@ -20,11 +20,11 @@ const JSONB_VERSION: u8 = 1;
 
 /// A column and how its values are to be written.
 pub struct EncodedColumn<'a> {
-    array: &'a dyn Array,
-    values: ColumnValues<'a>,
+    pub(super) array: &'a dyn Array,
+    pub(super) values: ColumnValues<'a>,
 }
 
-enum ColumnValues<'a> {
+pub(super) enum ColumnValues<'a> {
     /// A column of nothing but NULL.
     Null,
     Bool(&'a BooleanArray),
@@ -47,14 +47,14 @@ enum ColumnValues<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum Width {
+pub(super) enum Width {
     Two,
     Four,
     Eight,
     Numeric,
 }
 
-enum Integers<'a> {
+pub(super) enum Integers<'a> {
     I8(&'a Int8Array),
     I16(&'a Int16Array),
     I32(&'a Int32Array),
@@ -66,14 +66,14 @@ enum Integers<'a> {
 }
 
 /// A count of time in its own unit.
-struct Micros<'a> {
+pub(super) struct Micros<'a> {
     values: &'a [i64],
     /// Ticks of the array in a second.
     per_second: i64,
 }
 
 /// A list's values lie behind one another in one array, which is a column itself.
-struct List<'a> {
+pub(super) struct List<'a> {
     items: Box<EncodedColumn<'a>>,
     oid: u32,
     bounds: ListBounds<'a>,
@@ -118,7 +118,7 @@ impl<'a> EncodedColumn<'a> {
         matches!(self.values, ColumnValues::Null) || self.array.is_null(row)
     }
 
-    pub fn text(&self, row: usize, out: &mut BytesMut) {
+    pub fn text(&self, row: usize, out: &mut Vec<u8>) {
         match &self.values {
             ColumnValues::Null => {}
             ColumnValues::Bool(values) => out.put_u8(if values.value(row) { b't' } else { b'f' }),
@@ -131,7 +131,7 @@ impl<'a> EncodedColumn<'a> {
             }
             ColumnValues::Bytes(values) => {
                 out.put_slice(b"\\x");
-                out.put_slice(hex::encode(values.value(row)).as_bytes());
+                hexadecimal(values.value(row), out);
             }
             ColumnValues::Date(values) => moment::date(values.value(row), out),
             ColumnValues::Time(values) => moment::time(values.at(row), out),
@@ -147,7 +147,7 @@ impl<'a> EncodedColumn<'a> {
         }
     }
 
-    pub fn binary(&self, row: usize, out: &mut BytesMut) {
+    pub fn binary(&self, row: usize, out: &mut Vec<u8>) {
         match &self.values {
             ColumnValues::Bool(values) => out.put_u8(u8::from(values.value(row))),
             ColumnValues::Integer(values, width) => integer(values.at(row), *width, out),
@@ -173,11 +173,20 @@ impl<'a> EncodedColumn<'a> {
     }
 }
 
+/// Two digits for each byte.
+fn hexadecimal(bytes: &[u8], out: &mut Vec<u8>) {
+    let from = out.len();
+    out.resize(from + 2 * bytes.len(), 0);
+    if let Some(place) = out.get_mut(from..) {
+        let _ = hex::encode_to_slice(bytes, place); // it has the room that they take
+    }
+}
+
 fn cast<T: 'static>(array: &dyn Array) -> Option<&T> {
     array.as_any().downcast_ref()
 }
 
-fn integer(value: i128, width: Width, out: &mut BytesMut) {
+fn integer(value: i128, width: Width, out: &mut Vec<u8>) {
     // The announced type is at least as wide as the engine's.
     let narrow = i64::try_from(value).unwrap_or(i64::MAX);
     match width {
@@ -188,12 +197,12 @@ fn integer(value: i128, width: Width, out: &mut BytesMut) {
     }
 }
 
-fn uuid(text: &str, out: &mut BytesMut) {
+fn uuid(text: &str, out: &mut Vec<u8>) {
     let digits: String = text.chars().filter(|c| *c != '-').collect();
     out.put_slice(&hex::decode(digits).unwrap_or_default());
 }
 
-fn interval(values: &IntervalMonthDayNanoArray, row: usize) -> Interval {
+pub(super) fn interval(values: &IntervalMonthDayNanoArray, row: usize) -> Interval {
     let value = values.value(row);
     Interval { months: value.months, days: value.days, micros: value.nanoseconds / 1_000 }
 }
@@ -213,7 +222,7 @@ impl<'a> Integers<'a> {
         })
     }
 
-    fn at(&self, row: usize) -> i128 {
+    pub(super) fn at(&self, row: usize) -> i128 {
         match self {
             Self::I8(values) => values.value(row).into(),
             Self::I16(values) => values.value(row).into(),
@@ -243,7 +252,7 @@ impl<'a> Micros<'a> {
     }
 
     /// The infinities at both ends stay what they are.
-    fn at(&self, row: usize) -> i64 {
+    pub(super) fn at(&self, row: usize) -> i64 {
         let value = self.values.get(row).copied().unwrap_or_default();
         if value == i64::MAX || value == -i64::MAX || self.per_second == 1_000_000 {
             value
@@ -283,9 +292,9 @@ impl<'a> List<'a> {
     }
 
     /// `{1,NULL,"a b"}`.
-    fn text(&self, row: usize, out: &mut BytesMut) {
+    fn text(&self, row: usize, out: &mut Vec<u8>) {
         out.put_u8(b'{');
-        let mut item = BytesMut::new();
+        let mut item = Vec::new();
         for (index, at) in self.range(row).enumerate() {
             if index > 0 {
                 out.put_u8(b',');
@@ -302,7 +311,7 @@ impl<'a> List<'a> {
     }
 
     /// Dimensions, has NULLs, item type, then length and lower bound, then the items.
-    fn binary(&self, row: usize, out: &mut BytesMut) {
+    fn binary(&self, row: usize, out: &mut Vec<u8>) {
         let range = self.range(row);
         let count = u32::try_from(range.len()).unwrap_or(0);
         out.put_u32(u32::from(count > 0));
@@ -321,13 +330,14 @@ impl<'a> List<'a> {
             let start = out.len();
             out.put_u32(0);
             self.items.binary(at, out);
-            patch(out, start, out.len() - start - 4);
+            let length = out.len() - start - 4;
+            patch(out, start, length);
         }
     }
 }
 
 /// An item of an array's text, quoted where it could be misread.
-fn quoted(item: &[u8], out: &mut BytesMut) {
+fn quoted(item: &[u8], out: &mut Vec<u8>) {
     let odd = |byte: &u8| matches!(byte, b'{' | b'}' | b',' | b'"' | b'\\') || byte.is_ascii_whitespace();
     if !item.is_empty() && !item.iter().any(odd) && !item.eq_ignore_ascii_case(b"null") {
         return out.put_slice(item);

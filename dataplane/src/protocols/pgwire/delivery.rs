@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::pin::pin;
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, RecordBatch};
 use bytes::BytesMut;
 use chrono_tz::Tz;
 use contract::Code;
@@ -17,14 +17,16 @@ use super::message::Formats;
 use super::watch::{Stop, Watch};
 use super::wire::{ConnectionEnd, Wire};
 use crate::encode::pg_rows::{self, Field, PgType};
+use crate::encode::pieces::ColumnPieces;
 use crate::pipeline::AuthorizationState;
 use crate::{Answer, Column, Command, Error, Rows};
 
 /// What the rest of a suspended answer may take when the next statement needs the session.
 const SET_ASIDE_BYTES_MAX: usize = 64 << 20;
 
-/// Rows written between two looks at the buffer.
+/// Rows written between two looks at the buffer, and about how many bytes they have in the batch.
 const SHARE_ROWS: usize = 1_024;
+const SHARE_BYTES: usize = 1 << 20;
 
 /// Rows that were not sent yet, and how to write them.
 pub struct PgDelivery {
@@ -42,6 +44,10 @@ pub struct PgDelivery {
     authorization: AuthorizationState,
     /// Rows leave as those of a copy.
     form: Option<CopyEncoder>,
+    /// Rows of the first waiting batch that are written at a time.
+    share: usize,
+    /// Room for the columns of a share.
+    columns: Vec<ColumnPieces>,
 }
 
 /// How the columns are told to the client.
@@ -53,6 +59,13 @@ pub fn fields(columns: &[Column], formats: &Formats) -> Result<Vec<Field>, Error
         format,
     };
     Ok(columns.iter().zip(formats).map(field).collect())
+}
+
+/// How many rows of a batch are written at a time: fewer of long ones, as they are in the buffer with all their columns.
+fn share(batch: &RecordBatch) -> usize {
+    let bytes: usize = batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().unwrap_or(0)).sum();
+    let each = bytes / batch.num_rows().max(1) + 1;
+    (SHARE_BYTES / each).clamp(1, SHARE_ROWS)
 }
 
 impl PgDelivery {
@@ -72,6 +85,8 @@ impl PgDelivery {
             offset: 0,
             authorization,
             form: None,
+            share: SHARE_ROWS,
+            columns: Vec::new(),
         })
     }
 
@@ -136,7 +151,7 @@ impl PgDelivery {
     fn step(&mut self, rows: usize, most: Option<u64>) -> u64 {
         let wanted = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
         // A share at a time, so that the buffer stays small however large the batch.
-        let take = rows.saturating_sub(self.offset).min(wanted).min(SHARE_ROWS);
+        let take = rows.saturating_sub(self.offset).min(wanted).min(self.share);
         self.offset += take;
         u64::try_from(take).unwrap_or(0)
     }
@@ -154,12 +169,17 @@ impl PgDelivery {
         while most.is_none_or(|most| written < most) {
             let Some(batch) = self.batch(wire, watch).await? else { return Ok((written, false)) };
             let from = self.offset;
+            if from == 0 {
+                self.share = share(&batch);
+            }
             written += self.step(batch.num_rows(), most.map(|most| most - written));
             self.write(&batch, from..self.offset, zone, wire)?;
             if wire.is_full() {
                 attend_to_send(wire, watch, &self.cancel).await?;
             }
         }
+        // It may be long until the next rows are asked for.
+        self.columns = Vec::new();
         Ok((written, true))
     }
 
@@ -172,7 +192,7 @@ impl PgDelivery {
     ) -> Result<(), ErrorResponse> {
         let written = match &mut self.form {
             Some(form) => form.write(&mut wire.out, batch, which, &self.fields, zone),
-            None => pg_rows::write(&mut wire.out, batch, which, &self.fields, zone),
+            None => pg_rows::write(&mut self.columns, &mut wire.out, batch, which, &self.fields, zone),
         };
         written.map_err(|mismatch| {
             tracing::error!(%mismatch, "a column is not as announced");

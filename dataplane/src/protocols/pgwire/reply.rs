@@ -28,7 +28,8 @@ pub fn message(out: &mut BytesMut, kind: u8, body: impl FnOnce(&mut BytesMut)) {
     let start = out.len();
     out.put_u32(0);
     body(out);
-    patch(out, start, out.len() - start);
+    let length = out.len() - start;
+    patch(out, start, length);
 }
 
 fn text(out: &mut BytesMut, text: &str) {
@@ -151,7 +152,8 @@ pub fn made_row(out: &mut BytesMut, fields: &[Field], values: &[Option<String>])
                 (Format::Binary, PgType::Bool) => out.put_u8(u8::from(value == "t")),
                 _ => out.put_slice(value.as_bytes()),
             }
-            patch(out, start, out.len() - start - 4);
+            let length = out.len() - start - 4;
+            patch(out, start, length);
         }
     });
 }

@@ -1,0 +1,210 @@
+//! What columns give to rows: a piece of bytes for each row, one behind the other, and the rows that are put together.
+//!
+//! A column is written in one go, so that its type is looked at once and not at each value. A piece is what stands in the
+//! row, with all that is around it, such as its length or the sign behind it. Rows are then nothing but their pieces.
+
+use std::ops::Range;
+use std::slice;
+
+use arrow::array::StringArray;
+use bytes::BytesMut;
+
+/// A piece of no more bytes is copied as if it had so many, which takes one move.
+const SHORT: usize = 16;
+/// The room that is kept for the pieces of the next rows.
+const KEPT_BYTES: usize = 1 << 20;
+/// Bytes that are looked at together.
+const LOOK_BYTES: usize = 256;
+
+/// The pieces of a column in some rows.
+#[derive(Debug, Default)]
+pub struct ColumnPieces {
+    /// With room behind the last one, so that short ones can be copied with what is behind them.
+    bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl ColumnPieces {
+    /// Writes the piece of each of these rows, in place of those that are here.
+    pub fn fill(&mut self, rows: Range<usize>, mut write: impl FnMut(usize, &mut Vec<u8>)) {
+        self.bytes.clear();
+        self.ends.clear();
+        if self.bytes.capacity() > KEPT_BYTES {
+            self.bytes = Vec::new();
+        }
+        self.ends.reserve(rows.len());
+        for row in rows {
+            write(row, &mut self.bytes);
+            self.ends.push(self.bytes.len());
+        }
+        let length = self.length();
+        self.bytes.resize(length + SHORT, 0);
+    }
+
+    /// Bytes of all of them.
+    fn length(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    fn open(&self) -> OpenPieces<'_> {
+        OpenPieces { bytes: &self.bytes, ends: self.ends.iter(), start: 0 }
+    }
+}
+
+/// Pieces of which some are in rows already.
+struct OpenPieces<'a> {
+    bytes: &'a [u8],
+    ends: slice::Iter<'a, usize>,
+    start: usize,
+}
+
+impl OpenPieces<'_> {
+    /// Copies the next one to this place, behind which there is room; how long it is.
+    fn copy(&mut self, out: &mut [u8], at: usize) -> usize {
+        let Some(end) = self.ends.next().copied() else { return 0 };
+        let start = std::mem::replace(&mut self.start, end);
+        let length = end - start;
+        if length <= SHORT {
+            let from = self.bytes.get(start..).and_then(|bytes| bytes.first_chunk::<SHORT>());
+            let to = out.get_mut(at..).and_then(|bytes| bytes.first_chunk_mut::<SHORT>());
+            if let (Some(to), Some(from)) = (to, from) {
+                *to = *from;
+            }
+        } else if let (Some(to), Some(from)) = (out.get_mut(at..at + length), self.bytes.get(start..end)) {
+            to.copy_from_slice(from);
+        }
+        length
+    }
+}
+
+/// What stands before the pieces of each row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowHead {
+    None,
+    /// The letter of a message, and the row's length.
+    Message(u8),
+    /// The same, and how many values it has.
+    Counted(u8, u16),
+}
+
+impl RowHead {
+    /// Of a row with so many values.
+    pub fn counted(kind: u8, values: usize) -> Self {
+        Self::Counted(kind, u16::try_from(values).unwrap_or(u16::MAX))
+    }
+
+    const fn length(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Message(_) => 5,
+            Self::Counted(..) => 7,
+        }
+    }
+
+    /// Writes it to the front of a row of so many bytes, itself among them.
+    fn write(self, row: &mut [u8], length: usize) {
+        let (kind, count) = match self {
+            Self::None => return,
+            Self::Message(kind) => (kind, None),
+            Self::Counted(kind, count) => (kind, Some(count)),
+        };
+        // Messages are far below 2 GB: rows by the engine's limit of a frame. The letter does not count.
+        let told = u32::try_from(length.saturating_sub(1)).unwrap_or(u32::MAX);
+        if let Some((first, [a, b, c, d, behind @ ..])) = row.split_first_mut() {
+            *first = kind;
+            [*a, *b, *c, *d] = told.to_be_bytes();
+            if let (Some(count), [high, low, ..]) = (count, behind) {
+                [*high, *low] = count.to_be_bytes();
+            }
+        }
+    }
+}
+
+/// Appends so many rows that are made of the pieces of these columns.
+pub fn rows(out: &mut BytesMut, columns: &[ColumnPieces], count: usize, head: RowHead) {
+    let before = out.len();
+    let bytes: usize = columns.iter().map(ColumnPieces::length).sum();
+    // one more, for what is copied with the last piece
+    out.resize(before + bytes + count * head.length() + SHORT, 0);
+    let mut open: Vec<_> = columns.iter().map(ColumnPieces::open).collect();
+    let mut at = before;
+    let place: &mut [u8] = out;
+    for _ in 0..count {
+        let start = at;
+        at += head.length();
+        for column in &mut open {
+            at += column.copy(place, at);
+        }
+        // behind its pieces: with those of the row before, bytes of its place were written
+        if let Some(row) = place.get_mut(start..at) {
+            head.write(row, at - start);
+        }
+    }
+    out.truncate(at);
+}
+
+/// The texts of these rows in one piece, with what lies there for NULL.
+pub fn between<'a>(texts: &'a StringArray, rows: &Range<usize>) -> Option<&'a [u8]> {
+    let end = |at: usize| texts.value_offsets().get(at).and_then(|end| usize::try_from(*end).ok());
+    texts.value_data().get(end(rows.start)?..end(rows.end)?)
+}
+
+/// Whether any of the bytes is so. It comes to no end before the last of a chunk, so that many are compared at a time.
+pub fn has_any(bytes: &[u8], is_so: impl Fn(u8) -> bool) -> bool {
+    bytes.chunks(LOOK_BYTES).any(|chunk| chunk.iter().fold(false, |found, byte| found | is_so(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pieces(of: &[Vec<u8>]) -> ColumnPieces {
+        let mut pieces = ColumnPieces::default();
+        pieces.fill(0..of.len(), |row, out| out.extend_from_slice(&of[row]));
+        pieces
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_their_pieces_one_behind_the_other(
+            table in (0..4_usize, 0..6_usize).prop_flat_map(|(width, count)| {
+                let piece = prop_oneof![3 => vec(any::<u8>(), 0..SHORT + 2), 1 => vec(any::<u8>(), 0..100)];
+                (vec(vec(piece, count), width), Just(count))
+            }),
+        ) {
+            let (columns, count) = table;
+            let taken: Vec<_> = columns.iter().map(|column| pieces(column)).collect();
+            for head in [RowHead::None, RowHead::Message(b'd'), RowHead::Counted(b'D', 3)] {
+                let mut expected = b"before".to_vec();
+                for row in 0..count {
+                    let body: Vec<u8> = columns.iter().flat_map(|column| column[row].clone()).collect();
+                    let length = u32::try_from(body.len() + head.length().saturating_sub(1)).unwrap();
+                    if let RowHead::Message(kind) | RowHead::Counted(kind, _) = head {
+                        expected.push(kind);
+                        expected.extend(length.to_be_bytes());
+                    }
+                    if let RowHead::Counted(_, values) = head {
+                        expected.extend(values.to_be_bytes());
+                    }
+                    expected.extend(body);
+                }
+                let mut out = BytesMut::from(&b"before"[..]);
+                rows(&mut out, &taken, count, head);
+                prop_assert_eq!(out.as_ref(), expected.as_slice());
+            }
+        }
+    }
+
+    #[test]
+    fn other_pieces_come_in_place_of_those_before() {
+        let mut taken = pieces(&[b"long and longer".to_vec(), b"x".to_vec()]);
+        taken.fill(3..4, |row, out| out.push(u8::try_from(row).unwrap()));
+        let mut out = BytesMut::new();
+        rows(&mut out, &[taken], 1, RowHead::None);
+        assert_eq!(out.as_ref(), [3]);
+    }
+}
