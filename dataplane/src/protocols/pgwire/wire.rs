@@ -16,7 +16,9 @@ pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// What is read ahead while a statement runs.
 const AHEAD_BYTES_MAX: usize = 1 << 20;
 /// Rows leave when so much of them is there.
-const SEND_BYTES: usize = 64 << 10;
+const SEND_BYTES: usize = 256 << 10;
+/// A buffer that had more in it is given back when the client is done with the answer.
+const KEPT_BYTES: usize = 64 << 10;
 /// A client that takes nothing for so long is gone.
 const STALLED: Duration = Duration::from_mins(2);
 /// What the last words may take to arrive.
@@ -47,11 +49,18 @@ pub struct Wire {
     inbox: BytesMut,
     /// What is to be sent; `flush` sends it.
     pub out: BytesMut,
+    /// The most that was in it at once.
+    most: usize,
 }
 
 impl Wire {
     pub fn new(io: impl Io + 'static) -> Self {
-        Self { io: Box::new(io), inbox: BytesMut::with_capacity(READ_BYTES), out: BytesMut::with_capacity(READ_BYTES) }
+        Self {
+            io: Box::new(io),
+            inbox: BytesMut::with_capacity(READ_BYTES),
+            out: BytesMut::with_capacity(READ_BYTES),
+            most: 0,
+        }
     }
 
     /// A message of the conversation: its kind and body.
@@ -67,7 +76,15 @@ impl Wire {
                     return Ok((kind, frame.freeze()));
                 }
             }
+            self.give_back();
             self.must_fill().await?;
+        }
+    }
+
+    /// A client that says nothing may do so for long, and there are many of them.
+    fn give_back(&mut self) {
+        if self.out.is_empty() && self.most > KEPT_BYTES {
+            (self.out, self.most) = (BytesMut::with_capacity(READ_BYTES), 0);
         }
     }
 
@@ -106,6 +123,7 @@ impl Wire {
 
     /// Sends all of it. May be given up: what was sent is not sent again.
     pub async fn flush(&mut self) -> Result<(), ConnectionEnd> {
+        self.most = self.most.max(self.out.len());
         let sending = async {
             while !self.out.is_empty() {
                 if self.io.write_buf(&mut self.out).await? == 0 {
@@ -166,6 +184,19 @@ mod tests {
         wire.fill().await.unwrap();
         assert_eq!((wire.take(is_query), wire.take(is_query)), (Some(b"a\0".to_vec()), None));
         assert_eq!((wire.frame(100).await.unwrap(), wire.next_kind()), ((b'S', Bytes::new()), None));
+    }
+
+    #[tokio::test]
+    async fn the_room_of_a_large_answer_is_given_back() {
+        let (mut client, server) = tokio::io::duplex(1 << 20);
+        let mut wire = Wire::new(server);
+        wire.out.resize(KEPT_BYTES + 1, 0);
+        wire.flush().await.unwrap();
+        assert!(wire.most > KEPT_BYTES);
+        client.write_all(b"S\x00\x00\x00\x04").await.unwrap();
+        wire.frame(100).await.unwrap();
+        assert_eq!(wire.most, 0);
+        assert!(wire.out.capacity() < KEPT_BYTES);
     }
 
     #[tokio::test]
