@@ -10,3 +10,4 @@ pub mod pg_rows;
 pub mod pieces;
 #[cfg(test)]
 pub(crate) mod samples;
+mod text_columns;

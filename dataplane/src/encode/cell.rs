@@ -52,6 +52,7 @@ pub fn at(array: &dyn Array, row: usize) -> Cell<'_> {
         return Cell::Null;
     }
     match array.data_type() {
+        DataType::Null => Cell::Null,
         DataType::Boolean => Cell::Boolean(array.as_boolean().value(row)),
         DataType::Int8 => Cell::Integer(array.as_primitive::<Int8Type>().value(row).into()),
         DataType::Int16 => Cell::Integer(array.as_primitive::<Int16Type>().value(row).into()),

@@ -1,10 +1,13 @@
 //! Rows as CSV: RFC 4180, a header row, `\r\n`, NULL empty, an empty text quoted.
 
 use arrow::array::RecordBatch;
+use contract::wire::Numbers;
 
 use super::cell::{self, Cell};
 use super::column::Column;
 use super::json;
+use super::pieces::ColumnPieces;
+use super::text_columns::{SHARE_ROWS, TextColumn, together};
 
 pub const CONTENT_TYPE: &str = "text/csv; charset=utf-8; header=present";
 
@@ -21,32 +24,50 @@ pub fn header(out: &mut String, columns: &[Column]) {
 
 /// Appends the rows of a batch.
 pub fn rows(out: &mut String, batch: &RecordBatch) {
-    let mut text = String::new();
-    for row in 0..batch.num_rows() {
-        for (place, array) in batch.columns().iter().enumerate() {
-            if place > 0 {
-                out.push(',');
-            }
-            match cell::at(array.as_ref(), row) {
-                Cell::Null => {}
-                Cell::Text(text) => field(out, text),
-                // Never empty, and nothing in them is to be quoted.
-                cell @ (Cell::Boolean(_)
-                | Cell::Integer(_)
-                | Cell::Decimal(..)
-                | Cell::Float(_)
-                | Cell::Double(_)
-                | Cell::Date(_)
-                | Cell::Time(_)
-                | Cell::Timestamp { .. }) => json::text(out, &cell),
-                cell => {
-                    text.clear();
-                    json::text(&mut text, &cell);
-                    field(out, &text);
-                }
-            }
+    let width = batch.num_columns();
+    let mut taken: Vec<_> = (0..width.max(1)).map(|_| ColumnPieces::default()).collect();
+    for from in (0..batch.num_rows()).step_by(SHARE_ROWS) {
+        let rows = from..batch.num_rows().min(from + SHARE_ROWS);
+        for (place, (array, pieces)) in batch.columns().iter().zip(&mut taken).enumerate() {
+            let behind: &[u8] = if place + 1 == width { b"\r\n" } else { b"," };
+            let column = TextColumn { array: array.as_ref(), rows: rows.clone(), before: b"", null: b"", behind };
+            fill(&column, pieces);
         }
-        out.push_str("\r\n");
+        if let (0, [pieces]) = (width, taken.as_mut_slice()) {
+            pieces.fill(rows.clone(), |_, out| out.extend_from_slice(b"\r\n"));
+        }
+        out.push_str(&together(&taken, rows.len()));
+    }
+}
+
+fn fill(column: &TextColumn<'_>, pieces: &mut ColumnPieces) {
+    if column.plain(Numbers::Json, pieces) {
+        return;
+    }
+    let (mut text, mut quoted) = (String::new(), String::new());
+    match column.texts(|byte| matches!(byte, b',' | b'"' | b'\r' | b'\n')) {
+        Some((texts, true)) => column.each(pieces, |row, out| {
+            let text = texts.value(row);
+            out.extend_from_slice(if text.is_empty() { b"\"\"" } else { text.as_bytes() });
+        }),
+        Some((texts, false)) => column.each(pieces, |row, out| {
+            quoted.clear();
+            field(&mut quoted, texts.value(row));
+            out.extend_from_slice(quoted.as_bytes());
+        }),
+        None => column.each(pieces, |row, out| {
+            text.clear();
+            let cell = cell::at(column.array, row);
+            json::text(&mut text, &cell);
+            // Never empty, and nothing in them is to be quoted.
+            if matches!(cell, Cell::Float(_) | Cell::Double(_) | Cell::Date(_) | Cell::Time(_) | Cell::Timestamp { .. })
+            {
+                return out.extend_from_slice(text.as_bytes());
+            }
+            quoted.clear();
+            field(&mut quoted, &text);
+            out.extend_from_slice(quoted.as_bytes());
+        }),
     }
 }
 
@@ -68,8 +89,31 @@ fn field(out: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encode::samples;
     use arrow::array::{Array, ArrayRef, Int64Array, StringArray};
+    use proptest::prelude::*;
     use std::sync::Arc;
+
+    proptest! {
+        #[test]
+        fn columns_are_written_as_each_value_by_itself(batch in samples::batches()) {
+            let mut expected = String::new();
+            for row in 0..batch.num_rows() {
+                let fields = batch.columns().iter().map(|array| {
+                    let (cell, mut text, mut written) = (cell::at(array.as_ref(), row), String::new(), String::new());
+                    json::text(&mut text, &cell);
+                    if !matches!(cell, Cell::Null) {
+                        field(&mut written, &text);
+                    }
+                    written
+                });
+                expected += &(fields.collect::<Vec<_>>().join(",") + "\r\n");
+            }
+            let mut out = String::new();
+            rows(&mut out, &batch);
+            prop_assert_eq!(out, expected);
+        }
+    }
 
     #[test]
     fn what_is_written_without_a_look_is_nothing_to_be_quoted() {

@@ -14,28 +14,62 @@ use contract::wire::Numbers;
 
 use super::cell::{self, Cell};
 use super::column::{self, Column};
-
-/// Digits of a decimal that every double keeps.
-const DIGITS: u32 = 15;
-/// The last whole number up to which doubles keep each.
-const WHOLE_MAX: u128 = (1 << 53) - 1;
+use super::pieces::ColumnPieces;
+use super::text_columns::{DIGITS, SHARE_ROWS, TextColumn, WHOLE_MAX, together};
 
 /// Appends the rows of a batch; `first` tells whether none stands before them.
 pub fn rows(out: &mut String, columns: &[Column], batch: &RecordBatch, numbers: Numbers, first: &mut bool) {
-    for row in 0..batch.num_rows() {
-        if !std::mem::take(first) {
-            out.push(',');
-        }
-        out.push('[');
-        for (place, array) in batch.columns().iter().enumerate() {
-            if place > 0 {
-                out.push(',');
-            }
+    let width = batch.num_columns();
+    let mut taken: Vec<_> = (0..width.max(1)).map(|_| ColumnPieces::default()).collect();
+    for from in (0..batch.num_rows()).step_by(SHARE_ROWS) {
+        let rows = from..batch.num_rows().min(from + SHARE_ROWS);
+        for (place, (array, pieces)) in batch.columns().iter().zip(&mut taken).enumerate() {
             let embed = columns.get(place).is_some_and(|column| column::is_json(&column.type_name));
-            written(out, &cell::at(array.as_ref(), row), embed, numbers);
+            let column = TextColumn {
+                array: array.as_ref(),
+                rows: rows.clone(),
+                before: if place == 0 { b",[" } else { b"" },
+                null: b"null",
+                behind: if place + 1 == width { b"]" } else { b"," },
+            };
+            fill(&column, embed, numbers, pieces);
         }
-        out.push(']');
+        if let (0, [pieces]) = (width, taken.as_mut_slice()) {
+            pieces.fill(rows.clone(), |_, out| out.extend_from_slice(b",[]"));
+        }
+        let text = together(&taken, rows.len());
+        let comma = usize::from(std::mem::take(first));
+        out.push_str(text.get(comma..).unwrap_or_default());
     }
+}
+
+fn fill(column: &TextColumn<'_>, embed: bool, numbers: Numbers, pieces: &mut ColumnPieces) {
+    if column.plain(numbers, pieces) {
+        return;
+    }
+    let mut text = String::new();
+    match column.texts(is_escaped).filter(|_| !embed) {
+        Some((texts, true)) => column.each(pieces, |row, out| {
+            out.push(b'"');
+            out.extend_from_slice(texts.value(row).as_bytes());
+            out.push(b'"');
+        }),
+        Some((texts, false)) => column.each(pieces, |row, out| {
+            text.clear();
+            string(&mut text, texts.value(row));
+            out.extend_from_slice(text.as_bytes());
+        }),
+        None => column.each(pieces, |row, out| {
+            text.clear();
+            written(&mut text, &cell::at(column.array, row), embed, numbers);
+            out.extend_from_slice(text.as_bytes());
+        }),
+    }
+}
+
+/// Whether a string has it only behind a backslash.
+const fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 /// One value, its numbers as numbers. `embed`: it is text that is JSON.
@@ -192,11 +226,13 @@ fn odd_text(value: f64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encode::samples;
     use arrow::array::{
-        ArrayRef, BinaryArray, Decimal128Array, Float64Array, Int64Array, ListArray, StringArray, StructArray,
-        UInt64Array,
+        ArrayRef, BinaryArray, Decimal128Array, Float64Array, Int64Array, ListArray, RecordBatchOptions, StringArray,
+        StructArray, UInt64Array,
     };
-    use arrow::datatypes::{DataType, Field, Int32Type};
+    use arrow::datatypes::{DataType, Field, Int32Type, Schema};
+    use proptest::prelude::*;
     use std::sync::Arc;
 
     fn shown(array: ArrayRef, type_name: &str) -> String {
@@ -210,6 +246,39 @@ mod tests {
         rows(&mut out, &[column], &batch, numbers, &mut true);
         assert!(serde_json::from_str::<serde_json::Value>(&format!("[{out}]")).is_ok(), "{out}");
         out
+    }
+
+    proptest! {
+        #[test]
+        fn columns_are_written_as_each_value_by_itself(batch in samples::batches(), with_text in any::<bool>()) {
+            let column = |name: &String| Column { name: name.clone(), type_name: name.clone(), masked: false };
+            let columns: Vec<_> = batch.schema().fields().iter().map(|field| column(field.name())).collect();
+            let numbers = if with_text { Numbers::Strings } else { Numbers::Json };
+            let (mut out, mut expected, mut first) = (String::new(), Vec::new(), true);
+            for row in 0..batch.num_rows() {
+                let values = batch.columns().iter().zip(&columns).map(|(array, column)| {
+                    let mut value = String::new();
+                    let embed = column::is_json(&column.type_name);
+                    written(&mut value, &cell::at(array.as_ref(), row), embed, numbers);
+                    value
+                });
+                expected.push(format!("[{}]", values.collect::<Vec<_>>().join(",")));
+            }
+            let half = batch.num_rows() / 2;
+            for part in [batch.slice(0, half), batch.slice(half, batch.num_rows() - half)] {
+                rows(&mut out, &columns, &part, numbers, &mut first);
+            }
+            prop_assert_eq!(out, expected.join(","));
+        }
+    }
+
+    #[test]
+    fn rows_without_columns_are_empty() {
+        let options = RecordBatchOptions::new().with_row_count(Some(2));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options).unwrap();
+        let (mut out, mut first) = (String::new(), true);
+        rows(&mut out, &[], &batch, Numbers::Json, &mut first);
+        assert_eq!((out.as_str(), first), ("[],[]", false));
     }
 
     #[test]
