@@ -1,6 +1,7 @@
 //! Batches of rows into what each protocol sends.
 
 pub mod arrow_ipc;
+pub mod batch_bytes;
 pub mod cell;
 pub(crate) mod column;
 pub mod csv;

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use contract::{Governance, Role};
@@ -23,6 +23,7 @@ use sha2::{Digest, Sha256};
 use super::catalog_snapshot::paths;
 use super::stages::transpile::{Native, bound};
 use super::{Query, runtime};
+use crate::encode::batch_bytes::batch_bytes;
 use crate::request::as_of::AsOf;
 
 /// One answer, and all of them.
@@ -216,7 +217,7 @@ impl Ticket {
     /// Rows that were delivered; when they are too many, none of them is kept.
     pub fn add(&mut self, batch: &RecordBatch) {
         let Some(kept) = &mut self.kept else { return };
-        self.bytes = self.bytes.saturating_add(bytes(batch));
+        self.bytes = self.bytes.saturating_add(batch_bytes(batch));
         if self.bytes > 2 * ANSWER_BYTES_MAX {
             self.kept = None;
         } else {
@@ -243,12 +244,6 @@ impl CachedAnswer {
         self.batches = vec![whole];
         (self.bytes <= ANSWER_BYTES_MAX).then_some(self)
     }
-}
-
-/// Of its rows, without the room around them.
-fn bytes(batch: &RecordBatch) -> usize {
-    let of = |column: &Arc<dyn Array>| column.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
-    batch.columns().iter().map(of).fold(0, usize::saturating_add)
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ use super::snapshot::{Lease, Pinned, step_agrees};
 use super::tables::StatementInfo;
 use super::transpile::{Native, bound};
 use crate::Error;
+use crate::encode::batch_bytes::batch_bytes;
 use crate::pipeline::catalog_snapshot::paths;
 use crate::pipeline::result_cache::{CachedAnswer, Ticket};
 use crate::pipeline::{Pipeline, Query, Result, runtime};
@@ -321,12 +322,12 @@ pub(in crate::pipeline) async fn keep(query: &Query, session: &mut engine::Sessi
 /// Reads on until the end, or until it is more than may be held: then nothing.
 async fn hold(query: &Query, mut head: AnswerHead) -> Result<Option<AnswerHead>> {
     let Some(mut rest) = head.rest.take() else { return Ok(Some(head)) };
-    let mut bytes: usize = head.first.iter().map(RecordBatch::get_array_memory_size).sum();
+    let mut bytes: usize = head.first.iter().map(batch_bytes).sum();
     while bytes <= HELD_BYTES_MAX {
         match rest.next().await {
             None => return Ok(Some(head)),
             Some(Ok(batch)) => {
-                bytes += batch.get_array_memory_size();
+                bytes = bytes.saturating_add(batch_bytes(&batch));
                 head.first.push_back(batch);
             }
             Some(Err(error)) => return Err(query.fault(error)),

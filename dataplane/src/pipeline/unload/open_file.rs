@@ -10,6 +10,7 @@ use flate2::write::GzEncoder;
 use sql::UnloadCompression;
 
 use crate::Error;
+use crate::encode::batch_bytes::batch_bytes;
 use crate::encode::parquet_file::ParquetEncoder;
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageWriter;
@@ -102,7 +103,7 @@ impl OpenFile {
         self.rows += u64::try_from(batch.num_rows()).unwrap_or_default();
         if let WaitingBytes::Parquet(encoder) = &mut self.waiting {
             encoder.add(batch).map_err(|error| not_encoded(&error))?;
-            self.taken += u64::try_from(batch.get_array_memory_size()).unwrap_or_default();
+            self.taken += u64::try_from(batch_bytes(batch)).unwrap_or_default();
             return self.passed_on();
         }
         self.add_text(text)

@@ -16,6 +16,7 @@ use super::failure::ErrorResponse;
 use super::message::Formats;
 use super::watch::{Stop, Watch};
 use super::wire::{ConnectionEnd, Wire};
+use crate::encode::batch_bytes::batch_bytes;
 use crate::encode::pg_rows::{self, Field, PgType};
 use crate::encode::pieces::ColumnPieces;
 use crate::pipeline::AuthorizationState;
@@ -225,7 +226,7 @@ impl PgDelivery {
 
     /// Bytes of the rows that wait here.
     pub fn held(&self) -> usize {
-        self.waiting.iter().map(RecordBatch::get_array_memory_size).sum()
+        self.waiting.iter().map(batch_bytes).sum()
     }
 
     /// Takes what the engine still has, so that its session is free for the next statement.
@@ -237,7 +238,7 @@ impl PgDelivery {
                 None => self.rows = None,
                 Some(batch) => {
                     let batch = batch.map_err(ErrorResponse::from)?;
-                    held += batch.get_array_memory_size();
+                    held += batch_bytes(&batch);
                     self.waiting.push_back(batch);
                 }
             }

@@ -10,6 +10,7 @@ use sql::LoadOptions;
 use super::source::FileSource;
 use super::{LoadReport, LoadedFile};
 use crate::Error;
+use crate::encode::batch_bytes::batch_bytes;
 use crate::pipeline::Result;
 
 /// Bytes of rows that are held until they are told.
@@ -48,7 +49,7 @@ impl FileSource<'_> {
         let mut bytes = 0;
         while let Some(batch) = rows.next().await {
             let batch = batch.map_err(|error| self.query.fault(error))?;
-            bytes += batch.get_array_memory_size();
+            bytes += batch_bytes(&batch);
             if bytes > SHOWN_BYTES_MAX {
                 return Err(Error::AnswerTooLarge { limit: SHOWN_BYTES_MAX });
             }
