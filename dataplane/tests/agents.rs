@@ -1,5 +1,7 @@
 //! The door for agents and programs (5440): credentials, the protocol of tools, the raw Arrow route.
 
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::Int64Type;
 use arrow::ipc::reader::StreamReader;
 use axum::body::Body;
 use axum::http::Request;
@@ -293,6 +295,28 @@ async fn a_small_arrow_answer_has_exact_headers_and_a_large_one_trailers() {
         assert_eq!(batches.map(|batch| batch.num_rows()).sum::<usize>(), rows);
     }
     assert_eq!(world.last().0.origin.as_str(), "arrow");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_long_arrow_answer_has_the_values_of_all_its_rows() {
+    let world = world().await;
+    let door = door(&world);
+    let sql = "select range as n, 'row ' || range as t, case when range % 2 = 0 then range end as e from range(300000)";
+    let response = post(&door, "/v1/query/arrow", demo_key(), &[], &json!({"sql": sql})).await;
+    let (stream, _) = whole(response).await;
+    let mut expected = 0_i64;
+    for batch in StreamReader::try_new(stream.as_slice(), None).unwrap() {
+        let batch = batch.unwrap();
+        let numbers = batch.column(0).as_primitive::<Int64Type>();
+        let (texts, even) = (batch.column(1).as_string::<i32>(), batch.column(2).as_primitive::<Int64Type>());
+        for (row, number) in numbers.iter().enumerate() {
+            assert_eq!((number, texts.value(row)), (Some(expected), format!("row {expected}").as_str()));
+            assert_eq!(even.is_valid(row), expected % 2 == 0, "{expected}");
+            expected += 1;
+        }
+    }
+    assert_eq!(expected, 300_000);
     world.stop().await;
 }
 

@@ -91,6 +91,15 @@ async fn rows_are_governed_and_written_down_like_any_query() {
 }
 
 #[tokio::test]
+async fn a_long_answer_has_the_values_of_all_its_rows() {
+    let world = world().await;
+    let mut client = client(&door(&world), demo_key());
+    let told = asked(&mut client, "select 'row ' || range as t from range(100000)").await.unwrap();
+    assert!(told.len() == 100_000 && told.iter().enumerate().all(|(row, text)| *text == format!("row {row}")));
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn the_schema_that_was_told_is_the_one_that_comes() {
     let world = world().await;
     world.change(|rules| rules.policies = vec![masking("customer", "balance", MaskFunction::Null)]);

@@ -5,17 +5,21 @@
 
 use std::io::{self, Read};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 /// One statement with its parameters.
 pub const REQUEST_MAX_BYTES: usize = 64 << 20;
-/// One batch of rows: 2048 of them, however wide.
+/// One batch of rows: 2048 of them, however wide, or more where they are short.
 pub const RESPONSE_MAX_BYTES: usize = 512 << 20;
 
-const HEADER_BYTES: usize = 5;
-const READ_BYTES: usize = 64 << 10;
+/// What stands before a payload.
+pub const HEADER_BYTES: usize = 5;
+/// As much as is read of frames that are short.
+const READ_BYTES: usize = 16 << 10;
+/// A frame that has its payload in memory of its own: at its beginning, so that columns in it are where they must be.
+const LONG_BYTES: usize = 32 << 10;
 
 /// A frame being written: the header is filled in when it is closed.
 pub struct Outgoing(Vec<u8>);
@@ -29,6 +33,17 @@ impl Outgoing {
         let mut frame = Self::new(kind);
         frame.0.extend_from_slice(payload);
         frame
+    }
+
+    /// The frame of a payload that was written behind [`HEADER_BYTES`] others, in place of which its header comes.
+    pub fn of(kind: u8, mut bytes: Vec<u8>) -> Self {
+        if bytes.len() < HEADER_BYTES {
+            bytes.resize(HEADER_BYTES, 0);
+        }
+        if let Some(place) = bytes.get_mut(HEADER_BYTES - 1) {
+            *place = kind;
+        }
+        Self(bytes)
     }
 
     pub fn payload(&mut self) -> &mut Vec<u8> {
@@ -82,11 +97,19 @@ fn too_long(length: usize) -> io::Error {
 pub struct Lane {
     stream: UnixStream,
     buffer: BytesMut,
+    long: Option<LongFrame>,
+}
+
+/// A long frame of which a part has come.
+struct LongFrame {
+    kind: u8,
+    length: usize,
+    payload: BytesMut,
 }
 
 impl Lane {
     pub fn new(stream: UnixStream) -> Self {
-        Self { stream, buffer: BytesMut::new() }
+        Self { stream, buffer: BytesMut::new(), long: None }
     }
 
     pub async fn send(&mut self, frame: Outgoing) -> io::Result<()> {
@@ -95,12 +118,30 @@ impl Lane {
 
     pub async fn receive(&mut self) -> io::Result<Option<(u8, Bytes)>> {
         loop {
+            if let Some(long) = &mut self.long {
+                let left = long.length - long.payload.len();
+                if left > 0 && self.stream.read_buf(&mut (&mut long.payload).limit(left)).await? == 0 {
+                    return Ok(None);
+                }
+                if long.payload.len() == long.length {
+                    return Ok(self.long.take().map(|long| (long.kind, long.payload.freeze())));
+                }
+                continue;
+            }
             let wanted = match self.buffer.get(..HEADER_BYTES) {
                 Some(&[a, b, c, d, kind]) => {
                     let length = checked(u32::from_le_bytes([a, b, c, d]), RESPONSE_MAX_BYTES)?;
                     if self.buffer.len() >= HEADER_BYTES + length {
                         self.buffer.advance(HEADER_BYTES);
                         return Ok(Some((kind, self.buffer.split_to(length).freeze())));
+                    }
+                    if length >= LONG_BYTES {
+                        self.buffer.advance(HEADER_BYTES);
+                        let mut payload = BytesMut::with_capacity(length);
+                        payload.extend_from_slice(&self.buffer);
+                        self.buffer.clear();
+                        self.long = Some(LongFrame { kind, length, payload });
+                        continue;
                     }
                     HEADER_BYTES + length - self.buffer.len()
                 }
@@ -116,6 +157,8 @@ impl Lane {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
 
     #[test]
@@ -153,5 +196,24 @@ mod tests {
         assert_eq!((kind, payload.len()), (b'b', 100_000));
         drop(theirs);
         assert!(ours.receive().await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_long_frame_is_begun_once_and_takes_nothing_of_the_next() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut ours = Lane::new(ours);
+        let long = Outgoing::of(b'b', vec![9; HEADER_BYTES + LONG_BYTES]).close(RESPONSE_MAX_BYTES).unwrap();
+        let (begun, rest) = long.split_at(20_000);
+        theirs.write_all(begun).await.unwrap();
+        for _ in 0..3 {
+            assert!(ours.receive().now_or_never().is_none(), "it waits, and is given up");
+            tokio::task::yield_now().await;
+        }
+        let end = Outgoing::with(b'e', b"end").close(RESPONSE_MAX_BYTES).unwrap();
+        theirs.write_all(&[rest, &end].concat()).await.unwrap();
+        let (kind, payload) = ours.receive().await.unwrap().unwrap();
+        assert_eq!((kind, payload.as_ref()), (b'b', vec![9; LONG_BYTES].as_slice()));
+        let (kind, payload) = ours.receive().await.unwrap().unwrap();
+        assert_eq!((kind, payload.as_ref()), (b'e', b"end".as_slice()));
     }
 }

@@ -10,7 +10,7 @@
 //! | side | file | what |
 //! |---|---|---|
 //! | parent | `engine` | `Engine`: start, sessions, catalog, stop |
-//! | parent | `session`, `line`, `rows` | one connection; its socket; the rows of its statement |
+//! | parent | `session`, `line`, `rows`, `row_message` | one connection; its socket; the rows of its statement |
 //! | parent | `spool`, `file` | files that the child may read; their columns and rows |
 //! | parent | `waiting` | sessions that have only read, for the next statement |
 //! | parent | `supervisor`, `process`, `watchdog` | keeps a child alive, ends statements, kills, restarts |
@@ -34,6 +34,7 @@ mod line;
 mod message;
 mod native;
 mod process;
+mod row_message;
 mod rows;
 pub mod seed;
 mod session;
@@ -55,6 +56,7 @@ pub use file::{
     records_of,
 };
 pub use message::{Change, Column, Parsed};
+pub use row_message::RowMessage;
 pub use rows::{Held, Rows};
 pub use session::{Described, Outcome, Session, Snapshot, Statement};
 pub use spool::SpoolFile;

@@ -6,6 +6,7 @@
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamDecoder;
 use bytes::Bytes;
 use futures::Stream;
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use crate::line::Connected;
 use crate::message::{Column, Head, kind};
+use crate::row_message::{RowMessage, are_single};
 
 pub struct Rows {
     pub schema: SchemaRef,
@@ -22,7 +24,13 @@ pub struct Rows {
     decoder: StreamDecoder,
     /// Messages that are not decoded yet.
     pending: Buffer,
+    /// The same bytes.
+    frame: Bytes,
     first: Option<RecordBatch>,
+    /// Each batch is one message.
+    are_single: bool,
+    /// That of the batch that was given last.
+    message: Option<RowMessage>,
     /// The session, until the last frame is read.
     connected: Option<OwnedMutexGuard<Connected>>,
     /// The session is as a new one then.
@@ -37,34 +45,36 @@ impl Rows {
         cancel: CancellationToken,
     ) -> Result<Self, Error> {
         let opened = Opened::read(payload)?;
-        let Opened { head: Head { columns, ended, resets, .. }, schema, decoder, pending, first } = opened;
+        let Opened { head: Head { columns, ended, resets, .. }, schema, decoder, pending, frame, first } = opened;
         let connected = if ended {
             read_whole(&mut connected, resets);
             None
         } else {
             Some(connected)
         };
-        Ok(Self { schema, columns, decoder, pending, first, connected, resets, cancel })
+        let (are_single, message) = (are_single(&schema), None);
+        Ok(Self { schema, columns, decoder, pending, frame, first, are_single, message, connected, resets, cancel })
     }
 
     /// The next rows, or none after the last.
     pub async fn next(&mut self) -> Option<Result<RecordBatch, Error>> {
+        self.message = None;
         if let Some(first) = self.first.take() {
             return Some(Ok(first));
         }
         loop {
-            match self.decoder.decode(&mut self.pending) {
+            match self.decoded() {
                 Ok(Some(batch)) => return Some(Ok(batch)),
                 Ok(None) => {}
                 Err(error) => return Some(Err(Error::internal(error))),
             }
             let connected = self.connected.as_mut()?;
             match connected.receive(&self.cancel).await {
-                Ok((kind::ROWS, payload)) => self.pending = Buffer::from(payload),
+                Ok((kind::ROWS, payload)) => self.take(payload),
                 Ok((kind::END, payload)) => {
                     read_whole(connected, self.resets);
                     self.connected = None;
-                    self.pending = Buffer::from(payload);
+                    self.take(payload);
                 }
                 Ok((other, _)) => {
                     return Some(Err(Error::internal(format!("a frame of kind {other} among rows"))));
@@ -77,9 +87,35 @@ impl Rows {
         }
     }
 
-    /// The rows as a stream; dropping it is dropping them.
-    pub fn into_stream(self) -> impl Stream<Item = Result<RecordBatch, Error>> + Send + 'static {
-        futures::stream::unfold(self, |mut rows| async move { rows.next().await.map(|batch| (batch, rows)) })
+    /// The message that the rows which were given last came as, where it holds them alone.
+    pub fn message(&mut self) -> Option<RowMessage> {
+        self.message.take()
+    }
+
+    fn take(&mut self, payload: Bytes) {
+        self.pending = Buffer::from(payload.clone());
+        self.frame = payload;
+    }
+
+    fn decoded(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        // what is decoded next is a whole message only where the one before has ended
+        let is_between = self.are_single && self.decoder.finish().is_ok();
+        let length = self.pending.len();
+        let decoded = self.decoder.decode(&mut self.pending)?;
+        let taken = self.frame.split_to((length - self.pending.len()).min(self.frame.len()));
+        if decoded.is_some() && is_between {
+            self.message = RowMessage::of(taken);
+        }
+        Ok(decoded)
+    }
+
+    /// The rows as a stream, each batch with the message that it came as; dropping it is dropping them.
+    pub fn into_stream(self) -> impl Stream<Item = Result<(RecordBatch, Option<RowMessage>), Error>> + Send + 'static {
+        futures::stream::unfold(self, |mut rows| async move {
+            let batch = rows.next().await?;
+            let message = rows.message();
+            Some((batch.map(|batch| (batch, message)), rows))
+        })
     }
 
     /// Gives the rest up, and waits until the session is free.
@@ -116,7 +152,7 @@ pub struct Held {
 
 impl Held {
     pub(crate) fn read(payload: &Bytes) -> Result<Self, Error> {
-        let Opened { head, schema, mut decoder, mut pending, first } = Opened::read(payload)?;
+        let Opened { head, schema, mut decoder, mut pending, first, .. } = Opened::read(payload)?;
         let mut batches: Vec<_> = first.into_iter().collect();
         while let Some(batch) = decoder.decode(&mut pending).map_err(Error::internal)? {
             batches.push(batch);
@@ -135,6 +171,7 @@ struct Opened {
     schema: SchemaRef,
     decoder: StreamDecoder,
     pending: Buffer,
+    frame: Bytes,
     first: Option<RecordBatch>,
 }
 
@@ -144,10 +181,12 @@ impl Opened {
         let (length, rest) = payload.split_first_chunk::<4>().ok_or_else(short)?;
         let length = usize::try_from(u32::from_le_bytes(*length)).map_err(Error::internal)?;
         let head = serde_json::from_slice(rest.get(..length).ok_or_else(short)?).map_err(Error::internal)?;
-        let mut pending = Buffer::from(payload.slice(4 + length..));
+        let rest = payload.slice(4 + length..);
+        let mut pending = Buffer::from(rest.clone());
         let mut decoder = StreamDecoder::new();
         let first = decoder.decode(&mut pending).map_err(Error::internal)?;
         let schema = decoder.schema().ok_or_else(short)?;
-        Ok(Self { head, schema, decoder, pending, first })
+        let frame = rest.slice(rest.len() - pending.len()..);
+        Ok(Self { head, schema, decoder, pending, frame, first })
     }
 }

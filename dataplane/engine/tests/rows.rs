@@ -2,6 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
 use engine::{Kind, Outcome, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -41,6 +45,33 @@ async fn many_rows_come_whole_and_in_order() {
         }
     }
     assert_eq!(expected, 1_000_000);
+}
+
+/// The rows of a message behind a schema.
+fn alone(schema: &Schema, message: &[u8]) -> RecordBatch {
+    let mut writer = StreamWriter::try_new(Vec::new(), schema).unwrap();
+    let stream = [writer.get_mut().as_slice(), message].concat();
+    StreamReader::try_new(stream.as_slice(), None).unwrap().next().unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn rows_behind_the_first_come_as_messages_that_hold_them() {
+    let world = world().await;
+    let mut session = world.session().await.unwrap();
+    let sql = "select i, 'text ' || i as t, case when i % 3 > 0 then i * 0.5 end as d, [i, null] as l \
+               from range(200000) t(i)";
+    let outcome = session.run(read(sql), soon(), &CancellationToken::new()).await;
+    let Ok(Outcome::Rows(mut rows)) = outcome else { panic!("no rows") };
+    let (schema, mut count, mut messages) = (rows.schema.clone(), 0, 0);
+    while let Some(batch) = rows.next().await {
+        let batch = batch.unwrap();
+        count += batch.num_rows();
+        let Some(message) = rows.message() else { continue };
+        messages += 1;
+        assert_eq!(alone(&schema, &message.whole()), batch);
+        assert!(rows.message().is_none(), "it is given once");
+    }
+    assert!(count == 200_000 && messages > 0, "{count} rows in {messages} messages");
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 use arrow::ipc::writer::StreamWriter;
+use bytes::Bytes;
+use engine::RowMessage;
 
 pub const CONTENT_TYPE: &str = "application/vnd.apache.arrow.stream";
 
@@ -26,6 +28,16 @@ impl Encoder {
 
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(self.0.get_mut())
+    }
+
+    /// What was made and not taken yet, and a message of rows behind it that needs no encoding.
+    pub fn with(&mut self, message: &RowMessage) -> Bytes {
+        let mut made = self.take();
+        if made.is_empty() {
+            return message.whole();
+        }
+        made.extend_from_slice(&message.whole());
+        made.into()
     }
 }
 

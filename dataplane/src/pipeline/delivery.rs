@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use contract::report::Outcome;
+use engine::RowMessage;
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use tokio::task::AbortHandle;
 
@@ -32,10 +34,13 @@ pub const UNREAD_FOR: Duration = Duration::from_mins(15);
 /// Rows on their way to whoever asked, and the end of their query.
 pub(super) struct RowDelivery(Arc<Mutex<Flow>>);
 
+/// Rows, and the message that they came as.
+type GivenRows = (RecordBatch, Option<RowMessage>);
+
 /// The last batches of a query and what is due after them.
 struct Flow {
     first: VecDeque<RecordBatch>,
-    rest: Option<futures::stream::BoxStream<'static, std::result::Result<RecordBatch, engine::Error>>>,
+    rest: Option<BoxStream<'static, std::result::Result<GivenRows, engine::Error>>>,
     fails_anyhow: bool,
     changed: Option<u64>,
     delivered: u64,
@@ -219,7 +224,7 @@ impl Flow {
             return Poll::Ready(self.given_up.take().map(Err));
         }
         let next = match (self.first.pop_front(), &mut self.rest) {
-            (Some(batch), _) => Some(Ok(batch)),
+            (Some(batch), _) => Some(Ok((batch, None))),
             (None, Some(rest)) => match rest.poll_next_unpin(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(next) => next,
@@ -227,8 +232,12 @@ impl Flow {
             (None, None) => None,
         };
         match next {
-            Some(Ok(batch)) => match self.to_whom_it_may().and_then(|()| self.counted(batch)) {
+            Some(Ok((batch, message))) => match self.to_whom_it_may().and_then(|()| self.counted(batch)) {
                 Ok(batch) => {
+                    if let Some(end) = &self.end {
+                        // of rows that were cut it says too much
+                        end.account.came(&batch, message.filter(|_| !self.truncated));
+                    }
                     self.unread_since = Some(Instant::now());
                     Poll::Ready(Some(Ok(batch)))
                 }

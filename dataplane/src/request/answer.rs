@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
@@ -10,6 +10,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use contract::QueryId;
 use contract::report::MicroCredits;
+use engine::RowMessage;
 use futures::Stream;
 use futures::stream::BoxStream;
 
@@ -173,9 +174,21 @@ pub(crate) struct Account {
     pub held: OnceLock<Box<dyn HeldEnd>>,
     /// Rows that the protocol was given and did not hand on.
     kept_back: AtomicU64,
+    /// The protocol sends rows on as they came, where they can be.
+    takes_messages: AtomicBool,
+    /// The rows that were given last, and the message that they came as.
+    came: Mutex<Option<(RecordBatch, RowMessage)>>,
 }
 
 impl Account {
+    /// The rows that are given now came as this message.
+    pub fn came(&self, batch: &RecordBatch, message: Option<RowMessage>) {
+        if self.takes_messages.load(Ordering::Acquire) {
+            let mut came = self.came.lock().unwrap_or_else(PoisonError::into_inner);
+            *came = message.map(|message| (batch.clone(), message));
+        }
+    }
+
     pub fn kept_back(&self) -> u64 {
         self.kept_back.load(Ordering::Acquire)
     }
@@ -204,6 +217,21 @@ impl Rows {
     /// Rows that were given and are not handed on, said before more are asked for: nobody is billed for them.
     pub(crate) fn keep_back(&self, rows: u64) {
         self.account.kept_back.fetch_add(rows, Ordering::AcqRel);
+    }
+
+    /// Asks for the messages that rows come as, before the first are asked for.
+    pub(crate) fn take_messages(&self) {
+        self.account.takes_messages.store(true, Ordering::Release);
+    }
+
+    /// The message that these rows, which were given last, came as; none where they are to be encoded.
+    pub(crate) fn message_of(&self, batch: &RecordBatch) -> Option<RowMessage> {
+        let (given, message) = self.account.came.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let (given, asked) = (given.columns(), batch.columns());
+        let is_it = !asked.is_empty()
+            && given.len() == asked.len()
+            && given.iter().zip(asked).all(|(one, other)| Arc::ptr_eq(one, other));
+        is_it.then_some(message)
     }
 
     /// The end of the statement, where it waits for files that the rows go into.

@@ -9,17 +9,23 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::concat_batches;
 use arrow::datatypes::{Decimal128Type, Int64Type, Schema};
 use arrow::ipc::writer::StreamWriter;
 
 use crate::error::{Error, Kind};
 use crate::ffi::Run;
-use crate::frame::{Outgoing, RESPONSE_MAX_BYTES};
+use crate::frame::{HEADER_BYTES, Outgoing, RESPONSE_MAX_BYTES};
 use crate::message::{Column, Head, kind};
+use crate::row_message::are_single;
 use crate::types::{Type, quoted};
 
 /// Rows gathered before they are written.
-const GATHER_BYTES: usize = 256 << 10;
+const GATHER_BYTES: usize = 512 << 10;
+/// The memory that is kept for the next frame.
+const FRAME_BYTES_MAX: usize = 4 << 20;
+/// Where a column of rows may begin in a message.
+const ALIGNED_BYTES: usize = 64;
 /// How long gathered rows may wait for company.
 const GATHER: Duration = Duration::from_millis(2);
 /// The engine's chunk; fewer rows than this are probably all.
@@ -46,7 +52,7 @@ pub fn columns(named: &Named) -> Vec<Column> {
 pub fn empty(schema: &Schema) -> Result<Vec<u8>, Error> {
     let mut encoder = Encoder::new(schema)?;
     encoder.finish()?;
-    Ok(std::mem::take(encoder.0.get_mut()))
+    Ok(std::mem::take(encoder.0.get_mut()).split_off(HEADER_BYTES))
 }
 
 /// The same query with text in place of what Arrow cannot carry; none if there is nothing to do.
@@ -83,7 +89,8 @@ pub fn sendable(named: &Named) -> Result<(), Error> {
 /// Sends rows as the engine makes them; `resets`: what follows makes the session as a new one.
 pub fn stream(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named, resets: bool) -> Result<Sent, Error> {
     let named = settled(run, named)?;
-    let mut encoder = Encoder::new(run.schema()?.as_ref())?;
+    let schema = run.schema()?;
+    let mut encoder = Encoder::new(schema.as_ref())?;
     let mut frame = head_frame();
     let first = run.next()?;
     let mut ended = first.is_none();
@@ -107,38 +114,80 @@ pub fn stream(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named, resets:
     if let Err(error) = socket.write_all(&bytes) {
         return Ok(Sent::Broken(error));
     }
-    if ended { Ok(Sent::All) } else { rest(socket, run, &mut encoder) }
+    if ended { Ok(Sent::All) } else { rest(socket, run, &mut encoder, GatheredRows::new(are_single(&schema))) }
 }
 
-fn rest(mut socket: &UnixStream, run: &mut Run<'_>, encoder: &mut Encoder) -> Result<Sent, Error> {
+fn rest(
+    mut socket: &UnixStream,
+    run: &mut Run<'_>,
+    encoder: &mut Encoder,
+    mut gathered: GatheredRows,
+) -> Result<Sent, Error> {
     let mut written_at = Instant::now();
     loop {
         let next = run.next()?;
-        if let Some(batch) = &next {
-            encoder.add(batch)?;
-            if encoder.len() < GATHER_BYTES && written_at.elapsed() < GATHER {
+        let is_last = next.is_none();
+        if let Some(batch) = next {
+            gathered.add(batch);
+            if gathered.bytes < GATHER_BYTES && written_at.elapsed() < GATHER {
                 continue;
             }
         }
+        gathered.encode(encoder)?;
         let mut bytes = Vec::new();
         if encoder.len() > 0 {
-            let mut frame = Outgoing::new(kind::ROWS);
-            encoder.drain_into(&mut frame);
-            bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
+            bytes = encoder.frame(kind::ROWS).close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
         }
-        if next.is_none() {
+        if is_last {
             encoder.finish()?;
-            let mut frame = Outgoing::new(kind::END);
-            encoder.drain_into(&mut frame);
-            bytes.extend(frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?);
+            bytes.extend(encoder.frame(kind::END).close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?);
         }
         if let Err(error) = socket.write_all(&bytes) {
             return Ok(Sent::Broken(error));
         }
-        if next.is_none() {
+        if is_last {
             return Ok(Sent::All);
         }
+        encoder.reuse(bytes);
         written_at = Instant::now();
+    }
+}
+
+/// Rows that leave together: as one batch, since each costs whoever reads it.
+struct GatheredRows {
+    batches: Vec<RecordBatch>,
+    bytes: usize,
+    /// Of the longest batch.
+    longest: usize,
+    are_single: bool,
+}
+
+impl GatheredRows {
+    fn new(are_single: bool) -> Self {
+        Self { batches: Vec::new(), bytes: 0, longest: 0, are_single }
+    }
+
+    fn add(&mut self, batch: RecordBatch) {
+        let bytes = batch.get_array_memory_size();
+        self.bytes += bytes;
+        self.longest = self.longest.max(bytes);
+        self.batches.push(batch);
+    }
+
+    fn encode(&mut self, encoder: &mut Encoder) -> Result<(), Error> {
+        let emptied = Self::new(self.are_single);
+        let Self { batches, longest, are_single, .. } = std::mem::replace(self, emptied);
+        let one = match batches.as_slice() {
+            // texts of long ones may have no room in one column
+            [first, _, ..] if are_single && longest <= GATHER_BYTES => {
+                concat_batches(first.schema_ref(), &batches).ok()
+            }
+            _ => None,
+        };
+        match one {
+            Some(one) => encoder.add(&one),
+            None => batches.iter().try_for_each(|batch| encoder.add(batch)),
+        }
     }
 }
 
@@ -182,7 +231,10 @@ fn head_frame() -> Outgoing {
 }
 
 fn write_head(frame: &mut Outgoing, head: &Head) -> Result<(), Error> {
-    let head = serde_json::to_vec(head).map_err(Error::internal)?;
+    let mut head = serde_json::to_vec(head).map_err(Error::internal)?;
+    // so that the rows behind it begin where columns may
+    let whole = (head.len() + size_of::<u32>()).next_multiple_of(ALIGNED_BYTES);
+    head.resize(whole - size_of::<u32>(), b' ');
     let length = u32::try_from(head.len()).map_err(Error::internal)?;
     frame.payload().extend_from_slice(&length.to_le_bytes());
     frame.payload().extend_from_slice(&head);
@@ -193,12 +245,13 @@ fn too_wide(error: &io::Error) -> Error {
     Error::new(Kind::OutOfMemory, error.to_string())
 }
 
-/// An Arrow IPC stream, cut into frames anywhere between two of its messages.
+/// An Arrow IPC stream, cut into frames anywhere between two of its messages. What it has made of the next one stands
+/// behind the room for a header.
 struct Encoder(StreamWriter<Vec<u8>>);
 
 impl Encoder {
     fn new(schema: &Schema) -> Result<Self, Error> {
-        StreamWriter::try_new(Vec::new(), schema).map(Self).map_err(Error::internal)
+        StreamWriter::try_new(vec![0; HEADER_BYTES], schema).map(Self).map_err(Error::internal)
     }
 
     fn add(&mut self, batch: &RecordBatch) -> Result<(), Error> {
@@ -212,11 +265,26 @@ impl Encoder {
     }
 
     fn len(&self) -> usize {
-        self.0.get_ref().len()
+        self.0.get_ref().len().saturating_sub(HEADER_BYTES)
+    }
+
+    /// The frame of what it has made.
+    fn frame(&mut self, kind: u8) -> Outgoing {
+        Outgoing::of(kind, std::mem::replace(self.0.get_mut(), vec![0; HEADER_BYTES]))
     }
 
     fn drain_into(&mut self, frame: &mut Outgoing) {
-        frame.payload().append(self.0.get_mut());
+        frame.payload().extend_from_slice(self.0.get_ref().get(HEADER_BYTES..).unwrap_or_default());
+        self.0.get_mut().truncate(HEADER_BYTES);
+    }
+
+    /// Has the memory of a frame that was sent for the next one.
+    fn reuse(&mut self, mut bytes: Vec<u8>) {
+        if self.len() == 0 && bytes.capacity() <= FRAME_BYTES_MAX {
+            bytes.clear();
+            bytes.resize(HEADER_BYTES, 0);
+            *self.0.get_mut() = bytes;
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod handles;
 mod handshake;
 mod ingest;
 mod put_stream;
+mod row_data;
 mod sql_info;
 mod status;
 

@@ -93,6 +93,7 @@ struct ArrowBody {
 impl ArrowBody {
     fn new(answer: Answer) -> Result<Self, Error> {
         let encoder = Encoder::new(&answer.schema).map_err(|error| unencodable(&answer, &error))?;
+        answer.rows.take_messages();
         Ok(Self { answer, encoder, ended: false })
     }
 
@@ -120,7 +121,11 @@ impl Pieces for ArrowBody {
             return Ok(None);
         }
         let made = if let Some(batch) = self.answer.rows.next().await {
-            self.encoder.add(&batch?)
+            let batch = batch?;
+            if let Some(message) = self.answer.rows.message_of(&batch) {
+                return Ok(Some(self.encoder.with(&message)));
+            }
+            self.encoder.add(&batch)
         } else {
             self.ended = true;
             self.encoder.end()

@@ -71,7 +71,10 @@ pub(super) async fn response(answer: Answer, shape: BodyFormat, serving: TaskTra
         BodyFormat::Json(numbers) => BodyEncoder::Json { numbers, first: true },
         BodyFormat::Csv => BodyEncoder::Csv,
         BodyFormat::Parquet => BodyEncoder::Parquet(Some(Box::new(parquet(&answer)?))),
-        BodyFormat::Arrow => BodyEncoder::Arrow(encoder()?),
+        BodyFormat::Arrow => {
+            answer.rows.take_messages();
+            BodyEncoder::Arrow(encoder()?)
+        }
         BodyFormat::ArrowBase64 => BodyEncoder::Base64 { encoder: encoder()?, carried: Vec::new() },
     };
     let headers = headers(&answer, shape);
@@ -192,9 +195,12 @@ impl RestBody {
                 encoder.add(batch).map_err(|error| unencodable(&self.answer, &error))?;
                 return Ok(encoder.take().into());
             }
-            BodyEncoder::Arrow(encoder) => match encoder.add(batch) {
-                Ok(()) => return Ok(encoder.take().into()),
-                Err(error) => Err(error),
+            BodyEncoder::Arrow(encoder) => match self.answer.rows.message_of(batch) {
+                Some(message) => return Ok(encoder.with(&message)),
+                None => match encoder.add(batch) {
+                    Ok(()) => return Ok(encoder.take().into()),
+                    Err(error) => Err(error),
+                },
             },
             BodyEncoder::Base64 { encoder, carried } => {
                 encoder.add(batch).map(|()| whole_triples(&mut out, encoder, carried))

@@ -23,7 +23,7 @@ use prost::Message;
 use tonic::metadata::{MetadataMap, MetadataValue};
 
 use super::handles::{FlightPreparedStatement, FlightStatement, FlightTransaction, Ticketed};
-use super::{Streamed, Visit, binding, command, get_tables};
+use super::{Streamed, Visit, binding, command, get_tables, row_data};
 use crate::request::ask::with_standard_strings;
 use crate::{Answer, Ask, Bounds, Error};
 
@@ -131,10 +131,14 @@ impl Visit {
         let answer = self.run(ask).await?;
         let headers = headers(&answer);
         let (Answer { schema, rows, .. }, transaction) = (answer, statement.transaction.clone());
+        rows.take_messages();
         let batches = futures::stream::unfold(Some((rows, transaction, used)), |state| async move {
             let (mut rows, transaction, used) = state?;
             match rows.next().await? {
-                Ok(batch) => Some((Ok(batch), Some((rows, transaction, used)))),
+                Ok(batch) => {
+                    let message = rows.message_of(&batch);
+                    Some((Ok((batch, message)), Some((rows, transaction, used))))
+                }
                 Err(error) => {
                     drop(rows);
                     fail(transaction.as_ref()).await;
@@ -142,8 +146,7 @@ impl Visit {
                 }
             }
         });
-        let data = FlightDataEncoderBuilder::new().with_schema(schema).build(batches);
-        Ok(FlightAnswer { headers, data: data.map(|data| data.map_err(tonic::Status::from)).boxed() })
+        Ok(FlightAnswer { headers, data: row_data::of(schema, batches) })
     }
 
     /// Runs it; a client that leaves before there is an answer cancels it.
