@@ -11,6 +11,7 @@ mod acceptor;
 mod answer;
 mod compare;
 mod databases;
+mod gathered;
 mod harden;
 mod mask;
 mod memory_limit;

@@ -3,7 +3,7 @@
 //! The child reads and writes blocking, the parent through tokio; both refuse a frame over the
 //! limit before they allocate for it.
 
-use std::io::{self, Read};
+use std::io::{self, IoSlice, Read, Write};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -54,8 +54,16 @@ impl Outgoing {
     ///
     /// # Errors
     /// When the payload is over `max` bytes.
-    pub fn close(mut self, max: usize) -> io::Result<Vec<u8>> {
-        let length = self.0.len() - HEADER_BYTES;
+    pub fn close(self, max: usize) -> io::Result<Vec<u8>> {
+        self.close_before(0, max)
+    }
+
+    /// The same of a payload of which so many bytes are elsewhere, and are written next.
+    ///
+    /// # Errors
+    /// When the payload is over `max` bytes.
+    pub fn close_before(mut self, more: usize, max: usize) -> io::Result<Vec<u8>> {
+        let length = (self.0.len() - HEADER_BYTES).saturating_add(more);
         if length > max {
             return Err(too_long(length));
         }
@@ -65,6 +73,22 @@ impl Outgoing {
         }
         Ok(self.0)
     }
+}
+
+/// Writes parts one behind the other, in as few calls as there is room for.
+pub fn write_parts(to: &mut impl Write, parts: &[&[u8]]) -> io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> =
+        parts.iter().filter(|part| !part.is_empty()).map(|part| IoSlice::new(part)).collect();
+    let mut left = slices.as_mut_slice();
+    while !left.is_empty() {
+        match to.write_vectored(left) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut left, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The next frame, or nothing when the other side closed between two frames.
@@ -173,6 +197,29 @@ mod tests {
         assert!(Outgoing::with(b'q', &[0; 9]).close(8).is_err());
         let bytes = Outgoing::with(b'q', &[0; 9]).close(9).unwrap();
         assert!(read(&mut bytes.as_slice(), 8).is_err());
+    }
+
+    #[test]
+    fn a_frame_in_parts_is_written_whole_however_little_is_taken_at_once() {
+        /// Takes three bytes at a time.
+        struct Slow(Vec<u8>);
+        impl Write for Slow {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                let taken = &bytes[..bytes.len().min(3)];
+                self.0.extend_from_slice(taken);
+                Ok(taken.len())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let head = Outgoing::with(b'b', b"ab").close_before(5, 7).unwrap();
+        assert!(Outgoing::with(b'b', b"ab").close_before(5, 6).is_err());
+        let mut slow = Slow(Vec::new());
+        write_parts(&mut slow, &[&head, b"", b"cdefg"]).unwrap();
+        let (kind, payload) = read(&mut slow.0.as_slice(), 7).unwrap().unwrap();
+        assert_eq!((kind, payload.as_slice()), (b'b', b"abcdefg".as_slice()));
     }
 
     #[test]

@@ -8,8 +8,9 @@ use arrow::ipc::{MessageHeader, root_as_message};
 use bytes::Bytes;
 
 /// What a message of a stream begins with: a mark, and the length of its metadata.
-const PREFIX_BYTES: usize = 8;
-const MARK: u8 = 0xff;
+pub(crate) const PREFIX_BYTES: usize = 8;
+/// Four of these are the mark.
+pub(crate) const MARK: u8 = 0xff;
 
 /// The message of a stream that a batch of rows came as.
 #[derive(Debug, Clone)]

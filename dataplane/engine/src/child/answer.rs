@@ -9,23 +9,21 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::compute::concat_batches;
 use arrow::datatypes::{Decimal128Type, Int64Type, Schema};
 use arrow::ipc::writer::StreamWriter;
 
+use super::gathered::{GatheredRows, SentRows, framed};
 use crate::error::{Error, Kind};
 use crate::ffi::Run;
-use crate::frame::{HEADER_BYTES, Outgoing, RESPONSE_MAX_BYTES};
+use crate::frame::{self, HEADER_BYTES, Outgoing, RESPONSE_MAX_BYTES};
 use crate::message::{Column, Head, kind};
 use crate::row_message::are_single;
 use crate::types::{Type, quoted};
 
 /// Rows gathered before they are written.
 const GATHER_BYTES: usize = 512 << 10;
-/// The memory that is kept for the next frame.
-const FRAME_BYTES_MAX: usize = 4 << 20;
 /// Where a column of rows may begin in a message.
-const ALIGNED_BYTES: usize = 64;
+pub(super) const ALIGNED_BYTES: usize = 64;
 /// How long gathered rows may wait for company.
 const GATHER: Duration = Duration::from_millis(2);
 /// The engine's chunk; fewer rows than this are probably all.
@@ -129,65 +127,29 @@ fn rest(
         let is_last = next.is_none();
         if let Some(batch) = next {
             gathered.add(batch);
-            if gathered.bytes < GATHER_BYTES && written_at.elapsed() < GATHER {
+            if gathered.bytes() < GATHER_BYTES && written_at.elapsed() < GATHER {
                 continue;
             }
         }
-        gathered.encode(encoder)?;
-        let mut bytes = Vec::new();
-        if encoder.len() > 0 {
-            bytes = encoder.frame(kind::ROWS).close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
-        }
+        let [head, values] = match gathered.taken(GATHER_BYTES) {
+            SentRows::One(batch) => framed(&batch)?,
+            SentRows::Several(batches) => {
+                batches.iter().try_for_each(|batch| encoder.add(batch))?;
+                [encoder.closed(kind::ROWS)?, Vec::new()]
+            }
+        };
+        let mut end = Vec::new();
         if is_last {
             encoder.finish()?;
-            bytes.extend(encoder.frame(kind::END).close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?);
+            end = encoder.closed(kind::END)?;
         }
-        if let Err(error) = socket.write_all(&bytes) {
+        if let Err(error) = frame::write_parts(&mut socket, &[&head, &values, &end]) {
             return Ok(Sent::Broken(error));
         }
         if is_last {
             return Ok(Sent::All);
         }
-        encoder.reuse(bytes);
         written_at = Instant::now();
-    }
-}
-
-/// Rows that leave together: as one batch, since each costs whoever reads it.
-struct GatheredRows {
-    batches: Vec<RecordBatch>,
-    bytes: usize,
-    /// Of the longest batch.
-    longest: usize,
-    are_single: bool,
-}
-
-impl GatheredRows {
-    fn new(are_single: bool) -> Self {
-        Self { batches: Vec::new(), bytes: 0, longest: 0, are_single }
-    }
-
-    fn add(&mut self, batch: RecordBatch) {
-        let bytes = batch.get_array_memory_size();
-        self.bytes += bytes;
-        self.longest = self.longest.max(bytes);
-        self.batches.push(batch);
-    }
-
-    fn encode(&mut self, encoder: &mut Encoder) -> Result<(), Error> {
-        let emptied = Self::new(self.are_single);
-        let Self { batches, longest, are_single, .. } = std::mem::replace(self, emptied);
-        let one = match batches.as_slice() {
-            // texts of long ones may have no room in one column
-            [first, _, ..] if are_single && longest <= GATHER_BYTES => {
-                concat_batches(first.schema_ref(), &batches).ok()
-            }
-            _ => None,
-        };
-        match one {
-            Some(one) => encoder.add(&one),
-            None => batches.iter().try_for_each(|batch| encoder.add(batch)),
-        }
     }
 }
 
@@ -241,7 +203,7 @@ fn write_head(frame: &mut Outgoing, head: &Head) -> Result<(), Error> {
     Ok(())
 }
 
-fn too_wide(error: &io::Error) -> Error {
+pub(super) fn too_wide(error: &io::Error) -> Error {
     Error::new(Kind::OutOfMemory, error.to_string())
 }
 
@@ -268,28 +230,23 @@ impl Encoder {
         self.0.get_ref().len().saturating_sub(HEADER_BYTES)
     }
 
-    /// The frame of what it has made.
-    fn frame(&mut self, kind: u8) -> Outgoing {
-        Outgoing::of(kind, std::mem::replace(self.0.get_mut(), vec![0; HEADER_BYTES]))
+    /// The frame of what it has made; none of nothing.
+    fn closed(&mut self, kind: u8) -> Result<Vec<u8>, Error> {
+        if self.len() == 0 {
+            return Ok(Vec::new());
+        }
+        let made = std::mem::replace(self.0.get_mut(), vec![0; HEADER_BYTES]);
+        Outgoing::of(kind, made).close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))
     }
 
     fn drain_into(&mut self, frame: &mut Outgoing) {
         frame.payload().extend_from_slice(self.0.get_ref().get(HEADER_BYTES..).unwrap_or_default());
         self.0.get_mut().truncate(HEADER_BYTES);
     }
-
-    /// Has the memory of a frame that was sent for the next one.
-    fn reuse(&mut self, mut bytes: Vec<u8>) {
-        if self.len() == 0 && bytes.capacity() <= FRAME_BYTES_MAX {
-            bytes.clear();
-            bytes.resize(HEADER_BYTES, 0);
-            *self.0.get_mut() = bytes;
-        }
-    }
 }
 
 /// A `HUGEINT` travels as a decimal of 38 digits and may have 39: readers would cut it.
-fn fits(column: &dyn Array) -> Result<(), Error> {
+pub(super) fn fits(column: &dyn Array) -> Result<(), Error> {
     const BOUND: u128 = 10_u128.pow(38);
     let Some(numbers) = column.as_primitive_opt::<Decimal128Type>() else {
         return Ok(());
