@@ -442,6 +442,8 @@ pub enum Effect {
     /// None: it is a query.
     Query,
     Rows,
+    /// None: it begins or ends a transaction.
+    Transaction,
     Definitions,
 }
 
@@ -463,8 +465,8 @@ impl Prepared<'_> {
             c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_INSERT
             | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_UPDATE
             | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_DELETE
-            | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_MERGE_INTO
-            | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION => Effect::Rows,
+            | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_MERGE_INTO => Effect::Rows,
+            c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION => Effect::Transaction,
             _ => Effect::Definitions,
         }
     }

@@ -12,7 +12,7 @@
 //! | parent | `engine` | `Engine`: start, sessions, catalog, stop |
 //! | parent | `session`, `line`, `rows`, `row_message` | one connection; its socket; the rows of its statement |
 //! | parent | `spool`, `file` | files that the child may read; their columns and rows |
-//! | parent | `waiting` | sessions that have only read, for the next statement |
+//! | parent | `waiting` | sessions that have nothing of their own, for the next statement |
 //! | parent | `supervisor`, `process`, `watchdog` | keeps a child alive, ends statements, kills, restarts |
 //! | both | `frame`, `message`, `value` | what travels over the sockets |
 //! | child | `child` and below | opens, hardens, executes |

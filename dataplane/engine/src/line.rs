@@ -53,8 +53,8 @@ pub struct Connected {
     statement: u64,
     state: State,
     transaction: Option<Transaction>,
-    /// It has only read, and nothing of that failed or was given up.
-    only_read: bool,
+    /// It has read, and changed rows, alone, and nothing of that failed or was given up.
+    is_clean: bool,
     /// The child has made it as a new one, and nothing was asked since.
     is_reset: bool,
     /// None while it waits for its next statement.
@@ -81,13 +81,13 @@ struct Transaction {
 impl Connected {
     pub fn new(shared: Arc<Shared>, process: Arc<Process>, line: Line, permit: OwnedSemaphorePermit) -> Self {
         let (state, permit) = (State::Idle, Some(permit));
-        let (only_read, is_reset) = (true, false);
-        Self { shared, process, line, statement: 0, state, transaction: None, only_read, is_reset, permit }
+        let (is_clean, is_reset) = (true, false);
+        Self { shared, process, line, statement: 0, state, transaction: None, is_clean, is_reset, permit }
     }
 
     /// Whether it is as a new one once it is reset.
     pub fn can_be_reset(&self) -> bool {
-        self.only_read && self.state == State::Idle && self.process.is_alive()
+        self.is_clean && self.state == State::Idle && self.process.is_alive()
     }
 
     /// Makes it as a new one, or fails.
@@ -199,7 +199,7 @@ impl Connected {
     /// Sends a request and waits for the first frame of its reply.
     pub async fn ask(&mut self, what: &What, deadline: Instant, cancel: &CancellationToken) -> Result<Reply, Error> {
         self.ready(deadline).await?;
-        self.only_read &= what.leaves_nothing();
+        self.is_clean &= what.leaves_nothing();
         self.is_reset = false;
         self.statement += 1;
         let request = Request { statement: self.statement, what: what.clone() };
@@ -214,13 +214,22 @@ impl Connected {
         let (kind, payload) = self.receive(cancel).await?;
         let reply = match kind {
             kind::HEAD => return Ok(Reply::Head(payload)),
-            kind::DONE => serde_json::from_slice(&payload).map(Reply::Done).map_err(Error::internal),
+            kind::DONE => return self.did(&payload),
             kind::ANSWER => Ok(Reply::Answer(payload)),
             kind::UNSURE => Ok(Reply::Unsure),
             _ => Err(Error::internal(format!("a frame of kind {kind}"))),
         };
         self.finish();
         reply
+    }
+
+    /// The statement is done, and has no rows.
+    fn did(&mut self, payload: &[u8]) -> Result<Reply, Error> {
+        self.finish();
+        let done: Done = serde_json::from_slice(payload).map_err(Error::internal)?;
+        self.is_clean &= !done.definitions;
+        self.is_reset = done.resets;
+        Ok(Reply::Done(done))
     }
 
     /// A line that can take a request, a new one if it was lost outside a transaction.
@@ -262,7 +271,7 @@ impl Connected {
     pub fn finish(&mut self) -> Option<Cause> {
         self.state = State::Idle;
         let cause = self.process.watchdog.finish(self.line.number);
-        self.only_read &= cause.is_none();
+        self.is_clean &= cause.is_none();
         cause
     }
 
@@ -280,7 +289,7 @@ impl Connected {
     }
 
     fn failed(&mut self, payload: &[u8]) -> Error {
-        self.only_read = false;
+        self.is_clean = false;
         let cause = self.finish();
         let error: Error = serde_json::from_slice(payload).unwrap_or_else(Error::internal);
         match (error.kind, cause) {
@@ -305,7 +314,7 @@ impl Connected {
 
     /// The line broke: the child died, or the watchdog cut it.
     fn lose(&mut self) -> Error {
-        self.only_read = false;
+        self.is_clean = false;
         let cause = self.process.watchdog.abandon(self.line.number, Instant::now());
         self.state = if cause.is_some() { State::Lost } else { State::Crashed };
         match cause {

@@ -127,12 +127,14 @@ pub enum What {
 }
 
 impl What {
-    /// Whether a session is as a new one once it has done this and is reset. What is not named here ends it.
+    /// Whether a session is as a new one once it has done this and is reset; of a write, where it has changed rows alone.
+    /// What is not named here ends it.
     pub fn leaves_nothing(&self) -> bool {
-        matches!(
-            self,
-            Self::Begin | Self::Read { .. } | Self::Query { .. } | Self::Rollback | Self::Catalog | Self::Reset { .. }
-        )
+        match self {
+            Self::Begin | Self::Read { .. } | Self::Query { .. } | Self::Rollback | Self::Catalog => true,
+            Self::Write { .. } | Self::Track(_) | Self::Commit(_) | Self::Reset { .. } => true,
+            Self::Describe { .. } | Self::Parameters { .. } | Self::Parse { .. } => false,
+        }
     }
 }
 
@@ -152,6 +154,8 @@ pub struct Done {
     pub rows: u64,
     /// Tables or schemas may look different from now on.
     pub definitions: bool,
+    /// Behind this the child makes the session as a new one, or ends it.
+    pub resets: bool,
 }
 
 /// A column of an answer or a table.

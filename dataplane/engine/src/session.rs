@@ -1,7 +1,8 @@
 //! One connection of the engine: statements one after another, a transaction if it is wanted.
 //!
 //! What made anything of its own is never handed from one caller to the next: temporary tables, variables and prepared
-//! statements would go with it. What has only read is reset, and waits for whoever comes next (`waiting`).
+//! statements would go with it. What has read and changed rows alone is reset, and waits for whoever comes next
+//! (`waiting`).
 
 use std::fmt::{self, Display};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Sessions that wait for their next statement, in place of a new thread, socket and connection for each.
 //!
-//! Only what has done nothing but read waits here, once it is reset: its transaction rolled back, its random numbers
-//! begun anew. What made anything of its own, failed or was given up is closed, and so is what may have. There are at
-//! most twice as many as the machine has cores, since each keeps a thread of the child, and those that nobody takes are
+//! Only what has read, and changed rows, waits here, once it is reset: its transaction is over, its random numbers begin
+//! anew. What made anything of its own, failed or was given up is closed, and so is what may have. There are at most
+//! twice as many as the machine has cores, since each keeps a thread of the child, and those that nobody takes are
 //! closed: an idle environment holds none.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

@@ -1,4 +1,6 @@
 //! Sessions that wait for the next statement: nothing of one caller's reaches the next, by whatever way it tries.
+//!
+//! What changes rows alone leaves nothing in its session but what it drew of random numbers.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +57,7 @@ async fn what_has_only_read_is_taken_again_in_a_transaction_too() {
 #[tokio::test]
 async fn what_may_have_anything_of_its_own_is_closed() {
     let world = world().await.made(&["create table t as select 1 as i"]).await;
-    for sql in ["insert into t values (2)", "create temp table mine as select 1 as x", "delete from t where i = 2"] {
+    for sql in ["create table made as select 1 as x", "create temp table mine as select 1 as x", "begin transaction"] {
         let mut session = world.session().await.unwrap();
         write(&mut session, sql).await.unwrap();
         assert!(!is_reused(&world, session, SOON).await, "{sql}");
@@ -69,6 +71,71 @@ async fn what_may_have_anything_of_its_own_is_closed() {
     let mut session = world.session().await.unwrap();
     session.keep(read("create temp table kept as select 1 as x"), soon(), &never()).await.unwrap();
     assert!(!is_reused(&world, session, SOON).await, "rows that were kept");
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn what_has_changed_rows_alone_is_taken_again() {
+    for sql in [
+        "insert into t values (2)",
+        "update t set i = i + 10 where i = 1",
+        "delete from t where i = 1",
+        "insert into t values (3) returning i",
+    ] {
+        // Each in a world of its own: those that the first one left may be reset just then, and hold all places.
+        for ends in ["by itself", "committed", "left open"] {
+            let world = world().await.made(&["create table t as select 1 as i"]).await;
+            let mut session = world.session().await.unwrap();
+            let by = engine::Statement { writes: true, ..read(sql) };
+            if ends == "by itself" {
+                session.run(by, soon(), &never()).await.unwrap();
+            } else {
+                session.begin_by(by, soon(), &never()).await.unwrap();
+            }
+            if ends == "committed" {
+                session.commit().await.unwrap();
+            }
+            assert!(is_reused(&world, session, SURELY).await, "{sql}, {ends}");
+            let rows = world.answer("select count(*), sum(i) from t").await.unwrap();
+            assert_eq!(rows == "1 1", ends == "left open", "{sql}, {ends}: {rows}");
+            let mut next = world.session().await.unwrap();
+            next.begin().await.unwrap();
+            write(&mut next, "insert into t values (100)").await.unwrap();
+            next.commit().await.unwrap();
+            world.stopped().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_taken_again_behind_a_commit_sees_it() {
+    let world = world().await.made(&["create table t as select 1 as i"]).await;
+    let insert = || engine::Statement { writes: true, ..read("insert into t values (1)") };
+    for rows in 2..20 {
+        let mut session = world.session().await.unwrap();
+        session.begin_by(insert(), soon(), &never()).await.unwrap();
+        session.commit().await.unwrap();
+        drop(session);
+        let counted = queried(&mut world.session().await.unwrap(), "select count(*) from t").await.unwrap();
+        assert_eq!(counted, rows.to_string());
+    }
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn a_write_or_a_commit_that_failed_leaves_no_session() {
+    let world = world().await.made(&["create table t(i int primary key)", "insert into t values (1)"]).await;
+    let by = |sql: &str| engine::Statement { writes: true, ..read(sql) };
+    let mut session = world.session().await.unwrap();
+    assert!(session.begin_by(by("insert into t values (1)"), soon(), &never()).await.is_err());
+    assert!(!is_reused(&world, session, SOON).await, "it failed");
+    let (mut one, mut two) = (world.session().await.unwrap(), world.session().await.unwrap());
+    one.begin_by(by("insert into t values (7)"), soon(), &never()).await.unwrap();
+    two.begin_by(by("insert into t values (7)"), soon(), &never()).await.unwrap();
+    one.commit().await.unwrap();
+    assert!(two.commit().await.is_err(), "the key is taken");
+    assert!(!is_reused(&world, two, SOON).await, "its commit failed");
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("2"));
     world.stopped().await;
 }
 
@@ -144,6 +211,30 @@ async fn random_numbers_do_not_go_on_where_another_caller_left_them() {
         let mut next = world.session().await.unwrap();
         let numbers = [drawn(&mut next).await, drawn(&mut next).await];
         assert!(numbers.iter().all(|number| !known.contains(number)), "{numbers:?} of {known:?}");
+    }
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn numbers_that_a_default_draws_do_not_go_on_in_the_next_session() {
+    let world = world().await.made(&["create table drawn(number double default random())"]).await;
+    let drawn = async |session: &mut Session| {
+        write(session, "delete from drawn").await.unwrap();
+        write(session, "insert into drawn default values").await.unwrap();
+        answer(session, "select number from drawn", &[]).await.unwrap()
+    };
+    let mut session = world.session().await.unwrap();
+    answer(&mut session, "select setseed(0.5)", &[]).await.unwrap();
+    let known = [drawn(&mut session).await, drawn(&mut session).await];
+    drop(session);
+    for _ in 0..10 {
+        let mut session = world.session().await.unwrap();
+        queried(&mut session, "select 'nothing that draws'").await.unwrap();
+        answer(&mut session, "select setseed(0.5)", &[]).await.unwrap();
+        assert_eq!(drawn(&mut session).await, known[0], "a seed says what comes");
+        drop(session);
+        let next = drawn(&mut world.session().await.unwrap()).await;
+        assert!(!known.contains(&next), "{next} of {known:?}");
     }
     world.stopped().await;
 }

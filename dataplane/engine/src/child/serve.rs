@@ -1,12 +1,13 @@
 //! One session: reads a request, executes it on its own connection, writes what came out.
 
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use super::answer::{self, Sent};
 use super::databases::Databases;
+use super::draws;
+use super::own_statements::{OwnStatements, bind};
 use super::parsed::{self, without_parameters};
 use super::table::{Running, Sessions};
 use crate::catalog;
@@ -37,9 +38,9 @@ pub fn session(
     };
     let running = sessions.enter(number, connection.interrupter());
     let is_stored = databases.is_stored();
-    let (optimizes, only_read) = (true, true);
-    let (connection, reseeding) = (&connection, None);
-    let mut session = Session { socket, connection, running, agreeing, reseeding, is_stored, optimizes, only_read };
+    let (connection, own) = (&connection, OwnStatements::of(&connection));
+    let state = SessionState { optimizes: true, is_clean: true, has_drawn: false };
+    let mut session = Session { socket, connection, running, agreeing, own, is_stored, state };
     let mut requests = BufReader::with_capacity(READ_BYTES, socket);
     while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut requests, REQUEST_MAX_BYTES) {
         let Ok(request) = super::read::<Request>(&payload) else {
@@ -60,20 +61,26 @@ struct Session<'a> {
     running: Arc<Running>,
     /// What its host says of queries.
     agreeing: Option<Agreeing>,
-    /// Begins random numbers anew, once it was prepared: that takes longer than to run it.
-    reseeding: Option<Prepared<'a>>,
+    own: OwnStatements<'a>,
     /// The database has a file.
     is_stored: bool,
+    state: SessionState,
+}
+
+/// What is left in a session of its statements.
+struct SessionState {
     /// Statements are optimized as they are prepared.
     optimizes: bool,
-    /// It has run queries alone, and none of them failed.
-    only_read: bool,
+    /// It has run queries, and changes of rows, alone, and none of them failed: nothing of them is in the session.
+    is_clean: bool,
+    /// Random numbers may have been drawn, or begun where somebody knows.
+    has_drawn: bool,
 }
 
 impl Session<'_> {
     /// Answers one request; an error here is the socket's, and ends the session.
     fn handle(&mut self, what: What) -> io::Result<()> {
-        self.only_read &= what.leaves_nothing();
+        self.state.is_clean &= what.leaves_nothing();
         if let Some(Err(error)) = optimized(&what).map(|wanted| self.optimize(wanted)) {
             return refuse(self.socket, &error);
         }
@@ -85,9 +92,9 @@ impl Session<'_> {
             What::Query { sql, parameters, tables } => return self.query(&sql, &parameters, tables.as_deref()),
             What::Write { sql, parameters, begins } => return self.write(&sql, &parameters, begins),
             What::Begin => self.begin(),
-            What::Commit(changes) => self.commit(&changes),
+            What::Commit(changes) => return self.commit(&changes),
             What::Rollback => self.connection.execute("rollback").map(|()| Done::default()),
-            What::Track(changes) => self.track(&changes),
+            What::Track(changes) => self.own.track(&changes),
             What::Describe { sql } => return self.reply(describe(self.connection, &sql)),
             What::Parameters { sql } => return self.reply(parameters(self.connection, &sql)),
             What::Parse { sql } => return self.reply(parsed::statement(self.connection, &sql)),
@@ -101,9 +108,9 @@ impl Session<'_> {
     }
 
     fn optimize(&mut self, wanted: bool) -> Result<(), Error> {
-        if self.optimizes != wanted {
+        if self.state.optimizes != wanted {
             self.connection.execute(if wanted { "pragma enable_optimizer" } else { "pragma disable_optimizer" })?;
-            self.optimizes = wanted;
+            self.state.optimizes = wanted;
         }
         Ok(())
     }
@@ -123,21 +130,36 @@ impl Session<'_> {
         Ok(Done::default())
     }
 
-    fn commit(&self, changes: &[Change]) -> Result<Done, Error> {
+    /// What nobody will ask for any more is made as a new session is, behind the answer, or ends here.
+    fn commit(&mut self, changes: &[Change]) -> io::Result<()> {
+        if let Err(error) = self.committed(changes) {
+            return self.failed(&error);
+        }
+        let resets = self.can_be_reset();
+        tell(self.socket, &Done { resets, ..Done::default() })?;
+        if !resets {
+            return Ok(());
+        }
+        self.running.over();
+        self.reset(false).map(drop).map_err(io::Error::other)
+    }
+
+    fn committed(&mut self, changes: &[Change]) -> Result<(), Error> {
         if !changes.is_empty()
-            && let Err(error) = self.track(changes)
+            && let Err(error) = self.own.track(changes)
         {
             self.connection.execute("rollback")?;
             return Err(error);
         }
-        self.connection.execute("commit").map(|()| Done::default())
+        self.connection.execute("commit")
     }
 
     fn can_be_reset(&self) -> bool {
-        self.only_read && self.is_stored
+        self.state.is_clean && self.is_stored
     }
 
-    /// As a new session, or an error. Nothing is left of a query but its transaction and what it drew of random numbers.
+    /// As a new session, or an error. Nothing is left of a query, or of a change of rows, but its transaction and what it
+    /// drew of random numbers.
     fn reset(&mut self, open: bool) -> Result<Done, Error> {
         if !self.can_be_reset() {
             return Err(Error::new(Kind::InvalidInput, "the session may have something of its own"));
@@ -146,32 +168,10 @@ impl Session<'_> {
             self.connection.execute("rollback")?;
         }
         self.optimize(true)?;
-        let reseeding = match self.reseeding.take() {
-            Some(prepared) => prepared,
-            None => self.connection.prepare("select setseed($1)")?,
-        };
-        bind(&reseeding, &[Value::Double(unforeseen())])?;
-        reseeding.run(false)?;
-        self.reseeding = Some(reseeding);
-        Ok(Done::default())
-    }
-
-    fn track(&self, changes: &[Change]) -> Result<Done, Error> {
-        let prepared = self.connection.prepare(Native::TRACK)?;
-        for Change { query_id, table, operation, rows, snapshot, at_micros } in changes {
-            let rows = i64::try_from(*rows).unwrap_or(i64::MAX);
-            let values = [
-                Value::Text(query_id.clone()),
-                Value::Text(table.clone()),
-                Value::Text(operation.clone()),
-                Value::BigInt(rows),
-                Value::Text(snapshot.clone()),
-                Value::TimestampTz(*at_micros),
-            ];
-            bind(&prepared, &values)?;
-            prepared.run(false)?;
+        if std::mem::take(&mut self.state.has_drawn) {
+            self.own.reseed()?;
         }
-        Ok(Done { rows: u64::try_from(changes.len()).unwrap_or(u64::MAX), definitions: false })
+        Ok(Done::default())
     }
 
     /// A read in a transaction of its own, which is the engine's for one statement. Where that would keep changes, it is
@@ -200,7 +200,7 @@ impl Session<'_> {
     }
 
     fn failed(&mut self, error: &Error) -> io::Result<()> {
-        self.only_read = false;
+        self.state.is_clean = false;
         refuse(self.socket, error)
     }
 
@@ -226,12 +226,13 @@ impl Session<'_> {
         parameters: &[Value],
         resets: bool,
     ) -> Result<io::Result<()>, Error> {
+        self.state.has_drawn |= draws::may_draw(sql);
         let named = prepared.columns();
         let prepared = match answer::readable(sql, &named) {
             Some(readable) => self.connection.prepare(&readable)?,
             None => prepared,
         };
-        self.only_read &= prepared.effect() == Effect::Query;
+        self.state.is_clean &= prepared.effect() == Effect::Query;
         bind(&prepared, parameters)?;
         self.not_interrupted()?;
         let mut run = prepared.run(true)?;
@@ -244,7 +245,7 @@ impl Session<'_> {
     /// `begins`: in a transaction that begins with it; a failure is told when that is over.
     fn write(&mut self, sql: &str, parameters: &[Value], begins: bool) -> io::Result<()> {
         if begins && let Err(error) = self.connection.execute("begin transaction") {
-            return refuse(self.socket, &error);
+            return self.failed(&error);
         }
         match self.change(sql, parameters) {
             Ok(sent) => sent,
@@ -253,26 +254,28 @@ impl Session<'_> {
                     self.running.over();
                     self.connection.execute("rollback").map_err(io::Error::other)?;
                 }
-                refuse(self.socket, &error)
+                self.failed(&error)
             }
         }
     }
 
     fn change(&mut self, sql: &str, parameters: &[Value]) -> Result<io::Result<()>, Error> {
+        self.state.has_drawn = true; // a column's default may draw, which no text says
         let prepared = self.connection.prepare(sql)?;
         let named = prepared.columns();
         answer::sendable(&named)?;
         let definitions = prepared.effect() == Effect::Definitions;
+        self.state.is_clean &= prepared.effect() == Effect::Rows;
         bind(&prepared, parameters)?;
         self.not_interrupted()?;
         let mut run = prepared.run(false)?;
         if definitions {
             // CREATE TABLE AS answers with its count as a row, and says that it changed nothing.
             let rows = answer::count(&mut run)?;
-            return Ok(tell(self.socket, &Done { rows, definitions }));
+            return Ok(tell(self.socket, &Done { rows, definitions, ..Done::default() }));
         }
         if let Some(rows) = run.changed() {
-            return Ok(tell(self.socket, &Done { rows, definitions }));
+            return Ok(tell(self.socket, &Done { rows, ..Done::default() }));
         }
         match answer::returned(self.socket, &mut run, &named)? {
             Sent::All => Ok(Ok(())),
@@ -302,12 +305,6 @@ fn optimized(what: &What) -> Option<bool> {
     }
 }
 
-/// A number from -1 to 1 that nobody knows: the standard library keys its hashes by the system's randomness.
-fn unforeseen() -> f64 {
-    let [a, b, c, d, ..] = RandomState::new().hash_one(()).to_le_bytes();
-    f64::from(i32::from_le_bytes([a, b, c, d])) / f64::from(1_u32 << 31)
-}
-
 fn tell(socket: &UnixStream, done: &Done) -> io::Result<()> {
     send(socket, kind::DONE, &serde_json::to_vec(done)?)
 }
@@ -323,15 +320,6 @@ fn refuse(socket: &UnixStream, error: &Error) -> io::Result<()> {
 
 fn send(mut socket: &UnixStream, kind: u8, payload: &[u8]) -> io::Result<()> {
     socket.write_all(&Outgoing::with(kind, payload).close(RESPONSE_MAX_BYTES)?)
-}
-
-fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> {
-    let (expected, given) = (prepared.parameter_count(), parameters.len());
-    if u64::try_from(given) != Ok(expected) {
-        let message = format!("the statement has {expected} parameters and {given} were given");
-        return Err(Error::new(Kind::InvalidInput, message));
-    }
-    (1..).zip(parameters).try_for_each(|(number, value)| prepared.bind(number, value))
 }
 
 /// The engine tells nothing of a statement while the type of a parameter is open: with a text in its place it may,

@@ -1,0 +1,73 @@
+//! Statements of ours that a session runs again and again: to prepare one takes longer than to run it.
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::error::{Error, Kind};
+use crate::ffi::{Connection, Prepared};
+use crate::message::{Change, Done};
+use crate::store::Native;
+use crate::value::Value;
+
+/// Those of one connection, each prepared where it is run first. One that has failed is not kept.
+pub struct OwnStatements<'c> {
+    connection: &'c Connection,
+    reseeding: Option<Prepared<'c>>,
+    tracking: Option<Prepared<'c>>,
+}
+
+impl<'c> OwnStatements<'c> {
+    pub fn of(connection: &'c Connection) -> Self {
+        Self { connection, reseeding: None, tracking: None }
+    }
+
+    /// Begins random numbers anew, where nobody knows.
+    pub fn reseed(&mut self) -> Result<(), Error> {
+        let reseeding = match self.reseeding.take() {
+            Some(prepared) => prepared,
+            None => self.connection.prepare("select setseed($1)")?,
+        };
+        bind(&reseeding, &[Value::Double(unforeseen())])?;
+        reseeding.run(false)?;
+        self.reseeding = Some(reseeding);
+        Ok(())
+    }
+
+    /// Writes lines to the log of changes.
+    pub fn track(&mut self, changes: &[Change]) -> Result<Done, Error> {
+        let tracking = match self.tracking.take() {
+            Some(prepared) => prepared,
+            None => self.connection.prepare(Native::TRACK)?,
+        };
+        for Change { query_id, table, operation, rows, snapshot, at_micros } in changes {
+            let rows = i64::try_from(*rows).unwrap_or(i64::MAX);
+            let values = [
+                Value::Text(query_id.clone()),
+                Value::Text(table.clone()),
+                Value::Text(operation.clone()),
+                Value::BigInt(rows),
+                Value::Text(snapshot.clone()),
+                Value::TimestampTz(*at_micros),
+            ];
+            bind(&tracking, &values)?;
+            tracking.run(false)?;
+        }
+        self.tracking = Some(tracking);
+        Ok(Done { rows: u64::try_from(changes.len()).unwrap_or(u64::MAX), ..Done::default() })
+    }
+}
+
+/// Gives a statement its parameters, all of them.
+pub fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> {
+    let (expected, given) = (prepared.parameter_count(), parameters.len());
+    if u64::try_from(given) != Ok(expected) {
+        let message = format!("the statement has {expected} parameters and {given} were given");
+        return Err(Error::new(Kind::InvalidInput, message));
+    }
+    (1..).zip(parameters).try_for_each(|(number, value)| prepared.bind(number, value))
+}
+
+/// A number from -1 to 1 that nobody knows: the standard library keys its hashes by the system's randomness.
+fn unforeseen() -> f64 {
+    let [a, b, c, d, ..] = RandomState::new().hash_one(()).to_le_bytes();
+    f64::from(i32::from_le_bytes([a, b, c, d])) / f64::from(1_u32 << 31)
+}
