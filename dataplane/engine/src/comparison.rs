@@ -7,8 +7,8 @@
 use crate::message::Parsed;
 
 /// Whether what the engine's parser finds in a query is what its author says: these tables, and functions that may be
-/// called.
-pub type Agreeing = fn(&Parsed, &[String]) -> bool;
+/// called. Of a write (`true`) it finds the tables alone that it reads.
+pub type Agreeing = fn(&Parsed, &[String], bool) -> bool;
 
 /// What is compared with a text.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -104,6 +104,8 @@ pub enum What {
         parameters: Vec<Value>,
         /// In a transaction that begins with it, and is over where it fails.
         begins: bool,
+        /// As of a query; of an INSERT alone, as the parser tells no tables of other writes.
+        tables: Option<Vec<String>>,
     },
     Begin,
     /// Behind these lines of the log of changes. Whatever comes of it, the transaction is over.

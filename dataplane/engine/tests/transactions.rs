@@ -61,19 +61,62 @@ async fn a_transaction_is_opened_by_a_write() {
     let world = world().await.made(&["create table t(i int primary key)"]).await;
     let mut session = world.session().await.unwrap();
     let by = |sql: &str| Statement { writes: true, ..read(sql) };
-    let opened = session.begin_by(by("insert into t values (1), (2)"), soon(), &never()).await.unwrap();
-    assert!(matches!(opened, Outcome::Changed { rows: 2, returning: None }));
+    let opened = session.begin_by(by("insert into t values (1), (2)"), None, soon(), &never()).await.unwrap();
+    assert!(matches!(opened, Some(Outcome::Changed { rows: 2, returning: None })));
     assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"), "it is not committed");
-    assert!(session.begin_by(by("insert into t values (3)"), soon(), &never()).await.is_err(), "one is open already");
+    assert!(
+        session.begin_by(by("insert into t values (3)"), None, soon(), &never()).await.is_err(),
+        "one is open already"
+    );
     session.commit().await.unwrap();
-    let again = session.begin_by(by("insert into t values (1)"), soon(), &never()).await.err().unwrap();
+    let again = session.begin_by(by("insert into t values (1)"), None, soon(), &never()).await.err().unwrap();
     assert_eq!(again.kind, Kind::Constraint);
     assert_eq!(session.commit().await.unwrap_err().kind, Kind::InvalidInput, "none is open");
-    let opened = session.begin_by(by("insert into t values (3) returning i"), soon(), &never()).await.unwrap();
-    let Outcome::Changed { returning: Some(held), .. } = opened else { panic!("nothing returned") };
+    let opened = session.begin_by(by("insert into t values (3) returning i"), None, soon(), &never()).await.unwrap();
+    let Some(Outcome::Changed { returning: Some(held), .. }) = opened else { panic!("nothing returned") };
     assert_eq!(held.rows(), 1);
     session.rollback().await.unwrap();
     assert_eq!(answer(&mut session, "select count(*) from t", &[]).await.as_deref(), Ok("2"));
+}
+
+#[tokio::test]
+async fn an_insert_runs_only_if_the_parser_finds_what_is_said_of_it() {
+    let world = world().await.made(&["create table t(i int)", "create table u as select 7 as i"]).await;
+    let mut session = world.session().await.unwrap();
+    let by = |sql: &str| Statement { writes: true, ..read(sql) };
+    for (sql, said) in [
+        ("insert into t values (1)", vec![]),
+        ("INSERT INTO raw.main.t SELECT i FROM raw.main.u", vec!["raw.main.u"]),
+        ("insert into t select i from u where i not in (select i from t)", vec!["t", "u"]),
+    ] {
+        let mut said: Vec<_> = said.into_iter().map(str::to_owned).collect();
+        let parsed = world.parsed(sql, soon(), &never()).await.unwrap().tables;
+        let (mut found, mut told) = (parsed.clone().unwrap(), said.clone());
+        found.sort();
+        told.sort();
+        assert_eq!(found, told, "{sql}");
+        said = parsed.unwrap(); // in their order
+        let others = [said.clone(), vec!["raw.main.other".to_owned()]].concat();
+        let ran = session.begin_by(by(sql), Some(&others), soon(), &never()).await.unwrap();
+        assert!(ran.is_none(), "{sql}");
+        assert_eq!(session.commit().await.unwrap_err().kind, Kind::InvalidInput, "none is open: {sql}");
+        let ran = session.begin_by(by(sql), Some(&said), soon(), &never()).await.unwrap();
+        assert!(ran.is_some(), "{sql}");
+        session.rollback().await.unwrap();
+    }
+    // of these it is not sure
+    for sql in ["delete from t", "update t set i = 2", "create table made as select 1 as x", "select 1", "inser"] {
+        for said in [vec![], vec!["t".to_owned()]] {
+            let ran = session.begin_by(by(sql), Some(&said), soon(), &never()).await.unwrap();
+            assert!(ran.is_none(), "{sql}");
+        }
+    }
+    // and some are not run although it can
+    for sql in ["insert into nothing_there values (1)", "insert into t values (1); delete from t"] {
+        let ran = session.begin_by(by(sql), Some(&[]), soon(), &never()).await;
+        assert!(!matches!(ran, Ok(Some(_))), "{sql}");
+    }
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"));
 }
 
 /// The engine of these tests takes a text for what is said of it where the tables are those.

@@ -90,7 +90,7 @@ async fn what_has_changed_rows_alone_is_taken_again() {
             if ends == "by itself" {
                 session.run(by, soon(), &never()).await.unwrap();
             } else {
-                session.begin_by(by, soon(), &never()).await.unwrap();
+                session.begin_by(by, None, soon(), &never()).await.unwrap();
             }
             if ends == "committed" {
                 session.commit().await.unwrap();
@@ -113,7 +113,7 @@ async fn a_session_taken_again_behind_a_commit_sees_it() {
     let insert = || engine::Statement { writes: true, ..read("insert into t values (1)") };
     for rows in 2..20 {
         let mut session = world.session().await.unwrap();
-        session.begin_by(insert(), soon(), &never()).await.unwrap();
+        session.begin_by(insert(), None, soon(), &never()).await.unwrap();
         session.commit().await.unwrap();
         drop(session);
         let counted = queried(&mut world.session().await.unwrap(), "select count(*) from t").await.unwrap();
@@ -127,11 +127,11 @@ async fn a_write_or_a_commit_that_failed_leaves_no_session() {
     let world = world().await.made(&["create table t(i int primary key)", "insert into t values (1)"]).await;
     let by = |sql: &str| engine::Statement { writes: true, ..read(sql) };
     let mut session = world.session().await.unwrap();
-    assert!(session.begin_by(by("insert into t values (1)"), soon(), &never()).await.is_err());
+    assert!(session.begin_by(by("insert into t values (1)"), None, soon(), &never()).await.is_err());
     assert!(!is_reused(&world, session, SOON).await, "it failed");
     let (mut one, mut two) = (world.session().await.unwrap(), world.session().await.unwrap());
-    one.begin_by(by("insert into t values (7)"), soon(), &never()).await.unwrap();
-    two.begin_by(by("insert into t values (7)"), soon(), &never()).await.unwrap();
+    one.begin_by(by("insert into t values (7)"), None, soon(), &never()).await.unwrap();
+    two.begin_by(by("insert into t values (7)"), None, soon(), &never()).await.unwrap();
     one.commit().await.unwrap();
     assert!(two.commit().await.is_err(), "the key is taken");
     assert!(!is_reused(&world, two, SOON).await, "its commit failed");

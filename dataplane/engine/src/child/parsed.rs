@@ -16,14 +16,32 @@ use crate::value::Value;
 pub fn statement(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
     // A text that does not parse is an error; one that only cannot be told apart is not.
     connection.prepare(sql).map(drop)?;
+    if let Some(parsed) = insert(connection, sql) {
+        return Ok(parsed);
+    }
     if let Some(parsed) = query(connection, sql)? {
         return Ok(parsed);
     }
-    let tables = match connection.table_names(&without_parameters(sql, "NULL")) {
-        Ok(names) => Some(names.iter().map(|name| path(name).to_owned()).collect()),
-        Err(_) => planned(connection, sql)?,
+    let tables = match named(connection, sql) {
+        Some(names) => Some(names),
+        None => planned(connection, sql)?,
     };
     Ok(Parsed { tables, functions: None })
+}
+
+/// The same of an INSERT alone, of which nothing is planned for that; nothing of any other text, or where the engine
+/// cannot tell.
+pub fn insert(connection: &Connection, sql: &str) -> Option<Parsed> {
+    const INSERT: &str = "INSERT ";
+    let is_insert = sql.get(..INSERT.len()).is_some_and(|head| head.eq_ignore_ascii_case(INSERT));
+    let tables = if is_insert { named(connection, sql) } else { None };
+    tables.map(|tables| Parsed { tables: Some(tables), functions: None })
+}
+
+/// The tables that the engine names of a statement.
+fn named(connection: &Connection, sql: &str) -> Option<Vec<String>> {
+    let names = connection.table_names(&without_parameters(sql, "NULL")).ok()?;
+    Some(names.iter().map(|name| path(name).to_owned()).collect())
 }
 
 /// The same of a query alone, which is neither bound nor planned for that; nothing of any other text.

@@ -90,7 +90,9 @@ impl Session<'_> {
                 Err(error) => return self.failed(&error),
             },
             What::Query { sql, parameters, tables } => return self.query(&sql, &parameters, tables.as_deref()),
-            What::Write { sql, parameters, begins } => return self.write(&sql, &parameters, begins),
+            What::Write { sql, parameters, begins, tables } => {
+                return self.write(&sql, &parameters, (begins, tables.as_deref()));
+            }
             What::Begin => self.begin(),
             What::Commit(changes) => return self.commit(&changes),
             What::Rollback => self.connection.execute("rollback").map(|()| Done::default()),
@@ -177,7 +179,7 @@ impl Session<'_> {
     /// A read in a transaction of its own, which is the engine's for one statement. Where that would keep changes, it is
     /// one that is rolled back. What could not be ended, or made as a new session is, ends here.
     fn query(&mut self, sql: &str, parameters: &[Value], tables: Option<&[String]>) -> io::Result<()> {
-        if tables.is_some_and(|tables| !self.agrees(sql, tables)) {
+        if tables.is_some_and(|tables| !self.agrees(sql, tables, false)) {
             return send(self.socket, kind::UNSURE, &[]);
         }
         let prepared = match self.connection.prepare(sql) {
@@ -204,10 +206,11 @@ impl Session<'_> {
         refuse(self.socket, error)
     }
 
-    /// Whether the engine's parser is sure to find in it what is said of it. Nothing of it is bound or computed for that.
-    fn agrees(&self, sql: &str, tables: &[String]) -> bool {
+    /// Whether the engine's parser is sure to find in it what is said of it. Nothing of it is computed for that.
+    fn agrees(&self, sql: &str, tables: &[String], writes: bool) -> bool {
         let Some(agreeing) = self.agreeing else { return false };
-        matches!(parsed::query(self.connection, sql), Ok(Some(found)) if agreeing(&found, tables))
+        let found = if writes { Ok(parsed::insert(self.connection, sql)) } else { parsed::query(self.connection, sql) };
+        matches!(found, Ok(Some(found)) if agreeing(&found, tables, writes))
     }
 
     /// `resets`: where it has only read, the session is made as a new one next.
@@ -243,7 +246,15 @@ impl Session<'_> {
     }
 
     /// `begins`: in a transaction that begins with it; a failure is told when that is over.
-    fn write(&mut self, sql: &str, parameters: &[Value], begins: bool) -> io::Result<()> {
+    fn write(
+        &mut self,
+        sql: &str,
+        parameters: &[Value],
+        (begins, tables): (bool, Option<&[String]>),
+    ) -> io::Result<()> {
+        if tables.is_some_and(|tables| !self.agrees(sql, tables, true)) {
+            return send(self.socket, kind::UNSURE, &[]);
+        }
         if begins && let Err(error) = self.connection.execute("begin transaction") {
             return self.failed(&error);
         }

@@ -6,8 +6,8 @@
 //!
 //! The transaction of a single step is opened in the message that runs it (stage 10); that of a read is over with its
 //! rows. None of them leaves, and no error of it, and nothing is committed, before it is sure that it saw the tables it
-//! was judged by. The engine's parser looks at the text of a read in that message too, in the engine's process, which
-//! runs it if both agree; at that of a write before.
+//! was judged by. The engine's parser looks at the text of a read, and of an INSERT, in that message too, in the engine's
+//! process, which runs it if both agree; at that of another write before.
 
 mod checked;
 
@@ -196,7 +196,7 @@ pub(in crate::pipeline) async fn pin(
         }
     };
     let is_looked_at_here = native.sql.before.is_empty() && !native.about.takes_in();
-    if is_looked_at_here && (native.about.writes || !lease.is_unbegun()) {
+    if is_looked_at_here && !(lease.is_unbegun() && native.is_looked_at_as_it_runs()) {
         pipeline.remembered.checked.agrees(pipeline, query, &native, &mut lease).await?;
     } // else it is checked where it runs: each step when those before it have run, since it names what they make
     t.facts().snapshot = Some(snapshot.to_string());
@@ -235,6 +235,13 @@ impl Checked {
 }
 
 impl Native {
+    /// Whether the message that runs it has the engine's parser look at its text: at that of a query, and of an INSERT.
+    pub fn is_looked_at_as_it_runs(&self) -> bool {
+        const INSERT: &str = "INSERT ";
+        let head = self.sql.sql.get(..INSERT.len());
+        !self.about.writes || head.is_some_and(|head| head.eq_ignore_ascii_case(INSERT))
+    }
+
     /// By which its last step is known to have been looked at.
     pub fn checked_key(&self) -> CheckedKey {
         CheckedKey::of(&self.sql.sql, &self.sql.tables, self.about.writes)
@@ -277,10 +284,10 @@ const OURS: [&str; 5] = [
     sql::compile::meaning::VECTOR_LIKENESS,
 ];
 
-/// Whether the engine's parser finds these tables alone in a query, and functions that may be called. The engine's
-/// process asks that before it runs one.
-pub fn agrees(parsed: &engine::Parsed, emitted: &[String]) -> bool {
-    compare(parsed, emitted, false).is_ok()
+/// Whether the engine's parser finds these tables alone in a query, and functions that may be called; in a write, no
+/// others. The engine's process asks that before it runs one.
+pub fn agrees(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> bool {
+    compare(parsed, emitted, writes).is_ok()
 }
 
 pub(in crate::pipeline) fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<()> {

@@ -27,7 +27,7 @@ pub(super) async fn run(
     };
     if lease.is_unbegun() {
         let ran = if native.about.writes {
-            begun_by(query, statement()?, lease).await.map(Some)
+            begun_by(pipeline, query, native, statement()?, lease).await
         } else {
             alone(pipeline, query, native, statement()?, lease).await.map(|rows| rows.map(Outcome::Rows))
         };
@@ -41,18 +41,40 @@ pub(super) async fn run(
         Box::pin(start_again(native, lease, t)).await?;
     }
     let is_looked_at = !sql.before.is_empty() || native.about.takes_in();
-    if !is_looked_at && !native.about.writes && !lease.is_client() {
+    if !is_looked_at && !lease.is_client() {
         look(pipeline, query, native, lease).await?;
     }
     lease.session()?.run(statement()?, query.deadline, &query.ask.cancel).await.map_err(|error| query.fault(error))
 }
 
-/// Runs a write with which its transaction begins. The second look was before (stage 9).
-async fn begun_by(query: &Query, statement: engine::Statement, lease: &mut Lease) -> Result<Outcome> {
-    let outcome = lease.session()?.begin_by(statement, query.deadline, &query.ask.cancel).await;
-    let outcome = outcome.map_err(|error| query.fault(error))?;
-    lease.begins();
-    Ok(outcome)
+/// Runs a write with which its transaction begins, and the second look at an INSERT where that is due; nothing where it
+/// was not sure of the text. That at another write was before (stage 9).
+async fn begun_by(
+    pipeline: &Pipeline,
+    query: &Query,
+    native: &Native,
+    statement: engine::Statement,
+    lease: &mut Lease,
+) -> Result<Option<Outcome>> {
+    let (checked, key) = (&pipeline.remembered.checked, native.checked_key());
+    let tables = (!checked.holds(key)).then_some(native.sql.tables.as_slice());
+    let ran = lease.session()?.begin_by(statement, tables, query.deadline, &query.ask.cancel).await;
+    match ran {
+        Ok(None) => Ok(None),
+        Ok(Some(outcome)) => {
+            if tables.is_some() {
+                checked.add(key);
+            }
+            lease.begins();
+            Ok(Some(outcome))
+        }
+        Err(error) if tables.is_some() && tells_of_data(query, error.kind) => {
+            // What the look by itself tells, which binds the text as well, comes first.
+            look(pipeline, query, native, lease).await?;
+            Err(query.fault(error))
+        }
+        Err(error) => Err(query.fault(error)),
+    }
 }
 
 /// Runs a read with its transaction, and the second look where that is due; nothing where it was not sure of the text.
