@@ -1,6 +1,8 @@
-//! What becomes of statements whose engine's process ends under them, as it does when somebody else's does not.
+//! What becomes of statements whose engine's process ends under them, as it does when somebody else's does not. One whose
+//! answer is kept needs no such process.
 
 use std::process::Command;
+use std::time::Duration;
 
 use contract::Code;
 use dataplane::testing::owner_id;
@@ -23,7 +25,26 @@ async fn killed_at_work(world: &World) {
     while worked(process) < before + 20 {
         tokio::task::yield_now().await;
     }
-    assert!(Command::new("kill").args(["-KILL", &process.to_string()]).status().unwrap().success());
+    signal(process, "-KILL");
+}
+
+fn signal(process: u32, name: &str) {
+    assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
+}
+
+#[tokio::test]
+async fn an_answer_that_is_kept_asks_nothing_of_the_engine() {
+    let world = world().await;
+    world.run("create table kept as select 1 as i").await.unwrap();
+    let sql = "select i from kept";
+    world.run(sql).await.unwrap();
+    let process = world.engine_id();
+    signal(process, "-STOP");
+    let kept = tokio::time::timeout(Duration::from_secs(20), world.run(sql)).await;
+    signal(process, "-CONT");
+    let kept = kept.unwrap().unwrap();
+    assert_eq!((kept.json.as_str(), kept.answer.cache_hit), ("[1]", true));
+    world.stop().await;
 }
 
 #[tokio::test]

@@ -101,6 +101,13 @@ impl Sides {
             .json(&json!({"sql": sql, "format": format}))
     }
 
+    /// Has this text answered from the cache, or made again each time, from here on.
+    pub async fn cached(&self, sql: &str, is_on: bool) {
+        cache(&self.world, is_on).await;
+        let is_hit = async || self.world.query(&self.world.key, sql).await.body["cache_hit"] == is_on;
+        self.world.until(async || is_hit().await.then_some(())).await;
+    }
+
     /// The caller's session on the PostgreSQL wire.
     pub fn pgwire(&self, caller: Caller) -> &tokio_postgres::Client {
         &self.client(caller).pgwire
@@ -131,10 +138,14 @@ pub fn alone(file: &Path) -> duckdb::Connection {
     direct
 }
 
-/// What was asked before must be made again: the cache is not what is measured.
+/// What was asked before must be made again: the cache is not what is measured, but for one row of `alone`.
 pub async fn uncached(world: &World) {
+    cache(world, false).await;
+}
+
+async fn cache(world: &World, is_on: bool) {
     let path = format!("/v1/organizations/{}/environments/{}", world.org_id, world.env_id);
-    world.ok(Method::PUT, &path, &world.owner, json!({"settings": {"cache_enabled": false}})).await;
+    world.ok(Method::PUT, &path, &world.owner, json!({"settings": {"cache_enabled": is_on}})).await;
 }
 
 const COLUMNS: &str = "i as id, 'name ' || i as name, i * 0.25::double as amount";
