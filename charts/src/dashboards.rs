@@ -84,6 +84,9 @@ const ALL: &[Dashboard] = &[
                 "p99 {{purpose}}": "histogram_quantile(0.99, sum by (le, purpose) (rate(sluice_dataplane_model_seconds_bucket[$__rate_interval])))",
             ];
             "Audit entries on their way" "short" ["waiting": "sum(sluice_dataplane_reports_waiting)"];
+            "Plans of texts that come again" "reqps" [
+                "{{outcome}}": "sum by (outcome) (rate(sluice_dataplane_plans_total[$__rate_interval]))",
+            ];
         },
     },
     Dashboard {

@@ -16,7 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use telemetry::{Histograms, Measured};
 
 use crate::model::ModelMetrics;
-use crate::request::trail::{Stage, Trail};
+use crate::request::trail::{PlanUse, Stage, Trail};
 
 /// From a tenth of a millisecond to the longest statement.
 const SECONDS: [f64; 16] =
@@ -38,6 +38,11 @@ struct ProtocolLabel {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StageLabel {
     stage: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -79,6 +84,7 @@ pub struct Metrics {
     stages: Histograms<StageLabel>,
     rows: Counter,
     credits: Counter<f64, AtomicU64>,
+    plans: Family<OutcomeLabel, Counter>,
     slots: Family<StateLabel, Gauge>,
     waiting: Gauge,
     engine_up: Gauge,
@@ -107,6 +113,7 @@ impl Default for Metrics {
             executions: measured.histograms(row::EXECUTION_SECONDS, seconds),
             rows: measured.add(row::ROWS),
             credits: measured.add(row::CREDITS),
+            plans: measured.add(row::PLANS),
             slots: measured.add(row::SLOTS),
             waiting: measured.add(row::WAITING),
             engine_up: measured.add(row::ENGINE_UP),
@@ -128,6 +135,10 @@ impl Metrics {
         self.credits.inc_by(credits(charged));
         if execution > Duration::ZERO {
             self.executions.get_or_create(&ProtocolLabel { door }).observe(execution.as_secs_f64());
+        }
+        let plan = trail.facts().plan;
+        if let Some(plan) = plan {
+            self.plans.get_or_create(&OutcomeLabel { outcome: PlanUse::as_str(plan) }).inc();
         }
         for (stage, _, took) in trail.times() {
             self.stages.get_or_create(&StageLabel { stage: Stage::as_str(stage) }).observe(took.as_secs_f64());
@@ -158,6 +169,7 @@ mod tests {
         let metrics = Metrics::default();
         let trail = Trail::new();
         trail.now(Stage::PolicyCheck, || ());
+        trail.facts().plan = Some(PlanUse::Kept);
         let query = EndedQuery {
             door: "pgwire",
             code: None,
@@ -184,6 +196,7 @@ mod tests {
             r#"sluice_dataplane_execution_seconds_count{door="pgwire"} 1"#,
             "sluice_dataplane_rows_total 6",
             "sluice_dataplane_credits_total 2.0",
+            r#"sluice_dataplane_plans_total{outcome="kept"} 2"#,
             r#"sluice_dataplane_slots{state="free"} 99"#,
             "sluice_dataplane_ready 1",
             "sluice_dataplane_engine_up 0",

@@ -120,6 +120,8 @@ pub mod dataplane {
             "From the engine's start on a query to its last row";
         ROWS Counter "sluice_dataplane_rows" [] "Rows delivered or changed";
         CREDITS Counter "sluice_dataplane_credits" [] "Credits charged";
+        PLANS Counter "sluice_dataplane_plans" ["outcome"]
+            "Queries by what became of the plan of their text: kept from before, made and kept, or not kept";
         SLOTS Gauge "sluice_dataplane_slots" ["state"] "Places of the semaphore, used and free";
         WAITING Gauge "sluice_dataplane_waiting" [] "Queries that wait for a place";
         ENGINE_UP Gauge "sluice_dataplane_engine_up" [] "1: the engine runs; 0: it starts, or starts again";

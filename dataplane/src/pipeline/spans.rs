@@ -30,6 +30,9 @@ pub(super) fn ended(span: &mut Span, query: &Query, trail: &Trail, rows: u64, er
     span.tell("db.response.returned_rows", i64::try_from(rows).unwrap_or(i64::MAX));
     span.tell("sluice.query.id", query.ask.query_id.to_string());
     span.tell("sluice.cache_hit", facts.cache_hit);
+    if let Some(plan) = facts.plan {
+        span.tell("sluice.plan", plan.as_str());
+    }
 }
 
 /// Tells how it went to say what a statement takes and gives. The statement itself is in the span of its run.

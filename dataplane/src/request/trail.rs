@@ -33,6 +33,19 @@ contract::named! {
     }
 }
 
+contract::named! {
+    /// What became of the plan of a text, which is what the stages 2 to 8 make of it.
+    #[derive(Hash)]
+    pub enum PlanUse {
+        /// It was at hand, from when the text came before.
+        Kept = "kept",
+        /// It was made, and is kept for when the text comes again.
+        Made = "made",
+        /// It is of this statement alone, or the statement was refused.
+        NotKept = "not_kept",
+    }
+}
+
 /// What the stages found out, for the audit entry.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -59,6 +72,8 @@ pub struct Facts {
     pub base: MicroCredits,
     /// The answer was kept from before.
     pub cache_hit: bool,
+    /// None before its plan was looked for, as for what does not run.
+    pub plan: Option<PlanUse>,
     /// What ran in place of the text that was asked.
     pub healed: Option<Healed>,
     /// What decided the rows of an answer that is given a part at a time.
