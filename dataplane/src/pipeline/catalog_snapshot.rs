@@ -180,7 +180,11 @@ impl Latest {
         {
             return Ok(seen.clone());
         }
-        let seen = CatalogSnapshot::new(engine.clone(), read, beside);
+        let mut seen = CatalogSnapshot::new(engine.clone(), read, beside);
+        // it is read anew for its estimates of rows too, of which the parser knows none: what is kept by it stays
+        if let Some(before) = latest.as_ref().filter(|before| before.known == seen.known) {
+            seen.known = Arc::clone(&before.known);
+        }
         *latest = Some(seen.clone());
         Ok(seen)
     }

@@ -12,7 +12,7 @@ use crate::catalog::stage::FileEntry;
 use crate::catalog::table::{Column, Table};
 
 /// All tables in reach of one caller.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
     schemas: HashMap<String, HashMap<String, Arc<Table>>>,
     definitions: HashMap<(definition::DefinitionKind, String, String), Arc<Definition>>,
