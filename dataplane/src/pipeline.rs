@@ -137,6 +137,7 @@ pub struct PipelineCaches {
     filters: stages::row_filter::Templates,
     answers: result_cache::Answers,
     claims: once::Claims,
+    plans: stages::plans::PlanCache,
     written: stages::heal::CorrectionCache,
     binding: Mutex<()>,
     sealing: OnceLock<Redacted<[u8; 32]>>,

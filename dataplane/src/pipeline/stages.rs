@@ -10,6 +10,7 @@ pub(super) mod govern;
 pub(super) mod heal;
 pub(super) mod mask;
 mod meter;
+pub(super) mod plans;
 pub(super) mod policy;
 pub(super) mod quota;
 pub(super) mod row_filter;

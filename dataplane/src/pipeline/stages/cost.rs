@@ -6,7 +6,7 @@
 use contract::policy::abac::Operation;
 use contract::report::{CREDIT, MicroCredits};
 
-use super::policy::Allowed;
+use super::policy::{Allowed, AllowedAgain};
 use super::tables::StatementInfo;
 use crate::request::trail::Trail;
 
@@ -20,6 +20,18 @@ pub(super) struct Costed {
 pub(super) fn estimate(allowed: Allowed, t: &Trail) -> Costed {
     let estimate = told(base(&allowed.about), t);
     Costed { allowed, estimate }
+}
+
+/// An allowed plan and what it will cost at least.
+#[derive(Debug)]
+pub(super) struct CostedAgain {
+    pub allowed: AllowedAgain,
+    pub estimate: MicroCredits,
+}
+
+pub(super) fn estimate_kept(allowed: AllowedAgain, t: &Trail) -> CostedAgain {
+    let estimate = told(base(&allowed.about), t);
+    CostedAgain { allowed, estimate }
 }
 
 /// The estimate of a tool's action: however many tables it names, as of a statement on one.

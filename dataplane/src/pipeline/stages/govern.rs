@@ -2,18 +2,20 @@
 //!
 //! A stage takes what only the stage before it makes, and none of them is called from anywhere else. What differs
 //! between those who ask is their mode. A tool's action has no text: of the same gates it walks 3 to 5.
+//! A text that has come before walks all of them too, with its plan at hand.
 
 use std::sync::Arc;
 
 use contract::policy::abac::Operation;
 use engine::Engine;
 
+use super::plans::{PlanHit, PlanLookup};
 use super::policy::Asker;
 use super::quota::Reservation;
 use super::row_filter::Filtered;
 use super::tables::{Lack, StatementInfo};
 use super::transpile::Passed;
-use super::{Gates, Mode, cost, embed, policy, quota, row_filter, tables, transpile};
+use super::{Gates, Mode, cost, embed, plans, policy, quota, row_filter, tables, transpile};
 use crate::governance::table_path::table_ref;
 use crate::pipeline::Result;
 use crate::pipeline::authorization::provenance;
@@ -51,9 +53,33 @@ impl Gates<'_> {
 
     /// Walks a statement through the stages 2 to 8, so that it can run.
     pub async fn govern(&self, text: &str, mode: &Mode) -> Result<Passed> {
+        let place = match Box::pin(plans::looked_up(self, text, mode)).await {
+            PlanLookup::Kept(hit) => return Box::pin(self.again(*hit)).await,
+            PlanLookup::Place(place) => Some(place),
+            PlanLookup::Never => None,
+        };
         let filtered = Box::pin(self.filtered(text, mode)).await?; //                                2 to 6
         let embedded = self.t.at(Stage::VectorEmbed, Box::pin(embed::vectors(self, filtered, mode))).await?; // 7
-        self.t.now(Stage::Transpile, || transpile::to_engine(self, embedded, mode)) //                        8
+        let passed = self.t.now(Stage::Transpile, || transpile::to_engine(self, embedded, mode))?; //          8
+        if let Some(place) = place {
+            plans::keep(self, *place, &passed);
+        }
+        Ok(passed)
+    }
+
+    /// Walks a text that has come before through the stages 2 to 8: its plan is kept, and may not run at each moment.
+    /// What compares by meaning is in the plan.
+    async fn again(&self, hit: PlanHit) -> Result<Passed> {
+        let Self { t, .. } = *self;
+        let PlanHit { plan, who, seen } = hit;
+        let (about, told) = (&plan.about, &plan.told);
+        let about = t.now(Stage::TableExtraction, || tables::extract_kept(about, told.redacted.clone(), seen, t)); // 2
+        let allowed = t.now(Stage::PolicyCheck, || policy::check_kept(self, about, &who))?; //                3
+        let costed = t.now(Stage::CostEstimate, || cost::estimate_kept(allowed, t)); //                       4
+        let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check_kept(self, costed))).await?; //          5
+        t.now(Stage::RowFilter, || row_filter::apply_kept(&told.columns_masked, &told.verdicts, t)); //       6
+        t.now(Stage::VectorEmbed, || ()); //                                                                  7
+        t.now(Stage::Transpile, || transpile::bind_kept(self, afforded, &plan)) //                            8
     }
 
     /// Walks a statement through the stages that a verdict is of, 2 to 6: says of which tables this caller sees no row.

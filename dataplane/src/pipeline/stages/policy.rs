@@ -6,17 +6,18 @@
 
 mod agent;
 mod governed_names;
+mod kept;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use contract::governance::EnvironmentStatus;
 use contract::policy::abac::{Operation, When};
-use contract::{Caller, Governance, Timestamp};
+use contract::{Caller, Governance, Role, Timestamp};
 
 use governed_names::{keeps_governed, keeps_schema};
 
-use super::tables::{self, Extracted, StatementInfo};
+use super::tables::{self, Extracted, JudgedNames, StatementInfo};
 use super::{Gates, row_filter};
 use crate::governance::sessions::standing_in;
 use crate::pipeline::authorization::capability::Confinement;
@@ -34,6 +35,7 @@ use crate::{Ask, Error};
 
 pub use agent::Agent;
 pub(in crate::pipeline) use agent::agent;
+pub(super) use kept::check_kept;
 
 /// A statement that this caller may run. Its rows and columns are not governed yet.
 #[derive(Debug)]
@@ -45,6 +47,13 @@ pub(super) struct Allowed {
     pub known: Arc<sql::Catalog>,
     /// Set if the agent may do no more than it was granted.
     pub confinement: Option<Confinement>,
+}
+
+/// A statement whose plan is kept, which this caller may run once more.
+#[derive(Debug)]
+pub(super) struct AllowedAgain {
+    pub about: StatementInfo,
+    pub role: Role,
 }
 
 /// For whom a statement is checked, and at which moment.
@@ -145,7 +154,9 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     keeps_filtered(gates, caller, &about, &resolved)?;
     if !bound.is_empty() {
         confinement = own.confine(&bound, &operations)?;
-        about.tables = bound;
+        let is_plain = confinement.is_none() && Arc::ptr_eq(&seen, &there);
+        let judged = JudgedNames::of(&resolved, &about.tables, either(&about.tables, &meant), &operations);
+        (about.judged, about.tables) = (judged.filter(|_| is_plain), bound);
     }
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, who, known, confinement })

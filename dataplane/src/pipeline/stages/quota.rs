@@ -15,8 +15,8 @@ use contract::report::{CREDIT, MicroCredits};
 use tokio_util::sync::CancellationToken;
 
 use super::Gates;
-use super::cost::Costed;
-use super::policy::Allowed;
+use super::cost::{Costed, CostedAgain};
+use super::policy::{Allowed, AllowedAgain};
 use super::tables::StatementInfo;
 use crate::Error;
 use crate::governance::link::Link;
@@ -80,6 +80,20 @@ pub(super) async fn check(gates: &Gates<'_>, costed: Costed) -> Result<Afforded>
     has_room(gates, allowed.confinement.as_ref(), &mut allowed.about)?;
     let reservation = reserve(gates, estimate).await?;
     Ok(Afforded { allowed, reservation })
+}
+
+/// The same of one whose plan is kept.
+#[derive(Debug)]
+pub(super) struct AffordedAgain {
+    pub allowed: AllowedAgain,
+    pub reservation: Reservation,
+}
+
+pub(super) async fn check_kept(gates: &Gates<'_>, costed: CostedAgain) -> Result<AffordedAgain> {
+    let CostedAgain { mut allowed, estimate } = costed;
+    has_room(gates, None, &mut allowed.about)?; // no plan of a confined agent is kept
+    let reservation = reserve(gates, estimate).await?;
+    Ok(AffordedAgain { allowed, reservation })
 }
 
 /// Counts it for the agent's grant, and refuses what adds where the organization's storage is full.

@@ -23,6 +23,7 @@ use crate::Error;
 use crate::governance::table_path::table_ref;
 use crate::pipeline::Result;
 use crate::pipeline::authorization::capability::Confinement;
+use crate::request::trail::Trail;
 
 /// A statement in which every table is governed.
 #[derive(Debug)]
@@ -100,6 +101,13 @@ pub(super) fn apply(gates: &Gates<'_>, afforded: Afforded, text: &str) -> Result
     facts.verdicts.extend(verdicts.into_iter().filter(|verdict| concerns(verdict, &reached)));
     drop(facts);
     Ok(Filtered { governed, ungoverned, about, reservation, role: who.caller.role, confinement })
+}
+
+/// Tells of the rules that a kept plan has in it already: they are those of now.
+pub(super) fn apply_kept(columns_masked: &[String], verdicts: &[Verdict], t: &Trail) {
+    let mut facts = t.facts();
+    facts.columns_masked = columns_masked.to_vec();
+    facts.verdicts.extend_from_slice(verdicts);
 }
 
 /// A denied column is told of by name to who has named it: `*` tells of none.
@@ -236,11 +244,19 @@ fn governed_tables(rules: &Governance) -> BTreeSet<(String, String)> {
     tables
 }
 
+const MASK: &str = "mask";
+const FILTER: &str = "filter";
+
+/// Whether a verdict is one of masks and filters.
+pub(super) fn is_its(verdict: &Verdict) -> bool {
+    [MASK, FILTER].contains(&verdict.action.as_str())
+}
+
 fn mask_verdict(mask: policy::Mask, table: &str) -> Verdict {
     Verdict {
         policy_id: mask.policy_id,
         policy_name: mask.policy_name,
-        action: "mask".to_owned(),
+        action: MASK.to_owned(),
         columns: vec![format!("{table}.{}", mask.column)],
         function: Some(mask.function.to_string()),
     }
@@ -250,7 +266,7 @@ fn filter_verdict(filter: policy::RowFilter) -> Verdict {
     Verdict {
         policy_id: filter.policy_id,
         policy_name: filter.policy_name,
-        action: "filter".to_owned(),
+        action: FILTER.to_owned(),
         columns: Vec::new(),
         function: None,
     }

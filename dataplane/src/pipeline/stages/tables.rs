@@ -61,6 +61,32 @@ pub(in crate::pipeline) struct StatementInfo {
     pub lacks: Vec<Lack>,
     /// Files of a stage that it removes once it has run.
     pub removes: Option<FileRemoval>,
+    /// What the policies have judged it by, where its plan may be kept.
+    pub judged: Option<Arc<JudgedNames>>,
+}
+
+/// The names of a statement that the policies have judged, and what it does: they are asked again with these.
+#[derive(Debug)]
+pub(in crate::pipeline) struct JudgedNames {
+    /// By the caller's own words.
+    pub named: Vec<String>,
+    /// These, and where the session would find them.
+    pub meant: Vec<String>,
+    pub operations: Vec<Operation>,
+}
+
+impl JudgedNames {
+    /// Those of a query, or of a change of rows; no other text has a plan that lasts.
+    pub(super) fn of(
+        resolved: &sql::Resolved,
+        named: &[String],
+        meant: Vec<String>,
+        operations: &[Operation],
+    ) -> Option<Arc<Self>> {
+        use sql::StatementKind as Of;
+        let is_of_rows = matches!(resolved.kind(), Of::Select | Of::Insert | Of::Update | Of::Delete | Of::Merge);
+        is_of_rows.then(|| Arc::new(Self { named: named.to_vec(), meant, operations: operations.to_vec() }))
+    }
 }
 
 /// A row filter that is false because who asks has no value for a name in it. How many rows that hides is not told.
@@ -98,6 +124,7 @@ impl StatementInfo {
             history: Vec::new(),
             lacks: Vec::new(),
             removes: None,
+            judged: None,
         }
     }
 
@@ -144,6 +171,21 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
     facts.tables.clone_from(&about.tables);
     drop(facts);
     Ok(Extracted { statement, about })
+}
+
+/// Tells of a text what was found in it before, which is to be judged by these tables.
+pub(super) fn extract_kept(
+    found: &StatementInfo,
+    redacted: Option<String>,
+    seen: CatalogSnapshot,
+    t: &Trail,
+) -> StatementInfo {
+    let mut facts = t.facts();
+    facts.redacted = redacted;
+    facts.operation = Some(found.operation);
+    facts.tables = found.judged.as_ref().map(|judged| judged.named.clone()).unwrap_or_default();
+    drop(facts);
+    StatementInfo { seen: Some(seen), ..found.clone() }
 }
 
 /// What is known of a statement that has run before, and is not run again.

@@ -12,7 +12,9 @@ use arrow::datatypes::{Schema, SchemaRef};
 use tokio_util::sync::CancellationToken;
 
 use super::embed::Embedded;
-use super::quota::Reservation;
+use super::plans::KeptPlan;
+use super::policy::AllowedAgain;
+use super::quota::{AffordedAgain, Reservation};
 use super::row_filter::Filtered;
 use super::tables::StatementInfo;
 use super::{Gates, Mode, copy_report, semaphore};
@@ -77,6 +79,20 @@ pub(super) fn to_engine(gates: &Gates<'_>, embedded: Embedded, mode: &Mode) -> R
     };
     let native = Native { sql, about, reservation, care, fails_anyhow, masked_columns, role };
     Ok(Passed { native, plain, changed, assumed, confinement })
+}
+
+/// The statement that was generated before, for the values of now.
+pub(super) fn bind_kept(gates: &Gates<'_>, afforded: AffordedAgain, plan: &KeptPlan) -> Result<Passed> {
+    let AffordedAgain { allowed, reservation } = afforded;
+    let AllowedAgain { about, role } = allowed;
+    let mut facts = gates.t.facts();
+    facts.transpiled.clone_from(&plan.told.transpiled);
+    facts.with_rls.clone_from(&plan.told.with_rls);
+    drop(facts);
+    bound(&plan.sql.binds, &gates.query.ask.params)?;
+    let (care, fails_anyhow, masked_columns) = (plan.care, plan.fails_anyhow, plan.masked_columns.clone());
+    let native = Native { sql: plan.sql.clone(), about, reservation, care, fails_anyhow, masked_columns, role };
+    Ok(Passed { native, plain: None, changed: plan.changed, assumed: None, confinement: None })
 }
 
 /// What the engine would run if there were no policies, as text.

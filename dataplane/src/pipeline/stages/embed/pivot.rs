@@ -47,7 +47,9 @@ pub(super) async fn values(gates: &Gates<'_>, filtered: Filtered) -> Result<Filt
             read(query, &mut session, &sql).await?
         }
     };
-    filtered.pivoted(&values)
+    let mut filtered = filtered.pivoted(&values)?;
+    filtered.about.judged = None; // other values may be there when the text comes again
+    Ok(filtered)
 }
 
 /// Reads nothing: one made-up value stands for those that are read when the statement runs.

@@ -6,7 +6,7 @@ use crate::pipeline::Result;
 use crate::{AgentName, DeclaredAgent, Error};
 
 /// The agent behind a query.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Agent {
     pub id: Option<String>,
     pub framework: Option<String>,

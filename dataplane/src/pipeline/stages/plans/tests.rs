@@ -1,0 +1,119 @@
+use contract::policy::abac::Operation;
+
+use super::*;
+use crate::Command;
+use crate::testing::governance;
+
+fn generated() -> sql::EngineSql {
+    let names = sql::SessionNames::new("demo");
+    let resolved = sql::resolve(sql::parse("select 1 as one").unwrap(), &catalogue(), &names).unwrap();
+    sql::transpile(sql::govern(resolved, &sql::Rules::default()).unwrap().embedded().unwrap()).unwrap()
+}
+
+fn plan(sql: &sql::EngineSql) -> KeptPlan {
+    KeptPlan {
+        about: StatementInfo::new(Command::Select, Operation::Select, false, Vec::new()),
+        sql: sql.clone(),
+        care: sql::ExecutionMode::Direct,
+        fails_anyhow: false,
+        masked_columns: Vec::new(),
+        changed: false,
+        told: PlanFacts {
+            redacted: None,
+            transpiled: None,
+            with_rls: None,
+            columns_masked: Vec::new(),
+            verdicts: Vec::new(),
+        },
+    }
+}
+
+fn catalogue() -> Arc<sql::Catalog> {
+    Arc::new(sql::Catalog::new([]))
+}
+
+fn key(text: &str) -> PlanKey {
+    PlanKey {
+        text: text.to_owned(),
+        types: Vec::new(),
+        database: None,
+        search_path: vec!["main".to_owned()],
+        tells_parts: false,
+        org_id: "org-1".into(),
+        user_id: Some("u-1".into()),
+        email: None,
+        role: Role::Analyst,
+        attributes: Attributes::from([("region".to_owned(), "EU".to_owned())]),
+        key_id: None,
+        agent: Agent::default(),
+    }
+}
+
+fn basis() -> Basis {
+    Basis { rules: Arc::new(governance()), known: catalogue() }
+}
+
+fn place(text: &str, basis: &Basis) -> PlanPlace {
+    PlanPlace { key: key(text), basis: basis.clone() }
+}
+
+#[test]
+fn plans_are_by_the_same_rules_over_the_same_catalogue() {
+    let (plans, sql, first) = (PlanCache::default(), generated(), basis());
+    let ruled = Basis { rules: Arc::new(governance()), ..first.clone() }; // of the same version, and yet others
+    let defined = Basis { known: catalogue(), ..ruled.clone() };
+    let place = |basis: &Basis| place("select 1", basis);
+    assert!(plans.get(&place(&first)).is_none());
+    assert!(plans.insert(place(&first), plan(&sql)));
+    assert!(plans.get(&place(&first)).is_some());
+    for (before, after) in [(&first, &ruled), (&ruled, &defined)] {
+        assert!(plans.get(&place(after)).is_none());
+        assert!(!plans.insert(place(before), plan(&sql)), "what it was made by is gone");
+        assert!(plans.insert(place(after), plan(&sql)));
+        assert!(plans.get(&place(after)).is_some());
+    }
+    assert!(plans.get(&place(&first)).is_none(), "it does not come back");
+}
+
+#[test]
+fn each_part_of_a_key_sets_plans_apart() {
+    let changes: [fn(&mut PlanKey); 12] = [
+        |key| key.text.push(' '),
+        |key| key.types.push(Some("DATE".to_owned())),
+        |key| key.database = Some("other".to_owned()),
+        |key| key.search_path.push("more".to_owned()),
+        |key| key.tells_parts = true,
+        |key| key.org_id = "org-2".into(),
+        |key| key.user_id = None,
+        |key| key.email = Some("a@x.example".to_owned()),
+        |key| key.role = Role::Developer,
+        |key| _ = key.attributes.insert("region".to_owned(), "US".to_owned()),
+        |key| key.key_id = Some("k-1".into()),
+        |key| key.agent.verified = true,
+    ];
+    let (plans, sql, basis) = (PlanCache::default(), generated(), basis());
+    let place = || place("select 1", &basis);
+    assert!(plans.get(&place()).is_none());
+    assert!(plans.insert(place(), plan(&sql)));
+    for (at, change) in changes.into_iter().enumerate() {
+        let mut other = place();
+        change(&mut other.key);
+        assert!(plans.get(&other).is_none(), "change {at}");
+    }
+    assert!(plans.get(&place()).is_some());
+}
+
+#[test]
+fn plans_are_bounded_and_what_was_asked_for_longest_ago_goes_first() {
+    let (plans, sql, basis) = (PlanCache::default(), generated(), basis());
+    let place = |text: &str| place(text, &basis);
+    assert!(plans.get(&place("0")).is_none());
+    for at in 0..3000 {
+        assert!(plans.insert(place(&at.to_string()), plan(&sql)));
+    }
+    let all = plans.generation().plans.clone();
+    (0..10).for_each(|_| all.run_pending_tasks()); // each lets go of some
+    assert!(all.weighted_size() <= BYTES_MAX, "{} bytes", all.weighted_size());
+    assert!(all.entry_count() > 1000, "{} plans", all.entry_count());
+    assert!(plans.get(&place("0")).is_none() && plans.get(&place("2999")).is_some());
+}
