@@ -59,6 +59,7 @@ mod partitioned;
 mod party;
 mod pgwire;
 mod pipeline;
+mod plans;
 mod readonly;
 mod rejudged;
 mod remembered;
