@@ -133,8 +133,15 @@ impl What {
     /// What is not named here ends it.
     pub fn leaves_nothing(&self) -> bool {
         match self {
-            Self::Begin | Self::Read { .. } | Self::Query { .. } | Self::Rollback | Self::Catalog => true,
-            Self::Write { .. } | Self::Track(_) | Self::Commit(_) | Self::Reset { .. } => true,
+            Self::Begin
+            | Self::Read { .. }
+            | Self::Query { .. }
+            | Self::Rollback
+            | Self::Catalog
+            | Self::Write { .. }
+            | Self::Track(_)
+            | Self::Commit(_)
+            | Self::Reset { .. } => true,
             Self::Describe { .. } | Self::Parameters { .. } | Self::Parse { .. } => false,
         }
     }

@@ -114,6 +114,6 @@ mod tests {
         let words = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let list = |item: DataType| DataType::new_list(item, true);
         assert!(is_single(&list(DataType::Utf8)) && is_single(&DataType::Decimal128(38, 0)));
-        assert!(!is_single(&words) && !is_single(&list(words.clone())) && !is_single(&DataType::Utf8View));
+        assert!(!is_single(&words) && !is_single(&DataType::Utf8View) && !is_single(&list(words)));
     }
 }

@@ -21,7 +21,7 @@ use crate::row_message::{RowMessage, are_single};
 pub struct Rows {
     pub schema: SchemaRef,
     pub columns: Vec<Column>,
-    decoder: StreamDecoder,
+    decoder: Box<StreamDecoder>,
     /// Messages that are not decoded yet.
     pending: Buffer,
     /// The same bytes.
@@ -169,7 +169,7 @@ impl Held {
 struct Opened {
     head: Head,
     schema: SchemaRef,
-    decoder: StreamDecoder,
+    decoder: Box<StreamDecoder>,
     pending: Buffer,
     frame: Bytes,
     first: Option<RecordBatch>,
@@ -183,7 +183,7 @@ impl Opened {
         let head = serde_json::from_slice(rest.get(..length).ok_or_else(short)?).map_err(Error::internal)?;
         let rest = payload.slice(4 + length..);
         let mut pending = Buffer::from(rest.clone());
-        let mut decoder = StreamDecoder::new();
+        let mut decoder = Box::new(StreamDecoder::new());
         let first = decoder.decode(&mut pending).map_err(Error::internal)?;
         let schema = decoder.schema().ok_or_else(short)?;
         let frame = rest.slice(rest.len() - pending.len()..);

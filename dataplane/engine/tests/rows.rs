@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
+use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use engine::{Kind, Outcome, Value};
@@ -48,10 +49,10 @@ async fn many_rows_come_whole_and_in_order() {
 }
 
 /// The rows of a message behind a schema.
-fn alone(schema: &Schema, message: &[u8]) -> RecordBatch {
-    let mut writer = StreamWriter::try_new(Vec::new(), schema).unwrap();
+fn alone(schema: &Schema, message: &[u8]) -> Result<RecordBatch, ArrowError> {
+    let mut writer = StreamWriter::try_new(Vec::new(), schema)?;
     let stream = [writer.get_mut().as_slice(), message].concat();
-    StreamReader::try_new(stream.as_slice(), None).unwrap().next().unwrap().unwrap()
+    StreamReader::try_new(stream.as_slice(), None)?.next().ok_or(ArrowError::ParseError("no rows".to_owned()))?
 }
 
 #[tokio::test]
@@ -68,7 +69,7 @@ async fn rows_behind_the_first_come_as_messages_that_hold_them() {
         count += batch.num_rows();
         let Some(message) = rows.message() else { continue };
         messages += 1;
-        assert_eq!(alone(&schema, &message.whole()), batch);
+        assert_eq!(alone(&schema, &message.whole()).unwrap(), batch);
         assert!(rows.message().is_none(), "it is given once");
     }
     assert!(count == 200_000 && messages > 0, "{count} rows in {messages} messages");

@@ -104,7 +104,7 @@ impl Sides {
     /// Has this text answered from the cache, or made again each time, from here on.
     pub async fn cached(&self, sql: &str, is_on: bool) {
         cache(&self.world, is_on).await;
-        let is_hit = async || self.world.query(&self.world.key, sql).await.body["cache_hit"] == is_on;
+        let is_hit = async || self.world.query(&self.world.key, sql).await.body.get("cache_hit") == Some(&is_on.into());
         self.world.until(async || is_hit().await.then_some(())).await;
     }
 

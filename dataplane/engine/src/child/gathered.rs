@@ -108,7 +108,8 @@ mod tests {
     fn rows_leave_as_one_batch_where_that_may_be() {
         let gathered = |are_single| {
             let mut gathered = GatheredRows::new(are_single);
-            [0..5, 5..7].into_iter().for_each(|numbers| gathered.add(batch(numbers)));
+            gathered.add(batch(0..5));
+            gathered.add(batch(5..7));
             gathered
         };
         let mut rows = gathered(true);

@@ -110,10 +110,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     let mut confinement = asked.judge((&either(&about.tables, &meant), &meant), &operations, t)?;
     looked?;
     let branch = branch(pipeline, query, &who.agent, &operations).await?;
-    let there = match &branch {
-        Some(branch) => Arc::new(known.with_tables(branch.tables())),
-        None => Arc::clone(&known),
-    };
+    let there = branch.as_ref().map_or_else(|| Arc::clone(&known), |it| Arc::new(known.with_tables(it.tables())));
     provenance::permitted(rules, caller.role, &there, &meant)?;
     let mut names = names_of(query, rules, caller);
     let seen = if statement.reads_catalogue() {

@@ -27,19 +27,20 @@ pub fn of(
         return data.map(|data| data.map_err(Status::from)).boxed();
     }
     let head = FlightData::from(SchemaAsIpc::new(&schema, &IpcWriteOptions::default()));
-    let data = rows.flat_map(move |rows| match rows.map(|(batch, message)| (batch, message.and_then(sent_on))) {
-        Ok((_, Some(data))) => stream::iter([Ok(data)]).left_stream(),
-        Ok((batch, None)) => {
-            let encoded = FlightDataEncoderBuilder::new().with_schema(schema.clone());
-            encoded.build(stream::iter([Ok(batch)])).skip(1).right_stream() // behind its schema
-        }
-        Err(error) => stream::iter([Err(error)]).left_stream(),
-    });
+    let data =
+        rows.flat_map(move |rows| match rows.map(|(batch, message)| (batch, message.as_ref().and_then(sent_on))) {
+            Ok((_, Some(data))) => stream::iter([Ok(data)]).left_stream(),
+            Ok((batch, None)) => {
+                let encoded = FlightDataEncoderBuilder::new().with_schema(schema.clone());
+                encoded.build(stream::iter([Ok(batch)])).skip(1).right_stream() // behind its schema
+            }
+            Err(error) => stream::iter([Err(error)]).left_stream(),
+        });
     stream::iter([Ok(head)]).chain(data).map(|data| data.map_err(Status::from)).boxed()
 }
 
 /// The same message in Flight's own, unless it is longer than clients take one.
-fn sent_on(message: RowMessage) -> Option<FlightData> {
+fn sent_on(message: &RowMessage) -> Option<FlightData> {
     let body = message.body();
     let is_short = body.len() <= GRPC_TARGET_MAX_FLIGHT_SIZE_BYTES;
     is_short.then(|| FlightData::new().with_data_header(message.metadata()).with_data_body(body))
