@@ -152,7 +152,6 @@ async fn a_plan_of_one_statement_alone_is_not_kept() {
         "select 1 as one",
         "select table_name from information_schema.tables",
         "show tables",
-        "explain select * from customer",
         "create table if not exists made (id integer)",
         "truncate table customer_of_nobody",
         pivot,
