@@ -6,8 +6,8 @@ use contract::wire::Numbers;
 use super::cell::{self, Cell};
 use super::column::Column;
 use super::json;
-use super::pieces::ColumnPieces;
-use super::text_columns::{SHARE_ROWS, TextColumn, together};
+use super::pieces::{ColumnPieces, make_room, share};
+use super::text_columns::{TextColumn, together};
 
 pub const CONTENT_TYPE: &str = "text/csv; charset=utf-8; header=present";
 
@@ -25,9 +25,10 @@ pub fn header(out: &mut String, columns: &[Column]) {
 /// Appends the rows of a batch.
 pub fn rows(out: &mut String, batch: &RecordBatch) {
     let width = batch.num_columns();
-    let mut taken: Vec<_> = (0..width.max(1)).map(|_| ColumnPieces::default()).collect();
-    for from in (0..batch.num_rows()).step_by(SHARE_ROWS) {
-        let rows = from..batch.num_rows().min(from + SHARE_ROWS);
+    let (mut taken, share) = (Vec::new(), share(batch));
+    for from in (0..batch.num_rows()).step_by(share) {
+        let rows = from..batch.num_rows().min(from + share);
+        make_room(&mut taken, width.max(1));
         for (place, (array, pieces)) in batch.columns().iter().zip(&mut taken).enumerate() {
             let behind: &[u8] = if place + 1 == width { b"\r\n" } else { b"," };
             let column = TextColumn { array: array.as_ref(), rows: rows.clone(), before: b"", null: b"", behind };

@@ -14,15 +14,16 @@ use contract::wire::Numbers;
 
 use super::cell::{self, Cell};
 use super::column::{self, Column};
-use super::pieces::ColumnPieces;
-use super::text_columns::{DIGITS, SHARE_ROWS, TextColumn, WHOLE_MAX, together};
+use super::pieces::{ColumnPieces, make_room, share};
+use super::text_columns::{DIGITS, TextColumn, WHOLE_MAX, together};
 
 /// Appends the rows of a batch; `first` tells whether none stands before them.
 pub fn rows(out: &mut String, columns: &[Column], batch: &RecordBatch, numbers: Numbers, first: &mut bool) {
     let width = batch.num_columns();
-    let mut taken: Vec<_> = (0..width.max(1)).map(|_| ColumnPieces::default()).collect();
-    for from in (0..batch.num_rows()).step_by(SHARE_ROWS) {
-        let rows = from..batch.num_rows().min(from + SHARE_ROWS);
+    let (mut taken, share) = (Vec::new(), share(batch));
+    for from in (0..batch.num_rows()).step_by(share) {
+        let rows = from..batch.num_rows().min(from + share);
+        make_room(&mut taken, width.max(1));
         for (place, (array, pieces)) in batch.columns().iter().zip(&mut taken).enumerate() {
             let embed = columns.get(place).is_some_and(|column| column::is_json(&column.type_name));
             let column = TextColumn {

@@ -72,7 +72,7 @@ pub fn values(
     zone: Tz,
 ) -> Result<(), Mismatch> {
     let columns = columns(batch, fields, zone)?;
-    taken.resize_with(columns.len(), ColumnPieces::default);
+    pieces::make_room(taken, columns.len());
     for (pieces, (column, is_binary)) in taken.iter_mut().zip(&columns) {
         if *is_binary {
             column.binaries(rows.clone(), pieces);
@@ -93,7 +93,7 @@ pub fn texts<F: PieceForm>(
     form_of: impl Fn(usize) -> F,
 ) -> Result<(), Mismatch> {
     let columns = columns(batch, fields, zone)?;
-    taken.resize_with(columns.len(), ColumnPieces::default);
+    pieces::make_room(taken, columns.len());
     for (at, (pieces, (column, _))) in taken.iter_mut().zip(&columns).enumerate() {
         column.texts(rows.clone(), &form_of(at), pieces);
     }

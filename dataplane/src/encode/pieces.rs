@@ -6,15 +6,22 @@
 use std::ops::Range;
 use std::slice;
 
-use arrow::array::StringArray;
+use arrow::array::{RecordBatch, StringArray};
 use bytes::BytesMut;
+
+use super::batch_bytes::batch_bytes;
 
 /// A piece of no more bytes is copied as if it had so many, which takes one move.
 const SHORT: usize = 16;
-/// The room that is kept for the pieces of the next rows.
+/// The room that is kept for the pieces of the next rows, by all columns together.
 const KEPT_BYTES: usize = 1 << 20;
 /// Bytes that are looked at together.
 const LOOK_BYTES: usize = 256;
+/// Rows that are written at a time, and about how many bytes they have in the batch.
+const SHARE_ROWS: usize = 1_024;
+const SHARE_BYTES: usize = 256 << 10;
+/// A value has at least so many in its row: its length, or a sign and what stands for NULL.
+const VALUE_BYTES: usize = 4;
 
 /// The pieces of a column in some rows.
 #[derive(Debug, Default)]
@@ -30,9 +37,6 @@ impl ColumnPieces {
     pub fn fill(&mut self, rows: Range<usize>, mut write: impl FnMut(usize, &mut Vec<u8>)) {
         self.bytes.clear();
         self.ends.clear();
-        if self.bytes.capacity() > KEPT_BYTES {
-            self.bytes = Vec::new();
-        }
         self.ends.reserve(rows.len());
         for row in rows {
             write(row, &mut self.bytes);
@@ -40,6 +44,11 @@ impl ColumnPieces {
         }
         let length = self.length();
         self.bytes.resize(length + SHORT, 0);
+    }
+
+    /// Bytes that it has room for.
+    fn room(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// Bytes of all of them.
@@ -50,6 +59,21 @@ impl ColumnPieces {
     fn open(&self) -> OpenPieces<'_> {
         OpenPieces { bytes: &self.bytes, ends: self.ends.iter(), start: 0 }
     }
+}
+
+/// Makes place for so many columns. Much room is given back: each of them may have been the long one once.
+pub fn make_room(taken: &mut Vec<ColumnPieces>, width: usize) {
+    if taken.iter().map(ColumnPieces::room).sum::<usize>() > KEPT_BYTES {
+        taken.clear();
+    }
+    taken.resize_with(width, ColumnPieces::default);
+}
+
+/// How many rows of a batch are written at a time: fewer of long ones, as they are there with all their columns.
+pub fn share(batch: &RecordBatch) -> usize {
+    let values = batch_bytes(batch) / batch.num_rows().max(1);
+    let each = values.saturating_add(VALUE_BYTES * batch.num_columns());
+    (SHARE_BYTES / each.max(1)).clamp(1, SHARE_ROWS)
 }
 
 /// Pieces of which some are in rows already.
@@ -157,6 +181,9 @@ pub fn has_any(bytes: &[u8], is_so: impl Fn(u8) -> bool) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, NullArray};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -197,6 +224,31 @@ mod tests {
                 prop_assert_eq!(out.as_ref(), expected.as_slice());
             }
         }
+    }
+
+    #[test]
+    fn columns_keep_little_room_however_many_of_them_were_long_once() {
+        let mut taken = Vec::new();
+        for at in 0..20 {
+            make_room(&mut taken, 20);
+            taken[at].fill(0..1, |_, out| out.resize(KEPT_BYTES / 2, b'x'));
+        }
+        make_room(&mut taken, 20);
+        assert_eq!(taken.len(), 20);
+        assert!(taken.iter().map(ColumnPieces::room).sum::<usize>() <= KEPT_BYTES);
+    }
+
+    #[test]
+    fn few_of_long_rows_are_written_at_a_time() {
+        let texts = |bytes: usize| Arc::new(StringArray::from(vec!["x".repeat(bytes); 2_000])) as ArrayRef;
+        let share_of = |column: ArrayRef| share(&RecordBatch::try_from_iter([("c", column)]).unwrap());
+        assert_eq!(share_of(texts(10)), SHARE_ROWS);
+        assert!((20..27).contains(&share_of(texts(10_000))));
+        assert_eq!(share_of(Arc::new(StringArray::from(vec!["x".repeat(2 * SHARE_BYTES)]))), 1);
+        assert_eq!(share_of(Arc::new(StringArray::from(Vec::<&str>::new()))), SHARE_ROWS);
+        let empty: ArrayRef = Arc::new(NullArray::new(2_000));
+        let many = (0..1_000).map(|at| (format!("c{at}"), Arc::clone(&empty)));
+        assert!(share(&RecordBatch::try_from_iter(many).unwrap()) < 70, "a value that is NULL has a place too");
     }
 
     #[test]

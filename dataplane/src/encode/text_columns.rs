@@ -12,8 +12,6 @@ use contract::wire::Numbers;
 use super::pg_rows::number::{self, Decimal};
 use super::pieces::{self, ColumnPieces, RowHead};
 
-/// Rows that are written at a time.
-pub const SHARE_ROWS: usize = 1_024;
 /// Digits of a decimal that every double keeps.
 pub const DIGITS: u32 = 15;
 /// The last whole number up to which doubles keep each.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::pin::pin;
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use bytes::BytesMut;
 use chrono_tz::Tz;
 use contract::Code;
@@ -18,16 +18,12 @@ use super::watch::{Stop, Watch};
 use super::wire::{ConnectionEnd, Wire};
 use crate::encode::batch_bytes::batch_bytes;
 use crate::encode::pg_rows::{self, Field, PgType};
-use crate::encode::pieces::ColumnPieces;
+use crate::encode::pieces::{self, ColumnPieces};
 use crate::pipeline::AuthorizationState;
 use crate::{Answer, Column, Command, Error, Rows};
 
 /// What the rest of a suspended answer may take when the next statement needs the session.
 const SET_ASIDE_BYTES_MAX: usize = 64 << 20;
-
-/// Rows written between two looks at the buffer, and about how many bytes they have in the batch.
-const SHARE_ROWS: usize = 1_024;
-const SHARE_BYTES: usize = 1 << 20;
 
 /// Rows that were not sent yet, and how to write them.
 pub struct PgDelivery {
@@ -62,13 +58,6 @@ pub fn fields(columns: &[Column], formats: &Formats) -> Result<Vec<Field>, Error
     Ok(columns.iter().zip(formats).map(field).collect())
 }
 
-/// How many rows of a batch are written at a time: fewer of long ones, as they are in the buffer with all their columns.
-fn share(batch: &RecordBatch) -> usize {
-    let bytes: usize = batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().unwrap_or(0)).sum();
-    let each = bytes / batch.num_rows().max(1) + 1;
-    (SHARE_BYTES / each).clamp(1, SHARE_ROWS)
-}
-
 impl PgDelivery {
     pub fn new(
         answer: Answer,
@@ -86,7 +75,7 @@ impl PgDelivery {
             offset: 0,
             authorization,
             form: None,
-            share: SHARE_ROWS,
+            share: 1,
             columns: Vec::new(),
         })
     }
@@ -170,9 +159,6 @@ impl PgDelivery {
         while most.is_none_or(|most| written < most) {
             let Some(batch) = self.batch(wire, watch).await? else { return Ok((written, false)) };
             let from = self.offset;
-            if from == 0 {
-                self.share = share(&batch);
-            }
             written += self.step(batch.num_rows(), most.map(|most| most - written));
             self.write(&batch, from..self.offset, zone, wire)?;
             if wire.is_full() {
@@ -208,7 +194,12 @@ impl PgDelivery {
     async fn batch(&mut self, wire: &mut Wire, watch: &mut Watch) -> Result<Option<RecordBatch>, Stop> {
         loop {
             match self.waiting.front() {
-                Some(batch) if self.offset < batch.num_rows() => return Ok(Some(batch.clone())),
+                Some(batch) if self.offset < batch.num_rows() => {
+                    if self.offset == 0 {
+                        self.share = pieces::share(batch);
+                    }
+                    return Ok(Some(batch.clone()));
+                }
                 Some(_) => {
                     self.waiting.pop_front();
                     self.offset = 0;
