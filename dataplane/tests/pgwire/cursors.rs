@@ -35,6 +35,17 @@ async fn a_cursor_is_declared_fetched_and_closed() {
 }
 
 #[tokio::test]
+async fn rows_that_nobody_has_fetched_of_a_cursor_are_not_counted() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    simple(&client, "begin; declare c cursor for select n from range(100000) t(n)").await;
+    assert_eq!(simple(&client, "fetch 3000 from c").await.len(), 3_001);
+    simple(&client, "close c").await;
+    assert_eq!(wired.world.last().1.rows_returned, 3_000);
+    wired.stop().await;
+}
+
+#[tokio::test]
 async fn a_cursor_with_hold_outlives_its_transaction() {
     let wired = wired().await;
     let client = wired.owner().await;

@@ -132,9 +132,18 @@ impl PgDelivery {
         if !tells || watch.still_holds(&self.authorization) {
             return Ok(());
         }
+        self.keep_back();
         self.rows = None;
         self.waiting.clear();
         Err(ErrorResponse::new(Code::PolicyDenied, "the rules changed while the cursor was open"))
+    }
+
+    /// Nobody is billed for the rows that it was given and that were not sent.
+    fn keep_back(&self) {
+        if let Some(rows) = &self.rows {
+            let given: usize = self.waiting.iter().map(RecordBatch::num_rows).sum();
+            rows.keep_back(u64::try_from(given.saturating_sub(self.offset)).unwrap_or(0));
+        }
     }
 
     /// Moves on in the first waiting batch.
@@ -240,6 +249,12 @@ impl PgDelivery {
             }
         }
         Ok(held)
+    }
+}
+
+impl Drop for PgDelivery {
+    fn drop(&mut self) {
+        self.keep_back();
     }
 }
 
