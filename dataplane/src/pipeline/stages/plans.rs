@@ -216,14 +216,32 @@ impl KeptPlan {
 
     /// About how many bytes it has.
     fn weight(&self) -> usize {
-        let told = [&self.told.redacted, &self.told.transpiled, &self.told.with_rls];
-        let told: usize = told.into_iter().flatten().map(String::len).sum();
-        let steps = self.sql.before.iter().map(|step| step.sql.len()).chain([self.sql.sql.len()]);
-        PLAN_BYTES + told + TREE_FACTOR * steps.sum::<usize>()
+        let Self { about, sql, told, .. } = self;
+        let texts = [&told.redacted, &told.transpiled, &told.with_rls];
+        let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+        let judged = about.judged.iter().flat_map(|judged| judged.named.iter().chain(&judged.meant));
+        let columns = told.columns_masked.iter().chain(&self.masked_columns);
+        let names: usize = about.tables.iter().chain(judged).chain(columns).map(|name| weighed(name)).sum();
+        let steps = sql.before.iter().map(|step| step.sql.len()).chain([sql.sql.len()]);
+        PLAN_BYTES + texts + names + TREE_FACTOR * steps.sum::<usize>()
     }
 }
 
+/// About how many bytes a text has that stands among others.
+fn weighed(text: &str) -> usize {
+    size_of::<String>() + text.len()
+}
+
 impl PlanKey {
+    /// About how many bytes it has: a text of few bytes may have many types beside it, and a long path.
+    fn weight(&self) -> usize {
+        let Self { text, types, database, search_path, email, attributes, .. } = self;
+        let types: usize = types.iter().map(|kind| size_of::<String>() + kind.as_ref().map_or(0, String::len)).sum();
+        let names: usize = search_path.iter().chain(database).chain(email).map(|name| weighed(name)).sum();
+        let attributes: usize = attributes.iter().map(|(name, value)| weighed(name) + weighed(value)).sum();
+        text.len() + types + names + attributes
+    }
+
     fn of(query: &Query, who: &Asker, text: &str) -> Self {
         let (ask, caller) = (&query.ask, &who.caller);
         Self {
@@ -278,7 +296,7 @@ impl PlanCache {
 impl Generation {
     fn new(basis: Option<Basis>) -> Self {
         let weight = |key: &PlanKey, plan: &Arc<KeptPlan>| {
-            u32::try_from(key.text.len().saturating_add(plan.weight())).unwrap_or(u32::MAX)
+            u32::try_from(key.weight().saturating_add(plan.weight())).unwrap_or(u32::MAX)
         };
         let plans = Cache::builder().max_capacity(BYTES_MAX).weigher(weight).eviction_policy(EvictionPolicy::lru());
         Self { basis, plans: plans.time_to_idle(IDLE).build() }

@@ -2,6 +2,7 @@ use contract::policy::abac::Operation;
 
 use super::*;
 use crate::Command;
+use crate::pipeline::stages::tables::JudgedNames;
 use crate::testing::governance;
 
 fn generated() -> sql::EngineSql {
@@ -101,6 +102,30 @@ fn each_part_of_a_key_sets_plans_apart() {
         assert!(plans.get(&other).is_none(), "change {at}");
     }
     assert!(plans.get(&place()).is_some());
+}
+
+#[test]
+fn all_that_a_plan_is_kept_by_is_weighed() {
+    let grows: [fn(&mut PlanKey); 4] = [
+        |key| key.text.push_str(&"x".repeat(100_000)),
+        |key| key.types.resize(5_000, None),
+        |key| key.search_path.push("x".repeat(100_000)),
+        |key| _ = key.attributes.insert("region".to_owned(), "x".repeat(100_000)),
+    ];
+    for (at, grow) in grows.into_iter().enumerate() {
+        let mut key = key("select 1");
+        let before = key.weight();
+        assert!(before < 1_000, "{before} bytes");
+        grow(&mut key);
+        assert!(key.weight() > before + 99_000, "change {at}");
+    }
+    let (sql, names) = (generated(), vec!["main.t".repeat(1_000); 20]);
+    let mut named = plan(&sql);
+    let before = named.weight();
+    named.about.tables.clone_from(&names);
+    named.about.judged =
+        Some(Arc::new(JudgedNames { named: names.clone(), meant: names, operations: vec![Operation::Select] }));
+    assert!(named.weight() > before + 3 * 20 * 6_000);
 }
 
 #[test]
