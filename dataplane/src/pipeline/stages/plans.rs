@@ -27,7 +27,7 @@ use super::transpile::Passed;
 use super::{Gates, Mode, row_filter};
 use crate::governance::table_path::table_ref;
 use crate::pipeline::catalog_snapshot::CatalogSnapshot;
-use crate::pipeline::{Query, runtime};
+use crate::pipeline::{Pipeline, Query, runtime};
 use crate::request::trail::{Facts, PlanUse};
 
 /// All plans, as far as they can be weighed.
@@ -288,18 +288,43 @@ impl PlanCache {
         is_its
     }
 
+    /// Lets go of those that were idle for too long: while nobody asks for any, the cache does not do so by itself.
+    fn sweep(&self) {
+        let plans = self.generation().plans.clone();
+        let mut before = u64::MAX;
+        loop {
+            plans.run_pending_tasks(); // each lets go of some
+            let left = plans.entry_count();
+            if left == 0 || left >= before {
+                return;
+            }
+            before = left;
+        }
+    }
+
     fn generation(&self) -> MutexGuard<'_, Generation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+impl Pipeline {
+    /// Lets go of the plans that nobody has asked for in a while.
+    pub(crate) fn sweep_plans(&self) {
+        self.remembered.plans.sweep();
+    }
+}
+
 impl Generation {
     fn new(basis: Option<Basis>) -> Self {
+        Self::idle_for(basis, IDLE)
+    }
+
+    fn idle_for(basis: Option<Basis>, idle: Duration) -> Self {
         let weight = |key: &PlanKey, plan: &Arc<KeptPlan>| {
             u32::try_from(key.weight().saturating_add(plan.weight())).unwrap_or(u32::MAX)
         };
         let plans = Cache::builder().max_capacity(BYTES_MAX).weigher(weight).eviction_policy(EvictionPolicy::lru());
-        Self { basis, plans: plans.time_to_idle(IDLE).build() }
+        Self { basis, plans: plans.time_to_idle(idle).build() }
     }
 
     fn has(&self, place: &PlanPlace) -> bool {

@@ -12,11 +12,13 @@ use crate::storage::system_tables::ReadTarget;
 const EVERY: Duration = Duration::from_mins(1);
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// Ends branches and forgets keys whose time is over, and files of stages that are gone, until nothing begins any more.
+/// Ends branches and forgets keys and plans whose time is over, and files of stages that are gone, until nothing begins
+/// any more.
 pub(super) async fn rounds(pipeline: Arc<Pipeline>, branches: Branches) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while pipeline.closed.run_until_cancelled(ticks.tick()).await.is_some() {
+        pipeline.sweep_plans();
         let Some(engine) = pipeline.engine.borrow().clone() else { continue };
         let place = ReadTarget { engine: &engine, deadline: Instant::now() + WITHIN };
         if let Err(error) = branches.sweep(place, pipeline.clock.now()).await {

@@ -129,6 +129,21 @@ fn all_that_a_plan_is_kept_by_is_weighed() {
 }
 
 #[test]
+fn an_environment_that_nobody_asks_anything_keeps_no_plans() {
+    let (sql, basis) = (generated(), basis());
+    let sweep = |generation: Generation| {
+        for at in 0..3_000 {
+            generation.plans.insert(key(&at.to_string()), Arc::new(plan(&sql)));
+        }
+        let plans = PlanCache(Mutex::new(generation));
+        plans.sweep();
+        plans.generation().plans.entry_count()
+    };
+    assert_eq!(sweep(Generation::idle_for(Some(basis.clone()), Duration::ZERO)), 0);
+    assert!(sweep(Generation::new(Some(basis))) > 1_000, "they are not idle yet");
+}
+
+#[test]
 fn plans_are_bounded_and_what_was_asked_for_longest_ago_goes_first() {
     let (plans, sql, basis) = (PlanCache::default(), generated(), basis());
     let place = |text: &str| place(text, &basis);
