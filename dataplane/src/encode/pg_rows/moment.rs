@@ -56,10 +56,13 @@ pub fn timestamp(micros: i64, out: &mut Vec<u8>) {
 /// Microseconds since 1970 as text in this zone, with its offset.
 pub fn timestamp_tz(micros: i64, zone: Tz, out: &mut Vec<u8>) {
     let Some(utc) = finite(micros, out) else { return };
-    let there = zone.from_utc_datetime(&utc);
-    stamp(there.naive_local(), out);
-    offset(there.offset().fix().local_minus_utc(), out);
-    era(there.date_naive(), out);
+    let zone = zone.offset_from_utc_datetime(&utc).fix();
+    let Some(there) = utc.checked_add_offset(zone) else {
+        return out.put_slice(micros.to_string().as_bytes()); // the calendar ends on the way there
+    };
+    stamp(there, out);
+    offset(zone.local_minus_utc(), out);
+    era(there.date(), out);
 }
 
 /// Microseconds since 1970, binary.
@@ -198,6 +201,15 @@ mod tests {
             text(|out| timestamp_tz(micros("1880-01-01 00:00:00"), Tz::Europe__Berlin, out)),
             "1880-01-01 00:53:28+00:53:28"
         );
+    }
+
+    #[test]
+    fn a_moment_is_told_as_is_where_the_calendar_ends_before_its_zone() {
+        let [first, last] = [NaiveDateTime::MIN, NaiveDateTime::MAX].map(|moment| moment.and_utc().timestamp_micros());
+        for (moment, zone) in [(first, Tz::America__New_York), (last, Tz::Asia__Kolkata)] {
+            assert_eq!(text(|out| timestamp_tz(moment, zone, out)), moment.to_string());
+        }
+        assert_eq!(text(|out| timestamp_tz(last, Tz::UTC, out)), "262142-12-31 23:59:59.999999+00");
     }
 
     #[test]
