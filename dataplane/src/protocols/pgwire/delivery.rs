@@ -166,7 +166,10 @@ impl PgDelivery {
         self.holds(watch)?;
         let mut written = 0;
         while most.is_none_or(|most| written < most) {
-            let Some(batch) = self.batch(wire, watch).await? else { return Ok((written, false)) };
+            let Some(batch) = self.batch(wire, watch).await? else {
+                self.columns = Vec::new();
+                return Ok((written, false));
+            };
             let from = self.offset;
             written += self.step(batch.num_rows(), most.map(|most| most - written));
             self.write(&batch, from..self.offset, zone, wire)?;
