@@ -81,6 +81,7 @@ async fn world_of(clock: SharedClock, model: &ModelSettings, temp_limit_bytes: u
         threads: 2,
         address_space_bytes: 16 << 30,
         sessions_max: 64,
+        kept_statements: 16,
         mask_key: [2; 32],
     };
     let engine = engine::Engine::start(config.clone()).await.unwrap();

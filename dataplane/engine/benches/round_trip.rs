@@ -38,6 +38,7 @@ fn world() -> World {
         threads: 2,
         address_space_bytes: 16 << 30,
         sessions_max: 16,
+        kept_statements: 16,
         mask_key: [7; 32],
     };
     let engine = runtime.block_on(Engine::start(config)).unwrap();

@@ -14,6 +14,7 @@ mod databases;
 mod draws;
 mod gathered;
 mod harden;
+mod kept_statements;
 mod mask;
 mod memory_limit;
 mod own_statements;
@@ -37,6 +38,7 @@ use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES};
 use crate::message::{Notice, Order, kind};
 pub(crate) use answer::text;
 use databases::Databases;
+use kept_statements::Keeping;
 use memory_limit::MemoryLimit;
 use table::Sessions;
 
@@ -60,12 +62,14 @@ fn serve_parent(comparing: Option<Comparing>, agreeing: Option<Agreeing>) -> io:
     };
     let memory_limit = MemoryLimit::of(&start, notices.clone());
     let gate = memory_limit.gate();
+    // A session of a database in memory ends with what is in it.
+    let keeping = Keeping::of(if start.data.is_some() { start.kept_statements } else { 0 });
     let (databases, opened_micros) = match Databases::open(start, comparing) {
         Ok(open) => open,
         Err(error) => return notices.send(&Notice::Failed(error)),
     };
     notices.send(&Notice::Ready { opened_micros })?;
-    let sessions = Arc::new(Sessions::default());
+    let sessions = Arc::new(Sessions::new(keeping));
     let busy = sessions.busy();
     thread::Builder::new().name("ceiling".to_owned()).spawn(move || memory_limit.watch(&busy))?;
     let (for_acceptor, ends, databases) = (Arc::clone(&sessions), notices.clone(), Arc::new(databases));

@@ -27,6 +27,9 @@ pub struct Config {
     pub address_space_bytes: u64,
     /// Sessions at one time; the next caller is refused.
     pub sessions_max: u16,
+    /// Statements that each session keeps prepared for when their texts come again; 0: none. One of a database in
+    /// memory keeps none.
+    pub kept_statements: u16,
     /// Key of `sluice_mask_hash`.
     pub mask_key: [u8; 32],
 }

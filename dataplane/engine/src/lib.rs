@@ -55,7 +55,7 @@ pub use file::{
     CsvSigns, FailedRecords, FileColumn, FileFault, FileFormat, RECORD, RECORD_BYTES_MAX, ValueForm, plain_type,
     records_of,
 };
-pub use message::{Change, Column, Parsed};
+pub use message::{Change, Column, Parsed, PlanSource};
 pub use row_message::RowMessage;
 pub use rows::{Held, Rows};
 pub use session::{Described, Outcome, Session, Snapshot, Statement};

@@ -57,6 +57,7 @@ pub struct Start {
     pub temp_limit_bytes: u64,
     pub threads: u16,
     pub address_space_bytes: u64,
+    pub kept_statements: u16,
     pub mask_key: [u8; 32],
 }
 
@@ -156,6 +157,28 @@ pub struct Head {
     pub returning: bool,
     /// Behind the rows the child makes the session as a new one, or ends it.
     pub resets: bool,
+    pub plan: Option<PlanSource>,
+}
+
+/// Where the engine's plan of a statement is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PlanSource {
+    /// It was kept, from when the text came before.
+    Kept,
+    /// It was made, of a text whose plan may be kept.
+    Made,
+    /// It was made, and is of this run alone.
+    NotKept,
+}
+
+impl PlanSource {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Made => "made",
+            Self::NotKept => "not_kept",
+        }
+    }
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -165,6 +188,8 @@ pub struct Done {
     pub definitions: bool,
     /// Behind this the child makes the session as a new one, or ends it.
     pub resets: bool,
+    /// Of a statement.
+    pub plan: Option<PlanSource>,
 }
 
 /// A column of an answer or a table.

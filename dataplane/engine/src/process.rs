@@ -245,6 +245,7 @@ fn start(config: &Config, Folders { spill, spool }: Folders) -> Start {
         temp_limit_bytes: config.temp_limit_bytes,
         threads: config.threads,
         address_space_bytes: config.address_space_bytes,
+        kept_statements: config.kept_statements,
         mask_key: config.mask_key,
     }
 }

@@ -15,12 +15,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::line::Connected;
-use crate::message::{Column, Head, kind};
+use crate::message::{Column, Head, PlanSource, kind};
 use crate::row_message::{RowMessage, are_single};
 
 pub struct Rows {
     pub schema: SchemaRef,
     pub columns: Vec<Column>,
+    pub plan: Option<PlanSource>,
     decoder: Box<StreamDecoder>,
     /// Messages that are not decoded yet.
     pending: Buffer,
@@ -45,7 +46,7 @@ impl Rows {
         cancel: CancellationToken,
     ) -> Result<Self, Error> {
         let opened = Opened::read(payload)?;
-        let Opened { head: Head { columns, ended, resets, .. }, schema, decoder, pending, frame, first } = opened;
+        let Opened { head: Head { columns, ended, resets, plan, .. }, schema, decoder, pending, frame, first } = opened;
         let connected = if ended {
             read_whole(&mut connected, resets);
             None
@@ -53,7 +54,20 @@ impl Rows {
             Some(connected)
         };
         let (are_single, message) = (are_single(&schema), None);
-        Ok(Self { schema, columns, decoder, pending, frame, first, are_single, message, connected, resets, cancel })
+        Ok(Self {
+            schema,
+            columns,
+            plan,
+            decoder,
+            pending,
+            frame,
+            first,
+            are_single,
+            message,
+            connected,
+            resets,
+            cancel,
+        })
     }
 
     /// The next rows, or none after the last.
@@ -151,13 +165,14 @@ pub struct Held {
 }
 
 impl Held {
-    pub(crate) fn read(payload: &Bytes) -> Result<Self, Error> {
+    /// With where its plan is from.
+    pub(crate) fn read(payload: &Bytes) -> Result<(Self, Option<PlanSource>), Error> {
         let Opened { head, schema, mut decoder, mut pending, first, .. } = Opened::read(payload)?;
         let mut batches: Vec<_> = first.into_iter().collect();
         while let Some(batch) = decoder.decode(&mut pending).map_err(Error::internal)? {
             batches.push(batch);
         }
-        Ok(Self { schema, columns: head.columns, batches })
+        Ok((Self { schema, columns: head.columns, batches }, head.plan))
     }
 
     pub fn rows(&self) -> u64 {

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::Catalog;
 use crate::error::{Error, Kind};
 use crate::line::{Connected, Reply};
-use crate::message::{Change, Column, Parsed, Shape, What};
+use crate::message::{Change, Column, Parsed, PlanSource, Shape, What};
 use crate::rows::{Held, Rows};
 use crate::value::Value;
 
@@ -38,7 +38,7 @@ pub struct Statement {
 
 pub enum Outcome {
     Rows(Rows),
-    Changed { rows: u64, returning: Option<Held> },
+    Changed { rows: u64, returning: Option<Held>, plan: Option<PlanSource> },
 }
 
 /// What a statement would answer with.
@@ -118,7 +118,7 @@ impl Session {
         }
         match connected.again_if_lost(&What::Read { sql, parameters }, deadline, cancel).await? {
             Reply::Head(payload) => Rows::open(connected, &payload, cancel.clone()).map(Outcome::Rows),
-            Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None }),
+            Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None, plan: done.plan }),
             Reply::Answer(_) | Reply::Unsure => Err(Error::internal("an answer to no question")),
         }
     }
@@ -300,11 +300,11 @@ impl Session {
 fn written(connected: &mut Connected, reply: Reply) -> Result<Outcome, Error> {
     connected.wrote(reply.definitions());
     match reply {
-        Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None }),
+        Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None, plan: done.plan }),
         Reply::Head(payload) => {
             connected.finish(); // what a write returns comes in one frame
-            let held = Held::read(&payload)?;
-            Ok(Outcome::Changed { rows: held.rows(), returning: Some(held) })
+            let (held, plan) = Held::read(&payload)?;
+            Ok(Outcome::Changed { rows: held.rows(), returning: Some(held), plan })
         }
         Reply::Answer(_) | Reply::Unsure => Err(Error::internal("an answer to no question")),
     }

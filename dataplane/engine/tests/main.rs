@@ -7,6 +7,8 @@ mod files;
 #[cfg(test)]
 mod kept;
 #[cfg(test)]
+mod kept_plans;
+#[cfg(test)]
 mod waiting;
 #[cfg(test)]
 mod world;

@@ -62,7 +62,7 @@ async fn a_transaction_is_opened_by_a_write() {
     let mut session = world.session().await.unwrap();
     let by = |sql: &str| Statement { writes: true, ..read(sql) };
     let opened = session.begin_by(by("insert into t values (1), (2)"), None, soon(), &never()).await.unwrap();
-    assert!(matches!(opened, Some(Outcome::Changed { rows: 2, returning: None })));
+    assert!(matches!(opened, Some(Outcome::Changed { rows: 2, returning: None, .. })));
     assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"), "it is not committed");
     assert!(
         session.begin_by(by("insert into t values (3)"), None, soon(), &never()).await.is_err(),
@@ -190,7 +190,7 @@ async fn a_write_returns_rows_that_are_held() {
     let statement = Statement { writes: true, ..read(sql) };
     session.begin().await.unwrap();
     let outcome = session.run(statement, soon(), &CancellationToken::new()).await.unwrap();
-    let Outcome::Changed { rows, returning: Some(held) } = outcome else { panic!("not held") };
+    let Outcome::Changed { rows, returning: Some(held), .. } = outcome else { panic!("not held") };
     assert_eq!((rows, held.rows(), held.columns[0].name.as_str()), (5000, 5000, "Count"));
     session.commit().await.unwrap();
     assert_eq!(answer(&mut session, "select count(*) from t", &[]).await.as_deref(), Ok("5000"));

@@ -43,6 +43,7 @@ pub fn config(folder: &TempDir) -> Config {
         threads: 2,
         address_space_bytes: 8 << 30,
         sessions_max: 16,
+        kept_statements: 16,
         mask_key: [7; 32],
     }
 }
@@ -129,7 +130,7 @@ pub async fn queried(session: &mut Session, sql: &str) -> Result<String, Error> 
     lines(rows.expect("no tables are asked for")).await
 }
 
-async fn lines(mut rows: Rows) -> Result<String, Error> {
+pub async fn lines(mut rows: Rows) -> Result<String, Error> {
     let mut lines = Vec::new();
     while let Some(batch) = rows.next().await {
         lines.extend(shown(&batch?));

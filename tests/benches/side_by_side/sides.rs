@@ -179,6 +179,7 @@ async fn engine(folder: &Path) -> Engine {
         threads: u16::try_from(threads()).unwrap(),
         address_space_bytes: 32 << 30,
         sessions_max: 16,
+        kept_statements: 16,
         mask_key: [7; 32],
     };
     Engine::start(config).await.unwrap()

@@ -16,7 +16,7 @@ use super::gathered::{GatheredRows, SentRows, framed};
 use crate::error::{Error, Kind};
 use crate::ffi::Run;
 use crate::frame::{self, HEADER_BYTES, Outgoing, RESPONSE_MAX_BYTES};
-use crate::message::{Column, Head, kind};
+use crate::message::{Column, Head, PlanSource, kind};
 use crate::row_message::are_single;
 use crate::types::{Type, quoted};
 
@@ -35,6 +35,14 @@ const RETURNED_MAX_BYTES: usize = 64 << 20;
 pub enum Sent {
     All,
     Broken(io::Error),
+}
+
+/// What is told with the first rows of a query.
+#[derive(Clone, Copy)]
+pub struct HeadFields {
+    /// What follows makes the session as a new one.
+    pub resets: bool,
+    pub plan: PlanSource,
 }
 
 type Named = [(String, Type)];
@@ -84,8 +92,8 @@ pub fn sendable(named: &Named) -> Result<(), Error> {
     }
 }
 
-/// Sends rows as the engine makes them; `resets`: what follows makes the session as a new one.
-pub fn stream(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named, resets: bool) -> Result<Sent, Error> {
+/// Sends rows as the engine makes them.
+pub fn stream(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named, told: HeadFields) -> Result<Sent, Error> {
     let named = settled(run, named)?;
     let schema = run.schema()?;
     let mut encoder = Encoder::new(schema.as_ref())?;
@@ -105,7 +113,7 @@ pub fn stream(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named, resets:
     if ended {
         encoder.finish()?;
     }
-    let head = Head { columns: columns(&named), ended, returning: false, resets };
+    let head = Head { columns: columns(&named), ended, returning: false, resets: told.resets, plan: Some(told.plan) };
     write_head(&mut frame, &head)?;
     encoder.drain_into(&mut frame);
     let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
@@ -154,7 +162,7 @@ fn rest(
 }
 
 /// Sends what a finished write returned, in one frame.
-pub fn returned(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
+pub fn returned(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named, plan: PlanSource) -> Result<Sent, Error> {
     let named = settled(run, named)?;
     let mut encoder = Encoder::new(run.schema()?.as_ref())?;
     while let Some(batch) = run.next()? {
@@ -165,7 +173,8 @@ pub fn returned(mut socket: &UnixStream, run: &mut Run<'_>, named: &Named) -> Re
     }
     encoder.finish()?;
     let mut frame = head_frame();
-    write_head(&mut frame, &Head { columns: columns(&named), ended: true, returning: true, resets: false })?;
+    let plan = Some(plan);
+    write_head(&mut frame, &Head { columns: columns(&named), ended: true, returning: true, resets: false, plan })?;
     encoder.drain_into(&mut frame);
     let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
     Ok(socket.write_all(&bytes).map_or_else(Sent::Broken, |()| Sent::All))

@@ -92,6 +92,25 @@ fn tree(text: &str) -> Result<serde_json::Value, Error> {
     serde_json::Value::deserialize(&mut reader).map_err(Error::internal)
 }
 
+/// The operators of the engine's plan of a statement, by their names.
+pub fn operators(connection: &Connection, sql: &str) -> Result<BTreeSet<String>, Error> {
+    let prepared = connection.prepare(&format!("EXPLAIN (FORMAT JSON) {sql}"))?;
+    let plan = tree(&answer::text(&mut prepared.run(false)?)?)?;
+    let mut names = BTreeSet::new();
+    named_operators(&plan, &mut names)?;
+    Ok(names)
+}
+
+fn named_operators(nodes: &serde_json::Value, names: &mut BTreeSet<String>) -> Result<(), Error> {
+    let untold = || Error::internal("the engine told no plan");
+    for node in nodes.as_array().ok_or_else(untold)? {
+        let name = node.get("name").and_then(|name| name.as_str()).ok_or_else(untold)?;
+        names.insert(name.trim().to_owned());
+        named_operators(node.get("children").ok_or_else(untold)?, names)?;
+    }
+    Ok(())
+}
+
 fn scanned(node: &serde_json::Value, tables: &mut BTreeSet<String>) {
     match node {
         serde_json::Value::Object(fields) => {

@@ -4,9 +4,10 @@ use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use super::answer::{self, Sent};
+use super::answer::{self, HeadFields, Sent};
 use super::databases::Databases;
 use super::draws;
+use super::kept_statements::{self, KeptStatements, Planned};
 use super::own_statements::{OwnStatements, bind};
 use super::parsed::{self, without_parameters};
 use super::table::{Running, Sessions};
@@ -15,7 +16,7 @@ use crate::comparison::Agreeing;
 use crate::error::{Error, Kind};
 use crate::ffi::{Connection, Effect, Prepared};
 use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES, RESPONSE_MAX_BYTES};
-use crate::message::{Change, Done, Request, Shape, What, kind};
+use crate::message::{Change, Done, PlanSource, Request, Shape, What, kind};
 use crate::store::Native;
 use crate::value::Value;
 
@@ -39,8 +40,9 @@ pub fn session(
     let running = sessions.enter(number, connection.interrupter());
     let is_stored = databases.is_stored();
     let (connection, own) = (&connection, OwnStatements::of(&connection));
+    let kept = KeptStatements::of(connection, &sessions.keeping);
     let state = SessionState { optimizes: true, is_clean: true, has_drawn: false };
-    let mut session = Session { socket, connection, running, agreeing, own, is_stored, state };
+    let mut session = Session { socket, connection, running, agreeing, own, kept, is_stored, state };
     let mut requests = BufReader::with_capacity(READ_BYTES, socket);
     while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut requests, REQUEST_MAX_BYTES) {
         let Ok(request) = super::read::<Request>(&payload) else {
@@ -62,6 +64,7 @@ struct Session<'a> {
     /// What its host says of queries.
     agreeing: Option<Agreeing>,
     own: OwnStatements<'a>,
+    kept: KeptStatements<'a>,
     /// The database has a file.
     is_stored: bool,
     state: SessionState,
@@ -77,7 +80,7 @@ struct SessionState {
     has_drawn: bool,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
     /// Answers one request; an error here is the socket's, and ends the session.
     fn handle(&mut self, what: What) -> io::Result<()> {
         self.state.is_clean &= what.leaves_nothing();
@@ -85,13 +88,10 @@ impl Session<'_> {
             return refuse(self.socket, &error);
         }
         let result = match what {
-            What::Read { sql, parameters } => match self.connection.prepare(&sql) {
-                Ok(prepared) => return self.read(prepared, &sql, &parameters, false),
-                Err(error) => return self.failed(&error),
-            },
-            What::Query { sql, parameters, tables } => return self.query(&sql, &parameters, tables.as_deref()),
+            What::Read { sql, parameters } => return self.read_within(sql, &parameters),
+            What::Query { sql, parameters, tables } => return self.query(sql, &parameters, tables.as_deref()),
             What::Write { sql, parameters, begins, tables } => {
-                return self.write(&sql, &parameters, (begins, tables.as_deref()));
+                return self.write(sql, &parameters, (begins, tables.as_deref()));
             }
             What::Begin => self.begin(),
             What::Commit(changes) => return self.commit(&changes),
@@ -153,7 +153,11 @@ impl Session<'_> {
             self.connection.execute("rollback")?;
             return Err(error);
         }
-        self.connection.execute("commit")
+        self.connection.execute("commit")?;
+        if !self.state.is_clean {
+            self.kept.defined(); // it may have been a definition that is seen from now on
+        }
+        Ok(())
     }
 
     fn can_be_reset(&self) -> bool {
@@ -178,27 +182,43 @@ impl Session<'_> {
 
     /// A read in a transaction of its own, which is the engine's for one statement. Where that would keep changes, it is
     /// one that is rolled back. What could not be ended, or made as a new session is, ends here.
-    fn query(&mut self, sql: &str, parameters: &[Value], tables: Option<&[String]>) -> io::Result<()> {
-        if tables.is_some_and(|tables| !self.agrees(sql, tables, false)) {
+    fn query(&mut self, sql: String, parameters: &[Value], tables: Option<&[String]>) -> io::Result<()> {
+        if tables.is_some_and(|tables| !self.agrees(&sql, tables, false)) {
             return send(self.socket, kind::UNSURE, &[]);
         }
-        let prepared = match self.connection.prepare(sql) {
-            Ok(prepared) => prepared,
+        let planned = match self.kept.query(&sql, parameters.len(), self.state.is_clean) {
+            Ok(planned) => planned,
             Err(error) => return self.failed(&error),
         };
-        let opens = prepared.effect() != Effect::Query;
+        let opens = planned.effect != Effect::Query;
         // No touch as behind `Begin`: the statement that follows takes the snapshot.
         if opens && let Err(error) = self.connection.execute("begin transaction") {
             return self.failed(&error);
         }
-        self.read(prepared, sql, parameters, true)?;
+        let is_done = self.read(&planned, &sql, parameters, true)?;
         self.running.over();
         let ended = match (self.can_be_reset(), opens) {
             (true, _) => self.reset(opens).map(drop),
             (false, true) => self.connection.execute("rollback"),
             (false, false) => Ok(()),
         };
-        ended.map_err(io::Error::other)
+        ended.map_err(io::Error::other)?;
+        if is_done {
+            self.kept.keep_query(sql, planned);
+        }
+        Ok(())
+    }
+
+    /// A read in the transaction that is open, or in none.
+    fn read_within(&mut self, sql: String, parameters: &[Value]) -> io::Result<()> {
+        let planned = match self.kept.query(&sql, parameters.len(), self.state.is_clean) {
+            Ok(planned) => planned,
+            Err(error) => return self.failed(&error),
+        };
+        if self.read(&planned, &sql, parameters, false)? {
+            self.kept.keep_on(sql, planned);
+        }
+        Ok(())
     }
 
     fn failed(&mut self, error: &Error) -> io::Result<()> {
@@ -213,33 +233,28 @@ impl Session<'_> {
         matches!(found, Ok(Some(found)) if agreeing(&found, tables, writes))
     }
 
-    /// `resets`: where it has only read, the session is made as a new one next.
-    fn read(&mut self, prepared: Prepared<'_>, sql: &str, parameters: &[Value], resets: bool) -> io::Result<()> {
-        match self.stream(prepared, sql, parameters, resets) {
-            Ok(sent) => sent,
-            Err(error) => self.failed(&error),
+    /// Runs it and sends its rows; says whether it went well. `resets`: where it has only read, the session is made as a
+    /// new one next.
+    fn read(&mut self, planned: &Planned<'a>, sql: &str, parameters: &[Value], resets: bool) -> io::Result<bool> {
+        // What is kept draws nothing.
+        self.state.has_drawn |= planned.source != PlanSource::Kept && draws::may_draw(sql);
+        match self.stream(planned, parameters, resets) {
+            Ok(sent) => sent.map(|()| true),
+            Err(error) => self.failed(&error).map(|()| false),
         }
     }
 
     /// The outer error is the statement's, the inner one the socket's.
-    fn stream(
-        &mut self,
-        prepared: Prepared<'_>,
-        sql: &str,
-        parameters: &[Value],
-        resets: bool,
-    ) -> Result<io::Result<()>, Error> {
-        self.state.has_drawn |= draws::may_draw(sql);
-        let named = prepared.columns();
-        let prepared = match answer::readable(sql, &named) {
-            Some(readable) => self.connection.prepare(&readable)?,
-            None => prepared,
-        };
-        self.state.is_clean &= prepared.effect() == Effect::Query;
-        bind(&prepared, parameters)?;
+    fn stream(&mut self, planned: &Planned<'a>, parameters: &[Value], resets: bool) -> Result<io::Result<()>, Error> {
+        self.state.is_clean &= planned.effect == Effect::Query;
+        bind(&planned.prepared, parameters)?;
         self.not_interrupted()?;
-        let mut run = prepared.run(true)?;
-        match answer::stream(self.socket, &mut run, &named, resets && self.can_be_reset())? {
+        let mut run = planned.prepared.run(true)?;
+        if planned.effect == Effect::Definitions {
+            self.kept.defined();
+        }
+        let told = HeadFields { resets: resets && self.can_be_reset(), plan: planned.source };
+        match answer::stream(self.socket, &mut run, &planned.named, told)? {
             Sent::All => Ok(Ok(())),
             Sent::Broken(error) => Ok(Err(error)),
         }
@@ -248,11 +263,11 @@ impl Session<'_> {
     /// `begins`: in a transaction that begins with it; a failure is told when that is over.
     fn write(
         &mut self,
-        sql: &str,
+        sql: String,
         parameters: &[Value],
         (begins, tables): (bool, Option<&[String]>),
     ) -> io::Result<()> {
-        if tables.is_some_and(|tables| !self.agrees(sql, tables, true)) {
+        if tables.is_some_and(|tables| !self.agrees(&sql, tables, true)) {
             return send(self.socket, kind::UNSURE, &[]);
         }
         if begins && let Err(error) = self.connection.execute("begin transaction") {
@@ -270,25 +285,35 @@ impl Session<'_> {
         }
     }
 
-    fn change(&mut self, sql: &str, parameters: &[Value]) -> Result<io::Result<()>, Error> {
+    fn change(&mut self, sql: String, parameters: &[Value]) -> Result<io::Result<()>, Error> {
         self.state.has_drawn = true; // a column's default may draw, which no text says
-        let prepared = self.connection.prepare(sql)?;
-        let named = prepared.columns();
-        answer::sendable(&named)?;
-        let definitions = prepared.effect() == Effect::Definitions;
-        self.state.is_clean &= prepared.effect() == Effect::Rows;
-        bind(&prepared, parameters)?;
+        let planned = self.kept.write(&sql, self.state.is_clean)?;
+        let sent = self.changed(&planned, &sql, parameters)?;
+        if sent.is_ok() && self.state.is_clean {
+            self.kept.keep_write(sql, planned);
+        }
+        Ok(sent)
+    }
+
+    fn changed(&mut self, planned: &Planned<'a>, sql: &str, parameters: &[Value]) -> Result<io::Result<()>, Error> {
+        let definitions = planned.effect == Effect::Definitions;
+        self.state.is_clean &= planned.effect == Effect::Rows;
+        bind(&planned.prepared, parameters)?;
         self.not_interrupted()?;
-        let mut run = prepared.run(false)?;
+        let mut run = planned.prepared.run(false)?;
+        let plan = Some(planned.source);
         if definitions {
+            if !kept_statements::is_of_session(sql) {
+                self.kept.defined();
+            }
             // CREATE TABLE AS answers with its count as a row, and says that it changed nothing.
             let rows = answer::count(&mut run)?;
-            return Ok(tell(self.socket, &Done { rows, definitions, ..Done::default() }));
+            return Ok(tell(self.socket, &Done { rows, definitions, plan, ..Done::default() }));
         }
         if let Some(rows) = run.changed() {
-            return Ok(tell(self.socket, &Done { rows, ..Done::default() }));
+            return Ok(tell(self.socket, &Done { rows, plan, ..Done::default() }));
         }
-        match answer::returned(self.socket, &mut run, &named)? {
+        match answer::returned(self.socket, &mut run, &planned.named, planned.source)? {
             Sent::All => Ok(Ok(())),
             Sent::Broken(error) => Ok(Err(error)),
         }

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::kept_statements::Keeping;
 use crate::ffi::Interrupter;
 
-#[derive(Default)]
 pub struct Sessions {
     known: Mutex<HashMap<u64, Arc<Running>>>,
     busy: Arc<Busy>,
+    /// Of the statements that each keeps.
+    pub keeping: Keeping,
 }
 
 /// How many statements run.
@@ -30,6 +32,10 @@ struct Current {
 }
 
 impl Sessions {
+    pub fn new(keeping: Keeping) -> Self {
+        Self { known: Mutex::default(), busy: Arc::default(), keeping }
+    }
+
     pub fn enter(&self, session: u64, interrupter: Arc<Interrupter>) -> Arc<Running> {
         let busy = Arc::clone(&self.busy);
         let running = Arc::new(Running { statement: Mutex::default(), interrupter, busy });

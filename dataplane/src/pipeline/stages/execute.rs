@@ -301,11 +301,11 @@ async fn once(
             let (schema, columns) = (rows.schema.clone(), rows.columns.clone());
             Ok((AnswerHead { schema, columns, first: first.into_iter().collect(), rest: Some(rows) }, None))
         }
-        Outcome::Changed { rows, returning: Some(held) } => {
+        Outcome::Changed { rows, returning: Some(held), .. } => {
             let engine::Held { schema, columns, batches } = held;
             Ok((AnswerHead { schema, columns, first: batches.into(), rest: None }, Some(rows + prepared)))
         }
-        Outcome::Changed { rows, returning: None } => {
+        Outcome::Changed { rows, returning: None, .. } => {
             let schema = SchemaRef::new(Schema::empty());
             Ok((AnswerHead { schema, columns: Vec::new(), first: VecDeque::new(), rest: None }, Some(rows + prepared)))
         }

@@ -18,6 +18,8 @@ const RETRY_MIN: Duration = Duration::from_millis(5);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 /// Address space is not memory: libraries and maps take gigabytes of it.
 const ADDRESS_SPACE_EXTRA_BYTES: u64 = 16 << 30;
+/// Statements that each session of the engine keeps prepared.
+const KEPT_STATEMENTS: u16 = 16;
 
 pub(super) struct Engines {
     settings: EngineSettings,
@@ -98,6 +100,7 @@ fn config(settings: &EngineSettings, run: &Path) -> engine::Config {
         threads: settings.threads,
         address_space_bytes: memory.saturating_mul(4).saturating_add(ADDRESS_SPACE_EXTRA_BYTES),
         sessions_max: 0,
+        kept_statements: KEPT_STATEMENTS,
         mask_key: [0; 32],
     }
 }
