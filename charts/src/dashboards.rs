@@ -86,6 +86,7 @@ const ALL: &[Dashboard] = &[
             "Audit entries on their way" "short" ["waiting": "sum(sluice_dataplane_reports_waiting)"];
             "Plans of texts that come again" "reqps" [
                 "{{outcome}}": "sum by (outcome) (rate(sluice_dataplane_plans_total[$__rate_interval]))",
+                "engine {{outcome}}": "sum by (outcome) (rate(sluice_dataplane_engine_plans_total[$__rate_interval]))",
             ];
         },
     },

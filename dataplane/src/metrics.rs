@@ -85,6 +85,7 @@ pub struct Metrics {
     rows: Counter,
     credits: Counter<f64, AtomicU64>,
     plans: Family<OutcomeLabel, Counter>,
+    engine_plans: Family<OutcomeLabel, Counter>,
     slots: Family<StateLabel, Gauge>,
     waiting: Gauge,
     engine_up: Gauge,
@@ -114,6 +115,7 @@ impl Default for Metrics {
             rows: measured.add(row::ROWS),
             credits: measured.add(row::CREDITS),
             plans: measured.add(row::PLANS),
+            engine_plans: measured.add(row::ENGINE_PLANS),
             slots: measured.add(row::SLOTS),
             waiting: measured.add(row::WAITING),
             engine_up: measured.add(row::ENGINE_UP),
@@ -136,9 +138,15 @@ impl Metrics {
         if execution > Duration::ZERO {
             self.executions.get_or_create(&ProtocolLabel { door }).observe(execution.as_secs_f64());
         }
-        let plan = trail.facts().plan;
+        let (plan, of_engine) = {
+            let facts = trail.facts();
+            (facts.plan, facts.engine_plan)
+        };
         if let Some(plan) = plan {
             self.plans.get_or_create(&OutcomeLabel { outcome: PlanUse::as_str(plan) }).inc();
+        }
+        if let Some(plan) = of_engine {
+            self.engine_plans.get_or_create(&OutcomeLabel { outcome: plan.as_str() }).inc();
         }
         for (stage, _, took) in trail.times() {
             self.stages.get_or_create(&StageLabel { stage: Stage::as_str(stage) }).observe(took.as_secs_f64());
@@ -170,6 +178,7 @@ mod tests {
         let trail = Trail::new();
         trail.now(Stage::PolicyCheck, || ());
         trail.facts().plan = Some(PlanUse::Kept);
+        trail.facts().engine_plan = Some(engine::PlanSource::NotKept);
         let query = EndedQuery {
             door: "pgwire",
             code: None,
@@ -197,6 +206,7 @@ mod tests {
             "sluice_dataplane_rows_total 6",
             "sluice_dataplane_credits_total 2.0",
             r#"sluice_dataplane_plans_total{outcome="kept"} 2"#,
+            r#"sluice_dataplane_engine_plans_total{outcome="not_kept"} 2"#,
             r#"sluice_dataplane_slots{state="free"} 99"#,
             "sluice_dataplane_ready 1",
             "sluice_dataplane_engine_up 0",

@@ -122,6 +122,8 @@ pub mod dataplane {
         CREDITS Counter "sluice_dataplane_credits" [] "Credits charged";
         PLANS Counter "sluice_dataplane_plans" ["outcome"]
             "Queries by what became of the plan of their text: kept from before, made and kept, or not kept";
+        ENGINE_PLANS Counter "sluice_dataplane_engine_plans" ["outcome"]
+            "Statements by where the engine's plan was from: kept from before, made and may be kept, or not kept";
         SLOTS Gauge "sluice_dataplane_slots" ["state"] "Places of the semaphore, used and free";
         WAITING Gauge "sluice_dataplane_waiting" [] "Queries that wait for a place";
         ENGINE_UP Gauge "sluice_dataplane_engine_up" [] "1: the engine runs; 0: it starts, or starts again";

@@ -33,6 +33,9 @@ pub(super) fn ended(span: &mut Span, query: &Query, trail: &Trail, rows: u64, er
     if let Some(plan) = facts.plan {
         span.tell("sluice.plan", plan.as_str());
     }
+    if let Some(plan) = facts.engine_plan {
+        span.tell("sluice.engine_plan", plan.as_str());
+    }
 }
 
 /// Tells how it went to say what a statement takes and gives. The statement itself is in the span of its run.

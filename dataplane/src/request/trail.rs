@@ -74,6 +74,8 @@ pub struct Facts {
     pub cache_hit: bool,
     /// None before its plan was looked for, as for what does not run.
     pub plan: Option<PlanUse>,
+    /// None before the engine ran it.
+    pub engine_plan: Option<engine::PlanSource>,
     /// What ran in place of the text that was asked.
     pub healed: Option<Healed>,
     /// What decided the rows of an answer that is given a part at a time.

@@ -297,15 +297,18 @@ async fn once(
     }
     match Box::pin(last_step::run(pipeline, query, native, sql, lease, t)).await? {
         Outcome::Rows(mut rows) => {
+            t.facts().engine_plan = rows.plan;
             let first = rows.next().await.transpose().map_err(|error| query.fault(error))?;
             let (schema, columns) = (rows.schema.clone(), rows.columns.clone());
             Ok((AnswerHead { schema, columns, first: first.into_iter().collect(), rest: Some(rows) }, None))
         }
-        Outcome::Changed { rows, returning: Some(held), .. } => {
+        Outcome::Changed { rows, returning: Some(held), plan } => {
+            t.facts().engine_plan = plan;
             let engine::Held { schema, columns, batches } = held;
             Ok((AnswerHead { schema, columns, first: batches.into(), rest: None }, Some(rows + prepared)))
         }
-        Outcome::Changed { rows, returning: None, .. } => {
+        Outcome::Changed { rows, returning: None, plan } => {
+            t.facts().engine_plan = plan;
             let schema = SchemaRef::new(Schema::empty());
             Ok((AnswerHead { schema, columns: Vec::new(), first: VecDeque::new(), rest: None }, Some(rows + prepared)))
         }
