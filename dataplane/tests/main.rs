@@ -26,6 +26,7 @@ mod door;
 mod edges;
 mod embedding;
 mod ending;
+mod engine_plans;
 mod escapes;
 mod explain;
 mod external;
