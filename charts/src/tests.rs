@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::{CommandFactory, Parser};
+use contract::plan_bounds::PlanBounds;
 use contract::wire::TOOL_RESULT_BYTES;
 use kube_cel::{Validator, apply_defaults};
 use operator::objects::dns::Dns;
@@ -140,5 +141,7 @@ fn the_operator_starts_with_what_the_chart_gives_it() {
         let told = (release.listen.to_string(), release.http_idle_secs, release.tool_result_bytes);
         let expected = if is_default { ("0.0.0.0", 75, TOOL_RESULT_BYTES) } else { ("::", 350, 20_000) };
         assert_eq!((told.0.as_str(), told.1, told.2), expected);
+        let plans = PlanBounds { bytes: 33_554_432, idle_secs: 60, in_engine: 0 };
+        assert_eq!(release.plans, if is_default { PlanBounds::DEFAULT } else { plans });
     }
 }

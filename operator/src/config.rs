@@ -4,7 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use clap::Parser;
+use clap::builder::RangedU64ValueParser;
 use connections::Patience;
+use contract::plan_bounds::{BYTES_RANGE, IDLE_SECS_RANGE, IN_ENGINE_RANGE, PlanBounds};
 use contract::wire::{TOOL_RESULT_BYTES, TOOL_RESULT_BYTES_RANGE, setting};
 use crds::{CollectorSecret, GivenSecrets, ImageSource, SecretKey};
 use telemetry::Destination;
@@ -64,6 +66,20 @@ pub struct Config {
     /// Bytes that one result of an agent's tool may hold; rows and long texts beyond are cut, and the result says so.
     #[arg(long, env = setting::TOOL_RESULT_BYTES, default_value_t = TOOL_RESULT_BYTES, value_parser = result_bytes())]
     pub tool_result_bytes: usize,
+    /// Bytes that the plans may take which a data plane keeps of texts that come again; 0: it keeps none.
+    #[arg(long, env = setting::PLAN_BYTES, default_value_t = PlanBounds::DEFAULT.bytes, value_parser = plan_bytes())]
+    pub plan_bytes: u64,
+    /// Seconds after which one goes that nobody uses.
+    #[arg(
+        long,
+        env = setting::PLAN_IDLE_SECS,
+        default_value_t = PlanBounds::DEFAULT.idle_secs,
+        value_parser = idle_secs()
+    )]
+    pub plan_idle_secs: u64,
+    /// Plans that each session of the engine keeps besides; 0: none.
+    #[arg(long, env = setting::ENGINE_PLANS, default_value_t = PlanBounds::DEFAULT.in_engine, value_parser = in_engine())]
+    pub engine_plans: u16,
     /// The cluster's DNS, as JSON: `ports`, and labels of its namespace and its pods, `namespaceSelector` and
     /// `podSelector`.
     #[arg(long, env = "SLUICE_DNS", default_value = "{}", value_parser = Dns::parse)]
@@ -116,8 +132,20 @@ pub struct Config {
     pub storage: StorageReach,
 }
 
-fn result_bytes() -> clap::builder::RangedU64ValueParser<usize> {
-    clap::builder::RangedU64ValueParser::new().range(TOOL_RESULT_BYTES_RANGE)
+fn result_bytes() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(TOOL_RESULT_BYTES_RANGE)
+}
+
+fn plan_bytes() -> RangedU64ValueParser {
+    RangedU64ValueParser::new().range(BYTES_RANGE)
+}
+
+fn idle_secs() -> RangedU64ValueParser {
+    RangedU64ValueParser::new().range(IDLE_SECS_RANGE)
+}
+
+fn in_engine() -> RangedU64ValueParser<u16> {
+    RangedU64ValueParser::new().range(IN_ENGINE_RANGE)
 }
 
 impl Config {
@@ -132,6 +160,7 @@ impl Config {
             listen: self.dataplane_listen,
             http_idle_secs: self.patience.http_idle_secs,
             tool_result_bytes: self.tool_result_bytes,
+            plans: PlanBounds { bytes: self.plan_bytes, idle_secs: self.plan_idle_secs, in_engine: self.engine_plans },
             account: self.dataplane_account.clone(),
             dns: self.dns.clone(),
             serves_lake: self.serves_lake,

@@ -85,6 +85,7 @@ def test_every_value_has_an_effect(path, tmp_path):
         ("listenAddress=localhost", "listenAddress"),
         ("httpIdleSecs=0", "httpIdleSecs"),
         ("dataPlane.toolResultBytes=100", "toolResultBytes"),
+        ("dataPlane.plans.idleSecs=0", "idleSecs"),
         ("networkPolicy.dns.ports={0}", "ports"),
         ("dataPlane.pods.nodeSelector.disk=fast", "nodeSelector"),
     ],

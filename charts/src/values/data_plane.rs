@@ -25,6 +25,7 @@ pub struct DataPlane {
     /// learns of a change when its pod starts next.
     #[schemars(range(min = 4096, max = 16_777_216))]
     pub tool_result_bytes: i32,
+    pub plans: Plans,
     /// Variables beside those that the operator sets, as of a container; a Secret is one of each environment's namespace.
     #[schemars(length(max = 64))]
     pub env: Vec<Variable>,
@@ -33,6 +34,28 @@ pub struct DataPlane {
     pub pods: DataPlanePods,
     pub rollout: Rollout,
     pub model: Model,
+}
+
+/// Plans that a data plane and its engine keep of texts that come again. A data plane learns of a change when its pod
+/// starts next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Plans {
+    /// Bytes of all plans of the data plane, as far as they can be weighed; 0: it keeps none.
+    #[schemars(range(min = 0, max = 1_073_741_824))]
+    pub bytes: i32,
+    /// Seconds after which one goes that nobody uses.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub idle_secs: i32,
+    /// Plans that each session of the engine keeps; 0: none.
+    #[schemars(range(min = 0, max = 1000))]
+    pub in_engine: i32,
+}
+
+impl Default for Plans {
+    fn default() -> Self {
+        Self { bytes: 16_777_216, idle_secs: 600, in_engine: 16 }
+    }
 }
 
 /// Models that data planes ask, behind an endpoint that speaks as OpenAI's does. What is sent there leaves the platform.
@@ -101,6 +124,7 @@ impl Default for DataPlane {
             pull_secrets: Vec::new(),
             cluster_domain: "cluster.local".to_owned(),
             tool_result_bytes: 51_200,
+            plans: Plans::default(),
             env: Vec::new(),
             service_account: Account::default(),
             pods: DataPlanePods::default(),

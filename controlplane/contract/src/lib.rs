@@ -27,6 +27,7 @@ pub mod metrics;
 pub mod model;
 pub mod network;
 pub mod own_tables;
+pub mod plan_bounds;
 pub mod policy;
 pub mod reasoning;
 pub mod report;

@@ -53,6 +53,12 @@ pub mod setting {
     pub const HTTP_IDLE_SECS: &str = "SLUICE_HTTP_IDLE_SECS";
     /// Bytes that one result of an agent's tool may hold.
     pub const TOOL_RESULT_BYTES: &str = "SLUICE_TOOL_RESULT_BYTES";
+    /// Bytes of the plans of texts that a data plane keeps; 0: none.
+    pub const PLAN_BYTES: &str = "SLUICE_PLAN_BYTES";
+    /// Seconds after which one goes that nobody uses.
+    pub const PLAN_IDLE_SECS: &str = "SLUICE_PLAN_IDLE_SECS";
+    /// Plans that each session of the engine keeps; 0: none.
+    pub const ENGINE_PLANS: &str = "SLUICE_ENGINE_PLANS";
     pub const MAX_CONCURRENT_QUERIES: &str = "SVC_MAX_CONCURRENT_QUERIES";
     pub const ENGINE_MEMORY_BYTES: &str = "SLUICE_ENGINE_MEMORY_BYTES";
     pub const ENGINE_TEMP_BYTES: &str = "SLUICE_ENGINE_TEMP_BYTES";
@@ -87,7 +93,7 @@ pub mod setting {
     /// Of the requests that come without a trace, the part that is told of.
     pub const TRACE_RATIO: &str = "SLUICE_TRACE_RATIO";
 
-    pub const ALL: [&str; 27] = [
+    pub const ALL: [&str; 30] = [
         ENV_ID,
         CONTROL_PLANE,
         TLS_CA,
@@ -99,6 +105,9 @@ pub mod setting {
         LISTEN,
         HTTP_IDLE_SECS,
         TOOL_RESULT_BYTES,
+        PLAN_BYTES,
+        PLAN_IDLE_SECS,
+        ENGINE_PLANS,
         MAX_CONCURRENT_QUERIES,
         ENGINE_MEMORY_BYTES,
         ENGINE_TEMP_BYTES,

@@ -6,11 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use clap::builder::RangedU64ValueParser;
+use contract::plan_bounds::{BYTES_RANGE, IDLE_SECS_RANGE, IN_ENGINE_RANGE};
 use contract::wire::{TOOL_RESULT_BYTES_RANGE, Who, port, setting};
 use contract::{Entropy, EnvId, Redacted, SharedClock};
 use telemetry::{Collector, Telemetry};
 
 pub use connections::Patience;
+pub use contract::plan_bounds::PlanBounds;
 pub use contract::wire::TOOL_RESULT_BYTES;
 
 use crate::governance::link::TlsIdentity;
@@ -45,6 +48,7 @@ pub struct Settings {
     pub patience: Patience,
     /// What a result of a tool may hold, in each of its forms.
     pub tool_result_bytes: usize,
+    pub plans: PlanBounds,
     /// Private hosts that storage integrations reach: `host` or `host:port`.
     pub storage_hosts: Vec<String>,
     /// Storage integrations may use the credentials that the surroundings give this process.
@@ -163,6 +167,20 @@ pub struct Arguments {
     /// Bytes that one result of an agent's tool may hold; rows and long texts beyond are cut, and the result says so.
     #[arg(long, env = setting::TOOL_RESULT_BYTES, default_value_t = TOOL_RESULT_BYTES, value_parser = result_bytes())]
     pub tool_result_bytes: usize,
+    /// Bytes that the plans may take which are kept of texts that come again; 0: none are.
+    #[arg(long, env = setting::PLAN_BYTES, default_value_t = PlanBounds::DEFAULT.bytes, value_parser = plan_bytes())]
+    pub plan_bytes: u64,
+    /// Seconds after which one goes that nobody uses.
+    #[arg(
+        long,
+        env = setting::PLAN_IDLE_SECS,
+        default_value_t = PlanBounds::DEFAULT.idle_secs,
+        value_parser = idle_secs()
+    )]
+    pub plan_idle_secs: u64,
+    /// Plans that each session of the engine keeps besides; 0: none.
+    #[arg(long, env = setting::ENGINE_PLANS, default_value_t = PlanBounds::DEFAULT.in_engine, value_parser = in_engine())]
+    pub engine_plans: u16,
     /// Private hosts that storage integrations reach: `host` or `host:port`, with commas between them.
     #[arg(long, env = setting::STORAGE_HOSTS, value_delimiter = ',')]
     pub storage_hosts: Vec<String>,
@@ -205,8 +223,20 @@ fn seconds() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(..=86_400)
 }
 
-fn result_bytes() -> clap::builder::RangedU64ValueParser<usize> {
-    clap::builder::RangedU64ValueParser::new().range(TOOL_RESULT_BYTES_RANGE)
+fn result_bytes() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(TOOL_RESULT_BYTES_RANGE)
+}
+
+fn plan_bytes() -> RangedU64ValueParser {
+    RangedU64ValueParser::new().range(BYTES_RANGE)
+}
+
+fn idle_secs() -> RangedU64ValueParser {
+    RangedU64ValueParser::new().range(IDLE_SECS_RANGE)
+}
+
+fn in_engine() -> RangedU64ValueParser<u16> {
+    RangedU64ValueParser::new().range(IN_ENGINE_RANGE)
 }
 
 impl Arguments {
@@ -243,6 +273,7 @@ impl Arguments {
             drain: Duration::from_secs(self.drain_secs),
             patience: self.patience,
             tool_result_bytes: self.tool_result_bytes,
+            plans: PlanBounds { bytes: self.plan_bytes, idle_secs: self.plan_idle_secs, in_engine: self.engine_plans },
             storage_hosts: self.storage_hosts,
             storage_ambient: self.storage_ambient,
             model: self.model,
@@ -300,6 +331,9 @@ mod tests {
             "--reload-ms=0",
             "--pgwire-port=x",
             "--tool-result-bytes=9",
+            "--plan-bytes=1073741825",
+            "--plan-idle-secs=0",
+            "--engine-plans=1001",
         ] {
             assert!(parse(&[refused]).is_err(), "{refused}");
         }

@@ -240,7 +240,7 @@ impl DataPlaneParts {
             engine: engine.subscribe(),
             threshold: StartupGate::new(ownership.subscribe()),
             gate: Gate::new(settings.max_concurrent_queries),
-            remembered: PipelineCaches::default(),
+            remembered: PipelineCaches::of(settings.plans),
             catalogue: engines::catalogue(settings),
             runtime: engines::runtime(settings, link.clone()),
             branches: OpenBranches::default(),

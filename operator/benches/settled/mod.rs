@@ -80,6 +80,7 @@ fn release() -> Release {
         listen: Ipv4Addr::UNSPECIFIED.into(),
         http_idle_secs: 75,
         tool_result_bytes: contract::wire::TOOL_RESULT_BYTES,
+        plans: contract::plan_bounds::PlanBounds::DEFAULT,
         account: Account::default(),
         dns: Dns::default(),
         serves_lake: false,

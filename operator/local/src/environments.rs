@@ -18,7 +18,7 @@ use controlplane::platform::identity::Authority;
 use controlplane::platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use dataplane::governance::link::TlsIdentity;
 use dataplane::model::ModelSettings;
-use dataplane::server::config::{EngineSettings, Listeners, Patience, Settings, TOOL_RESULT_BYTES};
+use dataplane::server::config::{EngineSettings, Listeners, Patience, PlanBounds, Settings, TOOL_RESULT_BYTES};
 use dataplane::{DataPlane, Running};
 use telemetry::Telemetry;
 use tokio::process::Command;
@@ -188,6 +188,7 @@ impl LocalEnvironments {
             drain: Duration::from_millis(TIMEOUT_MS_MAX),
             patience: Patience::DEFAULT,
             tool_result_bytes: TOOL_RESULT_BYTES,
+            plans: PlanBounds::DEFAULT,
             storage_hosts: self.storage.storage_hosts.clone(),
             storage_ambient: self.storage.storage_ambient,
             model: self.model.clone(),

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use contract::plan_bounds::PlanBounds;
 use crds::{ApiKey, Environment, Organization};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -160,6 +161,8 @@ pub struct Release {
     pub http_idle_secs: u64,
     /// Bytes that one result of their tools may hold.
     pub tool_result_bytes: usize,
+    /// How much they keep of plans.
+    pub plans: PlanBounds,
     /// What is added to their accounts.
     pub account: Account,
     /// The way to the cluster's DNS.

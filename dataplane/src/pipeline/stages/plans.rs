@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use contract::caller::Attributes;
+use contract::plan_bounds::PlanBounds;
 use contract::report::Verdict;
 use contract::{Governance, KeyId, OrgId, Role, UserId};
 use moka::policy::EvictionPolicy;
@@ -27,23 +28,22 @@ use super::transpile::Passed;
 use super::{Gates, Mode, row_filter};
 use crate::governance::table_path::table_ref;
 use crate::pipeline::catalog_snapshot::CatalogSnapshot;
-use crate::pipeline::{Pipeline, Query, runtime};
+use crate::pipeline::{Pipeline, PipelineCaches, Query, runtime};
 use crate::request::trail::{Facts, PlanUse};
 
-/// All plans, as far as they can be weighed.
-const BYTES_MAX: u64 = 16 << 20;
 /// What a plan has besides its texts.
 const PLAN_BYTES: usize = 8 << 10;
 /// A generated text stands with its tree, which has about so many bytes for each of its own.
 const TREE_FACTOR: usize = 32;
 /// A longer text is made by a program, and seldom comes again.
 const TEXT_BYTES_MAX: usize = 16 << 10;
-/// Who asks nothing holds nothing.
-const IDLE: Duration = Duration::from_mins(10);
 
-/// The plans by the rules of now, over the catalogue of now.
+/// The plans by the rules of now, over the catalogue of now. Who asks nothing holds nothing.
 #[derive(Debug)]
-pub(in crate::pipeline) struct PlanCache(Mutex<Generation>);
+pub(in crate::pipeline) struct PlanCache {
+    bounds: PlanBounds,
+    generation: Mutex<Generation>,
+}
 
 #[derive(Debug)]
 struct Generation {
@@ -134,7 +134,7 @@ pub(super) async fn looked_up(gates: &Gates<'_>, text: &str, mode: &Mode) -> Pla
         return PlanLookup::Never;
     }
     t.facts().plan = Some(PlanUse::NotKept);
-    if !may_come_again(query, rules, text) {
+    if !pipeline.remembered.plans.keeps_any() || !may_come_again(query, rules, text) {
         return PlanLookup::Never;
     }
     let Ok(who) = Asker::of(rules, &query.ask, pipeline.clock.now()) else { return PlanLookup::Never };
@@ -261,20 +261,35 @@ impl PlanKey {
     }
 }
 
+impl PipelineCaches {
+    /// None of them has anything yet.
+    pub fn of(bounds: PlanBounds) -> Self {
+        Self { plans: PlanCache::of(bounds), ..Self::default() }
+    }
+}
+
 impl Default for PlanCache {
     fn default() -> Self {
-        Self(Mutex::new(Generation::new(None)))
+        Self::of(PlanBounds::DEFAULT)
     }
 }
 
 impl PlanCache {
+    fn of(bounds: PlanBounds) -> Self {
+        Self { bounds, generation: Mutex::new(Generation::new(None, bounds)) }
+    }
+
+    fn keeps_any(&self) -> bool {
+        self.bounds.bytes > 0
+    }
+
     /// The plan that is kept there. What comes by other rules, or over another catalogue, begins anew.
     fn get(&self, place: &PlanPlace) -> Option<Arc<KeptPlan>> {
         let mut generation = self.generation();
         if generation.has(place) {
             return generation.plans.get(&place.key);
         }
-        *generation = Generation::new(Some(place.basis.clone()));
+        *generation = Generation::new(Some(place.basis.clone()), self.bounds);
         None
     }
 
@@ -303,7 +318,7 @@ impl PlanCache {
     }
 
     fn generation(&self) -> MutexGuard<'_, Generation> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.generation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -315,16 +330,12 @@ impl Pipeline {
 }
 
 impl Generation {
-    fn new(basis: Option<Basis>) -> Self {
-        Self::idle_for(basis, IDLE)
-    }
-
-    fn idle_for(basis: Option<Basis>, idle: Duration) -> Self {
+    fn new(basis: Option<Basis>, bounds: PlanBounds) -> Self {
         let weight = |key: &PlanKey, plan: &Arc<KeptPlan>| {
             u32::try_from(key.weight().saturating_add(plan.weight())).unwrap_or(u32::MAX)
         };
-        let plans = Cache::builder().max_capacity(BYTES_MAX).weigher(weight).eviction_policy(EvictionPolicy::lru());
-        Self { basis, plans: plans.time_to_idle(idle).build() }
+        let plans = Cache::builder().max_capacity(bounds.bytes).weigher(weight).eviction_policy(EvictionPolicy::lru());
+        Self { basis, plans: plans.time_to_idle(Duration::from_secs(bounds.idle_secs)).build() }
     }
 
     fn has(&self, place: &PlanPlace) -> bool {

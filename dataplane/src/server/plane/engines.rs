@@ -18,13 +18,12 @@ const RETRY_MIN: Duration = Duration::from_millis(5);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 /// Address space is not memory: libraries and maps take gigabytes of it.
 const ADDRESS_SPACE_EXTRA_BYTES: u64 = 16 << 30;
-/// Statements that each session of the engine keeps prepared.
-const KEPT_STATEMENTS: u16 = 16;
 
 pub(super) struct Engines {
     settings: EngineSettings,
     run: PathBuf,
     sessions_max: u16,
+    kept_statements: u16,
     snapshots: Snapshots,
     slot: watch::Sender<Option<engine::Engine>>,
 }
@@ -36,6 +35,7 @@ impl Engines {
             settings: settings.engine.clone(),
             run: run(settings),
             sessions_max: u16::try_from(sessions_max).unwrap_or(u16::MAX),
+            kept_statements: settings.plans.in_engine,
             snapshots,
             slot,
         }
@@ -84,7 +84,12 @@ impl Engines {
     }
 
     fn config(&self, mask_key: HexKey) -> engine::Config {
-        engine::Config { sessions_max: self.sessions_max, mask_key: mask_key.0, ..config(&self.settings, &self.run) }
+        engine::Config {
+            sessions_max: self.sessions_max,
+            kept_statements: self.kept_statements,
+            mask_key: mask_key.0,
+            ..config(&self.settings, &self.run)
+        }
     }
 }
 
@@ -100,7 +105,7 @@ fn config(settings: &EngineSettings, run: &Path) -> engine::Config {
         threads: settings.threads,
         address_space_bytes: memory.saturating_mul(4).saturating_add(ADDRESS_SPACE_EXTRA_BYTES),
         sessions_max: 0,
-        kept_statements: KEPT_STATEMENTS,
+        kept_statements: 0,
         mask_key: [0; 32],
     }
 }

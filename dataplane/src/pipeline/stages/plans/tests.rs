@@ -135,12 +135,13 @@ fn an_environment_that_nobody_asks_anything_keeps_no_plans() {
         for at in 0..3_000 {
             generation.plans.insert(key(&at.to_string()), Arc::new(plan(&sql)));
         }
-        let plans = PlanCache(Mutex::new(generation));
+        let plans = PlanCache { bounds: PlanBounds::default(), generation: Mutex::new(generation) };
         plans.sweep();
         plans.generation().plans.entry_count()
     };
-    assert_eq!(sweep(Generation::idle_for(Some(basis.clone()), Duration::ZERO)), 0);
-    assert!(sweep(Generation::new(Some(basis))) > 1_000, "they are not idle yet");
+    let at_once = PlanBounds { idle_secs: 0, ..PlanBounds::default() };
+    assert_eq!(sweep(Generation::new(Some(basis.clone()), at_once)), 0);
+    assert!(sweep(Generation::new(Some(basis), PlanBounds::default())) > 1_000, "they are not idle yet");
 }
 
 #[test]
@@ -153,7 +154,7 @@ fn plans_are_bounded_and_what_was_asked_for_longest_ago_goes_first() {
     }
     let all = plans.generation().plans.clone();
     (0..10).for_each(|_| all.run_pending_tasks()); // each lets go of some
-    assert!(all.weighted_size() <= BYTES_MAX, "{} bytes", all.weighted_size());
+    assert!(all.weighted_size() <= PlanBounds::DEFAULT.bytes, "{} bytes", all.weighted_size());
     assert!(all.entry_count() > 1000, "{} plans", all.entry_count());
     assert!(plans.get(&place("0")).is_none() && plans.get(&place("2999")).is_some());
 }

@@ -56,7 +56,7 @@ const fn next_start(name: &'static str, value: fn(&Desired) -> Option<String>) -
 }
 
 /// Every variable there is.
-pub const SETTINGS: [Setting; 27] = [
+pub const SETTINGS: [Setting; 30] = [
     restart(setting::ENV_ID, |it| Some(it.env_id.to_string())),
     restart(setting::CONTROL_PLANE, |it| Some(it.release.control_plane.clone())),
     restart(setting::TLS_CA, |_| Some(format!("{IDENTITY}/ca.crt"))),
@@ -77,6 +77,9 @@ pub const SETTINGS: [Setting; 27] = [
     next_start(setting::LISTEN, |it| Some(it.release.listen.to_string())),
     next_start(setting::HTTP_IDLE_SECS, |it| Some(it.release.http_idle_secs.to_string())),
     next_start(setting::TOOL_RESULT_BYTES, |it| Some(it.release.tool_result_bytes.to_string())),
+    next_start(setting::PLAN_BYTES, |it| Some(it.release.plans.bytes.to_string())),
+    next_start(setting::PLAN_IDLE_SECS, |it| Some(it.release.plans.idle_secs.to_string())),
+    next_start(setting::ENGINE_PLANS, |it| Some(it.release.plans.in_engine.to_string())),
     next_start(setting::DRAIN_SECS, |_| Some(DRAIN_SECS.to_string())),
     next_start(setting::ENDPOINT_GRACE_SECS, |_| Some(ENDPOINT_GRACE_SECS.to_string())),
     // nobody's sessions end because somebody has another model; the way to the one before is closed at once

@@ -100,6 +100,9 @@ fn every_setting_is_written_down_with_what_a_change_of_it_costs() {
         setting::LISTEN,
         setting::HTTP_IDLE_SECS,
         setting::TOOL_RESULT_BYTES,
+        setting::PLAN_BYTES,
+        setting::PLAN_IDLE_SECS,
+        setting::ENGINE_PLANS,
         setting::DRAIN_SECS,
         setting::ENDPOINT_GRACE_SECS,
         setting::MODEL_URL,
@@ -235,6 +238,15 @@ fn a_data_plane_listens_where_it_is_told_from_its_next_start_on() {
     let data = super::config_map::config_map(&with).data.unwrap();
     assert_eq!((&*data[setting::LISTEN], &*data[setting::HTTP_IDLE_SECS]), ("::", "350"));
     assert_eq!(data[setting::TOOL_RESULT_BYTES], "20000");
+    assert_eq!(template(&with), template(&watched(&[])));
+}
+
+#[test]
+fn a_data_plane_keeps_the_plans_that_it_is_told_from_its_next_start_on() {
+    let with = watched(&["--plan-bytes=0", "--plan-idle-secs=60", "--engine-plans=3"]);
+    let data = super::config_map::config_map(&with).data.unwrap();
+    let told = [setting::PLAN_BYTES, setting::PLAN_IDLE_SECS, setting::ENGINE_PLANS].map(|name| data[name].as_str());
+    assert_eq!(told, ["0", "60", "3"]);
     assert_eq!(template(&with), template(&watched(&[])));
 }
 
