@@ -23,11 +23,14 @@ use crate::error::Error;
 use crate::ffi::{Connection, Effect, Prepared};
 use crate::message::PlanSource;
 use crate::types::Type;
+use crate::value::Value;
 
 /// How long a statement that is kept may take, with all that is made for it.
 const QUICK: Duration = Duration::from_millis(5);
 /// A longer text is made by a program, and seldom comes again.
 const TEXT_BYTES_MAX: usize = 16 << 10;
+/// Values of parameters that stay with a statement.
+const VALUES_BYTES_MAX: usize = 64 << 10;
 /// Of texts that have come once, so many are known for each statement that is kept.
 const KNOWN_FACTOR: usize = 8;
 /// Parts of texts whose plan may hold for one run alone.
@@ -175,9 +178,11 @@ impl<'c> KeptStatements<'c> {
         }
     }
 
-    /// The same of a write.
-    pub fn keep_write(&mut self, sql: String, planned: Planned<'c>) {
+    /// The same of a write, which holds the values that it was given last.
+    pub fn keep_write(&mut self, sql: String, planned: Planned<'c>, parameters: &[Value]) {
+        let bytes: usize = parameters.iter().map(Value::bytes).sum();
         let is_to_keep = match planned.source {
+            _ if bytes > VALUES_BYTES_MAX => false,
             PlanSource::Kept => true,
             PlanSource::Made => self.has_come(&sql),
             PlanSource::NotKept => false,

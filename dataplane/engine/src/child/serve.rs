@@ -290,7 +290,7 @@ impl<'a> Session<'a> {
         let planned = self.kept.write(&sql, self.state.is_clean)?;
         let sent = self.changed(&planned, &sql, parameters)?;
         if sent.is_ok() && self.state.is_clean {
-            self.kept.keep_write(sql, planned);
+            self.kept.keep_write(sql, planned, parameters);
         }
         Ok(sent)
     }
