@@ -2,9 +2,10 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use super::parsed;
 use crate::error::{Error, Kind};
 use crate::ffi::{Connection, Prepared};
-use crate::message::{Change, Done};
+use crate::message::{Change, Done, Parsed};
 use crate::store::Native;
 use crate::value::Value;
 
@@ -12,12 +13,24 @@ use crate::value::Value;
 pub struct OwnStatements<'c> {
     connection: &'c Connection,
     reseeding: Option<Prepared<'c>>,
+    serializing: Option<Prepared<'c>>,
     tracking: Option<Prepared<'c>>,
 }
 
 impl<'c> OwnStatements<'c> {
     pub fn of(connection: &'c Connection) -> Self {
-        Self { connection, reseeding: None, tracking: None }
+        Self { connection, reseeding: None, serializing: None, tracking: None }
+    }
+
+    /// What the engine's own parser finds in a query; nothing of any other text.
+    pub fn parsed(&mut self, sql: &str) -> Result<Option<Parsed>, Error> {
+        let serializing = match self.serializing.take() {
+            Some(prepared) => prepared,
+            None => self.connection.prepare(parsed::SERIALIZE)?,
+        };
+        let found = parsed::query(&serializing, sql)?;
+        self.serializing = Some(serializing);
+        Ok(found)
     }
 
     /// Begins random numbers anew, where nobody knows.

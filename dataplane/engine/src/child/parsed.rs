@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::answer;
 use crate::error::Error;
-use crate::ffi::Connection;
+use crate::ffi::{Connection, Prepared};
 use crate::message::Parsed;
 use crate::value::Value;
 
@@ -19,7 +19,7 @@ pub fn statement(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
     if let Some(parsed) = insert(connection, sql) {
         return Ok(parsed);
     }
-    if let Some(parsed) = query(connection, sql)? {
+    if let Some(parsed) = query(&connection.prepare(SERIALIZE)?, sql)? {
         return Ok(parsed);
     }
     let tables = match named(connection, sql) {
@@ -44,11 +44,14 @@ fn named(connection: &Connection, sql: &str) -> Option<Vec<String>> {
     Some(names.iter().map(|name| path(name).to_owned()).collect())
 }
 
-/// The same of a query alone, which is neither bound nor planned for that; nothing of any other text.
-pub fn query(connection: &Connection, sql: &str) -> Result<Option<Parsed>, Error> {
-    let prepared = connection.prepare("select json_serialize_sql($1::varchar)")?;
-    prepared.bind(1, &Value::Text(sql.to_owned()))?;
-    let tree = tree(&answer::text(&mut prepared.run(false)?)?)?;
+/// The tree of a query, as the engine's parser sees it.
+pub const SERIALIZE: &str = "select json_serialize_sql($1::varchar)";
+
+/// The same of a query alone, which is neither bound nor planned for that; nothing of any other text. The first is
+/// [`SERIALIZE`].
+pub fn query(serializing: &Prepared<'_>, sql: &str) -> Result<Option<Parsed>, Error> {
+    serializing.bind(1, &Value::Text(sql.to_owned()))?;
+    let tree = tree(&answer::text(&mut serializing.run(false)?)?)?;
     if tree.get("error") != Some(&serde_json::Value::Bool(false)) {
         return Ok(None);
     }

@@ -227,9 +227,9 @@ impl<'a> Session<'a> {
     }
 
     /// Whether the engine's parser is sure to find in it what is said of it. Nothing of it is computed for that.
-    fn agrees(&self, sql: &str, tables: &[String], writes: bool) -> bool {
+    fn agrees(&mut self, sql: &str, tables: &[String], writes: bool) -> bool {
         let Some(agreeing) = self.agreeing else { return false };
-        let found = if writes { Ok(parsed::insert(self.connection, sql)) } else { parsed::query(self.connection, sql) };
+        let found = if writes { Ok(parsed::insert(self.connection, sql)) } else { self.own.parsed(sql) };
         matches!(found, Ok(Some(found)) if agreeing(&found, tables, writes))
     }
 
