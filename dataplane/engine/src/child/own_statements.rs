@@ -15,11 +15,40 @@ pub struct OwnStatements<'c> {
     reseeding: Option<Prepared<'c>>,
     serializing: Option<Prepared<'c>>,
     tracking: Option<Prepared<'c>>,
+    steps: Vec<(Step, Prepared<'c>)>,
+}
+
+/// A step of a transaction, of which the engine plans nothing that could change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Begin,
+    Commit,
+    Rollback,
+}
+
+impl Step {
+    const fn sql(self) -> &'static str {
+        match self {
+            Self::Begin => "begin transaction",
+            Self::Commit => "commit",
+            Self::Rollback => "rollback",
+        }
+    }
 }
 
 impl<'c> OwnStatements<'c> {
     pub fn of(connection: &'c Connection) -> Self {
-        Self { connection, reseeding: None, serializing: None, tracking: None }
+        Self { connection, reseeding: None, serializing: None, tracking: None, steps: Vec::new() }
+    }
+
+    pub fn step(&mut self, step: Step) -> Result<(), Error> {
+        let prepared = match self.steps.iter().position(|(kept, _)| *kept == step) {
+            Some(place) => self.steps.swap_remove(place).1,
+            None => self.connection.prepare(step.sql())?,
+        };
+        prepared.run(false)?;
+        self.steps.push((step, prepared));
+        Ok(())
     }
 
     /// What the engine's own parser finds in a query; nothing of any other text.

@@ -8,7 +8,7 @@ use super::answer::{self, HeadFields, Sent};
 use super::databases::Databases;
 use super::draws;
 use super::kept_statements::{self, KeptStatements, Planned};
-use super::own_statements::{OwnStatements, bind};
+use super::own_statements::{OwnStatements, Step, bind};
 use super::parsed::{self, without_parameters};
 use super::table::{Running, Sessions};
 use crate::catalog;
@@ -95,7 +95,7 @@ impl<'a> Session<'a> {
             }
             What::Begin => self.begin(),
             What::Commit(changes) => return self.commit(&changes),
-            What::Rollback => self.connection.execute("rollback").map(|()| Done::default()),
+            What::Rollback => self.own.step(Step::Rollback).map(|()| Done::default()),
             What::Track(changes) => self.own.track(&changes),
             What::Describe { sql } => return self.reply(describe(self.connection, &sql)),
             What::Parameters { sql } => return self.reply(parameters(self.connection, &sql)),
@@ -124,8 +124,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn begin(&self) -> Result<Done, Error> {
-        self.connection.execute("begin transaction")?;
+    fn begin(&mut self) -> Result<Done, Error> {
+        self.own.step(Step::Begin)?;
         if self.is_stored {
             self.connection.execute(Native::TOUCH)?;
         }
@@ -150,10 +150,10 @@ impl<'a> Session<'a> {
         if !changes.is_empty()
             && let Err(error) = self.own.track(changes)
         {
-            self.connection.execute("rollback")?;
+            self.own.step(Step::Rollback)?;
             return Err(error);
         }
-        self.connection.execute("commit")?;
+        self.own.step(Step::Commit)?;
         if !self.state.is_clean {
             self.kept.defined(); // it may have been a definition that is seen from now on
         }
@@ -171,7 +171,7 @@ impl<'a> Session<'a> {
             return Err(Error::new(Kind::InvalidInput, "the session may have something of its own"));
         }
         if open {
-            self.connection.execute("rollback")?;
+            self.own.step(Step::Rollback)?;
         }
         self.optimize(true)?;
         if std::mem::take(&mut self.state.has_drawn) {
@@ -192,14 +192,14 @@ impl<'a> Session<'a> {
         };
         let opens = planned.effect != Effect::Query;
         // No touch as behind `Begin`: the statement that follows takes the snapshot.
-        if opens && let Err(error) = self.connection.execute("begin transaction") {
+        if opens && let Err(error) = self.own.step(Step::Begin) {
             return self.failed(&error);
         }
         let is_done = self.read(&planned, &sql, parameters, true)?;
         self.running.over();
         let ended = match (self.can_be_reset(), opens) {
             (true, _) => self.reset(opens).map(drop),
-            (false, true) => self.connection.execute("rollback"),
+            (false, true) => self.own.step(Step::Rollback),
             (false, false) => Ok(()),
         };
         ended.map_err(io::Error::other)?;
@@ -270,7 +270,7 @@ impl<'a> Session<'a> {
         if tables.is_some_and(|tables| !self.agrees(&sql, tables, true)) {
             return send(self.socket, kind::UNSURE, &[]);
         }
-        if begins && let Err(error) = self.connection.execute("begin transaction") {
+        if begins && let Err(error) = self.own.step(Step::Begin) {
             return self.failed(&error);
         }
         match self.change(sql, parameters) {
@@ -278,7 +278,7 @@ impl<'a> Session<'a> {
             Err(error) => {
                 if begins && error.kind != Kind::Fatal {
                     self.running.over();
-                    self.connection.execute("rollback").map_err(io::Error::other)?;
+                    self.own.step(Step::Rollback).map_err(io::Error::other)?;
                 }
                 self.failed(&error)
             }
