@@ -218,6 +218,9 @@ pub struct DataPlane {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
     pub version: Option<String>,
+    /// Plans that are kept of texts that come again; absent: as the installation says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plans: Option<Plans>,
     /// How many run; more than one needs `storage.format: lake`.
     #[schemars(range(min = 0, max = 100))]
     pub replicas: i32,
@@ -229,8 +232,27 @@ pub struct DataPlane {
 
 impl Default for DataPlane {
     fn default() -> Self {
-        Self { version: None, replicas: 1, resources: Resources::default(), scheduling: Scheduling::default() }
+        let (resources, scheduling) = (Resources::default(), Scheduling::default());
+        Self { version: None, plans: None, replicas: 1, resources, scheduling }
     }
+}
+
+/// Bounds of the plans that a data plane and its engine keep; in force from its next start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Plans {
+    /// Bytes of all plans of the data plane; 0: it keeps none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_073_741_824))]
+    pub bytes: Option<i32>,
+    /// Seconds after which one goes that nobody uses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 86_400))]
+    pub idle_secs: Option<i32>,
+    /// Plans that each session of the engine keeps; 0: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1000))]
+    pub in_engine: Option<i32>,
 }
 
 /// As of a container: quantities by name, `cpu` and `memory`.

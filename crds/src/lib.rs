@@ -27,7 +27,7 @@ pub use conditions::{Condition, ConditionStatus, ConditionType, Reason};
 pub use environment::{
     Bootstrap, CollectorSecret, Connection, DataPlane, DeletionPolicy, Environment, EnvironmentPhase,
     EnvironmentSettings, EnvironmentSpec, EnvironmentStatus, GivenSecrets, Heal, ImageSource, Network, ObjectStore,
-    Resources, Scheduling, SecretKey, Storage, StorageFormat, TeardownStep, Tls, TlsMode, Toleration,
+    Plans, Resources, Scheduling, SecretKey, Storage, StorageFormat, TeardownStep, Tls, TlsMode, Toleration,
 };
 pub use fields::{NamedRef, Quantity};
 pub use organization::{

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use contract::EnvId;
 use contract::network::range;
+use contract::plan_bounds::PlanBounds;
 use crds::{Environment, OrganizationPhase, Reason, Scheduling, StorageFormat, Tier, TlsMode};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource as _;
@@ -42,6 +43,7 @@ pub struct Desired {
     pub resources: Resources,
     pub max_concurrent_queries: u32,
     pub scheduling: Scheduling,
+    pub plans: PlanBounds,
     /// The replica that is replaced ends before its successor has a place.
     pub old_goes_first: bool,
     pub allowed_cidrs: Vec<String>,
@@ -163,6 +165,7 @@ pub fn validate(observed: &Observed) -> Result<Desired, Invalid> {
         max_concurrent_queries: u32::try_from(spec.settings.max_concurrent_queries)
             .map_err(|_| Invalid::new("spec.settings.maxConcurrentQueries must be above zero"))?,
         scheduling: spec.data_plane.scheduling.clone(),
+        plans: plans(spec.data_plane.plans.as_ref(), observed.release.plans)?,
         allowed_cidrs: cidrs(&spec.network.allowed_cidrs)?,
         tls: tls(observed)?,
         release: Arc::clone(&observed.release),
@@ -278,6 +281,22 @@ fn storage(observed: &Observed) -> Result<Storage, Invalid> {
         }
         _ => Err(Invalid::new("spec.storage.objectStore is required by format lake, and used by no other")),
     }
+}
+
+/// What the environment does not say is as the installation has it.
+fn plans(given: Option<&crds::Plans>, installed: PlanBounds) -> Result<PlanBounds, Invalid> {
+    let Some(given) = given else { return Ok(installed) };
+    let wrong = |field: &str| Invalid::new(format!("spec.dataPlane.plans.{field} must not be below zero"));
+    let number = |field: &str, given: Option<i32>, installed: u64| match given {
+        Some(count) => u64::try_from(count).map_err(|_| wrong(field)),
+        None => Ok(installed),
+    };
+    let in_engine = number("inEngine", given.in_engine, installed.in_engine.into())?;
+    Ok(PlanBounds {
+        bytes: number("bytes", given.bytes, installed.bytes)?,
+        idle_secs: number("idleSecs", given.idle_secs, installed.idle_secs)?,
+        in_engine: u16::try_from(in_engine).unwrap_or(u16::MAX),
+    })
 }
 
 fn resources(environment: &Environment) -> Result<Resources, Invalid> {

@@ -77,9 +77,9 @@ pub const SETTINGS: [Setting; 30] = [
     next_start(setting::LISTEN, |it| Some(it.release.listen.to_string())),
     next_start(setting::HTTP_IDLE_SECS, |it| Some(it.release.http_idle_secs.to_string())),
     next_start(setting::TOOL_RESULT_BYTES, |it| Some(it.release.tool_result_bytes.to_string())),
-    next_start(setting::PLAN_BYTES, |it| Some(it.release.plans.bytes.to_string())),
-    next_start(setting::PLAN_IDLE_SECS, |it| Some(it.release.plans.idle_secs.to_string())),
-    next_start(setting::ENGINE_PLANS, |it| Some(it.release.plans.in_engine.to_string())),
+    next_start(setting::PLAN_BYTES, |it| Some(it.plans.bytes.to_string())),
+    next_start(setting::PLAN_IDLE_SECS, |it| Some(it.plans.idle_secs.to_string())),
+    next_start(setting::ENGINE_PLANS, |it| Some(it.plans.in_engine.to_string())),
     next_start(setting::DRAIN_SECS, |_| Some(DRAIN_SECS.to_string())),
     next_start(setting::ENDPOINT_GRACE_SECS, |_| Some(ENDPOINT_GRACE_SECS.to_string())),
     // nobody's sessions end because somebody has another model; the way to the one before is closed at once

@@ -248,6 +248,10 @@ fn a_data_plane_keeps_the_plans_that_it_is_told_from_its_next_start_on() {
     let told = [setting::PLAN_BYTES, setting::PLAN_IDLE_SECS, setting::ENGINE_PLANS].map(|name| data[name].as_str());
     assert_eq!(told, ["0", "60", "3"]);
     assert_eq!(template(&with), template(&watched(&[])));
+    let own = desired(&json!({"dataPlane": {"plans": {"bytes": 0, "inEngine": 4}}}));
+    let data = super::config_map::config_map(&own).data.unwrap();
+    let told = [setting::PLAN_BYTES, setting::PLAN_IDLE_SECS, setting::ENGINE_PLANS].map(|name| data[name].as_str());
+    assert_eq!(told, ["0", "600", "4"], "an environment says otherwise");
 }
 
 #[test]
