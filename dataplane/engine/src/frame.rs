@@ -6,6 +6,7 @@
 use std::io::{self, IoSlice, Read, Write};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -33,6 +34,16 @@ impl Outgoing {
         let mut frame = Self::new(kind);
         frame.0.extend_from_slice(payload);
         frame
+    }
+
+    /// The frame of a value in JSON.
+    ///
+    /// # Errors
+    /// When the value is none of JSON.
+    pub fn json(kind: u8, value: &impl Serialize) -> io::Result<Self> {
+        let mut frame = Self::new(kind);
+        serde_json::to_writer(frame.payload(), value)?;
+        Ok(frame)
     }
 
     /// The frame of a payload that was written behind [`HEADER_BYTES`] others, in place of which its header comes.

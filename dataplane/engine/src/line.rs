@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::Shared;
 use crate::error::{Error, Kind};
 use crate::frame::Outgoing;
-use crate::message::{Change, Done, Request, What, kind};
+use crate::message::{Change, Done, LentRequest, What, kind};
 use crate::process::{Line, Process};
 use crate::session::step_ends;
 use crate::watchdog::{Cause, GONE};
@@ -202,9 +202,8 @@ impl Connected {
         self.is_clean &= what.leaves_nothing();
         self.is_reset = false;
         self.statement += 1;
-        let request = Request { statement: self.statement, what: what.clone() };
-        let payload = serde_json::to_vec(&request).map_err(Error::internal)?;
-        let frame = Outgoing::with(kind::REQUEST, &payload);
+        let request = LentRequest { statement: self.statement, what };
+        let frame = Outgoing::json(kind::REQUEST, &request).map_err(Error::internal)?;
         self.process.watchdog.start(self.line.number, self.statement, &self.line.socket, deadline);
         // From here on a dropped future leaves the line busy, and `drop` ends the statement.
         self.state = State::Busy;

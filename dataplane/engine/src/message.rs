@@ -79,10 +79,17 @@ pub enum Notice {
     Stopped(Result<(), Error>),
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 pub struct Request {
     pub statement: u64,
     pub what: What,
+}
+
+/// A [`Request`] as it is written.
+#[derive(Serialize)]
+pub struct LentRequest<'w> {
+    pub statement: u64,
+    pub what: &'w What,
 }
 
 #[derive(Clone, Serialize, Deserialize)]

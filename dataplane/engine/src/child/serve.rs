@@ -119,7 +119,7 @@ impl<'a> Session<'a> {
 
     fn reply<T: serde::Serialize>(&mut self, answer: Result<T, Error>) -> io::Result<()> {
         match answer {
-            Ok(answer) => send(self.socket, kind::ANSWER, &serde_json::to_vec(&answer)?),
+            Ok(answer) => send(self.socket, Outgoing::json(kind::ANSWER, &answer)?),
             Err(error) => refuse(self.socket, &error),
         }
     }
@@ -184,7 +184,7 @@ impl<'a> Session<'a> {
     /// one that is rolled back. What could not be ended, or made as a new session is, ends here.
     fn query(&mut self, sql: String, parameters: &[Value], tables: Option<&[String]>) -> io::Result<()> {
         if tables.is_some_and(|tables| !self.agrees(&sql, tables, false)) {
-            return send(self.socket, kind::UNSURE, &[]);
+            return send(self.socket, Outgoing::new(kind::UNSURE));
         }
         let planned = match self.kept.query(&sql, parameters.len(), self.state.is_clean) {
             Ok(planned) => planned,
@@ -268,7 +268,7 @@ impl<'a> Session<'a> {
         (begins, tables): (bool, Option<&[String]>),
     ) -> io::Result<()> {
         if tables.is_some_and(|tables| !self.agrees(&sql, tables, true)) {
-            return send(self.socket, kind::UNSURE, &[]);
+            return send(self.socket, Outgoing::new(kind::UNSURE));
         }
         if begins && let Err(error) = self.own.step(Step::Begin) {
             return self.failed(&error);
@@ -342,20 +342,20 @@ fn optimized(what: &What) -> Option<bool> {
 }
 
 fn tell(socket: &UnixStream, done: &Done) -> io::Result<()> {
-    send(socket, kind::DONE, &serde_json::to_vec(done)?)
+    send(socket, Outgoing::json(kind::DONE, done)?)
 }
 
 /// After a fatal error every statement of this process fails: better to start again.
 fn refuse(socket: &UnixStream, error: &Error) -> io::Result<()> {
-    send(socket, kind::FAILED, &serde_json::to_vec(error)?)?;
+    send(socket, Outgoing::json(kind::FAILED, error)?)?;
     if error.kind == Kind::Fatal {
         super::die();
     }
     Ok(())
 }
 
-fn send(mut socket: &UnixStream, kind: u8, payload: &[u8]) -> io::Result<()> {
-    socket.write_all(&Outgoing::with(kind, payload).close(RESPONSE_MAX_BYTES)?)
+fn send(mut socket: &UnixStream, frame: Outgoing) -> io::Result<()> {
+    socket.write_all(&frame.close(RESPONSE_MAX_BYTES)?)
 }
 
 /// The engine tells nothing of a statement while the type of a parameter is open: with a text in its place it may,
