@@ -20,6 +20,7 @@ mod memory_limit;
 mod own_statements;
 mod parsed;
 mod pattern;
+mod questions;
 mod serve;
 mod table;
 

@@ -9,14 +9,15 @@ use super::databases::Databases;
 use super::draws;
 use super::kept_statements::{self, KeptStatements, Planned};
 use super::own_statements::{OwnStatements, Step, bind};
-use super::parsed::{self, without_parameters};
+use super::parsed;
+use super::questions::{describe, parameters};
 use super::table::{Running, Sessions};
 use crate::catalog;
 use crate::comparison::Agreeing;
 use crate::error::{Error, Kind};
-use crate::ffi::{Connection, Effect, Prepared};
+use crate::ffi::{Connection, Effect};
 use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES, RESPONSE_MAX_BYTES};
-use crate::message::{Change, Done, PlanSource, Request, Shape, What, kind};
+use crate::message::{Change, Done, PlanSource, Request, What, kind};
 use crate::store::Native;
 use crate::value::Value;
 
@@ -356,35 +357,4 @@ fn refuse(socket: &UnixStream, error: &Error) -> io::Result<()> {
 
 fn send(mut socket: &UnixStream, frame: Outgoing) -> io::Result<()> {
     socket.write_all(&frame.close(RESPONSE_MAX_BYTES)?)
-}
-
-/// The engine tells nothing of a statement while the type of a parameter is open: with a text in its place it may,
-/// and with a list, as `= ANY($1)` takes, where a text does not fit.
-fn settled<'c>(connection: &'c Connection, sql: &str) -> Result<Prepared<'c>, Error> {
-    let prepared = connection.prepare(sql)?;
-    let is_open = || prepared.columns().iter().any(|(_, kind)| kind.is_open());
-    if prepared.parameter_count() > 0 && is_open() {
-        let with = |value: &str| connection.prepare(&without_parameters(sql, value));
-        return Ok(with("(SELECT CAST(NULL AS VARCHAR))").or_else(|_| with("[NULL]")).unwrap_or(prepared));
-    }
-    Ok(prepared)
-}
-
-fn describe(connection: &Connection, sql: &str) -> Result<Shape, Error> {
-    let mut prepared = settled(connection, sql)?;
-    let named = prepared.columns();
-    if let Some(readable) = answer::readable(sql, &named) {
-        // Of a write there is no such form.
-        match connection.prepare(&readable) {
-            Ok(sent) => prepared = sent,
-            Err(_) => return Ok(Shape { columns: answer::columns(&named), schema: None }),
-        }
-    }
-    let schema = prepared.schema().ok().and_then(|schema| answer::empty(&schema).ok());
-    Ok(Shape { columns: answer::columns(&named), schema: schema.map(hex::encode) })
-}
-
-/// The types the engine gives a statement's parameters; none where it leaves one open.
-fn parameters(connection: &Connection, sql: &str) -> Result<Vec<Option<String>>, Error> {
-    Ok(connection.prepare(sql)?.parameters())
 }
