@@ -33,8 +33,10 @@ const TEXT_BYTES_MAX: usize = 16 << 10;
 const VALUES_BYTES_MAX: usize = 64 << 10;
 /// Of texts that have come once, so many are known for each statement that is kept.
 const KNOWN_FACTOR: usize = 8;
+/// Part of texts for which the engine counts rows as it plans.
+const COUNTED: &str = "offset";
 /// Parts of texts whose plan may hold for one run alone.
-const OF_ONE_RUN: [&str; 2] = ["offset", "likeness"];
+const OF_ONE_RUN: [&str; 2] = [COUNTED, "likeness"];
 /// Parts of an INSERT that reads something.
 const READING: [&str; 2] = ["select", "conflict"];
 /// Operators that hold little when they have run quickly, as the engine names them.
@@ -245,6 +247,11 @@ fn remember(hashes: &mut VecDeque<u64>, hash: u64, max: usize) {
 fn names_any(sql: &str, parts: &[&str]) -> bool {
     let lower = sql.to_ascii_lowercase();
     parts.iter().any(|part| lower.contains(*part))
+}
+
+/// Whether the engine counts rows as it plans a text: it is planned in the transaction that it runs in.
+pub fn is_counted_first(sql: &str) -> bool {
+    names_any(sql, &[COUNTED])
 }
 
 /// Whether a definition is of a temporary table, which no other session sees.

@@ -187,13 +187,25 @@ impl<'a> Session<'a> {
         if tables.is_some_and(|tables| !self.agrees(&sql, tables, false)) {
             return send(self.socket, Outgoing::new(kind::UNSURE));
         }
+        // No touch as behind `Begin`: the statement that follows takes the snapshot.
+        let is_counted = kept_statements::is_counted_first(&sql);
+        if is_counted && let Err(error) = self.own.step(Step::Begin) {
+            return self.failed(&error);
+        }
         let planned = match self.kept.query(&sql, parameters.len(), self.state.is_clean) {
             Ok(planned) => planned,
-            Err(error) => return self.failed(&error),
+            Err(error) => {
+                if is_counted && error.kind != Kind::Fatal {
+                    self.own.step(Step::Rollback).map_err(io::Error::other)?;
+                }
+                return self.failed(&error);
+            }
         };
-        let opens = planned.effect != Effect::Query;
-        // No touch as behind `Begin`: the statement that follows takes the snapshot.
-        if opens && let Err(error) = self.own.step(Step::Begin) {
+        let opens = is_counted || planned.effect != Effect::Query;
+        if opens
+            && !is_counted
+            && let Err(error) = self.own.step(Step::Begin)
+        {
             return self.failed(&error);
         }
         let is_done = self.read(&planned, &sql, parameters, true)?;
