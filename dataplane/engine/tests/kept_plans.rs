@@ -213,6 +213,35 @@ async fn a_kept_insert_writes_what_it_is_given_and_what_the_moment_says() {
     world.stopped().await;
 }
 
+/// The engine computes these as it plans, and not at each run.
+#[tokio::test]
+async fn the_local_time_and_an_age_are_of_each_run() {
+    let world =
+        world().await.made(&["create table t(id integer, at timestamp default current_localtimestamp())"]).await;
+    let mut session = world.session().await.unwrap();
+    for sql in [
+        "select current_localtimestamp()",
+        "select localtimestamp",
+        "select current_localtime()",
+        "select age(timestamp '2020-01-01')::varchar",
+        "select id from raw.main.t where id = 1",
+    ] {
+        for _ in 0..6 {
+            assert_ne!(asked(&mut session, sql).await.1, Some(PlanSource::Kept), "{sql}");
+        }
+    }
+    for id in 0..6 {
+        let sql = "INSERT INTO raw.main.t (id) VALUES ($1)";
+        let plan = written(&mut session, sql, &[Value::BigInt(id)]).await.unwrap();
+        assert_ne!(plan, Some(PlanSource::Kept));
+    }
+    let distinct = queried(&mut session, "select count(distinct at) from raw.main.t").await;
+    assert_eq!(distinct.as_deref(), Ok("6"));
+    write(&mut world.session().await.unwrap(), "drop table t").await.unwrap();
+    by_kept(&mut session, "select 42").await;
+    world.stopped().await;
+}
+
 #[tokio::test]
 async fn a_kept_plan_sees_the_transaction_it_runs_in() {
     let world = small().await;

@@ -5,7 +5,9 @@
 //!
 //! - **Rows.** While `statistics_propagation` is off, no plan follows from the least and greatest values of a column, nor
 //!   from how many rows there are; except that the engine counts what OFFSET leaves out as it plans.
-//! - **The time, and the names of a session.** The engine plans what names them anew at each run, by itself.
+//! - **The time, and the names of a session.** The engine plans what names them anew at each run, by itself; but for the
+//!   local time and the age of a constant, which it computes as it plans. Such texts are not kept, and no text is while a
+//!   default, a generated column or a check names them, which no text says.
 //! - **Random numbers, and what a comparison has remembered.** Their texts are not kept.
 //! - **Settings and variables.** Those of the database are locked; a session that has changed its own keeps nothing.
 //!
@@ -36,7 +38,12 @@ const KNOWN_FACTOR: usize = 8;
 /// Part of texts for which the engine counts rows as it plans.
 const COUNTED: &str = "offset";
 /// Parts of texts whose plan may hold for one run alone.
-const OF_ONE_RUN: [&str; 2] = [COUNTED, "likeness"];
+const OF_ONE_RUN: [&str; 6] = [COUNTED, "likeness", "localtime", "age(", "age\"(", "age ("];
+/// How many columns and constraints name what is computed as a statement over them is planned.
+const MOMENTARY: &str = "select count(*)::varchar from ( \
+    select lower(column_default) as said from duckdb_columns() \
+    union all select lower(constraint_text) from duckdb_constraints()) \
+    where contains(said, 'localtime') or contains(said, 'age(')";
 /// Parts of an INSERT that reads something.
 const READING: [&str; 2] = ["select", "conflict"];
 /// Operators that hold little when they have run quickly, as the engine names them.
@@ -122,12 +129,15 @@ pub struct KeptStatements<'c> {
     known: VecDeque<u64>,
     /// Those whose plans may hold much.
     large: VecDeque<u64>,
+    /// Whether no table has anything that is computed as a statement is planned; none before that is asked.
+    tables_last: Option<bool>,
 }
 
 impl<'c> KeptStatements<'c> {
     pub fn of(connection: &'c Connection, keeping: &'c Keeping) -> Self {
         let (statements, known, large) = (Vec::new(), VecDeque::new(), VecDeque::new());
-        Self { connection, keeping, definitions: 0, statements, hashes: RandomState::new(), known, large }
+        let (hashes, tables_last) = (RandomState::new(), None);
+        Self { connection, keeping, definitions: 0, statements, hashes, known, large, tables_last }
     }
 
     /// A query from before, or as it is planned now, in a form that can be sent. `is_clean`: the session has nothing of
@@ -152,7 +162,7 @@ impl<'c> KeptStatements<'c> {
         if let Some(planned) = self.take(sql, Effect::Rows, is_clean) {
             return Ok(planned);
         }
-        let may_be_kept = is_clean && self.keeping.may_keep_write(sql);
+        let may_be_kept = is_clean && self.keeping.may_keep_write(sql) && (!self.is_known(sql) || self.tables_last());
         let planned = Planned::made(self.connection, sql, may_be_kept)?;
         answer::sendable(&planned.named)?;
         Ok(planned)
@@ -171,7 +181,7 @@ impl<'c> KeptStatements<'c> {
         if planned.source != PlanSource::Made {
             self.keep_on(sql, planned);
         } else if planned.is_quick() && self.has_come(&sql) {
-            if self.holds_little(&sql) {
+            if self.tables_last() && self.holds_little(&sql) {
                 self.keep(sql, planned);
             } else {
                 let hash = self.hashes.hash_one(&sql);
@@ -206,6 +216,7 @@ impl<'c> KeptStatements<'c> {
             self.definitions = definitions;
             self.statements.clear();
             self.large.clear();
+            self.tables_last = None;
         }
         let place = self.statements.iter().position(|(text, planned)| text == sql && planned.effect == effect)?;
         let (_, planned) = self.statements.remove(place);
@@ -229,11 +240,27 @@ impl<'c> KeptStatements<'c> {
         has_come
     }
 
+    fn is_known(&self, sql: &str) -> bool {
+        self.known.contains(&self.hashes.hash_one(sql))
+    }
+
+    /// Asked once behind each definition; of an INSERT before it runs, so that what goes wrong here is told of that.
+    fn tables_last(&mut self) -> bool {
+        let connection = self.connection;
+        *self.tables_last.get_or_insert_with(|| names_no_moment(connection).unwrap_or(false))
+    }
+
     /// Whether the plan of a query surely holds little between two runs.
     fn holds_little(&self, sql: &str) -> bool {
         let is_little = |name: &String| HOLDING_LITTLE.contains(&name.as_str());
         parsed::operators(self.connection, sql).is_ok_and(|names| !names.is_empty() && names.iter().all(is_little))
     }
+}
+
+fn names_no_moment(connection: &Connection) -> Result<bool, Error> {
+    let prepared = connection.prepare(MOMENTARY)?;
+    let count = answer::text(&mut prepared.run(false)?)?;
+    Ok(count == "0")
 }
 
 /// In place of the one that came first.
@@ -272,6 +299,9 @@ mod tests {
             ("select random()", 0),
             ("select \"id\" from raw.main.t order by 1 limit 2 OFFSET 200000", 0),
             ("select sluice_likeness(\"a\", 'b') from raw.main.t", 0),
+            ("select current_localtimestamp()", 0),
+            ("select LOCALTIME", 0),
+            ("select AGE(TIMESTAMP '2020-01-01')", 0),
         ] {
             assert!(!keeping.may_keep_query(sql, parameters), "{sql}");
         }
