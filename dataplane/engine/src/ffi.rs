@@ -447,6 +447,14 @@ pub enum Effect {
     Definitions,
 }
 
+/// A type of whole numbers that is narrower than `BIGINT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NarrowNumber {
+    TinyInt,
+    SmallInt,
+    Integer,
+}
+
 pub struct Prepared<'c> {
     raw: c::duckdb_prepared_statement,
     connection: &'c Connection,
@@ -538,6 +546,30 @@ impl Prepared<'_> {
             return Ok(());
         }
         Err(Error::new(Kind::InvalidInput, format!("parameter {number} cannot be bound")))
+    }
+
+    /// Which of the parameters are whole numbers narrower than `BIGINT`; to ask before it has run.
+    pub fn narrow_numbers(&self) -> Vec<Option<NarrowNumber>> {
+        let narrow = |number| match unsafe { c::duckdb_param_type(self.raw, number) } {
+            c::DUCKDB_TYPE_DUCKDB_TYPE_TINYINT => Some(NarrowNumber::TinyInt),
+            c::DUCKDB_TYPE_DUCKDB_TYPE_SMALLINT => Some(NarrowNumber::SmallInt),
+            c::DUCKDB_TYPE_DUCKDB_TYPE_INTEGER => Some(NarrowNumber::Integer),
+            _ => None,
+        };
+        (1..=self.parameter_count()).map(narrow).collect()
+    }
+
+    /// Binds a whole number as one of that type; says whether it is one.
+    pub fn bind_narrow(&self, number: u64, value: i64, narrow: NarrowNumber) -> bool {
+        let (p, n) = (self.raw, number);
+        let state = unsafe {
+            match narrow {
+                NarrowNumber::TinyInt => i8::try_from(value).map(|v| c::duckdb_bind_int8(p, n, v)),
+                NarrowNumber::SmallInt => i16::try_from(value).map(|v| c::duckdb_bind_int16(p, n, v)),
+                NarrowNumber::Integer => i32::try_from(value).map(|v| c::duckdb_bind_int32(p, n, v)),
+            }
+        };
+        state.is_ok_and(|state| state == c::DuckDBSuccess)
     }
 
     /// Executes. `lazily`: rows are made as they are fetched; else the statement runs to its end.

@@ -213,6 +213,30 @@ async fn a_kept_insert_writes_what_it_is_given_and_what_the_moment_says() {
     world.stopped().await;
 }
 
+#[tokio::test]
+async fn whole_numbers_of_an_insert_are_what_they_are_in_columns_of_each_width() {
+    let world = world().await.made(&["create table t(a tinyint, b smallint, c integer, d bigint, e double)"]).await;
+    let mut session = world.session().await.unwrap();
+    let sql = "INSERT INTO raw.main.t VALUES ($1, $2, $3, $4, $5)";
+    for whole in [0, 1, -128, 127, 3, 4] {
+        let values =
+            [Value::BigInt(whole), Value::BigInt(whole), Value::BigInt(whole), Value::BigInt(whole), Value::Null];
+        written(&mut session, sql, &values).await.unwrap();
+    }
+    let wide = [i64::from(i8::MAX), i64::from(i16::MIN), i64::from(i32::MAX), i64::MIN, 1 << 40].map(Value::BigInt);
+    written(&mut session, sql, &wide).await.unwrap();
+    let all = "select min(a), max(a), min(b), max(c), min(d), max(e), count(*) from raw.main.t";
+    let expected = "-128 127 -32768 2147483647 -9223372036854775808 1099511627776.0 7";
+    assert_eq!(queried(&mut session, all).await.as_deref(), Ok(expected));
+    for place in 0..3 {
+        let mut values = [0, 0, 0, 0, 0].map(Value::BigInt);
+        values[place] = Value::BigInt(1 << 32);
+        let error = written(&mut session, sql, &values).await.unwrap_err();
+        assert!(matches!(error.kind, Kind::Conversion | Kind::OutOfRange), "column {place}: {error}");
+    }
+    world.stopped().await;
+}
+
 /// The engine computes these as it plans, and not at each run.
 #[tokio::test]
 async fn the_local_time_and_an_age_are_of_each_run() {

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use super::{answer, draws, parsed};
 use crate::error::Error;
-use crate::ffi::{Connection, Effect, Prepared};
+use crate::ffi::{Connection, Effect, NarrowNumber, Prepared};
 use crate::message::PlanSource;
 use crate::types::Type;
 use crate::value::Value;
@@ -99,6 +99,8 @@ pub struct Planned<'c> {
     pub named: Vec<(String, Type)>,
     pub effect: Effect,
     pub source: PlanSource,
+    /// Which of its parameters are narrow whole numbers, where all of them are values of columns as they stand.
+    pub narrow: Vec<Option<NarrowNumber>>,
     began: Instant,
 }
 
@@ -108,7 +110,7 @@ impl<'c> Planned<'c> {
         let prepared = connection.prepare(sql)?;
         let (named, effect) = (prepared.columns(), prepared.effect());
         let source = if may_be_kept { PlanSource::Made } else { PlanSource::NotKept };
-        Ok(Self { prepared, named, effect, source, began })
+        Ok(Self { prepared, named, effect, source, narrow: Vec::new(), began })
     }
 
     fn is_quick(&self) -> bool {
@@ -163,8 +165,11 @@ impl<'c> KeptStatements<'c> {
             return Ok(planned);
         }
         let may_be_kept = is_clean && self.keeping.may_keep_write(sql) && (!self.is_known(sql) || self.tables_last());
-        let planned = Planned::made(self.connection, sql, may_be_kept)?;
+        let mut planned = Planned::made(self.connection, sql, may_be_kept)?;
         answer::sendable(&planned.named)?;
+        if may_be_kept && has_plain_values(sql) {
+            planned.narrow = planned.prepared.narrow_numbers();
+        }
         Ok(planned)
     }
 
@@ -271,6 +276,12 @@ fn remember(hashes: &mut VecDeque<u64>, hash: u64, max: usize) {
     hashes.push_back(hash);
 }
 
+/// Whether the rows of an INSERT are parameters and numbers alone, of which nothing is computed.
+fn has_plain_values(sql: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_digit() || b"$(), ".contains(&byte);
+    sql.rsplit_once(" VALUES ").is_some_and(|(_, rows)| rows.bytes().all(is_plain))
+}
+
 fn names_any(sql: &str, parts: &[&str]) -> bool {
     let lower = sql.to_ascii_lowercase();
     parts.iter().any(|part| lower.contains(*part))
@@ -311,5 +322,14 @@ mod tests {
             assert!(!keeping.may_keep_write(sql), "{sql}");
         }
         assert!(!Keeping::of(0).may_keep_query("select 1", 0), "there is no place");
+    }
+
+    #[test]
+    fn rows_are_plain_of_which_nothing_is_computed() {
+        assert!(has_plain_values("INSERT INTO t (\"a\") VALUES ($1, 2), ($2, $3)"));
+        for computed in ["($1 + 1)", "(abs($1))", "(CAST($1 AS INTEGER))", "('x')", "($1) RETURNING a"] {
+            assert!(!has_plain_values(&format!("INSERT INTO t VALUES {computed}")), "{computed}");
+        }
+        assert!(!has_plain_values("INSERT INTO t DEFAULT VALUES"));
     }
 }

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::parsed;
 use crate::error::{Error, Kind};
-use crate::ffi::{Connection, Prepared};
+use crate::ffi::{Connection, NarrowNumber, Prepared};
 use crate::message::{Change, Done, Parsed};
 use crate::store::Native;
 use crate::value::Value;
@@ -100,12 +100,26 @@ impl<'c> OwnStatements<'c> {
 
 /// Gives a statement its parameters, all of them.
 pub fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> {
+    bind_narrow(prepared, parameters, &[])
+}
+
+/// The same, with whole numbers as narrow as is said of their places, where they are: the engine plans a statement anew
+/// for a value of another type than it has planned it for.
+pub fn bind_narrow(
+    prepared: &Prepared<'_>,
+    parameters: &[Value],
+    narrow: &[Option<NarrowNumber>],
+) -> Result<(), Error> {
     let (expected, given) = (prepared.parameter_count(), parameters.len());
     if u64::try_from(given) != Ok(expected) {
         let message = format!("the statement has {expected} parameters and {given} were given");
         return Err(Error::new(Kind::InvalidInput, message));
     }
-    (1..).zip(parameters).try_for_each(|(number, value)| prepared.bind(number, value))
+    let narrow = narrow.iter().copied().chain(std::iter::repeat(None));
+    (1..).zip(parameters).zip(narrow).try_for_each(|((number, value), narrow)| match (value, narrow) {
+        (Value::BigInt(whole), Some(narrow)) if prepared.bind_narrow(number, *whole, narrow) => Ok(()),
+        _ => prepared.bind(number, value),
+    })
 }
 
 /// A number from -1 to 1 that nobody knows: the standard library keys its hashes by the system's randomness.

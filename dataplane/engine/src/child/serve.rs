@@ -8,7 +8,7 @@ use super::answer::{self, HeadFields, Sent};
 use super::databases::Databases;
 use super::draws;
 use super::kept_statements::{self, KeptStatements, Planned};
-use super::own_statements::{OwnStatements, Step, bind};
+use super::own_statements::{OwnStatements, Step, bind, bind_narrow};
 use super::parsed;
 use super::questions::{describe, parameters};
 use super::table::{Running, Sessions};
@@ -311,7 +311,7 @@ impl<'a> Session<'a> {
     fn changed(&mut self, planned: &Planned<'a>, sql: &str, parameters: &[Value]) -> Result<io::Result<()>, Error> {
         let definitions = planned.effect == Effect::Definitions;
         self.state.is_clean &= planned.effect == Effect::Rows;
-        bind(&planned.prepared, parameters)?;
+        bind_narrow(&planned.prepared, parameters, &planned.narrow)?;
         self.not_interrupted()?;
         let mut run = planned.prepared.run(false)?;
         let plan = Some(planned.source);
