@@ -9,6 +9,7 @@
 //! | `cost` | processor time and pages of memory a statement, of the data plane and its engine |
 //! | `connections` | lookups by key from 1, 16 and 100 connections at once |
 //! | `delivery` | a large answer as text, binary, raw Arrow and Flight |
+//! | `peers` | `pgbench` on PostgreSQL and PgBouncer, and DuckDB's own server, where they are installed |
 //! | `tpch` | the 22 queries of TPC-H, governed with and without a row filter |
 //! | `memory` | what a data plane holds while a huge answer runs through each door |
 //! | `data` | files of a stage that are loaded, scanned and unloaded |
@@ -43,6 +44,7 @@ mod goals;
 mod large;
 mod latency;
 mod memory;
+mod peers;
 mod sides;
 mod tpch;
 mod ways;
@@ -50,7 +52,8 @@ mod ways;
 use amounts::Amounts;
 use goals::Goals;
 
-const PARTS: [&str; 9] = ["latency", "alone", "connections", "changes", "delivery", "cost", "tpch", "memory", "data"];
+const PARTS: [&str; 10] =
+    ["latency", "alone", "connections", "changes", "delivery", "peers", "cost", "tpch", "memory", "data"];
 /// A part that is not one of all.
 const LARGE: &str = "large";
 
@@ -70,7 +73,7 @@ async fn run(amounts: &Amounts, parts: &[&str]) {
     let has = |part: &str| parts.contains(&part);
     let mut goals = Goals::default();
     figures::head();
-    if ["latency", "alone", "connections", "changes", "delivery"].into_iter().any(has) {
+    if ["latency", "alone", "connections", "changes", "delivery", "peers"].into_iter().any(has) {
         Box::pin(beside(amounts, parts, &mut goals)).await;
     }
     if has("cost") {
@@ -109,6 +112,9 @@ async fn beside(amounts: &Amounts, parts: &[&str], goals: &mut Goals) {
     }
     if has("delivery") {
         Box::pin(delivery::print(&sides, amounts, goals)).await;
+    }
+    if has("peers") {
+        Box::pin(peers::print(&sides, amounts)).await;
     }
     sides.close().await;
 }
