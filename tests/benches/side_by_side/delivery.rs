@@ -1,6 +1,7 @@
 //! One large answer, rows a second and gigabytes a second. What makes a gigabyte is the same for all:
 //! the answer in Arrow's own layout.
 
+use std::path::Path;
 use std::time::Instant;
 
 use reqwest::RequestBuilder;
@@ -15,16 +16,22 @@ use crate::ways;
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Direct,
+    /// The library's own writer of CSV, into a file.
+    Csv,
     Text,
+    /// `COPY … TO STDOUT`.
+    Copy,
     Binary,
     /// `POST /v1/query/arrow`, decoded as it comes.
     RawArrow,
     Flight,
 }
 
-const WAYS: [(Way, &str); 5] = [
+const WAYS: [(Way, &str); 7] = [
     (Way::Direct, "direct, `stream_arrow`"),
+    (Way::Csv, "direct, CSV into a file"),
     (Way::Text, "pgwire, text"),
+    (Way::Copy, "pgwire, `COPY … TO STDOUT`"),
     (Way::Binary, "pgwire, binary"),
     (Way::RawArrow, "raw Arrow"),
     (Way::Flight, "Flight SQL"),
@@ -35,13 +42,15 @@ pub async fn print(sides: &Sides, amounts: &Amounts, goals: &mut Goals) {
     let (rows, bytes) = (amounts.wide * amounts.times, ways::arrow_bytes(&sides.direct, &sql));
     let title = format!("An answer of {rows} rows of 3 columns, {bytes} bytes in Arrow");
     figures::table(&title, &["way", "median", "M rows/s", "GB/s", "of direct"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("answer.csv");
     let mut measured: [Figures; WAYS.len()] = Default::default();
     for round in 0..=amounts.rounds {
         for turn in 0..WAYS.len() {
             let at = (round + turn) % WAYS.len();
             let (Some((way, _)), Some(figures)) = (WAYS.get(at), measured.get_mut(at)) else { continue };
             let began = Instant::now();
-            let count = run(sides, *way, &sql).await;
+            let count = run(sides, *way, &sql, (file.as_path(), rows)).await;
             let took = began.elapsed();
             assert_eq!(count, rows, "{way:?}");
             if round > 0 {
@@ -49,12 +58,18 @@ pub async fn print(sides: &Sides, amounts: &Amounts, goals: &mut Goals) {
             }
         }
     }
-    let [direct, ..] = &measured;
+    let [direct, csv, ..] = &measured;
     for ((way, name), figures) in WAYS.iter().zip(&measured) {
         let time = figures.median();
-        if matches!(way, Way::RawArrow | Way::Flight) {
-            let share = figures::ratio(direct.median(), time);
-            goals.add(&format!("{name} ÷ direct, rows a second"), share, Bound::AtLeast(0.7, Some(0.85)));
+        let goal = match way {
+            Way::RawArrow | Way::Flight => Some((direct, "direct", Bound::AtLeast(0.7, Some(0.85)))),
+            Way::Copy => Some((csv, "the library's CSV writer", Bound::AtLeast(0.9, Some(1.0)))),
+            Way::Text => Some((csv, "the library's CSV writer", Bound::AtLeast(0.7, Some(0.8)))),
+            Way::Direct | Way::Csv | Way::Binary => None,
+        };
+        if let Some((of, known_as, bound)) = goal {
+            let share = figures::ratio(of.median(), time);
+            goals.add(&format!("{name} ÷ {known_as}, rows a second"), share, bound);
         }
         figures::row(&[
             (*name).to_owned(),
@@ -66,14 +81,22 @@ pub async fn print(sides: &Sides, amounts: &Amounts, goals: &mut Goals) {
     }
 }
 
-async fn run(sides: &Sides, way: Way, sql: &str) -> u64 {
+async fn run(sides: &Sides, way: Way, sql: &str, (file, rows): (&Path, u64)) -> u64 {
     match way {
         Way::Direct => ways::direct(&sides.direct, sql),
+        Way::Csv => written(sides, sql, file, rows),
         Way::Text => ways::text(sides.pgwire(Caller::Owner), sql).await,
+        Way::Copy => ways::copied(sides.pgwire(Caller::Owner), sql).await,
         Way::Binary => ways::binary(sides.pgwire(Caller::Owner), sql).await,
         Way::RawArrow => ways::arrow_stream(raw(sides, sql).await).await,
         Way::Flight => ways::flight(&sides.flight, sql).await,
     }
+}
+
+/// The library tells no count of what it writes.
+fn written(sides: &Sides, sql: &str, file: &Path, rows: u64) -> u64 {
+    sides.direct.execute_batch(&format!("copy ({sql}) to '{}' (format csv)", file.display())).unwrap();
+    rows
 }
 
 async fn raw(sides: &Sides, sql: &str) -> RequestBuilder {

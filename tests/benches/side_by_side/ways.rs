@@ -84,6 +84,17 @@ pub async fn text(client: &tokio_postgres::Client, sql: &str) -> u64 {
     messages.try_fold(0, async |count, message| Ok(count + rows_in(&message))).await.unwrap()
 }
 
+/// `COPY … TO STDOUT`: no value of ours has the end of a line.
+pub async fn copied(client: &tokio_postgres::Client, sql: &str) -> u64 {
+    let copy = format!("copy ({sql}) to stdout");
+    let pieces = client.copy_out(copy.as_str()).await.unwrap();
+    pieces.try_fold(0, async |count, piece| Ok(count + lines_in(&piece))).await.unwrap()
+}
+
+fn lines_in(piece: &[u8]) -> u64 {
+    piece.iter().map(|byte| u64::from(*byte == b'\n')).sum()
+}
+
 fn rows_in(message: &SimpleQueryMessage) -> u64 {
     u64::from(matches!(message, SimpleQueryMessage::Row(_)))
 }
