@@ -11,6 +11,7 @@
 //! | `delivery` | a large answer as text, COPY, binary, raw Arrow and Flight |
 //! | `peers` | `pgbench` on PostgreSQL and PgBouncer, and DuckDB's own server, where they are installed |
 //! | `tpch` | the 22 queries of TPC-H, governed with and without a row filter |
+//! | `idle` | memory of a connection that nobody uses, by protocol |
 //! | `memory` | what a data plane holds while a huge answer runs through each door |
 //! | `data` | files of a stage that are loaded, scanned and unloaded |
 //! | `large` | only when it is named: a file of a gigabyte through an engine of 512 MiB |
@@ -41,6 +42,7 @@ mod data;
 mod delivery;
 mod figures;
 mod goals;
+mod idle;
 mod large;
 mod latency;
 mod memory;
@@ -52,8 +54,8 @@ mod ways;
 use amounts::Amounts;
 use goals::Goals;
 
-const PARTS: [&str; 10] =
-    ["latency", "alone", "connections", "changes", "delivery", "peers", "cost", "tpch", "memory", "data"];
+const PARTS: [&str; 11] =
+    ["latency", "alone", "connections", "changes", "delivery", "peers", "cost", "idle", "tpch", "memory", "data"];
 /// A part that is not one of all.
 const LARGE: &str = "large";
 
@@ -78,6 +80,9 @@ async fn run(amounts: &Amounts, parts: &[&str]) {
     }
     if has("cost") {
         Box::pin(cost::print(amounts, &mut goals)).await;
+    }
+    if has("idle") {
+        Box::pin(idle::print(&mut goals)).await;
     }
     if has("tpch") {
         Box::pin(tpch::print(amounts, &mut goals)).await;

@@ -5,11 +5,11 @@ use arrow::ipc::reader::StreamDecoder;
 use arrow_flight::sql::client::FlightSqlServiceClient;
 use contract::wire::TIMEOUT_MS_MAX;
 use futures::TryStreamExt;
-use reqwest::Client;
+use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::types::{ToSql, Type};
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 use super::{Installation, Pod};
 
@@ -51,6 +51,29 @@ impl Installation {
         }
     }
 
+    /// A connection of its own to this door of the pod, which has had one answer: open until it is dropped.
+    pub async fn connected(&self, pod: &Pod, door: Door) -> Box<dyn Send> {
+        const SQL: &str = "select 42";
+        let (count, kept): (u64, Box<dyn Send>) = match door {
+            Door::WireText | Door::WireBinary => {
+                let client = self.psql().await.unwrap();
+                let answer = client.simple_query(SQL).await.unwrap();
+                (answer.iter().map(rows_in).sum(), Box::new(client))
+            }
+            Door::Json => unreachable!("the control plane has its connections"),
+            Door::RawArrow => {
+                let client = self.web_client(pod);
+                (drained_arrow(self.arrow_request(&client, pod, SQL)).await, Box::new(client))
+            }
+            Door::Flight => {
+                let mut client = self.flight_client(pod).await;
+                (drained_flight(&mut client, SQL).await, Box::new(client))
+            }
+        };
+        assert_eq!(count, 1, "{}", door.name());
+        kept
+    }
+
     async fn patient(&self) -> tokio_postgres::Client {
         let client = self.psql().await.unwrap();
         client.batch_execute(&format!("set statement_timeout = {TIMEOUT_MS_MAX}")).await.unwrap();
@@ -88,36 +111,57 @@ impl Installation {
     }
 
     async fn raw_arrow(&self, pod: &Pod, sql: &str) -> u64 {
+        let client = self.web_client(pod);
+        drained_arrow(self.arrow_request(&client, pod, sql)).await
+    }
+
+    /// One that trusts the pod.
+    fn web_client(&self, pod: &Pod) -> Client {
         let trusted = reqwest::Certificate::from_pem(self.authority_pem().as_bytes()).unwrap();
-        let client = Client::builder().tls_certs_only([trusted]).resolve("localhost", pod.tools).build().unwrap();
+        Client::builder().tls_certs_only([trusted]).resolve("localhost", pod.tools).build().unwrap()
+    }
+
+    fn arrow_request(&self, client: &Client, pod: &Pod, sql: &str) -> RequestBuilder {
         let url = format!("https://localhost:{}/v1/query/arrow", pod.tools.port());
-        let mut answer = client.post(url).bearer_auth(&self.key).json(&asked(sql)).send().await.unwrap();
-        assert!(answer.status().is_success(), "{}", answer.status());
-        let (mut decoder, mut count) = (StreamDecoder::new(), 0);
-        while let Some(piece) = answer.chunk().await.unwrap() {
-            let mut piece = Buffer::from(piece);
-            while let Some(batch) = decoder.decode(&mut piece).unwrap() {
-                count += batch.num_rows() as u64;
-            }
-        }
-        decoder.finish().unwrap();
-        count
+        client.post(url).bearer_auth(&self.key).json(&asked(sql))
     }
 
     async fn flight(&self, pod: &Pod, sql: &str) -> u64 {
+        drained_flight(&mut self.flight_client(pod).await, sql).await
+    }
+
+    async fn flight_client(&self, pod: &Pod) -> FlightSqlServiceClient<Channel> {
         let authority = Certificate::from_pem(self.authority_pem());
         let tls = ClientTlsConfig::new().ca_certificate(authority).domain_name("localhost");
         let endpoint = Endpoint::try_from(format!("https://{}", pod.tools)).unwrap().tls_config(tls).unwrap();
         let mut client = FlightSqlServiceClient::new(endpoint.connect().await.unwrap());
         client.set_token(self.key.clone());
-        let info = client.execute(sql.to_owned(), None).await.unwrap();
-        let batches = client.do_get(info.endpoint[0].ticket.clone().unwrap()).await.unwrap();
-        batches.try_fold(0, async |count, batch| Ok(count + batch.num_rows() as u64)).await.unwrap()
+        client
     }
 
     fn authority_pem(&self) -> String {
         self.authority.issue("nobody").unwrap().authority
     }
+}
+
+async fn drained_arrow(request: RequestBuilder) -> u64 {
+    let mut answer = request.send().await.unwrap();
+    assert!(answer.status().is_success(), "{}", answer.status());
+    let (mut decoder, mut count) = (StreamDecoder::new(), 0);
+    while let Some(piece) = answer.chunk().await.unwrap() {
+        let mut piece = Buffer::from(piece);
+        while let Some(batch) = decoder.decode(&mut piece).unwrap() {
+            count += batch.num_rows() as u64;
+        }
+    }
+    decoder.finish().unwrap();
+    count
+}
+
+async fn drained_flight(client: &mut FlightSqlServiceClient<Channel>, sql: &str) -> u64 {
+    let info = client.execute(sql.to_owned(), None).await.unwrap();
+    let batches = client.do_get(info.endpoint[0].ticket.clone().unwrap()).await.unwrap();
+    batches.try_fold(0, async |count, batch| Ok(count + batch.num_rows() as u64)).await.unwrap()
 }
 
 fn asked(sql: &str) -> Value {
