@@ -299,8 +299,8 @@ impl Pipeline {
         // of a type of its own, or whoever waits for it is one that the compiler finds too deep
         let taken = stages::staged::take_in(self, query, &mut pinned, t).boxed();
         let report = t.further(Stage::SnapshotPin, taken).await?;
-        let mut ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await?; //       10
-        stages::staged::holds(report.as_ref(), &mut ran)?;
+        let ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await; //             10
+        let ran = stages::staged::holds(report.as_ref(), ran)?;
         let rows = t.at(Stage::DirtyTracking, stages::dirty::track(self, query, ran)).await?; //           11
         let rows = if let Some(report) = report { stages::staged::told(rows, report)? } else { rows };
         if let Some(removal) = &rows.about.removes {

@@ -134,6 +134,48 @@ async fn a_broken_file_is_named_with_its_line_and_nothing_is_loaded() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_alone_is_loaded_as_one_of_several_is() {
+    const BY_NAME: &str = "file_format = (type = parquet) match_by_column_name = case_insensitive";
+    let world = world().await;
+    let table = "create or replace table t (id bigint, note varchar, day date, price double)";
+    let id = staged(&world, CSV).await;
+    let csv = "id,note,day,price\n0,\"n, 0\",2026-01-01,0\n1,,2026-01-02,0.5\n2,n2,,1\n";
+    put(&world, &id, "bad.csv", "id,note,day,price\n1,,,\nx,,,\n");
+    let rows = "select i as id, 'n' || i as note, date '2026-01-01' + i::integer as day, i * 0.5::double as price \
+                from range(3) r(i)";
+    for (name, rows) in [("made", rows), ("bad", "select 'x' as id")] {
+        let made = world.spool().join(name);
+        world.behind_our_back(&format!("copy ({rows}) to '{}' (format parquet)", made.display())).await;
+        let bytes = std::fs::read(&made).unwrap();
+        for path in [format!("{name}.parquet"), format!("{name}-2.parquet")] {
+            put(&world, &id, &path, &bytes);
+        }
+    }
+    for path in ["made.csv", "made-2.csv"] {
+        put(&world, &id, path, csv);
+    }
+    for (end, format) in [("csv", ""), ("parquet", BY_NAME)] {
+        let load = |names: &str| format!("copy into t from @s files = ({names}) {format}");
+        let (one, both) = (format!("'made.{end}'"), format!("'made.{end}', 'made-2.{end}'"));
+        ran(&world, table).await;
+        assert_eq!(ran(&world, &load(&one)).await, loaded(&format!("made.{end}"), 3));
+        let alone = ran(&world, "select * from t order by id").await;
+        ran(&world, table).await;
+        ran(&world, &load(&both)).await;
+        assert_eq!(ran(&world, "select distinct * from t order by id").await, alone);
+        let bad = format!("'bad.{end}'");
+        let fault = refused(&world, &load(&bad)).await;
+        assert!(fault.contains(&format!("bad.{end}")), "{fault}");
+        assert_eq!(refused(&world, &load(&format!("{bad}, 'made.{end}'"))).await, fault);
+        assert_eq!(world.count("select count(*) from raw.main.t").await, 6, "{end}");
+    }
+    let is_left = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().parse::<u64>().is_ok();
+    let left = std::fs::read_dir(world.spool()).unwrap().filter(|entry| is_left(entry.as_ref().unwrap()));
+    assert_eq!(left.count(), 0, "files that were read are gone");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn records_of_json_and_parquet_are_loaded_whole_or_by_their_names() {
     let world = world().await;
     ran(&world, "create table whole (v variant)").await;

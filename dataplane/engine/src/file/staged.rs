@@ -172,6 +172,12 @@ impl Session {
         serde_json::from_str(&told).map_err(Error::internal)
     }
 
+    /// How many rows a query has.
+    pub async fn row_count(&mut self, rows: &str, deadline: Instant, cancel: &CancellationToken) -> Result<u64, Error> {
+        let sql = format!("select cast(count(*) as varchar) from ({rows}) as records");
+        self.one_text(sql, deadline, cancel).await?.parse().map_err(Error::internal)
+    }
+
     /// The names of the columns of a query.
     pub async fn column_names(
         &mut self,

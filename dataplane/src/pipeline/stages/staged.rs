@@ -17,12 +17,13 @@ mod records;
 mod rows;
 mod shown;
 mod source;
+mod viewed;
 
 use std::fmt::Write;
 
 use contract::policy::abac::Operation;
 use engine::FileFault;
-use sql::{LoadOptions, OnError};
+use sql::{ExecutionMode, LoadOptions, OnError};
 
 use super::execute::Ran;
 use super::snapshot::{Pinned, agrees_here};
@@ -36,6 +37,7 @@ use crate::storage::stage_files::StageFile;
 
 use shown::ShownRows;
 use source::FileSource;
+use viewed::ViewedFile;
 
 pub(in crate::pipeline) use answered::told;
 
@@ -53,6 +55,8 @@ pub(in crate::pipeline) struct LoadReport {
     files: Vec<LoadedFile>,
     /// The rows that it would load, where it only shows them.
     shown: Option<ShownRows>,
+    /// The file that its statement reads itself.
+    viewed: Option<ViewedFile>,
 }
 
 /// A file of COPY INTO, and what became of its records.
@@ -141,6 +145,8 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
         return Err(Error::Unsupported { what: "a parameter of a statement that reads a stage".to_owned() });
     }
     let mut answer = None;
+    // what else is run for a statement may ask for numbers of rows, which a view has not
+    let is_direct = native.care == ExecutionMode::Direct && native.sql.before.is_empty();
     for rows in native.about.staged.clone() {
         let session = lease.session()?;
         let mut source = FileSource { pipeline, query, session, rows: &rows };
@@ -178,7 +184,12 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
             files.truncate(begun);
         }
         noted(t, &rows, &files);
-        let loaded = source.fill(&files).await?;
+        let is_viewed = is_direct && source.may_be_viewed(&files);
+        if is_viewed {
+            // while it reads a table: the engine's parser names none of a statement that reads a view
+            agrees_here(query, source.session, native).await?;
+        }
+        let (loaded, viewed) = Box::pin(source.loaded(&files, is_viewed)).await?;
         let is_kept = |file: &LoadedFile| load.validates.is_none() && file.is_loaded();
         let kept = files.iter().zip(&loaded).filter(|(_, file)| is_kept(file)).map(|(file, _)| file);
         native.about.history.extend(load_history::loaded(identity, kept, now));
@@ -186,7 +197,7 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
             let whole = files.iter().zip(&loaded).filter(|(_, file)| file.failed == 0).map(|(file, _)| file.clone());
             native.about.removes = Some(FileRemoval::of_loaded(&rows, whole.collect()));
         }
-        answer = Some(source.report(loaded, load).await?);
+        answer = Some(LoadReport { viewed, ..source.report(loaded, load).await? });
     }
     if native.sql.before.is_empty() {
         agrees_here(query, lease.session()?, native).await?;
@@ -195,11 +206,12 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
 }
 
 /// COPY INTO makes a row of each record: a query that leaves some out, or makes several, is refused before it is kept.
-pub(in crate::pipeline) fn holds(report: Option<&LoadReport>, ran: &mut Ran) -> Result<()> {
-    let Some(report) = report else { return Ok(()) };
+pub(in crate::pipeline) fn holds(report: Option<&LoadReport>, ran: Result<Ran>) -> Result<Ran> {
+    let mut ran = ran.map_err(|error| viewed::fault(report, error))?;
+    let Some(report) = report else { return Ok(ran) };
     let records: u64 = report.files.iter().map(|file| file.rows).sum();
     if ran.rows.changed == Some(records) {
-        return Ok(());
+        return Ok(ran);
     }
     ran.lease.failed();
     Err(Error::Unsupported { what: "a query in COPY INTO that makes other than one row of each record".to_owned() })

@@ -14,6 +14,13 @@ use crate::limits::json_depth::JsonDepth;
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFile;
 
+/// A file in the spool, and what is taken of it by which query.
+pub(super) struct SpooledQuery {
+    pub spool: SpoolFile,
+    pub query: String,
+    pub values: Vec<String>,
+}
+
 impl FileSource<'_> {
     /// Reads the files in their order; how many rows each has.
     pub async fn fill(&mut self, files: &[StageFile]) -> Result<Vec<LoadedFile>> {
@@ -52,20 +59,30 @@ impl FileSource<'_> {
     }
 
     async fn csv(&mut self, file: &StageFile, signs: &CsvRecords) -> Result<u64> {
-        let mut scan = RecordScan::new(signs);
-        let spool = self.spooled(file, |part| scan.take(&part).map(|()| part)).await?;
-        let totals = scan.end().map_err(|fault| refused(file, fault))?;
-        let records = totals.records.saturating_sub(u64::from(signs.has_header));
-        if records == 0 {
-            return Ok(0);
-        }
-        let (query, values) = self.csv_query(file, &spool, signs, totals.values).await?;
-        let count = self.written(file, &values, &query).await?;
+        let Some((read, records)) = Box::pin(self.csv_file(file, signs)).await? else { return Ok(0) };
+        let count = self.written(file, &read.values, &read.query).await?;
         if count == records {
             return Ok(count);
         }
         let reason = format!("{count} rows were read of {records} that it has");
         Err(refused(file, FileFault { line: None, reason }))
+    }
+
+    /// A file of CSV, and how many records it has; nothing where it has none.
+    pub(super) async fn csv_file(
+        &mut self,
+        file: &StageFile,
+        signs: &CsvRecords,
+    ) -> Result<Option<(SpooledQuery, u64)>> {
+        let mut scan = RecordScan::new(signs);
+        let spool = self.spooled(file, |part| scan.take(&part).map(|()| part)).await?;
+        let totals = scan.end().map_err(|fault| refused(file, fault))?;
+        let records = totals.records.saturating_sub(u64::from(signs.has_header));
+        if records == 0 {
+            return Ok(None);
+        }
+        let (query, values) = self.csv_query(file, &spool, signs, totals.values).await?;
+        Ok(Some((SpooledQuery { spool, query, values }, records)))
     }
 
     /// The query of a file whose records have so many values, and the values that are taken of it.
@@ -134,16 +151,26 @@ impl FileSource<'_> {
     }
 
     async fn parquet(&mut self, file: &StageFile, ahead: &mut ParquetAhead, binary_is_text: bool) -> Result<u64> {
+        let read = Box::pin(self.parquet_file(file, ahead, binary_is_text)).await?;
+        self.written(file, &read.values, &read.query).await
+    }
+
+    pub(super) async fn parquet_file(
+        &mut self,
+        file: &StageFile,
+        ahead: &mut ParquetAhead,
+        binary_is_text: bool,
+    ) -> Result<SpooledQuery> {
         let spool = self.parquet_spool(ahead).await?;
         let rows = ParquetRows::of(&spool, binary_is_text, self.rows, (self.session, self.query)).await;
         let rows = rows.map_err(|error| self.fault(file, error))?;
         let Some(LoadOptions { by_name: Some(how), .. }) = self.rows.load else {
             let is_whole = !self.rows.selects();
             let values = if is_whole { vec![quote::name(RECORD)] } else { columns::whole(self.rows, &file.path) };
-            return self.written(file, &values, &rows.records()).await;
+            return Ok(SpooledQuery { query: rows.records(), spool, values });
         };
         let values = columns::cast(self.rows, &columns::column_values(self.rows, &rows.names, how));
-        self.written(file, &values, &rows.query).await
+        Ok(SpooledQuery { query: rows.query, spool, values })
     }
 
     /// Writes the values of a query of a file; how many rows it has.
@@ -159,24 +186,24 @@ impl FileSource<'_> {
 
     /// What an engine's error says of a file.
     pub(super) fn fault(&self, file: &StageFile, error: engine::Error) -> Error {
-        match self.query.fault(error) {
-            Error::Engine(error) => {
-                let is_parquet = matches!(self.rows.reading.records, FileRecords::Parquet { .. });
-                let reason = match error.kind {
-                    Kind::Conversion | Kind::OutOfRange | Kind::InvalidInput => {
-                        Some("a value is not of its column's type")
-                    }
-                    // its footer says sizes that nothing has
-                    Kind::Internal | Kind::OutOfMemory if is_parquet => {
-                        Some("it is no whole Parquet file, or needs more memory than there is")
-                    }
-                    _ => None,
-                };
-                let told = |reason: &str| FileFault { line: None, reason: reason.to_owned() };
-                let fault = FileFault::of(&error).or_else(|| reason.map(told));
-                fault.map_or(Error::Engine(error), |fault| refused(file, fault))
-            }
-            other => other,
+        of_file(&file.path, &self.rows.reading.records, self.query.fault(error))
+    }
+}
+
+/// What an error says of the file that is read.
+pub(super) fn of_file(path: &str, records: &FileRecords, error: Error) -> Error {
+    let Error::Engine(error) = error else { return error };
+    let reason = match error.kind {
+        Kind::Conversion | Kind::OutOfRange | Kind::InvalidInput => Some("a value is not of its column's type"),
+        // its footer says sizes that nothing has
+        Kind::Internal | Kind::OutOfMemory if matches!(records, FileRecords::Parquet { .. }) => {
+            Some("it is no whole Parquet file, or needs more memory than there is")
         }
+        _ => None,
+    };
+    let told = |reason: &str| FileFault { line: None, reason: reason.to_owned() };
+    match FileFault::of(&error).or_else(|| reason.map(told)) {
+        Some(fault) => Error::StagedFileRefused { path: path.to_owned(), fault },
+        None => Error::Engine(error),
     }
 }

@@ -28,13 +28,13 @@ impl FileSource<'_> {
     /// What is told of these files; where their rows are shown, none is left to be loaded.
     pub async fn report(&mut self, mut files: Vec<LoadedFile>, load: LoadOptions) -> Result<LoadReport> {
         if load.shows().is_none() {
-            return Ok(LoadReport { files, shown: None });
+            return Ok(LoadReport { files, shown: None, viewed: None });
         }
         for file in &mut files {
             file.rows = 0;
         }
         let shown = Box::pin(self.shown()).await?;
-        Ok(LoadReport { files, shown: Some(shown) })
+        Ok(LoadReport { files, shown: Some(shown), viewed: None })
     }
 
     async fn shown(&mut self) -> Result<ShownRows> {

@@ -1,0 +1,95 @@
+//! A file that COPY INTO's own statement reads, through a temporary view: its rows are written once.
+//!
+//! Else they are copied into a temporary table before, of which the statement reads. A view stays in its session as that
+//! does, so it is made where the session ends with the statement. Its columns have the types of the table that is
+//! loaded: no value of it fails on its way into that, so an error of a value is one of the file.
+
+use engine::{SpoolFile, Statement};
+use sql::ast::quote;
+use sql::{Column, FileRecords};
+
+use super::parquet_source::ParquetAhead;
+use super::rows::{self, SpooledQuery};
+use super::source::FileSource;
+use super::{LoadReport, LoadedFile};
+use crate::Error;
+use crate::pipeline::Result;
+use crate::storage::stage_files::StageFile;
+
+/// The file behind a view, there as long as this is.
+#[derive(Debug)]
+pub(super) struct ViewedFile {
+    path: String,
+    records: FileRecords,
+    _spool: SpoolFile,
+}
+
+impl FileSource<'_> {
+    /// Reads files for COPY INTO: one that `is_viewed` by the statement itself.
+    pub async fn loaded(
+        &mut self,
+        files: &[StageFile],
+        is_viewed: bool,
+    ) -> Result<(Vec<LoadedFile>, Option<ViewedFile>)> {
+        match files {
+            [file] if is_viewed => {
+                let (loaded, viewed) = Box::pin(self.viewed(file)).await?;
+                Ok((vec![loaded], viewed))
+            }
+            _ => Ok((Box::pin(self.fill(files)).await?, None)),
+        }
+    }
+
+    /// Whether the statement may read the files itself, and does the same then: there is one, all of it is loaded as it is.
+    pub fn may_be_viewed(&self, files: &[StageFile]) -> bool {
+        let rows = self.rows;
+        let is_plain = rows.load.is_some_and(|load| !load.judges() && !load.transforms);
+        let is_json = matches!(rows.reading.records, FileRecords::Json { .. });
+        let has_types = types(&rows.columns).eq(types(&rows.filled));
+        files.len() == 1 && is_plain && !is_json && has_types && self.query.ask.transaction.is_none()
+    }
+
+    async fn viewed(&mut self, file: &StageFile) -> Result<(LoadedFile, Option<ViewedFile>)> {
+        let rows = self.rows;
+        let read = match &rows.reading.records {
+            FileRecords::Csv(signs) => Box::pin(self.csv_file(file, signs)).await?,
+            FileRecords::Parquet { binary_is_text } => {
+                Some(Box::pin(self.counted_parquet(file, *binary_is_text)).await?)
+            }
+            FileRecords::Json { .. } => None,
+        };
+        let Some((read, records)) = read else { return Ok((LoadedFile::whole(file, 0), None)) };
+        let column = |(column, value): (&Column, &String)| format!("{value} as {}", quote::name(&column.name));
+        let columns: Vec<_> = rows.columns.iter().zip(&read.values).map(column).collect();
+        let view = quote::name(&rows.kept_as);
+        let view = format!("create temp view {view} as select {} from ({}) as file", columns.join(", "), read.query);
+        for sql in [format!("drop table {}", rows.place()), view] {
+            let statement = Statement { sql, params: Vec::new(), writes: true };
+            let kept = self.session.keep(statement, self.query.deadline, &self.query.ask.cancel).await;
+            kept.map_err(|error| self.fault(file, error))?;
+        }
+        let viewed = ViewedFile { path: file.path.clone(), records: rows.reading.records.clone(), _spool: read.spool };
+        Ok((LoadedFile::whole(file, records), Some(viewed)))
+    }
+
+    /// A Parquet file, and how many rows it has by its footer.
+    async fn counted_parquet(&mut self, file: &StageFile, binary_is_text: bool) -> Result<(SpooledQuery, u64)> {
+        let mut ahead = ParquetAhead::of(self.parquet_source()?, std::slice::from_ref(file));
+        let read = Box::pin(self.parquet_file(file, &mut ahead, binary_is_text)).await?;
+        let count = self.session.row_count(&read.query, self.query.deadline, &self.query.ask.cancel).await;
+        let count = count.map_err(|error| self.fault(file, error))?;
+        Ok((read, count))
+    }
+}
+
+fn types(columns: &[Column]) -> impl Iterator<Item = &str> {
+    columns.iter().map(|column| column.type_name.as_str())
+}
+
+/// What an error of a load's statement says of the file that it reads.
+pub(super) fn fault(report: Option<&LoadReport>, error: Error) -> Error {
+    match report.and_then(|report| report.viewed.as_ref()) {
+        Some(ViewedFile { path, records, .. }) => rows::of_file(path, records, error),
+        None => error,
+    }
+}
