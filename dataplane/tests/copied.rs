@@ -166,7 +166,8 @@ async fn a_file_that_is_alone_is_loaded_as_one_of_several_is() {
         let bad = format!("'bad.{end}'");
         let fault = refused(&world, &load(&bad)).await;
         assert!(fault.contains(&format!("bad.{end}")), "{fault}");
-        assert_eq!(refused(&world, &load(&format!("{bad}, 'made.{end}'"))).await, fault);
+        let both = load(&format!("{bad}, 'made.{end}'")) + " force = true";
+        assert_eq!(refused(&world, &both).await, fault);
         assert_eq!(world.count("select count(*) from raw.main.t").await, 6, "{end}");
     }
     let is_left = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().parse::<u64>().is_ok();

@@ -27,6 +27,8 @@ pub(super) struct RecordTotals {
 #[derive(Debug)]
 pub(super) struct RecordScan<'c> {
     signs: &'c CsvRecords,
+    /// By byte, whether it may be one of the signs.
+    is_sign: [bool; 256],
     place: Place,
     /// Bytes of the record that has begun.
     length: usize,
@@ -67,11 +69,42 @@ enum ByteUse {
 impl<'c> RecordScan<'c> {
     pub fn new(signs: &'c CsvRecords) -> Self {
         let totals = RecordTotals { records: 0, values: 0 };
-        Self { signs, place: Place::Blank, length: 0, values: 1, lines: 0, totals }
+        let mut is_sign = [false; 256];
+        let all = [Some(signs.delimiter), signs.quote, signs.escape, Some(b'\\'), Some(b'\r'), Some(b'\n')];
+        for byte in all.into_iter().flatten() {
+            if let Some(is_sign) = is_sign.get_mut(usize::from(byte)) {
+                *is_sign = true;
+            }
+        }
+        Self { signs, is_sign, place: Place::Blank, length: 0, values: 1, lines: 0, totals }
     }
 
     pub fn take(&mut self, bytes: &[u8]) -> Result<(), FileFault> {
-        bytes.iter().try_for_each(|byte| self.next(*byte))
+        let mut left = bytes;
+        while let Some((byte, behind)) = left.split_first() {
+            self.next(*byte)?;
+            let plain = self.plain(behind);
+            self.longer(plain)?;
+            left = behind.get(plain..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// How many bytes that come next are of the same value as the last one, whatever they are: most bytes of a file.
+    fn plain(&self, bytes: &[u8]) -> usize {
+        if !matches!(self.place, Place::Value | Place::Quoted) {
+            return 0;
+        }
+        let is_plain = |byte: &&u8| self.is_sign.get(usize::from(**byte)) == Some(&false);
+        bytes.iter().take_while(is_plain).count()
+    }
+
+    fn longer(&mut self, bytes: usize) -> Result<(), FileFault> {
+        self.length += bytes;
+        if self.length > RECORD_BYTES_MAX {
+            return Err(self.fault(format!("it is longer than {} MiB", RECORD_BYTES_MAX >> 20)));
+        }
+        Ok(())
     }
 
     fn next(&mut self, byte: u8) -> Result<(), FileFault> {
@@ -84,10 +117,7 @@ impl<'c> RecordScan<'c> {
             }
             ByteUse::WithinRecord => {}
         }
-        self.length += 1;
-        if self.length > RECORD_BYTES_MAX {
-            return Err(self.fault(format!("it is longer than {} MiB", RECORD_BYTES_MAX >> 20)));
-        }
+        self.longer(1)?;
         self.place = self.behind(byte)?;
         Ok(())
     }
@@ -209,6 +239,30 @@ mod tests {
             (signs(), "a\"b,2\nc\n", 2, 2),
         ] {
             assert_eq!(counted(&signs, text).unwrap(), RecordTotals { records, values }, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_counted_together_as_they_are_one_by_one() {
+        const BYTES: [u8; 8] = *b"aN,\"\\\r\n'";
+        let one_by_one = |signs: &CsvRecords, text: &[u8]| {
+            let mut scan = RecordScan::new(signs);
+            text.iter().try_for_each(|byte| scan.next(*byte))?;
+            scan.end()
+        };
+        let together = |signs: &CsvRecords, text: &[u8]| {
+            let mut scan = RecordScan::new(signs);
+            scan.take(text)?;
+            scan.end()
+        };
+        let escaping = CsvRecords { escape: Some(b'\''), skipped: 1, allows_blank: true, ..signs() };
+        let plain = CsvRecords { quote: None, escapes_unquoted: false, ..signs() };
+        for number in 0..BYTES.len().pow(5) {
+            let mut text: Vec<u8> = (0..5).map(|place| BYTES[number / BYTES.len().pow(place) % BYTES.len()]).collect();
+            text.extend(b"aa\n1");
+            for signs in [&signs(), &escaping, &plain] {
+                assert_eq!(together(signs, &text), one_by_one(signs, &text), "{signs:?}: {text:?}");
+            }
         }
     }
 

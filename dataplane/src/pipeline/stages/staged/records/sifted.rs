@@ -3,6 +3,8 @@
 //! The engine's reader would give up at the first of these, and say lines of what it was given. So it is given none of
 //! them, and the line of each record as one more value: a sign that is no value of NULL, and digits behind it.
 
+use std::io::Write;
+
 use engine::{FileFault, RECORD_BYTES_MAX};
 use sql::{CsvRecords, RecordWidth};
 
@@ -100,8 +102,12 @@ impl<'c> RecordSift<'c> {
     /// The bytes that the engine is given in place of these; none are the end of the file.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<u8>, FileFault> {
         let mut given = Vec::with_capacity(bytes.len() + bytes.len() / 8);
-        for byte in bytes {
+        let mut left = bytes;
+        while let Some((byte, behind)) = left.split_first() {
             self.next(*byte, &mut given)?;
+            let (plain, rest) = behind.split_at_checked(self.plain(behind)).unwrap_or((&[][..], behind));
+            self.record.extend_from_slice(plain);
+            left = rest;
         }
         if bytes.is_empty() {
             self.end(&mut given)?;
@@ -111,6 +117,15 @@ impl<'c> RecordSift<'c> {
 
     pub fn into_records(self) -> SiftedRecords {
         self.sifted
+    }
+
+    /// How many of the next bytes are of a value with which nothing is wrong, nor becomes wrong by them.
+    fn plain(&self, bytes: &[u8]) -> usize {
+        if self.fault.is_some() || self.is_returned {
+            return 0;
+        }
+        let room = (RECORD_BYTES_MAX - LINE_BYTES_MAX).saturating_sub(self.record.len());
+        self.scan.plain(bytes).min(room)
     }
 
     fn next(&mut self, byte: u8, given: &mut Vec<u8>) -> Result<(), FileFault> {
@@ -224,10 +239,10 @@ impl<'c> RecordSift<'c> {
         if self.is_returned {
             self.record.pop();
         }
-        given.extend(format!("{}{}", self.sign, self.line).bytes());
+        let _ = write!(given, "{}{}", self.sign, self.line); // into memory, which takes all of it
         if self.is_numbered {
             let number = self.sifted.records + self.sifted.failed + 1;
-            given.extend(format!("{}{number}", self.sign).bytes());
+            let _ = write!(given, "{}{number}", self.sign);
         }
         given.push(self.scan.signs.delimiter);
         given.extend_from_slice(&self.record);
@@ -290,6 +305,26 @@ mod tests {
         let long = "x".repeat(RECORD_BYTES_MAX + 5);
         let (told, records) = sifted(&signs(), Some(1), format!("{long}\ny\n").as_bytes());
         assert_eq!((told.as_str(), records.failed, records.records), ("#2,y\n", 1, 1));
+    }
+
+    #[test]
+    fn bytes_are_sifted_together_as_they_are_one_by_one() {
+        const BYTES: [u8; 8] = *b"aN,\"\\\r\n\xff";
+        let own = signs();
+        for number in 0..BYTES.len().pow(5) {
+            let mut text: Vec<u8> = (0..5).map(|place| BYTES[number / BYTES.len().pow(place) % BYTES.len()]).collect();
+            text.extend(b"aa\n1,2\n");
+            let told = |part: usize| {
+                let mut sift = RecordSift::new(&own, Some(2)).unwrap();
+                let mut given = Vec::new();
+                for part in text.chunks(part).chain([&[][..]]) {
+                    given.extend(sift.take(part).unwrap());
+                }
+                let records = sift.into_records();
+                (given, records.records, records.values, records.failed, records.faults)
+            };
+            assert_eq!(told(text.len()), told(1), "{text:?}");
+        }
     }
 
     #[test]
