@@ -3,9 +3,11 @@
 //! The query is a statement like any other and walks all stages. Its rows leave as they do for a client, masked and
 //! metered; they go into the files in place of a connection. All files are in the stage once all are whole, or none is.
 
+mod encoder;
 mod files;
 mod open_file;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,6 +31,9 @@ use open_file::FullFile;
 const COLUMNS: [&str; 3] = ["rows_unloaded", "input_bytes", "output_bytes"];
 /// Of an answer with a row for each file.
 const DETAILED: [&str; 3] = ["file_name", "file_size", "row_count"];
+
+/// Batches that are encoded while one before them is written.
+const AHEAD_MAX: usize = 2;
 
 /// What a statement unloads, if it does.
 pub(super) fn asked(ask: &Ask) -> Option<Unload> {
@@ -135,10 +140,22 @@ async fn unloaded(
 
 /// Writes the rows of the answer, all of them.
 async fn written(rows: &mut Rows, mut files: UnloadFiles) -> Result<Vec<FullFile>> {
-    while let Some(batch) = rows.next().await {
-        let batch = batch?;
+    let encoder = files.encoder();
+    let (mut ahead, mut is_over) = (VecDeque::new(), false);
+    loop {
+        while !is_over && ahead.len() < AHEAD_MAX {
+            let Some(batch) = rows.next().await else {
+                is_over = true;
+                break;
+            };
+            let (encoder, batch) = (encoder.clone(), batch?);
+            // which begins at once
+            ahead.push_back(tokio::task::spawn_blocking(move || encoder.encoded(&batch)));
+        }
+        let Some(encoding) = ahead.pop_front() else { break };
+        let encoded = encoding.await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()))?;
         files = blocking(move || {
-            files.add(&batch)?;
+            files.add(&encoded)?;
             Ok(files)
         })
         .await?;

@@ -1,25 +1,22 @@
 //! The files that an unload writes: how rows become their bytes, and where the next file begins. All of it blocks.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
-use contract::wire::Numbers;
 use sql::{Unload, UnloadFormat, partition_folder};
 
+use super::encoder::{EncodedRows, RowEncoder};
 use super::open_file::{FullFile, OpenFile, length};
 use crate::encode::cell::{self, Cell};
-use crate::encode::{csv, json, parquet_file};
+use crate::encode::{csv, parquet_file};
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFiles;
 use crate::{Column, Error};
 
 /// Files of one unload: each waits aside until all are whole.
 const FILES_MAX: usize = 256;
-/// Rows of text that are in one file together; of Parquet those of a batch are.
-const ROWS_AT_A_TIME: usize = 128;
 
 /// Where the files of an unload will be.
 #[derive(Debug)]
@@ -74,8 +71,14 @@ impl UnloadFiles {
         Ok(Self { unload, columns, schema, place, folder, folders, open: None, full: Vec::new() })
     }
 
-    pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        if self.unload.is_partitioned() { self.add_parted(batch) } else { self.add_some(batch) }
+    /// What makes the bytes of rows before they are added.
+    pub fn encoder(&self) -> RowEncoder {
+        RowEncoder::of(&self.unload, &self.columns)
+    }
+
+    pub fn add(&mut self, rows: &[EncodedRows]) -> Result<()> {
+        let is_partitioned = self.unload.is_partitioned();
+        rows.iter().try_for_each(|rows| if is_partitioned { self.add_parted(&rows.batch) } else { self.add_rows(rows) })
     }
 
     /// Rows whose first column is their partition: those of one come behind each other.
@@ -88,7 +91,8 @@ impl UnloadFiles {
             let value = partition(values, from);
             let rows = (from..batch.num_rows()).take_while(|row| partition(values, *row) == value).count();
             self.turn_to(partition_folder(value))?;
-            self.add_some(&rest.slice(from, rows))?;
+            let part = self.encoder().parted().encoded(&rest.slice(from, rows))?;
+            part.iter().try_for_each(|rows| self.add_rows(rows))?;
             from += rows;
         }
         Ok(())
@@ -103,17 +107,6 @@ impl UnloadFiles {
         Ok(())
     }
 
-    fn add_some(&mut self, batch: &RecordBatch) -> Result<()> {
-        let most = if self.unload.format == UnloadFormat::Parquet { batch.num_rows() } else { ROWS_AT_A_TIME };
-        let mut from = 0;
-        while from < batch.num_rows() {
-            let rows = most.min(batch.num_rows() - from);
-            self.add_rows(&batch.slice(from, rows))?;
-            from += rows;
-        }
-        Ok(())
-    }
-
     /// No more rows come. Of none there is a file, too, unless they are parted.
     pub fn end(mut self) -> Result<Vec<FullFile>> {
         if self.open.is_none() && self.full.is_empty() && !self.unload.is_partitioned() {
@@ -124,13 +117,7 @@ impl UnloadFiles {
     }
 
     /// Into the open file, or into the next where they would be too much for it.
-    fn add_rows(&mut self, batch: &RecordBatch) -> Result<()> {
-        let mut text = String::new();
-        match self.unload.format {
-            UnloadFormat::Csv => csv::rows(&mut text, batch),
-            UnloadFormat::Json => json_lines(&mut text, &self.columns, batch)?,
-            UnloadFormat::Parquet => {}
-        }
+    fn add_rows(&mut self, EncodedRows { batch, text }: &EncodedRows) -> Result<()> {
         let most = self.unload.max_file_bytes;
         let is_full = |file: &OpenFile| file.rows() > 0 && file.bytes() + length(text.as_bytes()) > most;
         if self.open.as_ref().is_some_and(is_full) {
@@ -140,7 +127,7 @@ impl UnloadFiles {
             Some(file) => file,
             None => self.begin()?,
         };
-        file.add(batch, &text)?;
+        file.add(batch, text)?;
         self.open = Some(file);
         Ok(())
     }
@@ -206,16 +193,4 @@ fn partition(values: &ArrayRef, row: usize) -> Option<&str> {
         Cell::Text(text) => Some(text),
         _ => None,
     }
-}
-
-/// The values of the one column, each on its line.
-fn json_lines(out: &mut String, columns: &[Column], batch: &RecordBatch) -> Result<()> {
-    let unread = |error: serde_json::Error| Error::Unverified { why: error.to_string() };
-    let (mut text, mut is_first) = (String::from("["), true);
-    json::rows(&mut text, columns, batch, Numbers::Json, &mut is_first);
-    text.push(']');
-    for (value,) in serde_json::from_str::<Vec<(serde_json::Value,)>>(&text).map_err(unread)? {
-        let _ = writeln!(out, "{value}");
-    }
-    Ok(())
 }

@@ -1,0 +1,81 @@
+//! Rows of an unload as the text that they have in a file, whichever that is. Batches are encoded side by side.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use contract::wire::Numbers;
+use sql::{Unload, UnloadFormat};
+
+use crate::encode::{csv, json};
+use crate::pipeline::Result;
+use crate::{Column, Error};
+
+/// Rows of text that are in one file together; of Parquet those of a batch are.
+const ROWS_AT_A_TIME: usize = 128;
+/// The same of a file that may be as large as [`LARGE_BYTES`].
+const ROWS_OF_LARGE: usize = 4_096;
+const LARGE_BYTES: u64 = 64 << 20;
+
+/// Rows that go into one file, and their text, if it is one of text.
+#[derive(Debug)]
+pub(super) struct EncodedRows {
+    pub batch: RecordBatch,
+    pub text: String,
+}
+
+/// Makes the text of rows.
+#[derive(Debug, Clone)]
+pub(super) struct RowEncoder {
+    format: UnloadFormat,
+    columns: Arc<[Column]>,
+    rows_at_a_time: usize,
+    /// Rows are parted first, and encoded then.
+    is_partitioned: bool,
+}
+
+impl RowEncoder {
+    pub fn of(unload: &Unload, columns: &[Column]) -> Self {
+        let rows_at_a_time = if unload.max_file_bytes < LARGE_BYTES { ROWS_AT_A_TIME } else { ROWS_OF_LARGE };
+        Self { format: unload.format, columns: columns.into(), rows_at_a_time, is_partitioned: unload.is_partitioned() }
+    }
+
+    /// The same of rows that are parted.
+    pub fn parted(self) -> Self {
+        Self { is_partitioned: false, ..self }
+    }
+
+    pub fn encoded(&self, batch: &RecordBatch) -> Result<Vec<EncodedRows>> {
+        let count = batch.num_rows();
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        if self.is_partitioned || self.format == UnloadFormat::Parquet {
+            return Ok(vec![EncodedRows { batch: batch.clone(), text: String::new() }]);
+        }
+        let some = |from| batch.slice(from, self.rows_at_a_time.min(count - from));
+        (0..count).step_by(self.rows_at_a_time).map(|from| self.encoded_together(some(from))).collect()
+    }
+
+    fn encoded_together(&self, batch: RecordBatch) -> Result<EncodedRows> {
+        let mut text = String::new();
+        match self.format {
+            UnloadFormat::Csv => csv::rows(&mut text, &batch),
+            UnloadFormat::Json => json_lines(&mut text, &self.columns, &batch)?,
+            UnloadFormat::Parquet => {}
+        }
+        Ok(EncodedRows { batch, text })
+    }
+}
+
+/// The values of the one column, each on its line.
+fn json_lines(out: &mut String, columns: &[Column], batch: &RecordBatch) -> Result<()> {
+    let unread = |error: serde_json::Error| Error::Unverified { why: error.to_string() };
+    let (mut text, mut is_first) = (String::from("["), true);
+    json::rows(&mut text, columns, batch, Numbers::Json, &mut is_first);
+    text.push(']');
+    for (value,) in serde_json::from_str::<Vec<(serde_json::Value,)>>(&text).map_err(unread)? {
+        let _ = writeln!(out, "{value}");
+    }
+    Ok(())
+}
