@@ -1,4 +1,4 @@
-//! Rows as a Parquet file, piece by piece.
+//! Rows as a Parquet file, piece by piece; columns are encoded side by side.
 //!
 //! Numbers, texts, blobs, dates, times, lists, structs and maps have Parquet's own types, and a DECIMAL keeps its digits. A
 //! TIMESTAMP is of its unit, with a time zone in UTC and without one local. VARIANT and JSON are the text of the JSON. An
@@ -7,10 +7,13 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowLeafColumn, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
 
+use super::batch_bytes::batch_bytes;
 use super::column::Column;
 
 pub const CONTENT_TYPE: &str = "application/vnd.apache.parquet";
@@ -18,35 +21,95 @@ pub const CONTENT_TYPE: &str = "application/vnd.apache.parquet";
 /// A row group is held in memory until it is whole, so it ends at the first of these.
 const GROUP_ROWS: usize = 122_880;
 const GROUP_BYTES: usize = 16 << 20;
+/// Bytes of rows that are encoded together: fewer would not be worth a thread.
+const TOGETHER_BYTES: usize = 4 << 20;
+const THREADS_MAX: usize = 4;
 
 /// Makes the file; the bytes that have been made are taken out after each step.
 #[derive(Debug)]
 pub struct ParquetEncoder {
-    writer: ArrowWriter<Vec<u8>>,
-    /// Of the row group that is not whole.
+    writer: SerializedFileWriter<Vec<u8>>,
+    schema: SchemaRef,
+    groups: ArrowRowGroupWriterFactory,
+    /// Of the row group that is not whole; none before its first rows are encoded.
+    columns: Vec<ArrowColumnWriter>,
     rows: usize,
+    /// Rows of it that are not encoded yet, and their bytes.
+    waiting: Vec<RecordBatch>,
+    held_bytes: usize,
 }
 
 impl ParquetEncoder {
     pub fn new(schema: SchemaRef, is_compressed: bool) -> Result<Self, ParquetError> {
         let compression = if is_compressed { Compression::SNAPPY } else { Compression::UNCOMPRESSED };
         let properties = WriterProperties::builder().set_compression(compression).build();
-        Ok(Self { writer: ArrowWriter::try_new(Vec::new(), schema, Some(properties))?, rows: 0 })
+        let writer = ArrowWriter::try_new(Vec::new(), SchemaRef::clone(&schema), Some(properties))?;
+        let (writer, groups) = writer.into_serialized_writer()?;
+        Ok(Self { writer, schema, groups, columns: Vec::new(), rows: 0, waiting: Vec::new(), held_bytes: 0 })
     }
 
     pub fn add(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
-        self.writer.write(batch)?;
+        self.waiting.push(batch.clone());
+        self.held_bytes = self.held_bytes.saturating_add(batch_bytes(batch));
         self.rows += batch.num_rows();
-        if self.rows >= GROUP_ROWS || self.writer.in_progress_size() >= GROUP_BYTES {
-            self.writer.flush()?;
-            self.rows = 0;
+        if self.held_bytes >= TOGETHER_BYTES {
+            self.encode()?;
         }
+        if self.rows >= GROUP_ROWS || self.encoded_bytes() >= GROUP_BYTES {
+            self.end_group()?;
+        }
+        Ok(())
+    }
+
+    /// Those of the row group that is not whole.
+    fn encoded_bytes(&self) -> usize {
+        self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
+    }
+
+    /// Encodes the rows that wait, each column on one of some threads.
+    fn encode(&mut self) -> Result<(), ParquetError> {
+        if self.columns.is_empty() {
+            self.columns = self.groups.create_column_writers(self.writer.flushed_row_groups().len())?;
+        }
+        let mut leaves: Vec<Vec<ArrowLeafColumn>> = self.columns.iter().map(|_| Vec::new()).collect();
+        for batch in std::mem::take(&mut self.waiting) {
+            let mut of_batch = leaves.iter_mut();
+            for (field, array) in self.schema.fields().iter().zip(batch.columns()) {
+                for (leaf, column) in compute_leaves(field, array)?.into_iter().zip(&mut of_batch) {
+                    column.push(leaf);
+                }
+            }
+        }
+        self.held_bytes = 0;
+        let count = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+        let mut shares: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
+        for (place, column) in self.columns.iter_mut().zip(leaves).enumerate() {
+            if let Some(share) = shares.get_mut(place % count) {
+                share.push(column);
+            }
+        }
+        std::thread::scope(|scope| {
+            let work: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| written(share))).collect();
+            work.into_iter().try_for_each(|thread| {
+                thread.join().unwrap_or_else(|_| Err(ParquetError::General("a thread of an encoder broke off".into())))
+            })
+        })
+    }
+
+    fn end_group(&mut self) -> Result<(), ParquetError> {
+        self.encode()?;
+        let mut group = self.writer.next_row_group()?;
+        for column in self.columns.drain(..) {
+            column.close()?.append_to_row_group(&mut group)?;
+        }
+        group.close()?;
+        self.rows = 0;
         Ok(())
     }
 
     /// About how many bytes there will be of the rows that came since the last were taken out.
     pub fn waiting_bytes(&self) -> usize {
-        self.writer.inner().len() + self.writer.in_progress_size()
+        self.held_bytes.saturating_add(self.writer.inner().len() + self.encoded_bytes())
     }
 
     pub fn take(&mut self) -> Vec<u8> {
@@ -54,9 +117,17 @@ impl ParquetEncoder {
     }
 
     /// The last bytes, which tell a whole file from one that broke off.
-    pub fn end(self) -> Result<Vec<u8>, ParquetError> {
+    pub fn end(mut self) -> Result<Vec<u8>, ParquetError> {
+        if self.rows > 0 {
+            self.end_group()?;
+        }
         self.writer.into_inner()
     }
+}
+
+/// Writes the leaves of each of these columns.
+fn written(columns: Vec<(&mut ArrowColumnWriter, Vec<ArrowLeafColumn>)>) -> Result<(), ParquetError> {
+    columns.into_iter().try_for_each(|(column, leaves)| leaves.iter().try_for_each(|leaf| column.write(leaf)))
 }
 
 /// The same columns under these names, each of which may be NULL.
