@@ -28,6 +28,13 @@ pub struct Entry {
     pub body: Body,
 }
 
+impl Entry {
+    /// A line that a data plane has sent. It is read here since the control plane is built for size, and there are many.
+    pub fn of_json(line: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(line)
+    }
+}
+
 // Tagged from outside: inner tags and `flatten` buffer numbers, and lose floats when serde_json
 // keeps arbitrary precision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

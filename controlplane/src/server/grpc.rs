@@ -219,7 +219,7 @@ impl Intake {
             return Err(Status::invalid_argument(format!("more than {ENTRIES_MAX} entries in one message")));
         }
         let log = log_name(log)?;
-        let read = |bytes: Vec<u8>| serde_json::from_slice::<report::Entry>(&bytes);
+        let read = |line: Vec<u8>| report::Entry::of_json(&line);
         let entries: Vec<report::Entry> = entries.into_iter().map(read).collect::<Result<_, _>>().map_err(|error| {
             tracing::error!(env_id = %self.env_id, log, error = %error, "a data plane reported an entry that cannot be read");
             Status::invalid_argument(format!("an entry cannot be read: {error}"))
