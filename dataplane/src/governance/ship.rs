@@ -23,6 +23,10 @@ const BATCH_MAX: usize = 500;
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Messages under way without an answer.
 const WINDOW: usize = 4;
+/// Behind a message of so many entries, those that come next are waited for: each message is a transaction there, most of
+/// whose work is the same for one entry and for hundreds.
+const BUSY_MIN: usize = 32;
+const GATHER: Duration = Duration::from_millis(200);
 /// How long a stopping process waits for its last entries to be stored.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 
@@ -104,7 +108,7 @@ async fn spoken(
 ) -> Result<(), Stopped> {
     let mut synced = log.synced();
     let mut cursor = log.after(*log.acked().borrow());
-    let mut keep_at = Instant::now();
+    let (mut keep_at, mut send_at) = (Instant::now(), Instant::now());
     loop {
         let last = *synced.borrow_and_update();
         let sent_all = last <= cursor.position();
@@ -112,16 +116,21 @@ async fn spoken(
         if sent_all && stored_all && shutdown.is_cancelled() {
             return Ok(());
         }
+        let gathers = !sent_all && !shutdown.is_cancelled() && Instant::now() < send_at;
         tokio::select! {
             ack = acks.next() => {
                 if store(log, &ack.ok_or(Stopped::Ended)??) {
                     backoff.reset();
                 }
             }
-            permit = outgoing.reserve(), if !sent_all => {
+            permit = outgoing.reserve(), if !sent_all && !gathers => {
                 let permit = permit.map_err(|_| Stopped::Ended)?;
                 let (read_on, entries) = read(cursor, last).await?;
                 cursor = read_on;
+                // a full one has others behind it
+                if (BUSY_MIN..BATCH_MAX).contains(&entries.len()) {
+                    send_at = Instant::now() + GATHER;
+                }
                 permit.send(Entries { log: log.id().to_owned(), entries });
             }
             changed = synced.changed(), if sent_all => changed.map_err(|_| Stopped::Ended)?,
@@ -129,7 +138,8 @@ async fn spoken(
                 keep(log).await?;
                 keep_at = Instant::now() + KEEP_EVERY;
             }
-            () = shutdown.cancelled(), if sent_all && stored_all => {}
+            () = tokio::time::sleep_until(send_at), if gathers => {}
+            () = shutdown.cancelled(), if gathers || (sent_all && stored_all) => {}
         }
     }
 }
