@@ -13,7 +13,7 @@ use crate::pipeline::{Pipeline, Query, Result};
 use crate::storage::stage_files::{ReadBounds, ReadFault, StageFile, StageStore, blocking};
 
 /// As much as is read of a file at once.
-const PART_BYTES: usize = 256 << 10;
+const PART_BYTES: usize = 1 << 20;
 
 /// Ends of names of files that are packed otherwise than by gzip.
 const PACKED: [&str; 5] = [".bz2", ".zst", ".br", ".deflate", ".raw_deflate"];
