@@ -138,18 +138,18 @@ impl Session {
 
     /// How many rows of a query fail, which have a number in `fault`, and the first of them by `line`.
     ///
-    /// All values are read for that, so that a broken file is found.
+    /// Where it `reads_all`, each value is read, so that a broken file is found.
     pub async fn failed_records(
         &mut self,
         judged: &str,
+        reads_all: bool,
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<FailedRecords, Error> {
         let first = "filter (where fault is not null)";
         let told = format!("[count(*), count(fault), min(line) {first}, arg_min(fault, line) {first}]");
-        let sql = format!(
-            "select cast(to_json({told}) as varchar), bit_xor(hash(_sluice_judged)) from ({judged}) as _sluice_judged"
-        );
+        let all = if reads_all { ", bit_xor(hash(_sluice_judged))" } else { "" };
+        let sql = format!("select cast(to_json({told}) as varchar){all} from ({judged}) as _sluice_judged");
         let told = self.one_text(sql, deadline, cancel).await?;
         let (records, failed, line, check) = serde_json::from_str(&told).map_err(Error::internal)?;
         Ok(FailedRecords { records, failed, line, check })

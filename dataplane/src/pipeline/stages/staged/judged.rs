@@ -12,6 +12,7 @@ use super::parquet::ParquetRows;
 use super::parquet_source::ParquetAhead;
 use super::records::{RecordSift, SiftedRecords};
 use super::source::{FileSource, refused};
+use super::viewed::ViewedFile;
 use super::{FAULTS_MAX, LoadedFile, RecordFault, columns};
 use crate::Error;
 use crate::limits::json_depth::JsonDepth;
@@ -24,7 +25,7 @@ const LINE: &str = "_sluice_line";
 /// A file in the spool, as it is asked for its records.
 struct SpooledRecords {
     /// It is there as long as this is.
-    _spool: SpoolFile,
+    spool: SpoolFile,
     query: String,
     /// What each record has for the columns of the table.
     values: Vec<Option<String>>,
@@ -34,18 +35,28 @@ struct SpooledRecords {
 }
 
 impl FileSource<'_> {
-    /// Loads what can be loaded of a file.
-    pub async fn judged(&mut self, file: &StageFile, load: LoadOptions) -> Result<LoadedFile> {
-        match Box::pin(self.judged_whole(file, load)).await {
+    /// Loads what can be loaded of a file; where it `is_viewed`, the statement reads that.
+    pub async fn judged(
+        &mut self,
+        file: &StageFile,
+        load: LoadOptions,
+        is_viewed: bool,
+    ) -> Result<(LoadedFile, Option<ViewedFile>)> {
+        match Box::pin(self.judged_whole(file, load, is_viewed)).await {
             // one that cannot be read is left out whole
             Err(Error::StagedFileRefused { fault, .. }) if load.on_error != OnError::Abort || load.tells_faults() => {
-                Ok(LoadedFile::unread(file, load.on_error, fault))
+                Ok((LoadedFile::unread(file, load.on_error, fault), None))
             }
             done => done,
         }
     }
 
-    async fn judged_whole(&mut self, file: &StageFile, load: LoadOptions) -> Result<LoadedFile> {
+    async fn judged_whole(
+        &mut self,
+        file: &StageFile,
+        load: LoadOptions,
+        is_viewed: bool,
+    ) -> Result<(LoadedFile, Option<ViewedFile>)> {
         let mut own = self.pipeline.engine()?.session().await.map_err(|error| self.query.fault(error))?;
         let rows = self.rows;
         let read = match &rows.reading.records {
@@ -55,7 +66,7 @@ impl FileSource<'_> {
                 Box::pin(self.parquet_values(file, *binary_is_text, load, &mut own)).await?
             }
         };
-        let Some(read) = read else { return Ok(LoadedFile::whole(file, 0)) };
+        let Some(read) = read else { return Ok((LoadedFile::whole(file, 0), None)) };
         let checks = if rows.selects() {
             RecordChecks::none(&read.values)
         } else {
@@ -66,7 +77,8 @@ impl FileSource<'_> {
         let found = if is_csv && read.sifted.records == 0 {
             FailedRecords { records: 0, failed: 0, line: None, check: None }
         } else {
-            let found = own.failed_records(&judged, self.query.deadline, &self.query.ask.cancel).await;
+            // of CSV what is broken was found before
+            let found = own.failed_records(&judged, !is_csv, self.query.deadline, &self.query.ask.cancel).await;
             found.map_err(|error| self.fault(file, error))?
         };
         if is_csv && found.records != read.sifted.records {
@@ -92,12 +104,17 @@ impl FileSource<'_> {
         let is_skipped = matches!(load.on_error, OnError::SkipFile(_)) && failed >= limit;
         if is_kept && !is_skipped && found.records > found.failed {
             let kept = checks.passed(&read.query, &read.line);
+            if is_viewed {
+                told.rows = found.records - found.failed;
+                let viewed = Box::pin(self.view_of(file, &checks.names(), &kept, read.spool)).await?;
+                return Ok((told, Some(viewed)));
+            }
             told.rows = self.written(file, &checks.names(), &kept).await?;
             if told.rows != found.records - found.failed {
                 return Err(Error::Unverified { why: format!("{} was read in two ways", file.path) });
             }
         }
-        Ok(told)
+        Ok((told, None))
     }
 
     async fn csv_records(
@@ -139,7 +156,7 @@ impl FileSource<'_> {
             }
         };
         let query = spool.csv_rows(&signs, &read).map_err(|error| self.query.fault(error))?;
-        Ok(Some(SpooledRecords { _spool: spool, query, values, line, sifted }))
+        Ok(Some(SpooledRecords { spool, query, values, line, sifted }))
     }
 
     /// The values of CSV by the names that its first record has for them.
@@ -206,7 +223,7 @@ impl SpooledRecords {
     /// Records that have no lines are counted.
     fn numbered(spool: SpoolFile, query: String, values: Vec<Option<String>>) -> Self {
         let line = "row_number() over ()".to_owned();
-        Self { _spool: spool, query, values, line, sifted: SiftedRecords::default() }
+        Self { spool, query, values, line, sifted: SiftedRecords::default() }
     }
 }
 

@@ -33,7 +33,7 @@ impl FileSource<'_> {
                 if load.shows() == Some(0) {
                     break;
                 }
-                let judged = Box::pin(self.judged(file, load)).await?;
+                let (judged, _) = Box::pin(self.judged(file, load, false)).await?;
                 faults += judged.faults.len();
                 if faults > ALL_FAULTS_MAX {
                     let message = format!("more than {ALL_FAULTS_MAX} records fail: name fewer files");

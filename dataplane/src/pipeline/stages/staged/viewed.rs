@@ -43,7 +43,7 @@ impl FileSource<'_> {
     /// Whether the statement may read the files itself, and does the same then: there is one, all of it is loaded as it is.
     pub fn may_be_viewed(&self, files: &[StageFile]) -> bool {
         let rows = self.rows;
-        let is_plain = rows.load.is_some_and(|load| !load.judges() && !load.transforms);
+        let is_plain = rows.load.is_some_and(|load| load.validates.is_none() && !load.transforms);
         let is_json = matches!(rows.reading.records, FileRecords::Json { .. });
         let has_types = types(&rows.columns).eq(types(&rows.filled));
         files.len() == 1 && is_plain && !is_json && has_types && self.query.ask.transaction.is_none()
@@ -51,6 +51,9 @@ impl FileSource<'_> {
 
     async fn viewed(&mut self, file: &StageFile) -> Result<(LoadedFile, Option<ViewedFile>)> {
         let rows = self.rows;
+        if let Some(load) = rows.load.filter(|load| load.judges()) {
+            return Box::pin(self.judged(file, load, true)).await;
+        }
         let read = match &rows.reading.records {
             FileRecords::Csv(signs) => Box::pin(self.csv_file(file, signs)).await?,
             FileRecords::Parquet { binary_is_text } => {
@@ -59,17 +62,29 @@ impl FileSource<'_> {
             FileRecords::Json { .. } => None,
         };
         let Some((read, records)) = read else { return Ok((LoadedFile::whole(file, 0), None)) };
+        let viewed = Box::pin(self.view_of(file, &read.values, &read.query, read.spool)).await?;
+        Ok((LoadedFile::whole(file, records), Some(viewed)))
+    }
+
+    /// Puts a view of these values of a query in the place of the table of a file's rows.
+    pub async fn view_of(
+        &mut self,
+        file: &StageFile,
+        values: &[String],
+        query: &str,
+        spool: SpoolFile,
+    ) -> Result<ViewedFile> {
+        let rows = self.rows;
         let column = |(column, value): (&Column, &String)| format!("{value} as {}", quote::name(&column.name));
-        let columns: Vec<_> = rows.columns.iter().zip(&read.values).map(column).collect();
+        let columns: Vec<_> = rows.columns.iter().zip(values).map(column).collect();
         let view = quote::name(&rows.kept_as);
-        let view = format!("create temp view {view} as select {} from ({}) as file", columns.join(", "), read.query);
+        let view = format!("create temp view {view} as select {} from ({query}) as file", columns.join(", "));
         for sql in [format!("drop table {}", rows.place()), view] {
             let statement = Statement { sql, params: Vec::new(), writes: true };
             let kept = self.session.keep(statement, self.query.deadline, &self.query.ask.cancel).await;
             kept.map_err(|error| self.fault(file, error))?;
         }
-        let viewed = ViewedFile { path: file.path.clone(), records: rows.reading.records.clone(), _spool: read.spool };
-        Ok((LoadedFile::whole(file, records), Some(viewed)))
+        Ok(ViewedFile { path: file.path.clone(), records: rows.reading.records.clone(), _spool: spool })
     }
 
     /// A Parquet file, and how many rows it has by its footer.
