@@ -83,6 +83,8 @@ mod tests {
         assert_eq!(asked("SELECT * FROM shop.orders", &none), "id note region");
         assert_eq!(asked("SELECT count(*) FROM shop.orders o JOIN payroll p ON p.iban = o.note", &none), "note");
         assert_eq!(asked("SELECT o FROM shop.orders o", &none), "id note region");
+        assert_eq!(asked("SELECT count(DISTINCT *) FROM shop.orders", &none), "id note region");
+        assert_eq!(asked("SELECT count(*) FROM shop.orders", &none), "");
     }
 
     #[test]

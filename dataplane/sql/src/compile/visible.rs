@@ -143,8 +143,9 @@ impl Visitor for RequestedColumns {
             Expr::Wildcard(_) | Expr::QualifiedWildcard(..) => self.all = true,
             Expr::Function(function) => {
                 let name = names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase());
-                let is_counted = name.as_deref() == Some("count");
                 let FunctionArguments::List(list) = &function.args else { return ControlFlow::Continue(()) };
+                // rows are counted without a look at them, unless those that are the same count once
+                let is_counted = name.as_deref() == Some("count") && list.duplicate_treatment.is_none();
                 let is_star = |arg: &FunctionArg| {
                     matches!(
                         arg,
@@ -225,6 +226,7 @@ mod tests {
             "FROM customers",
             "SELECT c FROM customers c",
             "SELECT to_json(customers) FROM customers",
+            "SELECT count(DISTINCT *) FROM customers",
             "SELECT id FROM customers NATURAL JOIN payroll",
             "SELECT x.n FROM (SELECT * FROM customers) x(n)",
             "SELECT c.region FROM customers c(region, id)",
