@@ -11,8 +11,6 @@ pub enum ExternalChange {
         replaces: Option<String>,
         /// Whether its files are looked for.
         is_filled: bool,
-        /// `schema.@stage`, which whoever makes it reads.
-        stage: String,
     },
     /// Files whose paths begin so are looked for anew.
     Refreshed { rows: Box<StagedRows> },

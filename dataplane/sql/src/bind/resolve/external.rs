@@ -156,8 +156,8 @@ impl Binder<'_> {
         let kept = KeptExternalTable::written(&id, &stage_id, text);
         let comment = Comment { words: definition.comment.clone(), ..definition::comment(&home, &kept) };
         let replaces = there.map(|(_, kept)| kept.id.clone());
-        let (rows, is_filled, stage) = (Box::new(rows), definition.is_filled, stage.path());
-        Ok(BoundExternal { comment, change: ExternalChange::Made { rows, replaces, is_filled, stage } })
+        let (rows, is_filled) = (Box::new(rows), definition.is_filled);
+        Ok(BoundExternal { comment, change: ExternalChange::Made { rows, replaces, is_filled } })
     }
 
     /// What stands for an external table's name.

@@ -28,7 +28,7 @@ pub(super) async fn changed(
     change: ExternalChange,
 ) -> Result<Vec<String>> {
     match change {
-        ExternalChange::Made { rows, replaces, is_filled, .. } => {
+        ExternalChange::Made { rows, replaces, is_filled } => {
             let found = if is_filled { found(pipeline, query, session, &rows).await? } else { Vec::new() };
             let made = external_files::made(id(&rows)?, &found);
             Ok(replaces.as_deref().map(external_files::forgotten).into_iter().chain(made).collect())

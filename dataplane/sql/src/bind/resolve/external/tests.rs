@@ -86,10 +86,10 @@ fn one_that_is_made_reads_its_stage_and_keeps_its_statement() {
     let made = resolved(&MADE.replace("logs (", "made (")).unwrap();
     let written: Vec<_> = made.written().iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!((made.tables(), written), (vec!["main.@s".to_owned()], vec!["main.made"]));
-    let Some(ExternalChange::Made { rows, replaces: None, is_filled: true, stage }) = made.external() else {
+    let Some(ExternalChange::Made { rows, replaces: None, is_filled: true }) = made.external() else {
         panic!("{:?}", made.external())
     };
-    assert_eq!((rows.stage_id.as_str(), stage.as_str()), ("q1", "main.@s"));
+    assert_eq!((rows.stage_id.as_str(), rows.path().as_str()), ("q1", "main.@s"));
     let steps = engine(&MADE.replace("logs (", "made ("));
     let texts: Vec<_> = steps.before.iter().map(|step| step.sql.as_str()).chain([steps.sql.as_str()]).collect();
     let [view, kept] = texts.as_slice() else { panic!("{texts:?}") };
