@@ -13,6 +13,7 @@ pub mod environments;
 pub mod explain;
 pub mod explain_sql;
 mod failure;
+mod file_ending;
 mod group;
 pub mod integrations;
 pub mod keys;
@@ -22,6 +23,8 @@ pub mod output;
 pub mod policies;
 pub mod sql;
 pub mod stage;
+#[cfg(test)]
+mod testing;
 pub mod unload;
 pub mod waiting;
 

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncRead;
 use tokio_util::io::ReaderStream;
 
+use super::file_ending::{ending, unsaid};
 use super::output::{self, Columns};
 use super::{Access, Api, Failure, Output, Told};
 
@@ -150,15 +151,11 @@ fn types(written: &[String]) -> Result<String, Failure> {
 }
 
 fn by_ending(file: &Path) -> Result<LoadFormat, Failure> {
-    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
-    match ending.as_str() {
+    match ending(file).as_str() {
         "csv" => Ok(LoadFormat::Csv),
         "jsonl" | "ndjson" => Ok(LoadFormat::Jsonl),
         "parquet" => Ok(LoadFormat::Parquet),
-        _ => Err(Failure::Usage(format!(
-            "{} does not say how it is written: say it with --format csv, jsonl or parquet",
-            file.display()
-        ))),
+        _ => Err(unsaid(file, "csv, jsonl or parquet")),
     }
 }
 
@@ -216,19 +213,11 @@ fn shown(told: Value) -> Result<Told, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
+    use crate::client::testing::args_of;
 
     fn target_of(line: &[&str]) -> Result<String, String> {
-        let line = Line::try_parse_from([&["load"], line].concat()).map_err(|error| error.to_string())?;
-        target(&line.args).map_err(|failure| failure.to_string())
+        target(&args_of(line)?).map_err(|failure| failure.to_string())
     }
 
     #[test]

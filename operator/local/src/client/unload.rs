@@ -11,6 +11,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::file_ending::{ending, unsaid};
 use super::output::Columns;
 use super::stage::got;
 use super::waiting::waited;
@@ -100,17 +101,14 @@ fn asked(args: &Args) -> Result<(String, Format), Failure> {
 
 /// How a file of this machine is written.
 fn form(args: &Args) -> Result<Format, Failure> {
-    let ending = Path::new(&args.to).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    match (args.format, ending.to_ascii_lowercase().as_str()) {
+    let file = Path::new(&args.to);
+    match (args.format, ending(file).as_str()) {
         (Some(UnloadAs::Csv), _) | (None, "csv") => Ok(Format::Csv),
         (Some(UnloadAs::Parquet), _) | (None, "parquet") => Ok(Format::Parquet),
         (Some(UnloadAs::Json), _) => {
             Err(Failure::Usage("a file of this machine is csv or parquet: json goes into a stage".to_owned()))
         }
-        (None, _) => Err(Failure::Usage(format!(
-            "{} does not say how it is written: say it with --format csv or parquet",
-            args.to
-        ))),
+        (None, _) => Err(unsaid(file, "csv or parquet")),
     }
 }
 
@@ -124,19 +122,11 @@ fn read(answer: Value) -> Result<Value, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
+    use crate::client::testing::args_of;
 
     fn asked_of(line: &[&str]) -> Result<(String, Format), String> {
-        let line = Line::try_parse_from([&["unload"], line].concat()).map_err(|error| error.to_string())?;
-        asked(&line.args).map_err(|failure| failure.to_string())
+        asked(&args_of(line)?).map_err(|failure| failure.to_string())
     }
 
     #[test]
