@@ -23,7 +23,7 @@ const CREDENTIALS: readonly Field[] = [
       { value: 'ambient', label: 'Those of the data plane, where the installation allows it' },
       { value: 'anonymous', label: 'None' },
       { value: 'password', label: 'A user and a password, of a database' },
-      { value: 'kubernetes_secret', label: 'An access key in a Secret, where the installation names it' },
+      { value: 'kubernetes_secret', label: 'Those of a Secret, where the installation names it' },
     ],
   },
   { name: 'access_key_id', label: 'Access key id', autoComplete: 'off' },

@@ -19,8 +19,8 @@ pub struct StorageSettings {
     /// account's role. Whoever manages them then reaches whatever that role does.
     #[arg(long, env = setting::STORAGE_AMBIENT)]
     pub storage_ambient: bool,
-    /// Secrets of Kubernetes, beside environments, that storage integrations may take their access key from. Each says
-    /// by an annotation which environments may use it. Absent: none is read.
+    /// Secrets of Kubernetes, beside environments, that storage integrations may take an access key or a password from.
+    /// Each says by an annotation which environments may use it. Absent: none is read.
     #[arg(long, env = "SLUICE_STORAGE_SECRETS", value_delimiter = ',')]
     pub storage_secrets: Vec<String>,
 }

@@ -104,6 +104,9 @@ pub fn credentials(app: &App, kind: &StorageKind, given: CredentialsInput) -> Re
             let (user, password) = (word("credentials.user", user)?, word("credentials.password", password)?);
             Ok(StorageCredentials::Password(DatabaseUser { user, password }))
         }
+        (CredentialsInput::KubernetesSecret { .. }, StorageKind::Postgres { .. }) => {
+            Err(refused("password", "this installation reads no Secret of Kubernetes: send a `password`"))
+        }
         (_, StorageKind::Postgres { .. }) => {
             Err(refused("password", "`credentials` of the kind `postgres` are a `password`, with its `user`"))
         }

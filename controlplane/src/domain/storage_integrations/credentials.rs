@@ -25,10 +25,10 @@ pub enum CredentialsInput {
         user: String,
         password: String,
     },
-    /// Those of a Secret of Kubernetes, where the installation reads them.
+    /// Those of a Secret of Kubernetes, where the installation reads it. One of a password names its databases.
     KubernetesSecret {
         name: String,
-        /// Absent: `access_key_id` and `secret_access_key`. Others are those that its annotation `sluice.dev/keys` says.
+        /// Absent: each part is under its own name. Others are those that its annotation `sluice.dev/keys` says.
         keys: Option<SecretKeys>,
     },
 }

@@ -182,11 +182,11 @@ pub async fn create(
     Json(mut input): Json<StorageIntegrationCreation>,
 ) -> Result<Created<StorageIntegrationAnswer>> {
     let env_id = cx.env_id()?;
-    let secret = secret::named(&cx, &mut input.credentials).await?;
     let kind = kind_of(&cx.app, &input)?;
+    let secret = secret::named(&cx, &kind, &mut input.credentials).await?;
     let credentials = input.credentials.map(|given| admission::credentials(&cx.app, &kind, given)).transpose()?;
-    if kind.is_database() && credentials.is_none() {
-        let message = "`credentials` of the kind `postgres` are a `password`, with its `user`";
+    if kind.is_database() && credentials.is_none() && secret.is_none() {
+        let message = "`credentials` of the kind `postgres` are a `password` with its `user`, or a Secret of them";
         return Err(Error::invalid("credentials", "present", message));
     }
     let now = cx.now();
@@ -255,7 +255,7 @@ pub async fn update(
     cx: Call,
     Json(mut input): Json<StorageIntegrationChange>,
 ) -> Result<Json<StorageIntegrationAnswer>> {
-    let secret = secret::named(&cx, &mut input.credentials).await?;
+    let secret = secret_for(&cx, &mut input).await?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &cx.env_id()?).await?;
     let mut integration = found(&mut tx, &cx).await?;
@@ -297,6 +297,19 @@ pub async fn update(
     events::record(&cx.app, &mut tx, &cx, event).await?;
     tx.commit().await?;
     Ok(Json(integration.into()))
+}
+
+/// The Secret that a change names, read before a transaction waits for it.
+async fn secret_for(cx: &Call, input: &mut StorageIntegrationChange) -> Result<Option<secret::NamedSecret>> {
+    if !matches!(input.credentials, Some(CredentialsInput::KubernetesSecret { .. })) {
+        return Ok(None);
+    }
+    let kept = {
+        let mut conn = cx.app.pool().acquire().await?;
+        found(&mut conn, cx).await?.kind
+    };
+    let kind = changed_kind(&cx.app, &kept, input)?;
+    secret::named(cx, &kind, &mut input.credentials).await
 }
 
 fn changed_kind(app: &App, kept: &StorageKind, input: &StorageIntegrationChange) -> Result<StorageKind> {

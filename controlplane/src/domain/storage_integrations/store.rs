@@ -67,7 +67,7 @@ impl TryFrom<IntegrationRow> for KeptIntegration {
 }
 
 /// The record that credentials are sealed for.
-pub fn record(id: &str) -> String {
+fn record(id: &str) -> String {
     format!("storage_integration:{id}")
 }
 
@@ -202,6 +202,17 @@ pub async fn update(conn: &mut PgConnection, integration: &KeptIntegration) -> R
     Ok(())
 }
 
+/// As they are kept for the integration of this id; nothing of those that hold no secret.
+pub fn sealed(app: &App, id: &str, credentials: &StorageCredentials) -> Result<Option<Vec<u8>>> {
+    let text = match credentials {
+        StorageCredentials::Anonymous | StorageCredentials::Ambient | StorageCredentials::Sealed { .. } => None,
+        StorageCredentials::AccessKey(key) => Some(serde_json::to_string(key).map_err(Error::internal)?),
+        StorageCredentials::Password(user) => Some(serde_json::to_string(user).map_err(Error::internal)?),
+    };
+    let seal = |text| app.keyring().seal(&record(id), &Redacted::new(text), app.entropy());
+    text.map(seal).transpose().map_err(Error::internal)
+}
+
 /// Other credentials from now on; those of before are gone.
 pub async fn give(
     app: &App,
@@ -210,13 +221,7 @@ pub async fn give(
     credentials: &StorageCredentials,
 ) -> Result<()> {
     let id = &integration.storage_integration_id;
-    let text = match credentials {
-        StorageCredentials::Anonymous | StorageCredentials::Ambient | StorageCredentials::Sealed { .. } => None,
-        StorageCredentials::AccessKey(key) => Some(serde_json::to_string(key).map_err(Error::internal)?),
-        StorageCredentials::Password(user) => Some(serde_json::to_string(user).map_err(Error::internal)?),
-    };
-    let seal = |text| app.keyring().seal(&record(id.as_str()), &Redacted::new(text), app.entropy());
-    let sealed = text.map(seal).transpose().map_err(Error::internal)?;
+    let sealed = sealed(app, id.as_str(), credentials)?;
     let since = sealed.is_some().then(|| app.now());
     sqlx::query!(
         "update storage_integrations
@@ -262,7 +267,7 @@ pub async fn governed(conn: &mut PgConnection, keyring: &Keyring, env_id: &EnvId
         let opened = opened(keyring, &row.storage_integration_id, &row.credential_type, row.credentials.as_deref());
         if row.credential_type == KUBERNETES_SECRET && row.credentials.is_none() {
             // whoever reads Secrets again has warned of it
-            tracing::debug!(storage_integration.id = %row.storage_integration_id, "its Secret gives no access key");
+            tracing::debug!(storage_integration.id = %row.storage_integration_id, "its Secret gives no credentials");
         } else if let Err(error) = &opened {
             // without it the rest of the rules would wait, revoked keys among them
             tracing::error!(
@@ -287,17 +292,20 @@ pub fn opened(keyring: &Keyring, id: &str, credential_type: &str, sealed: Option
     match (credential_type, sealed) {
         ("anonymous", None) => Ok(StorageCredentials::Anonymous),
         ("ambient", None) => Ok(StorageCredentials::Ambient),
-        ("kubernetes_secret", None) => Err(Error::internal("its Secret gives no access key")),
-        ("access_key" | "kubernetes_secret", Some(sealed)) => {
+        ("kubernetes_secret", None) => Err(Error::internal("its Secret gives no credentials")),
+        ("access_key" | "password" | "kubernetes_secret", Some(sealed)) => {
             let text = keyring.open(&record(id), sealed).map_err(Error::internal)?;
-            let key: AccessKey = serde_json::from_str(text.expose()).map_err(|_| Error::internal("no access key"))?;
-            Ok(StorageCredentials::AccessKey(key))
-        }
-        ("password", Some(sealed)) => {
-            let text = keyring.open(&record(id), sealed).map_err(Error::internal)?;
-            let user: DatabaseUser = serde_json::from_str(text.expose()).map_err(|_| Error::internal("no password"))?;
-            Ok(StorageCredentials::Password(user))
+            read(text.expose())
         }
         _ => Err(Error::internal("credentials of an unknown type")),
     }
+}
+
+/// Credentials as they were sealed: which they are, their members say.
+fn read(text: &str) -> Result<StorageCredentials> {
+    if let Ok(key) = serde_json::from_str::<AccessKey>(text) {
+        return Ok(StorageCredentials::AccessKey(key));
+    }
+    let user = serde_json::from_str::<DatabaseUser>(text);
+    user.map(StorageCredentials::Password).map_err(|_| Error::internal("neither an access key nor a password"))
 }

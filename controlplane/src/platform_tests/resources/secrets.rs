@@ -1,4 +1,4 @@
-//! Storage integrations whose access key comes from a Secret beside their environment.
+//! Storage integrations whose credentials come from a Secret beside their environment.
 
 use std::sync::Arc;
 
@@ -32,14 +32,15 @@ impl Installed {
         Self { kept, owner: bearer(&ada), ada, app }
     }
 
-    /// One whose key `id`, if it has that, is said to be that of the access key.
+    /// One for `db.example.com`, whose key `id`, if it has that, is said to be that of the access key.
     fn holds(&self, environments: &[&str], values_given: &[(&str, &str)]) {
         let given = values_given.iter().map(|(key, value)| ((*key).to_owned(), Redacted::new((*value).to_owned())));
         let values = given.collect();
         let environments = environments.iter().map(|name| (*name).to_owned()).collect();
         let said = values_given.iter().filter(|(key, _)| *key == "id");
         let keys = said.map(|(key, _)| ("access_key_id".to_owned(), (*key).to_owned())).collect();
-        self.answers(SecretRead::There(SecretValues { environments, keys, values }));
+        let hosts = vec!["db.example.com".to_owned()];
+        self.answers(SecretRead::There(SecretValues { environments, hosts, keys, values }));
     }
 
     fn answers(&self, read: SecretRead) {
@@ -47,7 +48,11 @@ impl Installed {
     }
 
     async fn refused(&self, credentials: Value) -> String {
-        let answer = self.app.post(INTEGRATIONS, &self.owner, lake(&credentials)).await;
+        self.refuses(lake(&credentials)).await
+    }
+
+    async fn refuses(&self, body: Value) -> String {
+        let answer = self.app.post(INTEGRATIONS, &self.owner, body).await;
         assert_eq!(answer.code(), (400, "VALIDATION_ERROR"), "{}", answer.body);
         answer.body["error"]["message"].as_str().unwrap().to_owned()
     }
@@ -77,9 +82,17 @@ fn lake(credentials: &Value) -> Value {
     })
 }
 
+fn shop(credentials: &Value) -> Value {
+    json!({
+        "name": "shop", "kind": "postgres", "host": "db.example.com", "database": "shop",
+        "allowed_prefixes": ["postgres://public/"], "credentials": credentials,
+    })
+}
+
 fn secret_of(integration: &StorageIntegration) -> Option<&str> {
     match &integration.credentials {
         StorageCredentials::AccessKey(key) => Some(key.secret_access_key.expose().as_str()),
+        StorageCredentials::Password(user) => Some(user.password.expose().as_str()),
         _ => None,
     }
 }
@@ -151,4 +164,41 @@ async fn an_access_key_of_a_secret_is_carried_rotated_withheld_and_never_told() 
     assert_eq!((&given["credentials"]["type"], given["credentials"].get("secret")), (&json!("access_key"), None));
     world.reread(&path).await;
     assert_eq!(secret_of(&world.carried().await), Some("own"), "the Secret is its own no more");
+}
+
+#[tokio::test]
+async fn a_password_of_a_secret_is_carried_and_rotated_for_the_hosts_that_the_secret_names_alone() {
+    let world = Installed::new().await;
+    world.holds(&["lives-dev"], &[("user", "reader"), ("password", "hush1")]);
+    let named = json!({"type": "kubernetes_secret", "name": "lake"});
+    let made = world.app.post(INTEGRATIONS, &world.owner, shop(&named)).await.expect(201);
+    let secret = &made["credentials"]["secret"];
+    assert_eq!(secret["keys"], json!({"user": "user", "password": "password"}));
+    assert_eq!((&secret["host"], &secret["problem"]), (&json!("db.example.com:5432"), &json!(null)));
+    assert_eq!(secret_of(&world.carried().await), Some("hush1"));
+    let path = format!("{INTEGRATIONS}/{}", made["id"].as_str().unwrap());
+    world.holds(&["lives-dev"], &[("user", "reader"), ("password", "hush2")]);
+    let rotated = world.reread(&path).await;
+    assert_eq!(secret_of(&world.carried().await), Some("hush2"));
+
+    for elsewhere in [json!({"host": "other.example.com"}), json!({"host": "other.example.com", "credentials": named})]
+    {
+        let moved = world.app.put(&path, &world.owner, elsewhere).await;
+        assert_eq!(moved.code(), (400, "VALIDATION_ERROR"), "a password does not follow: {}", moved.body);
+    }
+    let mut other = shop(&named);
+    (other["name"], other["host"]) = (json!("other"), json!("other.example.com"));
+    let refused = world.refuses(other).await;
+    assert!(refused.contains("sluice.dev/hosts") && refused.contains("`other.example.com:5432`"), "{refused}");
+    let keys = json!({"type": "kubernetes_secret", "name": "lake", "keys": {"session_token": "password"}});
+    assert!(world.refuses(shop(&keys)).await.contains("`keys`"));
+
+    world.holds(&["lives-dev"], &[("user", "reader")]);
+    let broken = world.reread(&path).await;
+    assert!(broken["credentials"]["secret"]["problem"].as_str().unwrap().contains("no key `password`"), "{broken}");
+    let withheld = world.carried().await;
+    assert!(!withheld.enabled && secret_of(&withheld).is_none());
+    let events = world.app.events(&world.ada).await;
+    let told = format!("{made}{rotated}{refused}{broken}{events:?}");
+    assert!(!told.contains("hush"), "{told}");
 }

@@ -4,7 +4,7 @@ use contract::Redacted;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use platform::Result;
-use platform::resources::{NamespacedName, SECRET_ENVIRONMENTS, SECRET_KEYS, SecretRead, SecretValues};
+use platform::resources::{NamespacedName, SECRET_ENVIRONMENTS, SECRET_HOSTS, SECRET_KEYS, SecretRead, SecretValues};
 
 use super::Cluster;
 
@@ -29,15 +29,21 @@ fn read(answer: kube::Result<Option<Secret>>) -> kube::Result<SecretRead> {
 
 fn values(secret: Secret) -> SecretValues {
     let mut annotations = secret.metadata.annotations.unwrap_or_default();
-    let named = annotations.remove(SECRET_ENVIRONMENTS).unwrap_or_default();
-    let environments = named.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let (environments, hosts) =
+        (names(annotations.remove(SECRET_ENVIRONMENTS)), names(annotations.remove(SECRET_HOSTS)));
     let said = annotations.remove(SECRET_KEYS).unwrap_or_default();
     let parts = said.split(',').filter_map(|one| one.split_once('='));
     let keys = parts.map(|(part, key)| (part.trim().to_owned(), key.trim().to_owned())).collect();
     // what is no text is no credential: the sign that stands for it is refused
     let text = |bytes: &[u8]| Redacted::new(String::from_utf8_lossy(bytes).into_owned());
     let values = secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, text(&value.0))).collect();
-    SecretValues { environments, keys, values }
+    SecretValues { environments, hosts, keys, values }
+}
+
+/// Those of an annotation, which has commas between them.
+fn names(annotation: Option<String>) -> Vec<String> {
+    let annotation = annotation.unwrap_or_default();
+    annotation.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -54,6 +60,11 @@ mod tests {
         };
         let found = secret(json!({SECRET_ENVIRONMENTS: "acme-dev, acme-prod,"}));
         assert_eq!(found.environments, ["acme-dev", "acme-prod"]);
+        assert!(found.hosts.is_empty());
+        assert_eq!(
+            secret(json!({SECRET_HOSTS: "db.acme.example, 10.0.0.1:6432"})).hosts.join(" "),
+            "db.acme.example 10.0.0.1:6432"
+        );
         assert_eq!(found.values["id"].expose(), "AKID");
         assert!(found.keys.is_empty());
         let said = secret(json!({SECRET_KEYS: "access_key_id = id,secret_access_key=raw, session_token"})).keys;

@@ -2,7 +2,6 @@
 
 use chrono::Duration;
 use contract::OrgId;
-use contract::storage_integration::StorageCredentials;
 use platform::events::{self, Event, EventType, Origin};
 use platform::{App, Error, Result};
 
@@ -49,9 +48,9 @@ async fn again(app: &App, held: &HeldSecret) -> Result<()> {
     let reading = read(app, &held.source, &environment).await?;
     let id = held.storage_integration_id.as_str();
     let is_known = match &reading {
-        Ok(key) => {
+        Ok(credentials) => {
             let known = integrations::opened(app.keyring(), id, KUBERNETES_SECRET, held.credentials.as_deref());
-            known.is_ok_and(|known| known == StorageCredentials::AccessKey(key.clone()))
+            known.is_ok_and(|known| known == *credentials)
         }
         Err(problem) => held.problem.as_ref() == Some(problem),
     };
@@ -66,18 +65,18 @@ async fn settle(app: &App, org_id: OrgId, held: &HeldSecret, reading: SecretRead
     let has_it = |secret: &KeptSecret| secret.source == held.source;
     let Some(mut integration) = found.filter(|it| it.secret.as_ref().is_some_and(has_it)) else { return Ok(()) };
     let before = told(&integration);
-    let (key, problem) = match reading {
-        Ok(key) => (Some(key), None),
+    let (credentials, problem) = match reading {
+        Ok(credentials) => (Some(credentials), None),
         Err(problem) => (None, Some(problem)),
     };
     let id = integration.storage_integration_id.clone();
     if let Some(problem) = &problem {
-        tracing::warn!(storage_integration.id = %id, %problem, "a Secret gives no access key: nothing is reached by it");
+        tracing::warn!(storage_integration.id = %id, %problem, "a Secret gives no credentials: nothing is reached by it");
     }
     integration.updated_at = app.now();
     integrations::update(&mut tx, &integration).await?;
     let secret = KeptSecret { source: held.source.clone(), problem };
-    store::hold(app, &mut tx, &mut integration, secret, key.as_ref()).await?;
+    store::hold(app, &mut tx, &mut integration, secret, credentials.as_ref()).await?;
     let event = Event::new(EventType::StorageIntegrationUpdated, id).before(before).after(told(&integration));
     let origin = Origin { env_id: Some(held.env_id.clone()), ..Origin::system(app, org_id) };
     events::record(app, &mut tx, origin, event).await?;

@@ -1,8 +1,8 @@
-//! The Secret that an access key comes from, and whether it holds one.
+//! The Secret that credentials come from, and whether it holds some.
 
 use contract::Redacted;
-use contract::storage_integration::AccessKey;
-use platform::resources::{SECRET_ENVIRONMENTS, SECRET_KEYS, SecretRead, SecretValues};
+use contract::storage_integration::{AccessKey, DatabaseUser, POSTGRES_PORT, StorageCredentials, StorageKind};
+use platform::resources::{SECRET_ENVIRONMENTS, SECRET_HOSTS, SECRET_KEYS, SecretRead, SecretValues};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,52 +12,93 @@ pub const KUBERNETES_SECRET: &str = "kubernetes_secret";
 const CREDENTIAL_BYTES_MAX: usize = 4_096;
 const KEY_BYTES_MAX: usize = 253;
 
-/// The access key of a Secret, or what is wrong with the Secret.
-pub type SecretReading = Result<AccessKey, String>;
+/// The credentials of a Secret, or what is wrong with the Secret.
+pub type SecretReading = Result<StorageCredentials, String>;
 
-/// Under which keys of a Secret the parts of an access key are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Under which keys of a Secret the parts of credentials are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "StorageSecretKeys")]
 #[serde(default, deny_unknown_fields)]
 pub struct SecretKeys {
-    pub access_key_id: String,
-    pub secret_access_key: String,
-    /// Null: the access key has no session token.
+    /// Of an access key; absent, `access_key_id`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_key_id: Option<String>,
+    /// Of an access key; absent, `secret_access_key`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_access_key: Option<String>,
+    /// Of an access key; absent, it has no session token.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_token: Option<String>,
-}
-
-impl Default for SecretKeys {
-    fn default() -> Self {
-        Self {
-            access_key_id: "access_key_id".to_owned(),
-            secret_access_key: "secret_access_key".to_owned(),
-            session_token: None,
-        }
-    }
+    /// Of `postgres`; absent, `user`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Of `postgres`; absent, `password`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
 }
 
 impl SecretKeys {
+    /// The parts of a kind's credentials, each under its own name; none where a Secret gives none of the kind.
+    pub fn usual(kind: &StorageKind) -> Option<Self> {
+        let own = |part: &str| Some(part.to_owned());
+        if kind.is_database() {
+            return Some(Self { user: own("user"), password: own("password"), ..Self::default() });
+        }
+        let (access_key_id, secret_access_key) = (own("access_key_id"), own("secret_access_key"));
+        matches!(kind, StorageKind::S3 { .. }).then(|| Self { access_key_id, secret_access_key, ..Self::default() })
+    }
+
+    /// These, and the usual ones where none is said; none where one is said of a part that the usual ones do not have.
+    pub fn over(self, usual: Self) -> Option<Self> {
+        let is_user = usual.user.is_some();
+        let keys = Self {
+            access_key_id: self.access_key_id.or(usual.access_key_id),
+            secret_access_key: self.secret_access_key.or(usual.secret_access_key),
+            session_token: self.session_token,
+            user: self.user.or(usual.user),
+            password: self.password.or(usual.password),
+        };
+        let has_key = keys.access_key_id.is_some() || keys.secret_access_key.is_some() || keys.session_token.is_some();
+        let has_user = keys.user.is_some() || keys.password.is_some();
+        (has_user == is_user && has_key != is_user).then_some(keys)
+    }
+
+    /// The name of each part with its key, if it has one.
+    fn parts(&self) -> [(&'static str, Option<&String>); 5] {
+        [
+            ("access_key_id", self.access_key_id.as_ref()),
+            ("secret_access_key", self.secret_access_key.as_ref()),
+            ("session_token", self.session_token.as_ref()),
+            ("user", self.user.as_ref()),
+            ("password", self.password.as_ref()),
+        ]
+    }
+
     /// Each as a Secret may have it.
     pub fn are_fit(&self) -> bool {
         let fits = |key: &String| {
             let is_of_a_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
             (1..=KEY_BYTES_MAX).contains(&key.len()) && key.bytes().all(is_of_a_key)
         };
-        [Some(&self.access_key_id), Some(&self.secret_access_key), self.session_token.as_ref()]
-            .into_iter()
-            .flatten()
-            .all(fits)
+        self.parts().into_iter().filter_map(|(_, key)| key).all(fits)
     }
 
-    /// Whether the Secret says so itself. The id and the token are sent as they are with each request: who chooses the
-    /// endpoint would be told of whatever else of the Secret stood in their place.
+    /// Whether the Secret says so itself. Some parts are sent as they are: who chooses where to would be told of whatever
+    /// else of the Secret stood in their place.
     fn are_said_by(&self, found: &SecretValues) -> bool {
-        let usual = Self::default();
-        let key = |part: &str| found.keys.get(part).map(String::as_str);
-        let token = key("session_token").unwrap_or("session_token");
-        self.access_key_id == key("access_key_id").unwrap_or(&usual.access_key_id)
-            && self.secret_access_key == key("secret_access_key").unwrap_or(&usual.secret_access_key)
-            && self.session_token.as_deref().is_none_or(|named| named == token)
+        let is_said = |(part, key): (&str, Option<&String>)| {
+            let said = found.keys.get(part).map_or(part, String::as_str);
+            key.is_none_or(|named| named == said)
+        };
+        self.parts().into_iter().all(is_said)
+    }
+}
+
+/// Where a database is that gets a password, as `host:port`; none of another kind.
+pub fn host_of(kind: &StorageKind) -> Option<String> {
+    match kind {
+        StorageKind::Postgres { host, port, .. } => Some(format!("{host}:{port}")),
+        _ => None,
     }
 }
 
@@ -66,21 +107,24 @@ impl SecretKeys {
 pub struct SecretSource {
     pub name: String,
     pub keys: SecretKeys,
+    /// The database that its password is for, as `host:port`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
-/// A Secret that an integration has, and why it gives no access key where it gives none.
+/// A Secret that an integration has, and why it gives no credentials where it gives none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "StorageSecret")]
 pub struct KeptSecret {
     #[serde(flatten)]
     pub source: SecretSource,
-    /// Null: it gives the access key that the integration has.
+    /// Null: it gives the credentials that the integration has.
     pub problem: Option<String>,
 }
 
 impl SecretSource {
-    /// The access key that the Secret holds for the environment of this name.
-    pub fn access_key(&self, read: &SecretRead, environment: &str) -> SecretReading {
+    /// The credentials that the Secret holds for the environment of this name.
+    pub fn credentials(&self, read: &SecretRead, environment: &str) -> SecretReading {
         let name = &self.name;
         let found = match read {
             SecretRead::There(found) => found,
@@ -103,89 +147,85 @@ impl SecretSource {
         if !self.keys.are_said_by(found) {
             return Err(format!(
                 "the Secret `{name}` does not say that its parts are under these `keys`: say the keys that it says, or \
-                 have it say them in its annotation `{SECRET_KEYS}`, as `access_key_id=key`"
+                 have it say them in its annotation `{SECRET_KEYS}`, as `part=key`"
             ));
         }
-        let token = self.keys.session_token.as_deref().map(|key| self.value(found, key)).transpose()?;
+        match (&self.keys, &self.host) {
+            (SecretKeys { access_key_id: Some(id), secret_access_key: Some(secret), session_token, .. }, None) => {
+                self.access_key(found, (id, secret, session_token.as_deref())).map(StorageCredentials::AccessKey)
+            }
+            (SecretKeys { user: Some(user), password: Some(password), .. }, Some(host)) => {
+                self.password(found, (user, password), host).map(StorageCredentials::Password)
+            }
+            _ => Err(format!("it is not known which credentials the Secret `{name}` gives: name it anew")),
+        }
+    }
+
+    fn access_key(
+        &self,
+        found: &SecretValues,
+        (id, secret, token): (&str, &str, Option<&str>),
+    ) -> Result<AccessKey, String> {
+        let token = token.map(|key| self.word(found, key)).transpose()?;
         Ok(AccessKey {
-            access_key_id: self.value(found, &self.keys.access_key_id)?,
-            secret_access_key: self.value(found, &self.keys.secret_access_key)?,
+            access_key_id: self.word(found, id)?,
+            secret_access_key: self.word(found, secret)?,
             session_token: Redacted::new(token.map(|token| token.expose().clone())),
         })
     }
 
-    fn value(&self, found: &SecretValues, key: &str) -> Result<Redacted<String>, String> {
+    fn password(
+        &self,
+        found: &SecretValues,
+        (user, password): (&str, &str),
+        host: &str,
+    ) -> Result<DatabaseUser, String> {
+        if !found.hosts.iter().any(|named| is_host(named, host)) {
+            return Err(format!(
+                "the Secret `{name}` does not say that its password is for this database: add `{host}` to its annotation \
+                 `{SECRET_HOSTS}`",
+                name = self.name,
+            ));
+        }
+        Ok(DatabaseUser { user: self.text(found, user)?, password: self.text(found, password)? })
+    }
+
+    /// A part of an access key.
+    fn word(&self, found: &SecretValues, key: &str) -> Result<Redacted<String>, String> {
+        let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+        self.value(found, key, (is_word, "visible ASCII characters"))
+    }
+
+    /// What PostgreSQL takes as the name of a user or as a password.
+    fn text(&self, found: &SecretValues, key: &str) -> Result<Redacted<String>, String> {
+        // bytes that are no text were read as the sign that stands for them
+        let is_text = |text: &str| !text.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER);
+        self.value(found, key, (is_text, "bytes of text without control characters"))
+    }
+
+    fn value(
+        &self,
+        found: &SecretValues,
+        key: &str,
+        (fits, form): (impl Fn(&str) -> bool, &str),
+    ) -> Result<Redacted<String>, String> {
         let name = &self.name;
         let Some(value) = found.values.get(key) else {
             return Err(format!("the Secret `{name}` has no key `{key}`: add it, or say another in `keys`"));
         };
-        if !is_credential(value.expose()) {
-            return Err(format!(
-                "`{key}` of the Secret `{name}` is not 1 to {CREDENTIAL_BYTES_MAX} visible ASCII characters: mend it"
-            ));
+        let text = value.expose();
+        if !(1..=CREDENTIAL_BYTES_MAX).contains(&text.len()) || !fits(text) {
+            return Err(format!("`{key}` of the Secret `{name}` is not 1 to {CREDENTIAL_BYTES_MAX} {form}: mend it"));
         }
         Ok(value.clone())
     }
 }
 
-/// Whether it can be a part of an access key.
-fn is_credential(text: &str) -> bool {
-    (1..=CREDENTIAL_BYTES_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+/// Whether the name of a host, with or without the usual port, is this place.
+fn is_host(named: &str, place: &str) -> bool {
+    let usual = place.rsplit_once(':').filter(|(_, port)| port.parse::<u16>() == Ok(POSTGRES_PORT));
+    named.eq_ignore_ascii_case(place) || usual.is_some_and(|(host, _)| named.eq_ignore_ascii_case(host))
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    fn values(environments: &[&str], values: &[(&str, &str)]) -> SecretRead {
-        SecretRead::There(SecretValues {
-            environments: environments.iter().map(|name| (*name).to_owned()).collect(),
-            keys: BTreeMap::new(),
-            values: values.iter().map(|(key, value)| ((*key).to_owned(), Redacted::new((*value).to_owned()))).collect(),
-        })
-    }
-
-    #[test]
-    fn no_part_is_taken_of_a_key_that_the_secret_does_not_say_it_is_under() {
-        let whole = [("access_key_id", "AKID"), ("secret_access_key", "hush"), ("session_token", "token")];
-        let SecretRead::There(found) = values(&["acme-dev"], &whole) else { panic!("a Secret") };
-        let given = |id: &str, secret: &str, token: Option<&str>, said: &[(&str, &str)]| {
-            let (access_key_id, secret_access_key) = (id.to_owned(), secret.to_owned());
-            let keys = SecretKeys { access_key_id, secret_access_key, session_token: token.map(str::to_owned) };
-            let said = said.iter().map(|(part, key)| ((*part).to_owned(), (*key).to_owned())).collect();
-            let read = SecretRead::There(SecretValues { keys: said, ..found.clone() });
-            SecretSource { name: "lake".to_owned(), keys }.access_key(&read, "acme-dev")
-        };
-        let (id, secret, token) = ("access_key_id", "secret_access_key", "session_token");
-        assert!(given(id, secret, None, &[]).is_ok() && given(id, secret, Some(token), &[]).is_ok());
-        // each of these would show the secret to the endpoint
-        for (id, secret, token) in [(secret, id, None), (secret, secret, None), (id, secret, Some(secret))] {
-            let told = given(id, secret, token, &[]).unwrap_err();
-            assert!(told.contains(SECRET_KEYS) && !told.contains("hush"), "{told}");
-        }
-        let said = [(id, "session_token"), (secret, "access_key_id")];
-        assert!(given("session_token", "access_key_id", None, &said).is_ok());
-        assert!(given(id, secret, None, &said).is_err(), "it says others");
-    }
-
-    #[test]
-    fn a_secret_gives_its_access_key_to_the_environments_that_it_names_and_else_says_why_not() {
-        let source = SecretSource { name: "lake".to_owned(), keys: SecretKeys::default() };
-        let whole = [("access_key_id", "AKID"), ("secret_access_key", "hush")];
-        let key = source.access_key(&values(&["acme-dev"], &whole), "acme-dev").unwrap();
-        assert_eq!((key.access_key_id.expose().as_str(), key.secret_access_key.expose().as_str()), ("AKID", "hush"));
-        let problem = |read: &SecretRead| source.access_key(read, "acme-dev").unwrap_err();
-        assert!(problem(&SecretRead::Absent).contains("no Secret `lake`"));
-        assert!(problem(&SecretRead::Denied).contains("does not let the control plane read the Secret `lake`"));
-        for others in [&["acme-prod"][..], &[], &["acme-dev-2"], &["*"]] {
-            let said = problem(&values(others, &whole));
-            assert!(said.contains("`acme-dev`") && said.contains(SECRET_ENVIRONMENTS), "{said}");
-        }
-        assert!(problem(&values(&["acme-dev"], &whole[..1])).contains("no key `secret_access_key`"));
-        let spoilt = [("access_key_id", "AKID"), ("secret_access_key", "hush\n")];
-        let said = problem(&values(&["acme-dev"], &spoilt));
-        assert!(said.contains("visible ASCII") && !said.contains("hush"), "{said}");
-    }
-}
+mod tests;

@@ -1,15 +1,15 @@
-//! SQL of the access keys that come from Secrets.
+//! SQL of the credentials that come from Secrets.
 
-use contract::storage_integration::AccessKey;
-use contract::{EnvId, Redacted, StorageIntegrationId};
+use contract::storage_integration::StorageCredentials;
+use contract::{EnvId, StorageIntegrationId};
 use platform::{App, Error, Result};
 use serde_json::json;
 use sqlx::PgConnection;
 
 use super::source::{KUBERNETES_SECRET, KeptSecret, SecretSource};
-use crate::domain::storage_integrations::store::{KeptIntegration, record};
+use crate::domain::storage_integrations::store::{self, KeptIntegration};
 
-/// An integration whose access key comes from a Secret, with what was read of it last.
+/// An integration whose credentials come from a Secret, with what was read of it last.
 pub struct HeldSecret {
     pub storage_integration_id: StorageIntegrationId,
     pub env_id: EnvId,
@@ -38,22 +38,16 @@ pub async fn held(conn: &mut PgConnection) -> Result<Vec<HeldSecret>> {
     held.collect()
 }
 
-/// The integration has this Secret from now on, and the access key that it gives; what it had before is gone.
+/// The integration has this Secret from now on, and the credentials that it gives; what it had before is gone.
 pub async fn hold(
     app: &App,
     conn: &mut PgConnection,
     integration: &mut KeptIntegration,
     secret: KeptSecret,
-    key: Option<&AccessKey>,
+    credentials: Option<&StorageCredentials>,
 ) -> Result<()> {
     let id = &integration.storage_integration_id;
-    let sealed = match key {
-        None => None,
-        Some(key) => {
-            let text = Redacted::new(serde_json::to_string(key).map_err(Error::internal)?);
-            Some(app.keyring().seal(&record(id.as_str()), &text, app.entropy()).map_err(Error::internal)?)
-        }
-    };
+    let sealed = credentials.map(|given| store::sealed(app, id.as_str(), given)).transpose()?.flatten();
     let since = sealed.is_some().then(|| app.now());
     sqlx::query!(
         "update storage_integrations

@@ -63,6 +63,7 @@ async fn each_member_of_a_database_that_is_not_in_order_is_named() {
         ("credentials", json!({"type": "anonymous"}), "credentials"),
         ("credentials", Value::Null, "credentials"),
         ("credentials", json!({"type": "password", "user": "", "password": "x"}), "credentials.user"),
+        ("credentials", json!({"type": "kubernetes_secret", "name": "shop"}), "credentials"),
     ] {
         let mut body = shop();
         body[member] = value.clone();
