@@ -3,6 +3,8 @@
 //! A secret is never an argument, which other users of a machine see: it is read from the variables `AWS_…` or `PG…`,
 //! and only where that is asked for.
 
+use std::collections::BTreeMap;
+
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
@@ -70,12 +72,29 @@ pub struct NewIntegration {
     blocked_prefixes: Vec<String>,
     #[arg(long, value_enum, default_value_t = CredentialSource::Anonymous)]
     credentials: CredentialSource,
-    /// The Secret of Kubernetes, beside the environment, that holds its access key.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["folder", "credentials"])]
-    secret: Option<String>,
+    #[command(flatten)]
+    secret: GivenSecret,
     /// Make it, and let nothing be reached by it yet.
     #[arg(long)]
     disabled: bool,
+}
+
+// Where credentials come from in a cluster. No documentation, which would be taken for that of the command.
+#[derive(Debug, Default, clap::Args)]
+pub struct GivenSecret {
+    /// The Secret of Kubernetes, beside the environment, that holds its access key, or its user and password.
+    #[arg(id = "secret", long = "secret", value_name = "NAME", conflicts_with_all = ["folder", "credentials"])]
+    name: Option<String>,
+    /// The key of a part in the Secret, as `access_key_id=id,secret_access_key=secret`; absent: a key of the part's name.
+    #[arg(
+        id = "secret_keys",
+        long = "secret-keys",
+        value_name = "PART=KEY",
+        value_delimiter = ',',
+        requires = "secret",
+        value_parser = part_and_key
+    )]
+    keys: Vec<(String, String)>,
 }
 
 // A PostgreSQL in place of a store. No documentation, which would be taken for that of the command.
@@ -114,6 +133,7 @@ const SHOWN: Columns = &[
     "credentials.type",
     "credentials.since",
     "credentials.secret.name",
+    "credentials.secret.host",
     "credentials.secret.problem",
     "created_at",
     "updated_at",
@@ -172,14 +192,23 @@ impl NewIntegration {
 
 /// Those of the Secret, if one is named.
 fn credentials(
-    secret: Option<String>,
+    secret: GivenSecret,
     source: CredentialSource,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Value, Failure> {
-    match secret {
-        Some(name) => Ok(json!({"type": "kubernetes_secret", "name": name})),
+    let GivenSecret { name, keys } = secret;
+    let keys: BTreeMap<String, String> = keys.into_iter().collect();
+    match name {
+        Some(name) if keys.is_empty() => Ok(json!({"type": "kubernetes_secret", "name": name})),
+        Some(name) => Ok(json!({"type": "kubernetes_secret", "name": name, "keys": keys})),
         None => source.body(variable),
     }
+}
+
+/// A part of credentials, and the key of a Secret that it is under.
+fn part_and_key(text: &str) -> Result<(String, String), String> {
+    let (part, key) = text.split_once('=').ok_or("a key is written PART=KEY, as access_key_id=id")?;
+    Ok((part.to_owned(), key.to_owned()))
 }
 
 /// A variable of whoever calls.
@@ -230,6 +259,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::testing::args_of;
 
     #[test]
     fn credentials_are_read_from_the_environment_only_where_that_is_asked_for() {
@@ -248,8 +278,20 @@ mod tests {
 
     #[test]
     fn a_secret_that_is_named_is_sent_by_its_name() {
-        let sent = credentials(Some("lake".to_owned()), CredentialSource::Anonymous, |_| None).unwrap();
-        assert_eq!(sent, json!({"type": "kubernetes_secret", "name": "lake"}));
+        let sent = |line: &[&str]| {
+            let new: NewIntegration = args_of(line).unwrap();
+            new.body(|_| None).unwrap()["credentials"].take()
+        };
+        let line = ["shop", "--host", "db.example.com", "--database", "shop", "--allow", "*", "--secret", "lake"];
+        assert_eq!(sent(&line), json!({"type": "kubernetes_secret", "name": "lake"}));
+        let keys = [line.as_slice(), &["--secret-keys", "user=name,password=word"]].concat();
+        let expected = json!({"user": "name", "password": "word"});
+        assert_eq!(sent(&keys), json!({"type": "kubernetes_secret", "name": "lake", "keys": expected}));
+        let without = [&line[..7], &["--secret-keys", "user=name"]].concat();
+        let broken = [line.as_slice(), &["--secret-keys", "user"]].concat();
+        for refused in [without, broken] {
+            assert!(args_of::<NewIntegration>(&refused).is_err(), "{refused:?}");
+        }
     }
 
     #[test]
@@ -264,7 +306,7 @@ mod tests {
             allowed_prefixes: vec!["*".to_owned()],
             blocked_prefixes: Vec::new(),
             credentials: CredentialSource::Anonymous,
-            secret: None,
+            secret: GivenSecret::default(),
             disabled: false,
         };
         let body = new.body(|_| None).unwrap();
