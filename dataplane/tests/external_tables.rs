@@ -1,5 +1,6 @@
 //! External tables: read by their own name under its rules, over the files of their last refresh, and over no others.
 
+use contract::Code;
 use contract::policy::MaskFunction;
 use contract::policy::abac::{Action, Condition};
 use dataplane::testing::{filtering, masking, owner_id, rule, ruled};
@@ -129,6 +130,32 @@ async fn a_reader_needs_no_right_to_the_stage_and_a_maker_does() {
         assert!(world.run(sql).await.unwrap_err().to_string().contains("exempt"), "{sql}");
     }
     assert_eq!(ran(&world, "select count(*) from sales").await, "[3]");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_rule_that_its_stage_gets_later_closes_it_to_whom_it_binds_until_a_policy_names_it() {
+    let world = world().await;
+    sales(&world).await;
+    ran(&world, "create view seen as select id from sales").await;
+    assert_eq!(world.analyst("select count(*) from sales").await.unwrap().json, "[3]");
+    for policy in [masking("@s", "$1", MaskFunction::Full), filtering("main.@s", "false")] {
+        world.change(|rules| rules.policies = vec![policy]);
+        for sql in ["select count(*) from sales", "select 1 from sales where false", "select id from seen"] {
+            let error = world.analyst(sql).await.err().unwrap_or_else(|| panic!("{sql}"));
+            assert_eq!(error.code(), Code::TableDenied, "{sql}: {error}");
+        }
+        let listed = "select table_name from information_schema.tables where table_name in ('sales', 'customer')";
+        assert_eq!(world.analyst(listed).await.unwrap().json, r#"["customer"]"#);
+        assert_eq!(ran(&world, "select count(*) from sales").await, "[3]", "the owner is exempt");
+        ran(&world, "create or replace table copied as select id from sales").await;
+        let error = world.analyst("select id from copied").await.unwrap_err();
+        assert_eq!(error.code(), Code::TableDenied, "a copy is of the same rows: {error}");
+        world.change(|rules| rules.policies.push(masking("sales", "note", MaskFunction::Full)));
+        assert_eq!(world.analyst("select note from sales where id = 1").await.unwrap().json, r#"["***"]"#);
+    }
+    world.change(|rules| rules.policies.clear());
+    assert_eq!(world.analyst("select count(*) from sales").await.unwrap().json, "[3]");
     world.stop().await;
 }
 

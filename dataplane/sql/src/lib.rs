@@ -22,7 +22,8 @@ pub mod syntax;
 pub use ast::depth::STACK_BYTES;
 pub use ast::error::{Error, Position};
 pub use bind::resolve::staged::{
-    FilesAsked, StagePlace, external_stages, files_asked, stage_ids, stage_location, stage_named, stage_path,
+    FilesAsked, StagePlace, external_stages, files_asked, stage_ids, stage_location, stage_named, stage_of_external,
+    stage_path,
 };
 pub use bind::resolve::temporary::drop_temporary;
 pub use bind::resolve::{Resolved, is_kept, resolve};

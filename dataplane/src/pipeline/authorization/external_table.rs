@@ -1,7 +1,8 @@
 //! Who may make an external table, and which of its files are read for whom.
 //!
 //! The table is judged by its own name, and whoever reads it needs no right to the stage. So who makes it has to be one
-//! from whom the stage hides nothing, and the stage one that hides nothing from others.
+//! from whom the stage hides nothing, and the stage one that hides nothing from others. A filter or mask that the stage
+//! gets later closes the table to whom it binds, until a policy names the table (`provenance`).
 
 use super::policy_request::PolicyRequest;
 use super::provenance;

@@ -8,8 +8,11 @@
 //! It is the same with a table that was there: INSERT, UPDATE and MERGE of what an exempt role reads elsewhere close it
 //! in their transaction (stage 11), whoever's rows were in it before, unless a policy names it. What a statement says
 //! itself, VALUES and COPY, is of no origin, and neither is what DELETE leaves.
+//!
+//! The rows of an external table are those of its stage, so a filter or mask of the stage closes it in the same way,
+//! also one that is newer than the table.
 
-use contract::policy::Policies;
+use contract::policy::{Policies, Rules};
 use contract::{Governance, Role};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +32,27 @@ fn policies(rules: &Governance) -> Policies<'_> {
     Policies { standard: &rules.policies, abac: &rules.abac_policies }
 }
 
+/// The policies that hide rows and values from some. An attribute policy of a stage says nothing of a table over it.
+fn hiding(rules: &Governance) -> Policies<'_> {
+    Policies { standard: &rules.policies, abac: &[] }
+}
+
+/// The stages that have the files of an external table, where a filter or mask is of a stage and no policy names the table.
+fn stages_below(rules: &Governance, known: &sql::Catalog, path: &str) -> Vec<String> {
+    let is_stage = |table: &String| table.contains('@');
+    let is_of_stage = |rules: &Rules| match rules {
+        Rules::RowLevelSecurity(rules) => rules.iter().any(|rule| is_stage(&rule.table)),
+        Rules::ColumnMasking(rules) => rules.iter().any(|rule| is_stage(&rule.table)),
+    };
+    let is_any = rules.policies.iter().any(|policy| policy.enabled && is_of_stage(&policy.rules));
+    if !is_any || policies(rules).name(table_ref(path)) {
+        return Vec::new();
+    }
+    let table = known.tables().find(|table| table.is_external() && table.is_at(path));
+    let stage = table.and_then(|table| sql::stage_of_external(known, table));
+    stage.map(|stage| with_sharing(known, vec![stage])).unwrap_or_default()
+}
+
 /// What is written down with a table; none for a table of no such origin, or one that a policy names.
 fn sources(rules: &Governance, known: &sql::Catalog, path: &str) -> Result<Vec<ProvenanceSource>> {
     let table = known.tables().find(|table| table.is_at(path));
@@ -46,7 +70,9 @@ fn written_down(rules: &Governance, path: &str, origin: Option<&str>) -> Result<
 
 /// May this role read what was made so?
 pub(super) fn admits(rules: &Governance, role: Role, known: &sql::Catalog, path: &str) -> bool {
-    sources(rules, known, path).is_ok_and(|sources| admits_to(rules, role, &sources))
+    let hides = |stage: &String| hiding(rules).bind(table_ref(stage), role);
+    let admits = sources(rules, known, path).is_ok_and(|sources| admits_to(rules, role, &sources));
+    admits && !stages_below(rules, known, path).iter().any(hides)
 }
 
 /// The same of a copy of a table that was of this origin.
@@ -178,6 +204,9 @@ fn of_what_is_read(
     // the files of a table's own stage are rows of the table
     for table in sql::with_tables_of_stages(read) {
         let mut found = sources(rules, known, &table)?;
+        let stages = stages_below(rules, known, &table).into_iter();
+        let stages = stages.filter(|stage| hiding(rules).exempt(table_ref(stage), role));
+        found.extend(stages.map(|table| ProvenanceSource { table, read_by: role }));
         if policies(rules).exempt(table_ref(&table), role) {
             found.push(ProvenanceSource { table, read_by: role });
         }

@@ -1,7 +1,7 @@
 //! External tables: bound to their stage where they are made, and to the rows of their files where they are read.
 //!
-//! The rows are known by the name of the table, so policies and grants judge it as any table. Who reads it needs no rule
-//! on the stage; where its files are is asked of the stage as it is now, which must be the one it was made over.
+//! The rows are known by the name of the table, so policies and grants judge it as any table. Who reads it needs no right
+//! to the stage; where its files are is asked of the stage as it is now, which must be the one it was made over.
 
 mod conditions;
 

@@ -17,6 +17,7 @@ use crate::catalog::file_format::FormatOptions;
 use crate::catalog::own_stage;
 use crate::catalog::stage::{Stage, StageFormat};
 use crate::catalog::stage_location::StageLocation;
+use crate::catalog::table::Table;
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::syntax::parse::{options, staged};
 use crate::syntax::statement::{Operation, Statement as ParsedStatement, StatementKind};
@@ -100,6 +101,14 @@ pub fn external_stages(catalog: &Catalog) -> Vec<StagePlace> {
         Err(_) => Some(StagePlace { id: String::new(), location: None, path: one.path() }),
     });
     external.collect()
+}
+
+/// The path of the stage whose files an external table is made of; none of another table, and where it is not there.
+pub fn stage_of_external(catalog: &Catalog, table: &Table) -> Option<String> {
+    let kept = table.external.as_ref()?;
+    let all = catalog.definitions().into_iter().filter(|one| one.kind == DefinitionKind::Stage);
+    let mut alike = all.filter(|one| one.text.contains(&kept.stage_id));
+    alike.find(|one| one.stage().is_ok_and(|stage| stage.id == kept.stage_id)).map(|one| one.path())
 }
 
 /// Where the files of the external stage are that a statement makes; none of any other statement.
