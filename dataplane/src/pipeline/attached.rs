@@ -25,7 +25,7 @@ pub(super) async fn looked_for(
         let is_named = statement.tables().iter().any(means);
         if is_named || statement.reads_catalogue() {
             looks.push(Box::pin(async move {
-                let looked = query.in_time(look(pipeline, integration)).await;
+                let looked = query.in_time(look(pipeline, integration, is_named)).await;
                 if is_named { looked } else { Ok(()) }
             }));
         }
@@ -38,7 +38,7 @@ pub(super) async fn looked_for(
 pub(super) async fn looked(pipeline: &Pipeline, rules: &Governance, deadline: Instant) {
     let mut looks: Vec<BoxFuture<'_, Result<()>>> = Vec::new();
     for integration in rules.attached.iter().filter(|integration| integration.enabled) {
-        looks.push(Box::pin(look(pipeline, integration)));
+        looks.push(Box::pin(look(pipeline, integration, false)));
     }
     let looked = timeout_at(deadline.into(), join_all(looks)).await;
     if !looked.is_ok_and(|looked| looked.iter().all(Result::is_ok)) {
@@ -46,7 +46,12 @@ pub(super) async fn looked(pipeline: &Pipeline, rules: &Governance, deadline: In
     }
 }
 
-async fn look(pipeline: &Pipeline, integration: &StorageIntegration) -> Result<()> {
-    let databases = &pipeline.remembered.tables.attached;
-    Ok(Box::pin(databases.look(integration, &pipeline.storage_hosts, &pipeline.tasks)).await?)
+/// Reads the catalogue of one. Where no statement names it, it is not waited for if it did not answer before.
+async fn look(pipeline: &Pipeline, integration: &StorageIntegration, is_named: bool) -> Result<()> {
+    let Pipeline { storage_hosts, tasks, remembered, .. } = pipeline;
+    let databases = &remembered.tables.attached;
+    if is_named {
+        return Ok(Box::pin(databases.look(integration, storage_hosts, tasks)).await?);
+    }
+    Ok(Box::pin(databases.look_for_list(integration, storage_hosts, tasks)).await?)
 }

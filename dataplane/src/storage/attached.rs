@@ -117,6 +117,11 @@ impl AttachedDatabase {
         self.seen().at = None;
     }
 
+    /// Why the last look has found nothing.
+    fn fault(&self) -> Option<AttachedFault> {
+        self.seen().fault.clone()
+    }
+
     /// What the last look has told, while that holds.
     fn told(&self) -> Option<Result<(), AttachedFault>> {
         let seen = self.seen();
@@ -195,6 +200,24 @@ impl AttachedDatabases {
         Box::pin(self.one(integration).look(hosts, tasks)).await
     }
 
+    /// The same for a list of all that there is. One that did not answer before is listed as it was, without a wait, and
+    /// looked at meanwhile.
+    pub async fn look_for_list(
+        &self,
+        integration: &StorageIntegration,
+        hosts: &ReachableHosts,
+        tasks: &TaskTracker,
+    ) -> Result<(), AttachedFault> {
+        let database = self.one(integration);
+        let Some(fault) = database.fault() else { return Box::pin(database.look(hosts, tasks)).await };
+        if database.told().is_none() && database.reading.try_lock().is_ok() {
+            let (hosts, tracked) = (hosts.clone(), tasks.clone());
+            // what it finds is known to whoever asks next
+            tasks.spawn(async move { Box::pin(database.look(&hosts, &tracked)).await.is_ok() });
+        }
+        Err(fault)
+    }
+
     fn enabled(&self, rules: &Governance) -> Vec<Arc<AttachedDatabase>> {
         let enabled = rules.attached.iter().filter(|one| one.enabled && may_be_a_schema(&one.name));
         let databases: Vec<_> = enabled.map(|integration| self.one(integration)).collect();
@@ -215,5 +238,39 @@ impl AttachedDatabases {
         let database = Arc::new(AttachedDatabase::new(integration.clone()));
         by_name.insert(name, Arc::clone(&database));
         database
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::storage_integration::{SslMode, StorageCredentials, StorageKind};
+    use futures::FutureExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn one_that_did_not_answer_is_listed_as_it_was_and_looked_at_meanwhile() {
+        // it takes connections and answers nothing
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let (host, database) = ("127.0.0.1".to_owned(), "shop".to_owned());
+        let integration = StorageIntegration {
+            name: "shop".to_owned(),
+            kind: StorageKind::Postgres { host, port, database, ssl_mode: SslMode::Disable },
+            allowed_prefixes: vec!["*".to_owned()],
+            blocked_prefixes: Vec::new(),
+            enabled: true,
+            credentials: StorageCredentials::Anonymous,
+        };
+        let databases = AttachedDatabases::default();
+        let (hosts, tasks) = (ReachableHosts::new([format!("127.0.0.1:{port}")]), TaskTracker::new());
+        databases.one(&integration).seen().fault = Some(AttachedFault::Away { database: "shop".to_owned() });
+        let listed = databases.look_for_list(&integration, &hosts, &tasks).now_or_never();
+        assert!(listed.is_some_and(|told| told.is_err()), "it waits for nothing");
+        assert_eq!(tasks.len(), 1, "it is looked at");
+        databases.one(&integration).seen().at = Some(Instant::now());
+        assert!(databases.look_for_list(&integration, &hosts, &tasks).now_or_never().is_some());
+        assert_eq!(tasks.len(), 1, "but not at once again");
     }
 }
