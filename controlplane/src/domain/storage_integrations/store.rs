@@ -30,6 +30,8 @@ pub struct KeptIntegration {
 }
 
 struct IntegrationRow {
+    org_id: String,
+    env_id: String,
     storage_integration_id: String,
     name: String,
     kind: Value,
@@ -42,6 +44,20 @@ struct IntegrationRow {
     secret_problem: Option<String>,
     created_at: Timestamp,
     updated_at: Timestamp,
+}
+
+/// A query for integrations `i` of environments `e`: all columns, then this.
+macro_rules! integrations {
+    ($tail:literal $(, $argument:expr)* $(,)?) => {
+        sqlx::query_as!(
+            IntegrationRow,
+            "select e.org_id, i.env_id, i.storage_integration_id, i.name, i.kind, i.allowed_prefixes,
+                    i.blocked_prefixes, i.enabled, i.credential_type, i.credentials_at, i.secret, i.secret_problem,
+                    i.created_at, i.updated_at
+             from storage_integrations i join environments e using (env_id) " + $tail,
+            $($argument),*
+        )
+    };
 }
 
 impl TryFrom<IntegrationRow> for KeptIntegration {
@@ -72,13 +88,9 @@ fn record(id: &str) -> String {
 }
 
 pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -> Result<(Vec<KeptIntegration>, i64)> {
-    let rows = sqlx::query_as!(
-        IntegrationRow,
-        "select storage_integration_id, name, kind, allowed_prefixes, blocked_prefixes, enabled, credential_type,
-                credentials_at, secret, secret_problem, created_at, updated_at
-         from storage_integrations
-         where env_id = $1 and ($2::timestamptz is null or (created_at, storage_integration_id) < ($2, $3))
-         order by created_at desc, storage_integration_id desc
+    let rows = integrations!(
+        "where i.env_id = $1 and ($2::timestamptz is null or (i.created_at, i.storage_integration_id) < ($2, $3))
+         order by i.created_at desc, i.storage_integration_id desc
          limit $4",
         env_id.as_str(),
         page.after_time(),
@@ -104,17 +116,8 @@ pub async fn find(
     env_id: &EnvId,
     id: &StorageIntegrationId,
 ) -> Result<Option<KeptIntegration>> {
-    let row = sqlx::query_as!(
-        IntegrationRow,
-        "select storage_integration_id, name, kind, allowed_prefixes, blocked_prefixes, enabled, credential_type,
-                credentials_at, secret, secret_problem, created_at, updated_at
-         from storage_integrations where env_id = $1 and storage_integration_id = $2",
-        env_id.as_str(),
-        id.as_str(),
-    )
-    .fetch_optional(conn)
-    .await?;
-    row.map(KeptIntegration::try_from).transpose()
+    let row = integrations!("where i.env_id = $1 and i.storage_integration_id = $2", env_id.as_str(), id.as_str());
+    row.fetch_optional(conn).await?.map(KeptIntegration::try_from).transpose()
 }
 
 /// A storage integration, and whose it is.
@@ -126,31 +129,10 @@ pub struct PlacedIntegration {
 
 /// All that are enabled, of every environment; nobody else changes them meanwhile.
 pub async fn enabled(conn: &mut PgConnection) -> Result<Vec<PlacedIntegration>> {
-    let rows = sqlx::query!(
-        "select e.org_id, i.env_id, i.storage_integration_id, i.name, i.kind, i.allowed_prefixes, i.blocked_prefixes,
-                i.enabled, i.credential_type, i.credentials_at, i.secret, i.secret_problem, i.created_at, i.updated_at
-         from storage_integrations i join environments e using (env_id)
-         where i.enabled order by i.env_id, i.storage_integration_id for update of i",
-    )
-    .fetch_all(conn)
-    .await?;
-    let placed = rows.into_iter().map(|row| {
-        let integration = IntegrationRow {
-            storage_integration_id: row.storage_integration_id,
-            name: row.name,
-            kind: row.kind,
-            allowed_prefixes: row.allowed_prefixes,
-            blocked_prefixes: row.blocked_prefixes,
-            enabled: row.enabled,
-            credential_type: row.credential_type,
-            credentials_at: row.credentials_at,
-            secret: row.secret,
-            secret_problem: row.secret_problem,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        };
-        let (org_id, env_id) = (row.org_id.into(), row.env_id.into());
-        KeptIntegration::try_from(integration).map(|integration| PlacedIntegration { org_id, env_id, integration })
+    let rows = integrations!("where i.enabled order by i.env_id, i.storage_integration_id for update of i");
+    let placed = rows.fetch_all(conn).await?.into_iter().map(|row| {
+        let (org_id, env_id) = (row.org_id.clone().into(), row.env_id.clone().into());
+        KeptIntegration::try_from(row).map(|integration| PlacedIntegration { org_id, env_id, integration })
     });
     placed.collect()
 }
