@@ -9,45 +9,37 @@ use contract::wire::setting;
 pub struct StorageReach {
     /// Stores and databases outside of the public internet that storage integrations of data planes reach: `host` or
     /// `host:port`, each as a URL has it.
-    #[arg(
-        id = "storage_hosts",
-        long = "storage-hosts",
-        value_name = "HOST",
-        env = setting::STORAGE_HOSTS,
-        value_delimiter = ','
-    )]
-    pub hosts: Vec<String>,
+    #[arg(long, value_name = "HOST", env = setting::STORAGE_HOSTS, value_delimiter = ',')]
+    pub storage_hosts: Vec<String>,
     /// Ports of stores and databases that data planes may reach, as 443. Absent: their policies open no way to them.
     #[arg(
-        id = "storage_ports",
-        long = "storage-ports",
+        long,
         value_name = "PORT",
         env = "SLUICE_STORAGE_PORTS",
         value_delimiter = ',',
         value_parser = clap::value_parser!(u16).range(1..)
     )]
-    pub ports: Vec<u16>,
+    pub storage_ports: Vec<u16>,
     /// Networks that they may reach at these ports. Absent: any.
     #[arg(
-        id = "storage_cidrs",
-        long = "storage-cidrs",
+        long,
         value_name = "CIDR",
         env = "SLUICE_STORAGE_CIDRS",
         value_delimiter = ',',
         value_parser = network,
         requires = "storage_ports"
     )]
-    pub cidrs: Vec<String>,
+    pub storage_cidrs: Vec<String>,
     /// Storage integrations may use the credentials that the surroundings of a data plane give it, such as the role of
     /// its service account. Never those of a lake, which opens its own bucket with them.
-    #[arg(id = "storage_ambient", long = "storage-ambient", env = setting::STORAGE_AMBIENT)]
-    pub ambient: bool,
+    #[arg(long, env = setting::STORAGE_AMBIENT)]
+    pub storage_ambient: bool,
 }
 
 impl StorageReach {
     /// The hosts as a data plane is told of them; none: it is told nothing.
     pub fn told_hosts(&self) -> Option<String> {
-        (!self.hosts.is_empty()).then(|| self.hosts.join(","))
+        (!self.storage_hosts.is_empty()).then(|| self.storage_hosts.join(","))
     }
 }
 

@@ -116,7 +116,7 @@ pub fn restart_hash(desired: &Desired) -> String {
 
 /// Whether integrations may use the data plane's own credentials. Those of a lake open all of its tables, past every rule.
 fn may_be_ambient(desired: &Desired) -> bool {
-    desired.release.storage.ambient && matches!(desired.storage, Storage::Native { .. })
+    desired.release.storage.storage_ambient && matches!(desired.storage, Storage::Native { .. })
 }
 
 fn slots(setting: u32) -> u32 {

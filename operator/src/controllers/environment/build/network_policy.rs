@@ -86,8 +86,8 @@ fn resolving(dns: &Dns) -> NetworkPolicyEgressRule {
 /// The way to stores that storage integrations name. Which of their hosts, the data plane's own rule says: no policy
 /// names one.
 fn stores(reach: &StorageReach) -> Option<NetworkPolicyEgressRule> {
-    let ports: Vec<_> = reach.ports.iter().copied().map(tcp).collect();
-    (!ports.is_empty()).then(|| NetworkPolicyEgressRule { to: within(&reach.cidrs), ports: Some(ports) })
+    let ports: Vec<_> = reach.storage_ports.iter().copied().map(tcp).collect();
+    (!ports.is_empty()).then(|| NetworkPolicyEgressRule { to: within(&reach.storage_cidrs), ports: Some(ports) })
 }
 
 /// Peers of these networks; none is anybody.

@@ -328,7 +328,7 @@ fn a_data_plane_is_told_of_the_stores_that_the_operator_names() {
 fn a_lake_lends_no_integration_the_credentials_of_its_own_bucket() {
     let (_, lake) = specifications().into_iter().find(|(name, _)| *name == "lake-everything").unwrap();
     let mut observed = observed(environment(&lake));
-    Arc::make_mut(&mut observed.release).storage.ambient = true;
+    Arc::make_mut(&mut observed.release).storage.storage_ambient = true;
     let data = super::config_map::config_map(&validate(&observed).unwrap()).data.unwrap();
     assert!(!data.contains_key(setting::STORAGE_AMBIENT));
 }
