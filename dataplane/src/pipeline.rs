@@ -19,6 +19,7 @@ mod load;
 mod observer;
 mod once;
 mod own_stages;
+mod past_load;
 mod policy_dry_run;
 mod postgres;
 mod query_counter;

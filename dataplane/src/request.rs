@@ -4,4 +4,5 @@ pub mod answer;
 pub(crate) mod as_of;
 pub mod ask;
 pub(crate) mod detached;
+pub mod last_load;
 pub mod trail;

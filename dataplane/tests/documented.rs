@@ -61,7 +61,10 @@ struct Refusal {
     why: String,
 }
 
-/// The ids by which the files of stages are kept.
+/// What stands in a statement for the query id of the last COPY INTO before it.
+const JOB: &str = "<query_id>";
+
+/// The ids by which the files of stages are kept, and that of the last load.
 type StageIds = BTreeMap<String, String>;
 
 /// The name of the stage that a statement makes.
@@ -69,6 +72,10 @@ fn made_stage(sql: &str) -> Option<String> {
     let words: Vec<&str> = sql.split_whitespace().take(6).collect();
     let place = words.iter().position(|word| *word == "stage").filter(|_| words.first() == Some(&"create"))?;
     words.get(place + 1).map(|name| (*name).to_owned())
+}
+
+fn with_job(ids: &StageIds, sql: &str) -> String {
+    ids.get(JOB).map_or_else(|| sql.to_owned(), |id| sql.replace(JOB, id))
 }
 
 fn is_packed(path: &str) -> bool {
@@ -85,8 +92,10 @@ impl Step {
     async fn done(&self, world: &World, ids: &mut StageIds) -> Result<(), String> {
         match self {
             Self::Run(sql) => {
-                let Some(name) = made_stage(sql) else {
-                    return world.run(sql).await.map(drop).map_err(|error| format!("{sql}: {error}"));
+                let name = made_stage(sql).or_else(|| sql.starts_with("copy into ").then(|| JOB.to_owned()));
+                let Some(name) = name else {
+                    let ran = world.run(&with_job(ids, sql)).await;
+                    return ran.map(drop).map_err(|error| format!("{sql}: {error}"));
                 };
                 ids.insert(name, staged(world, sql).await);
                 Ok(())
@@ -97,8 +106,8 @@ impl Step {
                 put(world, id, path, bytes);
                 Ok(())
             }
-            Self::Ask(asked) => asked.done(world).await,
-            Self::Refused(refusal) => refusal.done(world).await,
+            Self::Ask(asked) => asked.done(world, &with_job(ids, &asked.sql)).await,
+            Self::Refused(refusal) => refusal.done(world, &with_job(ids, &refusal.sql)).await,
             Self::File(file) => {
                 let (id, path) = place(ids, file);
                 let mut bytes = Vec::new();
@@ -117,8 +126,8 @@ impl Step {
 }
 
 impl Answered {
-    async fn done(&self, world: &World) -> Result<(), String> {
-        let got = world.run(&self.sql).await.map_err(|error| format!("{}: {error}", self.sql))?;
+    async fn done(&self, world: &World, sql: &str) -> Result<(), String> {
+        let got = world.run(sql).await.map_err(|error| format!("{sql}: {error}"))?;
         let mut rows: Vec<Vec<Value>> = serde_json::from_str(&format!("[{}]", got.json)).unwrap();
         let width = self.rows.first().map_or(0, Vec::len);
         if width > 0 {
@@ -126,17 +135,17 @@ impl Answered {
                 row.truncate(width);
             }
         }
-        if rows == self.rows { Ok(()) } else { Err(format!("{}: {}", self.sql, serde_json::to_string(&rows).unwrap())) }
+        if rows == self.rows { Ok(()) } else { Err(format!("{sql}: {}", serde_json::to_string(&rows).unwrap())) }
     }
 }
 
 impl Refusal {
-    async fn done(&self, world: &World) -> Result<(), String> {
-        assert!(!self.why.is_empty(), "{}: a reason", self.sql);
-        match world.run(&self.sql).await {
-            Ok(got) => Err(format!("{}: it is answered, {}", self.sql, got.json)),
+    async fn done(&self, world: &World, sql: &str) -> Result<(), String> {
+        assert!(!self.why.is_empty(), "{sql}: a reason");
+        match world.run(sql).await {
+            Ok(got) => Err(format!("{sql}: it is answered, {}", got.json)),
             Err(error) if error.to_string().to_lowercase().contains(&self.names.to_lowercase()) => Ok(()),
-            Err(error) => Err(format!("{}: {error}", self.sql)),
+            Err(error) => Err(format!("{sql}: {error}")),
         }
     }
 }

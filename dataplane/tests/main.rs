@@ -75,6 +75,7 @@ mod temporary;
 mod thoughts;
 mod told;
 mod triggers;
+mod validated;
 mod verdict;
 mod whole;
 mod world;

@@ -11,6 +11,7 @@ pub(crate) mod file_format;
 pub mod file_reading;
 pub(crate) mod information_schema;
 pub mod own_stage;
+pub mod past_load;
 pub(crate) mod stage;
 pub mod stage_location;
 pub mod staged_rows;

@@ -36,11 +36,12 @@ pub use catalog::external_rows::ExternalRows;
 pub use catalog::external_table::{KeptExternalTable, RECORD_COLUMN};
 pub use catalog::file_reading::{CsvRecords, FileCompression, FileReading, FileRecords, RecordWidth};
 pub use catalog::own_stage::{UNUSED_STAGE, table_of_stage, with_tables_of_stages};
+pub use catalog::past_load::{FAULT_COLUMNS, LoadJob, PastFile, PastLoad};
 pub use catalog::stage::FileEntry;
 pub use catalog::stage_location::{BUCKET_SCHEME, FOLDER_SCHEME, StageLocation};
 pub use catalog::staged_rows::{
-    AfterLoad, ErrorLimit, FILE_NAME, FileChoice, InferOptions, LoadOptions, NameMatching, OnError, ROW_NUMBER,
-    StagedRows, ToldFiles, ValidatedFiles,
+    AfterLoad, ErrorLimit, FILE_NAME, FileChoice, InferOptions, LoadOptions, NameMatching, OnError, PastRows,
+    ROW_NUMBER, StagedRows, ToldFiles, ValidatedFiles,
 };
 pub use catalog::table::{Column, Counter, DefaultValue, Table};
 pub use catalog::tables::{Catalog, SessionNames};

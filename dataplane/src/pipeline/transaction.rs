@@ -314,6 +314,14 @@ impl ClientTransaction {
         }
     }
 
+    /// Its session, once it has begun.
+    pub(super) fn open_session(&mut self) -> Option<&mut Session> {
+        match &mut self.state {
+            TransactionState::Open(opened) => Some(&mut opened.session),
+            TransactionState::Idle | TransactionState::Failed(_) => None,
+        }
+    }
+
     pub(super) fn session(&mut self) -> Result<&mut Session> {
         match &mut self.state {
             TransactionState::Open(opened) => Ok(&mut opened.session),

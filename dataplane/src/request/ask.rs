@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::limits::named;
+use crate::request::last_load::LastLoad;
 
 /// One statement with all that decides about it. The protocol has checked the credential; the
 /// pipeline looks the caller up again in the snapshot that the whole query lives by, and says what holds the client's
@@ -178,11 +179,18 @@ pub struct Names {
     pub searched: Vec<String>,
     /// What `$name` stands for.
     pub variables: Arc<sql::Variables>,
+    pub last_load: LastLoad,
 }
 
 impl Default for Names {
     fn default() -> Self {
-        Self { database: None, schema: "main".to_owned(), searched: Vec::new(), variables: Arc::default() }
+        Self {
+            database: None,
+            schema: "main".to_owned(),
+            searched: Vec::new(),
+            variables: Arc::default(),
+            last_load: LastLoad::default(),
+        }
     }
 }
 

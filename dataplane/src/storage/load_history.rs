@@ -1,7 +1,10 @@
 //! What COPY INTO has loaded into which table: a file that is as it was then is not loaded again, for 64 days.
 //!
+//! With it is kept what each load was asked, for VALIDATE.
 //! It is written in the transaction of the load, and forgotten with the table's rows. A table is known by its name in lower
 //! case, so what drops, replaces, empties or renames it says so here.
+
+mod kept_load;
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -15,6 +18,11 @@ use sql::ast::quote;
 use super::stage_files::StageFile;
 use super::system_tables::{in_batches, read, text};
 use crate::Error;
+
+pub use kept_load::KeptLoad;
+
+/// The tables that it is in: each has the names of tables.
+const TABLES: [&str; 2] = ["files", "asked"];
 
 const KEPT: Duration = Duration::days(64);
 
@@ -76,16 +84,19 @@ pub fn loaded<'f>(
 }
 
 /// Forgets all that was loaded into these tables.
-pub fn forgotten<'t>(tables: impl Iterator<Item = &'t str>) -> Option<String> {
+pub fn forgotten<'t>(tables: impl Iterator<Item = &'t str>) -> Vec<String> {
     let tables: Vec<String> = tables.map(|table| quote::text(&known(table))).collect();
-    (!tables.is_empty())
-        .then(|| format!("delete from raw._svc_loads.files where table_name in ({})", tables.join(", ")))
+    if tables.is_empty() {
+        return Vec::new();
+    }
+    let tables = tables.join(", ");
+    TABLES.map(|kept| format!("delete from raw._svc_loads.{kept} where table_name in ({tables})")).to_vec()
 }
 
 /// A table has another name.
-pub fn renamed(old: &str, new: &str) -> String {
+pub fn renamed(old: &str, new: &str) -> [String; 2] {
     let (old, new) = (quote::text(&known(old)), quote::text(&known(new)));
-    format!("update raw._svc_loads.files set table_name = {new} where table_name = {old}")
+    TABLES.map(|kept| format!("update raw._svc_loads.{kept} set table_name = {new} where table_name = {old}"))
 }
 
 fn known(table: &str) -> String {
@@ -111,8 +122,12 @@ mod tests {
         assert!(forget.contains("table_name = 'main.t' and at_micros <= -5529600000000"), "{forget}");
         assert!(keep.ends_with("values ('main.t', 'q1', 'a''b.csv', 3, 'x', 0)"), "{keep}");
         assert_eq!(loaded(("main.t", "q1"), std::iter::empty(), now), Vec::<String>::new());
-        let told = forgotten(["main.a", "main.B"].into_iter()).unwrap();
-        assert!(told.ends_with("in ('main.a', 'main.b')"), "{told}");
-        assert!(renamed("main.a", "main.b").ends_with("set table_name = 'main.b' where table_name = 'main.a'"));
+        for told in forgotten(["main.a", "main.B"].into_iter()) {
+            assert!(told.ends_with("in ('main.a', 'main.b')"), "{told}");
+        }
+        assert_eq!(forgotten(std::iter::empty()), Vec::<String>::new());
+        for told in renamed("main.a", "main.b") {
+            assert!(told.ends_with("set table_name = 'main.b' where table_name = 'main.a'"), "{told}");
+        }
     }
 }

@@ -27,9 +27,9 @@ impl Native {
     /// same transaction as the write, before the first byte of the answer. `memories` is what agents
     /// keep: every version a row, the live one without an end. `steps` is their chain of thought. `branches`
     /// says which copies of tables there are, in schemas of their own. `answers` is what was told of statements that
-    /// came with a key of their own, for a day. `files` is what COPY INTO has loaded, for 64 days. Files of before get
-    /// the columns that came later.
-    pub const PRELUDE: [&'static str; 22] = [
+    /// came with a key of their own, for a day. `files` is what COPY INTO has loaded, and `asked` what each was asked, for
+    /// 64 days. Files of before get the columns that came later.
+    pub const PRELUDE: [&'static str; 23] = [
         "create schema if not exists raw._svc_dirty",
         r#"create table if not exists raw._svc_dirty.changes (
            query_id varchar not null,
@@ -140,6 +140,18 @@ impl Native {
            md5 varchar not null,
            at_micros bigint not null,
            primary key (table_name, stage_id, path)
+         )",
+        // of each load a row without a path, and those of its files
+        "create table if not exists raw._svc_loads.asked (
+           query_id varchar not null,
+           asked_by varchar not null,
+           table_name varchar not null,
+           stage_id varchar not null,
+           said varchar,
+           path varchar not null,
+           bytes bigint not null,
+           md5 varchar not null,
+           at_micros bigint not null
          )",
         // of one without files, and of each that has some, a row without a path
         "create table if not exists raw._svc_loads.external_files (

@@ -318,7 +318,7 @@ impl RelationVisitor for Binder<'_> {
             TableFactor::TableFunction { expr: Expr::Function(function), .. } => table_function(&function.name, &[]),
             TableFactor::TableFunction { .. } => Err(Error::unsupported("TABLE(…) of something other than a function")),
             TableFactor::Table { name, alias, args: None, .. } => {
-                let Some(number) = with else {
+                let Some(number) = with.filter(|_| !self.validates(name)) else {
                     return self.relation(factor, numbers);
                 };
                 alias_as_named(name, alias);
@@ -386,6 +386,7 @@ mod comment;
 mod expanded;
 mod explained;
 mod external;
+mod past_load;
 mod qualified;
 mod relations;
 mod scalar;

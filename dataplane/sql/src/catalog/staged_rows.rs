@@ -6,6 +6,7 @@ use crate::ast::{names, quote};
 use crate::catalog::external_rows::ExternalRows;
 use crate::catalog::file_reading::FileReading;
 use crate::catalog::own_stage;
+use crate::catalog::past_load::{LoadJob, PastFile};
 use crate::catalog::stage::StageFormat;
 use crate::catalog::stage_location::StageLocation;
 use crate::catalog::table::{Column, Table};
@@ -31,6 +32,8 @@ pub(crate) struct StageRead {
     pub load: Option<LoadOptions>,
     /// Set where `INFER_SCHEMA` asks for their columns.
     pub infers: Option<InferOptions>,
+    /// Set where `VALIDATE` asks for what an earlier load could not load: then `at` is the place of its table.
+    pub job: Option<LoadJob>,
 }
 
 /// Which of a stage's files are read.
@@ -201,8 +204,19 @@ pub struct StagedRows {
     pub load: Option<LoadOptions>,
     /// Set where its rows tell of the files' columns.
     pub infers: Option<InferOptions>,
+    /// What stands behind the table that they are loaded into, in our words; none where a query makes the rows.
+    pub said: Option<String>,
+    /// Set where its rows tell of the records that an earlier load could not load.
+    pub past: Option<PastRows>,
     /// Set where an external table is made of them.
     pub external: Option<ExternalRows>,
+}
+
+/// Files of an earlier load, and how that load has read them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastRows {
+    pub rows: Box<StagedRows>,
+    pub files: Vec<PastFile>,
 }
 
 impl StagedRows {
@@ -213,7 +227,7 @@ impl StagedRows {
 
     /// Whether its columns are `$1` and so on, and not those of a table or of an answer.
     pub fn selects(&self) -> bool {
-        self.infers.is_none() && self.load.is_none_or(|load| load.transforms)
+        self.infers.is_none() && self.past.is_none() && self.load.is_none_or(|load| load.transforms)
     }
 
     /// A file of it as LIST tells it: with the stage's name before its path, unless it is an own stage.

@@ -8,6 +8,7 @@ use crate::ast::names::{self, MAIN_SCHEMA, TableName};
 use sqlparser::ast::ObjectName;
 
 use crate::catalog::definition::{self, Definition, FoundDefinition};
+use crate::catalog::past_load::PastLoad;
 use crate::catalog::stage::FileEntry;
 use crate::catalog::table::{Column, Table};
 
@@ -210,6 +211,8 @@ pub struct SessionNames {
     pub files: Arc<Vec<FileEntry>>,
     /// Schema and table, in lower case, with about how many rows it has: only where none is hidden from the caller.
     pub rows: Arc<BTreeMap<(String, String), u64>>,
+    /// The earlier load that this statement asks for.
+    pub past_load: Option<Arc<PastLoad>>,
 }
 
 impl SessionNames {
@@ -225,6 +228,7 @@ impl SessionNames {
             denied: Arc::default(),
             files: Arc::default(),
             rows: Arc::default(),
+            past_load: None,
         }
     }
 

@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use sqlparser::ast;
 
 use crate::ast::error::Error;
+use crate::catalog::past_load::LoadJob;
 use crate::catalog::staged_rows::{LoadOptions, StageRead};
 use crate::print;
 use crate::syntax::parse::SourceText;
@@ -114,6 +115,11 @@ impl Statement {
     /// Whether it is COPY INTO a table: it answers a row for each file.
     pub fn loads(&self) -> bool {
         self.reads.iter().any(|read| read.load.is_some())
+    }
+
+    /// The earlier load that it asks for.
+    pub fn load_job(&self) -> Option<&LoadJob> {
+        self.reads.iter().find_map(|read| read.job.as_ref())
     }
 
     /// The caller's words.

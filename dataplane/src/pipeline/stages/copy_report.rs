@@ -27,26 +27,10 @@ pub(super) const COLUMNS: [ReportColumn; 10] = [
     ("first_error_column_name", TEXT),
 ];
 
-/// Those of a statement that only looks at files, with a row for each record that fails.
-const FAULT_COLUMNS: [ReportColumn; 12] = [
-    ("ERROR", TEXT),
-    ("FILE", TEXT),
-    ("LINE", NUMBER),
-    ("CHARACTER", NUMBER),
-    ("BYTE_OFFSET", NUMBER),
-    ("CATEGORY", TEXT),
-    ("CODE", NUMBER),
-    ("SQL_STATE", TEXT),
-    ("COLUMN_NAME", TEXT),
-    ("ROW_NUMBER", NUMBER),
-    ("ROW_START_LINE", NUMBER),
-    ("REJECTED_RECORD", TEXT),
-];
-
 /// The columns of a statement that loads files; none of any other, nor where it shows their rows.
 pub(super) fn columns(about: &StatementInfo) -> Option<&'static [ReportColumn]> {
     let load = about.staged.iter().find_map(|rows| rows.load).filter(|load| load.shows().is_none())?;
-    let columns: &'static [ReportColumn] = if load.tells_faults() { &FAULT_COLUMNS } else { &COLUMNS };
+    let columns: &'static [ReportColumn] = if load.tells_faults() { &sql::FAULT_COLUMNS } else { &COLUMNS };
     Some(columns)
 }
 

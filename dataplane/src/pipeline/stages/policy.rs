@@ -26,7 +26,7 @@ use crate::pipeline::authorization::stage_locations::ExternalStages;
 use crate::pipeline::authorization::{external_table, provenance, visible_catalog};
 use crate::pipeline::listed_files::FileUse;
 use crate::pipeline::swap::Renaming;
-use crate::pipeline::{Pipeline, Query, Result, attached, listed_files, runtime};
+use crate::pipeline::{Pipeline, Query, Result, attached, listed_files, past_load, runtime};
 use crate::request::trail::Trail;
 use crate::storage::branches::OpenBranch;
 use crate::storage::stage_files::user_stage;
@@ -112,7 +112,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     let branch = branch(pipeline, query, &who.agent, &operations).await?;
     let there = branch.as_ref().map_or_else(|| Arc::clone(&known), |it| Arc::new(known.with_tables(it.tables())));
     provenance::permitted(rules, caller.role, &there, &meant)?;
-    let mut names = names_of(query, rules, caller);
+    let mut names = past_load::found((pipeline, query), caller, &statement, names_of(query, rules, caller)).await?;
     let seen = if statement.reads_catalogue() {
         let estimated = branch.is_none().then(|| judged_by.read());
         seen_by(&asked, &there, &mut names, estimated)

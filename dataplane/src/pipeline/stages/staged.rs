@@ -13,6 +13,7 @@ mod inferred;
 mod judged;
 mod parquet;
 mod parquet_source;
+mod past_faults;
 mod records;
 mod rows;
 mod shown;
@@ -21,18 +22,21 @@ mod viewed;
 
 use std::fmt::Write;
 
+use contract::Timestamp;
 use contract::policy::abac::Operation;
 use engine::FileFault;
-use sql::{ExecutionMode, LoadOptions, OnError};
+use sql::{ExecutionMode, LoadOptions, OnError, PastFile};
 
 use super::execute::Ran;
 use super::snapshot::{Pinned, agrees_here};
 use super::tables::StatementInfo;
 use crate::Error;
 use crate::pipeline::listed_files::FileRemoval;
+use crate::pipeline::past_load::kept_load;
 use crate::pipeline::{Pipeline, Query, Result, runtime};
+use crate::request::last_load::BegunLoad;
 use crate::request::trail::Trail;
-use crate::storage::load_history::{self, LoadHistory};
+use crate::storage::load_history::{self, KeptLoad, LoadHistory};
 use crate::storage::stage_files::StageFile;
 
 use shown::ShownRows;
@@ -155,6 +159,11 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
             noted(t, &rows, &files);
             continue;
         }
+        if let Some(past) = &rows.past {
+            let files = Box::pin(source.past_faults(past)).await?;
+            noted(t, &rows, &files);
+            continue;
+        }
         source.made().await?;
         let mut chosen = source.chosen().await?;
         let Some(load) = rows.load else {
@@ -184,19 +193,18 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
             files.truncate(begun);
         }
         noted(t, &rows, &files);
+        let asked = kept_load(query, t.facts().caller.as_ref(), &rows, &table);
+        if load.validates.is_none() {
+            let begun = BegunLoad { kept: asked.clone(), aborts: load.on_error == OnError::Abort };
+            query.ask.names.last_load.set(begun);
+        }
         let is_viewed = is_direct && source.may_be_viewed(&files);
         if is_viewed {
             // while it reads a table: the engine's parser names none of a statement that reads a view
             agrees_here(query, source.session, native).await?;
         }
         let (loaded, viewed) = Box::pin(source.loaded(&files, is_viewed)).await?;
-        let is_kept = |file: &LoadedFile| load.validates.is_none() && file.is_loaded();
-        let kept = files.iter().zip(&loaded).filter(|(_, file)| is_kept(file)).map(|(file, _)| file);
-        native.about.history.extend(load_history::loaded(identity, kept, now));
-        if load.removes() {
-            let whole = files.iter().zip(&loaded).filter(|(_, file)| file.failed == 0).map(|(file, _)| file.clone());
-            native.about.removes = Some(FileRemoval::of_loaded(&rows, whole.collect()));
-        }
+        written_down(&mut native.about, &rows, asked, (&files, &loaded), now);
         answer = Some(LoadReport { viewed, ..source.report(loaded, load).await? });
     }
     if native.sql.before.is_empty() {
@@ -215,6 +223,28 @@ pub(in crate::pipeline) fn holds(report: Option<&LoadReport>, ran: Result<Ran>) 
     }
     ran.lease.failed();
     Err(Error::Unsupported { what: "a query in COPY INTO that makes other than one row of each record".to_owned() })
+}
+
+/// Has a load leave what it was asked and which files it has loaded; those that it removes are removed once it has run.
+fn written_down(
+    about: &mut StatementInfo,
+    rows: &sql::StagedRows,
+    mut asked: KeptLoad,
+    (files, loaded): (&[StageFile], &[LoadedFile]),
+    now: Timestamp,
+) {
+    let Some(load) = rows.load.filter(|load| load.validates.is_none()) else { return };
+    let kept = files.iter().zip(loaded).filter(|(_, file)| file.is_loaded()).map(|(file, _)| file);
+    about.history.extend(load_history::loaded((&asked.load.table, &rows.stage_id), kept, now));
+    if load.on_error != OnError::Abort && !load.transforms {
+        let past = |file: &StageFile| PastFile { path: file.path.clone(), bytes: file.bytes, md5: file.md5.clone() };
+        asked.load.files = files.iter().map(past).collect();
+    }
+    about.history.extend(asked.written(now));
+    if load.removes() {
+        let whole = files.iter().zip(loaded).filter(|(_, file)| file.failed == 0).map(|(file, _)| file.clone());
+        about.removes = Some(FileRemoval::of_loaded(rows, whole.collect()));
+    }
 }
 
 /// The table that COPY INTO fills, as its changes are known.

@@ -242,11 +242,11 @@ pub(super) fn history(about: &StatementInfo, resolved: &sql::Resolved) -> Result
     };
     let ended = about.written.iter().filter(|(path, done)| ends(*done) && !is_temporary(path));
     let ended: Vec<String> = ended.map(|(path, _)| named(path)).collect();
-    let mut history: Vec<String> = load_history::forgotten(ended.iter().map(String::as_str)).into_iter().collect();
+    let mut history = load_history::forgotten(ended.iter().map(String::as_str));
     if *kind == StatementKind::AlterTable
         && let (Some(new), Some((old, _))) = (resolved.renamed_to(), about.written.first())
     {
-        history.push(load_history::renamed(old, &new));
+        history.extend(load_history::renamed(old, &new));
     }
     if *kind == StatementKind::DropSchema
         && let Some(seen) = &about.seen

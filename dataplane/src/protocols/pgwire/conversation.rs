@@ -24,6 +24,7 @@ use super::telling;
 use super::transaction::SessionTransaction;
 use super::watch::{Stop, Watch};
 use super::wire::{ConnectionEnd, FRAME_BYTES_MAX, Wire};
+use crate::request::last_load::LastLoad;
 use crate::{Ask, Bounds, Pipeline};
 
 /// What a client has for its next message, while the process waits to end: a cursor that is fetched
@@ -36,6 +37,7 @@ pub struct Conversation {
     pub(super) watch: Watch,
     pub(super) settings: SessionSettings,
     pub(super) database: Option<String>,
+    pub(super) last_load: LastLoad,
     pub(super) cancellable: Cancellable,
     pub(super) statements: HashMap<String, Arc<PreparedStatement>>,
     pub(super) portals: HashMap<String, Portal>,
@@ -59,6 +61,7 @@ impl Conversation {
             watch,
             settings,
             database,
+            last_load: LastLoad::of_session(),
             cancellable: hall.cancels.register(&hall.context.pipeline.entropy),
             statements: HashMap::new(),
             portals: HashMap::new(),

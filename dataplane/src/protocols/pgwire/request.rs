@@ -45,7 +45,13 @@ impl Conversation {
             timeout: self.settings.timeout(),
             cancel,
             transaction: self.transaction.handle(),
-            names: Names { database: self.database.clone(), schema, searched, variables: self.settings.variables() },
+            names: Names {
+                database: self.database.clone(),
+                schema,
+                searched,
+                variables: self.settings.variables(),
+                last_load: self.last_load.clone(),
+            },
             bounds: Bounds { heal: self.settings.heal(), strings: Some(self.settings.strings()), ..Bounds::default() },
             place: Place::default(),
         }

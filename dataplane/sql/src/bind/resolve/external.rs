@@ -257,6 +257,8 @@ impl Binder<'_> {
             filled: Vec::new(),
             load: None,
             infers: None,
+            said: None,
+            past: None,
             members: None,
             external: Some(external),
         })

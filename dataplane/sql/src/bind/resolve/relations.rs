@@ -53,6 +53,9 @@ impl Binder<'_> {
         let TableFactor::Table { name, alias, sample, version, .. } = factor else {
             return Ok(());
         };
+        if self.validates(name) {
+            return self.past_faults(factor);
+        }
         if definition::DefinitionKind::of_name(name) == Some(definition::DefinitionKind::Stage) {
             return self.staged_rows(factor);
         }

@@ -5,7 +5,7 @@
 use sqlparser::ast::{Statement, TableFactor};
 
 use super::external::{Conditions, conditions};
-use super::{Binder, alias_as_named, located};
+use super::{Binder, alias_as_named, located, past_load};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::{self, ours};
 use crate::catalog::definition::{Definition, DefinitionKind};
@@ -150,7 +150,8 @@ impl Binder<'_> {
 
     fn rows_of(&self, stage: &Definition, number: usize, read: StageRead) -> Result<StagedRows, Error> {
         let Stage { id, format, location } = stage.stage()?;
-        let reading = FileReading::of(&self.format_of(read.format.unwrap_or(format))?)?;
+        let format = self.format_of(read.format.unwrap_or(format))?;
+        let reading = FileReading::of(&format)?;
         if has_header(&reading) && read.infers.is_none() && read.load.is_none_or(|load| load.by_name.is_none()) {
             return Err(Error::unsupported("PARSE_HEADER without MATCH_BY_COLUMN_NAME"));
         }
@@ -159,6 +160,7 @@ impl Binder<'_> {
             (None, Some(load)) if !load.transforms => (self.stages.loaded(load, &reading)?, self.stages.filled.clone()),
             (None, _) => (selected(read.width, &reading), Vec::new()),
         };
+        let said = past_load::said(stage, &filled, read.load, &format);
         Ok(StagedRows {
             schema: stage.schema.clone(),
             name: stage.name.clone(),
@@ -173,6 +175,8 @@ impl Binder<'_> {
             members: read.members,
             load: read.load,
             infers: read.infers,
+            said,
+            past: None,
             external: None,
         })
     }

@@ -7,6 +7,7 @@
 mod copy_options;
 mod inferred;
 mod members;
+mod past_load;
 
 use sqlparser::ast::Ident;
 use sqlparser::keywords::Keyword;
@@ -80,7 +81,8 @@ impl NamedStage {
 /// A query or a change that reads stages where tables are read.
 fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
     let mut reads = Vec::new();
-    if !tokens.iter().any(|token| token.token == Token::AtSign || inferred::is_called(&token.token)) {
+    let may_call = |token: &Token| inferred::is_called(token) || past_load::is_called(token);
+    if !tokens.iter().any(|token| token.token == Token::AtSign || may_call(&token.token)) {
         return Ok((tokens, reads));
     }
     let mut made: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
@@ -91,7 +93,7 @@ fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
             made.last().is_some_and(|before| is(&before.token, Keyword::FROM) || is(&before.token, Keyword::JOIN));
         let follows = made.last().is_some_and(|before| before.token == Token::Comma);
         if (is_source || follows)
-            && let Some(inferred::InferredTable { name, read, length }) = inferred::read(rest)?
+            && let Some(inferred::CalledTable { name, read, length }) = called(rest)?
         {
             made.extend(name);
             reads.push(read);
@@ -110,10 +112,22 @@ fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
         rest = behind.get(length..).unwrap_or_default();
         let chosen = FileChoice { prefix: path, names: Vec::new(), pattern: said.pattern };
         ends.push(made.len());
-        reads.push(StageRead { at, chosen, format: said.format, width: 0, members: None, load: None, infers: None });
+        reads.push(StageRead {
+            at,
+            chosen,
+            format: said.format,
+            width: 0,
+            members: None,
+            load: None,
+            infers: None,
+            job: None,
+        });
     }
     if reads.is_empty() {
         return Ok((tokens, reads));
+    }
+    if reads.iter().filter(|read| read.job.is_some()).count() > 1 {
+        return Err(Error::unsupported("more than one VALIDATE in a statement"));
     }
     let members = members::named(&made, &ends);
     let width = as_columns(&mut made)?;
@@ -122,6 +136,14 @@ fn selected(tokens: Vec<TokenWithSpan>) -> Result<StageQuery, Error> {
         read.members.clone_from(&members);
     }
     Ok((made, reads))
+}
+
+/// The call that stands for a table, if these tokens begin with one.
+fn called(tokens: &[TokenWithSpan]) -> Result<Option<inferred::CalledTable>, Error> {
+    match inferred::read(tokens)? {
+        None => past_load::read(tokens),
+        inferred => Ok(inferred),
+    }
 }
 
 /// A query in tokens, with the stages that it reads.
@@ -249,7 +271,7 @@ fn transformed(target: &[TokenWithSpan], source: &[TokenWithSpan]) -> Result<Sta
     let (query, mut reads) = selected(source.get(1..end).unwrap_or_default().to_vec())?;
     let is_select = query.first().is_some_and(|first| is(&first.token, Keyword::SELECT));
     let [read] = reads.as_mut_slice() else { return Err(Error::unsupported("COPY INTO of other than one stage")) };
-    if !is_select || read.infers.is_some() {
+    if !is_select || read.infers.is_some() || read.job.is_some() {
         return Err(Error::syntax("COPY INTO loads a stage, or a SELECT from one"));
     }
     let CopyOptions { names, pattern, format, load } = CopyOptions::said(source.get(end + 1..).unwrap_or_default())?;

@@ -80,7 +80,7 @@ fn each(loaded: &[&LoadedFile]) -> Vec<ArrayRef> {
 }
 
 /// The columns over all faults of files that were only looked at.
-fn faults(files: &[&LoadedFile]) -> Vec<ArrayRef> {
+pub(super) fn faults(files: &[&LoadedFile]) -> Vec<ArrayRef> {
     let each = || files.iter().flat_map(|file| file.faults.iter().map(move |fault| (file.path.as_str(), fault)));
     let category = |fault: &RecordFault| if fault.column.is_some() { "conversion" } else { "parsing" };
     let unknown = || numbers(each().map(|_| None));

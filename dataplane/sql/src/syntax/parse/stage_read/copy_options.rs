@@ -78,7 +78,7 @@ impl CopyOptions {
     pub fn read(self, at: Location, path: String) -> StageRead {
         let Self { names, pattern, format, load } = self;
         let chosen = FileChoice { prefix: path, names, pattern };
-        StageRead { at, chosen, format, width: 0, members: None, load: Some(load), infers: None }
+        StageRead { at, chosen, format, width: 0, members: None, load: Some(load), infers: None, job: None }
     }
 }
 

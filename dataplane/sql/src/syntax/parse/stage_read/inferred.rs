@@ -12,8 +12,8 @@ use crate::catalog::staged_rows::{FileChoice, InferOptions, StageRead};
 const FUNCTION: &str = "infer_schema";
 const FORM: &str = "INFER_SCHEMA is read as TABLE(INFER_SCHEMA(LOCATION => '@stage/path', FILE_FORMAT => 'name'))";
 
-/// A call that stands for a table, as the tokens of the stage's name.
-pub(super) struct InferredTable {
+/// A call that stands for a table, as the tokens of a name.
+pub(super) struct CalledTable {
     pub name: Vec<TokenWithSpan>,
     pub read: StageRead,
     /// How many tokens the call is.
@@ -26,7 +26,7 @@ pub(super) fn is_called(token: &Token) -> bool {
 }
 
 /// The call, if these tokens begin with one.
-pub(super) fn read(tokens: &[TokenWithSpan]) -> Result<Option<InferredTable>, Error> {
+pub(super) fn read(tokens: &[TokenWithSpan]) -> Result<Option<CalledTable>, Error> {
     let [table, open, function, inner, arguments @ ..] = tokens else { return Ok(None) };
     let is_call = is(&table.token, Keyword::TABLE) && is_called(&function.token);
     if !is_call || open.token != Token::LParen || inner.token != Token::LParen {
@@ -108,15 +108,16 @@ impl InferArguments {
         Ok(length)
     }
 
-    fn call(self, length: usize) -> Result<InferredTable, Error> {
+    fn call(self, length: usize) -> Result<CalledTable, Error> {
         let Self { location: Some(location), format: Some(format), files, options, .. } = self else {
             return Err(Error::syntax("INFER_SCHEMA needs its LOCATION and its FILE_FORMAT"));
         };
         let NamedStage { at, name, path } = location;
         let chosen = FileChoice { prefix: path, names: files, pattern: None };
         let format = Some(StageFormat::Named(format));
-        let read = StageRead { at, chosen, format, width: 0, members: None, load: None, infers: Some(options) };
-        Ok(InferredTable { name, read, length })
+        let read =
+            StageRead { at, chosen, format, width: 0, members: None, load: None, infers: Some(options), job: None };
+        Ok(CalledTable { name, read, length })
     }
 }
 
