@@ -1,9 +1,14 @@
 //! `INFER_SCHEMA`: the columns of staged files, and who is told of them.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema};
 use contract::policy::MaskFunction;
 use contract::policy::abac::{Action, Condition};
 use contract::report::Body;
 use dataplane::testing::{masking, rule, ruled};
+use parquet::arrow::ArrowWriter;
 
 use crate::copied::{packed, put, ran, refused, staged};
 use crate::pgwire::{simple, wired};
@@ -120,6 +125,45 @@ async fn members_of_json_and_columns_of_parquet_are_told() {
     assert_eq!(ran(&world, &inferred("p", "")).await, told.collect::<Vec<_>>().join(","));
     put(&world, &id, "in/b.parquet", "no Parquet");
     assert!(refused(&world, &inferred("p", "")).await.starts_with("in/b.parquet: it is no whole Parquet file"));
+    world.stop().await;
+}
+
+/// A Parquet file of numbers, whose columns may have no value or need one.
+fn parquet(columns: &[(&str, bool)], rows: i64) -> Vec<u8> {
+    let field = |(name, nullable): &(&str, bool)| Field::new(*name, DataType::Int64, *nullable);
+    let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
+    // apart from each other, so that they do not pack well
+    let values = || Arc::new((0..rows).map(|row| Some(row * row * 7_919)).collect::<Int64Array>()) as ArrayRef;
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns.iter().map(|_| values()).collect()).unwrap();
+    let mut writer = ArrowWriter::try_new(Vec::new(), schema, None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+#[tokio::test]
+async fn a_column_that_parquet_requires_in_each_file_is_not_nullable() {
+    let world = world().await;
+    let id = formatted(&world, "p", "type = parquet").await;
+    let first = parquet(&[("id", false), ("note", false), ("alone", false)], 100_000);
+    assert!(first.len() > 512 << 10, "of which the footer alone is read: {}", first.len());
+    put(&world, &id, "in/a.parquet", first);
+    put(&world, &id, "in/b.parquet", parquet(&[("id", false), ("note", true)], 2));
+    let column = |name: &str, nullable: bool, files: &str, order: usize| {
+        row(name, "NUMBER(38, 0)", files, order).replacen("true", &nullable.to_string(), 1)
+    };
+    let both = "in/a.parquet, in/b.parquet";
+    let told = [
+        column("id", false, both, 0),
+        column("note", true, both, 1),
+        column("alone", true, "in/a.parquet", 2), // rows of the other file have none
+    ];
+    assert_eq!(ran(&world, &inferred("p", "")).await, told.join(","));
+    let template = "select array_agg(object_construct(*)) within group (order by order_id) \
+                    from table(infer_schema(location => '@p/in/', file_format => 'p'))";
+    ran(&world, &made(template)).await;
+    assert!(world.run("insert into made (note) values (1)").await.is_err());
+    ran(&world, "insert into made (id) values (1)").await;
+    assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
     world.stop().await;
 }
 

@@ -5,6 +5,7 @@
 //! read whole: a chunk whose pages do not end where the footer says, or do not have the values that it says.
 
 mod footer;
+mod required;
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -14,8 +15,10 @@ use std::sync::Arc;
 use parquet::basic::Compression;
 use parquet::column::page::PageReader;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, FooterTail, ParquetMetaDataReader};
+use parquet::file::metadata::{ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::serialized_reader::SerializedPageReader;
+
+pub use required::required_columns;
 
 /// The magic word with which a file begins.
 const MAGIC_BYTES: u64 = 4;
@@ -54,17 +57,8 @@ impl ColumnParts {
     ///
     /// None where it says anything that the engine may read in another way.
     pub fn of(footer: &[u8], place: u64, choose: impl for<'n> Fn(&[&'n str]) -> Vec<&'n str>) -> Option<Self> {
-        if !footer::is_fit(footer) {
-            return None;
-        }
-        let metadata = ParquetMetaDataReader::decode_metadata(footer).ok()?;
-        let columns = metadata.file_metadata().schema().get_fields();
-        let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
-        let mut met = HashSet::new();
-        // the engine gives others to those that have the name of another
-        if !names.iter().all(|name| !name.is_empty() && met.insert(name.to_lowercase())) {
-            return None;
-        }
+        let metadata = decoded(footer)?;
+        let names = distinct_names(&metadata)?;
         let chosen: HashSet<&str> = choose(&names).into_iter().collect();
         let (mut chunks, mut parts) = (Vec::new(), Vec::new());
         for group in metadata.row_groups() {
@@ -105,6 +99,20 @@ impl ColumnParts {
         let file = Arc::new(file);
         self.chunks.iter().all(|chunk| is_filled(&file, chunk).unwrap_or(false))
     }
+}
+
+/// What a footer says; none of one that the library should not read.
+fn decoded(footer: &[u8]) -> Option<ParquetMetaData> {
+    if footer::is_fit(footer) { ParquetMetaDataReader::decode_metadata(footer).ok() } else { None }
+}
+
+/// The names of the columns; none where two are alike, since the engine gives another to one of them.
+fn distinct_names(metadata: &ParquetMetaData) -> Option<Vec<&str>> {
+    let columns = metadata.file_metadata().schema().get_fields();
+    let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+    let mut met = HashSet::new();
+    let are_distinct = names.iter().all(|name| !name.is_empty() && met.insert(name.to_lowercase()));
+    are_distinct.then_some(names)
 }
 
 /// Where a chunk is that ends before this place, and the filter that tells which values it has not.

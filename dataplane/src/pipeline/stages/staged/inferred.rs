@@ -10,12 +10,14 @@ use sql::ast::quote;
 use sql::{CsvRecords, FileRecords, InferOptions};
 
 use super::columns;
+use super::parquet_source::ParquetAhead;
 use super::records::RecordScan;
 use super::source::{FileSource, refused};
 use crate::Error;
 use crate::limits::json_depth::JsonDepth;
 use crate::pipeline::Result;
-use crate::storage::stage_files::StageFile;
+use crate::storage::stage_files::parquet_parts::required_columns;
+use crate::storage::stage_files::{StageFile, blocking};
 
 use column_kind::ColumnKind;
 
@@ -27,12 +29,19 @@ const NAMES_BYTES_MAX: usize = 16 << 20;
 const COLUMN_BYTES: usize = 200;
 
 /// The columns of one file, in its order.
-type FileKinds = Vec<(String, ColumnKind)>;
+type FileKinds = Vec<FileKind>;
+
+/// A column of one file.
+struct FileKind {
+    name: String,
+    kind: ColumnKind,
+    nullable: bool,
+}
 
 impl FileSource<'_> {
     /// Fills the table with a row for each column of these files.
     pub async fn infer(&mut self, files: &[StageFile], options: InferOptions) -> Result<()> {
-        let mut found = InferredColumns { options, places: HashMap::new(), columns: Vec::new(), bytes: 0 };
+        let mut found = InferredColumns { options, places: HashMap::new(), columns: Vec::new(), bytes: 0, files: 0 };
         let rows = self.rows;
         for file in files {
             let kinds = match &rows.reading.records {
@@ -99,12 +108,19 @@ impl FileSource<'_> {
     }
 
     async fn parquet_kinds(&mut self, file: &StageFile, binary_is_text: bool) -> Result<FileKinds> {
-        let spool = self.spooled(file, Ok).await?;
+        let mut alone = ParquetAhead::of(self.parquet_source()?, std::slice::from_ref(file));
+        let spool = self.parquet_spool(&mut alone).await?;
         let table = spool.parquet_table(binary_is_text).map_err(|error| self.query.fault(error))?;
         let described = self.session.describe(&table, self.query.deadline, &self.query.ask.cancel).await;
         let described = described.map_err(|error| self.fault(file, error))?;
         bounded(file, described.columns.len())?;
-        let kind = |column: engine::Column| (column.name, ColumnKind::of_type(&column.type_name));
+        let written = spool.reader().await.map_err(|error| self.query.fault(error))?;
+        // what no file of ours has may stop the library that looks at it
+        let required = blocking(move || Ok(required_columns(&written))).await.unwrap_or_default().unwrap_or_default();
+        let kind = |column: engine::Column| {
+            let (kind, nullable) = (ColumnKind::of_type(&column.type_name), !required.contains(&column.name));
+            FileKind { name: column.name, kind, nullable }
+        };
         Ok(described.columns.into_iter().map(kind).collect())
     }
 }
@@ -138,7 +154,7 @@ fn bounded(file: &StageFile, count: usize) -> Result<()> {
 
 fn named(names: Vec<String>, forms: &[ValueForm]) -> FileKinds {
     let kinds = forms.iter().map(ColumnKind::of_form).chain(std::iter::repeat(ColumnKind::Empty));
-    names.into_iter().zip(kinds).collect()
+    names.into_iter().zip(kinds).map(|(name, kind)| FileKind { name, kind, nullable: true }).collect()
 }
 
 /// The columns of all files, in the order in which they are met.
@@ -148,17 +164,21 @@ struct InferredColumns {
     columns: Vec<InferredColumn>,
     /// Of all names together.
     bytes: usize,
+    /// How many there are.
+    files: usize,
 }
 
 struct InferredColumn {
     name: String,
     kind: ColumnKind,
+    nullable: bool,
     files: Vec<String>,
 }
 
 impl InferredColumns {
     fn add(&mut self, file: &StageFile, kinds: FileKinds) -> Result<()> {
-        for (name, kind) in kinds {
+        self.files += 1;
+        for FileKind { name, kind, nullable } in kinds {
             if name.contains('\0') {
                 let reason = "the name of a column has a zero character".to_owned();
                 return Err(refused(file, FileFault { line: None, reason }));
@@ -172,10 +192,11 @@ impl InferredColumns {
             let place = *self.places.entry(name.clone()).or_insert(self.columns.len());
             let Some(known) = self.columns.get_mut(place) else {
                 self.bytes += COLUMN_BYTES;
-                self.columns.push(InferredColumn { name, kind, files: vec![file.path.clone()] });
+                self.columns.push(InferredColumn { name, kind, nullable, files: vec![file.path.clone()] });
                 continue;
             };
             known.kind = known.kind.joined(kind);
+            known.nullable |= nullable;
             if known.files.last() != Some(&file.path) {
                 known.files.push(file.path.clone());
             }
@@ -187,13 +208,14 @@ impl InferredColumns {
     fn written(&self, table: &str) -> String {
         let mut sql = format!("insert into {table} values ");
         for (place, column) in self.columns.iter().enumerate() {
-            let InferredColumn { name, kind, files } = column;
+            let InferredColumn { name, kind, nullable, files } = column;
+            let nullable = *nullable || files.len() < self.files; // one that a file has not is NULL for its rows
             let (type_name, between) = (kind.to_string(), if place == 0 { "" } else { ", " });
             let expression = self.expression(name, &type_name);
             let texts = [type_name, expression, files.join(", ")].map(|told| quote::text(&told));
             let [type_name, expression, files] = texts;
             let name = quote::text(name);
-            let _ = write!(sql, "{between}({name}, {type_name}, true, {expression}, {files}, {place})");
+            let _ = write!(sql, "{between}({name}, {type_name}, {nullable}, {expression}, {files}, {place})");
         }
         sql
     }

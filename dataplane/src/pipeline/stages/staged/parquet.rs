@@ -9,6 +9,8 @@ use crate::pipeline::Query;
 #[derive(Debug, Clone)]
 pub(super) enum ReadColumns {
     All,
+    /// None: only what the footer says of them.
+    Footer,
     /// Those of these names.
     Named(Vec<String>),
     /// Those whose names are these in any case.
@@ -32,6 +34,7 @@ impl ReadColumns {
                     NameMatching::CaseInsensitive => Self::NamedInAnyCase(names),
                 }
             }
+            _ if rows.infers.is_some() => Self::Footer,
             _ if rows.selects() => rows.members.clone().map_or(Self::All, Self::Named),
             _ => Self::All,
         }
@@ -39,8 +42,12 @@ impl ReadColumns {
 
     /// Those of a file; its first one where no other is read, since each row of it is.
     pub fn chosen<'n>(&self, names: &[&'n str]) -> Vec<&'n str> {
+        if matches!(self, Self::Footer) {
+            return Vec::new();
+        }
         let is_read = |name: &&str| match self {
             Self::All => true,
+            Self::Footer => false,
             Self::Named(read) => read.iter().any(|one| one == name),
             Self::NamedInAnyCase(read) => read.iter().any(|one| one.eq_ignore_ascii_case(name)),
         };
@@ -82,6 +89,7 @@ mod tests {
     fn the_columns_that_are_read_are_those_that_are_named() {
         let chosen = |read: ReadColumns| read.chosen(&["ID", "note", "Note"]).join(" ");
         assert_eq!(chosen(ReadColumns::All), "ID note Note");
+        assert_eq!(chosen(ReadColumns::Footer), "");
         assert_eq!(chosen(ReadColumns::Named(vec!["note".to_owned(), "id".to_owned()])), "note");
         assert_eq!(chosen(ReadColumns::NamedInAnyCase(vec!["NOTE".to_owned(), "id".to_owned()])), "ID note Note");
         assert_eq!(chosen(ReadColumns::Named(vec!["none".to_owned()])), "ID");
