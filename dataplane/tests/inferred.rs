@@ -160,6 +160,10 @@ async fn a_column_that_parquet_requires_in_each_file_is_not_nullable() {
     assert_eq!(ran(&world, &inferred("p", "")).await, told.join(","));
     let template = "select array_agg(object_construct(*)) within group (order by order_id) \
                     from table(infer_schema(location => '@p/in/', file_format => 'p'))";
+    let described = template.replacen("array_agg", "generate_column_description(array_agg", 1);
+    let described = described.replacen("order_id) ", "order_id), 'table') ", 1);
+    let columns = r#"["\"id\" NUMBER(38, 0) NOT NULL,\n\"note\" NUMBER(38, 0),\n\"alone\" NUMBER(38, 0)"]"#;
+    assert_eq!(ran(&world, &described).await, columns);
     ran(&world, &made(template)).await;
     assert!(world.run("insert into made (note) values (1)").await.is_err());
     ran(&world, "insert into made (id) values (1)").await;
