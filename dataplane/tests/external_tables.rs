@@ -295,3 +295,32 @@ async fn no_search_path_is_taken_for_the_definition_of_a_stage() {
     assert_eq!(simple(&client, "select count($1) from @secret").await[0], "1");
     wired.stop().await;
 }
+
+#[tokio::test]
+async fn columns_of_parquet_are_read_as_far_as_they_are_asked_for() {
+    let world = world().await;
+    let id = staged(&world, "create stage p file_format = (type = parquet)").await;
+    let made = world.spool().join("made.parquet");
+    let rows = "select range as id, 'n' || range as note, range * 2 as more from range(20000)";
+    world.behind_our_back(&format!("copy ({rows}) to '{}' (format parquet)", made.display())).await;
+    put(&world, &id, "in/a.parquet", std::fs::read(&made).unwrap());
+    std::fs::remove_file(&made).unwrap();
+    let columns = "id integer as (value:id::integer), note varchar as (value:note::varchar), \
+                   folder varchar as (split_part(metadata$filename, '/', 1))";
+    ran(&world, &format!("create external table e ({columns}) location = @p")).await;
+    ran(&world, "create view v as select id, value from e").await;
+    for (sql, rows) in [
+        ("select count(*) from e", "[20000]"),
+        ("select max(id) from e where note = 'n7'", "[7]"),
+        ("select folder, max(x.id) from e x group by folder", r#"["in",19999]"#),
+        ("select a.note from e a join e b on a.id = b.id + 1 where b.note = 'n4'", r#"["n5"]"#),
+        ("select value:more::integer from e where id = 3", "[6]"),
+        ("select value:more::integer from v where id = 4", "[8]"),
+        ("select * from e where id = 1", r#"[{"id":1,"note":"n1","more":2},1,"n1","in"]"#),
+        ("select note from (select * from e) x where id = 2", r#"["n2"]"#),
+    ] {
+        assert_eq!(ran(&world, sql).await, rows, "{sql}");
+    }
+    assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
+    world.stop().await;
+}

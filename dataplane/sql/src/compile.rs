@@ -1,6 +1,7 @@
 //! The walk from a bound statement to the engine's text.
 
 pub(crate) mod analyzer;
+pub(crate) mod external_members;
 pub(crate) mod external_rows;
 pub mod heal;
 pub mod meaning;

@@ -21,6 +21,8 @@ pub struct ExternalRows {
     pub(crate) partitions: Vec<String>,
     /// Which rows are read, as far as columns of partitions say it.
     pub(crate) conditions: Vec<PartitionCondition>,
+    /// All that its files have is read, whatever is asked of it.
+    pub(crate) is_whole: bool,
 }
 
 impl ExternalRows {
@@ -34,10 +36,10 @@ impl ExternalRows {
         self.partitions.iter().any(|known| known.eq_ignore_ascii_case(column))
     }
 
-    /// The same that leaves out no file.
+    /// The same that leaves out no file, and nothing of one.
     #[must_use]
     pub fn whole(self) -> Self {
-        Self { conditions: Vec::new(), ..self }
+        Self { conditions: Vec::new(), is_whole: true, ..self }
     }
 
     /// The engine's full name of the temporary table.

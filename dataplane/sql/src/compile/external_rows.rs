@@ -20,7 +20,7 @@ use crate::syntax::parse::{self, SourceText};
 use crate::syntax::statement::Statement;
 
 /// What the records of a file are called in these queries.
-const RECORDS: &str = "records";
+pub(super) const RECORDS: &str = "records";
 
 /// The query of the rows that an external table has of the records of a file.
 pub fn external_query(records: &StagedRows, external: &ExternalRows) -> Result<EngineSql, Error> {

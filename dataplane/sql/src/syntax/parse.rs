@@ -10,7 +10,7 @@ mod join_vector;
 pub(crate) mod options;
 mod request;
 mod sequence;
-mod stage_read;
+pub(crate) mod stage_read;
 pub(crate) mod staged;
 mod staged_files;
 mod structured;

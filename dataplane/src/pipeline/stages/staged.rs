@@ -151,7 +151,10 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
     let mut answer = None;
     // what else is run for a statement may ask for numbers of rows, which a view has not
     let is_direct = native.care == ExecutionMode::Direct && native.sql.before.is_empty();
-    for rows in native.about.staged.clone() {
+    for mut rows in native.about.staged.clone() {
+        if let Some(external) = &rows.external {
+            rows.members = sql::external_members(external, &native.sql);
+        }
         let session = lease.session()?;
         let mut source = FileSource { pipeline, query, session, rows: &rows };
         if let Some(external) = &rows.external {

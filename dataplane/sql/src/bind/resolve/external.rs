@@ -150,6 +150,7 @@ impl Binder<'_> {
             made: made_of(definition),
             partitions: partitions(definition),
             conditions: Vec::new(),
+            is_whole: false,
         };
         let rows = self.rows_over(definition, &stage, external, ours::staged_file(0))?;
         let home = definition::searched(&self.session.search_path);
@@ -226,6 +227,7 @@ impl Binder<'_> {
             made: made_of(&definition),
             partitions: partitions(&definition),
             conditions: Vec::new(),
+            is_whole: false,
         };
         binder.rows_over(&definition, &stage, external, ours::staged_file(0)).map_err(unreadable)
     }

@@ -7,6 +7,7 @@
 mod copy_options;
 mod inferred;
 mod members;
+mod named_columns;
 mod past_load;
 
 use sqlparser::ast::Ident;
@@ -20,6 +21,8 @@ use crate::ast::{names, quote};
 use crate::catalog::stage::StageFormat;
 use crate::catalog::staged_rows::{FileChoice, LoadOptions, StageRead};
 use copy_options::CopyOptions;
+
+pub(crate) use named_columns::{columns_named, engine_tokens};
 
 /// As many columns as `$n` may name.
 const WIDTH_MAX: usize = 1_600;

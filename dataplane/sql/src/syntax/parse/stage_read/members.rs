@@ -60,7 +60,7 @@ pub(super) fn named(tokens: &[TokenWithSpan], ends: &[usize]) -> Option<Vec<Stri
     Some(found.into_iter().collect())
 }
 
-fn word(token: &Token) -> Option<&Word> {
+pub(super) fn word(token: &Token) -> Option<&Word> {
     match token {
         Token::Word(word) => Some(word),
         _ => None,
@@ -81,7 +81,7 @@ fn is_record(name: &str) -> bool {
     name.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok()) == Some(1)
 }
 
-fn reads_unnamed(word: &Word) -> bool {
+pub(super) fn reads_unnamed(word: &Word) -> bool {
     word.value == RECORD
         || (word.quote_style.is_none() && UNNAMED.iter().any(|one| word.value.eq_ignore_ascii_case(one)))
 }
@@ -93,7 +93,7 @@ fn member<'t>(tokens: &[&'t Token], place: usize) -> Option<&'t str> {
 }
 
 /// Whether a `*` is that of `COUNT(*)`.
-fn is_counted(tokens: &[&Token], place: usize) -> bool {
+pub(super) fn is_counted(tokens: &[&Token], place: usize) -> bool {
     let before = place.checked_sub(2).and_then(|start| tokens.get(start..place));
     let Some([Token::Word(called), Token::LParen]) = before else { return false };
     called.value.eq_ignore_ascii_case("count") && matches!(tokens.get(place + 1), Some(Token::RParen))
@@ -118,7 +118,7 @@ fn renames_or_names_rows(tokens: &[&Token], end: usize) -> bool {
 }
 
 /// Whether a SELECT stands before each FROM: without one, all columns are selected.
-fn selects_before_from(tokens: &[&Token]) -> bool {
+pub(super) fn selects_before_from(tokens: &[&Token]) -> bool {
     let mut selects = vec![false];
     for token in tokens {
         match token {
