@@ -93,6 +93,7 @@ pub fn governance() -> Governance {
         runtime: false,
         storage_integrations: vec![],
         attached: vec![],
+        later_integrations: vec![],
     }
 }
 

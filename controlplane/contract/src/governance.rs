@@ -45,6 +45,9 @@ pub struct Governance {
     /// over them.
     #[serde(default)]
     pub attached: Vec<StorageIntegration>,
+    /// Those of kinds that came later. A data plane that knows none of these passes over them.
+    #[serde(default)]
+    pub later_integrations: Vec<StorageIntegration>,
 }
 
 /// A role that a user was given in one environment until a moment. Its end is data: it ends by the
@@ -172,7 +175,8 @@ impl From<HexKey> for String {
 impl Governance {
     /// The storage integration of a name, whatever its letters' case.
     pub fn storage_integration(&self, name: &str) -> Option<&StorageIntegration> {
-        self.storage_integrations.iter().find(|integration| integration.name.eq_ignore_ascii_case(name))
+        let mut all = self.storage_integrations.iter().chain(&self.later_integrations);
+        all.find(|integration| integration.name.eq_ignore_ascii_case(name))
     }
 
     /// The database that is attached under a name, whatever its letters' case.

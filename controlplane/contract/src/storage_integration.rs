@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Code, Redacted};
 
+mod azure;
 mod location;
 
+pub use azure::{AZURE_SCHEME, azure_account_of, is_azure_account, is_azure_container};
 pub use location::{Location, MalformedLocation};
 
 /// The port of a PostgreSQL that names none.
@@ -35,7 +37,8 @@ pub struct StorageIntegration {
     pub name: String,
     #[serde(flatten)]
     pub kind: StorageKind,
-    /// `s3://bucket/folder/`, `file:///folder/`, `postgres://schema/table` or `*`; none: nothing is permitted.
+    /// `s3://bucket/folder/`, `azure://account.blob.core.windows.net/container/folder/`, `file:///folder/`,
+    /// `postgres://schema/table` or `*`; none: nothing is permitted.
     pub allowed_prefixes: Vec<String>,
     /// Of what is allowed, what is not.
     pub blocked_prefixes: Vec<String>,
@@ -70,6 +73,16 @@ pub enum StorageKind {
         #[serde(default)]
         ssl_mode: SslMode,
     },
+    /// A storage account of Azure, with all of its containers.
+    Azure {
+        account: String,
+        /// The base URL at which it is reached; none: the public one of the account.
+        #[serde(default)]
+        endpoint: Option<String>,
+        /// The account is the first part of the path there, and not of the host's name.
+        #[serde(default)]
+        path_style: bool,
+    },
 }
 
 const fn postgres_port() -> u16 {
@@ -94,6 +107,7 @@ impl StorageKind {
             Self::S3 { .. } => "s3",
             Self::File { .. } => "file",
             Self::Postgres { .. } => "postgres",
+            Self::Azure { .. } => "azure",
         }
     }
 
@@ -103,12 +117,18 @@ impl StorageKind {
             Self::S3 { .. } => "s3://",
             Self::File { .. } => "file://",
             Self::Postgres { .. } => "postgres://",
+            Self::Azure { .. } => AZURE_SCHEME,
         }
     }
 
     /// Whether it is a database, and no place of files.
     pub const fn is_database(&self) -> bool {
         matches!(self, Self::Postgres { .. })
+    }
+
+    /// Whether data planes of before the kind do not read it: it travels apart from the kinds that they know.
+    pub const fn is_later(&self) -> bool {
+        matches!(self, Self::Azure { .. })
     }
 }
 
@@ -148,6 +168,7 @@ impl StorageCredentials {
 }
 
 /// An access key of a store. Only the snapshot, and what is sealed in the database and on a data plane's disk, hold it.
+/// That of an account of Azure has the account's name as its id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessKey {
     #[serde(with = "exposed")]
@@ -211,6 +232,8 @@ impl StorageIntegration {
         let within = match &self.kind {
             StorageKind::S3 { .. } | StorageKind::Postgres { .. } => location.scheme() == self.kind.scheme(),
             StorageKind::File { folder } => Location::of_folder(folder).is_ok_and(|folder| folder.holds(&location)),
+            // its credentials are those of one account, and are sent to no other
+            StorageKind::Azure { account, .. } => location.azure_account() == Some(account.as_str()),
         };
         // a prefix that cannot be read allows nothing, and blocks everything
         let allowed = |prefix: &String| holds(prefix, &location).unwrap_or(false);

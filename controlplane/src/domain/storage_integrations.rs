@@ -5,9 +5,11 @@
 //! (`StorageSettings`): private endpoints, folders of the machine, credentials of the surroundings.
 
 mod admission;
+mod azure;
 mod confinement;
 mod credentials;
 mod http;
+mod kinds;
 mod postgres;
 mod secret;
 mod store;

@@ -74,11 +74,11 @@ impl SnapshotSeal {
 
 /// All that may have credentials.
 fn integrations(rules: &Governance) -> impl Iterator<Item = &StorageIntegration> {
-    rules.storage_integrations.iter().chain(&rules.attached)
+    rules.storage_integrations.iter().chain(&rules.attached).chain(&rules.later_integrations)
 }
 
 fn integrations_mut(rules: &mut Governance) -> impl Iterator<Item = &mut StorageIntegration> {
-    rules.storage_integrations.iter_mut().chain(&mut rules.attached)
+    rules.storage_integrations.iter_mut().chain(&mut rules.attached).chain(&mut rules.later_integrations)
 }
 
 /// What is sealed opens for the same environment and integration alone.

@@ -71,6 +71,7 @@ fn snapshot(status: &str) -> Governance {
         runtime: false,
         storage_integrations: vec![],
         attached: vec![],
+        later_integrations: vec![],
     }
 }
 

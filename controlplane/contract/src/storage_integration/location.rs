@@ -1,16 +1,21 @@
 //! Places of files and tables by URL, each in its one form: no URL leads out of the folder that it begins with.
 
+use super::azure::{AZURE_SCHEME, azure_account_of, is_azure_container};
+
 /// A bucket's folder or file, one of a disk, or a schema or table of a database, by its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     scheme: &'static str,
-    /// Of a bucket, its name is the first.
+    /// Of a bucket, its name is the first; of a container, the host of its account, then its name.
     parts: Vec<String>,
 }
 
 /// A URL that names no place, or not in its one form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0}: write it as s3://bucket/folder/, file:///folder/ or postgres://schema/table")]
+#[error(
+    "{0}: write it as s3://bucket/folder/, azure://account.blob.core.windows.net/container/folder/, file:///folder/ or \
+     postgres://schema/table"
+)]
 pub struct MalformedLocation(&'static str);
 
 const BUCKET: &str = "s3://";
@@ -30,12 +35,26 @@ impl Location {
         if let Some(path) = url.strip_prefix(DATABASE) {
             return Ok(Self { scheme: DATABASE, parts: parts(path)? });
         }
+        if let Some(path) = url.strip_prefix(AZURE_SCHEME) {
+            return Self::of_azure(parts(path)?);
+        }
         let path = url.strip_prefix(BUCKET).ok_or(MalformedLocation("the location is no bucket, folder or schema"))?;
         let parts = parts(path)?;
         if !parts.first().is_some_and(|bucket| is_bucket(bucket)) {
             return Err(MalformedLocation("the location names no bucket"));
         }
         Ok(Self { scheme: BUCKET, parts })
+    }
+
+    /// An account of Azure, or what is below a container of it.
+    fn of_azure(parts: Vec<String>) -> Result<Self, MalformedLocation> {
+        if !parts.first().is_some_and(|host| azure_account_of(host).is_some()) {
+            return Err(MalformedLocation("the location names no account of Azure by its host"));
+        }
+        if parts.get(1).is_some_and(|name| !is_azure_container(name)) {
+            return Err(MalformedLocation("the location names no container of Azure"));
+        }
+        Ok(Self { scheme: AZURE_SCHEME, parts })
     }
 
     /// The place of an absolute path of a disk.
@@ -53,6 +72,12 @@ impl Location {
     /// What its URL begins with.
     pub const fn scheme(&self) -> &'static str {
         self.scheme
+    }
+
+    /// The account of Azure that it is in, if it is in one.
+    pub fn azure_account(&self) -> Option<&str> {
+        let host = self.parts.first().filter(|_| self.scheme == AZURE_SCHEME);
+        host.and_then(|host| azure_account_of(host))
     }
 
     /// Its bucket, if it is in one, and the parts of the path below that.

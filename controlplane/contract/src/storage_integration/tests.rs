@@ -159,3 +159,37 @@ fn a_schema_of_another_meaning_is_no_name_of_a_database() {
         assert!(!may_be_a_schema(name), "{name}");
     }
 }
+
+#[test]
+fn an_account_of_azure_is_reached_by_its_own_integration_alone() {
+    let kind = StorageKind::Azure { account: "lake1".to_owned(), endpoint: None, path_style: false };
+    let any = integration(kind.clone(), &["*"], &[]);
+    let host = "azure://lake1.blob.core.windows.net";
+    assert!(any.permits(&format!("{host}/load/in/a.csv")).is_ok() && kind.is_later() && !kind.is_database());
+    for url in ["azure://lake2.blob.core.windows.net/load/a.csv", "s3://lake1/load/a.csv", "file:///lake1/load"] {
+        assert_eq!(any.permits(url), Err(StorageDenied::NotAllowed("lake".to_owned())), "{url}");
+    }
+    let (allowed, blocked) = (format!("{host}/load/in/"), format!("{host}/load/in/secret"));
+    let some = integration(kind, &[&allowed], &[&blocked]);
+    assert!(some.permits(&format!("{allowed}a.csv")).is_ok());
+    assert_eq!(some.permits(&format!("{blocked}/a.csv")), Err(StorageDenied::Blocked("lake".to_owned())));
+    for url in ["/load/inner/a.csv", "/load/a.csv", "/other/in/a.csv", "/"] {
+        assert_eq!(some.permits(&format!("{host}{url}")), Err(StorageDenied::NotAllowed("lake".to_owned())), "{url}");
+    }
+    for url in [
+        "azure://lake1/load/in/a.csv",
+        "azure://lake1.blob.core.windows.net.evil.example/load/in/a.csv",
+        "azure://u@lake1.blob.core.windows.net/load/in/a.csv",
+        "azure://lake1.blob.core.windows.net:80/load/in/a.csv",
+        "azure://LAKE1.blob.core.windows.net/load/in/a.csv",
+        "azure://lake1.blob.core.windows.net/Load/in/a.csv",
+        "azure://lake1.blob.core.windows.net/load/in/../a.csv",
+        "azure://lake1.blob.core.windows.net/load/in/%2e%2e/a.csv",
+        "azure://lake1.blob.core.windows.net//in/a.csv",
+        "azure://",
+    ] {
+        assert!(matches!(some.permits(url), Err(StorageDenied::Malformed(_))), "{url}");
+    }
+    let json = serde_json::to_string(&some).unwrap();
+    assert_eq!(serde_json::from_str::<StorageIntegration>(&json).unwrap(), some);
+}

@@ -5,6 +5,7 @@ use contract::storage_integration::{ANY_PREFIX, AccessKey, DatabaseUser, Locatio
 use platform::egress::storage_endpoint;
 use platform::{App, Error, Result};
 
+use super::azure;
 use super::credentials::CredentialsInput;
 use super::postgres;
 use super::store::KeptIntegration;
@@ -63,9 +64,9 @@ pub fn is_within(app: &App, integration: &KeptIntegration) -> bool {
     let storage = &app.config().storage;
     let is_ambient = integration.credential_type == StorageCredentials::Ambient.as_str();
     let reaches = match &integration.kind {
-        StorageKind::S3 { endpoint: None, .. } => true,
-        StorageKind::S3 { endpoint: Some(endpoint), .. } => {
-            storage_endpoint::admit(endpoint, &storage.storage_hosts).is_ok()
+        StorageKind::S3 { endpoint, .. } | StorageKind::Azure { endpoint, .. } => {
+            let is_admitted = |given: &String| storage_endpoint::admit(given, &storage.storage_hosts).is_ok();
+            endpoint.as_ref().is_none_or(is_admitted)
         }
         StorageKind::File { folder } => file(app, Some(folder.clone())).is_ok(),
         StorageKind::Postgres { host, port, ssl_mode, .. } => postgres::is_within(app, host, *port, *ssl_mode),
@@ -114,18 +115,20 @@ pub fn credentials(app: &App, kind: &StorageKind, given: CredentialsInput) -> Re
         (_, StorageKind::File { .. }) => {
             Err(refused("anonymous", "`credentials` of the kind `file` are `anonymous`: a folder asks for none"))
         }
-        (CredentialsInput::Password { .. }, StorageKind::S3 { .. }) => Err(refused(
+        (CredentialsInput::Password { .. }, StorageKind::S3 { .. } | StorageKind::Azure { .. }) => Err(refused(
             "anonymous, ambient, access_key",
             "a `password` is for the kind `postgres`: send an `access_key`",
         )),
-        (CredentialsInput::Ambient, StorageKind::S3 { .. }) if app.config().storage.storage_ambient => {
+        (CredentialsInput::Ambient, StorageKind::S3 { .. } | StorageKind::Azure { .. })
+            if app.config().storage.storage_ambient =>
+        {
             Ok(StorageCredentials::Ambient)
         }
-        (CredentialsInput::Ambient, StorageKind::S3 { .. }) => {
+        (CredentialsInput::Ambient, StorageKind::S3 { .. } | StorageKind::Azure { .. }) => {
             let message = "`ambient` credentials are off on this installation: send an `access_key`";
             Err(refused("anonymous, access_key", message))
         }
-        (CredentialsInput::KubernetesSecret { .. }, StorageKind::S3 { .. }) => {
+        (CredentialsInput::KubernetesSecret { .. }, StorageKind::S3 { .. } | StorageKind::Azure { .. }) => {
             let message = "this installation reads no Secret of Kubernetes: send an `access_key`";
             Err(refused("anonymous, ambient, access_key", message))
         }
@@ -140,6 +143,14 @@ pub fn credentials(app: &App, kind: &StorageKind, given: CredentialsInput) -> Re
                         .map(|token| token.expose().clone()),
                 ),
             }))
+        }
+        (
+            CredentialsInput::AccessKey { access_key_id, secret_access_key, session_token },
+            StorageKind::Azure { account, .. },
+        ) => {
+            let key = secret("credentials.secret_access_key", secret_access_key)?;
+            let key = azure::access_key(account, &access_key_id, key, session_token.is_some())?;
+            Ok(StorageCredentials::AccessKey(key))
         }
     }
 }

@@ -15,16 +15,10 @@ pub enum CredentialsInput {
     Anonymous,
     /// Those of the data plane's surroundings, where the installation allows it.
     Ambient,
-    AccessKey {
-        access_key_id: String,
-        secret_access_key: String,
-        session_token: Option<String>,
-    },
+    /// Of `azure`, its id is the account's name, and its secret a key of the account.
+    AccessKey { access_key_id: String, secret_access_key: String, session_token: Option<String> },
     /// Of `postgres`.
-    Password {
-        user: String,
-        password: String,
-    },
+    Password { user: String, password: String },
     /// Those of a Secret of Kubernetes, where the installation reads it. One of a password names its databases.
     KubernetesSecret {
         name: String,

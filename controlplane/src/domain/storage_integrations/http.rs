@@ -6,7 +6,7 @@ use platform::events::{self, Event, EventType};
 use platform::http::call::Call;
 use platform::http::json::{Created, Json};
 use platform::http::page::{PageRequest, Paged};
-use platform::{App, Error, Result};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use sqlx::PgConnection;
 
 use super::admission;
 use super::credentials::{CredentialsAnswer, CredentialsInput};
+use super::kinds::{self, KindMembers, StorageKindName};
 use super::postgres::{self, DatabaseMembers};
 use super::secret;
 use super::store::{self, KeptIntegration};
@@ -22,26 +23,19 @@ use crate::domain::environments;
 /// Storage integrations of one environment: all are in its snapshot.
 const INTEGRATIONS_MAX: i64 = 50;
 
-/// Which store it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StorageKindName {
-    S3,
-    File,
-    Postgres,
-}
-
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StorageIntegrationCreation {
     name: String,
     kind: StorageKindName,
-    /// Of `s3`: absent, the one of AWS in the region.
+    /// Of `s3` and `azure`: absent, the one of AWS in the region, or the public one of the account.
     endpoint: Option<String>,
     /// Of `s3`.
     region: Option<String>,
-    /// Of `s3`: the bucket is a part of the path.
+    /// Of `s3` and `azure`: the bucket or the account is a part of the path.
     path_style: Option<bool>,
+    /// Of `azure`: the storage account.
+    account: Option<String>,
     /// Of `file`.
     folder: Option<String>,
     /// Of `postgres`: a name or an IPv4 address.
@@ -52,7 +46,7 @@ pub struct StorageIntegrationCreation {
     database: Option<String>,
     /// Of `postgres`: absent, `verify-full`.
     ssl_mode: Option<SslMode>,
-    /// As `s3://bucket/folder/`, `file:///folder/`, `postgres://schema/table` or `*`.
+    /// As `s3://bucket/folder/`, `azure://host/container/folder/`, `file:///folder/`, `postgres://schema/table` or `*`.
     allowed_prefixes: Vec<String>,
     #[serde(default)]
     blocked_prefixes: Vec<String>,
@@ -65,6 +59,24 @@ const fn yes() -> bool {
     true
 }
 
+impl StorageIntegrationCreation {
+    fn members(&self) -> KindMembers {
+        KindMembers {
+            endpoint: self.endpoint.clone(),
+            region: self.region.clone(),
+            path_style: self.path_style,
+            account: self.account.clone(),
+            folder: self.folder.clone(),
+            database: DatabaseMembers {
+                host: self.host.clone(),
+                port: self.port,
+                database: self.database.clone(),
+                ssl_mode: self.ssl_mode,
+            },
+        }
+    }
+}
+
 /// What is left out stays; an empty `endpoint` takes it away. With another endpoint or host, credentials are sent anew.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,6 +85,7 @@ pub struct StorageIntegrationChange {
     endpoint: Option<String>,
     region: Option<String>,
     path_style: Option<bool>,
+    account: Option<String>,
     folder: Option<String>,
     host: Option<String>,
     port: Option<u16>,
@@ -82,6 +95,24 @@ pub struct StorageIntegrationChange {
     blocked_prefixes: Option<Vec<String>>,
     enabled: Option<bool>,
     credentials: Option<CredentialsInput>,
+}
+
+impl StorageIntegrationChange {
+    fn members(&self) -> KindMembers {
+        KindMembers {
+            endpoint: self.endpoint.clone(),
+            region: self.region.clone(),
+            path_style: self.path_style,
+            account: self.account.clone(),
+            folder: self.folder.clone(),
+            database: DatabaseMembers {
+                host: self.host.clone(),
+                port: self.port,
+                database: self.database.clone(),
+                ssl_mode: self.ssl_mode,
+            },
+        }
+    }
 }
 
 /// A storage integration as it is answered.
@@ -98,6 +129,8 @@ pub struct StorageIntegrationAnswer {
     region: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path_style: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     folder: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,10 +155,11 @@ impl From<KeptIntegration> for StorageIntegrationAnswer {
             id: kept.storage_integration_id.clone(),
             storage_integration_id: kept.storage_integration_id,
             name: kept.name,
-            kind: StorageKindName::S3,
+            kind: StorageKindName::of(&kept.kind),
             endpoint: None,
             region: None,
             path_style: None,
+            account: None,
             folder: None,
             host: None,
             port: None,
@@ -146,11 +180,13 @@ impl From<KeptIntegration> for StorageIntegrationAnswer {
             StorageKind::S3 { endpoint, region, path_style } => {
                 (answer.endpoint, answer.region, answer.path_style) = (endpoint, Some(region), Some(path_style));
             }
-            StorageKind::File { folder } => (answer.kind, answer.folder) = (StorageKindName::File, Some(folder)),
+            StorageKind::File { folder } => answer.folder = Some(folder),
             StorageKind::Postgres { host, port, database, ssl_mode } => {
-                answer.kind = StorageKindName::Postgres;
                 (answer.host, answer.port) = (Some(host), Some(port));
                 (answer.database, answer.ssl_mode) = (Some(database), Some(ssl_mode));
+            }
+            StorageKind::Azure { account, endpoint, path_style } => {
+                (answer.account, answer.endpoint, answer.path_style) = (Some(account), endpoint, Some(path_style));
             }
         }
         answer
@@ -182,7 +218,7 @@ pub async fn create(
     Json(mut input): Json<StorageIntegrationCreation>,
 ) -> Result<Created<StorageIntegrationAnswer>> {
     let env_id = cx.env_id()?;
-    let kind = kind_of(&cx.app, &input)?;
+    let kind = input.members().kind(&cx.app, input.kind)?;
     let secret = secret::named(&cx, &kind, &mut input.credentials).await?;
     let credentials = input.credentials.map(|given| admission::credentials(&cx.app, &kind, given)).transpose()?;
     if kind.is_database() && credentials.is_none() && secret.is_none() {
@@ -223,34 +259,6 @@ pub async fn create(
     Ok(Created(integration.into()))
 }
 
-fn kind_of(app: &App, input: &StorageIntegrationCreation) -> Result<StorageKind> {
-    let (s3, file) = (input.endpoint.is_some() || input.region.is_some() || input.path_style.is_some(), &input.folder);
-    let members = DatabaseMembers {
-        host: input.host.clone(),
-        port: input.port,
-        database: input.database.clone(),
-        ssl_mode: input.ssl_mode,
-    };
-    match input.kind {
-        StorageKindName::Postgres if file.is_some() => Err(of_other_kind("folder", "postgres")),
-        StorageKindName::Postgres if s3 => Err(of_other_kind("region", "postgres")),
-        StorageKindName::Postgres => members.kind(app),
-        StorageKindName::S3 if file.is_some() => Err(of_other_kind("folder", "s3")),
-        StorageKindName::S3 if !members.is_empty() => Err(of_other_kind("host", "s3")),
-        StorageKindName::File if s3 => Err(of_other_kind("region", "file")),
-        StorageKindName::File if !members.is_empty() => Err(of_other_kind("host", "file")),
-        StorageKindName::S3 => {
-            admission::s3(app, input.endpoint.clone(), input.region.clone(), input.path_style.unwrap_or_default())
-        }
-        StorageKindName::File => admission::file(app, file.clone()),
-    }
-}
-
-fn of_other_kind(field: &'static str, kind: &'static str) -> Error {
-    let message = format!("an integration of the kind `{kind}` has no `{field}`: leave it out");
-    Error::invalid(field, "absent", message)
-}
-
 pub async fn update(
     cx: Call,
     Json(mut input): Json<StorageIntegrationChange>,
@@ -261,12 +269,12 @@ pub async fn update(
     let mut integration = found(&mut tx, &cx).await?;
     cx.expected.holds(integration.updated_at)?;
     let before = told(&integration);
-    let kind = changed_kind(&cx.app, &integration.kind, &input)?;
+    let kind = input.members().over(&cx.app, &integration.kind)?;
     let credentials = input.credentials.map(|given| admission::credentials(&cx.app, &kind, given)).transpose()?;
     let has_some = integration.credentials_at.is_some() || integration.secret.is_some();
-    if moves(&integration.kind, &kind) && has_some && credentials.is_none() && secret.is_none() {
+    if kinds::moves(&integration.kind, &kind) && has_some && credentials.is_none() && secret.is_none() {
         // who does not know the credentials may not have them sent elsewhere
-        let message = "with another `endpoint` or database the `credentials` are to be sent anew";
+        let message = "with another `endpoint`, account or database the `credentials` are to be sent anew";
         return Err(Error::invalid("credentials", "present", message));
     }
     if let Some(given) = input.name {
@@ -308,50 +316,8 @@ async fn secret_for(cx: &Call, input: &mut StorageIntegrationChange) -> Result<O
         let mut conn = cx.app.pool().acquire().await?;
         found(&mut conn, cx).await?.kind
     };
-    let kind = changed_kind(&cx.app, &kept, input)?;
+    let kind = input.members().over(&cx.app, &kept)?;
     secret::named(cx, &kind, &mut input.credentials).await
-}
-
-fn changed_kind(app: &App, kept: &StorageKind, input: &StorageIntegrationChange) -> Result<StorageKind> {
-    let of_s3 = input.endpoint.is_some() || input.region.is_some() || input.path_style.is_some();
-    let members = DatabaseMembers {
-        host: input.host.clone(),
-        port: input.port,
-        database: input.database.clone(),
-        ssl_mode: input.ssl_mode,
-    };
-    if !of_s3 && input.folder.is_none() && members.is_empty() {
-        // one that the installation would not take any more can still be disabled
-        return Ok(kept.clone());
-    }
-    match kept {
-        StorageKind::Postgres { .. } if of_s3 => Err(of_other_kind("region", "postgres")),
-        StorageKind::Postgres { .. } if input.folder.is_some() => Err(of_other_kind("folder", "postgres")),
-        StorageKind::Postgres { host, port, database, ssl_mode } => {
-            members.over((host, *port, database, *ssl_mode)).kind(app)
-        }
-        StorageKind::S3 { .. } if input.folder.is_some() => Err(of_other_kind("folder", "s3")),
-        StorageKind::File { .. } if of_s3 => Err(of_other_kind("region", "file")),
-        StorageKind::S3 { .. } | StorageKind::File { .. } if !members.is_empty() => {
-            Err(of_other_kind("host", kept.as_str()))
-        }
-        StorageKind::S3 { endpoint, region, path_style } => {
-            let endpoint = input.endpoint.clone().or_else(|| endpoint.clone());
-            let region = input.region.clone().unwrap_or_else(|| region.clone());
-            admission::s3(app, endpoint, Some(region), input.path_style.unwrap_or(*path_style))
-        }
-        StorageKind::File { folder } => {
-            admission::file(app, Some(input.folder.clone().unwrap_or_else(|| folder.clone())))
-        }
-    }
-}
-
-/// Would requests go to another host?
-fn moves(before: &StorageKind, after: &StorageKind) -> bool {
-    match (before, after) {
-        (StorageKind::S3 { endpoint: old, .. }, StorageKind::S3 { endpoint: new, .. }) => old != new,
-        _ => before != after,
-    }
 }
 
 pub async fn delete(cx: Call) -> Result<Json<StorageIntegrationDeletion>> {

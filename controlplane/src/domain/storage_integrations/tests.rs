@@ -1,3 +1,4 @@
+mod azure;
 mod databases;
 
 use chrono::Duration;

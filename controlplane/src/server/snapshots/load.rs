@@ -23,7 +23,9 @@ pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Op
         return Ok(None);
     };
     let all = storage_integrations::governed(&mut tx, keyring, env_id).await?;
-    let (attached, storage_integrations) = all.into_iter().partition(|integration| integration.kind.is_database());
+    let (attached, of_files): (_, Vec<_>) = all.into_iter().partition(|integration| integration.kind.is_database());
+    let (later_integrations, storage_integrations) =
+        of_files.into_iter().partition(|integration| integration.kind.is_later());
     let governance = Governance {
         version,
         environment,
@@ -39,6 +41,7 @@ pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Op
         runtime: runtime::sql::is_on(&mut tx).await?,
         storage_integrations,
         attached,
+        later_integrations,
     };
     tx.commit().await?;
     Ok(Some(governance))

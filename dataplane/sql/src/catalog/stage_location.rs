@@ -1,5 +1,6 @@
 //! Where the files of an external stage are: a URL, and the storage integration by which it is reached.
 
+use contract::storage_integration::{AZURE_SCHEME, azure_account_of, is_azure_container};
 use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptions};
 
 use crate::ast::error::Error;
@@ -17,7 +18,8 @@ const URL_BYTES_MAX: usize = 1_024;
 /// A folder of a bucket or of a disk, named by a URL that has one form, and what reaches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageLocation {
-    /// `s3://bucket/folder/` or `file:///folder/`, with a slash at its end.
+    /// `s3://bucket/folder/`, `azure://account.blob.core.windows.net/container/folder/` or `file:///folder/`, with a
+    /// slash at its end.
     pub url: String,
     /// The name of the storage integration.
     pub integration: String,
@@ -47,7 +49,8 @@ impl StageLocation {
 
     /// The cloud that it is in, as SHOW STAGES tells it.
     pub(crate) fn cloud(&self) -> Option<&'static str> {
-        self.url.starts_with(BUCKET_SCHEME).then_some("AWS")
+        let clouds = [(BUCKET_SCHEME, "AWS"), (AZURE_SCHEME, "AZURE")];
+        clouds.into_iter().find(|(scheme, _)| self.url.starts_with(*scheme)).map(|(_, cloud)| cloud)
     }
 }
 
@@ -73,19 +76,23 @@ fn folder_url(written: &str) -> Result<String, Error> {
         return refused("has no spaces, and none of % ? # * and backslash");
     }
     let url = if written.ends_with('/') { written.to_owned() } else { format!("{written}/") };
-    let (parts, is_bucket) = if let Some(rest) = url.strip_prefix(BUCKET_SCHEME) {
-        (rest, true)
-    } else if let Some(rest) = url.strip_prefix(FOLDER_SCHEME).and_then(|rest| rest.strip_prefix('/')) {
-        (rest, false)
-    } else {
-        return refused("is 's3://bucket/folder/' or 'file:///folder/'");
+    let (bucket, container) = (url.strip_prefix(BUCKET_SCHEME), url.strip_prefix(AZURE_SCHEME));
+    let folder = url.strip_prefix(FOLDER_SCHEME).and_then(|rest| rest.strip_prefix('/'));
+    let Some(parts) = bucket.or(container).or(folder) else {
+        return refused(
+            "is 's3://bucket/folder/', 'azure://account.blob.core.windows.net/container/folder/' or 'file:///folder/'",
+        );
     };
     let mut names = parts.strip_suffix('/').unwrap_or(parts).split('/');
     if names.clone().any(|name| matches!(name, "" | "." | "..")) {
         return refused("is names with single slashes between them, none of which is . or ..");
     }
-    if is_bucket && !names.next().is_some_and(is_bucket_name) {
+    let (first, second) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+    if bucket.is_some() && !is_bucket_name(first) {
         return refused("names a bucket by 3 to 63 lower-case letters, digits, dots and hyphens");
+    }
+    if container.is_some() && !(azure_account_of(first).is_some() && is_azure_container(second)) {
+        return refused("names an account of Azure as account.blob.core.windows.net, and a container of it");
     }
     Ok(url)
 }
@@ -112,6 +119,8 @@ mod tests {
             ("s3://load", "s3://load/"),
             ("s3://my.load-1/a_b", "s3://my.load-1/a_b/"),
             ("file:///data/in", "file:///data/in/"),
+            ("azure://lake1.blob.core.windows.net/load", "azure://lake1.blob.core.windows.net/load/"),
+            ("azure://lake1.blob.core.windows.net/load/in/", "azure://lake1.blob.core.windows.net/load/in/"),
         ] {
             assert_eq!(folder_url(written).expect(written), url);
         }
@@ -144,6 +153,13 @@ mod tests {
             "http://169.254.169.254/latest/",
             "https://load.s3.amazonaws.com/",
             "gcs://load/",
+            "azure://load/in/",
+            "azure://lake1.blob.core.windows.net/",
+            "azure://lake1.blob.core.windows.net/Load/",
+            "azure://lake1.blob.core.windows.net:443/load/",
+            "azure://key@lake1.blob.core.windows.net/load/",
+            "azure://lake1.blob.core.windows.net.evil.example/load/",
+            "azure://lake1.blob.core.windows.net/load/../other/",
             "file://",
             "file:///",
             "file://host/data/",

@@ -1,9 +1,11 @@
-//! Files of external stages: objects of a bucket, or files of a folder of the host, reached by a storage integration.
+//! Files of external stages: objects of a bucket or container, or files of a folder of the host, reached by a storage
+//! integration.
 //!
 //! The integration is held against the URL when a store is opened, and against each file that is read, written or removed.
 //! Nothing of a store or its credentials reaches the engine's process, an error or a log.
 
 mod ambient;
+mod azure;
 mod bucket;
 mod bucket_writer;
 mod egress;
@@ -60,7 +62,9 @@ impl ExternalFiles {
         }
         let kind = match &integration.kind {
             StorageKind::File { folder } => FolderFiles::below(folder, &url).map(ExternalKind::Folder),
-            StorageKind::S3 { .. } => BucketFiles::of(integration, &url, hosts)?.map(ExternalKind::Bucket),
+            StorageKind::S3 { .. } | StorageKind::Azure { .. } => {
+                BucketFiles::of(integration, &url, hosts)?.map(ExternalKind::Bucket)
+            }
             StorageKind::Postgres { .. } => None, // a database has no files
         };
         let kind = kind.ok_or_else(|| StageFileFault::Unusable { integration: integration.name.clone() })?;

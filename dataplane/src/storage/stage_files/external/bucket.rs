@@ -1,4 +1,4 @@
-//! Objects of a bucket that speaks S3, below a prefix.
+//! Objects of a bucket that speaks S3, or of a container of Azure, below a prefix.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, RetryCon
 use sql::BUCKET_SCHEME;
 
 use super::ambient;
+use super::azure::{self, AzureAccount};
 use super::egress::{EgressConnector, ReachableHosts, is_refused_host};
 use super::object_read::ObjectRead;
 use crate::Error;
@@ -38,28 +39,38 @@ pub(super) struct BucketFiles {
 impl BucketFiles {
     /// The bucket and prefix of this URL; none where the integration or the URL is not of this kind.
     pub fn of(integration: &StorageIntegration, url: &str, hosts: &ReachableHosts) -> Result<Option<Self>, Error> {
-        let StorageKind::S3 { endpoint, region, path_style } = &integration.kind else { return Ok(None) };
-        let Some((bucket, prefix)) = url.strip_prefix(BUCKET_SCHEME).and_then(|rest| rest.split_once('/')) else {
-            return Ok(None);
-        };
         let unusable = |_| Error::from(StageFileFault::Unusable { integration: integration.name.clone() });
+        let no_ambient = || Error::from(StageFileFault::NoAmbient { integration: integration.name.clone() });
         // One crypto provider, named before the first handshake; a second call is no harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRIED_FOR, ..RetryConfig::default() };
-        let no_ambient = || StageFileFault::NoAmbient { integration: integration.name.clone() };
-        let mut builder = signed_by(&integration.credentials, hosts)
-            .ok_or_else(no_ambient)?
-            .with_bucket_name(bucket)
-            .with_region(region.as_str())
-            .with_virtual_hosted_style_request(!path_style)
-            .with_disable_bulk_delete(true)
-            .with_retry(retry)
-            .with_http_connector(EgressConnector::new(hosts));
-        if let Some(endpoint) = endpoint {
-            builder = builder.with_endpoint(endpoint_of(endpoint, bucket, *path_style));
-        }
-        let store = builder.build().map_err(unusable)?;
-        Ok(Some(Self { store: Arc::new(store), prefix: prefix.to_owned(), integration: integration.name.clone() }))
+        let (store, prefix): (Arc<dyn ObjectStore>, &str) = match &integration.kind {
+            StorageKind::S3 { endpoint, region, path_style } => {
+                let place = url.strip_prefix(BUCKET_SCHEME).and_then(|rest| rest.split_once('/'));
+                let Some((bucket, prefix)) = place else { return Ok(None) };
+                let mut builder = signed_by(&integration.credentials, hosts)
+                    .ok_or_else(no_ambient)?
+                    .with_bucket_name(bucket)
+                    .with_region(region.as_str())
+                    .with_virtual_hosted_style_request(!path_style)
+                    .with_disable_bulk_delete(true)
+                    .with_retry(retry)
+                    .with_http_connector(EgressConnector::new(hosts));
+                if let Some(endpoint) = endpoint {
+                    builder = builder.with_endpoint(endpoint_of(endpoint, bucket, *path_style));
+                }
+                (Arc::new(builder.build().map_err(unusable)?), prefix)
+            }
+            StorageKind::Azure { account, endpoint, path_style } => {
+                let Some((container, prefix)) = azure::place(url, account) else { return Ok(None) };
+                let signed = azure::signed_by(&integration.credentials, hosts).ok_or_else(no_ambient)?;
+                let account = AzureAccount { name: account, endpoint: endpoint.as_deref(), path_style: *path_style };
+                let store = azure::store(signed, account, container, (hosts, retry)).map_err(unusable)?;
+                (Arc::new(store), prefix)
+            }
+            StorageKind::File { .. } | StorageKind::Postgres { .. } => return Ok(None),
+        };
+        Ok(Some(Self { store, prefix: prefix.to_owned(), integration: integration.name.clone() }))
     }
 
     pub async fn list(&self, prefix: &str) -> Result<Vec<StageFile>, Error> {

@@ -1,0 +1,55 @@
+//! Names of storage accounts and containers of Azure, as URLs of their files have them.
+
+/// What a URL of files in Azure begins with; the host of an account and a container follow.
+pub const AZURE_SCHEME: &str = "azure://";
+/// What the host of each account ends with in a URL, whatever the endpoint at which the account is reached.
+const HOST_END: &str = ".blob.core.windows.net";
+
+/// Whether an account may have this name.
+pub fn is_azure_account(name: &str) -> bool {
+    (3..=24).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
+
+/// The account that a URL names by this host.
+pub fn azure_account_of(host: &str) -> Option<&str> {
+    host.strip_suffix(HOST_END).filter(|account| is_azure_account(account))
+}
+
+/// Whether a container may have this name.
+pub fn is_azure_container(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_whole = !name.starts_with('-') && !name.ends_with('-') && !name.contains("--");
+    (3..=63).contains(&name.len()) && name.bytes().all(fits) && is_whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_the_first_part_of_its_host_and_of_no_other() {
+        assert_eq!(azure_account_of("lake1.blob.core.windows.net"), Some("lake1"));
+        for other in [
+            "lake1",
+            "blob.core.windows.net",
+            ".blob.core.windows.net",
+            "la.blob.core.windows.net",
+            "a.lake1.blob.core.windows.net",
+            "Lake1.blob.core.windows.net",
+            "lake-1.blob.core.windows.net",
+            "u@lake1.blob.core.windows.net",
+            "lake1.blob.core.windows.net:443",
+            "lake1.blob.core.windows.net.evil.example",
+        ] {
+            assert_eq!(azure_account_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_container_is_of_lower_case_letters_digits_and_single_hyphens() {
+        assert!(is_azure_container("load") && is_azure_container("a-1"));
+        for other in ["", "ab", "Load", "-load", "load-", "lo--ad", "$web", "lo_ad", "lo.ad", &"a".repeat(64)] {
+            assert!(!is_azure_container(other), "{other}");
+        }
+    }
+}

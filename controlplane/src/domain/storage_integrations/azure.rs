@@ -1,0 +1,43 @@
+//! Accounts of Azure as storage integrations.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use contract::Redacted;
+use contract::storage_integration::{AccessKey, StorageKind, is_azure_account};
+use platform::egress::storage_endpoint;
+use platform::{App, Error, Result};
+
+/// The account, if the installation lets its endpoint be reached.
+pub fn kind(app: &App, account: Option<String>, endpoint: Option<String>, path_style: bool) -> Result<StorageKind> {
+    let account = account.unwrap_or_default();
+    if !is_azure_account(&account) {
+        let message = "`account` is the name of a storage account: 3 to 24 lower-case letters and digits";
+        return Err(Error::invalid("account", "a storage account", message));
+    }
+    let hosts = &app.config().storage.storage_hosts;
+    let endpoint = endpoint.filter(|given| !given.is_empty());
+    let endpoint = endpoint.map(|given| storage_endpoint::admit(&given, hosts)).transpose()?;
+    if path_style && endpoint.is_none() {
+        let message = "`path_style` is for an `endpoint` with the account in its paths: name that, or leave it out";
+        return Err(Error::invalid("path_style", "false", message));
+    }
+    Ok(StorageKind::Azure { account, endpoint, path_style })
+}
+
+/// The key of the account, if it can be one.
+pub fn access_key(account: &str, id: &str, key: Redacted<String>, has_token: bool) -> Result<AccessKey> {
+    if id != account {
+        let message = "`credentials.access_key_id` of the kind `azure` is the name of the account";
+        return Err(Error::invalid("credentials.access_key_id", "the account", message));
+    }
+    if has_token {
+        let message = "a key of the kind `azure` has no `session_token`: leave it out";
+        return Err(Error::invalid("credentials.session_token", "absent", message));
+    }
+    if BASE64_STANDARD.decode(key.expose()).is_err() {
+        let message = "`credentials.secret_access_key` of the kind `azure` is a key of the account, in Base64";
+        return Err(Error::invalid("credentials.secret_access_key", "Base64", message));
+    }
+    let access_key_id = Redacted::new(account.to_owned());
+    Ok(AccessKey { access_key_id, secret_access_key: key, session_token: Redacted::new(None) })
+}
