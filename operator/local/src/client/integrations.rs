@@ -1,7 +1,7 @@
 //! `sluice integration`: by which endpoint and credentials an environment reaches files and databases elsewhere.
 //!
-//! A secret is never an argument, which other users of a machine see: it is read from the variables `AWS_…` or `PG…`,
-//! and only where that is asked for.
+//! A secret is never an argument, which other users of a machine see: it is read from the variables `AWS_…`, `PG…` or
+//! `AZURE_STORAGE_…`, and only where that is asked for.
 
 use std::collections::BTreeMap;
 
@@ -44,18 +44,27 @@ pub enum CredentialSource {
     Env,
     /// `PGUSER` and `PGPASSWORD` as they stand in the environment here, for a database.
     PgEnv,
+    /// `AZURE_STORAGE_ACCOUNT` and `AZURE_STORAGE_KEY` as they stand in the environment here, for an account of Azure.
+    AzureEnv,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct NewIntegration {
     name: String,
     /// The region of a store that speaks as S3 does.
-    #[arg(long, required_unless_present_any = ["folder", "host"], conflicts_with_all = ["folder", "host"])]
+    #[arg(
+        long,
+        required_unless_present_any = ["folder", "host", "account"],
+        conflicts_with_all = ["folder", "host", "account"]
+    )]
     region: Option<String>,
-    /// Its base URL; absent: the one of AWS in the region.
+    /// A storage account of Azure, in place of a region.
+    #[arg(long, conflicts_with_all = ["folder", "host"])]
+    account: Option<String>,
+    /// Its base URL; absent: the one of AWS in the region, or the public one of the account.
     #[arg(long, value_name = "URL", conflicts_with_all = ["folder", "host"])]
     endpoint: Option<String>,
-    /// The bucket is a part of the path, and not of the host's name.
+    /// The bucket or the account is a part of the path, and not of the host's name.
     #[arg(long, conflicts_with_all = ["folder", "host"])]
     path_style: bool,
     /// A folder of the platform's machine, in place of a store.
@@ -63,8 +72,8 @@ pub struct NewIntegration {
     folder: Option<String>,
     #[command(flatten)]
     database: NewDatabase,
-    /// What may be reached: `s3://bucket/folder/`, `file:///folder/`, `postgres://schema/table` or `*`; may be given
-    /// several times.
+    /// What may be reached: `s3://bucket/folder/`, `azure://host/container/folder/`, `file:///folder/`,
+    /// `postgres://schema/table` or `*`; may be given several times.
     #[arg(long = "allow", value_name = "PREFIX", required = true)]
     allowed_prefixes: Vec<String>,
     /// What of that may not; may be given several times.
@@ -122,6 +131,7 @@ const SHOWN: Columns = &[
     "endpoint",
     "region",
     "path_style",
+    "account",
     "folder",
     "host",
     "port",
@@ -159,16 +169,22 @@ impl CredentialSource {
             Self::PgEnv => {
                 json!({"type": "password", "user": needed("PGUSER")?, "password": needed("PGPASSWORD")?})
             }
+            Self::AzureEnv => json!({
+                "type": "access_key",
+                "access_key_id": needed("AZURE_STORAGE_ACCOUNT")?,
+                "secret_access_key": needed("AZURE_STORAGE_KEY")?,
+            }),
         })
     }
 }
 
 impl NewIntegration {
     fn body(self, variable: impl Fn(&str) -> Option<String>) -> Result<Value, Failure> {
-        let kind = match (&self.folder, &self.database.host) {
-            (Some(_), _) => "file",
-            (None, Some(_)) => "postgres",
-            (None, None) => "s3",
+        let kind = match (&self.folder, &self.database.host, &self.account) {
+            (Some(_), _, _) => "file",
+            (None, Some(_), _) => "postgres",
+            (None, None, Some(_)) => "azure",
+            (None, None, None) => "s3",
         };
         let NewDatabase { host, port, database, ssl_mode } = self.database;
         Ok(json!({
@@ -176,7 +192,8 @@ impl NewIntegration {
             "kind": kind,
             "region": self.region,
             "endpoint": self.endpoint,
-            "path_style": (kind == "s3").then_some(self.path_style),
+            "path_style": matches!(kind, "s3" | "azure").then_some(self.path_style),
+            "account": self.account,
             "folder": self.folder,
             "host": host,
             "port": port,
@@ -274,6 +291,10 @@ mod tests {
         assert!(CredentialSource::Env.body(|_| None).is_err());
         let expected = json!({"type": "password", "user": "pguser", "password": "pgpassword"});
         assert_eq!(CredentialSource::PgEnv.body(set).unwrap(), expected);
+        let expected = json!({
+            "type": "access_key", "access_key_id": "azure_storage_account", "secret_access_key": "azure_storage_key",
+        });
+        assert_eq!(CredentialSource::AzureEnv.body(set).unwrap(), expected);
     }
 
     #[test]
@@ -294,11 +315,11 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_folder_has_nothing_of_a_store() {
-        let new = NewIntegration {
+    fn disk() -> NewIntegration {
+        NewIntegration {
             name: "disk".to_owned(),
             region: None,
+            account: None,
             endpoint: None,
             path_style: false,
             folder: Some("/srv".to_owned()),
@@ -308,8 +329,20 @@ mod tests {
             credentials: CredentialSource::Anonymous,
             secret: GivenSecret::default(),
             disabled: false,
-        };
+        }
+    }
+
+    #[test]
+    fn an_account_of_azure_is_an_integration_of_its_kind() {
+        let new = NewIntegration { account: Some("lake1".to_owned()), folder: None, path_style: true, ..disk() };
         let body = new.body(|_| None).unwrap();
+        assert_eq!((&body["kind"], &body["account"]), (&json!("azure"), &json!("lake1")));
+        assert_eq!((&body["path_style"], &body["region"]), (&json!(true), &Value::Null));
+    }
+
+    #[test]
+    fn a_folder_has_nothing_of_a_store() {
+        let body = disk().body(|_| None).unwrap();
         assert_eq!((&body["kind"], &body["path_style"], &body["region"]), (&json!("file"), &Value::Null, &Value::Null));
     }
 }
