@@ -26,7 +26,7 @@ const CREDENTIALS: readonly Field[] = [
       { value: 'kubernetes_secret', label: 'Those of a Secret, where the installation names it' },
     ],
   },
-  { name: 'access_key_id', label: 'Access key id', autoComplete: 'off' },
+  { name: 'access_key_id', label: 'Access key id', autoComplete: 'off', hint: 'Of Azure, the name of the storage account.' },
   { name: 'secret_access_key', label: 'Secret access key', kind: 'password', autoComplete: 'new-password', hint: 'It is sealed, and never shown again.' },
   { name: 'secret', label: 'Secret', autoComplete: 'off', hint: 'The name of a Secret of Kubernetes beside the environment.' },
   { name: 'user', label: 'User', autoComplete: 'off', hint: 'Of a database.' },
@@ -69,7 +69,8 @@ export default function Storage() {
   )
 }
 
-function reached({ folder, endpoint, region, host, port, database }: Integration): string {
+function reached({ folder, endpoint, region, account, host, port, database }: Integration): string {
+  if (account) return `${account} at ${endpoint ?? 'Azure'}`
   if (host) return `${database ?? ''} at ${host}:${port ?? ''}`
   return folder ?? endpoint ?? `S3 in ${region ?? ''}`
 }
@@ -123,22 +124,24 @@ function Making({ close }: { close: () => void }) {
             { value: 's3', label: 'A store that speaks as S3 does' },
             { value: 'file', label: 'A folder, where the installation names one' },
             { value: 'postgres', label: 'A PostgreSQL database' },
+            { value: 'azure', label: 'A storage account of Azure' },
           ],
         },
         { name: 'region', label: 'Region', hint: 'Of S3, such as eu-central-1.' },
-        { name: 'endpoint', label: 'Endpoint', kind: 'url', hint: 'Of S3; left empty, AWS in the region.' },
-        { name: 'path_style', label: 'The bucket is a part of the path', kind: 'checkbox' },
+        { name: 'account', label: 'Storage account', hint: 'Of Azure.' },
+        { name: 'endpoint', label: 'Endpoint', kind: 'url', hint: 'Of S3 and Azure; left empty, AWS in the region, or the public one of the account.' },
+        { name: 'path_style', label: 'The bucket or the account is a part of the path', kind: 'checkbox' },
         { name: 'folder', label: 'Folder', hint: 'Of a folder: an absolute path.' },
         { name: 'host', label: 'Host', hint: 'Of a database: a name or an IPv4 address.' },
         { name: 'port', label: 'Port', hint: 'Of a database; left empty, 5432.' },
         { name: 'database', label: 'Database', hint: 'Its name there.' },
-        { name: 'allowed_prefixes', label: 'Allowed prefixes', kind: 'textarea', required: true, hint: 'One in a line: s3://bucket/folder/, file:///folder/, postgres://schema/ or *.' },
+        { name: 'allowed_prefixes', label: 'Allowed prefixes', kind: 'textarea', required: true, hint: 'One in a line: s3://bucket/folder/, azure://account.blob.core.windows.net/container/, file:///folder/, postgres://schema/ or *.' },
         { name: 'blocked_prefixes', label: 'Blocked prefixes', kind: 'textarea', hint: 'Of what is allowed, what is not.' },
         ...CREDENTIALS,
       ]}
       submit="Make it"
       onSubmit={(typed) => {
-        const kind = typed.choice<'s3' | 'file' | 'postgres'>('kind')
+        const kind = typed.choice<'s3' | 'file' | 'postgres' | 'azure'>('kind')
         return ask(
           api.POST('/v1/environments/{env_id}/storage-integrations', {
             params: { path: { env_id } },
@@ -147,7 +150,8 @@ function Making({ close }: { close: () => void }) {
               kind,
               region: typed.optional('region') ?? null,
               endpoint: typed.optional('endpoint') ?? null,
-              path_style: kind === 's3' ? typed.isChecked('path_style') : null,
+              path_style: kind === 's3' || kind === 'azure' ? typed.isChecked('path_style') : null,
+              account: typed.optional('account') ?? null,
               folder: typed.optional('folder') ?? null,
               host: typed.optional('host') ?? null,
               port: typed.optional('port') ? Number(typed.text('port')) : null,
