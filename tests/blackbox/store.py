@@ -1,7 +1,7 @@
 """A store that speaks S3, for the suite: moto's server, behind a door that lets in the access keys that it was told.
 
-It prints its address, and ends with its standard input: with whoever has started it. It is started before the platform
-under test, which has to be told by name that it may reach it.
+It prints its address and that of Azurite, and ends with its standard input: with whoever has started it. It is started
+before the platform under test, which has to be told by name that it may reach them.
 """
 
 import logging
@@ -10,6 +10,8 @@ import threading
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
+
+import containers
 
 # moto lets everybody in, whatever they sign with.
 KNOWN_KEYS = "/known-access-keys"
@@ -40,8 +42,9 @@ def main():
     server = make_server("127.0.0.1", 0, Door(), threaded=True, request_handler=MotoRequestHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     host, port = server.server_address[:2]
-    print(f"{host}:{port}", flush=True)
-    sys.stdin.read()
+    with containers.running() as azurite:
+        print(f"{host}:{port} {azurite}", flush=True)
+        sys.stdin.read()
 
 
 if __name__ == "__main__":

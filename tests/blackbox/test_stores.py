@@ -1,5 +1,6 @@
 """External stages over S3, as a program speaks it that was not written here: moto's server, started by the suite."""
 
+import contextlib
 import dataclasses
 import gzip
 import io
@@ -40,18 +41,18 @@ def client(credentials):
 class Lake:
     """A bucket, the integration that reaches it, and a stage over its folder `in/`."""
     platform: object
-    s3: object
+    client: object
     bucket: str
     name: str
 
     def put(self, key, body):
-        self.s3.put_object(Bucket=self.bucket, Key=key, Body=body)
+        self.client.put_object(Bucket=self.bucket, Key=key, Body=body)
 
     def get(self, key):
-        return self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        return self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
 
     def keys(self, prefix):
-        listed = self.s3.list_objects_v2(Bucket=self.bucket, Prefix=prefix)
+        listed = self.client.list_objects_v2(Bucket=self.bucket, Prefix=prefix)
         return [found["Key"] for found in listed.get("Contents", [])]
 
     def url(self, path):
@@ -81,14 +82,13 @@ def sent(lake, **more):
             "credentials": {"type": "access_key", "access_key_id": FIRST[0], "secret_access_key": FIRST[1]}, **more}
 
 
-@pytest.fixture
-def lake(platform):
-    lets_in(FIRST)
-    name = f"lake_{uuid.uuid4().hex[:12]}"
-    lake = Lake(platform, client(OWN), name.replace("_", "-"), name)
-    lake.s3.create_bucket(Bucket=lake.bucket)
+@contextlib.contextmanager
+def staged(lake, integration):
+    """The lake with its integration, a stage and a table, which are of its name and go with the block."""
+    platform, name = lake.platform, lake.name
     integrations = f"/v1/environments/{platform.env}/storage-integrations"
-    made = platform.done("POST", integrations, sent(lake))
+    made = platform.done("POST", integrations, integration)
+    assert integration["credentials"]["secret_access_key"] not in str(made)
     no_secret(str(made).replace(ENDPOINT, ""))
     create = f"create stage {name} url = '{lake.url('in/')}' storage_integration = {name}"
     platform.wait(lambda: platform.query(create).status == 200)
@@ -99,6 +99,16 @@ def lake(platform):
         for sql in (f"drop stage if exists {name}", f"drop table if exists {name}"):
             assert platform.query(sql).status == 200, sql
         platform.done("DELETE", f"{integrations}/{made['storage_integration_id']}")
+
+
+@pytest.fixture
+def lake(platform):
+    lets_in(FIRST)
+    name = f"lake_{uuid.uuid4().hex[:12]}"
+    lake = Lake(platform, client(OWN), name.replace("_", "-"), name)
+    lake.client.create_bucket(Bucket=lake.bucket)
+    with staged(lake, sent(lake)):
+        yield lake
 
 
 def parquet(rows):
