@@ -2,6 +2,7 @@
 
 mod aliases;
 mod ambient;
+mod azure;
 mod bucket;
 mod columns;
 mod holes;

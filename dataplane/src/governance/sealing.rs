@@ -123,10 +123,12 @@ mod tests {
             session_token: Redacted::new(None),
         };
         let storage_integrations = vec![
-            integration("lake", StorageCredentials::AccessKey(key)),
+            integration("lake", StorageCredentials::AccessKey(key.clone())),
             integration("pond", StorageCredentials::Ambient),
         ];
-        Governance { version: 7, storage_integrations, ..governance() }
+        let kind = StorageKind::Azure { account: "tank1".to_owned(), endpoint: None, path_style: false };
+        let later = StorageIntegration { kind, ..integration("tank", StorageCredentials::AccessKey(key)) };
+        Governance { version: 7, storage_integrations, later_integrations: vec![later], ..governance() }
     }
 
     #[test]

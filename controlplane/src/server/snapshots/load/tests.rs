@@ -198,3 +198,28 @@ async fn no_room_makes_a_snapshot_larger_than_its_share() {
     }
     world.mask("ssn").await;
 }
+
+#[tokio::test]
+async fn integrations_of_later_kinds_travel_apart_from_those_that_data_planes_of_before_read() {
+    let world = World::start().await;
+    let env = &world.env_id;
+    for (name, kind) in [
+        ("disk", r#"{"kind": "file", "folder": "/srv"}"#),
+        ("shop", r#"{"kind": "postgres", "host": "db.example.com", "database": "shop"}"#),
+        ("lake", r#"{"kind": "azure", "account": "lake1"}"#),
+    ] {
+        let made = format!(
+            "insert into storage_integrations (storage_integration_id, env_id, name, kind, allowed_prefixes,
+                 blocked_prefixes, enabled, credential_type, created_at, updated_at)
+             values ('{name}', '{env}', '{name}', '{kind}', '{{}}', '{{}}', true, 'anonymous', now(), now())"
+        );
+        world.sql(&made).await;
+    }
+    let carried = snapshot(&world).await;
+    for (all, name) in
+        [(&carried.storage_integrations, "disk"), (&carried.attached, "shop"), (&carried.later_integrations, "lake")]
+    {
+        assert!(matches!(all.as_slice(), [one] if one.name == name), "{name}: {all:?}");
+    }
+    assert!(carried.storage_integration("Lake").is_some() && carried.storage_integration("shop").is_none());
+}
