@@ -141,6 +141,12 @@ const NOT_SUPPORTED: &[NotSupported] = &[
         instead: "a branch that is made before",
         refused: Some("SELECT id FROM t AT(OFFSET => -60)"),
     },
+    NotSupported {
+        what: "a stage over Google's store, `URL = 'gcs://…'`",
+        why: "no program that could stand for that store in a test keeps its conditions and uploads in parts",
+        instead: "a stage over S3, Azure or a folder",
+        refused: Some("CREATE STAGE s URL = 'gcs://load/files/' STORAGE_INTEGRATION = i"),
+    },
 ];
 
 const STATEMENTS: &[&str] = &[

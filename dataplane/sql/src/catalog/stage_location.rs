@@ -13,6 +13,8 @@ const INTEGRATION: &str = "STORAGE_INTEGRATION";
 pub const BUCKET_SCHEME: &str = "s3://";
 /// Before the path of a folder, which begins with a slash.
 pub const FOLDER_SCHEME: &str = "file://";
+/// Before a bucket of Google: no integration reaches one.
+const GOOGLE_SCHEME: &str = "gcs://";
 const URL_BYTES_MAX: usize = 1_024;
 
 /// A folder of a bucket or of a disk, named by a URL that has one form, and what reaches it.
@@ -69,6 +71,9 @@ fn folder_url(written: &str) -> Result<String, Error> {
     let refused = |why: &str| Err(Error::syntax(format!("URL of a stage {why}")));
     if written.len() > URL_BYTES_MAX {
         return refused("has at most 1024 bytes");
+    }
+    if written.starts_with(GOOGLE_SCHEME) {
+        return Err(Error::unsupported("URL = 'gcs://…' of a stage"));
     }
     let is_odd =
         |letter: char| letter.is_control() || letter.is_whitespace() || matches!(letter, '\\' | '%' | '?' | '#' | '*');
