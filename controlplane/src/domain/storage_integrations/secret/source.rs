@@ -45,7 +45,11 @@ impl SecretKeys {
             return Some(Self { user: own("user"), password: own("password"), ..Self::default() });
         }
         let (access_key_id, secret_access_key) = (own("access_key_id"), own("secret_access_key"));
-        matches!(kind, StorageKind::S3 { .. }).then(|| Self { access_key_id, secret_access_key, ..Self::default() })
+        matches!(kind, StorageKind::S3 { .. } | StorageKind::Azure { .. }).then(|| Self {
+            access_key_id,
+            secret_access_key,
+            ..Self::default()
+        })
     }
 
     /// These, and the usual ones where none is said; none where one is said of a part that the usual ones do not have.

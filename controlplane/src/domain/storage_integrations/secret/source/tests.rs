@@ -84,6 +84,8 @@ fn keys_are_those_of_the_kinds_credentials() {
     for part in ["user", "password"] {
         assert!(!takes(&s3(), part) && takes(&shop, part), "{part}");
     }
+    let account = StorageKind::Azure { account: "lake1".to_owned(), endpoint: None, path_style: false };
+    assert!(takes(&account, "secret_access_key") && !takes(&account, "password"));
     assert!(SecretKeys::usual(&StorageKind::File { folder: "/srv".to_owned() }).is_none());
     let kept = serde_json::json!({
         "name": "lake", "keys": {"access_key_id": "id", "secret_access_key": "secret_access_key", "session_token": null},
