@@ -1,6 +1,7 @@
 """External stages over containers of Azure, as a program speaks it that was not written here: Azurite, of the suite."""
 
 import base64
+import datetime
 import gzip
 import io
 import os
@@ -10,7 +11,7 @@ import uuid
 
 import pyarrow.parquet
 import pytest
-from azure.storage.blob import ContainerClient
+from azure.storage.blob import ContainerClient, ContainerSasPermissions, generate_container_sas
 
 import test_stores
 from containers import ACCOUNT, KEY
@@ -146,3 +147,22 @@ def test_a_key_that_the_account_refuses_is_told_and_rotated_without_a_restart(pl
         assert test_stores.loaded(lake.rows(f"copy into {lake.name} from @{lake.name}")) == [("a.csv", "LOADED", 1, 1)]
         events = platform.done("GET", f"/v1/environments/{platform.env}/audit/admin?limit=200")
         assert KEY not in str(events) and OTHER_KEY not in str(events)
+
+
+def signature(lake, allowed):
+    """A shared access signature of this container, for so much of it."""
+    until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+    permission = ContainerSasPermissions.from_string(allowed)
+    return generate_container_sas(ACCOUNT, lake.bucket, account_key=KEY, permission=permission, expiry=until)
+
+
+def test_a_shared_access_signature_is_asked_with_for_what_it_allows(platform):
+    made = container(platform)
+    made.put("in/a.csv", b"1,one\n")
+    token = signature(made, "rl")
+    with made.client, test_stores.staged(made, sent(made, credentials={"type": "sas_token", "sas_token": token})) as lake:
+        assert test_stores.loaded(lake.rows(f"copy into {lake.name} from @{lake.name}")) == [("a.csv", "LOADED", 1, 1)]
+        for sql in (f"copy into @{lake.name}/r from region file_format = (type = csv)", f"remove @{lake.name}"):
+            message = lake.refused(sql)[1]
+            assert lake.name in message and "sig=" not in message and "sp=" not in message, message
+        assert lake.keys("") == ["in/a.csv"]

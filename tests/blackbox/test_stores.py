@@ -88,7 +88,8 @@ def staged(lake, integration):
     platform, name = lake.platform, lake.name
     integrations = f"/v1/environments/{platform.env}/storage-integrations"
     made = platform.done("POST", integrations, integration)
-    assert integration["credentials"]["secret_access_key"] not in str(made)
+    secrets = [value for part, value in integration["credentials"].items() if part in ("secret_access_key", "sas_token")]
+    assert secrets and not any(secret in str(made) for secret in secrets)
     no_secret(str(made).replace(ENDPOINT, ""))
     create = f"create stage {name} url = '{lake.url('in/')}' storage_integration = {name}"
     platform.wait(lambda: platform.query(create).status == 200)

@@ -147,6 +147,7 @@ pub enum StorageCredentials {
     },
     AccessKey(AccessKey),
     Password(DatabaseUser),
+    SasToken(SasToken),
 }
 
 impl StorageCredentials {
@@ -163,6 +164,7 @@ impl StorageCredentials {
             Self::Sealed { .. } => "sealed",
             Self::AccessKey(_) => "access_key",
             Self::Password(_) => "password",
+            Self::SasToken(_) => "sas_token",
         }
     }
 }
@@ -187,6 +189,13 @@ pub struct DatabaseUser {
     pub user: Redacted<String>,
     #[serde(with = "exposed")]
     pub password: Redacted<String>,
+}
+
+/// A shared access signature of an account of Azure, which each request has in its query, held where access keys are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SasToken {
+    #[serde(with = "exposed")]
+    pub sas_token: Redacted<String>,
 }
 
 const fn no_token() -> Redacted<Option<String>> {

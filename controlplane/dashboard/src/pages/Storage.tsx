@@ -23,12 +23,14 @@ const CREDENTIALS: readonly Field[] = [
       { value: 'ambient', label: 'Those of the data plane, where the installation allows it' },
       { value: 'anonymous', label: 'None' },
       { value: 'password', label: 'A user and a password, of a database' },
+      { value: 'sas_token', label: 'A shared access signature, of Azure' },
       { value: 'kubernetes_secret', label: 'Those of a Secret, where the installation names it' },
     ],
   },
   { name: 'access_key_id', label: 'Access key id', autoComplete: 'off', hint: 'Of Azure, the name of the storage account.' },
   { name: 'secret_access_key', label: 'Secret access key', kind: 'password', autoComplete: 'new-password', hint: 'It is sealed, and never shown again.' },
   { name: 'secret', label: 'Secret', autoComplete: 'off', hint: 'The name of a Secret of Kubernetes beside the environment.' },
+  { name: 'sas_token', label: 'Shared access signature', kind: 'password', autoComplete: 'new-password', hint: 'Of Azure. It is sealed, and never shown again.' },
   { name: 'user', label: 'User', autoComplete: 'off', hint: 'Of a database.' },
   { name: 'password', label: 'Password', kind: 'password', autoComplete: 'new-password', hint: 'Of a database. It is sealed, and never shown again.' },
 ]
@@ -179,9 +181,10 @@ function lines(typed: Typed, name: string): string[] {
 }
 
 function credentials(typed: Typed): Shapes['StorageCredentialsInput'] {
-  const type = typed.choice<'access_key' | 'ambient' | 'anonymous' | 'password' | 'kubernetes_secret'>('credentials')
+  const type = typed.choice<'access_key' | 'ambient' | 'anonymous' | 'password' | 'sas_token' | 'kubernetes_secret'>('credentials')
   if (type === 'kubernetes_secret') return { type, name: typed.text('secret') }
   if (type === 'password') return { type, user: typed.text('user'), password: typed.secret('password') }
+  if (type === 'sas_token') return { type, sas_token: typed.secret('sas_token') }
   if (type !== 'access_key') return { type }
   return { type, access_key_id: typed.text('access_key_id'), secret_access_key: typed.secret('secret_access_key') }
 }

@@ -144,6 +144,13 @@ pub fn credentials(app: &App, kind: &StorageKind, given: CredentialsInput) -> Re
                 ),
             }))
         }
+        (CredentialsInput::SasToken { .. }, StorageKind::S3 { .. }) => Err(refused(
+            "anonymous, ambient, access_key",
+            "a `sas_token` is for the kind `azure`: send an `access_key`",
+        )),
+        (CredentialsInput::SasToken { sas_token }, StorageKind::Azure { .. }) => {
+            azure::sas_token(secret("credentials.sas_token", sas_token)?).map(StorageCredentials::SasToken)
+        }
         (
             CredentialsInput::AccessKey { access_key_id, secret_access_key, session_token },
             StorageKind::Azure { account, .. },

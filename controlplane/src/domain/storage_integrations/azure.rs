@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use contract::Redacted;
-use contract::storage_integration::{AccessKey, StorageKind, is_azure_account};
+use contract::storage_integration::{AccessKey, SasToken, StorageKind, is_azure_account};
 use platform::egress::storage_endpoint;
 use platform::{App, Error, Result};
 
@@ -40,4 +40,15 @@ pub fn access_key(account: &str, id: &str, key: Redacted<String>, has_token: boo
     }
     let access_key_id = Redacted::new(account.to_owned());
     Ok(AccessKey { access_key_id, secret_access_key: key, session_token: Redacted::new(None) })
+}
+
+/// The shared access signature, if it can be one: members of a query, one of which is the signature.
+pub fn sas_token(given: Redacted<String>) -> Result<SasToken> {
+    let members: Vec<&str> = given.expose().trim_start_matches('?').split('&').collect();
+    let is_signed = members.iter().any(|member| member.starts_with("sig="));
+    if !is_signed || !members.iter().all(|member| member.contains('=')) {
+        let message = "`credentials.sas_token` is a shared access signature, such as sv=…&sp=…&sig=…";
+        return Err(Error::invalid("credentials.sas_token", "a shared access signature", message));
+    }
+    Ok(SasToken { sas_token: given })
 }

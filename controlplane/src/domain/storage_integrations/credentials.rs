@@ -17,6 +17,8 @@ pub enum CredentialsInput {
     Ambient,
     /// Of `azure`, its id is the account's name, and its secret a key of the account.
     AccessKey { access_key_id: String, secret_access_key: String, session_token: Option<String> },
+    /// Of `azure`: a shared access signature.
+    SasToken { sas_token: String },
     /// Of `postgres`.
     Password { user: String, password: String },
     /// Those of a Secret of Kubernetes, where the installation reads it. One of a password names its databases.

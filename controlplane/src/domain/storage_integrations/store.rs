@@ -1,6 +1,6 @@
 //! SQL of the storage integrations.
 
-use contract::storage_integration::{AccessKey, DatabaseUser, StorageCredentials, StorageKind};
+use contract::storage_integration::{AccessKey, DatabaseUser, SasToken, StorageCredentials, StorageKind};
 use contract::{EnvId, Keyring, OrgId, Redacted, StorageIntegration, StorageIntegrationId, Timestamp};
 use platform::http::page::PageRequest;
 use platform::{App, Error, OnConstraint, Result};
@@ -190,6 +190,7 @@ pub fn sealed(app: &App, id: &str, credentials: &StorageCredentials) -> Result<O
         StorageCredentials::Anonymous | StorageCredentials::Ambient | StorageCredentials::Sealed { .. } => None,
         StorageCredentials::AccessKey(key) => Some(serde_json::to_string(key).map_err(Error::internal)?),
         StorageCredentials::Password(user) => Some(serde_json::to_string(user).map_err(Error::internal)?),
+        StorageCredentials::SasToken(token) => Some(serde_json::to_string(token).map_err(Error::internal)?),
     };
     let seal = |text| app.keyring().seal(&record(id), &Redacted::new(text), app.entropy());
     text.map(seal).transpose().map_err(Error::internal)
@@ -275,7 +276,7 @@ pub fn opened(keyring: &Keyring, id: &str, credential_type: &str, sealed: Option
         ("anonymous", None) => Ok(StorageCredentials::Anonymous),
         ("ambient", None) => Ok(StorageCredentials::Ambient),
         ("kubernetes_secret", None) => Err(Error::internal("its Secret gives no credentials")),
-        ("access_key" | "password" | "kubernetes_secret", Some(sealed)) => {
+        ("access_key" | "password" | "sas_token" | "kubernetes_secret", Some(sealed)) => {
             let text = keyring.open(&record(id), sealed).map_err(Error::internal)?;
             read(text.expose())
         }
@@ -288,6 +289,9 @@ fn read(text: &str) -> Result<StorageCredentials> {
     if let Ok(key) = serde_json::from_str::<AccessKey>(text) {
         return Ok(StorageCredentials::AccessKey(key));
     }
+    if let Ok(token) = serde_json::from_str::<SasToken>(text) {
+        return Ok(StorageCredentials::SasToken(token));
+    }
     let user = serde_json::from_str::<DatabaseUser>(text);
-    user.map(StorageCredentials::Password).map_err(|_| Error::internal("neither an access key nor a password"))
+    user.map(StorageCredentials::Password).map_err(|_| Error::internal("neither a key, a token nor a password"))
 }

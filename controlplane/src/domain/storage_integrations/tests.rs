@@ -41,6 +41,7 @@ fn secret_of(integration: &StorageIntegration) -> Option<String> {
         StorageCredentials::Anonymous
         | StorageCredentials::Ambient
         | StorageCredentials::Password(_)
+        | StorageCredentials::SasToken(_)
         | StorageCredentials::Sealed { .. } => None,
     }
 }

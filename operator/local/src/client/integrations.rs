@@ -46,6 +46,8 @@ pub enum CredentialSource {
     PgEnv,
     /// `AZURE_STORAGE_ACCOUNT` and `AZURE_STORAGE_KEY` as they stand in the environment here, for an account of Azure.
     AzureEnv,
+    /// `AZURE_STORAGE_SAS_TOKEN` as it stands in the environment here, for an account of Azure.
+    SasEnv,
 }
 
 #[derive(Debug, clap::Args)]
@@ -174,6 +176,7 @@ impl CredentialSource {
                 "access_key_id": needed("AZURE_STORAGE_ACCOUNT")?,
                 "secret_access_key": needed("AZURE_STORAGE_KEY")?,
             }),
+            Self::SasEnv => json!({"type": "sas_token", "sas_token": needed("AZURE_STORAGE_SAS_TOKEN")?}),
         })
     }
 }
@@ -295,6 +298,8 @@ mod tests {
             "type": "access_key", "access_key_id": "azure_storage_account", "secret_access_key": "azure_storage_key",
         });
         assert_eq!(CredentialSource::AzureEnv.body(set).unwrap(), expected);
+        let expected = json!({"type": "sas_token", "sas_token": "azure_storage_sas_token"});
+        assert_eq!(CredentialSource::SasEnv.body(set).unwrap(), expected);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Accounts of Azure as storage integrations.
 
-use contract::storage_integration::StorageKind;
+use contract::storage_integration::{StorageCredentials, StorageKind};
 use platform::Config;
 use serde_json::{Value, json};
 
@@ -69,6 +69,9 @@ async fn each_member_of_an_account_that_is_not_in_order_is_named() {
         ("credentials", keyed("lake1", "no Base64", Value::Null), "credentials.secret_access_key"),
         ("credentials", keyed("lake1", "noBase64!", Value::Null), "credentials.secret_access_key"),
         ("credentials", keyed("lake1", KEY, json!("token")), "credentials.session_token"),
+        ("credentials", json!({"type": "sas_token", "sas_token": "sv=1&sp=r"}), "credentials.sas_token"),
+        ("credentials", json!({"type": "sas_token", "sas_token": "sv&sig=hush"}), "credentials.sas_token"),
+        ("credentials", json!({"type": "sas_token", "sas_token": "sv=1 &sig=hush"}), "credentials.sas_token"),
     ] {
         let mut body = lake();
         body[member] = value.clone();
@@ -92,4 +95,23 @@ async fn a_private_endpoint_and_the_surroundings_are_for_whom_the_operator_allow
     let integration = made(&world, near).await;
     assert_eq!(integration["endpoint"], "http://127.0.0.1:10000");
     assert_eq!(integration["credentials"]["type"], "ambient");
+}
+
+#[tokio::test]
+async fn a_shared_access_signature_is_sealed_carried_and_never_told() {
+    let world = World::start().await;
+    let mut body = lake();
+    body["credentials"] = json!({"type": "sas_token", "sas_token": "?sv=2023-11-03&sp=rl&sig=hush"});
+    let integration = made(&world, body.clone()).await;
+    assert_eq!(integration["credentials"]["type"], "sas_token");
+    let all = carried(&world).await;
+    let [kept] = all.as_slice() else { panic!("{all:?}") };
+    let StorageCredentials::SasToken(token) = &kept.credentials else { panic!("{kept:?}") };
+    assert_eq!(token.sas_token.expose(), "?sv=2023-11-03&sp=rl&sig=hush");
+    let events = world.app.events(&json!({"org": {"id": world.org_id}})).await;
+    assert!(!format!("{integration}{events:?}{kept:?}").contains("hush"));
+    (body["name"], body["kind"], body["account"]) = (json!("other"), json!("s3"), Value::Null);
+    (body["region"], body["allowed_prefixes"]) = (json!("eu-central-1"), json!(["*"]));
+    let answer = world.app.post(&world.env("storage-integrations"), &world.owner, body).await;
+    assert_eq!(answer.body["error"]["details"]["field"], "credentials", "{}", answer.body);
 }

@@ -53,6 +53,9 @@ pub(super) fn signed_by(credentials: &StorageCredentials, hosts: &ReachableHosts
         StorageCredentials::AccessKey(key) => MicrosoftAzureBuilder::new()
             .with_access_key(key.secret_access_key.expose().as_str())
             .with_credential_type("access_key"),
+        StorageCredentials::SasToken(token) => MicrosoftAzureBuilder::new()
+            .with_config(AzureConfigKey::SasKey, token.sas_token.expose().as_str())
+            .with_credential_type("sas_token"),
         // what could not be opened reaches nothing
         StorageCredentials::Sealed { .. } => return None,
     })
