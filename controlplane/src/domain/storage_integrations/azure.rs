@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use contract::Redacted;
-use contract::storage_integration::{AccessKey, SasToken, StorageKind, is_azure_account};
+use contract::storage_integration::{AccessKey, SasToken, StorageKind, azure_account_of, is_azure_account};
 use platform::egress::storage_endpoint;
 use platform::{App, Error, Result};
 
@@ -17,6 +17,12 @@ pub fn kind(app: &App, account: Option<String>, endpoint: Option<String>, path_s
     let hosts = &app.config().storage.storage_hosts;
     let endpoint = endpoint.filter(|given| !given.is_empty());
     let endpoint = endpoint.map(|given| storage_endpoint::admit(&given, hosts)).transpose()?;
+    let host = endpoint.as_deref().and_then(|endpoint| endpoint.split_once("://")).map(|(_, host)| host);
+    if host.and_then(azure_account_of).is_some_and(|other| other != account) {
+        // rules name files by their URLs, which would be those of this account
+        let message = "`endpoint` is that of another account: name that as the `account`";
+        return Err(Error::invalid("endpoint", "of the account", message));
+    }
     if path_style && endpoint.is_none() {
         let message = "`path_style` is for an `endpoint` with the account in its paths: name that, or leave it out";
         return Err(Error::invalid("path_style", "false", message));

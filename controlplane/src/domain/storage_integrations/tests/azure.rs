@@ -57,6 +57,7 @@ async fn each_member_of_an_account_that_is_not_in_order_is_named() {
         ("account", Value::Null, "account"),
         ("endpoint", json!("http://127.0.0.1:10000"), "endpoint"),
         ("endpoint", json!("https://lake1.blob.example.com/load"), "endpoint"),
+        ("endpoint", json!("https://lake2.blob.core.windows.net"), "endpoint"),
         ("path_style", json!(true), "path_style"),
         ("region", json!("eu-central-1"), "region"),
         ("folder", json!("/srv"), "folder"),
