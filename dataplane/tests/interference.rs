@@ -180,9 +180,8 @@ impl Pair {
         if !is_read(sql) {
             return;
         }
-        for side in &self.sides {
-            let _refused_or_answered = side.wired.world.run(sql).await;
-        }
+        let [a, b] = &self.sides;
+        let _refused_or_answered = tokio::join!(a.wired.world.run(sql), b.wired.world.run(sql));
     }
 
     async fn refill(&self) {
