@@ -227,6 +227,11 @@ fn has_run(answer: &str) -> bool {
     answer.starts_with("200") || answer.contains("Completed")
 }
 
+/// Whether it changes rows, and surely nothing else.
+fn changes_rows_alone(text: &str) -> bool {
+    ["update ", "delete ", "insert ", "merge "].iter().any(|word| text.starts_with(word))
+}
+
 /// Whether it surely changes nothing.
 fn is_read(text: &str) -> bool {
     sql::parse(text).is_ok_and(|statement| !statement.is_write())

@@ -12,6 +12,8 @@ mod meaning;
 
 use contract::Entropy;
 
+use super::changes_rows_alone;
+
 /// One statement of a random sequence.
 #[derive(Debug)]
 pub struct Made {
@@ -23,7 +25,7 @@ pub struct Made {
 impl Made {
     /// Whether it may have changed more than rows.
     pub fn defines(&self) -> bool {
-        !["update ", "delete ", "insert ", "merge "].iter().any(|word| self.sql.starts_with(word))
+        !changes_rows_alone(&self.sql)
     }
 }
 
