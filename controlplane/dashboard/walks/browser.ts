@@ -87,10 +87,11 @@ export async function open(page: Page, path: string, title: string): Promise<voi
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** What axe holds against the page as it is. The debugger brings it in: the page's policy lets no script in. */
+/** What axe holds against the page as it is. The debugger brings it in, once for each document: the page's policy lets no script in. */
 export async function violations(page: Page): Promise<string[]> {
   const devtools = await page.context().newCDPSession(page)
-  await devtools.send('Runtime.evaluate', { expression: axe })
+  const known = await devtools.send('Runtime.evaluate', { expression: 'typeof axe' })
+  if (known.result.value === 'undefined') await devtools.send('Runtime.evaluate', { expression: axe })
   const asked = await devtools.send('Runtime.evaluate', {
     expression: `axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations.map((one) => one.id + ': ' + one.nodes.map((node) => node.html + ' ' + node.failureSummary).join('; ')))`,
     awaitPromise: true,
