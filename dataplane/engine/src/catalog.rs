@@ -8,7 +8,7 @@ mod listed;
 use serde::{Deserialize, Serialize};
 
 use crate::message::Column;
-pub(crate) use listed::load;
+pub(crate) use listed::{heed, load};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Catalog {

@@ -1,10 +1,10 @@
 //! What there is, and what the engine makes of a statement.
 
-use engine::{Kind, Outcome};
+use engine::{DefinitionKind, Kind, Outcome};
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{never, read, soon, world, write};
+use crate::world::{World, in_folder, never, read, soon, world, write};
 
 #[tokio::test]
 async fn tables_are_listed_with_their_columns_and_ours_are_not() {
@@ -46,6 +46,42 @@ async fn a_sequence_of_ours_is_told_with_the_one_column_that_counts_by_it() {
         table.counters.iter().map(|counter| format!("{}.{} {}", table.name, counter.column, counter.sequence))
     });
     assert_eq!(told.collect::<Vec<_>>(), ["a.i _svc_one"]);
+}
+
+#[tokio::test]
+async fn a_function_is_listed_whichever_process_has_made_it() {
+    let functions = async |world: &World| {
+        let catalog = world.catalog().await.unwrap();
+        let functions = catalog.definitions.iter().filter(|one| one.kind == DefinitionKind::Function);
+        functions.map(|one| one.name.clone()).collect::<Vec<_>>()
+    };
+    let world = world().await;
+    assert!(functions(&world).await.is_empty());
+    let mut session = world.session().await.unwrap();
+    write(&mut session, "create table t(i int)").await.unwrap();
+    assert!(functions(&world).await.is_empty());
+    write(&mut session, "Create Macro twice(x) as 2 * x").await.unwrap();
+    assert_eq!(functions(&world).await, ["twice"]);
+    drop(session);
+    let world = in_folder(world.stopped().await).await;
+    assert_eq!(functions(&world).await, ["twice"]);
+    let mut session = world.session().await.unwrap();
+    write(&mut session, "create function thrice(x) as 3 * x").await.unwrap();
+    assert_eq!(functions(&world).await, ["thrice", "twice"]);
+    write(&mut session, "drop function twice").await.unwrap();
+    assert_eq!(functions(&world).await, ["thrice"]);
+}
+
+#[tokio::test]
+async fn a_function_is_listed_after_a_transaction_did_not_drop_it() {
+    let world = world().await.made(&["create schema sales", "create macro sales.twice(x) as 2 * x"]).await;
+    let world = in_folder(world.stopped().await).await; // who looks first here is in that transaction
+    let mut session = world.session().await.unwrap();
+    session.begin().await.unwrap();
+    write(&mut session, "drop schema sales cascade").await.unwrap();
+    assert!(session.catalog().await.unwrap().definitions.is_empty());
+    session.rollback().await.unwrap();
+    assert_eq!(world.catalog().await.unwrap().definitions.len(), 1);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 //! Each kind is listed by itself: to find what belongs together, the engine takes several times as long.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 
@@ -63,20 +64,47 @@ select to_json({
       order by schema_name, sequence_name), [])
     from duckdb_sequences()
     where database_name = 'raw'
-  ),
+  )"#;
+
+/// The list of functions that were made here. For it the engine describes its own, three thousand.
+const FUNCTIONS: &str = r#",
   functions: (
     select coalesce(list({ "schema": schema_name, "name": function_name, "comment": comment }
       order by schema_name, function_name), [])
     from duckdb_functions()
     where database_name = 'raw' and not internal and function_type = 'macro' and not starts_with(schema_name, $1)
-  )
-})::varchar"#;
+  )"#;
+
+const END: &str = "\n})::varchar";
+
+/// Whether this process has looked for functions that were made here, and found none.
+static FOUND_NONE: AtomicBool = AtomicBool::new(false);
+/// Whether this process may have made or dropped one. It stays so: who looks may not see yet what another transaction
+/// makes, nor any longer what its own drops and then keeps.
+static MAY_CHANGE: AtomicBool = AtomicBool::new(false);
+
+/// Heeds that a statement may make or drop a function, before it is run: its words say so.
+pub(crate) fn heed(sql: &str) {
+    let begins_with = |word: &str| sql.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
+    if ["select", "with", "values", "insert", "update", "delete", "merge"].into_iter().any(begins_with) {
+        return;
+    }
+    let says = |word: &[u8]| sql.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    if says(b"macro") || says(b"function") || begins_with("drop") && says(b"schema") {
+        MAY_CHANGE.store(true, Ordering::SeqCst);
+    }
+}
 
 pub(crate) fn load(connection: &Connection) -> Result<Catalog, Error> {
-    let prepared = connection.prepare(LISTED)?;
+    let looks = MAY_CHANGE.load(Ordering::SeqCst) || !FOUND_NONE.load(Ordering::SeqCst);
+    let functions = if looks { FUNCTIONS } else { "" };
+    let prepared = connection.prepare(&format!("{LISTED}{functions}{END}"))?;
     prepared.bind(1, &crate::Value::Text(OURS.to_owned()))?;
     let text = crate::child::text(&mut prepared.run(false)?)?;
     let listed: Listed = serde_json::from_str(&text).map_err(Error::internal)?;
+    if looks && listed.functions.is_empty() {
+        FOUND_NONE.store(true, Ordering::SeqCst);
+    }
     Ok(listed.put_together())
 }
 
@@ -88,6 +116,7 @@ struct Listed {
     columns: Vec<ListedColumn>,
     constraints: Vec<Constraint>,
     sequences: Vec<ListedName>,
+    #[serde(default)]
     functions: Vec<ListedName>,
 }
 

@@ -84,6 +84,9 @@ struct SessionState {
 impl<'a> Session<'a> {
     /// Answers one request; an error here is the socket's, and ends the session.
     fn handle(&mut self, what: What) -> io::Result<()> {
+        if let What::Read { sql, .. } | What::Query { sql, .. } | What::Write { sql, .. } = &what {
+            catalog::heed(sql);
+        }
         self.state.is_clean &= what.leaves_nothing();
         if let Some(Err(error)) = optimized(&what).map(|wanted| self.optimize(wanted)) {
             return refuse(self.socket, &error);
