@@ -30,9 +30,12 @@ impl Databases {
                 replay(file.file(), &start)?;
                 let database = Database::open(file.file(), &harden::options(&start))?;
                 let connection = database.connect()?;
+                // In one transaction: the file has all of it or nothing, and is written once.
+                connection.execute("begin transaction")?;
                 for sql in Native::PRELUDE {
                     connection.execute(sql)?;
                 }
+                connection.execute("commit")?;
                 mask::register(&connection, start.mask_key)?;
                 pattern::register(&connection)?;
                 comparing.map_or(Ok(()), |comparing| compare::register(&connection, comparing))?;
