@@ -75,101 +75,72 @@ impl Routes {
         self
     }
 
-    /// The last row is one that the specification deprecates.
-    pub fn deprecated(mut self) -> Self {
+    fn last(mut self, change: impl FnOnce(&mut Route)) -> Self {
         if let Some(row) = self.rows.last_mut() {
-            row.deprecated = true;
+            change(row);
         }
         self
+    }
+
+    /// The last row is one that the specification deprecates.
+    pub fn deprecated(self) -> Self {
+        self.last(|row| row.deprecated = true)
     }
 
     /// The last row is not in the specification.
-    pub fn ours(mut self) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.ours = true;
-        }
-        self
+    pub fn ours(self) -> Self {
+        self.last(|row| row.ours = true)
     }
 
     /// The last row runs a statement, with which its `Idempotency-Key` goes to the data plane.
-    pub fn keyed(mut self) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.keyed = true;
-        }
-        self
+    pub fn keyed(self) -> Self {
+        self.last(|row| row.keyed = true)
     }
 
     /// The last row's doing outlives an elevation, so that only the caller's own role counts.
-    pub fn own_role(mut self) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.own_role = true;
-        }
-        self
+    pub fn own_role(self) -> Self {
+        self.last(|row| row.own_role = true)
     }
 
     /// The last row answers with a secret, in this member; whoever has lost it does something instead.
-    pub fn secret(mut self, member: &'static str, instead: &'static str) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.secret = Some(Secret { member, instead });
-        }
-        self
+    pub fn secret(self, member: &'static str, instead: &'static str) -> Self {
+        self.last(|row| row.secret = Some(Secret { member, instead }))
     }
 
     /// What the last row does, in a sentence: a line of the reference.
-    pub fn says(mut self, sentence: &'static str) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.says = sentence;
-        }
-        self
+    pub fn says(self, sentence: &'static str) -> Self {
+        self.last(|row| row.says = sentence)
     }
 
     /// What to use instead of the last row.
-    pub fn succeeded_by(mut self, path: &'static str) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.successor = Some(path);
-        }
-        self
+    pub fn succeeded_by(self, path: &'static str) -> Self {
+        self.last(|row| row.successor = Some(path))
     }
 
     /// The handler of the last row asks [`crate::http::conditional::ExpectedVersion::holds`].
-    pub fn versioned(mut self) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.versioned = true;
-        }
-        self
+    pub fn versioned(self) -> Self {
+        self.last(|row| row.versioned = true)
     }
 
     /// Errors of the last row that not every row like it has.
-    pub fn refuses(mut self, codes: &'static [Code]) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.refuses = codes;
-        }
-        self
+    pub fn refuses(self, codes: &'static [Code]) -> Self {
+        self.last(|row| row.refuses = codes)
     }
 
     /// The last row asks for a second factor of the last minutes, of whoever has one.
-    pub fn step_up(mut self) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.step_up = true;
-        }
-        self
+    pub fn step_up(self) -> Self {
+        self.last(|row| row.step_up = true)
     }
 
     /// Mails and other sites lead to the last row.
-    pub fn linked(mut self) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.linked = true;
-        }
-        self
+    pub fn linked(self) -> Self {
+        self.last(|row| row.linked = true)
     }
 
     /// The dashboard asks the last row for its own pages. The statement or the tool behind it is the platform's own,
     /// and only reads: no text of a caller is run there.
-    pub fn of_pages(mut self) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.of_pages = true;
-        }
-        self
+    pub fn of_pages(self) -> Self {
+        self.last(|row| row.of_pages = true)
     }
 
     pub fn and(mut self, other: Self) -> Self {
