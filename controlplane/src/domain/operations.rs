@@ -40,14 +40,12 @@ pub fn routes() -> Routes {
     let (access, scope) = READERS;
     Routes::new()
         .get("/v1/operations/{operation_id}", access, scope, http::find)
-        .ours()
         .says("Reads long work, such as a load: how far it is, and how it ended. Who started it, owners and admins may, for a day.")
         .get("/v1/operations/{operation_id}/events", access, scope, progress_events::follow)
-        .ours()
         .says("Streams the progress of long work as server-sent events, until its end.")
         .post("/v1/operations/{operation_id}/cancel", access, Scope::QueryWrite, http::cancel)
-        .ours()
         .says("Asks for the end of long work. A load that is cancelled has loaded nothing; one that ends meanwhile has loaded all.")
+        .all_ours()
 }
 
 /// Where an operation is found.

@@ -33,11 +33,9 @@ pub fn routes() -> Routes {
     Routes::new()
         .get("/openapi.json", Public, None, http::document)
         .says("This document.")
-        .ours()
         .get("/docs", Public, None, http::page)
         .says("The document as a page.")
-        .ours()
         .get("/docs/errors", Public, None, http::errors)
         .says("The catalogue of errors.")
-        .ours()
+        .all_ours()
 }

@@ -143,6 +143,22 @@ impl Routes {
         self.last(|row| row.of_pages = true)
     }
 
+    /// None of these rows is in the specification.
+    pub fn all_ours(mut self) -> Self {
+        for row in &mut self.rows {
+            row.ours = true;
+        }
+        self
+    }
+
+    /// Errors of each of these rows that not every row like it has.
+    pub fn all_refuse(mut self, codes: &'static [Code]) -> Self {
+        for row in &mut self.rows {
+            row.refuses = codes;
+        }
+        self
+    }
+
     pub fn and(mut self, other: Self) -> Self {
         self.rows.extend(other.rows);
         self.handlers.extend(other.handlers);

@@ -24,29 +24,21 @@ pub fn routes() -> Routes {
     const MEMORY: &str = "/v1/organizations/{org_id}/agent-memory/{memory_id}";
     Routes::new()
         .post(MEMORIES, Access::Developer, Scope::Agent, store)
-        .ours()
         .says("Stores a memory for an agent; what is stored is found by the next search.")
-        .refuses(REFUSALS)
         .get(MEMORIES, Access::Member, Scope::Agent, list)
-        .ours()
         .of_pages()
         .says("Lists memories, the newest first; the header `Link` leads to the next page.")
-        .refuses(REFUSALS)
         .get(SEARCH, Access::Member, Scope::Agent, search)
-        .ours()
         .says(
             "Finds memories by similar words, and by meaning where a model makes their vectors; the best score first.",
         )
-        .refuses(REFUSALS)
         .get(STATS, Access::Member, Scope::Agent, stats)
-        .ours()
         .of_pages()
         .says("Tells who makes the vectors of memories, what a cosine is worth, and how many memories have theirs.")
-        .refuses(REFUSALS)
         .delete(MEMORY, Access::Developer, Scope::Agent, delete)
-        .ours()
         .says("Ends a memory.")
-        .refuses(REFUSALS)
+        .all_ours()
+        .all_refuse(REFUSALS)
 }
 
 /// "`{agent_id, content, memory_type="observation"}`", and what the tool takes besides.

@@ -36,25 +36,19 @@ pub fn routes() -> Routes {
     const INGEST: &str = "/v1/cot/ingest";
     Routes::new()
         .post(INGEST, Access::Developer, Scope::Agent, ingest::ingest)
-        .ours()
         .says(
             "Writes down steps of one agent that were taken elsewhere, all or none; what is there already is left out.",
         )
-        .refuses(REFUSALS)
         .get(SESSIONS, Access::Member, Scope::Agent, sessions)
-        .ours()
         .of_pages()
         .says("Lists the sessions of reasoning, the latest first.")
-        .refuses(REFUSALS)
         .get(REPLAY, Access::Member, Scope::Agent, replay)
-        .ours()
         .of_pages()
         .says("Tells a session again, step by step.")
-        .refuses(REFUSALS)
         .get(VERIFY, Access::Member, Scope::Agent, verify)
-        .ours()
         .says("Checks the chain of hashes of a session, from its first step to its last.")
-        .refuses(REFUSALS)
+        .all_ours()
+        .all_refuse(REFUSALS)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -31,22 +31,16 @@ pub fn routes() -> Routes {
     const TRIGGER: &str = "/v1/organizations/{org_id}/triggers/{trigger_id}";
     Routes::new()
         .post(TRIGGERS, Access::Developer, Scope::Agent, register)
-        .ours()
         .says("Registers a trigger: a concept in words, and from which score on it fires. A name that exists gets these terms.")
-        .refuses(REFUSALS)
         .get(TRIGGERS, Access::Member, Scope::Agent, list)
-        .ours()
         .of_pages()
         .says("Lists triggers, the newest first.")
-        .refuses(REFUSALS)
         .post(TEST, Access::Member, Scope::Agent, test)
-        .ours()
         .says("Tells whether a text would make a trigger fire; nothing fires.")
-        .refuses(REFUSALS)
         .delete(TRIGGER, Access::Developer, Scope::Agent, delete)
-        .ours()
         .says("Switches a trigger off.")
-        .refuses(REFUSALS)
+        .all_ours()
+        .all_refuse(REFUSALS)
 }
 
 /// "trigger `{name, concept, threshold=0.85, actions=["webhook"], cooldown_secs=60}`".

@@ -31,21 +31,17 @@ pub fn routes() -> Routes {
     const ONE: &str = "/v2/gates/{gate_id}";
     Routes::new()
         .get("/v2/gates", Member, Scope::Agent, http::list)
-        .ours()
         .says("Lists the gates.")
         .get("/v2/gates/evaluations", Member, Scope::Agent, http::evaluations)
-        .ours()
         .says("Lists what gates were evaluated to.")
         .get(ONE, Member, Scope::Agent, http::get)
-        .ours()
         .says("Reads a gate.")
         .put(ONE, Admin, Scope::Agent, http::define)
-        .ours()
         .says("Gives a project a rule of its own for a gate.")
         .refuses(&[Code::InvalidRule])
         .post("/v2/gates/{gate_id}/evaluate", Developer, Scope::Agent, evaluation::evaluate)
-        .ours()
         .says("Evaluates a gate over a bag of facts.")
+        .all_ours()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
