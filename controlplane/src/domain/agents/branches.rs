@@ -95,8 +95,9 @@ struct BranchListing {
 }
 
 /// A branch as this surface shows it.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Branch {
+    #[serde(rename(deserialize = "branch_id"))]
     id: String,
     schema_name: String,
     name: String,
@@ -110,7 +111,7 @@ struct Branch {
 }
 
 /// A branch, and what may be in the way of its merge.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "WarnedBranch")]
 struct Warned {
     #[serde(flatten)]
@@ -119,51 +120,9 @@ struct Warned {
     warnings: Vec<String>,
 }
 
-impl From<ToolBranch> for Warned {
-    fn from(mut told: ToolBranch) -> Self {
-        let warnings = std::mem::take(&mut told.warnings);
-        Self { branch: told.into(), warnings }
-    }
-}
-
 /// A bare list of them.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Branches(Vec<Branch>);
-
-/// A branch as the tools show it.
-#[derive(Debug, Deserialize)]
-struct ToolBranch {
-    branch_id: String,
-    schema_name: String,
-    name: String,
-    description: Option<String>,
-    agent_id: String,
-    tables: Vec<String>,
-    status: String,
-    created_at: String,
-    expires_at: String,
-    /// Not in lists.
-    #[serde(default)]
-    warnings: Vec<String>,
-}
-
-impl From<ToolBranch> for Branch {
-    fn from(told: ToolBranch) -> Self {
-        let ToolBranch {
-            branch_id,
-            schema_name,
-            name,
-            description,
-            agent_id,
-            tables,
-            status,
-            created_at,
-            expires_at,
-            ..
-        } = told;
-        Self { id: branch_id, schema_name, name, description, agent_id, tables, status, created_at, expires_at }
-    }
-}
 
 /// What a branch has changed in one table.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -301,28 +260,25 @@ async fn create(cx: Call, Query(place): Query<ToolPlace>, Json(new): Json<NewBra
     let arguments = present(json!({
         "tables": tables, "keys": keys, "name": name, "description": description, "ttl_seconds": ttl_seconds,
     }));
-    let told: ToolBranch = tool(&cx, place.env_id, "create_branch", Some(agent_id), arguments).await?;
-    Ok(Created(told.into()))
+    Ok(Created(tool(&cx, place.env_id, "create_branch", Some(agent_id), arguments).await?))
 }
 
 async fn list(cx: Call, Query(wanted): Query<BranchListing>) -> Result<Json<Branches>> {
-    let told = listed(&cx, wanted.env_id, wanted.status.as_deref()).await?;
-    Ok(Json(Branches(told.into_iter().map(Branch::from).collect())))
+    Ok(Json(Branches(listed(&cx, wanted.env_id, wanted.status.as_deref()).await?)))
 }
 
 /// The newest first, at most two hundred.
-async fn listed(cx: &Call, env_id: Option<EnvId>, status: Option<&str>) -> Result<Vec<ToolBranch>> {
+async fn listed(cx: &Call, env_id: Option<EnvId>, status: Option<&str>) -> Result<Vec<Branch>> {
     #[derive(Deserialize)]
     struct ToolBranchList {
-        branches: Vec<ToolBranch>,
+        branches: Vec<Branch>,
     }
     let list: ToolBranchList = tool(cx, env_id, "branch_list", None, present(json!({"status": status}))).await?;
     Ok(list.branches)
 }
 
 async fn get(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Warned>> {
-    let told: ToolBranch = tool(&cx, place.env_id, "branch_get", None, named(&cx)?).await?;
-    Ok(Json(told.into()))
+    Ok(Json(tool(&cx, place.env_id, "branch_get", None, named(&cx)?).await?))
 }
 
 async fn diff(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Diff>> {

@@ -9,7 +9,7 @@ use platform::http::json::{Json, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ToolBranch, listed, named};
+use super::{Branch, listed, named};
 use crate::domain::agents::agent_tools::{ToolPlace, tool};
 
 /// How many a list of the data plane has at most.
@@ -72,13 +72,13 @@ pub async fn of_agent(cx: &Call, env_id: &EnvId, agent_id: &str) -> Result<Analy
     Ok(Analytics { complete: is_complete, ..counted(own) })
 }
 
-fn counted(told: Vec<ToolBranch>) -> Analytics {
+fn counted(told: Vec<Branch>) -> Analytics {
     let complete = told.len() < LISTED_MAX;
     let mut counted = Analytics { total: told.len(), complete, ..Analytics::default() };
     for state in ["active", "merged", "discarded", "expired"] {
         counted.by_status.insert(state.to_owned(), 0);
     }
-    for ToolBranch { status, agent_id, tables, .. } in told {
+    for Branch { status, agent_id, tables, .. } in told {
         *counted.by_status.entry(status).or_default() += 1;
         *counted.by_agent.entry(agent_id).or_default() += 1;
         counted.tables.extend(tables);
@@ -99,7 +99,7 @@ mod tests {
                    "tables": ["main.orders"], "status": status, "created_at": "", "expires_at": ""})
         };
         let told = json!([branch("a", "active"), branch("a", "merged"), branch("b", "merged")]);
-        let told: Vec<ToolBranch> = serde_json::from_value(told).unwrap();
+        let told: Vec<Branch> = serde_json::from_value(told).unwrap();
         let counted: Value = serde_json::to_value(counted(told)).unwrap();
         assert_eq!(
             counted,
