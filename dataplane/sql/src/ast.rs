@@ -15,6 +15,6 @@ pub(crate) mod sequence;
 mod visit;
 
 pub(crate) use visit::{
-    Visit, VisitMut, any_expression, change_expressions, each_expression, visit_expressions, visit_expressions_mut,
-    visit_relations,
+    Visit, VisitMut, any_expression, change_expressions, each_expression, flow_of, result_of, try_change_expressions,
+    visit_expressions, visit_relations,
 };

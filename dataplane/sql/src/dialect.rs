@@ -54,13 +54,11 @@ mod walk;
 mod windows;
 mod writes;
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{Expr, Function, Statement};
 
-use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::ast::names::ours;
+use crate::ast::{VisitMut, result_of};
 use crate::bind::scope::{Scopes, TableColumns};
 use crate::bind::types::type_of;
 use crate::functions::catalogue::{self, Class};
@@ -115,13 +113,9 @@ pub(crate) fn to_engine(statement: &mut Statement, tables: &dyn TableColumns) ->
     references::leave_out(statement, &mut context);
     let sees_seq = flatten::sees_seq(statement);
     let mut walk = walk::DialectWalk::new(context, sees_seq);
-    match statement.visit(&mut walk) {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => {
-            let jsonb_outputs = walk.context.scopes.jsonb_outputs(statement);
-            Ok(RewriteNotes { warnings: walk.context.warnings, jsonb_outputs })
-        }
-    }
+    result_of(statement.visit(&mut walk))?;
+    let jsonb_outputs = walk.context.scopes.jsonb_outputs(statement);
+    Ok(RewriteNotes { warnings: walk.context.warnings, jsonb_outputs })
 }
 
 /// What a call of this name can do; `None` for a name nobody knows, which is refused.

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, TableFactor, Values, VisitorMut};
 
 use crate::ast::error::Error;
-use crate::ast::{VisitMut, names};
+use crate::ast::{VisitMut, flow_of, names, result_of};
 
 /// What to do at the places where a statement names a relation.
 pub(crate) trait RelationVisitor {
@@ -31,10 +31,7 @@ pub(crate) fn walk<T: VisitMut>(
     numbers: &mut usize,
 ) -> Result<(), Error> {
     let mut walk = ScopeWalk { relations, numbers, frames: Vec::new(), away: Vec::new() };
-    match part.visit(&mut walk) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    result_of(part.visit(&mut walk))
 }
 
 struct ScopeWalk<'a> {
@@ -114,18 +111,11 @@ impl VisitorMut for ScopeWalk<'_> {
             TableFactor::Table { name, args: None, .. } => self.with_query(name),
             _ => None,
         };
-        done(self.relations.factor(factor, with, self.numbers))
+        flow_of(self.relations.factor(factor, with, self.numbers))
     }
 
     fn pre_visit_expr(&mut self, expr: &mut sqlparser::ast::Expr) -> ControlFlow<Error> {
-        done(self.relations.expr(expr))
-    }
-}
-
-fn done(result: Result<(), Error>) -> ControlFlow<Error> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
+        flow_of(self.relations.expr(expr))
     }
 }
 

@@ -139,11 +139,29 @@ pub(crate) fn change_expressions(part: &mut impl VisitMut, mut change: impl FnMu
 }
 
 /// Gives a closure every expression of a part to change, an inner one before the one around it.
-pub(crate) fn visit_expressions_mut<B>(
+fn visit_expressions_mut<B>(
     part: &mut impl VisitMut,
     change: impl FnMut(&mut Expr) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
     part.visit(&mut Expressions(change))
+}
+
+/// Gives a closure every expression of a part to change, as [`change_expressions`], up to the first error.
+pub(crate) fn try_change_expressions<E>(
+    part: &mut impl VisitMut,
+    mut change: impl FnMut(&mut Expr) -> Result<(), E>,
+) -> Result<(), E> {
+    result_of(visit_expressions_mut(part, |expr| flow_of(change(expr))))
+}
+
+/// The walk goes on, or breaks with the error.
+pub(crate) fn flow_of<E>(result: Result<(), E>) -> ControlFlow<E> {
+    result.map_or_else(ControlFlow::Break, ControlFlow::Continue)
+}
+
+/// The error that a walk has broken with.
+pub(crate) fn result_of<E>(flow: ControlFlow<E>) -> Result<(), E> {
+    flow.break_value().map_or(Ok(()), Err)
 }
 
 /// Shows a closure the name of every relation of a part.

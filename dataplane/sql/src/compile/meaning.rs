@@ -8,14 +8,12 @@
 //! Each call becomes one of a function that the engine's process has of its host, over governed
 //! values: what a mask hides is compared as the mask shows it.
 
-use std::ops::ControlFlow;
-
-use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, ExactNumberInfo, Expr, Value, VisitorMut};
+use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, ExactNumberInfo, Expr, Value};
 
 use crate::ast::call::of_engine;
 use crate::ast::error::Error;
 use crate::ast::expression::{binary, cast};
-use crate::ast::{VisitMut, names};
+use crate::ast::{names, try_change_expressions};
 use crate::bind::types::{self, Known};
 use crate::dialect;
 use crate::functions::catalogue;
@@ -36,10 +34,8 @@ impl Governed {
     /// With every comparison by meaning as the engine's process can make it.
     pub fn embedded(mut self) -> Result<Self, Error> {
         let mut embed = Embed { known: &self.known, calls: 0 };
-        match VisitMut::visit(&mut self.tree, &mut embed) {
-            ControlFlow::Continue(()) => Ok(self),
-            ControlFlow::Break(error) => Err(error),
-        }
+        try_change_expressions(&mut self.tree, |expr| embed.call(expr))?;
+        Ok(self)
     }
 }
 
@@ -86,17 +82,6 @@ impl Embed<'_> {
 
     fn kind(&self, expr: &Expr) -> Type {
         if matches!(expr, Expr::Array(_)) { Type::List } else { types::type_of(expr, self.known) }
-    }
-}
-
-impl VisitorMut for Embed<'_> {
-    type Break = Error;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        match self.call(expr) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
     }
 }
 

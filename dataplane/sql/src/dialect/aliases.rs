@@ -13,7 +13,7 @@ use super::{Context, templates};
 use crate::ast::call::called;
 use crate::ast::error::Error;
 use crate::ast::outside::Outside;
-use crate::ast::{VisitMut, any_expression};
+use crate::ast::{VisitMut, any_expression, flow_of, result_of};
 
 /// Puts the expressions of such names into the conditions. A name that any column of the statement has is that
 /// column's, and beside columns that nobody knows here every name is left to the engine, which knows them.
@@ -35,9 +35,7 @@ pub(super) fn into_conditions(select: &mut Select, context: &mut Context<'_>) ->
     for join in from.iter_mut().flat_map(|table| &mut table.joins) {
         let Some(condition) = condition(&mut join.join_operator) else { continue };
         let flow = if is_open { condition.visit(&mut Outside::of(&mut put)) } else { condition.visit(&mut put) };
-        if let ControlFlow::Break(error) = flow {
-            return Err(error);
-        }
+        result_of(flow)?;
     }
     Ok(())
 }
@@ -103,10 +101,7 @@ impl VisitorMut for Put<'_, '_> {
         let Some((_, meant)) = self.aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(&name.value)) else {
             return ControlFlow::Continue(());
         };
-        if let Err(error) = self.context.copy(templates::size(meant)) {
-            return ControlFlow::Break(error);
-        }
-        *expr = Expr::Nested(Box::new(meant.clone()));
-        ControlFlow::Continue(())
+        let copied = self.context.copy(templates::size(meant));
+        flow_of(copied.map(|()| *expr = Expr::Nested(Box::new(meant.clone()))))
     }
 }

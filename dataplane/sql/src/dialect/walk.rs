@@ -12,8 +12,8 @@ use super::{
     BACKSLASH, Context, Done, EXPRESSIONS, LOCKS, aliases, drawn, exists, flatten, held, lambdas, limits, order,
     patterns, rows, stored, sums, tables, united, windows, writes,
 };
-use crate::ast::VisitMut;
 use crate::ast::error::Error;
+use crate::ast::{VisitMut, flow_of};
 use crate::functions::types::Type;
 
 pub(super) struct DialectWalk<'a> {
@@ -73,20 +73,13 @@ impl<'a> DialectWalk<'a> {
     }
 }
 
-fn flow(result: Result<(), Error>) -> ControlFlow<Error> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
-    }
-}
-
 impl VisitorMut for DialectWalk<'_> {
     type Break = Error;
 
     /// FROM first, so that the types of its columns are known to the rest of the select; then the select list, whose
     /// aliases its conditions may name.
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        flow(tables::refuse(select))?;
+        flow_of(tables::refuse(select))?;
         self.context.scopes.begin();
         let mut from = mem::take(&mut select.from);
         from.visit(self)?;
@@ -105,10 +98,10 @@ impl VisitorMut for DialectWalk<'_> {
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         select.from = self.froms.pop().unwrap_or_default();
         select.projection = self.projections.pop().unwrap_or_default();
-        flow(windows::check_named(select, &self.context))?;
-        flow(drawn::check_select(select))?;
-        flow(flatten::number(select, self.sees_seq))?;
-        flow(aliases::into_conditions(select, &mut self.context))?;
+        flow_of(windows::check_named(select, &self.context))?;
+        flow_of(drawn::check_select(select))?;
+        flow_of(flatten::number(select, self.sees_seq))?;
+        flow_of(aliases::into_conditions(select, &mut self.context))?;
         self.context.scopes.end_select(select);
         ControlFlow::Continue(())
     }
@@ -138,7 +131,7 @@ impl VisitorMut for DialectWalk<'_> {
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         query.with = self.withs.pop().flatten();
-        flow(order::by_position(query, &mut self.context))?;
+        flow_of(order::by_position(query, &mut self.context))?;
         if let Some(arms) = self.context.scopes.arms() {
             united::meet(query, arms);
         }
@@ -148,18 +141,18 @@ impl VisitorMut for DialectWalk<'_> {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         self.within.push(self.context.scopes.relations());
-        flow(flatten::gather(factor))
+        flow_of(flatten::gather(factor))
     }
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-        flow(limits::check_table(factor, &mut self.context))?;
+        flow_of(limits::check_table(factor, &mut self.context))?;
         let within = self.within.pop().unwrap_or_default();
         let is_function = matches!(factor, TableFactor::Function { .. });
         if is_function {
             self.context.scopes.relation(factor, within);
         }
-        flow(flatten::rewrite(factor, &mut self.context))?;
-        flow(tables::rewrite(factor))?;
+        flow_of(flatten::rewrite(factor, &mut self.context))?;
+        flow_of(tables::rewrite(factor))?;
         if !is_function {
             self.context.scopes.relation(factor, within);
         }
@@ -183,24 +176,24 @@ impl VisitorMut for DialectWalk<'_> {
 
     fn post_visit_order_by_expr(&mut self, key: &mut OrderByExpr) -> ControlFlow<Error> {
         self.keeps_names = false;
-        flow(order::rewrite(key, &mut self.context))
+        flow_of(order::rewrite(key, &mut self.context))
     }
 
     fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Error> {
-        flow(writes::rewrite(statement))?;
+        flow_of(writes::rewrite(statement))?;
         self.context.scopes.read(&writes::relations(statement));
         ControlFlow::Continue(())
     }
 
     fn post_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Error> {
-        flow(drawn::check_conditions(statement))?;
-        flow(stored::rewrite(statement, &mut self.context))?;
-        flow(held::rewrite(statement, &mut self.context))
+        flow_of(drawn::check_conditions(statement))?;
+        flow_of(stored::rewrite(statement, &mut self.context))?;
+        flow_of(held::rewrite(statement, &mut self.context))
     }
 
     /// The other arguments first, so that the types of a lambda's parameters are known.
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        flow(rows::rewrite(expr, &mut self.context))?;
+        flow_of(rows::rewrite(expr, &mut self.context))?;
         match expr {
             Expr::Function(function) => {
                 windows::order_of_rows(function);
@@ -235,6 +228,6 @@ impl VisitorMut for DialectWalk<'_> {
             self.parameters.pop();
             lambdas::back(function, aside);
         }
-        flow(self.expression(expr))
+        flow_of(self.expression(expr))
     }
 }

@@ -20,7 +20,7 @@ use contract::policy::FILTER_BYTES_MAX;
 use sqlparser::ast::{self, Expr, Ident, SelectItem, SetExpr, Value, VisitorMut};
 
 use crate::ast::error::{Error, ErrorKind};
-use crate::ast::{VisitMut, names};
+use crate::ast::{VisitMut, change_expressions, flow_of, names, result_of};
 use crate::catalog::table::Table;
 use crate::catalog::tables::Catalog;
 use crate::scan::marker::{self, GeneratedExpr};
@@ -99,7 +99,14 @@ impl FilterTemplate {
             return Ok(Filter { expr: None, columns: BTreeSet::new(), inner: Vec::new() });
         };
         let mut expr = self.expr.as_ref().clone();
-        let _: ControlFlow<()> = expr.visit(&mut Values(&values));
+        change_expressions(&mut expr, |expr| {
+            if let Expr::Value(value) = expr
+                && let Value::Placeholder(name) = &value.value
+                && let Some(text) = placeholder::number(name).and_then(|number| values.get(number))
+            {
+                *expr = marker::expr(GeneratedExpr::Bound(text));
+            }
+        });
         let qualify::FilterNames { own, inner } = qualify::columns(&mut expr, catalog)?;
         Ok(Filter { expr: Some(Arc::new(expr)), columns: own, inner })
     }
@@ -164,27 +171,8 @@ impl Filter {
             return Ok(Expr::Value(Value::Boolean(false).into()));
         };
         let mut expr = expr.as_ref().clone();
-        match expr.visit(&mut Places { table, place }) {
-            ControlFlow::Continue(()) => Ok(expr),
-            ControlFlow::Break(error) => Err(error),
-        }
-    }
-}
-
-/// Puts values where placeholders stood.
-struct Values<'a>(&'a [String]);
-
-impl VisitorMut for Values<'_> {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Value(value) = expr
-            && let Value::Placeholder(name) = &value.value
-            && let Some(text) = placeholder::number(name).and_then(|number| self.0.get(number))
-        {
-            *expr = marker::expr(GeneratedExpr::Bound(text));
-        }
-        ControlFlow::Continue(())
+        result_of(expr.visit(&mut Places { table, place }))?;
+        Ok(expr)
     }
 }
 
@@ -220,13 +208,8 @@ impl VisitorMut for Places<'_> {
         if own.value != OWN {
             return ControlFlow::Continue(());
         }
-        match self.column(column) {
-            Ok(found) => {
-                *expr = found;
-                ControlFlow::Continue(())
-            }
-            Err(error) => ControlFlow::Break(error),
-        }
+        let found = self.column(column);
+        flow_of(found.map(|found| *expr = found))
     }
 }
 

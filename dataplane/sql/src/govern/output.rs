@@ -4,17 +4,16 @@
 //! masked column is text: `***` or NULL. Only the select list of the outermost query changes.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use contract::policy::MaskFunction;
-use sqlparser::ast::{Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Visitor};
+use sqlparser::ast::{Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Statement};
 
 use super::lineage::{Base, Lineage, Output};
-use crate::ast::Visit;
 use crate::ast::call::call;
 use crate::ast::error::Error;
 use crate::ast::expression::{self, text};
 use crate::ast::names::{self, ours};
+use crate::ast::{Visit, each_expression};
 use crate::scan::{Mask, Scan};
 
 /// Rewrites what must be and answers the places of all masked columns.
@@ -75,7 +74,16 @@ struct Mentions(HashMap<String, usize>);
 impl Mentions {
     fn of<T: Visit>(part: &T) -> Self {
         let mut mentions = Self::default();
-        let _: ControlFlow<()> = part.visit(&mut mentions);
+        each_expression(part, |expr| {
+            let ident = match expr {
+                Expr::Identifier(ident) => Some(ident),
+                Expr::CompoundIdentifier(path) => path.first(),
+                _ => None,
+            };
+            if let Some(ident) = ident {
+                *mentions.0.entry(ident.value.to_lowercase()).or_default() += 1;
+            }
+        });
         mentions
     }
 
@@ -90,22 +98,6 @@ impl Mentions {
 
     fn has(&self, name: &str) -> bool {
         self.0.get(&name.to_lowercase()).is_some_and(|count| *count > 0)
-    }
-}
-
-impl Visitor for Mentions {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let ident = match expr {
-            Expr::Identifier(ident) => Some(ident),
-            Expr::CompoundIdentifier(path) => path.first(),
-            _ => None,
-        };
-        if let Some(ident) = ident {
-            *self.0.entry(ident.value.to_lowercase()).or_default() += 1;
-        }
-        ControlFlow::Continue(())
     }
 }
 

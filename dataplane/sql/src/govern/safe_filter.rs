@@ -8,7 +8,6 @@ mod constants;
 mod erring;
 mod untried;
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sqlparser::ast::{BinaryOperator, DataType, Expr, UnaryOperator};
@@ -17,7 +16,7 @@ use self::constants::plain;
 use super::leaks::leakproof::throws;
 use crate::ast::error::Error;
 use crate::ast::expression::cast;
-use crate::ast::{any_expression, visit_expressions_mut};
+use crate::ast::{any_expression, try_change_expressions};
 use crate::bind::types::{self, ColumnTypes};
 use crate::catalog::table::Table;
 use crate::functions::types::Type;
@@ -46,24 +45,16 @@ pub(super) fn on_new_row(
     place: &dyn Fn(&str) -> Result<Expr, Error>,
 ) -> Result<Expr, Error> {
     let mut filter = on_failure(filter, table)?.filter;
-    let placed = visit_expressions_mut(&mut filter, |expr| {
-        let Expr::CompoundIdentifier(path) = &*expr else { return ControlFlow::Continue(()) };
-        let [own, column] = path.as_slice() else { return ControlFlow::Continue(()) };
-        if own.value != table.name {
-            return ControlFlow::Continue(());
+    try_change_expressions(&mut filter, |expr| -> Result<(), Error> {
+        if let Expr::CompoundIdentifier(path) = &*expr
+            && let [own, column] = path.as_slice()
+            && own.value == table.name
+        {
+            *expr = place(&column.value)?;
         }
-        match place(&column.value) {
-            Ok(value) => {
-                *expr = value;
-                ControlFlow::Continue(())
-            }
-            Err(error) => ControlFlow::Break(error),
-        }
-    });
-    match placed {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(filter),
-    }
+        Ok(())
+    })?;
+    Ok(filter)
 }
 
 struct Tried<'a> {

@@ -18,7 +18,7 @@ use sqlparser::ast::{
 use super::{Filter, denied_error, keys, masked_error, safe_filter};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::ours::{self, NEW, ROWID};
-use crate::ast::{Visit, any_expression, names, visit_expressions};
+use crate::ast::{Visit, any_expression, names, result_of, visit_expressions};
 use crate::catalog::table::Column;
 use crate::functions::types::Type;
 use crate::govern::filter::is_alias;
@@ -181,10 +181,7 @@ fn named_by_columns(parts: &impl Visit, target: &Scan, alias: &Ident) -> Result<
         },
         _ => ControlFlow::Continue(()),
     });
-    match found {
-        ControlFlow::Break(construct) => Err(Error::ungovernable(construct, &target.table.path())),
-        ControlFlow::Continue(()) => Ok(()),
-    }
+    result_of(found).map_err(|construct| Error::ungovernable(construct, &target.table.path()))
 }
 
 /// `UPDATE t SET c = new.first FROM (SELECT t.number, <value> AS first FROM <scan> AS t … WHERE …) AS new

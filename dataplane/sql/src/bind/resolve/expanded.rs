@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Function, VisitorMut};
 
 use super::Binder;
-use crate::ast::VisitMut;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::TableName;
+use crate::ast::{VisitMut, result_of};
 use crate::bind::udf;
 use crate::catalog::definition::{self, Definition};
 use crate::dialect;
@@ -113,10 +113,8 @@ impl Binder<'_> {
         let udf::FunctionBody { mut expr, levels: added } =
             udf::called(&definition, function, &mut self.expanded.left)?;
         let mut within = Within { levels: deeper(levels, added)?, binder: self };
-        match VisitMut::visit(&mut expr, &mut within) {
-            ControlFlow::Break(error) => Err(error),
-            ControlFlow::Continue(()) => Ok(Some(expr)),
-        }
+        result_of(VisitMut::visit(&mut expr, &mut within))?;
+        Ok(Some(expr))
     }
 }
 

@@ -8,17 +8,14 @@ use sqlparser::ast::{
 };
 
 use crate::ast::error::Error;
-use crate::ast::{VisitMut, call, names};
+use crate::ast::{VisitMut, call, flow_of, names, result_of};
 use crate::dialect;
 use crate::functions::catalogue::{self, Class};
 use crate::syntax::parse;
 
 /// Puts a query of one row in for each.
 pub(super) fn rewrite(tree: &mut Statement) -> Result<(), Error> {
-    match VisitMut::visit(tree, &mut ScalarFunctions) {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
-    }
+    result_of(VisitMut::visit(tree, &mut ScalarFunctions))
 }
 
 struct ScalarFunctions;
@@ -27,10 +24,7 @@ impl VisitorMut for ScalarFunctions {
     type Break = Error;
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-        match of_one_row(factor) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+        flow_of(of_one_row(factor))
     }
 }
 

@@ -6,9 +6,9 @@ use sqlparser::ast::{BinaryOperator, Expr, ObjectName, Query, TableFactor, Unary
 
 use super::truth::truth;
 use super::{FilterFacts, placeholder};
-use crate::ast::Visit;
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
+use crate::ast::{Visit, flow_of, result_of};
 use crate::bind::types::{self, Known};
 use crate::dialect;
 use crate::functions::catalogue::{self, Class};
@@ -62,10 +62,8 @@ struct Look {
 impl Look {
     fn over(expr: &Expr) -> Result<Self, Error> {
         let mut look = Self { facts: FilterFacts::default(), has_placeholder: false, depth: 0 };
-        match expr.visit(&mut look) {
-            ControlFlow::Break(error) => Err(error),
-            ControlFlow::Continue(()) => Ok(look),
-        }
+        result_of(expr.visit(&mut look))?;
+        Ok(look)
     }
 
     fn asks_for_nothing(&self) -> bool {
@@ -164,16 +162,10 @@ impl Visitor for Look {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
-        match self.expr(expr) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+        flow_of(self.expr(expr))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
-        match self.factor(factor) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+        flow_of(self.factor(factor))
     }
 }

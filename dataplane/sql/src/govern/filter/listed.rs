@@ -6,15 +6,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Array, BinaryOperator, Expr, Query, VisitorMut};
 
-use crate::ast::VisitMut;
 use crate::ast::error::Error;
+use crate::ast::{VisitMut, result_of};
 
 /// Says it in the filter; refuses ANY and ALL of any other list, unless a subquery of the filter asks.
 pub(super) fn as_in(filter: &mut Expr) -> Result<(), Error> {
-    match filter.visit(&mut Quantified { depth: 0 }) {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
-    }
+    result_of(filter.visit(&mut Quantified { depth: 0 }))
 }
 
 struct Quantified {

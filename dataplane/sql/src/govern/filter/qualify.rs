@@ -7,10 +7,10 @@ use std::sync::Arc;
 use sqlparser::ast::{Expr, Ident, Select, TableFactor, VisitorMut};
 
 use super::OWN;
-use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::ast::names::ours::{self, FILTER};
 use crate::ast::names::{self, TableName};
+use crate::ast::{VisitMut, change_expressions, flow_of, result_of};
 use crate::catalog::table::Table;
 use crate::catalog::tables::Catalog;
 use crate::functions::catalogue;
@@ -22,15 +22,7 @@ pub(crate) fn is_alias(name: &str) -> bool {
 
 /// `upper(x)` becomes `system.main."upper"(x)`; words of the grammar have no schema.
 pub(super) fn functions(expr: &mut Expr) {
-    let _: ControlFlow<()> = expr.visit(&mut Functions);
-}
-
-struct Functions;
-
-impl VisitorMut for Functions {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    change_expressions(expr, |expr| {
         if let Expr::Function(function) = expr
             && let Some(name) = names::single(&function.name)
             && catalogue::find(&name.value).is_some_and(catalogue::Function::is_in_catalog)
@@ -38,8 +30,7 @@ impl VisitorMut for Functions {
             let name = name.value.to_ascii_lowercase();
             function.name = vec![names::quoted("system"), names::quoted("main"), names::quoted(&name)].into();
         }
-        ControlFlow::Continue(())
-    }
+    });
 }
 
 /// What a filter names.
@@ -55,10 +46,8 @@ pub(super) struct FilterNames {
 pub(super) fn columns(expr: &mut Expr, catalog: &Catalog) -> Result<FilterNames, Error> {
     let named = FilterNames { own: BTreeSet::new(), inner: Vec::new() };
     let mut look = FilterColumns { catalog, scopes: Vec::new(), named };
-    match expr.visit(&mut look) {
-        ControlFlow::Continue(()) => Ok(look.named),
-        ControlFlow::Break(error) => Err(error),
-    }
+    result_of(expr.visit(&mut look))?;
+    Ok(look.named)
 }
 
 /// A table of a subquery.
@@ -136,9 +125,7 @@ impl VisitorMut for FilterColumns<'_> {
         for table in &mut select.from {
             let joined = table.joins.iter_mut().map(|join| &mut join.relation);
             for factor in std::iter::once(&mut table.relation).chain(joined) {
-                if let Err(error) = self.table(factor) {
-                    return ControlFlow::Break(error);
-                }
+                flow_of(self.table(factor))?;
             }
         }
         ControlFlow::Continue(())

@@ -12,7 +12,7 @@ use sqlparser::ast::{Expr, GroupByExpr, Query, SelectItem, SetExpr, Statement, T
 use super::super::{lineage, scan};
 use crate::ast::call::call;
 use crate::ast::error::Error;
-use crate::ast::{VisitMut, any_expression, quote};
+use crate::ast::{VisitMut, any_expression, change_expressions, quote};
 use crate::catalog::table::{Column, Table};
 use crate::functions::types::Type;
 use crate::govern::leaks::indistinct_values;
@@ -23,7 +23,7 @@ pub(super) fn can_fail(mut part: Expr, table: &Arc<Table>, inner: &[(String, Arc
     let tables = std::iter::once(table).chain(inner.iter().map(|(_, table)| table));
     let scans = tables.map(|table| scan::ruled(table, None)).collect::<Result<Vec<_>, Error>>()?;
     let _: ControlFlow<Infallible> = part.visit(&mut SubqueryScans(inner));
-    let _: ControlFlow<Infallible> = part.visit(&mut OfNoRow { own: &table.name });
+    change_expressions(&mut part, |expr| of_no_row(expr, &table.name));
     let mut query = crate::syntax::parse::query(&format!("SELECT 1 FROM own AS {}", quote::name(&table.name)))?;
     if let SetExpr::Select(select) = query.body.as_mut() {
         if let Some(TableFactor::Table { name, .. }) = select.from.first_mut().map(|table| &mut table.relation) {
@@ -74,21 +74,12 @@ impl VisitorMut for SubqueryScans<'_> {
 }
 
 /// A query that stands for a value and asks for nothing of the row has one row, or more for every row: it becomes one.
-struct OfNoRow<'a> {
-    own: &'a str,
-}
-
-impl VisitorMut for OfNoRow<'_> {
-    type Break = Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        if let Expr::Subquery(query) = expr
-            && !names(query, self.own)
-            && let Some(value) = sole_value(query)
-        {
-            *value = call("max", [value.clone()]);
-        }
-        ControlFlow::Continue(())
+fn of_no_row(expr: &mut Expr, own: &str) {
+    if let Expr::Subquery(query) = expr
+        && !names(query, own)
+        && let Some(value) = sole_value(query)
+    {
+        *value = call("max", [value.clone()]);
     }
 }
 

@@ -10,11 +10,11 @@ use sqlparser::ast::{
 
 use super::kind::lays_out;
 use super::{Operation, TableUse, many, refused};
-use crate::ast::Visit;
 use crate::ast::error::Error;
 use crate::ast::names::{self, TableName};
 use crate::ast::scope::{self, RelationVisitor};
 use crate::ast::sequence::replaces;
+use crate::ast::{Visit, result_of};
 use crate::catalog::{comment, information_schema};
 use crate::functions::catalogue::{self, Class};
 
@@ -36,9 +36,7 @@ pub(super) fn of(tree: &mut Statement) -> Result<Facts, Error> {
     for (name, operation) in targets(tree) {
         facts.table(&name, operation);
     }
-    if let ControlFlow::Break(refused) = tree.visit(&mut refused::Unmeant) {
-        return Err(refused);
-    }
+    result_of(tree.visit(&mut refused::Unmeant))?;
     let mut statements = Statements::default();
     let _: ControlFlow<()> = tree.visit(&mut statements);
     facts.operations.extend(statements.operations);

@@ -32,7 +32,7 @@ use crate::ast::call::call;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::cast;
 use crate::ast::names::ours::ROWS;
-use crate::ast::{VisitMut, array_text};
+use crate::ast::{VisitMut, array_text, flow_of, result_of};
 use crate::catalog::column_comment::length;
 use crate::syntax::label;
 
@@ -51,19 +51,12 @@ pub(super) fn form(tree: &mut Statement) -> Result<(), Error> {
     indexed::altered(tree)?;
     named::target(tree)?;
     label::label(tree, literals::holds)?;
-    let mut form = Form::default();
-    match tree.visit(&mut form) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    result_of(tree.visit(&mut Form::default()))
 }
 
 /// The constants of an expression that stands in no statement yet.
 pub(crate) fn expression(expr: &mut Expr) -> Result<(), Error> {
-    match expr.visit(&mut Form::default()) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    result_of(expr.visit(&mut Form::default()))
 }
 
 #[derive(Default)]
@@ -127,17 +120,11 @@ impl VisitorMut for Form {
         if let Some(with) = &mut query.with {
             named::recursion(with);
         }
-        if let Err(error) = hierarchy::ordered(query) {
-            return ControlFlow::Break(error);
-        }
-        ControlFlow::Continue(())
+        flow_of(hierarchy::ordered(query))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-        match named::table(factor).and_then(|()| searching::rewrite(factor)) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+        flow_of(named::table(factor).and_then(|()| searching::rewrite(factor)))
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
@@ -157,9 +144,7 @@ impl VisitorMut for Form {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         ordinal::rewrite(select);
         let formed = set_functions::rewrite(select).and_then(|()| grouping::bounded(select));
-        if let Err(error) = formed.and_then(|()| rewritten(select)) {
-            return ControlFlow::Break(error);
-        }
+        flow_of(formed.and_then(|()| rewritten(select)))?;
         if select.flavor == SelectFlavor::FromFirstNoSelect {
             select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
         }

@@ -12,10 +12,10 @@ use sqlparser::ast::{
     WindowType,
 };
 
-use crate::ast::VisitMut;
 use crate::ast::error::Error;
 use crate::ast::names::{self, ours};
 use crate::ast::outside::Outside;
+use crate::ast::{VisitMut, change_expressions, flow_of, result_of};
 
 const NAME: &str = "conditional_change_event";
 
@@ -27,9 +27,7 @@ pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
     if flow.is_continue() {
         flow = select.qualify.visit(outside);
     }
-    if let ControlFlow::Break(error) = flow {
-        return Err(error);
-    }
+    result_of(flow)?;
     let ChangeEventCalls { made } = calls;
     if made.is_empty() {
         return Ok(());
@@ -95,13 +93,8 @@ impl VisitorMut for ChangeEventCalls {
         if !names::single(&function.name).is_some_and(|name| name.value.eq_ignore_ascii_case(NAME)) {
             return ControlFlow::Continue(());
         }
-        match self.replaced(function) {
-            Ok(sum) => {
-                *expr = sum;
-                ControlFlow::Continue(())
-            }
-            Err(error) => ControlFlow::Break(error),
-        }
+        let sum = self.replaced(function);
+        flow_of(sum.map(|sum| *expr = sum))
     }
 }
 
@@ -123,8 +116,11 @@ impl ChangeEventCalls {
         let template = "CASE WHEN v IS NULL THEN CAST('CONDITIONAL_CHANGE_EVENT of NULL' AS INTEGER) \
                         WHEN lag(v) OVER (ORDER BY 1) <> v THEN 1 ELSE 0 END";
         let mut differs = crate::syntax::parse::expression(template)?;
-        let mut fill = ChangeEventExpansion { value: value.clone(), window: WindowType::WindowSpec(window.clone()) };
-        let ControlFlow::Continue(()) = differs.visit(&mut fill);
+        change_expressions(&mut differs, |part| match part {
+            Expr::Identifier(ident) if ident.value == "v" => *part = value.clone(),
+            Expr::Function(call) if call.over.is_some() => call.over = Some(WindowType::WindowSpec(window.clone())),
+            _ => {}
+        });
         self.made.push(differs);
         let mut sum = function.clone();
         sum.name = ObjectName::from(vec![Ident::new("sum")]);
@@ -140,23 +136,5 @@ impl ChangeEventCalls {
         });
         sum.over = Some(WindowType::WindowSpec(window));
         Ok(Expr::Function(sum))
-    }
-}
-
-struct ChangeEventExpansion {
-    value: Expr,
-    window: WindowType,
-}
-
-impl VisitorMut for ChangeEventExpansion {
-    type Break = std::convert::Infallible;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match expr {
-            Expr::Identifier(ident) if ident.value == "v" => *expr = self.value.clone(),
-            Expr::Function(function) if function.over.is_some() => function.over = Some(self.window.clone()),
-            _ => {}
-        }
-        ControlFlow::Continue(())
     }
 }

@@ -20,7 +20,7 @@ use crate::ast::call::call;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::{binary, number};
 use crate::ast::names::ours::{HIERARCHY, LEVEL, PATH, ROWS, TABLE};
-use crate::ast::{VisitMut, names};
+use crate::ast::{VisitMut, names, result_of};
 
 use below::Below;
 pub use cycles::CYCLE;
@@ -167,10 +167,8 @@ fn recursive(
 /// The condition of the columns of a parent and a row.
 fn joined(mut condition: Expr, alias: &Ident) -> Result<Expr, Error> {
     let mut joined = Joined { alias: alias.clone(), depth: 0 };
-    match condition.visit(&mut joined) {
-        ControlFlow::Continue(()) => Ok(condition),
-        ControlFlow::Break(error) => Err(error),
-    }
+    result_of(condition.visit(&mut joined))?;
+    Ok(condition)
 }
 
 /// Which rows stand below their parent: with NOCYCLE, none that stands above it.
@@ -242,9 +240,7 @@ impl VisitorMut for Joined {
 fn of_parent(expr: &mut Expr) -> Result<(), Error> {
     let mut prior = Expr::Prior(Box::new(expr.clone()));
     let mut joined = Joined { alias: names::quoted(HIERARCHY), depth: 0 };
-    if let ControlFlow::Break(error) = prior.visit(&mut joined) {
-        return Err(error);
-    }
+    result_of(prior.visit(&mut joined))?;
     *expr = prior;
     Ok(())
 }

@@ -3,15 +3,13 @@
 //! Rows are told apart by the columns that the condition names; a condition that bounds LEVEL ends by itself, so only
 //! NOCYCLE looks for cycles there.
 
-use std::ops::ControlFlow;
-
-use sqlparser::ast::{Array, Expr, Ident, Select, SelectItem, VisitorMut};
+use sqlparser::ast::{Array, Expr, Ident, Select, SelectItem};
 
 use super::{call, is_word, parent};
 use crate::ast::error::Error;
 use crate::ast::expression::as_text;
 use crate::ast::names::ours::{LEVEL, PATH};
-use crate::ast::{VisitMut, names};
+use crate::ast::{change_expressions, each_expression, names};
 
 /// In the engine's error when a row is its own ancestor.
 pub const CYCLE: &str = "the hierarchy has a cycle";
@@ -27,7 +25,7 @@ impl Cycles {
     /// None where no cycle can come about or is looked for.
     pub(super) fn of(condition: &Expr, alias: &Ident, nocycle: bool) -> Option<Self> {
         let mut named = ConditionNames::default();
-        let ControlFlow::Continue(()) = condition.clone().visit(&mut named);
+        each_expression(condition, |expr| named.look(expr));
         if !named.prior || named.level && !nocycle {
             return None;
         }
@@ -58,32 +56,15 @@ impl Cycles {
             if let SelectItem::ExprWithAlias { expr, alias } = item
                 && alias.value == LEVEL
             {
-                let mut fill = Checked { seen: self.seen(), level: expr.clone() };
-                let mut made = checked.clone();
-                let ControlFlow::Continue(()) = made.visit(&mut fill);
-                *expr = made;
+                let (seen, level) = (self.seen(), std::mem::replace(expr, checked.clone()));
+                change_expressions(expr, |part| match part {
+                    Expr::Identifier(ident) if ident.value == "seen" => *part = seen.clone(),
+                    Expr::Identifier(ident) if ident.value == "level" => *part = level.clone(),
+                    _ => {}
+                });
             }
         }
         Ok(())
-    }
-}
-
-/// Puts the two expressions in for their words.
-struct Checked {
-    seen: Expr,
-    level: Expr,
-}
-
-impl VisitorMut for Checked {
-    type Break = std::convert::Infallible;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match expr {
-            Expr::Identifier(ident) if ident.value == "seen" => *expr = self.seen.clone(),
-            Expr::Identifier(ident) if ident.value == "level" => *expr = self.level.clone(),
-            _ => {}
-        }
-        ControlFlow::Continue(())
     }
 }
 
@@ -95,28 +76,20 @@ struct ConditionNames {
     level: bool,
 }
 
-impl VisitorMut for ConditionNames {
-    type Break = std::convert::Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+impl ConditionNames {
+    fn look(&mut self, expr: &Expr) {
         let column = match expr {
-            Expr::Prior(_) => {
-                self.prior = true;
-                return ControlFlow::Continue(());
-            }
-            Expr::Identifier(ident) if is_word(ident, "level") => {
-                self.level = true;
-                return ControlFlow::Continue(());
-            }
-            Expr::Identifier(ident) => Some(ident.clone()),
-            Expr::CompoundIdentifier(path) => path.last().cloned(),
-            _ => None,
+            Expr::Prior(_) => return self.prior = true,
+            Expr::Identifier(ident) if is_word(ident, "level") => return self.level = true,
+            Expr::Identifier(ident) => ident,
+            Expr::CompoundIdentifier(path) => match path.last() {
+                Some(column) => column,
+                None => return,
+            },
+            _ => return,
         };
-        if let Some(column) = column
-            && !self.columns.iter().any(|known| known.value.eq_ignore_ascii_case(&column.value))
-        {
-            self.columns.push(column);
+        if !self.columns.iter().any(|known| known.value.eq_ignore_ascii_case(&column.value)) {
+            self.columns.push(column.clone());
         }
-        ControlFlow::Continue(())
     }
 }

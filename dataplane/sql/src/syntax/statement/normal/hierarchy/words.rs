@@ -14,7 +14,7 @@ use crate::ast::error::Error;
 use crate::ast::expression::as_text;
 use crate::ast::names::ours::{self, LEVEL};
 use crate::ast::outside::Outside;
-use crate::ast::{VisitMut, names};
+use crate::ast::{VisitMut, flow_of, names, result_of};
 
 /// A column the recursion carries: its name, its value at a root, its value below.
 pub(super) struct Carried {
@@ -94,10 +94,7 @@ impl VisitorMut for Tree {
     type Break = Error;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        match self.replace(expr) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+        flow_of(self.replace(expr))
     }
 }
 
@@ -117,10 +114,7 @@ pub(super) fn over_outputs(select: &mut Select, order: Option<&mut OrderBy>, tre
     if flow.is_continue() {
         flow = select.group_by.visit(tree);
     }
-    match flow {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    result_of(flow)
 }
 
 /// A column that is a word of the hierarchy is called by the word. `PRIOR x` without a name is, to the parser crate,
