@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use contract::SqlAnalyzer;
 use contract::analyzer::{FilterError, NamedTable, StatementUse};
-use contract::policy::abac;
 
 use crate::ast::error::{Error, ErrorKind};
 use crate::govern::filter;
-use crate::{Operation, STACK_BYTES, TableUse, layout, parse};
+use crate::{STACK_BYTES, TableUse, layout, parse};
 
 /// Reads texts of the dialect for the control plane.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,7 +18,7 @@ impl SqlAnalyzer for Analyzer {
         let statement = parse(text).map_err(|error| error.message)?;
         Ok(StatementUse {
             tables: statement.tables().iter().map(named).collect(),
-            operations: statement.operations().iter().copied().map(operation).collect(),
+            operations: statement.operations().iter().copied().collect(),
             is_write: statement.is_write(),
         })
     }
@@ -39,19 +38,6 @@ impl SqlAnalyzer for Analyzer {
 
 fn named(table: &TableUse) -> NamedTable {
     NamedTable { schema: table.schema.clone(), name: table.name.clone() }
-}
-
-fn operation(found: Operation) -> abac::Operation {
-    match found {
-        Operation::Select => abac::Operation::Select,
-        Operation::Insert => abac::Operation::Insert,
-        Operation::Update => abac::Operation::Update,
-        Operation::Delete => abac::Operation::Delete,
-        Operation::Merge => abac::Operation::Merge,
-        Operation::Create => abac::Operation::Create,
-        Operation::Alter => abac::Operation::Alter,
-        Operation::Drop => abac::Operation::Drop,
-    }
 }
 
 fn refusal(error: Error) -> FilterError {

@@ -21,6 +21,7 @@ use crate::catalog::staged_rows::{LoadOptions, StageRead};
 use crate::print;
 use crate::syntax::parse::SourceText;
 
+pub use contract::policy::abac::Operation;
 pub(crate) use facts::targets;
 pub use kind::{ExternalCommand, SessionCommand, StatementKind, TransactionCommand};
 pub use normal::CYCLE;
@@ -28,37 +29,6 @@ pub(crate) use normal::expression;
 pub use template::TableTemplate;
 pub(crate) use unload::UnloadSource;
 pub use unload::{Unload, UnloadCompression, UnloadFormat, partition_folder};
-
-/// What a statement does to tables, as policies name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Operation {
-    Select,
-    Insert,
-    Update,
-    Delete,
-    Merge,
-    Create,
-    Alter,
-    Drop,
-}
-
-impl Operation {
-    pub const ALL: [Self; 8] =
-        [Self::Select, Self::Insert, Self::Update, Self::Delete, Self::Merge, Self::Create, Self::Alter, Self::Drop];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Select => "select",
-            Self::Insert => "insert",
-            Self::Update => "update",
-            Self::Delete => "delete",
-            Self::Merge => "merge",
-            Self::Create => "create",
-            Self::Alter => "alter",
-            Self::Drop => "drop",
-        }
-    }
-}
 
 /// A table a statement names, as it names it, and what it does there.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -95,7 +95,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     lets_in(gates, caller, about.writes)?;
     caller.may_query(about.writes).map_err(Error::Lacks)?;
     let asked = who.asks(rules, (&query.ask).into(), about.writes);
-    let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
+    let operations: Vec<_> = statement.operations().iter().copied().collect();
     let own = asked.own();
     let looked = attached::looked_for(pipeline, query, rules, &statement).await;
     let judged_by = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;

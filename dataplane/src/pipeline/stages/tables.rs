@@ -219,7 +219,7 @@ pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(St
         all
     };
     let each = resolved.written().iter();
-    each.flat_map(|(path, done)| paths(path).into_iter().map(|path| (path, operation(*done)))).collect()
+    each.flat_map(|(path, done)| paths(path).into_iter().map(|path| (path, *done))).collect()
 }
 
 /// What a bound statement leaves of the history of loads: nothing of a table that is emptied, dropped or replaced. A
@@ -263,20 +263,6 @@ pub(in crate::pipeline) fn is_temporary(path: &str) -> bool {
     path.split_once('.').is_some_and(|(schema, _)| schema == sql::ast::names::TEMPORARY_SCHEMA)
 }
 
-/// The policy's word for what the parser found.
-pub(super) fn operation(found: sql::Operation) -> Operation {
-    match found {
-        sql::Operation::Select => Operation::Select,
-        sql::Operation::Insert => Operation::Insert,
-        sql::Operation::Update => Operation::Update,
-        sql::Operation::Delete => Operation::Delete,
-        sql::Operation::Merge => Operation::Merge,
-        sql::Operation::Create => Operation::Create,
-        sql::Operation::Alter => Operation::Alter,
-        sql::Operation::Drop => Operation::Drop,
-    }
-}
-
 /// By the kind of statement; a SELECT that writes anywhere in its tree counts as that write.
 fn main_operation(statement: &sql::Statement) -> Operation {
     use sql::StatementKind;
@@ -291,8 +277,8 @@ fn main_operation(statement: &sql::Statement) -> Operation {
         | StatementKind::CreateView
         | StatementKind::CreateFunction
         | StatementKind::CreateSequence => Operation::Create,
-        StatementKind::Staged { done, .. } => operation(*done),
-        StatementKind::ExternalTable(command) => operation(command.operation()),
+        StatementKind::Staged { done, .. } => *done,
+        StatementKind::ExternalTable(command) => command.operation(),
         StatementKind::AlterTable | StatementKind::Comment => Operation::Alter,
         StatementKind::DropTable
         | StatementKind::DropSchema
@@ -300,7 +286,7 @@ fn main_operation(statement: &sql::Statement) -> Operation {
         | StatementKind::DropFunction
         | StatementKind::DropSequence => Operation::Drop,
         _ => {
-            let mut found = statement.operations().iter().copied().map(operation);
+            let mut found = statement.operations().iter().copied();
             found.find(|found| *found != Operation::Select).unwrap_or(Operation::Select)
         }
     }
@@ -334,12 +320,12 @@ fn command(kind: &sql::StatementKind) -> Command {
 }
 
 /// The tag of what is done with a stage or a file format.
-fn staged(on: DefinitionKind, done: sql::Operation) -> Command {
+fn staged(on: DefinitionKind, done: Operation) -> Command {
     let is_stage = on == DefinitionKind::Stage;
     match done {
-        sql::Operation::Create => Command::Other(if is_stage { "CREATE STAGE" } else { "CREATE FILE FORMAT" }),
-        sql::Operation::Alter => Command::Other(if is_stage { "ALTER STAGE" } else { "ALTER FILE FORMAT" }),
-        sql::Operation::Drop => Command::Other(if is_stage { "DROP STAGE" } else { "DROP FILE FORMAT" }),
+        Operation::Create => Command::Other(if is_stage { "CREATE STAGE" } else { "CREATE FILE FORMAT" }),
+        Operation::Alter => Command::Other(if is_stage { "ALTER STAGE" } else { "ALTER FILE FORMAT" }),
+        Operation::Drop => Command::Other(if is_stage { "DROP STAGE" } else { "DROP FILE FORMAT" }),
         _ => Command::Select,
     }
 }
