@@ -29,7 +29,7 @@ mod words;
 use std::sync::Arc;
 
 use contract::{Access, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::task::spawn_blocking;
@@ -38,7 +38,7 @@ use crate::Error;
 use crate::agents::last_shown::Behind;
 use crate::agents::ownership::{Ownership, maker};
 use crate::pipeline::CallerContext;
-use crate::storage::system_tables;
+use crate::storage::system_tables::{self, json_text, json_text_or_null};
 use embedder::Provenance;
 use index::Index;
 use search::Meant;
@@ -59,8 +59,8 @@ const MEMORIES_MAX: usize = 500_000;
 /// How long a version that has ended stays.
 const KEPT_DAYS: i64 = 30;
 
-/// One version of a memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One version of a memory, as its record has it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Memory {
     pub memory_id: String,
     pub agent_id: String,
@@ -71,14 +71,19 @@ pub struct Memory {
     pub memory_key: Option<String>,
     pub memory_type: String,
     pub content: String,
+    #[serde(deserialize_with = "json_text_or_null")]
     pub value: Option<Value>,
+    #[serde(deserialize_with = "json_text")]
     pub metadata: Map<String, Value>,
     pub importance: f64,
     pub branch_id: Option<String>,
     pub version: i64,
     pub supersedes: Option<String>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: Timestamp,
+    #[serde(with = "chrono::serde::ts_microseconds_option")]
     pub valid_to: Option<Timestamp>,
+    #[serde(with = "chrono::serde::ts_microseconds_option")]
     pub expires_at: Option<Timestamp>,
     /// Whose vector it has.
     pub vector: Provenance,

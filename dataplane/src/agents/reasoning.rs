@@ -15,13 +15,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::Error;
 use crate::agents::memory::MemoryReach;
 use crate::pipeline::CallerContext;
+use crate::storage::system_tables::{json_text, json_text_or_null};
 use store::SessionHead;
 
 pub use super::listing_cursor::cursor;
@@ -32,7 +33,7 @@ pub use fields::{History, NewStep, NewSteps, Replay};
 pub const TABLE: &str = contract::own_tables::STEPS;
 
 /// One step, as it was written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Thought {
     pub trace_id: String,
     pub session_id: String,
@@ -40,25 +41,31 @@ pub struct Thought {
     pub step_number: i64,
     pub step_type: String,
     pub content: String,
+    #[serde(deserialize_with = "json_text_or_null")]
     pub input: Option<Value>,
+    #[serde(deserialize_with = "json_text_or_null")]
     pub output: Option<Value>,
     pub model_name: Option<String>,
     pub token_count: Option<i64>,
     pub latency_ms: Option<i64>,
     pub importance: f64,
+    #[serde(deserialize_with = "json_text")]
     pub metadata: Map<String, Value>,
     pub prev_hash: String,
     pub hash: String,
+    #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: Timestamp,
 }
 
 /// A session as a list shows it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Session {
     pub session_id: String,
     /// Who began it.
     pub agent_id: String,
+    #[serde(with = "chrono::serde::ts_microseconds")]
     pub started_at: Timestamp,
+    #[serde(with = "chrono::serde::ts_microseconds")]
     pub last_step_at: Timestamp,
     pub step_count: i64,
     pub head_hash: String,

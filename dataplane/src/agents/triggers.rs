@@ -25,7 +25,7 @@ mod telling;
 use std::sync::Arc;
 
 use contract::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
@@ -34,7 +34,7 @@ use crate::agents::memory::{self, ComparedText, Likeness};
 use crate::agents::ownership::{Ownership, maker};
 use crate::agents::reasoning;
 use crate::pipeline::CallerContext;
-use crate::storage::system_tables::{self, Author};
+use crate::storage::system_tables::{self, Author, json_text, json_text_or_null};
 
 pub use action::{Action, Config};
 pub use fields::{NewTrigger, TriggerListing, TriggerQuestion};
@@ -70,7 +70,8 @@ impl TriggerSource {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A trigger, as its record has it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Trigger {
     pub trigger_id: String,
     pub name: String,
@@ -79,15 +80,25 @@ pub struct Trigger {
     pub made_by: Option<String>,
     pub threshold: f64,
     pub action: Action,
+    #[serde(rename = "action_config", deserialize_with = "config_or_none")]
     pub config: Config,
     pub cooldown_secs: i64,
+    #[serde(deserialize_with = "json_text")]
     pub sources: Vec<TriggerSource>,
     pub agent_filter: Option<String>,
     pub enabled: bool,
     pub fire_count: i64,
+    #[serde(with = "chrono::serde::ts_microseconds_option")]
     pub last_fired_at: Option<Timestamp>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: Timestamp,
+    #[serde(with = "chrono::serde::ts_microseconds")]
     pub updated_at: Timestamp,
+}
+
+/// Reads the particulars of an action; what was registered before there were any has none.
+fn config_or_none<'de, D: Deserializer<'de>>(column: D) -> Result<Config, D::Error> {
+    Ok(json_text_or_null(column)?.unwrap_or_default())
 }
 
 /// What triggers are ordered by, the newest first: when one was made in microseconds, and its id.

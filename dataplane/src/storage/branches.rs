@@ -13,6 +13,7 @@ use contract::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::storage::system_tables::json_text;
 
 pub use open::{OpenBranch, OpenBranches, Writing};
 pub(crate) use records::{found, record};
@@ -53,18 +54,21 @@ pub(crate) fn origin(kept: Option<&str>) -> Option<String> {
     kept.and_then(|kept| sql::Comment::read(kept).ours)
 }
 
-/// One branch, open or ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One branch, open or ended, as its record has it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Branch {
     pub branch_id: String,
     pub name: String,
     pub description: Option<String>,
     pub agent_id: String,
     pub made_by: Option<String>,
+    #[serde(deserialize_with = "json_text")]
     pub tables: Vec<Copied>,
     pub base_snapshot: String,
     pub status: Status,
+    #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: Timestamp,
+    #[serde(with = "chrono::serde::ts_microseconds")]
     pub expires_at: Timestamp,
     /// Makes the ids of its conflicts, which would tell of keys without it.
     pub(crate) salt: String,

@@ -10,7 +10,8 @@ use arrow::array::RecordBatch;
 use contract::policy::abac::Operation;
 use contract::{QueryId, Timestamp};
 use engine::{Engine, Outcome, Session, Snapshot, Statement, Value};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
@@ -184,7 +185,13 @@ pub fn optional(text: Option<&str>) -> Value {
     text.map_or(Value::Null, |text| Value::Text(text.to_owned()))
 }
 
-/// A moment of a record, from its microseconds.
-pub fn moment(micros: i64) -> Result<Timestamp, Error> {
-    chrono::DateTime::from_timestamp_micros(micros).ok_or_else(|| broken("a moment"))
+/// A member of a record that is JSON in a column of text.
+pub fn json_text<'de, T: DeserializeOwned, D: Deserializer<'de>>(column: D) -> Result<T, D::Error> {
+    serde_json::from_str(&String::deserialize(column)?).map_err(D::Error::custom)
+}
+
+/// A member of a record that is JSON in a column of text, which may be null.
+pub fn json_text_or_null<'de, T: DeserializeOwned, D: Deserializer<'de>>(column: D) -> Result<Option<T>, D::Error> {
+    let text = Option::<String>::deserialize(column)?;
+    text.map(|text| serde_json::from_str(&text)).transpose().map_err(D::Error::custom)
 }

@@ -10,7 +10,7 @@ use engine::Value;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::embedder::{Embedder, Provenance};
+use super::embedder::Embedder;
 use super::index::Index;
 use super::{KEPT_DAYS, Memory, MemoryListing, MemoryReach, NewMemory, Recall, TABLE};
 use crate::Error;
@@ -18,72 +18,23 @@ use crate::agents::listing_cursor;
 use crate::encode::cell::Cell;
 use crate::pipeline::CallerContext;
 use crate::storage::system_tables::{
-    self, BoundStatement, ChangeRecord, at, batches, broken, column, moment, optional, records, text,
+    self, BoundStatement, ChangeRecord, at, batches, broken, column, optional, records, text,
 };
 
-const COLUMNS: &str = "to_json({memory_id: memory_id, agent_id: agent_id, made_by: made_by, session_id: session_id, \
+const COLUMNS: &str = "to_json({memory: {memory_id: memory_id, agent_id: agent_id, made_by: made_by, session_id: session_id, \
     namespace: namespace, memory_key: memory_key, memory_type: memory_type, content: content, value: value, \
     metadata: metadata, importance: importance, branch_id: branch_id, version: version, supersedes: supersedes, \
-    embedder_id: embedder_id, has_vector: octet_length(embedding) > 0, digest: content_sha256, valid_from: epoch_us(valid_from), valid_to: epoch_us(valid_to), \
-    expires_at: epoch_us(expires_at)})::varchar";
+    vector: {'by': embedder_id, is_there: octet_length(embedding) > 0}, created_at: epoch_us(valid_from), \
+    valid_to: epoch_us(valid_to), expires_at: epoch_us(expires_at)}, digest: content_sha256})::varchar";
 pub const LIVE: &str = "valid_to is null and (expires_at is null or expires_at > $1)";
 const INSERT: &str = "insert into raw._svc_memory.memories values \
     ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, null, $18, $19)";
 
-/// A row, and the digest of what it says.
+/// A memory, and the digest of what it says.
+#[derive(Deserialize)]
 pub struct DigestedMemory {
     pub memory: Memory,
     pub digest: String,
-}
-
-#[derive(Deserialize)]
-struct MemoryRow {
-    memory_id: String,
-    agent_id: String,
-    made_by: Option<String>,
-    session_id: Option<String>,
-    namespace: String,
-    memory_key: Option<String>,
-    memory_type: String,
-    content: String,
-    value: Option<String>,
-    metadata: String,
-    importance: f64,
-    branch_id: Option<String>,
-    version: i64,
-    supersedes: Option<String>,
-    embedder_id: String,
-    has_vector: bool,
-    digest: String,
-    valid_from: i64,
-    valid_to: Option<i64>,
-    expires_at: Option<i64>,
-}
-
-impl MemoryRow {
-    fn kept(self) -> Result<DigestedMemory, Error> {
-        let memory = Memory {
-            memory_id: self.memory_id,
-            agent_id: self.agent_id,
-            made_by: self.made_by,
-            session_id: self.session_id,
-            namespace: self.namespace,
-            memory_key: self.memory_key,
-            memory_type: self.memory_type,
-            content: self.content,
-            value: self.value.map(|text| serde_json::from_str(&text)).transpose().map_err(broken)?,
-            metadata: serde_json::from_str(&self.metadata).map_err(broken)?,
-            importance: self.importance,
-            branch_id: self.branch_id,
-            version: self.version,
-            supersedes: self.supersedes,
-            created_at: moment(self.valid_from)?,
-            valid_to: self.valid_to.map(moment).transpose()?,
-            expires_at: self.expires_at.map(moment).transpose()?,
-            vector: Provenance { by: self.embedder_id, is_there: self.has_vector },
-        };
-        Ok(DigestedMemory { memory, digest: self.digest })
-    }
 }
 
 /// SHA-256 of what a memory says, with its value.
@@ -229,7 +180,7 @@ pub async fn index(standing: &CallerContext, embedder: &Embedder, now: Timestamp
     let mut index = Index::default();
     for batch in batches(standing, (sql, vec![at(now)])).await? {
         for row in 0..batch.num_rows() {
-            let memory = system_tables::record::<MemoryRow>(&batch, row)?.kept()?.memory;
+            let memory = system_tables::record::<DigestedMemory>(&batch, row)?.memory;
             let vector = match (column(&batch, 1, row), column(&batch, 2, row)) {
                 (Cell::Blob(bytes), Cell::Text(by)) => embedder.read(bytes, by, &memory.content),
                 _ => return Err(broken("a vector")),
@@ -307,5 +258,5 @@ pub async fn delete(standing: &CallerContext, memory: &Memory, forget: bool, now
 }
 
 async fn kept(standing: &CallerContext, sql: String, params: Vec<Value>) -> Result<Vec<DigestedMemory>, Error> {
-    records::<MemoryRow>(standing, (sql, params)).await?.into_iter().map(MemoryRow::kept).collect()
+    records(standing, (sql, params)).await
 }

@@ -10,7 +10,7 @@ use super::{History, Session, TABLE, Thought};
 use crate::Error;
 use crate::agents::listing_cursor;
 use crate::pipeline::CallerContext;
-use crate::storage::system_tables::{self, ChangeRecord, at, broken, moment, optional, records, text};
+use crate::storage::system_tables::{self, ChangeRecord, at, optional, records, text};
 
 const COLUMNS: &str = "to_json({trace_id: trace_id, session_id: session_id, agent_id: agent_id, \
     step_number: step_number, step_type: step_type, content: content, input: input, output: output, \
@@ -20,50 +20,6 @@ const INSERT: &str = "insert into raw._svc_thoughts.steps values \
     ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
 /// Steps that are checked at a time.
 const CHECKED_AT_ONCE: usize = 1_000;
-
-#[derive(Deserialize)]
-struct StepRow {
-    trace_id: String,
-    session_id: String,
-    agent_id: String,
-    step_number: i64,
-    step_type: String,
-    content: String,
-    input: Option<String>,
-    output: Option<String>,
-    model_name: Option<String>,
-    token_count: Option<i64>,
-    latency_ms: Option<i64>,
-    importance: f64,
-    metadata: String,
-    prev_hash: String,
-    hash: String,
-    created_at: i64,
-}
-
-impl StepRow {
-    fn thought(self) -> Result<Thought, Error> {
-        let json = |text: Option<String>| text.map(|text| serde_json::from_str(&text)).transpose().map_err(broken);
-        Ok(Thought {
-            trace_id: self.trace_id,
-            session_id: self.session_id,
-            agent_id: self.agent_id,
-            step_number: self.step_number,
-            step_type: self.step_type,
-            content: self.content,
-            input: json(self.input)?,
-            output: json(self.output)?,
-            model_name: self.model_name,
-            token_count: self.token_count,
-            latency_ms: self.latency_ms,
-            importance: self.importance,
-            metadata: serde_json::from_str(&self.metadata).map_err(broken)?,
-            prev_hash: self.prev_hash,
-            hash: self.hash,
-            created_at: moment(self.created_at)?,
-        })
-    }
-}
 
 /// The last step of a session, and who took the first.
 #[derive(Deserialize)]
@@ -138,7 +94,7 @@ async fn from(standing: &CallerContext, session_id: &str, from: i64, limit: usiz
     );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let params = vec![text(session_id), Value::BigInt(from), Value::BigInt(limit)];
-    records::<StepRow>(standing, (sql, params)).await?.into_iter().map(StepRow::thought).collect()
+    records(standing, (sql, params)).await
 }
 
 /// Checks a whole session, some steps at a time.
@@ -156,16 +112,6 @@ pub async fn verify(standing: &CallerContext, session_id: &str) -> Result<ChainV
             _ => return Ok(check.verdict()),
         }
     }
-}
-
-#[derive(Deserialize)]
-struct SessionRow {
-    session_id: String,
-    agent_id: String,
-    started_at: i64,
-    last_step_at: i64,
-    step_count: i64,
-    head_hash: String,
 }
 
 /// A page of sessions, the latest first; and whether there are more.
@@ -192,18 +138,8 @@ pub async fn sessions(
         optional(id.as_deref()),
         Value::BigInt(wanted),
     ];
-    let found: Vec<SessionRow> = records(standing, (sql.to_owned(), params)).await?;
+    let mut found: Vec<Session> = records(standing, (sql.to_owned(), params)).await?;
     let more = found.len() > history.limit;
-    let session = |raw: SessionRow| {
-        Ok(Session {
-            session_id: raw.session_id,
-            agent_id: raw.agent_id,
-            started_at: moment(raw.started_at)?,
-            last_step_at: moment(raw.last_step_at)?,
-            step_count: raw.step_count,
-            head_hash: raw.head_hash,
-        })
-    };
-    let sessions = found.into_iter().take(history.limit).map(session).collect::<Result<_, Error>>()?;
-    Ok((sessions, more))
+    found.truncate(history.limit);
+    Ok((found, more))
 }

@@ -4,64 +4,16 @@ use chrono::Duration;
 use contract::Timestamp;
 use contract::policy::abac::Operation;
 use engine::Value;
-use serde::Deserialize;
 
-use super::{Action, Config, Trigger, TriggerSource};
+use super::Trigger;
 use crate::Error;
 use crate::pipeline::CallerContext;
-use crate::storage::system_tables::{
-    Author, ChangeRecord, ReadTarget, at, broken, moment, optional, records, text, write,
-};
+use crate::storage::system_tables::{Author, ChangeRecord, ReadTarget, at, broken, optional, records, text, write};
 
 /// The name that the log of changes has for the tables.
 const TABLE: &str = "svc_triggers.triggers";
 /// How long it is known when a trigger fired for an agent: no cooldown is longer.
 const KEPT_DAYS: i64 = 7;
-
-#[derive(Deserialize)]
-struct TriggerRow {
-    trigger_id: String,
-    name: String,
-    concept: String,
-    threshold: f64,
-    action: Action,
-    action_config: Option<String>,
-    made_by: Option<String>,
-    cooldown_secs: i64,
-    sources: String,
-    agent_filter: Option<String>,
-    enabled: bool,
-    fire_count: i64,
-    last_fired_at: Option<i64>,
-    created_at: i64,
-    updated_at: i64,
-}
-
-impl TriggerRow {
-    fn trigger(self) -> Result<Trigger, Error> {
-        Ok(Trigger {
-            trigger_id: self.trigger_id,
-            name: self.name,
-            concept: self.concept,
-            threshold: self.threshold,
-            action: self.action,
-            // none in what was registered before there were any
-            config: self
-                .action_config
-                .map_or(Ok(Config::default()), |text| serde_json::from_str(&text))
-                .map_err(broken)?,
-            made_by: self.made_by,
-            cooldown_secs: self.cooldown_secs,
-            sources: serde_json::from_str::<Vec<TriggerSource>>(&self.sources).map_err(broken)?,
-            agent_filter: self.agent_filter,
-            enabled: self.enabled,
-            fire_count: self.fire_count,
-            last_fired_at: self.last_fired_at.map(moment).transpose()?,
-            created_at: moment(self.created_at)?,
-            updated_at: moment(self.updated_at)?,
-        })
-    }
-}
 
 /// The newest first.
 pub async fn all(place: ReadTarget<'_>) -> Result<Vec<Trigger>, Error> {
@@ -70,7 +22,7 @@ pub async fn all(place: ReadTarget<'_>) -> Result<Vec<Trigger>, Error> {
         enabled: enabled, created_at: epoch_us(created_at), updated_at: epoch_us(updated_at), \
         fire_count: fire_count, last_fired_at: epoch_us(last_fired_at)})::varchar \
         from raw._svc_triggers.triggers order by created_at desc, trigger_id desc";
-    records::<TriggerRow>(place, (sql.to_owned(), Vec::new())).await?.into_iter().map(TriggerRow::trigger).collect()
+    records(place, (sql.to_owned(), Vec::new())).await
 }
 
 /// In place of what was there of this name.
