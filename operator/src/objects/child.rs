@@ -20,40 +20,28 @@ use sha2::{Digest, Sha256};
 /// leaves no other trace in a live object.
 pub const APPLIED_HASH: &str = "sluice.dev/applied-hash";
 
-/// The kinds of children, in the order in which they are applied: the workload last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Kind {
-    ServiceAccount,
-    PersistentVolumeClaim,
-    ConfigMap,
-    Secret,
-    /// Of cert-manager.
-    Certificate,
-    Service,
-    NetworkPolicy,
-    PodDisruptionBudget,
-    Deployment,
-    /// Of the snapshot controller: the last state of a volume that goes.
-    VolumeSnapshot,
-    /// Ours: a key of the environment.
-    ApiKey,
+contract::named! {
+    /// The kinds of children, in the order in which they are applied: the workload last.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    pub enum Kind {
+        ServiceAccount = "ServiceAccount",
+        PersistentVolumeClaim = "PersistentVolumeClaim",
+        ConfigMap = "ConfigMap",
+        Secret = "Secret",
+        /// Of cert-manager.
+        Certificate = "Certificate",
+        Service = "Service",
+        NetworkPolicy = "NetworkPolicy",
+        PodDisruptionBudget = "PodDisruptionBudget",
+        Deployment = "Deployment",
+        /// Of the snapshot controller: the last state of a volume that goes.
+        VolumeSnapshot = "VolumeSnapshot",
+        /// Ours: a key of the environment.
+        ApiKey = "ApiKey",
+    }
 }
 
 impl Kind {
-    pub const ALL: [Self; 11] = [
-        Self::ServiceAccount,
-        Self::PersistentVolumeClaim,
-        Self::ConfigMap,
-        Self::Secret,
-        Self::Certificate,
-        Self::Service,
-        Self::NetworkPolicy,
-        Self::PodDisruptionBudget,
-        Self::Deployment,
-        Self::VolumeSnapshot,
-        Self::ApiKey,
-    ];
-
     /// Group, version, kind and plural, for requests.
     pub fn resource(self) -> ApiResource {
         let (group, version, plural) = match self {
@@ -69,13 +57,13 @@ impl Kind {
             Self::VolumeSnapshot => ("snapshot.storage.k8s.io", "v1", "volumesnapshots"),
             Self::ApiKey => (crds::GROUP, crds::VERSION, "apikeys"),
         };
-        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, &self.to_string()), plural)
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, self.as_str()), plural)
     }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
+        f.write_str(self.as_str())
     }
 }
 
@@ -108,6 +96,22 @@ pub enum Child {
     VolumeSnapshot(Arc<DynamicObject>),
 }
 
+/// What an expression makes of the object of a child, whatever its kind.
+macro_rules! of_object {
+    ($child:expr, $object:ident => $made:expr) => {
+        match $child {
+            Child::ServiceAccount($object) => $made,
+            Child::PersistentVolumeClaim($object) => $made,
+            Child::ConfigMap($object) => $made,
+            Child::Service($object) => $made,
+            Child::NetworkPolicy($object) => $made,
+            Child::PodDisruptionBudget($object) => $made,
+            Child::Deployment($object) => $made,
+            Child::Certificate($object) | Child::VolumeSnapshot($object) => $made,
+        }
+    };
+}
+
 impl Child {
     pub fn kind(&self) -> Kind {
         match self {
@@ -124,29 +128,11 @@ impl Child {
     }
 
     pub fn metadata(&self) -> &ObjectMeta {
-        match self {
-            Self::ServiceAccount(it) => &it.metadata,
-            Self::PersistentVolumeClaim(it) => &it.metadata,
-            Self::ConfigMap(it) => &it.metadata,
-            Self::Service(it) => &it.metadata,
-            Self::NetworkPolicy(it) => &it.metadata,
-            Self::PodDisruptionBudget(it) => &it.metadata,
-            Self::Deployment(it) => &it.metadata,
-            Self::Certificate(it) | Self::VolumeSnapshot(it) => &it.metadata,
-        }
+        of_object!(self, it => &it.metadata)
     }
 
     fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        match self {
-            Self::ServiceAccount(it) => &mut Arc::make_mut(it).metadata,
-            Self::PersistentVolumeClaim(it) => &mut Arc::make_mut(it).metadata,
-            Self::ConfigMap(it) => &mut Arc::make_mut(it).metadata,
-            Self::Service(it) => &mut Arc::make_mut(it).metadata,
-            Self::NetworkPolicy(it) => &mut Arc::make_mut(it).metadata,
-            Self::PodDisruptionBudget(it) => &mut Arc::make_mut(it).metadata,
-            Self::Deployment(it) => &mut Arc::make_mut(it).metadata,
-            Self::Certificate(it) | Self::VolumeSnapshot(it) => &mut Arc::make_mut(it).metadata,
-        }
+        of_object!(self, it => &mut Arc::make_mut(it).metadata)
     }
 
     /// With [`APPLIED_HASH`] upon it, and the same as JSON.
@@ -188,29 +174,11 @@ impl Child {
 
     /// [`Self::json`] written down.
     pub fn text(&self) -> Result<Vec<u8>, serde_json::Error> {
-        match self {
-            Self::ServiceAccount(it) => serde_json::to_vec(it.as_ref()),
-            Self::PersistentVolumeClaim(it) => serde_json::to_vec(it.as_ref()),
-            Self::ConfigMap(it) => serde_json::to_vec(it.as_ref()),
-            Self::Service(it) => serde_json::to_vec(it.as_ref()),
-            Self::NetworkPolicy(it) => serde_json::to_vec(it.as_ref()),
-            Self::PodDisruptionBudget(it) => serde_json::to_vec(it.as_ref()),
-            Self::Deployment(it) => serde_json::to_vec(it.as_ref()),
-            Self::Certificate(it) | Self::VolumeSnapshot(it) => serde_json::to_vec(it.as_ref()),
-        }
+        of_object!(self, it => serde_json::to_vec(it.as_ref()))
     }
 
     /// The object as it goes over the wire, `apiVersion` and `kind` included.
     pub fn json(&self) -> Result<Value, serde_json::Error> {
-        match self {
-            Self::ServiceAccount(it) => serde_json::to_value(it.as_ref()),
-            Self::PersistentVolumeClaim(it) => serde_json::to_value(it.as_ref()),
-            Self::ConfigMap(it) => serde_json::to_value(it.as_ref()),
-            Self::Service(it) => serde_json::to_value(it.as_ref()),
-            Self::NetworkPolicy(it) => serde_json::to_value(it.as_ref()),
-            Self::PodDisruptionBudget(it) => serde_json::to_value(it.as_ref()),
-            Self::Deployment(it) => serde_json::to_value(it.as_ref()),
-            Self::Certificate(it) | Self::VolumeSnapshot(it) => serde_json::to_value(it.as_ref()),
-        }
+        of_object!(self, it => serde_json::to_value(it.as_ref()))
     }
 }
