@@ -30,36 +30,13 @@ const SURFACE: Surface = Surface::Organization;
 #[schemars(rename = "Webhook")]
 pub struct WebhookAnswer {
     id: WebhookId,
-    webhook_id: WebhookId,
-    url: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    events: Vec<String>,
-    status: String,
-    last_delivered_at: Option<Timestamp>,
-    last_status_code: Option<i32>,
-    failure_count: i32,
-    created_at: Timestamp,
-    updated_at: Timestamp,
+    #[serde(flatten)]
+    webhook: Webhook,
 }
 
 impl From<Webhook> for WebhookAnswer {
     fn from(webhook: Webhook) -> Self {
-        let Webhook { webhook_id, url, description, events, status, created_at, updated_at, .. } = webhook;
-        let Webhook { last_delivered_at, last_status_code, failure_count, .. } = webhook;
-        Self {
-            id: webhook_id.clone(),
-            webhook_id,
-            url,
-            description,
-            events,
-            status,
-            last_delivered_at,
-            last_status_code,
-            failure_count,
-            created_at,
-            updated_at,
-        }
+        Self { id: webhook.webhook_id.clone(), webhook }
     }
 }
 

@@ -4,15 +4,18 @@ use contract::{OrgId, Redacted, Timestamp, WebhookId};
 use platform::egress::client::Secrets;
 use platform::http::page::PageRequest;
 use platform::{App, Error, Result};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sqlx::PgConnection;
 
 use super::surface::{Surface, WebhookStatus};
 
 /// A webhook without its secret.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Webhook {
     pub webhook_id: WebhookId,
     pub url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub events: Vec<String>,
     pub status: String,
