@@ -23,6 +23,7 @@ mod past_load;
 mod policy_dry_run;
 mod postgres;
 mod query_counter;
+mod renamed_away;
 mod result_cache;
 mod runtime;
 mod spans;

@@ -1,5 +1,7 @@
 //! What a caller may do and see, by the policies of the moment.
 
+pub(super) mod agent;
+pub(super) mod asker;
 pub(super) mod authorization_state;
 pub(super) mod capability;
 pub(super) mod external_table;

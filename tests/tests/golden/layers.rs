@@ -39,7 +39,7 @@ pub const CRATES: &[Layers] = &[
     Layers {
         name: "dataplane",
         folder: "dataplane/src",
-        largest_circle: 11,
+        largest_circle: 10,
         layers: &[
             &["", "server"],
             &["protocols"],

@@ -12,7 +12,7 @@ use contract::{Governance, Timestamp};
 
 use crate::Error;
 use crate::governance::table_path::table_ref;
-use crate::pipeline::stages::policy::Agent;
+use crate::pipeline::authorization::agent::Agent;
 use crate::pipeline::stages::tables::StatementInfo;
 use crate::pipeline::{Query, Result};
 use crate::request::trail::Trail;

@@ -17,7 +17,7 @@ use super::stage_locations::ExternalStages;
 use super::{provenance, visible_catalog};
 use crate::governance::table_path::table_ref;
 use crate::pipeline::Result;
-use crate::pipeline::stages::policy::Agent;
+use crate::pipeline::authorization::agent::Agent;
 use crate::request::trail::{Trail, millis};
 use crate::{Ask, Error};
 

@@ -9,7 +9,7 @@ use contract::{Caller, Governance, GrantId, Timestamp, capability};
 
 use super::policy_request::{PolicyRequest, RequestOrigin, asking};
 use crate::DeclaredAgent;
-use crate::pipeline::stages::policy::{self, Agent};
+use crate::pipeline::authorization::agent::{Agent, agent};
 
 /// Of one caller and the agent that they declare, at one moment. What was admitted at another is admitted still if
 /// both are the same.
@@ -23,7 +23,7 @@ pub struct TimeRules {
 impl TimeRules {
     /// None where the caller may not even declare such an agent.
     pub fn of(rules: &Governance, caller: &Caller, declared: &DeclaredAgent, now: Timestamp) -> Option<Self> {
-        let agent = policy::agent(rules, caller, declared).ok()?;
+        let agent = agent(rules, caller, declared).ok()?;
         let grants = agent.id.as_ref().and_then(|id| rules.agent_capabilities.get(id));
         let unexpired = |grants: &Vec<capability::Grant>| {
             capability::unexpired(grants, now).map(|grant| grant.grant_id.clone()).collect()
@@ -35,7 +35,7 @@ impl TimeRules {
 
 /// Whether the clock lets them change anything.
 pub(super) fn lets_write(rules: &Governance, caller: &Caller, declared: &DeclaredAgent, now: Timestamp) -> bool {
-    policy::agent(rules, caller, declared).is_ok_and(|agent| effect(rules, caller, &agent, now) == Effect::Allow)
+    agent(rules, caller, declared).is_ok_and(|agent| effect(rules, caller, &agent, now) == Effect::Allow)
 }
 
 fn effect(rules: &Governance, caller: &Caller, agent: &Agent, now: Timestamp) -> Effect {

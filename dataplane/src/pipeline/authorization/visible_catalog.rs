@@ -12,7 +12,7 @@ use super::capability::AgentGrants;
 use super::policy_request::PolicyRequest;
 use crate::Ask;
 use crate::governance::table_path::table_ref;
-use crate::pipeline::stages::policy::Asker;
+use crate::pipeline::authorization::asker::Asker;
 use crate::pipeline::{Pipeline, Result, runtime};
 use crate::storage::branches::origin;
 

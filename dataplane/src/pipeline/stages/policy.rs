@@ -4,7 +4,6 @@
 //! they run such a statement at all; do the policies let it through; is every name in it known.
 //! Only what passes all of it becomes [`Allowed`].
 
-mod agent;
 mod governed_names;
 mod kept;
 
@@ -12,16 +11,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use contract::governance::EnvironmentStatus;
-use contract::policy::abac::{Operation, When};
-use contract::{Caller, Governance, Role, Timestamp};
+use contract::policy::abac::Operation;
+use contract::{Caller, Governance, Role};
 
 use governed_names::{keeps_governed, keeps_schema};
 
 use super::tables::{self, Extracted, JudgedNames, StatementInfo};
 use super::{Gates, row_filter};
+use crate::Error;
 use crate::governance::sessions::standing_in;
+use crate::pipeline::authorization::agent::agent;
 use crate::pipeline::authorization::capability::Confinement;
-use crate::pipeline::authorization::policy_request::{PolicyRequest, RequestOrigin};
+use crate::pipeline::authorization::policy_request::PolicyRequest;
 use crate::pipeline::authorization::stage_locations::ExternalStages;
 use crate::pipeline::authorization::{external_table, provenance, visible_catalog};
 use crate::pipeline::listed_files::FileUse;
@@ -31,10 +32,9 @@ use crate::request::trail::Trail;
 use crate::storage::branches::OpenBranch;
 use crate::storage::stage_files::user_stage;
 use crate::storage::system_tables::ReadTarget;
-use crate::{Ask, Error};
 
-pub use agent::Agent;
-pub(in crate::pipeline) use agent::agent;
+pub(in crate::pipeline) use crate::pipeline::authorization::agent::Agent;
+pub(in crate::pipeline) use crate::pipeline::authorization::asker::Asker;
 pub(super) use kept::check_kept;
 
 /// A statement that this caller may run. Its rows and columns are not governed yet.
@@ -54,29 +54,6 @@ pub(super) struct Allowed {
 pub(super) struct AllowedAgain {
     pub about: StatementInfo,
     pub role: Role,
-}
-
-/// For whom a statement is checked, and at which moment.
-#[derive(Debug, Clone)]
-pub(in crate::pipeline) struct Asker {
-    pub caller: Caller,
-    pub agent: Agent,
-    pub when: When,
-}
-
-impl Asker {
-    /// Who asks, as these rules know them.
-    pub fn of(rules: &Governance, ask: &Ask, now: Timestamp) -> Result<Self> {
-        let caller = standing_in(rules, &ask.who, ask.peer, now)?;
-        let agent = agent(rules, &caller, &ask.agent)?;
-        Ok(Self { caller, agent, when: now.into() })
-    }
-
-    /// What they ask of the policies.
-    pub fn asks<'a>(&'a self, rules: &'a Governance, request_origin: RequestOrigin, writes: bool) -> PolicyRequest<'a> {
-        let (caller, agent, when) = (&self.caller, &self.agent, self.when);
-        PolicyRequest { rules, caller, agent, request_origin, writes, when, stages: None }
-    }
 }
 
 /// Checks a statement for whoever asks it, or for the caller that is supposed to.

@@ -13,7 +13,7 @@ use crate::pipeline::Result;
 use crate::pipeline::authorization::provenance::ProvenanceRecord;
 use crate::pipeline::catalog_snapshot::CatalogSnapshot;
 use crate::pipeline::listed_files::FileRemoval;
-use crate::pipeline::swap::Away;
+use crate::pipeline::renamed_away::Away;
 use crate::request::trail::Trail;
 use crate::storage::branches::OpenBranch;
 use crate::storage::{external_files, load_history};

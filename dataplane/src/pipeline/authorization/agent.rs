@@ -18,12 +18,12 @@ pub struct Agent {
 
 impl Agent {
     /// What a filter may compare with: "a filter that names them is false unless verified".
-    pub(in crate::pipeline::stages) fn as_filters_know(&self) -> Option<(&str, Option<&str>)> {
+    pub(in crate::pipeline) fn as_filters_know(&self) -> Option<(&str, Option<&str>)> {
         let id = self.id.as_deref().filter(|_| self.verified)?;
         Some((id, self.framework.as_deref().filter(|_| self.framework_verified)))
     }
 
-    pub(super) fn told(&self) -> Option<report::Agent> {
+    pub(in crate::pipeline) fn told(&self) -> Option<report::Agent> {
         let known = self.id.is_some() || self.framework.is_some();
         known.then(|| report::Agent { agent_id: self.id.clone(), framework: self.framework.clone() })
     }
