@@ -27,7 +27,6 @@ mod request;
 mod session;
 mod settings;
 mod startup;
-mod telling;
 mod transaction;
 mod typeinfo;
 mod watch;

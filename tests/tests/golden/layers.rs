@@ -39,7 +39,7 @@ pub const CRATES: &[Layers] = &[
     Layers {
         name: "dataplane",
         folder: "dataplane/src",
-        largest_circle: 10,
+        largest_circle: 9,
         layers: &[
             &["", "server"],
             &["protocols"],

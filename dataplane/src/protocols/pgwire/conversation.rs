@@ -1,5 +1,7 @@
 //! A session from login to goodbye: messages in, answers out.
 
+mod telling;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +22,6 @@ use super::reply::{self, Severity};
 use super::request::BoundValues;
 use super::session::CommandReply;
 use super::settings::{REPORTED, SessionSettings};
-use super::telling;
 use super::transaction::SessionTransaction;
 use super::watch::{Stop, Watch};
 use super::wire::{ConnectionEnd, FRAME_BYTES_MAX, Wire};

@@ -2,10 +2,10 @@
 
 use contract::Code;
 
-use super::conversation::Conversation;
-use super::failure::ErrorResponse;
-use super::reply::{self, Severity};
-use super::settings::SessionSettings;
+use super::Conversation;
+use crate::protocols::pgwire::failure::ErrorResponse;
+use crate::protocols::pgwire::reply::{self, Severity};
+use crate::protocols::pgwire::settings::SessionSettings;
 
 /// What `SERIALIZABLE` is taken as.
 const SNAPSHOTS: &str = "isolation level serializable is taken as repeatable read: a transaction sees one snapshot, and \
@@ -13,13 +13,13 @@ const SNAPSHOTS: &str = "isolation level serializable is taken as repeatable rea
 
 impl Conversation {
     /// Tells the client a setting.
-    pub(super) fn report(&mut self, name: &str) {
+    pub(in crate::protocols::pgwire) fn report(&mut self, name: &str) {
         let value = self.settings.get(name).unwrap_or_default();
         reply::parameter_status(&mut self.wire.out, name, &value);
     }
 
     /// Changes settings, and tells the client those that it keeps track of.
-    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut SessionSettings) -> T) -> T {
+    pub(in crate::protocols::pgwire) fn change<T>(&mut self, change: impl FnOnce(&mut SessionSettings) -> T) -> T {
         let before = self.settings.mark();
         let done = change(&mut self.settings);
         for name in self.settings.reported_since(&before) {
@@ -30,19 +30,19 @@ impl Conversation {
     }
 
     /// Says so where less was taken than was asked for.
-    pub(super) fn tell_isolation(&mut self) {
+    pub(in crate::protocols::pgwire) fn tell_isolation(&mut self) {
         if self.settings.took_less() {
             reply::notice(&mut self.wire.out, Severity::Notice, &notice(SNAPSHOTS));
         }
     }
 
-    pub(super) fn warn(&mut self, state: &'static str, message: &str) {
+    pub(in crate::protocols::pgwire) fn warn(&mut self, state: &'static str, message: &str) {
         let warning = ErrorResponse::new(Code::Conflict, message).with_state(state);
         reply::notice(&mut self.wire.out, Severity::Warning, &warning);
     }
 
     /// What such a command sets ends at once, where no transaction is open that it would end with.
-    pub(super) fn warn_outside(&mut self, command: &str) {
+    pub(in crate::protocols::pgwire) fn warn_outside(&mut self, command: &str) {
         if !self.transaction.is_explicit() && !self.several {
             self.warn("25P01", &format!("{command} can only be used in transaction blocks"));
         }
