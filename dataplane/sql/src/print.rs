@@ -334,19 +334,5 @@ fn absent(is_absent: bool, construct: &str) -> Result<(), Error> {
 
 /// `*` and nothing more.
 pub(crate) fn is_bare_star(options: &sqlparser::ast::WildcardAdditionalOptions) -> bool {
-    let sqlparser::ast::WildcardAdditionalOptions {
-        wildcard_token: _,
-        opt_ilike,
-        opt_exclude,
-        opt_except,
-        opt_replace,
-        opt_rename,
-        opt_alias,
-    } = options;
-    opt_ilike.is_none()
-        && opt_exclude.is_none()
-        && opt_except.is_none()
-        && opt_replace.is_none()
-        && opt_rename.is_none()
-        && opt_alias.is_none()
+    *options == sqlparser::ast::WildcardAdditionalOptions::default()
 }

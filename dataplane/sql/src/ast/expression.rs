@@ -1,6 +1,8 @@
 //! Small expressions, as nodes. The printer brackets operands, so none are here.
 
-use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
+use sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, Expr, ObjectName, TableAlias, TableFactor, UnaryOperator, Value,
+};
 
 pub(crate) fn text(text: impl Into<String>) -> Expr {
     Expr::value(Value::SingleQuotedString(text.into()))
@@ -25,6 +27,22 @@ pub(crate) fn cast(expr: Expr, data_type: DataType) -> Expr {
 /// `CAST(expr AS VARCHAR)`.
 pub(crate) fn as_text(expr: Expr) -> Expr {
     cast(expr, DataType::Varchar(None))
+}
+
+/// `name AS alias`, in FROM.
+pub(crate) fn relation(name: ObjectName, alias: Option<TableAlias>) -> TableFactor {
+    TableFactor::Table {
+        name,
+        alias,
+        args: None,
+        with_hints: Vec::new(),
+        version: None,
+        with_ordinality: false,
+        partitions: Vec::new(),
+        json_path: None,
+        sample: None,
+        index_hints: Vec::new(),
+    }
 }
 
 pub(crate) fn is_null(expr: &Expr) -> bool {

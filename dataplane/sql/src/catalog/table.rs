@@ -11,7 +11,7 @@ use crate::catalog::comment::Comment;
 use crate::catalog::external_table::KeptExternalTable;
 use crate::functions::types::Type;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
     /// As the engine prints it: `DECIMAL(15,2)`.
@@ -35,14 +35,7 @@ pub enum DefaultValue {
 
 impl Column {
     pub fn new(name: impl Into<String>, type_name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            type_name: type_name.into(),
-            nullable: true,
-            spelled: None,
-            comment: None,
-            default: None,
-        }
+        Self { name: name.into(), type_name: type_name.into(), nullable: true, ..Self::default() }
     }
 
     pub fn family(&self) -> Type {
@@ -63,7 +56,7 @@ pub struct Counter {
     pub sequence: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
     pub schema: String,
     pub name: String,
@@ -96,23 +89,7 @@ pub struct Table {
 
 impl Table {
     pub fn new(schema: impl Into<String>, name: impl Into<String>, columns: Vec<Column>) -> Self {
-        Self {
-            schema: schema.into(),
-            name: name.into(),
-            columns,
-            primary_key: Vec::new(),
-            unique: Vec::new(),
-            checks: Vec::new(),
-            temporary: false,
-            attached: false,
-            origin: None,
-            comment: None,
-            own_stage: None,
-            counters: Vec::new(),
-            external: None,
-            stored_in: None,
-            stored_as: None,
-        }
+        Self { schema: schema.into(), name: name.into(), columns, ..Self::default() }
     }
 
     /// The same table with a primary key.

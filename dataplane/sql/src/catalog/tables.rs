@@ -190,7 +190,7 @@ impl Catalog {
 }
 
 /// What names without a path mean in a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionNames {
     /// The one database the caller sees, named as the environment's slug.
     pub database: String,
@@ -217,19 +217,7 @@ pub struct SessionNames {
 
 impl SessionNames {
     pub fn new(database: impl Into<String>) -> Self {
-        Self {
-            database: database.into(),
-            search_path: vec![MAIN_SCHEMA.to_owned()],
-            user: None,
-            role: None,
-            statement_id: String::new(),
-            user_stage: None,
-            masked: Arc::default(),
-            denied: Arc::default(),
-            files: Arc::default(),
-            rows: Arc::default(),
-            past_load: None,
-        }
+        Self { database: database.into(), search_path: vec![MAIN_SCHEMA.to_owned()], ..Self::default() }
     }
 
     /// Columns as their reader sees them.

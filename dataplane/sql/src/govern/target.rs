@@ -17,6 +17,7 @@ use sqlparser::ast::{
 
 use super::{Filter, denied_error, keys, masked_error, safe_filter};
 use crate::ast::error::{Error, ErrorKind};
+use crate::ast::expression::relation;
 use crate::ast::names::ours::{self, NEW, ROWID};
 use crate::ast::{Visit, any_expression, names, result_of, visit_expressions};
 use crate::catalog::table::Column;
@@ -377,19 +378,8 @@ fn column(table: &Ident, name: &str) -> SelectItem {
 }
 
 fn scan(number: usize, alias: &Ident) -> TableWithJoins {
-    let relation = TableFactor::Table {
-        name: marker::name(Marked::Scan(number)),
-        alias: Some(TableAlias { explicit: true, name: alias.clone(), columns: Vec::new(), at: None }),
-        args: None,
-        with_hints: Vec::new(),
-        version: None,
-        with_ordinality: false,
-        partitions: Vec::new(),
-        json_path: None,
-        sample: None,
-        index_hints: Vec::new(),
-    };
-    TableWithJoins { relation, joins: Vec::new() }
+    let alias = TableAlias { explicit: true, name: alias.clone(), columns: Vec::new(), at: None };
+    TableWithJoins { relation: relation(marker::name(Marked::Scan(number)), Some(alias)), joins: Vec::new() }
 }
 
 fn derived(subquery: Box<Query>, columns: &[String]) -> TableWithJoins {

@@ -101,22 +101,11 @@ fn plain(name: &str, kind: Xdbc) -> XdbcTypeInfo {
     XdbcTypeInfo {
         type_name: name.to_owned(),
         data_type: kind,
-        column_size: None,
-        literal_prefix: None,
-        literal_suffix: None,
-        create_params: None,
         nullable: Nullable::NullabilityNullable,
-        case_sensitive: false,
         searchable: Searchable::Full,
-        unsigned_attribute: None,
-        fixed_prec_scale: false,
         auto_increment: Some(false),
         local_type_name: Some(name.to_owned()),
-        minimum_scale: None,
-        maximum_scale: None,
         sql_data_type: kind,
-        datetime_subcode: None,
-        num_prec_radix: None,
-        interval_precision: None,
+        ..XdbcTypeInfo::default()
     }
 }

@@ -11,6 +11,7 @@ use sqlparser::ast::{
 };
 
 use crate::ast::error::Error;
+use crate::ast::expression::relation;
 use crate::ast::names::{self, ours};
 use crate::ast::{Visit, visit_relations};
 
@@ -24,18 +25,7 @@ pub(super) fn table(factor: &mut TableFactor) -> Result<(), Error> {
         },
         _ => return Ok(()),
     };
-    *factor = TableFactor::Table {
-        name,
-        alias,
-        args: None,
-        with_hints: Vec::new(),
-        version: None,
-        with_ordinality: false,
-        partitions: Vec::new(),
-        json_path: None,
-        sample: None,
-        index_hints: Vec::new(),
-    };
+    *factor = relation(name, alias);
     Ok(())
 }
 
