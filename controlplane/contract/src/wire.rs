@@ -258,8 +258,7 @@ pub enum Format {
     Parquet,
 }
 
-/// `timeout_ms`: default and maximum.
-pub const TIMEOUT_MS_DEFAULT: u64 = 30_000;
+/// The largest `timeout_ms`.
 pub const TIMEOUT_MS_MAX: u64 = 300_000;
 /// A statement's largest size.
 pub const SQL_BYTES_MAX: usize = 1_048_576;

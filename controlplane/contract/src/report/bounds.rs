@@ -4,7 +4,7 @@
 //!
 //! Each field is named where it is bounded: one that is new does not compile before somebody has bounded it too.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 use super::{AbacEvaluation, Agent, Body, BranchMerged, Finished, Started, TriggerError, TriggerFired, Verdict};
 
@@ -29,15 +29,16 @@ const CUT: &str = "…";
 impl Body {
     /// Within the bounds, each text without U+0000 and as `clean` leaves it, which may make it no longer.
     #[must_use]
-    pub fn bounded(self, clean: &dyn Fn(&str) -> String) -> Self {
+    pub fn bounded(mut self, clean: &dyn Fn(&str) -> String) -> Self {
         let mut room = Room { clean, left: LISTS_BYTES_MAX };
-        match self {
-            Self::Started(start) => Self::Started(Box::new(room.started(*start))),
-            Self::Finished(finish) => Self::Finished(Box::new(room.finished(*finish))),
-            Self::BranchMerged(merged) => Self::BranchMerged(Box::new(room.merged(*merged))),
-            Self::TriggerFired(fired) => Self::TriggerFired(Box::new(room.fired(*fired))),
-            Self::TriggerError(failed) => Self::TriggerError(Box::new(room.failed(*failed))),
+        match &mut self {
+            Self::Started(start) => room.started(start),
+            Self::Finished(finish) => room.finished(finish),
+            Self::BranchMerged(merged) => room.merged(merged),
+            Self::TriggerFired(fired) => room.fired(fired),
+            Self::TriggerError(failed) => room.failed(failed),
         }
+        self
     }
 }
 
@@ -48,17 +49,17 @@ struct Room<'a> {
 }
 
 impl Room<'_> {
-    fn started(&mut self, start: Started) -> Started {
+    fn started(&mut self, start: &mut Started) {
         let Started {
             query_id,
             request_id,
             org_id,
             user_id,
             key_id,
-            role,
-            source_ip,
-            origin,
-            by_dashboard,
+            role: _,
+            source_ip: _,
+            origin: _,
+            by_dashboard: _,
             agent,
             grant_id,
             sql,
@@ -66,108 +67,83 @@ impl Room<'_> {
             sql_healed,
             sql_transpiled,
             sql_with_rls,
-            operation,
+            operation: _,
             tables_accessed,
             columns_masked,
             policy_verdicts,
             abac_evaluation,
-            governance_version,
+            governance_version: _,
             snapshot,
-            estimated_micro_credits,
-            at,
+            estimated_micro_credits: _,
+            at: _,
         } = start;
-        Started {
-            query_id: Self::id(query_id),
-            request_id: Self::id(request_id),
-            org_id: Self::id(org_id),
-            user_id: user_id.map(Self::id),
-            key_id: key_id.map(Self::id),
-            role,
-            source_ip,
-            origin,
-            by_dashboard,
-            agent: agent.map(|Agent { agent_id, framework }| Agent {
-                agent_id: agent_id.map(|id| self.name(&id)),
-                framework: framework.map(|name| self.name(&name)),
-            }),
-            grant_id: grant_id.map(Self::id),
-            sql: self.text(&sql),
-            sql_original: self.text(&sql_original),
-            sql_healed: sql_healed.map(|sql| self.text(&sql)),
-            sql_transpiled: sql_transpiled.map(|sql| self.text(&sql)),
-            sql_with_rls: sql_with_rls.map(|sql| self.text(&sql)),
-            operation,
-            tables_accessed: self.list(tables_accessed),
-            columns_masked: self.list(columns_masked),
-            policy_verdicts: self.verdicts(policy_verdicts),
-            abac_evaluation: abac_evaluation.map(
-                |AbacEvaluation { decision, policies_evaluated, evaluation_time_ms }| {
-                    let decision = self.name(&decision);
-                    AbacEvaluation { decision, policies_evaluated, evaluation_time_ms: finite(evaluation_time_ms) }
-                },
-            ),
-            governance_version,
-            snapshot: snapshot.map(|snapshot| self.name(&snapshot)),
-            estimated_micro_credits,
-            at,
+        bound_id(query_id);
+        bound_id(request_id);
+        bound_id(org_id);
+        user_id.iter_mut().for_each(bound_id);
+        key_id.iter_mut().for_each(bound_id);
+        grant_id.iter_mut().for_each(bound_id);
+        if let Some(Agent { agent_id, framework }) = agent {
+            agent_id.iter_mut().chain(framework).for_each(|name| self.name(name));
         }
+        self.text(sql);
+        self.text(sql_original);
+        sql_healed.iter_mut().chain(sql_transpiled).chain(sql_with_rls).for_each(|sql| self.text(sql));
+        self.list(tables_accessed);
+        self.list(columns_masked);
+        self.verdicts(policy_verdicts);
+        if let Some(AbacEvaluation { decision, policies_evaluated: _, evaluation_time_ms }) = abac_evaluation {
+            self.name(decision);
+            make_finite(evaluation_time_ms);
+        }
+        snapshot.iter_mut().for_each(|snapshot| self.name(snapshot));
     }
 
-    fn finished(&mut self, finish: Finished) -> Finished {
+    fn finished(&mut self, finish: &mut Finished) {
         let Finished {
             query_id,
-            outcome,
+            outcome: _,
             error_code,
-            rows_returned,
-            micro_credits,
-            cache_hit,
+            rows_returned: _,
+            micro_credits: _,
+            cache_hit: _,
             execution_time_ms,
             transpilation_time_ms,
             stages,
-            at,
+            at: _,
         } = finish;
-        Finished {
-            query_id: Self::id(query_id),
-            outcome,
-            error_code: error_code.map(|code| self.name(&code)),
-            rows_returned,
-            micro_credits,
-            cache_hit,
-            execution_time_ms: finite(execution_time_ms),
-            transpilation_time_ms: finite(transpilation_time_ms),
-            stages: self.taken(stages, |room, (name, ms)| (room.member(&name, NAME_BYTES_MAX), finite(ms))),
-            at,
-        }
+        bound_id(query_id);
+        error_code.iter_mut().for_each(|code| self.name(code));
+        make_finite(execution_time_ms);
+        make_finite(transpilation_time_ms);
+        self.taken(stages, |room, (name, ms)| {
+            room.member(name, NAME_BYTES_MAX);
+            make_finite(ms);
+        });
     }
 
-    fn merged(&mut self, merged: BranchMerged) -> BranchMerged {
+    fn merged(&mut self, merged: &mut BranchMerged) {
         let BranchMerged {
             branch_id,
             branch_name,
             agent_id,
             strategy,
             tables_merged,
-            rows_affected,
+            rows_affected: _,
             actor_id,
-            merged_at,
+            merged_at: _,
         } = merged;
-        BranchMerged {
-            branch_id: self.name(&branch_id),
-            branch_name: self.name(&branch_name),
-            agent_id: self.name(&agent_id),
-            strategy: self.name(&strategy),
-            tables_merged: self.list(tables_merged),
-            rows_affected,
-            actor_id: self.name(&actor_id),
-            merged_at,
+        for name in [branch_id, branch_name, agent_id, strategy, actor_id] {
+            self.name(name);
         }
+        self.list(tables_merged);
     }
 
-    fn fired(&mut self, fired: TriggerFired) -> TriggerFired {
+    fn fired(&mut self, fired: &mut TriggerFired) {
         let TriggerFired {
             trigger_id,
             trigger_name,
-            fired_at,
+            fired_at: _,
             similarity_score,
             threshold,
             content,
@@ -175,108 +151,105 @@ impl Room<'_> {
             agent_id,
             metadata,
         } = fired;
-        TriggerFired {
-            trigger_id: self.name(&trigger_id),
-            trigger_name: self.name(&trigger_name),
-            fired_at,
-            similarity_score: finite(similarity_score),
-            threshold: finite(threshold),
-            content: self.text(&content),
-            content_id: content_id.map(|id| self.name(&id)),
-            agent_id: self.name(&agent_id),
-            metadata: self.json(metadata, DEPTH_MAX),
+        for name in [trigger_id, trigger_name, agent_id].into_iter().chain(content_id) {
+            self.name(name);
+        }
+        make_finite(similarity_score);
+        make_finite(threshold);
+        self.text(content);
+        self.json(metadata, DEPTH_MAX);
+    }
+
+    fn failed(&mut self, failed: &mut TriggerError) {
+        let TriggerError { trigger_id, trigger_name, error, occurred_at: _ } = failed;
+        for name in [trigger_id, trigger_name, error] {
+            self.name(name);
         }
     }
 
-    fn failed(&mut self, failed: TriggerError) -> TriggerError {
-        let TriggerError { trigger_id, trigger_name, error, occurred_at } = failed;
-        TriggerError {
-            trigger_id: self.name(&trigger_id),
-            trigger_name: self.name(&trigger_name),
-            error: self.name(&error),
-            occurred_at,
-        }
+    fn verdicts(&mut self, verdicts: &mut Vec<Verdict>) {
+        self.taken(verdicts, |room, Verdict { policy_id, policy_name, action, columns, function }| {
+            let mut id = String::from(policy_id.clone());
+            room.member(&mut id, NAME_BYTES_MAX);
+            *policy_id = id.into();
+            room.member(policy_name, NAME_BYTES_MAX);
+            room.member(action, NAME_BYTES_MAX);
+            room.list(columns);
+            function.iter_mut().for_each(|function| room.member(function, NAME_BYTES_MAX));
+        });
     }
 
-    fn verdicts(&mut self, verdicts: Vec<Verdict>) -> Vec<Verdict> {
-        self.taken(verdicts, |room, Verdict { policy_id, policy_name, action, columns, function }| Verdict {
-            policy_id: room.member(&String::from(policy_id), NAME_BYTES_MAX).into(),
-            policy_name: room.member(&policy_name, NAME_BYTES_MAX),
-            action: room.member(&action, NAME_BYTES_MAX),
-            columns: room.list(columns),
-            function: function.map(|function| room.member(&function, NAME_BYTES_MAX)),
-        })
+    fn text(&self, text: &mut String) {
+        self.bound(text, TEXT_BYTES_MAX);
     }
 
-    fn text(&self, text: &str) -> String {
-        self.cut(text, TEXT_BYTES_MAX)
+    fn name(&self, text: &mut String) {
+        self.bound(text, NAME_BYTES_MAX);
     }
 
-    fn name(&self, text: &str) -> String {
-        self.cut(text, NAME_BYTES_MAX)
+    fn bound(&self, text: &mut String, bytes_max: usize) {
+        *text = (self.clean)(&cut(text, bytes_max));
     }
 
-    /// No key is looked for in it: it is one of ours.
-    fn id<T: From<String> + Into<String>>(id: T) -> T {
-        cut(&id.into(), NAME_BYTES_MAX).into()
-    }
-
-    fn cut(&self, text: &str, bytes_max: usize) -> String {
-        (self.clean)(&cut(text, bytes_max))
-    }
-
-    fn member(&mut self, text: &str, bytes_max: usize) -> String {
-        let text = self.cut(text, bytes_max);
+    fn member(&mut self, text: &mut String, bytes_max: usize) {
+        self.bound(text, bytes_max);
         self.left = self.left.saturating_sub(text.len().saturating_add(MEMBER_COST));
-        text
     }
 
-    fn list(&mut self, items: Vec<String>) -> Vec<String> {
+    fn list(&mut self, items: &mut Vec<String>) {
         let whole = items.len();
-        let mut kept = self.taken(items, |room, item| room.member(&item, MEMBER_BYTES_MAX));
-        if kept.len() < whole {
-            kept.push(CUT.to_owned());
+        self.taken(items, |room, item| room.member(item, MEMBER_BYTES_MAX));
+        if items.len() < whole {
+            items.push(CUT.to_owned());
         }
-        kept
     }
 
-    /// As many as there is room for.
-    fn taken<T>(&mut self, items: Vec<T>, mut bound: impl FnMut(&mut Self, T) -> T) -> Vec<T> {
-        let mut kept = Vec::new();
-        for item in items {
+    /// Keeps as many as there is room for.
+    fn taken<T>(&mut self, items: &mut Vec<T>, mut bound: impl FnMut(&mut Self, &mut T)) {
+        let mut kept = 0;
+        for item in items.iter_mut() {
             if self.left == 0 {
                 break;
             }
-            kept.push(bound(self, item));
+            bound(self, item);
+            kept += 1;
         }
-        kept
+        items.truncate(kept);
     }
 
     /// What is too deep or too much is left out, and a number that no database holds becomes a text.
-    fn json(&mut self, value: Value, depth: usize) -> Value {
+    fn json(&mut self, value: &mut Value, depth: usize) {
         if depth == 0 || self.left == 0 {
-            return Value::String(CUT.to_owned());
+            *value = Value::String(CUT.to_owned());
+            return;
         }
         self.left = self.left.saturating_sub(MEMBER_COST);
         match value {
-            Value::String(text) => Value::String(self.member(&text, TEXT_BYTES_MAX)),
-            Value::Number(number) if is_plain(&number) => Value::Number(number),
-            Value::Number(number) => Value::String(self.member(&number.to_string(), NUMBER_BYTES_MAX)),
-            Value::Array(items) => Value::Array(self.taken(items, |room, item| room.json(item, depth - 1))),
+            Value::String(text) => self.member(text, TEXT_BYTES_MAX),
+            Value::Number(number) if !is_plain(number) => {
+                let mut text = number.to_string();
+                self.member(&mut text, NUMBER_BYTES_MAX);
+                *value = Value::String(text);
+            }
+            Value::Array(items) => self.taken(items, |room, item| room.json(item, depth - 1)),
             Value::Object(members) => {
-                let mut kept = Map::new();
-                for (name, value) in members {
+                for (mut name, mut value) in std::mem::take(members) {
                     if self.left == 0 {
                         break;
                     }
-                    let name = self.member(&name, NAME_BYTES_MAX);
-                    kept.insert(name, self.json(value, depth - 1));
+                    self.member(&mut name, NAME_BYTES_MAX);
+                    self.json(&mut value, depth - 1);
+                    members.insert(name, value);
                 }
-                Value::Object(kept)
             }
-            Value::Null | Value::Bool(_) => value,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
+}
+
+/// No key is looked for in it: it is one of ours.
+fn bound_id<T: Clone + From<String> + Into<String>>(id: &mut T) {
+    *id = cut(&id.clone().into(), NAME_BYTES_MAX).into();
 }
 
 /// No longer than this, with a mark where it ends too early; without the character that no text of a database holds.
@@ -293,8 +266,10 @@ fn cut(text: &str, bytes_max: usize) -> String {
 }
 
 /// JSON has no other.
-fn finite(number: f64) -> f64 {
-    if number.is_finite() { number } else { 0.0 }
+fn make_finite(number: &mut f64) {
+    if !number.is_finite() {
+        *number = 0.0;
+    }
 }
 
 /// Within what a double holds, and written in a few digits.
