@@ -14,20 +14,6 @@ pub const ROWS_MAX: u32 = 100_000;
 /// What all rows that one statement reads may come to, as JSON.
 pub const BYTES_MAX: usize = 64 << 20;
 
-crate::caller::words!(
-    /// A table that SQL may read.
-    Table, "table", {
-        Tasks = "tasks",
-        TaskAttempts = "task_attempts",
-        ModelDecisions = "model_decisions",
-        LlmInvocations = "llm_invocations",
-        ArtifactInstances = "artifact_instances",
-        ArtifactValidations = "artifact_validations",
-        WorkflowEvents = "workflow_events",
-        RecoveryActions = "recovery_actions",
-    }
-);
-
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -70,166 +56,64 @@ impl Kind {
 
 pub type Column = (&'static str, Kind);
 
-impl Table {
-    /// In the order that `*` has them.
-    pub const fn columns(self) -> &'static [Column] {
-        match self {
-            Self::Tasks => &TASKS,
-            Self::TaskAttempts => &TASK_ATTEMPTS,
-            Self::ModelDecisions => &MODEL_DECISIONS,
-            Self::LlmInvocations => &LLM_INVOCATIONS,
-            Self::ArtifactInstances => &ARTIFACT_INSTANCES,
-            Self::ArtifactValidations => &ARTIFACT_VALIDATIONS,
-            Self::WorkflowEvents => &WORKFLOW_EVENTS,
-            Self::RecoveryActions => &RECOVERY_ACTIONS,
+/// The tables that SQL may read, each with its columns in the order that `*` has them.
+macro_rules! tables {
+    ($($name:ident $text:literal { $($column:ident $kind:ident),+ $(,)? })+) => {
+        crate::caller::words!(
+            /// A table that SQL may read.
+            Table, "table", { $($name = $text),+ }
+        );
+
+        impl Table {
+            /// In the order that `*` has them.
+            pub const fn columns(self) -> &'static [Column] {
+                match self { $(Self::$name => &[$((stringify!($column), Kind::$kind)),+]),+ }
+            }
         }
-    }
+    };
 }
 
-const TASKS: [Column; 23] = [
-    ("id", Kind::Text),
-    ("org_id", Kind::Text),
-    ("project_id", Kind::Text),
-    ("kind", Kind::Text),
-    ("status", Kind::Text),
-    ("work_item_key", Kind::Text),
-    ("priority", Kind::Int),
-    ("retry_count", Kind::Int),
-    ("max_retries", Kind::Int),
-    ("metadata", Kind::Json),
-    ("not_before", Kind::Moment),
-    ("deadline", Kind::Moment),
-    ("completed_at", Kind::Moment),
-    ("failure_reason", Kind::Text),
-    ("cancel_reason", Kind::Text),
-    ("next_attempt_hint", Kind::Json),
-    ("blocked_reason", Kind::Text),
-    ("repairs", Kind::Text),
-    ("awaits_repair", Kind::Text),
-    ("created_by", Kind::Text),
-    ("version", Kind::Int),
-    ("created_at", Kind::Moment),
-    ("updated_at", Kind::Moment),
-];
-
-const TASK_ATTEMPTS: [Column; 24] = [
-    ("id", Kind::Text),
-    ("org_id", Kind::Text),
-    ("task_id", Kind::Text),
-    ("attempt_number", Kind::Int),
-    ("agent_id", Kind::Text),
-    ("branch_id", Kind::Text),
-    ("status", Kind::Text),
-    ("retry_count", Kind::Int),
-    ("max_retries", Kind::Int),
-    ("lease_expires_at", Kind::Moment),
-    ("last_heartbeat_at", Kind::Moment),
-    ("heartbeat_count", Kind::Int),
-    ("progress", Kind::Json),
-    ("started_at", Kind::Moment),
-    ("completed_at", Kind::Moment),
-    ("failure_kind", Kind::Text),
-    ("failure_reason", Kind::Text),
-    ("result", Kind::Json),
-    ("recovery_level", Kind::Text),
-    ("recovers_attempt_id", Kind::Text),
-    ("model_hint", Kind::Text),
-    ("cancel_requested", Kind::Bool),
-    ("created_at", Kind::Moment),
-    ("updated_at", Kind::Moment),
-];
-
-const MODEL_DECISIONS: [Column; 11] = [
-    ("id", Kind::Text),
-    ("org_id", Kind::Text),
-    ("task_id", Kind::Text),
-    ("attempt_id", Kind::Text),
-    ("model_id", Kind::Text),
-    ("routing_reason", Kind::Text),
-    ("confidence", Kind::Double),
-    ("fallback_used", Kind::Bool),
-    ("cost_estimate", Kind::Double),
-    ("context", Kind::Json),
-    ("created_at", Kind::Moment),
-];
-
-const LLM_INVOCATIONS: [Column; 12] = [
-    ("id", Kind::Text),
-    ("org_id", Kind::Text),
-    ("task_id", Kind::Text),
-    ("decision_id", Kind::Text),
-    ("model_id", Kind::Text),
-    ("input_tokens", Kind::BigInt),
-    ("output_tokens", Kind::BigInt),
-    ("cost_usd", Kind::Double),
-    ("latency_ms", Kind::BigInt),
-    ("prompt_hash", Kind::Text),
-    ("error", Kind::Text),
-    ("created_at", Kind::Moment),
-];
-
-const ARTIFACT_INSTANCES: [Column; 18] = [
-    ("id", Kind::Text),
-    ("org_id", Kind::Text),
-    ("project_id", Kind::Text),
-    ("task_id", Kind::Text),
-    ("attempt_id", Kind::Text),
-    ("kind", Kind::Text),
-    ("content_hash", Kind::Text),
-    ("confidence", Kind::Double),
-    ("artifact_key", Kind::Text),
-    ("branch_id", Kind::Text),
-    ("validation_status", Kind::Text),
-    ("uri", Kind::Text),
-    ("depends_on", Kind::Json),
-    ("metadata", Kind::Json),
-    ("promoted_at", Kind::Moment),
-    ("promoted_by", Kind::Text),
-    ("superseded_by", Kind::Text),
-    ("created_at", Kind::Moment),
-];
-
-const ARTIFACT_VALIDATIONS: [Column; 9] = [
-    ("id", Kind::Text),
-    ("org_id", Kind::Text),
-    ("artifact_id", Kind::Text),
-    ("validator_kind", Kind::Text),
-    ("result", Kind::Text),
-    ("evidence", Kind::Json),
-    ("message", Kind::Text),
-    ("validated_by", Kind::Text),
-    ("created_at", Kind::Moment),
-];
-
-const WORKFLOW_EVENTS: [Column; 9] = [
-    ("id", Kind::Text),
-    ("org_id", Kind::Text),
-    ("task_id", Kind::Text),
-    ("attempt_id", Kind::Text),
-    ("sequence_num", Kind::Int),
-    ("kind", Kind::Text),
-    ("payload", Kind::Json),
-    ("actor", Kind::Text),
-    ("created_at", Kind::Moment),
-];
-
-const RECOVERY_ACTIONS: [Column; 18] = [
-    ("id", Kind::Text),
-    ("org_id", Kind::Text),
-    ("task_id", Kind::Text),
-    ("task_attempt_id", Kind::Text),
-    ("failure_kind", Kind::Text),
-    ("derived", Kind::Bool),
-    ("action_type", Kind::Text),
-    ("level", Kind::Text),
-    ("status", Kind::Text),
-    ("trigger_event", Kind::Text),
-    ("state_before", Kind::Json),
-    ("state_after", Kind::Json),
-    ("executed_by", Kind::Text),
-    ("model_id", Kind::Text),
-    ("override_reason", Kind::Text),
-    ("new_attempt_hint", Kind::Json),
-    ("review_id", Kind::Text),
-    ("created_at", Kind::Moment),
-];
+tables! {
+    Tasks "tasks" {
+        id Text, org_id Text, project_id Text, kind Text, status Text, work_item_key Text, priority Int,
+        retry_count Int, max_retries Int, metadata Json, not_before Moment, deadline Moment,
+        completed_at Moment, failure_reason Text, cancel_reason Text, next_attempt_hint Json,
+        blocked_reason Text, repairs Text, awaits_repair Text, created_by Text, version Int, created_at Moment,
+        updated_at Moment,
+    }
+    TaskAttempts "task_attempts" {
+        id Text, org_id Text, task_id Text, attempt_number Int, agent_id Text, branch_id Text, status Text,
+        retry_count Int, max_retries Int, lease_expires_at Moment, last_heartbeat_at Moment,
+        heartbeat_count Int, progress Json, started_at Moment, completed_at Moment, failure_kind Text,
+        failure_reason Text, result Json, recovery_level Text, recovers_attempt_id Text, model_hint Text,
+        cancel_requested Bool, created_at Moment, updated_at Moment,
+    }
+    ModelDecisions "model_decisions" {
+        id Text, org_id Text, task_id Text, attempt_id Text, model_id Text, routing_reason Text,
+        confidence Double, fallback_used Bool, cost_estimate Double, context Json, created_at Moment,
+    }
+    LlmInvocations "llm_invocations" {
+        id Text, org_id Text, task_id Text, decision_id Text, model_id Text, input_tokens BigInt,
+        output_tokens BigInt, cost_usd Double, latency_ms BigInt, prompt_hash Text, error Text,
+        created_at Moment,
+    }
+    ArtifactInstances "artifact_instances" {
+        id Text, org_id Text, project_id Text, task_id Text, attempt_id Text, kind Text, content_hash Text,
+        confidence Double, artifact_key Text, branch_id Text, validation_status Text, uri Text, depends_on Json,
+        metadata Json, promoted_at Moment, promoted_by Text, superseded_by Text, created_at Moment,
+    }
+    ArtifactValidations "artifact_validations" {
+        id Text, org_id Text, artifact_id Text, validator_kind Text, result Text, evidence Json, message Text,
+        validated_by Text, created_at Moment,
+    }
+    WorkflowEvents "workflow_events" {
+        id Text, org_id Text, task_id Text, attempt_id Text, sequence_num Int, kind Text, payload Json,
+        actor Text, created_at Moment,
+    }
+    RecoveryActions "recovery_actions" {
+        id Text, org_id Text, task_id Text, task_attempt_id Text, failure_kind Text, derived Bool,
+        action_type Text, level Text, status Text, trigger_event Text, state_before Json, state_after Json,
+        executed_by Text, model_id Text, override_reason Text, new_attempt_hint Json, review_id Text,
+        created_at Moment,
+    }
+}
