@@ -4,13 +4,47 @@
 //! A page of a list is most of what an operator ever needs at once, and most of a page are managed
 //! fields.
 
-use std::borrow::Cow;
 use std::fmt::Debug;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+
+/// Makes a wrapper with the metadata of an object a resource of the object's kind.
+macro_rules! of_kind {
+    ($wrapper:ident<$object:ident: $bound:ident>) => {
+        impl<$object: $bound> Resource for $wrapper<$object> {
+            type DynamicType = $object::DynamicType;
+            type Scope = $object::Scope;
+
+            fn kind(dynamic: &Self::DynamicType) -> std::borrow::Cow<'_, str> {
+                $object::kind(dynamic)
+            }
+
+            fn group(dynamic: &Self::DynamicType) -> std::borrow::Cow<'_, str> {
+                $object::group(dynamic)
+            }
+
+            fn version(dynamic: &Self::DynamicType) -> std::borrow::Cow<'_, str> {
+                $object::version(dynamic)
+            }
+
+            fn plural(dynamic: &Self::DynamicType) -> std::borrow::Cow<'_, str> {
+                $object::plural(dynamic)
+            }
+
+            fn meta(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+
+            fn meta_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.metadata
+            }
+        }
+    };
+}
+pub(super) use of_kind;
 
 /// A kind of which only a part is kept.
 pub trait Trim: Resource + DeserializeOwned {
@@ -37,31 +71,4 @@ impl<'de, O: Trim> Deserialize<'de> for Trimmed<O> {
     }
 }
 
-impl<O: Trim> Resource for Trimmed<O> {
-    type DynamicType = O::DynamicType;
-    type Scope = O::Scope;
-
-    fn kind(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        O::kind(dynamic)
-    }
-
-    fn group(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        O::group(dynamic)
-    }
-
-    fn version(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        O::version(dynamic)
-    }
-
-    fn plural(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        O::plural(dynamic)
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+of_kind!(Trimmed<O: Trim>);
