@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
@@ -31,7 +32,7 @@ const LISTS: &str = "select table_schema || '.' || table_name || '.' || column_n
 const SHOWN: Columns = &["check", "state", "says", "fix"];
 
 /// What one look has found.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct Finding {
     check: &'static str,
     state: State,
@@ -39,22 +40,13 @@ struct Finding {
     fix: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum State {
     Ok,
     Bad,
     /// Who asks may not know.
     Hidden,
-}
-
-impl State {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Bad => "bad",
-            Self::Hidden => "hidden",
-        }
-    }
 }
 
 impl Finding {
@@ -78,16 +70,12 @@ impl Finding {
         let hint = lines.find_map(|line| line.strip_prefix("hint: "));
         Self::bad(check, says, hint.unwrap_or(fix))
     }
-
-    fn record(&self) -> Value {
-        json!({"check": self.check, "state": self.state.name(), "says": self.says, "fix": self.fix})
-    }
 }
 
 pub async fn run(args: Args) -> Result<(), Failure> {
     let api = args.access.api()?;
     let found = waited("doctor", looked(&api)).await;
-    Told::list(found.iter().map(Finding::record).collect(), SHOWN).show(args.output)?;
+    Told::list(found.iter().map(|finding| json!(finding)).collect(), SHOWN).show(args.output)?;
     match found.iter().filter(|finding| finding.state == State::Bad).count() {
         0 => Ok(()),
         bad => Err(Failure::NotSo(format!("{bad} of {} are not as they should be", found.len()))),
