@@ -29,6 +29,7 @@ mod truth;
 use std::future::Future;
 use std::sync::LazyLock;
 
+use contract::policy::abac::Operation;
 use contract::wire::TIMEOUT_MS_MAX;
 use contract::{Scope, Timestamp};
 use futures::FutureExt;
@@ -49,6 +50,7 @@ use crate::agents::reasoning::Thoughts;
 use crate::agents::tool_caller::ToolCaller;
 use crate::agents::triggers::Triggers;
 use crate::limits::invalid;
+use crate::pipeline::ToolAction;
 use crate::request::detached::to_its_end;
 use crate::{Ask, Bounds, Error, Pipeline};
 
@@ -182,6 +184,11 @@ impl ToolCall {
     /// The branches, with what is remembered on them.
     fn branches(&self) -> Branches {
         Branches::beside(self.pipeline.branches.clone(), self.memories.clone())
+    }
+
+    /// What a tool does with these tables, without a statement.
+    fn action(&self, name: &str, tables: Vec<String>, operation: Operation) -> Result<ToolAction, Error> {
+        Ok(ToolAction { ask: self.ask(format!("CALL {name}"), None)?, tables, operation, reads: Vec::new() })
     }
 
     /// One statement of this call.

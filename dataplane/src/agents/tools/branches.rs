@@ -199,22 +199,13 @@ pub(super) async fn sure<T>(call: &ToolCall, done: Result<T, Error>) -> Result<T
     done
 }
 
-pub(super) fn tool_action(
-    call: &ToolCall,
-    name: &str,
-    tables: Vec<String>,
-    operation: Operation,
-) -> Result<ToolAction, Error> {
-    Ok(ToolAction { ask: call.ask(format!("CALL {name}"), None)?, tables, operation, reads: Vec::new() })
-}
-
 pub async fn create(call: ToolCall, new: NewBranch) -> Result<Warned, Error> {
     let now = call.pipeline.clock.now();
     let was_named = new.tables.is_some();
     let all = if was_named { Vec::new() } else { visible(&call).await? };
     let new = new.checked(all)?;
     let fresh = BranchSeed::new(&call.pipeline.entropy, now);
-    let tool_action = tool_action(&call, "create_branch", new.tables.clone(), Operation::Create)?;
+    let tool_action = call.action("create_branch", new.tables.clone(), Operation::Create)?;
     // as of CREATE TABLE AS: the copies are made, and what they are made of is read
     let tool_action = ToolAction { reads: new.tables.clone(), ..tool_action };
     let branches = call.branches();
@@ -247,7 +238,7 @@ pub async fn query(call: ToolCall, asked: BranchStatement) -> Result<BranchTable
 
 pub async fn list(call: ToolCall, listing: BranchListing) -> Result<BranchList, Error> {
     let now = call.pipeline.clock.now();
-    let tool_action = tool_action(&call, "branch_list", Vec::new(), Operation::Select)?;
+    let tool_action = call.action("branch_list", Vec::new(), Operation::Select)?;
     let seal = Seal::of(&call, "status", &("branch_list", &listing.status));
     let from: Option<BranchPosition> = seal.open_at(listing.cursor.as_deref())?;
     let branches = call.branches();
@@ -283,7 +274,7 @@ pub(super) fn unnamed<T>(done: Result<T, Error>) -> Result<T, Error> {
 
 pub async fn discard(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Discarded, Error> {
     let now = call.pipeline.clock.now();
-    let tool_action = tool_action(&call, "discard_branch", Vec::new(), Operation::Delete)?;
+    let tool_action = call.action("discard_branch", Vec::new(), Operation::Delete)?;
     let branches = call.branches();
     let id = branch_id.clone();
     let gone = |standing| async move { Ok((branches.discard(&standing, &id, now).await?, 1)) };
@@ -294,7 +285,7 @@ pub async fn discard(call: ToolCall, BranchReference { branch_id }: BranchRefere
 
 /// One branch, whatever became of it.
 pub async fn get(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Warned, Error> {
-    let tool_action = tool_action(&call, "branch_get", Vec::new(), Operation::Select)?;
+    let tool_action = call.action("branch_get", Vec::new(), Operation::Select)?;
     let branches = call.branches();
     let found = |standing| async move { Ok((branches.recorded(&standing, &branch_id).await?, 1)) };
     Ok(call.pipeline.act(tool_action, found).await?.into())
@@ -304,7 +295,7 @@ pub async fn get(call: ToolCall, BranchReference { branch_id }: BranchReference)
 pub async fn diff(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Diff, Error> {
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
-    let tool_action = tool_action(&call, "branch_diff", tables, Operation::Select)?;
+    let tool_action = call.action("branch_diff", tables, Operation::Select)?;
     let branches = call.branches();
     let id = branch_id.clone();
     let compared = |standing| async move { Ok((branches.diff(&standing, &id, now).await?, 1)) };
@@ -316,7 +307,7 @@ pub async fn diff(call: ToolCall, BranchReference { branch_id }: BranchReference
 pub async fn cost(call: ToolCall, BranchReference { branch_id }: BranchReference) -> Result<Cost, Error> {
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
-    let tool_action = tool_action(&call, "branch_cost", tables, Operation::Select)?;
+    let tool_action = call.action("branch_cost", tables, Operation::Select)?;
     let branches = call.branches();
     let id = branch_id.clone();
     let counted = |standing| async move { Ok((branches.kept(&standing, &id, now).await?, 1)) };
@@ -328,7 +319,7 @@ pub async fn cost(call: ToolCall, BranchReference { branch_id }: BranchReference
 pub async fn changes(call: ToolCall, NamedTable { branch_id, table }: NamedTable) -> Result<ChangedRows, Error> {
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &branch_id).await?;
-    let tool_action = tool_action(&call, "branch_changes", tables, Operation::Select)?;
+    let tool_action = call.action("branch_changes", tables, Operation::Select)?;
     let branches = call.branches();
     let id = branch_id.clone();
     let compared = |standing| async move {

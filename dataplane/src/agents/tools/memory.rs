@@ -169,8 +169,7 @@ pub struct DeletedMemory {
 impl Telling for DeletedMemory {}
 
 fn tool_action(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
-    let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, vec![memory::TABLE.to_owned()]);
-    Ok(ToolAction { ask, tables, operation, reads: Vec::new() })
+    call.action(name, vec![memory::TABLE.to_owned()], operation)
 }
 
 fn fresh(call: &ToolCall) -> MemorySeed {

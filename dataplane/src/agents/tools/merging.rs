@@ -6,7 +6,7 @@ use contract::report::{Body, BranchMerged};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::branches::{sure, tables, tool_action, unnamed};
+use super::branches::{sure, tables, unnamed};
 use super::budget::Rest;
 use super::onward::Onward;
 use super::seal::Seal;
@@ -55,7 +55,7 @@ pub async fn merge(call: ToolCall, mut merging: MergeRequest) -> Result<MergeRep
     let behind = from.clone();
     let tables = tables(&call, &merging.branch_id).await?;
     let (dry_run, operation) = (merging.dry_run, if merging.dry_run { Operation::Select } else { Operation::Merge });
-    let tool_action = tool_action(&call, "merge_branch", tables.clone(), operation)?;
+    let tool_action = call.action("merge_branch", tables.clone(), operation)?;
     let (branches, strategy) = (call.branches(), merging.strategy);
     let merged = |standing: CallerContext| async move {
         let told = behind.shown.saturating_add(CONFLICTS_TOLD);

@@ -98,8 +98,7 @@ impl From<Session> for ReasoningSession {
 }
 
 fn tool_action(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
-    let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, vec![reasoning::TABLE.to_owned()]);
-    Ok(ToolAction { ask, tables, operation, reads: Vec::new() })
+    call.action(name, vec![reasoning::TABLE.to_owned()], operation)
 }
 
 pub async fn log(call: ToolCall, new: NewStep) -> Result<Logged, Error> {

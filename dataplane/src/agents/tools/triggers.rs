@@ -136,15 +136,11 @@ pub struct DeletedTrigger {
 
 impl Telling for DeletedTrigger {}
 
-fn tool_action(call: &ToolCall, name: &str, operation: Operation) -> Result<ToolAction, Error> {
-    let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, Vec::new());
-    Ok(ToolAction { ask, tables, operation, reads: Vec::new() })
-}
-
 pub async fn register(call: ToolCall, new: NewTrigger) -> Result<Registered, Error> {
     let (now, new) = (call.pipeline.clock.now(), new.checked()?);
     // whoever registers it hears by it what lies there
-    let tool_action = ToolAction { reads: new.tables(), ..tool_action(&call, "register_trigger", Operation::Insert)? };
+    let tool_action =
+        ToolAction { reads: new.tables(), ..call.action("register_trigger", Vec::new(), Operation::Insert)? };
     let id = contract::ids::fresh(now, &call.pipeline.entropy);
     let triggers = call.triggers.clone();
     let registered = |standing| async move { Ok((triggers.register(&standing, new, id, now).await?, 1)) };
@@ -153,7 +149,7 @@ pub async fn register(call: ToolCall, new: NewTrigger) -> Result<Registered, Err
 }
 
 pub async fn list(call: ToolCall, listing: TriggerListing) -> Result<TriggerList, Error> {
-    let tool_action = tool_action(&call, "list_triggers", Operation::Select)?;
+    let tool_action = call.action("list_triggers", Vec::new(), Operation::Select)?;
     let seal = Seal::of(&call, "status", &("list_triggers", &listing.status));
     let from: Option<TriggerPosition> = seal.open_at(listing.cursor.as_deref())?;
     let triggers = call.triggers.clone();
@@ -180,7 +176,7 @@ pub async fn evaluate(call: ToolCall, question: TriggerQuestion) -> Result<Evalu
     let from: Option<TriggerPosition> = seal.open_at(question.cursor.as_deref())?;
     question.dry_run |= from.is_some(); // what has fired does not fire once more for the rest of it
     let operation = if question.dry_run { Operation::Select } else { Operation::Insert };
-    let tool_action = tool_action(&call, "evaluate_triggers", operation)?;
+    let tool_action = call.action("evaluate_triggers", Vec::new(), operation)?;
     let own = &call;
     let evaluated = |standing: CallerContext| async move {
         // what fires spends the agent's cooldown
@@ -230,7 +226,7 @@ pub async fn delete(
     TriggerReference { trigger_id }: TriggerReference,
 ) -> Result<DeletedTrigger, Error> {
     let now = call.pipeline.clock.now();
-    let tool_action = tool_action(&call, "delete_trigger", Operation::Delete)?;
+    let tool_action = call.action("delete_trigger", Vec::new(), Operation::Delete)?;
     let triggers = call.triggers.clone();
     let id = trigger_id.clone();
     let gone = |standing| async move { Ok((triggers.disable(&standing, &id, now).await?, 1)) };
