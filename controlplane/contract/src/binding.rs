@@ -64,20 +64,13 @@ pub enum Binding {
     Unknown,
 }
 
-/// What is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Missing {
-    Table,
-    Column,
-}
-
-impl Missing {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Table => "table",
-            Self::Column => "column",
-        }
+crate::named! {
+    /// What is missing.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Missing {
+        Table = "table",
+        Column = "column",
     }
 }
 

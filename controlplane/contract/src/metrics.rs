@@ -4,23 +4,14 @@
 //! No label is ever a tenant, an address or a statement: the number of series does not grow with
 //! what is served.
 
-/// How a metric behaves, by Prometheus' names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Only grows; its series end in `_total`.
-    Counter,
-    Gauge,
-    /// Its series end in `_bucket`, `_count` and `_sum`.
-    Histogram,
-}
-
-impl Kind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram => "histogram",
-        }
+crate::named! {
+    /// How a metric behaves, by Prometheus' names.
+    pub enum Kind {
+        /// Only grows; its series end in `_total`.
+        Counter = "counter",
+        Gauge = "gauge",
+        /// Its series end in `_bucket`, `_count` and `_sum`.
+        Histogram = "histogram",
     }
 }
 

@@ -48,23 +48,24 @@ impl Role {
     }
 }
 
-/// The role column of the Endpoints part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// No credential is asked for.
-    Public,
-    /// Any authenticated caller.
-    Authenticated,
-    /// M: any member of the organization.
-    Member,
-    /// O, A, D; a service account stands under the scopes of its keys.
-    Developer,
-    /// O, A, Au.
-    Auditor,
-    /// O, A.
-    Admin,
-    /// O.
-    Owner,
+crate::named! {
+    /// The role column of the Endpoints part, as the specification prints it.
+    pub enum Access {
+        /// No credential is asked for.
+        Public = "none",
+        /// Any authenticated caller.
+        Authenticated = "any",
+        /// M: any member of the organization.
+        Member = "M",
+        /// O, A, D; a service account stands under the scopes of its keys.
+        Developer = "O,A,D",
+        /// O, A, Au.
+        Auditor = "O,A,Au",
+        /// O, A.
+        Admin = "O,A",
+        /// O.
+        Owner = "O",
+    }
 }
 
 impl Access {
@@ -77,19 +78,6 @@ impl Access {
             Self::Auditor => matches!(role, Role::Owner | Role::Admin | Role::Auditor),
             Self::Admin => matches!(role, Role::Owner | Role::Admin),
             Self::Owner => matches!(role, Role::Owner),
-        }
-    }
-
-    /// As the specification's role column prints it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Public => "none",
-            Self::Authenticated => "any",
-            Self::Member => "M",
-            Self::Developer => "O,A,D",
-            Self::Auditor => "O,A,Au",
-            Self::Admin => "O,A",
-            Self::Owner => "O",
         }
     }
 }

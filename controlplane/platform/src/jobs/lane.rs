@@ -7,27 +7,18 @@ use chrono::Duration;
 /// A worker that holds a common job longer is taken for dead.
 const LOCK: Duration = Duration::minutes(5);
 
-/// Jobs of one lane run one after another, beside those of the others: nothing that takes its time
-/// keeps a lost lease from being found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lane {
-    Common,
-    Leases,
-    /// Data planes are asked, and some do not answer.
-    Bindings,
+contract::named! {
+    /// Jobs of one lane run one after another, beside those of the others: nothing that takes its time
+    /// keeps a lost lease from being found.
+    pub enum Lane {
+        Common = "common",
+        Leases = "leases",
+        /// Data planes are asked, and some do not answer.
+        Bindings = "bindings",
+    }
 }
 
 impl Lane {
-    pub const ALL: [Self; 3] = [Self::Common, Self::Leases, Self::Bindings];
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Common => "common",
-            Self::Leases => "leases",
-            Self::Bindings => "bindings",
-        }
-    }
-
     /// A worker that holds a job longer is taken for dead. A sweep of leases may run twice at once,
     /// and one whose worker died must not keep the next waiting.
     pub const fn lock(self) -> Duration {

@@ -10,14 +10,15 @@ use sqlx::PgConnection;
 use crate::Result;
 use crate::http::text::Email;
 
-/// What a mail is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MailKind {
-    /// A link that somebody asked for.
-    Link,
-    Invitation,
-    /// What the runtime tells people of their reviews.
-    Notification,
+contract::named! {
+    /// What a mail is about.
+    pub enum MailKind {
+        /// A link that somebody asked for.
+        Link = "link",
+        Invitation = "invitation",
+        /// What the runtime tells people of their reviews.
+        Notification = "notification",
+    }
 }
 
 /// Why a mail is written.
@@ -35,14 +36,6 @@ struct Day {
 }
 
 impl MailKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Link => "link",
-            Self::Invitation => "invitation",
-            Self::Notification => "notification",
-        }
-    }
-
     /// The table of limits. A link is of no organization.
     const fn day(self) -> Day {
         match self {
