@@ -44,32 +44,14 @@ pub fn routes() -> Routes {
         .all_ours()
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub enum GateId {
-    G0,
-    G1,
-    G2,
-    G3,
-    G4,
-    G5,
+contract::named! {
+    #[derive(Serialize, JsonSchema)]
+    pub enum GateId { G0 = "G0", G1 = "G1", G2 = "G2", G3 = "G3", G4 = "G4", G5 = "G5" }
 }
 
 impl GateId {
-    pub const ALL: [Self; 6] = [Self::G0, Self::G1, Self::G2, Self::G3, Self::G4, Self::G5];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::G0 => "G0",
-            Self::G1 => "G1",
-            Self::G2 => "G2",
-            Self::G3 => "G3",
-            Self::G4 => "G4",
-            Self::G5 => "G5",
-        }
-    }
-
-    pub fn parse(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|gate| gate.as_str() == text).ok_or(Error::NotFound { kind: "gate" })
+    pub fn of(text: &str) -> Result<Self> {
+        Self::parse(text).ok_or(Error::NotFound { kind: "gate" })
     }
 
     /// The table of gates: its name.

@@ -111,7 +111,7 @@ async fn record(cx: Call, Json(decision): Json<ReleaseDecision>) -> Result<Json<
     let policy_version = fields::maybe_name("policy_version", decision.policy_version.as_deref())?;
     let rationale = fields::maybe_prose("rationale", decision.rationale.as_deref())?;
     let override_reason = fields::maybe_prose("override_reason", decision.override_reason.as_deref())?;
-    let gate = decision.gate_id.as_deref().map(GateId::parse).transpose()?;
+    let gate = decision.gate_id.as_deref().map(GateId::of).transpose()?;
     let mut tx = cx.begin().await?;
     let (project_id, artifact_ids) = subject(&cx, &mut tx, &decision).await?;
     if let Some(review_id) = &decision.review_id {

@@ -57,7 +57,7 @@ struct SignOff {
 }
 
 pub async fn evaluate(cx: Call, Json(asked): Json<GateFacts>) -> Result<Json<GateVerdict>> {
-    let gate_id = GateId::parse(&cx.id::<String>("gate_id")?)?;
+    let gate_id = GateId::of(&cx.id::<String>("gate_id")?)?;
     let project_id = fields::name("project_id", &asked.project_id)?;
     let facts = fields::object("facts", asked.facts)?;
     let mut tx = cx.begin().await?;

@@ -33,7 +33,7 @@ pub async fn list(cx: Call, Query(of): Query<OfProject>) -> Result<Json<Gates>> 
 }
 
 pub async fn get(cx: Call, Query(of): Query<OfProject>) -> Result<Json<Gate>> {
-    let gate_id = GateId::parse(&cx.id::<String>("gate_id")?)?;
+    let gate_id = GateId::of(&cx.id::<String>("gate_id")?)?;
     let mut conn = cx.app.pool().acquire().await?;
     store::of_project(&mut conn, cx.org_id(), gate_id, of.project_id.as_deref()).await.map(Json)
 }
@@ -51,7 +51,7 @@ pub struct Definition {
 /// A new version of a project's rule; what is left out stays as it is.
 pub async fn define(cx: Call, Json(definition): Json<Definition>) -> Result<Json<Gate>> {
     let who = people::person(&cx)?;
-    let gate_id = GateId::parse(&cx.id::<String>("gate_id")?)?;
+    let gate_id = GateId::of(&cx.id::<String>("gate_id")?)?;
     let project_id = fields::name("project_id", &definition.project_id)?;
     let mut tx = cx.begin().await?;
     let mut gate = store::of_project(&mut tx, cx.org_id(), gate_id, Some(&project_id)).await?;

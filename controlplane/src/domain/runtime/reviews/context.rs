@@ -92,7 +92,7 @@ async fn entity(cx: &Call, conn: &mut sqlx::PgConnection, review: &Review) -> Re
         EntityType::Artifact => serde_json::to_value(artifacts::find(conn, org_id, id).await?),
         EntityType::ReleaseDecision => serde_json::to_value(releases::find(conn, org_id, id).await?),
         EntityType::Gate => {
-            let gate = gates::of_project(conn, org_id, gates::GateId::parse(id)?, Some(&review.project_id)).await?;
+            let gate = gates::of_project(conn, org_id, gates::GateId::of(id)?, Some(&review.project_id)).await?;
             serde_json::to_value(gate)
         }
         EntityType::Recovery => match recovery::find(conn, org_id, id).await? {

@@ -61,7 +61,7 @@ async fn entity_of(
     match entity_type {
         EntityType::Artifact => of_artifact(cx, conn, entity_id).await,
         EntityType::Gate => {
-            let gate = GateId::parse(entity_id)?;
+            let gate = GateId::of(entity_id)?;
             Ok(of_gate(gate, project(named)?))
         }
         EntityType::ReleaseDecision => {
@@ -125,7 +125,7 @@ async fn of_predicate(cx: &Call, conn: &mut PgConnection, named: &Named) -> Resu
     let absent = Error::NotFound { kind: "gate predicate" };
     let given = named.gate_predicate_id.as_deref().unwrap_or_default();
     let Some((gate, key)) = given.split_once(':') else { return Err(absent) };
-    let (gate, project_id) = (GateId::parse(gate)?, project(named)?);
+    let (gate, project_id) = (GateId::of(gate)?, project(named)?);
     let rule = gates::of_project(conn, cx.org_id(), gate, Some(&project_id)).await?;
     if rule.predicates.iter().any(|predicate| predicate.key == key) {
         Ok(of_gate(gate, project_id))
