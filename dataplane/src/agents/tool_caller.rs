@@ -7,9 +7,8 @@ use contract::policy::abac::Origin;
 use contract::wire::Who;
 use contract::{QueryId, RequestId};
 use telemetry::Place;
-use tokio_util::sync::CancellationToken;
 
-use crate::{Ask, Bounds, DeclaredAgent, Names, Pipeline};
+use crate::{Ask, DeclaredAgent, Pipeline};
 
 /// Somebody whose credential was checked for this request.
 #[derive(Debug, Clone)]
@@ -27,23 +26,15 @@ pub struct ToolCaller {
 impl ToolCaller {
     /// One statement of this guest.
     pub fn ask(&self, pipeline: &Pipeline, sql: String, timeout_ms: Option<u64>) -> Ask {
+        let query_id = QueryId::fresh(pipeline.clock.now(), &pipeline.entropy);
         let ask = Ask {
-            query_id: QueryId::fresh(pipeline.clock.now(), &pipeline.entropy),
-            request_id: self.request_id.clone(),
             sql,
-            params: Vec::new(),
-            types: Vec::new(),
-            who: self.who.clone(),
             peer: self.peer,
-            origin: self.origin,
             by_dashboard: self.by_dashboard,
             agent: self.agent.clone(),
             timeout: timeout_ms.map(Duration::from_millis),
-            cancel: CancellationToken::new(),
-            transaction: None,
-            names: Names::default(),
-            bounds: Bounds::default(),
             place: self.place.clone(),
+            ..Ask::of(query_id, self.request_id.clone(), self.who.clone(), self.origin)
         };
         ask.as_session()
     }

@@ -14,6 +14,7 @@ use connections::{Clock, Limits, Timed};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -141,6 +142,12 @@ pub async fn connection(
     if let Err(error) = ended {
         tracing::debug!(%peer, error = %error, "a connection ended early");
     }
+}
+
+/// What a body of JSON says.
+pub fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(body)
+        .map_err(|error| Error::InvalidParams { field: "body", message: format!("the body cannot be read: {error}") })
 }
 
 /// A whole body, within its size and its time.

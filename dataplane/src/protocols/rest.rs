@@ -26,9 +26,10 @@ use axum::{Extension, Router};
 use bytes::Bytes;
 use connections::Limits;
 use contract::policy::abac::Origin;
-use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX};
+use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who};
 use contract::{Code, EnvId, Heal, QueryId, RequestId};
 use rustls::ServerConfig;
+use serde::Serialize;
 use telemetry::Place;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -56,6 +57,18 @@ pub struct RestContext {
     pub triggers: Triggers,
     pub ending: Ending,
     pub limits: Limits,
+}
+
+impl RestContext {
+    /// It serves one environment alone.
+    fn serves(&self, env_id: &EnvId) -> Result<(), Error> {
+        if *env_id == self.env_id { Ok(()) } else { Err(Error::OtherEnvironment) }
+    }
+
+    /// The control plane has authenticated them; whether we know them yet is a matter of moments.
+    async fn announced(&self, who: &Who) {
+        let _ = announced(&self.pipeline.snapshots, |rules| is_known(rules, who)).await;
+    }
 }
 
 /// Serves until everything is closed.
@@ -186,8 +199,7 @@ async fn answer(
     });
     let sent = match asked {
         Ok((ask, once, shape)) => {
-            // The control plane has authenticated them; whether we know them yet is a matter of moments.
-            let _ = announced(&context.pipeline.snapshots, |rules| is_known(rules, &ask.who)).await;
+            context.announced(&ask.who).await;
             let give_up = ask.cancel.clone().drop_guard();
             let ran = context.pipeline.run_once(ask, once).await;
             give_up.disarm();
@@ -203,12 +215,16 @@ async fn answer(
 }
 
 /// The answer of an endpoint in JSON, or its refusal.
-fn json_response(context: &RestContext, request_id: &RequestId, json: Result<Vec<u8>, Error>) -> Response {
-    let response = match json {
+fn json_response<T: Serialize>(context: &RestContext, request_id: &RequestId, told: Result<T, Error>) -> Response {
+    let response = match told.and_then(|told| written(&told)) {
         Ok(json) => ([(header::CONTENT_TYPE, "application/json")], Body::from(json)).into_response(),
         Err(error) => refusal(&error, request_id, context.pipeline.clock.now()),
     };
     request_id::known_by(response, request_id)
+}
+
+fn written(told: &impl Serialize) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(told).map_err(|error| Error::Unverified { why: error.to_string() })
 }
 
 fn asked(
@@ -219,17 +235,11 @@ fn asked(
     shape: Option<body::BodyFormat>,
     request_id: &RequestId,
 ) -> Result<(Ask, Option<Once>, body::BodyFormat), Error> {
-    if *env_id != context.env_id {
-        return Err(Error::OtherEnvironment);
-    }
-    let unreadable = |error: serde_json::Error| Error::InvalidParams {
-        field: "body",
-        message: format!("the body cannot be read: {error}"),
-    };
-    let body: QueryBody = serde_json::from_slice(body).map_err(unreadable)?;
+    context.serves(env_id)?;
+    let body: QueryBody = http::json(body)?;
     let path = if shape.is_some() { "query/arrow" } else { "query" };
     // a body means the same however it was written
-    let once = keyed::once(path, headers, &serde_json::to_vec(&body).map_err(unreadable)?)?;
+    let once = keyed::once(path, headers, &written(&body)?)?;
     if body.numbers.is_some() && (shape.is_some() || body.format != Format::Json) {
         let message = "numbers goes with format json: CSV and Arrow have every digit".to_owned();
         return Err(Error::InvalidParams { field: "numbers", message });
@@ -252,20 +262,14 @@ fn asked(
     if let Some(branch_id) = &body.branch_id {
         names.schema = schema_on(branch_id)?;
     }
+    let query_id = QueryId::fresh(context.pipeline.clock.now(), &context.pipeline.entropy);
     let ask = Ask {
-        query_id: QueryId::fresh(context.pipeline.clock.now(), &context.pipeline.entropy),
-        request_id: request_id.clone(),
         sql: with_standard_strings(body.sql, body.standard_conforming_strings)?,
-        params: Vec::new(),
-        types: Vec::new(),
-        who: forwarded.who,
         peer: forwarded.peer,
-        origin: origin(forwarded.origin, shape),
         by_dashboard: forwarded.by_dashboard,
         agent,
         timeout: body.timeout_ms.map(Duration::from_millis),
         cancel: context.ending.closed.child_token(),
-        transaction: None,
         names,
         bounds: Bounds {
             heal: heal(forwarded.origin, body.heal),
@@ -273,7 +277,7 @@ fn asked(
             reads_only: forwarded.by_dashboard || body.reads_only == Some(true),
             ..Bounds::default()
         },
-        place: Place::default(),
+        ..Ask::of(query_id, request_id.clone(), forwarded.who, origin(forwarded.origin, shape))
     };
     Ok((ask.as_session(), once, shape))
 }

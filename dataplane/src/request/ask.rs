@@ -46,6 +46,28 @@ pub struct StatementRequest<T> {
 }
 
 impl<T> StatementRequest<T> {
+    /// No statement yet, of somebody who set nothing for it.
+    pub fn of(query_id: QueryId, request_id: RequestId, who: Who, origin: Origin) -> Self {
+        Self {
+            query_id,
+            request_id,
+            sql: String::new(),
+            params: Vec::new(),
+            types: Vec::new(),
+            who,
+            peer: None,
+            origin,
+            by_dashboard: false,
+            agent: DeclaredAgent::default(),
+            timeout: None,
+            cancel: CancellationToken::new(),
+            transaction: None,
+            names: Names::default(),
+            bounds: Bounds::default(),
+            place: Place::default(),
+        }
+    }
+
     /// Where in a trace it is asked.
     pub(crate) fn asked_at(&self) -> Place {
         self.place.clone().or_else(|| Place::of_sql(&self.sql))

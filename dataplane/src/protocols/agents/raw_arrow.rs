@@ -15,8 +15,7 @@ use futures::StreamExt;
 use serde::Deserialize;
 
 use super::super::held::{self, Pieces, put};
-use super::super::http::whole;
-use super::super::{keyed, request_id};
+use super::super::{http, keyed, request_id};
 use super::{AgentsContext, tool_caller};
 use crate::encode::arrow_ipc::{CONTENT_TYPE, Encoder};
 use crate::request::ask::with_standard_strings;
@@ -58,7 +57,7 @@ async fn answered(
     if !context.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
     }
-    let body = whole(body).await?;
+    let body = http::whole(body).await?;
     let once = keyed::once("v1/query/arrow", &parts.headers, &body)?;
     let input = input(&body)?;
     let strings = input.standard_conforming_strings;
@@ -72,10 +71,7 @@ async fn answered(
 }
 
 fn input(body: &[u8]) -> Result<Input, Error> {
-    let input: Input = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
-        field: "body",
-        message: format!("the body cannot be read: {error}"),
-    })?;
+    let input: Input = http::json(body)?;
     if input.timeout_ms.is_some_and(|timeout_ms| !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms)) {
         let message = format!("timeout_ms is from 1 to {TIMEOUT_MS_MAX}");
         return Err(Error::InvalidParams { field: "timeout_ms", message });

@@ -14,10 +14,9 @@ use serde::de::DeserializeOwned;
 use telemetry::Place;
 
 use super::{RestContext, forwarded};
-use crate::governance::sessions::{announced, is_known};
-use crate::protocols::request_id;
+use crate::protocols::{http, request_id};
 use crate::request::ask::with_standard_strings;
-use crate::{Ask, Bounds, DeclaredAgent, Error, Names};
+use crate::{Ask, Bounds, DeclaredAgent, Error};
 
 pub(super) async fn transpile(
     State(context): State<RestContext>,
@@ -63,39 +62,21 @@ async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Er
     let _serving = context.ending.serving(); // until it is answered
     let request_id = request_id::of(&context.pipeline, headers);
     let answered = async {
-        if *env_id != context.env_id {
-            return Err(Error::OtherEnvironment);
-        }
+        context.serves(env_id)?;
         let caller = forwarded(headers)?;
-        let question = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
-            field: "body",
-            message: format!("the body cannot be read: {error}"),
-        })?;
-        // The control plane has authenticated them; whether we know them yet is a matter of moments.
-        let _ = announced(&context.pipeline.snapshots, |rules| is_known(rules, &caller.who)).await;
-        let (clock, entropy) = (&context.pipeline.clock, &context.pipeline.entropy);
+        let question = http::json(body)?;
+        context.announced(&caller.who).await;
+        let query_id = QueryId::fresh(context.pipeline.clock.now(), &context.pipeline.entropy);
         let ask = Ask {
-            query_id: QueryId::fresh(clock.now(), entropy),
-            request_id: request_id.clone(),
-            sql: String::new(),
-            params: Vec::new(),
-            types: Vec::new(),
-            who: caller.who,
             peer: caller.peer,
-            origin: caller.origin.unwrap_or(Origin::Rest),
-            by_dashboard: false, // nothing of it is run
-            agent: DeclaredAgent::default(),
-            timeout: None,
             cancel: context.ending.closed.child_token(),
-            transaction: None,
-            names: Names::default(),
-            bounds: Bounds::default(),
             place: Place::of_headers(headers),
+            ..Ask::of(query_id, request_id.clone(), caller.who, caller.origin.unwrap_or(Origin::Rest))
         };
         let give_up = ask.cancel.clone().drop_guard();
         let answered = answer(ask, question).await?;
         give_up.disarm();
-        serde_json::to_vec(&answered).map_err(|error| Error::Unverified { why: error.to_string() })
+        Ok(answered)
     };
     super::json_response(context, &request_id, answered.await)
 }

@@ -29,11 +29,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::operations::{self, RunningLoad, RunningLoads};
 use super::{RestContext, forwarded};
-use crate::governance::sessions::{announced, is_known};
 use crate::pipeline::OPEN_FILE;
 use crate::pipeline::transaction::ClientTransaction;
 use crate::protocols::request_id;
-use crate::{Ask, Bounds, DeclaredAgent, Error, Names, Pipeline};
+use crate::{Ask, Bounds, Error, Pipeline};
 use columns::{DeclaredTypes, WrittenColumns};
 use incoming::FileFacts;
 use target::LoadTarget;
@@ -54,8 +53,7 @@ pub(super) async fn load(
         let named = operations::named(&parts.headers)?;
         let _shown = named.map(|operation_id| running.entered((load.caller.who.clone(), operation_id), &load.running));
         let done = tokio::time::timeout(Duration::from_secs(WITHIN_SECS), Box::pin(load.run(&parts, body))).await;
-        let loaded = done.unwrap_or_else(|_| Err(late()))?;
-        serde_json::to_vec(&loaded).map_err(|error| Error::Unverified { why: error.to_string() })
+        done.unwrap_or_else(|_| Err(late()))
     };
     let loaded = loaded.await;
     super::json_response(&context, &request_id, loaded)
@@ -81,14 +79,11 @@ impl FileLoad {
         parts: &Parts,
         request_id: &RequestId,
     ) -> Result<Self, Error> {
-        if *env_id != context.env_id {
-            return Err(Error::OtherEnvironment);
-        }
+        context.serves(env_id)?;
         let caller = forwarded(&parts.headers)?;
         let (query, target) = (options(&parts.uri)?, LoadTarget::of(name)?);
         let types = DeclaredTypes::of(query.types.as_deref(), query.mode)?;
-        // The control plane has authenticated them; whether we know them yet is a matter of moments.
-        let _ = announced(&context.pipeline.snapshots, |rules| is_known(rules, &caller.who)).await;
+        context.announced(&caller.who).await;
         let cancel = context.ending.closed.child_token();
         Ok(Self {
             pipeline: Arc::clone(&context.pipeline),
@@ -220,24 +215,16 @@ pub(super) fn of_a_file(
     caller: &Forwarded,
     (request_id, place, cancel): (&RequestId, &Place, &CancellationToken),
 ) -> Ask {
+    let query_id = QueryId::fresh(pipeline.clock.now(), &pipeline.entropy);
     Ask {
-        query_id: QueryId::fresh(pipeline.clock.now(), &pipeline.entropy),
-        request_id: request_id.clone(),
-        sql: String::new(),
-        params: Vec::new(),
-        types: Vec::new(),
-        who: caller.who.clone(),
         peer: caller.peer,
-        origin: caller.origin.unwrap_or(Origin::Rest),
         by_dashboard: false, // it is paid for
-        agent: DeclaredAgent::default(),
         timeout: Some(Duration::from_millis(TIMEOUT_MS_MAX)),
         cancel: cancel.clone(),
-        transaction: None,
-        names: Names::default(),
         // It runs as it is written here, or fails.
         bounds: Bounds { heal: Some(Heal::Off), ..Bounds::default() },
         place: place.clone(),
+        ..Ask::of(query_id, request_id.clone(), caller.who.clone(), caller.origin.unwrap_or(Origin::Rest))
     }
 }
 

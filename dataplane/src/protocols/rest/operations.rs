@@ -120,16 +120,12 @@ fn asked(
     (env_id, operation_id): (EnvId, OperationId),
     headers: &HeaderMap,
 ) -> Result<Arc<RunningLoad>, Error> {
-    if env_id != context.env_id {
-        return Err(Error::OtherEnvironment);
-    }
+    context.serves(&env_id)?;
     let caller = forwarded(headers)?;
     running.found(&(caller.who, operation_id)).ok_or(Error::HandleNotFound { what: "operation" })
 }
 
 fn answered(context: &RestContext, headers: &HeaderMap, load: Result<Arc<RunningLoad>, Error>) -> Response {
-    let told = load.and_then(|load| {
-        serde_json::to_vec(&load.progress()).map_err(|error| Error::Unverified { why: error.to_string() })
-    });
+    let told = load.map(|load| load.progress());
     super::json_response(context, &request_id::of(&context.pipeline, headers), told)
 }

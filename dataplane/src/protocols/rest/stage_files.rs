@@ -15,7 +15,6 @@ use contract::stage_files::{FilesQuery, ListedFile, ListedFiles, PATH_BYTES_MAX,
 use contract::wire::Forwarded;
 use contract::{EnvId, RequestId};
 use futures::StreamExt;
-use serde::Serialize;
 use sql::StagePlace;
 use telemetry::Place;
 use tokio::time::error::Elapsed;
@@ -27,7 +26,6 @@ use super::load::incoming;
 use super::load::of_a_file;
 use super::{RestContext, forwarded, json_response};
 use crate::error::StageFileFault;
-use crate::governance::sessions::{announced, is_known};
 use crate::pipeline::FileAction;
 use crate::protocols::request_id;
 use crate::storage::stage_files::{FILE_BYTES_MAX, StageFile, StageWriter, blocking};
@@ -53,12 +51,9 @@ impl FileRequest {
         headers: &HeaderMap,
         request_id: &RequestId,
     ) -> Result<Self, Error> {
-        if *env_id != context.env_id {
-            return Err(Error::OtherEnvironment);
-        }
+        context.serves(env_id)?;
         let caller = forwarded(headers)?;
-        // The control plane has authenticated them; whether we know them yet is a matter of moments.
-        let _ = announced(&context.pipeline.snapshots, |rules| is_known(rules, &caller.who)).await;
+        context.announced(&caller.who).await;
         Ok(Self {
             pipeline: Arc::clone(&context.pipeline),
             caller,
@@ -134,7 +129,7 @@ pub(super) async fn list(
     let listed = async {
         let asked = FileRequest::of(&context, (&env_id, stage), &headers, &request_id).await?;
         let _give_up = asked.cancel.clone().drop_guard();
-        json(&asked.listed(&uri).await?)
+        asked.listed(&uri).await
     };
     let listed = Box::pin(listed).await;
     json_response(&context, &request_id, listed)
@@ -151,7 +146,7 @@ pub(super) async fn put(
     let put = async {
         let asked = FileRequest::of(&context, (&env_id, stage), &parts.headers, &request_id).await?;
         let _give_up = asked.cancel.clone().drop_guard();
-        json(&asked.put(&path, &parts, body).await?)
+        asked.put(&path, &parts, body).await
     };
     let put = Box::pin(put).await;
     json_response(&context, &request_id, put)
@@ -167,7 +162,7 @@ pub(super) async fn remove(
     let removed = async {
         let asked = FileRequest::of(&context, (&env_id, stage), &headers, &request_id).await?;
         let _give_up = asked.cancel.clone().drop_guard();
-        json(&asked.removed(&path).await?)
+        asked.removed(&path).await
     };
     let removed = Box::pin(removed).await;
     json_response(&context, &request_id, removed)
@@ -187,17 +182,13 @@ pub(super) async fn get(
     };
     match Box::pin(sent).await {
         Ok(response) => request_id::known_by(response, &request_id),
-        Err(error) => json_response(&context, &request_id, Err(error)),
+        Err(error) => json_response(&context, &request_id, Err::<(), _>(error)),
     }
 }
 
 /// The piece; a token that is asked for with each of them is kept until the last.
 fn held_by<T>(piece: T, _: &TaskTrackerToken) -> T {
     piece
-}
-
-fn json(answer: &impl Serialize) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(answer).map_err(|error| Error::Unverified { why: error.to_string() })
 }
 
 fn told(file: StageFile) -> ListedFile {

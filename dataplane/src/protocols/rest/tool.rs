@@ -14,8 +14,7 @@ use telemetry::Place;
 use super::{RestContext, forwarded};
 use crate::agents::tool_caller::ToolCaller;
 use crate::agents::tools::{self, ResultBudget, ToolCall, ToolResult};
-use crate::governance::sessions::{announced, is_known};
-use crate::protocols::request_id;
+use crate::protocols::{http, request_id};
 use crate::{DeclaredAgent, Error};
 
 #[derive(Debug, Deserialize)]
@@ -35,7 +34,7 @@ pub(super) async fn call(
     let _serving = context.ending.serving(); // until it is answered
     let request_id = request_id::of(&context.pipeline, &headers);
     let told = called(&context, &env_id, &name, &headers, &body, &request_id).await;
-    super::json_response(&context, &request_id, told.map(|told| told.structured.to_string().into_bytes()))
+    super::json_response(&context, &request_id, told.map(|told| told.structured))
 }
 
 async fn called(
@@ -46,18 +45,12 @@ async fn called(
     body: &[u8],
     request_id: &RequestId,
 ) -> Result<ToolResult, Error> {
-    if *env_id != context.env_id {
-        return Err(Error::OtherEnvironment);
-    }
+    context.serves(env_id)?;
     let forwarded = forwarded(headers)?;
     let row = tools::by_name(name).ok_or(Error::Caller(Code::NotFound))?;
-    let input: ToolRequest = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
-        field: "body",
-        message: format!("the body cannot be read: {error}"),
-    })?;
+    let input: ToolRequest = http::json(body)?;
     let agent = DeclaredAgent::told(("agent_id", input.agent_id), ("agent_framework", None))?;
-    // The control plane has authenticated them; whether we know them yet is a matter of moments.
-    let _ = announced(&context.pipeline.snapshots, |rules| is_known(rules, &forwarded.who)).await;
+    context.announced(&forwarded.who).await;
     let call = ToolCall {
         pipeline: context.pipeline.clone(),
         memories: context.memories.clone(),
