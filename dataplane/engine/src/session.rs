@@ -89,11 +89,7 @@ impl Session {
     /// Opens a transaction and takes its snapshot. While the process is most likely about to end, because of
     /// somebody's statement, it waits: for the next process, or until this one is well again.
     pub async fn begin(&mut self) -> Result<Snapshot, Error> {
-        let mut connected = self.connected().await?;
-        if connected.in_transaction() {
-            return Err(Error::new(Kind::InvalidInput, "a transaction is open already"));
-        }
-        connected.steady().await;
+        let mut connected = self.steady().await?;
         connected.again_if_lost(&What::Begin, step_ends(), &CancellationToken::new()).await?.done()?;
         connected.transaction_opened();
         Ok(Snapshot(connected.snapshot()))
@@ -135,11 +131,7 @@ impl Session {
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, Error> {
-        let mut connected = self.connected().await?;
-        if connected.in_transaction() {
-            return Err(Error::new(Kind::InvalidInput, "a transaction is open already"));
-        }
-        connected.steady().await;
+        let mut connected = self.steady().await?;
         let Statement { sql, params: parameters, .. } = write;
         let what = What::Write { sql, parameters, begins: true, tables: tables.map(<[String]>::to_vec) };
         let reply = connected.ask(&what, deadline, cancel).await?;
@@ -163,11 +155,7 @@ impl Session {
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Option<Rows>, Error> {
-        let mut connected = self.connected().await?;
-        if connected.in_transaction() {
-            return Err(Error::new(Kind::InvalidInput, "a transaction is open already"));
-        }
-        connected.steady().await;
+        let mut connected = self.steady().await?;
         let Statement { sql, params: parameters, .. } = statement;
         let what = What::Query { sql, parameters, tables: tables.map(<[String]>::to_vec) };
         match connected.ask(&what, deadline, cancel).await? {
@@ -287,6 +275,16 @@ impl Session {
             return Err(Error::new(Kind::InvalidInput, "no transaction is open"));
         }
         connected.ask(&what, step_ends(), &CancellationToken::new()).await?.done()
+    }
+
+    /// The connection for what is to open a transaction, once its process is well.
+    async fn steady(&self) -> Result<OwnedMutexGuard<Connected>, Error> {
+        let connected = self.connected().await?;
+        if connected.in_transaction() {
+            return Err(Error::new(Kind::InvalidInput, "a transaction is open already"));
+        }
+        connected.steady().await;
+        Ok(connected)
     }
 
     /// The connection, once the rows of the statement before have let go of it.

@@ -12,6 +12,7 @@ pub(crate) mod outside;
 pub mod quote;
 pub(crate) mod scope;
 pub(crate) mod sequence;
+pub(crate) mod star;
 mod visit;
 
 pub(crate) use visit::{

@@ -165,13 +165,18 @@ impl ClientTransaction {
         Ok(())
     }
 
-    /// The engine's session of what has ended, rolled back, where the temporary tables of its connection are in it.
-    async fn give_up(&mut self) -> Option<Session> {
-        let session = match std::mem::replace(&mut self.state, TransactionState::Idle) {
+    /// The engine's session, if there is one: nothing is open now.
+    fn taken(&mut self) -> Option<Session> {
+        match std::mem::replace(&mut self.state, TransactionState::Idle) {
             TransactionState::Open(opened) => Some(opened.session),
             TransactionState::Failed(session) => session,
             TransactionState::Idle => None,
-        };
+        }
+    }
+
+    /// The engine's session of what has ended, rolled back, where the temporary tables of its connection are in it.
+    async fn give_up(&mut self) -> Option<Session> {
+        let session = self.taken();
         self.writing.clear();
         let mut session = session?;
         let is_rolled_back = session.rollback().await.is_ok();
@@ -332,11 +337,7 @@ impl ClientTransaction {
     /// A statement failed: the engine's side of it is given up, but for what its connection keeps there.
     pub fn fail(&mut self) {
         let has_any = self.temporary.as_ref().is_some_and(|temporary| !temporary.is_empty());
-        let session = match std::mem::replace(&mut self.state, TransactionState::Idle) {
-            TransactionState::Open(opened) => Some(opened.session),
-            TransactionState::Failed(session) => session,
-            TransactionState::Idle => None,
-        };
+        let session = self.taken();
         self.state = TransactionState::Failed(session.filter(|_| has_any));
         self.writing.clear();
     }

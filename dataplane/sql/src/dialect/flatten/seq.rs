@@ -4,14 +4,14 @@
 //! column is left out of every `*`. A value that names no column is one row, number 1.
 
 use sqlparser::ast::{
-    ExcludeSelectItem, Expr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    Statement, TableAlias, TableFactor, TableWithJoins, Value,
+    Expr, Ident, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor,
+    TableWithJoins, Value,
 };
 
 use super::super::compose;
 use crate::ast::error::Error;
 use crate::ast::names::ours::SEQ;
-use crate::ast::{any_expression, change_expressions, names};
+use crate::ast::{any_expression, change_expressions, names, star};
 
 /// Stands for the number until the select around it is known; no text can spell it.
 const OPEN: &str = "\0seq";
@@ -126,11 +126,5 @@ fn hide(item: &mut SelectItem, table: &Ident) {
         }
         _ => return,
     };
-    let mut excluded: Vec<ObjectName> = match options.opt_exclude.take() {
-        None => Vec::new(),
-        Some(ExcludeSelectItem::Single(name)) => vec![name],
-        Some(ExcludeSelectItem::Multiple(names)) => names,
-    };
-    excluded.push(ObjectName::from(vec![names::quoted(SEQ)]));
-    options.opt_exclude = Some(ExcludeSelectItem::Multiple(excluded));
+    star::leave_out(options, [names::quoted(SEQ)]);
 }

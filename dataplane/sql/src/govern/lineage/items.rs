@@ -1,12 +1,10 @@
 //! What a select list names: expressions, and the columns that `*` stands for.
 
-use sqlparser::ast::{
-    ExcludeSelectItem, Expr, RenameSelectItem, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
-};
+use sqlparser::ast::{ExcludeSelectItem, Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions};
 
 use super::{FromItem, LineageWalk, Output, budget};
 use crate::ast::error::{Error, ErrorKind};
-use crate::ast::names;
+use crate::ast::{names, star};
 
 /// Columns that a `*` may bring a relation to: one of all columns of another twice doubles them.
 const COLUMNS_MAX: usize = 10_000;
@@ -98,12 +96,7 @@ impl LineageWalk<'_> {
         for element in replaced.filter(|element| element.column_name.value.eq_ignore_ascii_case(&name)) {
             output = self.output(&element.expr, &name);
         }
-        let renamed = match &options.opt_rename {
-            None => &[][..],
-            Some(RenameSelectItem::Single(one)) => std::slice::from_ref(one),
-            Some(RenameSelectItem::Multiple(many)) => many,
-        };
-        for item in renamed.iter().filter(|item| item.ident.value.eq_ignore_ascii_case(&name)) {
+        for item in star::renamed(options).iter().filter(|item| item.ident.value.eq_ignore_ascii_case(&name)) {
             output.name.clone_from(&item.alias.value);
         }
         output

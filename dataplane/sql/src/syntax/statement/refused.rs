@@ -2,12 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Expr, Query, RenameSelectItem, Select, SelectItem, Statement, Value, Visitor, WildcardAdditionalOptions,
-};
+use sqlparser::ast::{Expr, Query, Select, SelectItem, Statement, Value, Visitor, WildcardAdditionalOptions};
 
-use crate::ast::Visit;
 use crate::ast::error::Error;
+use crate::ast::{Visit, star};
 
 /// Finds what means nothing.
 pub(super) struct Unmeant;
@@ -48,13 +46,8 @@ fn refuse(is_so: bool, error: impl FnOnce() -> Error) -> ControlFlow<Error> {
 }
 
 fn replaces_renamed(options: &WildcardAdditionalOptions) -> bool {
-    let renamed = match &options.opt_rename {
-        None => &[][..],
-        Some(RenameSelectItem::Single(one)) => std::slice::from_ref(one),
-        Some(RenameSelectItem::Multiple(many)) => many,
-    };
     let replaced = || options.opt_replace.iter().flat_map(|replace| &replace.items);
-    renamed
+    star::renamed(options)
         .iter()
         .any(|renamed| replaced().any(|replaced| replaced.column_name.value.eq_ignore_ascii_case(&renamed.ident.value)))
 }

@@ -7,15 +7,15 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, ObjectName,
-    Select, SelectItem, SetExpr, TableAlias, TableFactor, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, ObjectName, Select,
+    SelectItem, SetExpr, TableAlias, TableFactor, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits,
     WindowType,
 };
 
 use crate::ast::error::Error;
 use crate::ast::names::{self, ours};
 use crate::ast::outside::Outside;
-use crate::ast::{VisitMut, change_expressions, flow_of, result_of};
+use crate::ast::{VisitMut, change_expressions, flow_of, result_of, star};
 
 const NAME: &str = "conditional_change_event";
 
@@ -66,13 +66,7 @@ pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
     table.relation = TableFactor::Derived { lateral: false, subquery: query, alias: Some(alias), sample: None };
     for item in &mut select.projection {
         if let SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) = item {
-            let mut excluded: Vec<ObjectName> = match options.opt_exclude.take() {
-                None => Vec::new(),
-                Some(ExcludeSelectItem::Single(name)) => vec![name],
-                Some(ExcludeSelectItem::Multiple(names)) => names,
-            };
-            excluded.extend((0..made.len()).map(|at| ObjectName::from(vec![names::quoted(&ours::change(at))])));
-            options.opt_exclude = Some(ExcludeSelectItem::Multiple(excluded));
+            star::leave_out(options, (0..made.len()).map(|at| names::quoted(&ours::change(at))));
         }
     }
     Ok(())

@@ -12,15 +12,15 @@ mod words;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, ConnectByKind, ExcludeSelectItem, Expr, Ident, ObjectName, OrderBy, Query, Select, SelectItem,
-    SetExpr, TableAlias, TableFactor, TableWithJoins, Visitor, VisitorMut, WildcardAdditionalOptions,
+    BinaryOperator, ConnectByKind, Expr, Ident, ObjectName, OrderBy, Query, Select, SelectItem, SetExpr, TableAlias,
+    TableFactor, TableWithJoins, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::ast::call::call;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::expression::{binary, number};
 use crate::ast::names::ours::{HIERARCHY, LEVEL, PATH, ROWS, TABLE};
-use crate::ast::{VisitMut, names, result_of};
+use crate::ast::{VisitMut, names, result_of, star};
 
 use below::Below;
 pub use cycles::CYCLE;
@@ -256,18 +256,12 @@ fn own(mut expr: Expr, alias: &Ident) -> Expr {
 fn hide(projection: &mut [SelectItem], made: &[Carried], has_path: bool, below: &Below) {
     let fixed = std::iter::once(LEVEL).chain(has_path.then_some(PATH)).chain(below.columns()).map(names::quoted);
     let carried = made.iter().map(|carried| names::quoted(&carried.name));
-    let hidden: Vec<ObjectName> = fixed.chain(carried).map(|name| ObjectName::from(vec![name])).collect();
+    let hidden: Vec<Ident> = fixed.chain(carried).collect();
     for item in projection {
         let (SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options)) = item else {
             continue;
         };
-        let mut excluded: Vec<ObjectName> = match options.opt_exclude.take() {
-            None => Vec::new(),
-            Some(ExcludeSelectItem::Single(name)) => vec![name],
-            Some(ExcludeSelectItem::Multiple(names)) => names,
-        };
-        excluded.extend(hidden.iter().cloned());
-        options.opt_exclude = Some(ExcludeSelectItem::Multiple(excluded));
+        star::leave_out(options, hidden.iter().cloned());
     }
 }
 
