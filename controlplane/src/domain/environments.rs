@@ -23,7 +23,7 @@ pub use lifecycle::wake;
 pub use placement::{place, provision, provision_all};
 pub use routes::routes;
 pub use seed::{EnvironmentSeed, record, seed};
-pub use store::{belongs, governed, lock, place as resource_place, test_mode, versions, versions_in};
+pub use store::{begin, belongs, governed, lock, place as resource_place, test_mode, versions, versions_in};
 
 #[cfg(test)]
 mod tests;

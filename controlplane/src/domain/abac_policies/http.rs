@@ -101,8 +101,7 @@ pub async fn create(cx: Call, Json(input): Json<AbacPolicyCreation>) -> Result<C
     };
     // asked before anything is locked, for a data plane may take its time
     let unbound = binding::of(&cx.app, &env_id, &binding::places_by_attribute(&rules)).await;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    let mut tx = environments::begin(&cx, &env_id).await?;
     if store::count(&mut tx, &env_id).await? >= POLICIES_MAX {
         return Err(Error::conflict("too_many", format!("an environment has at most {POLICIES_MAX} ABAC policies")));
     }
@@ -140,8 +139,7 @@ pub async fn update(cx: Call, Json(input): Json<AbacPolicyChange>) -> Result<Jso
         Some(rules) => binding::of(&cx.app, &env_id, &binding::places_by_attribute(rules)).await,
         None => None,
     };
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    let mut tx = environments::begin(&cx, &env_id).await?;
     let mut policy = found(&mut tx, &cx).await?;
     let before = told(&policy);
     if let Some(given) = input.name {
@@ -168,8 +166,7 @@ pub async fn update(cx: Call, Json(input): Json<AbacPolicyChange>) -> Result<Jso
 }
 
 pub async fn delete(cx: Call) -> Result<Json<AbacPolicyDeletion>> {
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &cx.env_id()?).await?;
+    let mut tx = environments::begin(&cx, &cx.env_id()?).await?;
     let policy = found(&mut tx, &cx).await?;
     store::delete(&mut tx, &policy.policy_id).await?;
     let event = Event::new(EventType::AbacPolicyDeleted, policy.policy_id.clone()).before(told(&policy));

@@ -97,8 +97,7 @@ pub struct CapabilityGrantCreation {
 /// Confines the agent at once: the answer waits for the data planes that are connected (`guard`).
 pub async fn grant(cx: Call, Json(input): Json<CapabilityGrantCreation>) -> Result<Created<CapabilityGrant>> {
     let env_id = cx.env_id()?;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    let mut tx = environments::begin(&cx, &env_id).await?;
     let row = granted(&cx, &mut tx, &env_id, input).await?;
     tx.commit().await?;
     CapabilityGrant::of(row, None, cx.now()).map(Created)
@@ -170,8 +169,7 @@ pub struct CapabilityGrantRevocation {
 
 pub async fn revoke(cx: Call) -> Result<Json<CapabilityGrantRevocation>> {
     let env_id = cx.env_id()?;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    let mut tx = environments::begin(&cx, &env_id).await?;
     let row = store::lock(&mut tx, &env_id, &cx.id("grant_id")?).await?;
     let row = row.ok_or(Error::NotFound { kind: "grant" })?;
     withdrawn(&cx, &mut tx, &env_id, &row).await?;

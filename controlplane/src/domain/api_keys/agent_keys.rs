@@ -77,8 +77,7 @@ async fn create(
     let env_id = environment(&cx, place.env_id).await?;
     let (mut wanted, told, reach) = input.admitted(cx.tier, now)?;
     let minted = life::mint(&cx.app, &env_id).await?;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    let mut tx = environments::begin(&cx, &env_id).await?;
     let row = made(&cx, &mut tx, (&env_id, &minted, now), &mut wanted).await?;
     store::describe(&mut tx, &row.key_id, Some(&told.agent_name), told.description.as_deref()).await?;
     if let Some(reach) = reach {
@@ -119,8 +118,7 @@ async fn get(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<AgentKeyDe
 
 async fn update(cx: Call, Query(place): Query<ToolPlace>, Json(input): Json<AgentKeyChange>) -> Result<Json<AgentKey>> {
     let (env_id, key_id) = named(&cx, place).await?;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    let mut tx = environments::begin(&cx, &env_id).await?;
     let row = find(&mut tx, &env_id, &key_id).await?;
     let confined = agent_capabilities::governed(&mut tx, &env_id).await?;
     let was = json!({"agent_name": row.agent_name, "description": row.description});

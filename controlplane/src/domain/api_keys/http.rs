@@ -88,8 +88,7 @@ pub async fn create(cx: Call, Json(input): Json<ApiKeyCreation>) -> Result<Creat
     let mut wanted = input.admit(now)?;
     let env_id = cx.env_id()?;
     let minted = life::mint(&cx.app, &env_id).await?;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    let mut tx = environments::begin(&cx, &env_id).await?;
     let row = made(&cx, &mut tx, (&env_id, &minted, now), &mut wanted).await?;
     tx.commit().await?;
     Ok(Created(NewKey { key: minted.text.expose().clone(), record: ApiKey::of(row, cx.now()) }))
@@ -153,8 +152,7 @@ pub(super) async fn rotated(cx: &Call, env_id: &EnvId, key_id: &KeyId, input: Ro
         return Err(Error::invalid("grace_period_hours", "0..168", message));
     }
     let minted = life::mint(&cx.app, env_id).await?;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, env_id).await?;
+    let mut tx = environments::begin(cx, env_id).await?;
     let now = cx.now();
     let row = store::find(&mut tx, env_id, key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
     if row.status(now) != "active" {
@@ -195,8 +193,7 @@ pub async fn revoke(cx: Call) -> Result<Json<ApiKeyRevocation>> {
 /// Takes effect at once: data planes drop the key when this transaction commits (`publisher`).
 /// Asked again, tells what happened then.
 pub(super) async fn revoked(cx: &Call, env_id: &EnvId, key_id: &KeyId) -> Result<ApiKeyRevocation> {
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, env_id).await?;
+    let mut tx = environments::begin(cx, env_id).await?;
     let mut row = store::find(&mut tx, env_id, key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
     if row.revoked_at.is_none() {
         life::revoke(&cx.app, &mut tx, &row, cx.caller.actor_id(), in_environment(cx, env_id)).await?;

@@ -3,10 +3,11 @@
 use contract::governance::{Environment, EnvironmentStatus};
 use contract::{EnvId, EnvironmentSettings, OrgId, Timestamp};
 use ipnet::IpNet;
+use platform::http::call::Call;
 use platform::http::page::PageRequest;
 use platform::resources::{self, NamespacedName};
 use platform::{Error, OnConstraint, Result};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 /// A row, as the API tells it.
 #[derive(Debug, Clone)]
@@ -367,6 +368,13 @@ pub async fn lock(conn: &mut PgConnection, env_id: &EnvId) -> Result<()> {
         .fetch_optional(conn)
         .await?;
     Ok(())
+}
+
+/// Begins a change of what the environment governs.
+pub async fn begin(cx: &Call, env_id: &EnvId) -> Result<Transaction<'static, Postgres>> {
+    let mut tx = cx.begin().await?;
+    lock(&mut tx, env_id).await?;
+    Ok(tx)
 }
 
 /// The environment as a data plane must know it, with the version and the organization.

@@ -145,8 +145,7 @@ pub(super) async fn asked(cx: &Call, env_id: &EnvId, input: Asking) -> Result<Ji
         revoked_by: None,
         revoked_at: None,
     };
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, env_id).await?;
+    let mut tx = environments::begin(cx, env_id).await?;
     let (email, held) = raisable(&mut tx, cx, &user_id, input.requested_role.role()).await?;
     if store::count_pending(&mut tx, env_id).await? >= PENDING_MAX {
         return Err(Error::conflict("too_many", format!("an environment has at most {PENDING_MAX} pending requests")));
@@ -302,8 +301,7 @@ async fn decided(cx: &Call, trigger: JitTransition) -> Result<(Transaction<'stat
 /// The request in the path, locked and moved; nothing is written yet.
 async fn moved(cx: &Call, trigger: JitTransition) -> Result<(Transaction<'static, Postgres>, JitRequestRow)> {
     let env_id = cx.env_id()?;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    let mut tx = environments::begin(cx, &env_id).await?;
     let row = store::lock(&mut tx, &env_id, &cx.id("request_id")?).await?;
     let mut row = row.ok_or(Error::NotFound { kind: "JIT request" })?;
     let from = row.status()?;

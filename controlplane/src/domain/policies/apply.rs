@@ -62,8 +62,7 @@ pub async fn apply(cx: Call, Json(input): Json<PoliciesApplication>) -> Result<J
     let wanted = admitted(cx.app.sql(), policies, &carried)?;
     let planned = plan(wanted, present(&cx).await?)?;
     let unbound = bound(&cx, &planned).await?;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    let mut tx = environments::begin(&cx, &env_id).await?;
     let now = store::governed(&mut tx, &env_id).await?;
     if !planned.iter().all(|plan| plan.holds(&now)) {
         return Err(Error::conflict("changed", "the policies have changed meanwhile: apply again"));

@@ -150,8 +150,7 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Pol
     let carried = KnownAttributes::now(&cx).await?;
     let PolicyDraft { name, enabled, rules, accept_missing } = input.admitted(cx.app.sql(), &carried)?;
     let Judged { rules, unbound, warnings } = judged(&cx, rules, &carried, accept_missing).await?;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    let mut tx = environments::begin(&cx, &env_id).await?;
     has_room(&mut tx, &env_id).await?;
     let before = store::bytes(&mut tx, &env_id).await?;
     let policy = inserted(&cx, &mut tx, (name, enabled, rules), unbound.as_deref()).await?;
@@ -195,8 +194,7 @@ pub async fn updated(cx: &Call, tx: &mut PgConnection, before: Value, policy: &P
 pub async fn update(cx: Call, Json(input): Json<PolicyChange>) -> Result<Json<PolicyAnswer>> {
     let env_id = cx.env_id()?;
     let judged = rejudged(&cx, &input).await?;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    let mut tx = environments::begin(&cx, &env_id).await?;
     let mut policy = found(&mut tx, &cx).await?;
     cx.expected.holds(policy.updated_at)?;
     let before = told(&policy);
@@ -239,8 +237,7 @@ async fn rejudged(cx: &Call, input: &PolicyChange) -> Result<Option<Judged>> {
 }
 
 pub async fn delete(cx: Call) -> Result<Json<PolicyDeletion>> {
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &cx.env_id()?).await?;
+    let mut tx = environments::begin(&cx, &cx.env_id()?).await?;
     let policy = found(&mut tx, &cx).await?;
     cx.expected.holds(policy.updated_at)?;
     store::delete(&mut tx, &policy.policy_id).await?;
