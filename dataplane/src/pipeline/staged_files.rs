@@ -19,26 +19,12 @@ use crate::request::trail::Trail;
 use crate::storage::stage_files::{StageFile, StageStore, StageWriter, blocking, user_stage, user_stages};
 use crate::{Ask, Error};
 
-/// What is done with the files of a stage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileAction {
-    List,
-    Get,
-    Put,
-    Remove,
+contract::named! {
+    /// What is done with the files of a stage, as the log calls it.
+    pub enum FileAction { List = "LIST", Get = "GET", Put = "PUT", Remove = "REMOVE" }
 }
 
 impl FileAction {
-    /// In the log.
-    const fn word(self) -> &'static str {
-        match self {
-            Self::List => "LIST",
-            Self::Get => "GET",
-            Self::Put => "PUT",
-            Self::Remove => "REMOVE",
-        }
-    }
-
     /// As policies and grants have it.
     const fn operation(self) -> Operation {
         match self {
@@ -55,7 +41,7 @@ impl FileAction {
     /// The gates' view of it: the name, the path and the bytes are what the log says.
     fn asked(self, ask: Ask, stage: &StagePlace, path: &str, bytes: Option<u64>) -> ToolAction {
         let bytes = bytes.map_or_else(String::new, |bytes| format!(", {bytes} bytes"));
-        let sql = format!("{} {}/{path}{bytes}", self.word(), stage.path);
+        let sql = format!("{} {}/{path}{bytes}", self.as_str(), stage.path);
         let (tables, operation) = (sql::with_tables_of_stages(vec![stage.path.clone()]), self.operation());
         ToolAction { ask: Ask { sql, ..ask }, tables, operation, reads: Vec::new() }
     }

@@ -25,7 +25,7 @@ pub fn markdown(mut command: Command) -> String {
     let mut page = HEAD.to_owned();
     page.push_str("| Exit | Class | Means |\n|---|---|---|\n| 0 | | it is done |\n");
     for class in Class::ALL {
-        let _ = writeln!(page, "| {} | {} | {} |", class.exit(), class.name(), class.meaning());
+        let _ = writeln!(page, "| {} | {} | {} |", class.exit(), class.as_str(), class.meaning());
     }
     page.push_str("\n`kubectl sluice` and `sluice kubectl` have exit statuses of their own: see there.\n");
     for below in told(&command) {

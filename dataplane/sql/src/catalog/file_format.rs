@@ -8,12 +8,9 @@ use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptionK
 use crate::ast::error::Error;
 use crate::ast::quote;
 
-/// A kind of file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileType {
-    Csv,
-    Json,
-    Parquet,
+contract::named! {
+    /// A kind of file.
+    pub(crate) enum FileType { Csv = "CSV", Json = "JSON", Parquet = "PARQUET" }
 }
 
 /// The value of an option of a file format.
@@ -121,22 +118,12 @@ const PARQUET: &[KnownOption] = &[
 ];
 
 impl FileType {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Csv => "CSV",
-            Self::Json => "JSON",
-            Self::Parquet => "PARQUET",
-        }
-    }
-
     fn of(word: &str) -> Result<Self, Error> {
-        match word.to_ascii_uppercase().as_str() {
-            "CSV" => Ok(Self::Csv),
-            "JSON" => Ok(Self::Json),
-            "PARQUET" => Ok(Self::Parquet),
-            other @ ("AVRO" | "ORC" | "XML" | "CUSTOM") => Err(Error::unsupported(format!("a file of type {other}"))),
-            _ => Err(Error::syntax("the type of a file is CSV, JSON or PARQUET")),
-        }
+        let word = word.to_ascii_uppercase();
+        Self::parse(&word).ok_or_else(|| match word.as_str() {
+            "AVRO" | "ORC" | "XML" | "CUSTOM" => Error::unsupported(format!("a file of type {word}")),
+            _ => Error::syntax("the type of a file is CSV, JSON or PARQUET"),
+        })
     }
 
     const fn options(self) -> &'static [KnownOption] {

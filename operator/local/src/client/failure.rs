@@ -17,20 +17,19 @@ use serde_json::Value;
 
 use crate::cause::root;
 
-/// The table above, in code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    Other,
-    Usage,
-    Auth,
-    Policy,
-    Quota,
-    Timeout,
+contract::named! {
+    /// The table above, in code.
+    pub enum Class {
+        Other = "other",
+        Usage = "usage",
+        Auth = "auth",
+        Policy = "policy",
+        Quota = "quota",
+        Timeout = "timeout",
+    }
 }
 
 impl Class {
-    pub const ALL: [Self; 6] = [Self::Other, Self::Usage, Self::Auth, Self::Policy, Self::Quota, Self::Timeout];
-
     pub const fn exit(self) -> u8 {
         match self {
             Self::Other => 1,
@@ -39,17 +38,6 @@ impl Class {
             Self::Policy => 4,
             Self::Quota => 5,
             Self::Timeout => 6,
-        }
-    }
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Other => "other",
-            Self::Usage => "usage",
-            Self::Auth => "auth",
-            Self::Policy => "policy",
-            Self::Quota => "quota",
-            Self::Timeout => "timeout",
         }
     }
 
@@ -346,7 +334,7 @@ mod tests {
     fn the_page_of_this_module_is_the_table() {
         let page = include_str!("failure.rs");
         for class in Class::ALL {
-            let row = format!("//! | {} | {} | {} |", class.exit(), class.name(), class.meaning());
+            let row = format!("//! | {} | {} | {} |", class.exit(), class.as_str(), class.meaning());
             assert!(page.contains(&row), "{row}");
         }
     }
