@@ -170,6 +170,11 @@ async fn a_file_that_is_alone_is_loaded_as_one_of_several_is() {
         assert_eq!(refused(&world, &both).await, fault);
         assert_eq!(world.count("select count(*) from raw.main.t").await, 6, "{end}");
     }
+    ran(&world, "create or replace table t (id bigint, note varchar(1), day date, price double)").await;
+    for files in ["'made.csv'", "'made.csv', 'made-2.csv'"] {
+        let long = refused(&world, &format!("copy into t from @s files = ({files})")).await;
+        assert!(long.contains("value too long for type character varying(1)"), "{files}: {long}");
+    }
     let is_left = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().parse::<u64>().is_ok();
     let left = std::fs::read_dir(world.spool()).unwrap().filter(|entry| is_left(entry.as_ref().unwrap()));
     assert_eq!(left.count(), 0, "files that were read are gone");

@@ -29,7 +29,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A line that a data plane has sent. It is read here since the control plane is built for size, and there are many.
+    /// A line that a data plane has sent. It is read here: the control plane is hardly optimised, and there are many.
     pub fn of_json(line: &[u8]) -> serde_json::Result<Self> {
         serde_json::from_slice(line)
     }

@@ -147,6 +147,21 @@ async fn no_plan_outlives_a_definition_of_anybody() {
 }
 
 #[tokio::test]
+async fn an_explain_of_anybody_leaves_plans_where_they_are() {
+    let world = world().await;
+    let (mut session, mut other) = (world.session().await.unwrap(), world.session().await.unwrap());
+    let (mut runs, mut stays) = (0, false);
+    while !stays && runs < RUNS {
+        by_kept(&mut session, "select 42").await;
+        queried(&mut other, "explain select 1").await.unwrap();
+        stays = asked(&mut session, "select 42").await.1 == Some(PlanSource::Kept);
+        runs += 1;
+    }
+    assert!(stays, "each one took it away");
+    world.stopped().await;
+}
+
+#[tokio::test]
 async fn nothing_of_its_moment_is_in_a_kept_plan() {
     let world = world().await.made(&["create sequence numbers"]).await;
     let mut session = world.session().await.unwrap();

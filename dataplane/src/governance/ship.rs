@@ -127,8 +127,8 @@ async fn spoken(
                 let permit = permit.map_err(|_| Stopped::Ended)?;
                 let (read_on, entries) = read(cursor, last).await?;
                 cursor = read_on;
-                // a full one has others behind it
-                if (BUSY_MIN..BATCH_MAX).contains(&entries.len()) {
+                // where others are behind it already, they follow at once
+                if entries.len() >= BUSY_MIN && cursor.position() >= last {
                     send_at = Instant::now() + GATHER;
                 }
                 permit.send(Entries { log: log.id().to_owned(), entries });

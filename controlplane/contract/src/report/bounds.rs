@@ -96,7 +96,9 @@ impl Room<'_> {
             self.name(decision);
             make_finite(evaluation_time_ms);
         }
-        snapshot.iter_mut().for_each(|snapshot| self.name(snapshot));
+        for snapshot in snapshot.iter_mut() {
+            self.name(snapshot);
+        }
     }
 
     fn finished(&mut self, finish: &mut Finished) {
@@ -113,7 +115,9 @@ impl Room<'_> {
             at: _,
         } = finish;
         bound_id(query_id);
-        error_code.iter_mut().for_each(|code| self.name(code));
+        for code in error_code.iter_mut() {
+            self.name(code);
+        }
         make_finite(execution_time_ms);
         make_finite(transpilation_time_ms);
         self.taken(stages, |room, (name, ms)| {
@@ -175,7 +179,9 @@ impl Room<'_> {
             room.member(policy_name, NAME_BYTES_MAX);
             room.member(action, NAME_BYTES_MAX);
             room.list(columns);
-            function.iter_mut().for_each(|function| room.member(function, NAME_BYTES_MAX));
+            for function in function.iter_mut() {
+                room.member(function, NAME_BYTES_MAX);
+            }
         });
     }
 

@@ -48,7 +48,7 @@ impl Location {
 
     /// An account of Azure, or what is below a container of it.
     fn of_azure(parts: Vec<String>) -> Result<Self, MalformedLocation> {
-        if !parts.first().is_some_and(|host| azure_account_of(host).is_some()) {
+        if parts.first().is_none_or(|host| azure_account_of(host).is_none()) {
             return Err(MalformedLocation("the location names no account of Azure by its host"));
         }
         if parts.get(1).is_some_and(|name| !is_azure_container(name)) {

@@ -199,6 +199,7 @@ impl<'a> Session<'a> {
             Ok(planned) => planned,
             Err(error) => {
                 if is_counted && error.kind != Kind::Fatal {
+                    self.running.over();
                     self.own.step(Step::Rollback).map_err(io::Error::other)?;
                 }
                 return self.failed(&error);
@@ -266,8 +267,8 @@ impl<'a> Session<'a> {
         bind(&planned.prepared, parameters)?;
         self.not_interrupted()?;
         let mut run = planned.prepared.run(true)?;
-        if planned.effect == Effect::Definitions {
-            self.kept.defined();
+        if planned.effect == Effect::Definitions && !resets {
+            self.kept.defined(); // of a query that is rolled back, such as EXPLAIN, nothing is seen
         }
         let told = HeadFields { resets: resets && self.can_be_reset(), plan: planned.source };
         match answer::stream(self.socket, &mut run, &planned.named, told)? {

@@ -7,6 +7,7 @@ use arrow::array::RecordBatch;
 use contract::wire::Numbers;
 use sql::{Unload, UnloadFormat};
 
+use crate::encode::batch_bytes::batch_bytes;
 use crate::encode::{csv, json};
 use crate::pipeline::Result;
 use crate::{Column, Error};
@@ -16,6 +17,8 @@ const ROWS_AT_A_TIME: usize = 128;
 /// The same of a file that may be as large as [`LARGE_BYTES`].
 const ROWS_OF_LARGE: usize = 4_096;
 const LARGE_BYTES: u64 = 64 << 20;
+/// A batch of more bytes has rows so wide that many of them together would outgrow the file.
+const WIDE_BYTES: usize = 4 << 20;
 
 /// Rows that go into one file, and their text, if it is one of text.
 #[derive(Debug)]
@@ -53,8 +56,10 @@ impl RowEncoder {
         if self.is_partitioned || self.format == UnloadFormat::Parquet {
             return Ok(vec![EncodedRows { batch: batch.clone(), text: String::new() }]);
         }
-        let some = |from| batch.slice(from, self.rows_at_a_time.min(count - from));
-        (0..count).step_by(self.rows_at_a_time).map(|from| self.encoded_together(some(from))).collect()
+        let is_wide = batch_bytes(batch) > WIDE_BYTES;
+        let together = if is_wide { ROWS_AT_A_TIME } else { self.rows_at_a_time };
+        let some = |from| batch.slice(from, together.min(count - from));
+        (0..count).step_by(together).map(|from| self.encoded_together(some(from))).collect()
     }
 
     fn encoded_together(&self, batch: RecordBatch) -> Result<EncodedRows> {
@@ -78,4 +83,28 @@ fn json_lines(out: &mut String, columns: &[Column], batch: &RecordBatch) -> Resu
         let _ = writeln!(out, "{value}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn fewer_rows_are_together_where_they_are_wide() {
+        let encoder = RowEncoder {
+            format: UnloadFormat::Csv,
+            columns: Arc::new([]),
+            rows_at_a_time: ROWS_OF_LARGE,
+            is_partitioned: false,
+        };
+        for (width, expected) in [(10, 1), (4_000, 16)] {
+            let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..2_000).map(|_| "x".repeat(width))));
+            let batch = RecordBatch::try_from_iter([("text", texts)]).unwrap();
+            let encoded = encoder.encoded(&batch).unwrap();
+            assert_eq!(encoded.len(), expected, "texts of {width}");
+            assert_eq!(encoded.iter().map(|rows| rows.batch.num_rows()).sum::<usize>(), 2_000);
+        }
+    }
 }

@@ -57,7 +57,7 @@ fn told(row: Code) -> Value {
         "meaning": row.meaning(),
         "advice": row.advice(),
         "retry": row.retry().words(),
-        "exit": format!("{} ({})", class.exit(), class.name()),
+        "exit": format!("{} ({})", class.exit(), class.as_str()),
     })
 }
 

@@ -33,7 +33,7 @@ impl FileSource<'_> {
                 Some(there) => {
                     let (pipeline, query, session) = (self.pipeline, self.query, &mut *self.session);
                     let mut as_loaded = FileSource { pipeline, query, session, rows: &past.rows };
-                    let judged = Box::pin(as_loaded.judged(&there, load)).await?;
+                    let (judged, _) = Box::pin(as_loaded.judged(&there, load, false)).await?;
                     read.push(there);
                     judged
                 }

@@ -4,7 +4,7 @@
 //! does, so it is made where the session ends with the statement. Its columns have the types of the table that is
 //! loaded: no value of it fails on its way into that, so an error of a value is one of the file.
 
-use engine::{SpoolFile, Statement};
+use engine::{FileFault, SpoolFile, Statement};
 use sql::ast::quote;
 use sql::{Column, FileRecords};
 
@@ -104,7 +104,13 @@ fn types(columns: &[Column]) -> impl Iterator<Item = &str> {
 /// What an error of a load's statement says of the file that it reads.
 pub(super) fn fault(report: Option<&LoadReport>, error: Error) -> Error {
     match report.and_then(|report| report.viewed.as_ref()) {
-        Some(ViewedFile { path, records, .. }) => rows::of_file(path, records, error),
-        None => error,
+        Some(ViewedFile { path, records, .. }) if !is_of_length(&error) => rows::of_file(path, records, error),
+        _ => error,
     }
+}
+
+/// Whether a text was too long for its column, which the statement finds and no reader of the file.
+fn is_of_length(error: &Error) -> bool {
+    let Error::Engine(error) = error else { return false };
+    FileFault::of(error).is_none() && error.message.contains(sql::dialect::TOO_LONG)
 }
