@@ -308,9 +308,14 @@ async fn columns_of_parquet_are_read_as_far_as_they_are_asked_for() {
     let columns = "id integer as (value:id::integer), note varchar as (value:note::varchar), \
                    folder varchar as (split_part(metadata$filename, '/', 1))";
     ran(&world, &format!("create external table e ({columns}) location = @p")).await;
+    // its second column cannot be made of records without the member
+    let tight = "id integer as (value:id::integer), twice integer as (coalesce(value:more::varchar, 'x')::integer)";
+    ran(&world, &format!("create external table tight ({tight}) location = @p")).await;
     ran(&world, "create view v as select id, value from e").await;
     for (sql, rows) in [
         ("select count(*) from e", "[20000]"),
+        ("select max(id) from tight", "[19999]"),
+        ("select max(twice) from tight", "[39998]"),
         ("select max(id) from e where note = 'n7'", "[7]"),
         ("select folder, max(x.id) from e x group by folder", r#"["in",19999]"#),
         ("select a.note from e a join e b on a.id = b.id + 1 where b.note = 'n4'", r#"["n5"]"#),

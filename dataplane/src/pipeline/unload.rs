@@ -153,9 +153,9 @@ async fn written(rows: &mut Rows, mut files: UnloadFiles) -> Result<Vec<FullFile
             ahead.push_back(tokio::task::spawn_blocking(move || encoder.encoded(&batch)));
         }
         let Some(encoding) = ahead.pop_front() else { break };
-        let encoded = encoding.await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()))?;
+        let part = encoding.await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()))?;
         files = blocking(move || {
-            files.add(&encoded)?;
+            files.add(&part)?;
             Ok(files)
         })
         .await?;

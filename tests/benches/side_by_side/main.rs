@@ -9,7 +9,7 @@
 //! | `cost` | processor time and pages of memory a statement, of the data plane and its engine |
 //! | `connections` | lookups by key from 1, 16, 100 and 990 connections at once |
 //! | `delivery` | a large answer as text, COPY, binary, raw Arrow and Flight |
-//! | `peers` | `pgbench` on PostgreSQL and PgBouncer, and DuckDB's own server, where they are installed |
+//! | `peers` | `pgbench` on PostgreSQL and `PgBouncer`, and DuckDB's own server, where they are installed |
 //! | `tpch` | the 22 queries of TPC-H, governed with and without a row filter |
 //! | `idle` | memory of a connection that nobody uses, by protocol |
 //! | `memory` | what a data plane holds while a huge answer runs through each door |

@@ -1,7 +1,7 @@
-//! Servers that a person may know, beside the platform: PostgreSQL, PgBouncer before it, and DuckDB's own server.
+//! Servers that a person may know, beside the platform: PostgreSQL, `PgBouncer` before it, and DuckDB's own server.
 //!
 //! One that is not installed is left out, and a line says which. PostgreSQL is the tests' own: it is asked through its
-//! socket, and the platform over TCP, as PgBouncer is.
+//! socket, and the platform over TCP, as `PgBouncer` is.
 
 mod bouncer;
 mod pgbench;

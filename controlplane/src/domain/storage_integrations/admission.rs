@@ -71,7 +71,11 @@ pub fn is_within(app: &App, integration: &KeptIntegration) -> bool {
         StorageKind::File { folder } => file(app, Some(folder.clone())).is_ok(),
         StorageKind::Postgres { host, port, ssl_mode, .. } => postgres::is_within(app, host, *port, *ssl_mode),
     };
-    reaches && (storage.storage_ambient || !is_ambient)
+    let is_lent = match &integration.kind {
+        StorageKind::Azure { account, endpoint, .. } => azure::may_get_token(app, account, endpoint.as_deref()),
+        _ => true,
+    };
+    reaches && (!is_ambient || (storage.storage_ambient && is_lent))
 }
 
 /// Prefixes of the kind's locations, each as a URL or `*`.
@@ -119,6 +123,13 @@ pub fn credentials(app: &App, kind: &StorageKind, given: CredentialsInput) -> Re
             "anonymous, ambient, access_key",
             "a `password` is for the kind `postgres`: send an `access_key`",
         )),
+        (CredentialsInput::Ambient, StorageKind::Azure { account, endpoint, .. })
+            if !azure::may_get_token(app, account, endpoint.as_deref()) =>
+        {
+            let message = "`ambient` credentials are not sent to an `endpoint` that whoever runs the installation does \
+                           not name: leave it out, or send an `access_key`";
+            Err(refused("anonymous, access_key, sas_token", message))
+        }
         (CredentialsInput::Ambient, StorageKind::S3 { .. } | StorageKind::Azure { .. })
             if app.config().storage.storage_ambient =>
         {

@@ -17,7 +17,9 @@ pub fn kind(app: &App, account: Option<String>, endpoint: Option<String>, path_s
     let hosts = &app.config().storage.storage_hosts;
     let endpoint = endpoint.filter(|given| !given.is_empty());
     let endpoint = endpoint.map(|given| storage_endpoint::admit(&given, hosts)).transpose()?;
-    let host = endpoint.as_deref().and_then(|endpoint| endpoint.split_once("://")).map(|(_, host)| host);
+    let place = endpoint.as_deref().and_then(|endpoint| endpoint.split_once("://")).map(|(_, place)| place);
+    // a port or a dot at its end changes nothing of whose host it is
+    let host = place.and_then(|place| place.split(':').next()).map(|host| host.trim_end_matches('.'));
     if host.and_then(azure_account_of).is_some_and(|other| other != account) {
         // rules name files by their URLs, which would be those of this account
         let message = "`endpoint` is that of another account: name that as the `account`";
@@ -28,6 +30,15 @@ pub fn kind(app: &App, account: Option<String>, endpoint: Option<String>, path_s
         return Err(Error::invalid("path_style", "false", message));
     }
     Ok(StorageKind::Azure { account, endpoint, path_style })
+}
+
+/// Whether a token of the surroundings may go there. It is sent as it is: whoever chooses another host could use it.
+pub fn may_get_token(app: &App, account: &str, endpoint: Option<&str>) -> bool {
+    let Some((scheme, place)) = endpoint.and_then(|endpoint| endpoint.split_once("://")) else {
+        return endpoint.is_none();
+    };
+    let is_named = app.config().storage.storage_hosts.iter().any(|named| named.eq_ignore_ascii_case(place));
+    is_named || (scheme == "https" && azure_account_of(place) == Some(account))
 }
 
 /// The key of the account, if it can be one.

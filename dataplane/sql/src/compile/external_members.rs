@@ -28,7 +28,7 @@ pub fn external_members(external: &ExternalRows, generated: &EngineSql) -> Optio
 }
 
 /// The members of the record that an expression reads; none where it may read more of it.
-fn members(expr: &Expr) -> Option<Vec<String>> {
+pub(super) fn members(expr: &Expr) -> Option<Vec<String>> {
     let tokens = engine_tokens(&expr.to_string())?;
     let mut members = Vec::new();
     for (place, token) in tokens.iter().enumerate() {

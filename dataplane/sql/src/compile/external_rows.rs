@@ -3,7 +3,7 @@
 //! Nothing else is in their catalog, so an expression of the table's definition reads the record and the path of its
 //! file, and no table and no function that somebody defines.
 
-use sqlparser::ast::{BinaryOperator, Expr, SelectItem, SetExpr, Statement as Tree};
+use sqlparser::ast::{BinaryOperator, Expr, SelectItem, SetExpr, Statement as Tree, Value};
 
 use crate::ast::error::Error;
 use crate::ast::expression::binary;
@@ -11,9 +11,11 @@ use crate::ast::names;
 use crate::bind::resolve::resolve;
 use crate::catalog::external_rows::ExternalRows;
 use crate::catalog::external_table::{ExternalColumn, PartitionCondition, RECORD_COLUMN, record};
+use crate::catalog::file_reading::FileRecords;
 use crate::catalog::staged_rows::{FILE_NAME, StagedRows};
 use crate::catalog::table::Table;
 use crate::catalog::tables::{Catalog, SessionNames};
+use crate::compile::external_members::members;
 use crate::compile::transpile::{EngineSql, transpile};
 use crate::govern::{Rules, govern};
 use crate::syntax::parse::{self, SourceText};
@@ -22,11 +24,21 @@ use crate::syntax::statement::Statement;
 /// What the records of a file are called in these queries.
 pub(super) const RECORDS: &str = "records";
 
-/// The query of the rows that an external table has of the records of a file.
+/// The query of the rows that an external table has of the records of a file. A column of members that are not read is not
+/// asked for, and NULL: its expression may fail without them.
 pub fn external_query(records: &StagedRows, external: &ExternalRows) -> Result<EngineSql, Error> {
+    let read = records.members.as_ref().filter(|_| matches!(records.reading.records, FileRecords::Parquet { .. }));
+    let is_read = |column: &ExternalColumn| {
+        read.is_none_or(|read| members(&column.expr).is_some_and(|all| all.iter().all(|member| read.contains(member))))
+    };
     let item = |column: &ExternalColumn| {
-        let is_whole = column.name.value == RECORD_COLUMN;
-        let expr = if is_whole { record() } else { column.value() };
+        let expr = if !is_read(column) {
+            Expr::value(Value::Null)
+        } else if column.name.value == RECORD_COLUMN {
+            record()
+        } else {
+            column.value()
+        };
         SelectItem::ExprWithAlias { expr, alias: names::quoted(&column.name.value) }
     };
     query(records, external.made.iter().map(item).collect(), None)

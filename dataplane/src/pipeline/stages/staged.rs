@@ -183,18 +183,8 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
             return Err(Error::Unsupported { what });
         }
         let table = filled(&native.about)?;
-        let identity = (table.as_str(), rows.stage_id.as_str());
         let now = pipeline.clock.now();
-        let history = if load.reads_loaded() {
-            LoadHistory::default()
-        } else {
-            LoadHistory::of(source.session, query.deadline, identity, now).await?
-        };
-        let mut files: Vec<StageFile> = chosen.into_iter().filter(|file| !history.has(file)).collect();
-        if let Some(limit) = load.size_limit {
-            let begun = begun(&files, limit);
-            files.truncate(begun);
-        }
+        let files = not_loaded(&mut source, chosen, load, (&table, &rows.stage_id), now).await?;
         noted(t, &rows, &files);
         let asked = kept_load(query, t.facts().caller.as_ref(), &rows, &table);
         if load.validates.is_none() {
@@ -214,6 +204,27 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
         agrees_here(query, lease.session()?, native).await?;
     }
     Ok(answer)
+}
+
+/// The files that a load reads: those that the table has not, up to its limit.
+async fn not_loaded(
+    source: &mut FileSource<'_>,
+    chosen: Vec<StageFile>,
+    load: LoadOptions,
+    identity: (&str, &str),
+    now: Timestamp,
+) -> Result<Vec<StageFile>> {
+    let history = if load.reads_loaded() {
+        LoadHistory::default()
+    } else {
+        LoadHistory::of(source.session, source.query.deadline, identity, now).await?
+    };
+    let mut files: Vec<StageFile> = chosen.into_iter().filter(|file| !history.has(file)).collect();
+    if let Some(limit) = load.size_limit {
+        let begun = begun(&files, limit);
+        files.truncate(begun);
+    }
+    Ok(files)
 }
 
 /// COPY INTO makes a row of each record: a query that leaves some out, or makes several, is refused before it is kept.

@@ -102,9 +102,9 @@ mod tests {
         for (width, expected) in [(10, 1), (4_000, 16)] {
             let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..2_000).map(|_| "x".repeat(width))));
             let batch = RecordBatch::try_from_iter([("text", texts)]).unwrap();
-            let encoded = encoder.encoded(&batch).unwrap();
-            assert_eq!(encoded.len(), expected, "texts of {width}");
-            assert_eq!(encoded.iter().map(|rows| rows.batch.num_rows()).sum::<usize>(), 2_000);
+            let parts = encoder.encoded(&batch).unwrap();
+            assert_eq!(parts.len(), expected, "texts of {width}");
+            assert_eq!(parts.iter().map(|rows| rows.batch.num_rows()).sum::<usize>(), 2_000);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A PgBouncer before a PostgreSQL, where it is installed.
+//! A `PgBouncer` before a PostgreSQL, where it is installed.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;

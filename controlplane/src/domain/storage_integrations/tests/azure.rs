@@ -58,6 +58,8 @@ async fn each_member_of_an_account_that_is_not_in_order_is_named() {
         ("endpoint", json!("http://127.0.0.1:10000"), "endpoint"),
         ("endpoint", json!("https://lake1.blob.example.com/load"), "endpoint"),
         ("endpoint", json!("https://lake2.blob.core.windows.net"), "endpoint"),
+        ("endpoint", json!("https://lake2.blob.core.windows.net:8443"), "endpoint"),
+        ("endpoint", json!("https://lake2.blob.core.windows.net."), "endpoint"),
         ("path_style", json!(true), "path_style"),
         ("region", json!("eu-central-1"), "region"),
         ("folder", json!("/srv"), "folder"),
@@ -96,6 +98,15 @@ async fn a_private_endpoint_and_the_surroundings_are_for_whom_the_operator_allow
     let integration = made(&world, near).await;
     assert_eq!(integration["endpoint"], "http://127.0.0.1:10000");
     assert_eq!(integration["credentials"]["type"], "ambient");
+    // a token is sent as it is, so it goes to nobody else
+    let mut elsewhere = lake();
+    (elsewhere["name"], elsewhere["endpoint"]) = (json!("other"), json!("https://store.example.com"));
+    elsewhere["credentials"] = json!({"type": "ambient"});
+    let refused = world.app.post(&world.env("storage-integrations"), &world.owner, elsewhere).await;
+    assert_eq!(refused.body["error"]["details"]["field"], "credentials", "{}", refused.body);
+    let moved = json!({"endpoint": "https://store.example.com", "path_style": false});
+    let moved = world.app.put(&path(&world, &integration), &world.owner, moved).await;
+    assert_eq!(moved.body["error"]["details"]["field"], "enabled", "{}", moved.body);
 }
 
 #[tokio::test]

@@ -120,12 +120,12 @@ fn all_that_a_plan_is_kept_by_is_weighed() {
         assert!(key.weight() > before + 99_000, "change {at}");
     }
     let (sql, names) = (generated(), vec!["main.t".repeat(1_000); 20]);
-    let mut named = plan(&sql);
-    let before = named.weight();
-    named.about.tables.clone_from(&names);
-    named.about.judged =
+    let mut kept = plan(&sql);
+    let before = kept.weight();
+    kept.about.tables.clone_from(&names);
+    kept.about.judged =
         Some(Arc::new(JudgedNames { named: names.clone(), meant: names, operations: vec![Operation::Select] }));
-    assert!(named.weight() > before + 3 * 20 * 6_000);
+    assert!(kept.weight() > before + 3 * 20 * 6_000);
 }
 
 #[test]

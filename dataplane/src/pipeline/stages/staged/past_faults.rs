@@ -71,7 +71,7 @@ impl FileSource<'_> {
     async fn filled_with(&mut self, files: &[LoadedFile]) -> Result<()> {
         let files: Vec<&LoadedFile> = files.iter().collect();
         let columns = faults(&files);
-        let count = columns.first().map_or(0, |column| column.len());
+        let count = columns.first().map_or(0, Array::len);
         let rows: Vec<String> = (0..count).map(|row| values(&columns, row)).collect();
         for some in rows.chunks(WRITTEN_MAX) {
             let sql = format!("insert into {} values {}", self.rows.place(), some.join(", "));

@@ -17,6 +17,16 @@ pub(super) struct AzureAccount<'i> {
     pub path_style: bool,
 }
 
+impl AzureAccount<'_> {
+    /// Whether a token of the surroundings may go there: it is sent as it is, and whoever gets it could use it elsewhere.
+    fn may_get_token(self, hosts: &ReachableHosts) -> bool {
+        self.endpoint.is_none_or(|endpoint| {
+            let public = endpoint.strip_prefix("https://").and_then(azure_account_of);
+            public == Some(self.name) || hosts.names_endpoint(endpoint)
+        })
+    }
+}
+
 /// The container of a URL of this account, and what follows it in the URL.
 pub(super) fn place<'u>(url: &'u str, account: &str) -> Option<(&'u str, &'u str)> {
     let (host, path) = url.strip_prefix(AZURE_SCHEME)?.split_once('/')?;
@@ -44,11 +54,15 @@ pub(super) fn store(
 }
 
 /// What makes a store that is asked so; none: the surroundings give no credentials, or may not.
-pub(super) fn signed_by(credentials: &StorageCredentials, hosts: &ReachableHosts) -> Option<MicrosoftAzureBuilder> {
+pub(super) fn signed_by(
+    credentials: &StorageCredentials,
+    account: AzureAccount<'_>,
+    hosts: &ReachableHosts,
+) -> Option<MicrosoftAzureBuilder> {
     Some(match credentials {
         // a password is a database's
         StorageCredentials::Anonymous | StorageCredentials::Password(_) => anonymous(),
-        StorageCredentials::Ambient if !hosts.lends_ambient() => return None,
+        StorageCredentials::Ambient if !hosts.lends_ambient() || !account.may_get_token(hosts) => return None,
         StorageCredentials::Ambient => of_workload(&MicrosoftAzureBuilder::from_env())?,
         StorageCredentials::AccessKey(key) => MicrosoftAzureBuilder::new()
             .with_access_key(key.secret_access_key.expose().as_str())
@@ -136,8 +150,34 @@ mod tests {
     #[test]
     fn surroundings_are_asked_where_the_operator_allows_it_and_what_is_sealed_signs_nothing() {
         let hosts = ReachableHosts::default();
-        assert!(signed_by(&StorageCredentials::Ambient, &hosts).is_none());
-        assert!(signed_by(&StorageCredentials::Sealed { text: String::new() }, &hosts).is_none());
-        assert!(signed_by(&StorageCredentials::Anonymous, &hosts).is_some());
+        let account = AzureAccount { name: "lake1", endpoint: None, path_style: false };
+        let signed = |credentials: &StorageCredentials| signed_by(credentials, account, &hosts);
+        assert!(signed(&StorageCredentials::Ambient).is_none());
+        assert!(signed(&StorageCredentials::Sealed { text: String::new() }).is_none());
+        assert!(signed(&StorageCredentials::Anonymous).is_some());
+    }
+
+    #[test]
+    fn a_token_of_the_surroundings_goes_to_the_account_and_to_hosts_that_the_operator_names_alone() {
+        let hosts = ReachableHosts::new(["127.0.0.1:10000".to_owned(), "lake.internal".to_owned()]);
+        let goes =
+            |endpoint: Option<&str>| AzureAccount { name: "lake1", endpoint, path_style: false }.may_get_token(&hosts);
+        for endpoint in [
+            None,
+            Some("https://lake1.blob.core.windows.net"),
+            Some("http://127.0.0.1:10000"),
+            Some("https://LAKE.internal"),
+        ] {
+            assert!(goes(endpoint), "{endpoint:?}");
+        }
+        for endpoint in [
+            "https://lake2.blob.core.windows.net",
+            "http://lake1.blob.core.windows.net",
+            "https://lake1.blob.core.windows.net.evil.example",
+            "https://evil.example",
+            "http://127.0.0.1:10001",
+        ] {
+            assert!(!goes(Some(endpoint)), "{endpoint}");
+        }
     }
 }

@@ -63,8 +63,8 @@ impl BucketFiles {
             }
             StorageKind::Azure { account, endpoint, path_style } => {
                 let Some((container, prefix)) = azure::place(url, account) else { return Ok(None) };
-                let signed = azure::signed_by(&integration.credentials, hosts).ok_or_else(no_ambient)?;
                 let account = AzureAccount { name: account, endpoint: endpoint.as_deref(), path_style: *path_style };
+                let signed = azure::signed_by(&integration.credentials, account, hosts).ok_or_else(no_ambient)?;
                 let store = azure::store(signed, account, container, (hosts, retry)).map_err(unusable)?;
                 (Arc::new(store), prefix)
             }

@@ -49,6 +49,12 @@ impl ReachableHosts {
         self.ambient
     }
 
+    /// Whether the operator names the host of this base URL, at its port.
+    pub(super) fn names_endpoint(&self, endpoint: &str) -> bool {
+        let Ok(url) = Url::parse(endpoint) else { return false };
+        url.host_str().is_some_and(|host| self.has(&host.to_ascii_lowercase(), url.port_or_known_default()))
+    }
+
     fn has(&self, host: &str, port: Option<u16>) -> bool {
         let is = |named: &String| match port {
             Some(port) => named == host || *named == format!("{host}:{port}"),
