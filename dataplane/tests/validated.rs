@@ -207,3 +207,57 @@ async fn what_a_view_or_a_parameter_asks_of_a_load_is_refused() {
     assert!(!explained.is_empty() && !explained.contains("in/a.csv"), "{explained}");
     world.stop().await;
 }
+
+#[tokio::test]
+async fn of_many_loads_of_a_table_the_newest_are_kept() {
+    let world = world().await;
+    mixed(&world).await;
+    let first = staged(&world, LOAD).await;
+    let many = "insert into raw._svc_loads.asked select 'made' || range, 'own', 'main.t', 's', null, '', 0, '', \
+                9000000000000000 + range from range(25000)";
+    world.behind_our_back(many).await;
+    let newest = staged(&world, &format!("{LOAD} force = true")).await;
+    assert_eq!(world.count("select count(*) from raw._svc_loads.asked").await, 10_000 + 3, "with its two files");
+    assert_eq!(ran(&world, &asked("t", &newest)).await, told());
+    assert!(refused(&world, &asked("t", &first)).await.contains(UNKNOWN));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn files_that_were_read_are_in_the_log_where_too_many_records_fail() {
+    let world = world().await;
+    ran(&world, "create table t (id integer)").await;
+    let id = staged(&world, CSV).await;
+    for number in 10..31 {
+        put(&world, &id, &format!("in/{number}.csv"), "x\n".repeat(1_000));
+    }
+    let job = staged(&world, LOAD).await;
+    let told = refused(&world, &format!("select * from table(validate(t, job_id => '{job}'))")).await;
+    assert!(told.starts_with("more than 20000 records of it failed"), "{told}");
+    let (started, _) = world.last();
+    let transpiled = started.sql_transpiled.unwrap();
+    assert!(transpiled.contains("main.@s/in/10.csv, 2000 bytes") && transpiled.contains("in/30.csv"), "{transpiled}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_load_into_a_temporary_table_hides_no_file_from_another_of_its_name() {
+    let wired = wired().await;
+    let (client, other) = (wired.owner().await, wired.owner().await);
+    let id = staged(&wired.world, CSV).await;
+    put(&wired.world, &id, "a.csv", "1\n2\n");
+    for client in [&client, &other] {
+        simple(client, "create temporary table picked (id integer)").await;
+        let told = simple(client, "copy into picked from @s").await;
+        assert_eq!(told[0], "a.csv|LOADED|2|2|1|0|NULL|NULL|NULL|NULL");
+        assert_eq!(simple(client, "select count(*) from picked").await[0], "2");
+    }
+    simple(&client, "drop table picked").await;
+    simple(&client, "create temporary table picked (id integer)").await;
+    simple(&client, "copy into picked from @s").await;
+    assert_eq!(simple(&client, "select count(*) from picked").await[0], "2");
+    assert_eq!(wired.world.count("select count(*) from raw._svc_loads.files").await, 0);
+    let last = "select error from table(validate(picked, job_id => '_last'))";
+    assert!(pgwire::refused(&client, last).await.message().contains(UNKNOWN));
+    wired.stop().await;
+}

@@ -29,7 +29,7 @@ use sql::{ExecutionMode, LoadOptions, OnError, PastFile};
 
 use super::execute::Ran;
 use super::snapshot::{Pinned, agrees_here};
-use super::tables::StatementInfo;
+use super::tables::{StatementInfo, is_temporary};
 use crate::Error;
 use crate::pipeline::listed_files::FileRemoval;
 use crate::pipeline::past_load::kept_load;
@@ -163,8 +163,7 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
             continue;
         }
         if let Some(past) = &rows.past {
-            let files = Box::pin(source.past_faults(past)).await?;
-            noted(t, &rows, &files);
+            Box::pin(source.past_faults(past, |files| noted(t, &rows, files))).await?;
             continue;
         }
         source.made().await?;
@@ -188,8 +187,8 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
         noted(t, &rows, &files);
         let asked = kept_load(query, t.facts().caller.as_ref(), &rows, &table);
         if load.validates.is_none() {
-            let begun = BegunLoad { kept: asked.clone(), aborts: load.on_error == OnError::Abort };
-            query.ask.names.last_load.set(begun);
+            let aborts = load.on_error == OnError::Abort && !is_temporary(&table);
+            query.ask.names.last_load.set(BegunLoad { kept: asked.clone(), aborts });
         }
         let is_viewed = is_direct && source.may_be_viewed(&files);
         if is_viewed {
@@ -214,7 +213,8 @@ async fn not_loaded(
     identity: (&str, &str),
     now: Timestamp,
 ) -> Result<Vec<StageFile>> {
-    let history = if load.reads_loaded() {
+    // other connections have tables of the same name, and each is gone with its own
+    let history = if load.reads_loaded() || is_temporary(identity.0) {
         LoadHistory::default()
     } else {
         LoadHistory::of(source.session, source.query.deadline, identity, now).await?
@@ -236,6 +236,9 @@ pub(in crate::pipeline) fn holds(report: Option<&LoadReport>, ran: Result<Ran>) 
         return Ok(ran);
     }
     ran.lease.failed();
+    if let Some(viewed) = &report.viewed {
+        return Err(viewed.miscounted(records, ran.rows.changed.unwrap_or_default()));
+    }
     Err(Error::Unsupported { what: "a query in COPY INTO that makes other than one row of each record".to_owned() })
 }
 
@@ -248,13 +251,15 @@ fn written_down(
     now: Timestamp,
 ) {
     let Some(load) = rows.load.filter(|load| load.validates.is_none()) else { return };
-    let kept = files.iter().zip(loaded).filter(|(_, file)| file.is_loaded()).map(|(file, _)| file);
-    about.history.extend(load_history::loaded((&asked.load.table, &rows.stage_id), kept, now));
     if load.on_error != OnError::Abort && !load.transforms {
         let past = |file: &StageFile| PastFile { path: file.path.clone(), bytes: file.bytes, md5: file.md5.clone() };
         asked.load.files = files.iter().map(past).collect();
     }
-    about.history.extend(asked.written(now));
+    if !is_temporary(&asked.load.table) {
+        let kept = files.iter().zip(loaded).filter(|(_, file)| file.is_loaded()).map(|(file, _)| file);
+        about.history.extend(load_history::loaded((&asked.load.table, &rows.stage_id), kept, now));
+        about.history.extend(asked.written(now));
+    }
     if load.removes() {
         let whole = files.iter().zip(loaded).filter(|(_, file)| file.failed == 0).map(|(file, _)| file.clone());
         about.removes = Some(FileRemoval::of_loaded(rows, whole.collect()));

@@ -16,6 +16,11 @@ const KEPT: &str = "select to_json({asked_by: asked_by, table_name: table_name, 
                     path: path, bytes: bytes, md5: md5}) from raw._svc_loads.asked \
                     where query_id = $1 and at_micros > $2 order by path";
 
+/// Rows that are kept of the loads of one table, before those of the next one.
+const ROWS_MAX: usize = 20_000;
+/// As many are left of them once there are more: loads of one table at the same time seldom forget the same rows.
+const ROWS_LEFT: usize = ROWS_MAX / 2;
+
 /// A row of the table: the load itself has no path.
 #[derive(Deserialize)]
 struct KeptRow {
@@ -54,7 +59,7 @@ impl KeptLoad {
         Ok(Some(Self { query_id: query_id.to_owned(), asked_by, load: PastLoad { table, stage_id, said, files } }))
     }
 
-    /// Writes it down, and forgets what is too old.
+    /// Writes it down, and forgets what is too old, or too much: then the newest loads are left.
     pub fn written(&self, now: Timestamp) -> [String; 2] {
         let PastLoad { table, stage_id, said, files } = &self.load;
         let table = quote::text(&known(table));
@@ -69,7 +74,13 @@ impl KeptLoad {
         let rows: Vec<String> = std::iter::once(row(&said, "", 0, "")).chain(of_files).collect();
         let since = since(now);
         [
-            format!("delete from raw._svc_loads.asked where table_name = {table} and at_micros <= {since}"),
+            format!(
+                "delete from raw._svc_loads.asked where table_name = {table} and (at_micros <= {since} or query_id in \
+                 (select query_id from (select query_id, sum(count(*)) over () as whole, \
+                 sum(count(*)) over (order by max(at_micros) desc, query_id desc) as kept \
+                 from raw._svc_loads.asked where table_name = {table} group by query_id) as loads \
+                 where whole > {ROWS_MAX} and kept > {ROWS_LEFT}))"
+            ),
             format!("insert into raw._svc_loads.asked values {}", rows.join(", ")),
         ]
     }
@@ -86,7 +97,8 @@ mod tests {
         let load = PastLoad { table, stage_id, said, files: vec![file] };
         let kept = KeptLoad { query_id: "q7".to_owned(), asked_by: "own-1".to_owned(), load };
         let [forget, keep] = kept.written(chrono::DateTime::from_timestamp_micros(0).unwrap());
-        assert!(forget.ends_with("where table_name = 'main.t' and at_micros <= -5529600000000"), "{forget}");
+        let old = "where table_name = 'main.t' and (at_micros <= -5529600000000 or query_id in (select";
+        assert!(forget.contains(old) && forget.ends_with("where whole > 20000 and kept > 10000))"), "{forget}");
         let rows = "values ('q7', 'own-1', 'main.t', 'q1', ' FROM ''@s''', '', 0, '', 0), \
                     ('q7', 'own-1', 'main.t', 'q1', null, 'a''b.csv', 3, 'x', 0)";
         assert!(keep.ends_with(rows), "{keep}");

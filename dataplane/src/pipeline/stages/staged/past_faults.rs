@@ -22,20 +22,20 @@ const WRITTEN_MAX: usize = 1_000;
 type FoundFile = (String, Option<StageFile>);
 
 impl FileSource<'_> {
-    /// Fills the table with a row for each record that fails; the files that were read for it.
-    pub async fn past_faults(&mut self, past: &PastRows) -> Result<Vec<StageFile>> {
+    /// Fills the table with a row for each record that fails; tells the files before they are read for it.
+    pub async fn past_faults(&mut self, past: &PastRows, reads: impl FnOnce(&[StageFile]) + Send) -> Result<()> {
         self.made().await?;
-        let Some(load) = past.rows.load.filter(|_| !past.files.is_empty()) else { return Ok(Vec::new()) };
+        let Some(load) = past.rows.load.filter(|_| !past.files.is_empty()) else { return Ok(()) };
         let found = self.found(&past.files).await?;
-        let (mut told, mut read, mut count) = (Vec::with_capacity(found.len()), Vec::new(), 0);
+        let there: Vec<StageFile> = found.iter().filter_map(|(_, there)| there.clone()).collect();
+        reads(&there);
+        let (mut told, mut count) = (Vec::with_capacity(found.len()), 0);
         for (path, there) in found {
             let judged = match there {
                 Some(there) => {
                     let (pipeline, query, session) = (self.pipeline, self.query, &mut *self.session);
                     let mut as_loaded = FileSource { pipeline, query, session, rows: &past.rows };
-                    let (judged, _) = Box::pin(as_loaded.judged(&there, load, false)).await?;
-                    read.push(there);
-                    judged
+                    Box::pin(as_loaded.judged(&there, load, false)).await?.0
                 }
                 None => missing(path),
             };
@@ -49,8 +49,7 @@ impl FileSource<'_> {
             }
             told.push(judged);
         }
-        self.filled_with(&told).await?;
-        Ok(read)
+        self.filled_with(&told).await
     }
 
     /// The files of the load. One that has changed since is another, and ends the statement before any is read.

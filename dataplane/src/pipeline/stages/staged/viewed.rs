@@ -24,6 +24,14 @@ pub(super) struct ViewedFile {
     _spool: SpoolFile,
 }
 
+impl ViewedFile {
+    /// That the statement has read other than as many rows as were counted before.
+    pub fn miscounted(&self, counted: u64, read: u64) -> Error {
+        let fault = miscount(&self.records, counted, read);
+        Error::StagedFileRefused { path: self.path.clone(), fault }
+    }
+}
+
 impl FileSource<'_> {
     /// Reads files for COPY INTO: one that `is_viewed` by the statement itself.
     pub async fn loaded(
@@ -97,6 +105,15 @@ impl FileSource<'_> {
     }
 }
 
+/// The words for a file of which so many records were counted, and others read.
+fn miscount(records: &FileRecords, counted: u64, read: u64) -> FileFault {
+    let reason = match records {
+        FileRecords::Parquet { .. } => format!("its footer says {counted} rows, and {read} were read of it"),
+        FileRecords::Csv(_) | FileRecords::Json { .. } => format!("{read} rows were read of {counted} that it has"),
+    };
+    FileFault { line: None, reason }
+}
+
 fn types(columns: &[Column]) -> impl Iterator<Item = &str> {
     columns.iter().map(|column| column.type_name.as_str())
 }
@@ -113,4 +130,17 @@ pub(super) fn fault(report: Option<&LoadReport>, error: Error) -> Error {
 fn is_of_length(error: &Error) -> bool {
     let Error::Engine(error) = error else { return false };
     FileFault::of(error).is_none() && error.message.contains(sql::dialect::TOO_LONG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_counted_wrongly_is_told_by_what_counted_it() {
+        let parquet = miscount(&FileRecords::Parquet { binary_is_text: true }, 5, 3);
+        assert_eq!(parquet.reason, "its footer says 5 rows, and 3 were read of it");
+        let json = miscount(&FileRecords::Json { is_array: false }, 5, 3);
+        assert_eq!(json.reason, "3 rows were read of 5 that it has");
+    }
 }
