@@ -54,6 +54,10 @@ impl Location {
         if parts.get(1).is_some_and(|name| !is_azure_container(name)) {
             return Err(MalformedLocation("the location names no container of Azure"));
         }
+        // Azure may leave such a dot out: the location would be another
+        if parts.iter().any(|part| part.ends_with('.')) {
+            return Err(MalformedLocation("the location has a part that ends with a dot"));
+        }
         Ok(Self { scheme: AZURE_SCHEME, parts })
     }
 

@@ -185,6 +185,9 @@ fn an_account_of_azure_is_reached_by_its_own_integration_alone() {
         "azure://lake1.blob.core.windows.net/Load/in/a.csv",
         "azure://lake1.blob.core.windows.net/load/in/../a.csv",
         "azure://lake1.blob.core.windows.net/load/in/%2e%2e/a.csv",
+        "azure://lake1.blob.core.windows.net/load/in/secret./a.csv",
+        "azure://lake1.blob.core.windows.net/load/in/a.csv.",
+        "azure://lake1.blob.core.windows.net/load/in/...",
         "azure://lake1.blob.core.windows.net//in/a.csv",
         "azure://",
     ] {
