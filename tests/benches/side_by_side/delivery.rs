@@ -8,6 +8,7 @@ use reqwest::RequestBuilder;
 use serde_json::json;
 
 use crate::amounts::Amounts;
+use crate::counting::CountingClient;
 use crate::figures::{self, Figures};
 use crate::goals::{Bound, Goals};
 use crate::sides::{Caller, Sides};
@@ -19,6 +20,8 @@ enum Way {
     /// The library's own writer of CSV, into a file.
     Csv,
     Text,
+    /// The same to a client that makes no rows of it.
+    Counted,
     /// `COPY … TO STDOUT`.
     Copy,
     Binary,
@@ -27,10 +30,11 @@ enum Way {
     Flight,
 }
 
-const WAYS: [(Way, &str); 7] = [
+const WAYS: [(Way, &str); 8] = [
     (Way::Direct, "direct, `stream_arrow`"),
     (Way::Csv, "direct, CSV into a file"),
     (Way::Text, "pgwire, text"),
+    (Way::Counted, "pgwire, text, rows counted alone"),
     (Way::Copy, "pgwire, `COPY … TO STDOUT`"),
     (Way::Binary, "pgwire, binary"),
     (Way::RawArrow, "raw Arrow"),
@@ -44,13 +48,14 @@ pub async fn print(sides: &Sides, amounts: &Amounts, goals: &mut Goals) {
     figures::table(&title, &["way", "median", "M rows/s", "GB/s", "of direct"]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("answer.csv");
+    let mut counting = CountingClient::open(sides.world.pgwire, &sides.world.key).await;
     let mut measured: [Figures; WAYS.len()] = Default::default();
     for round in 0..=amounts.rounds {
         for turn in 0..WAYS.len() {
             let at = (round + turn) % WAYS.len();
             let (Some((way, _)), Some(figures)) = (WAYS.get(at), measured.get_mut(at)) else { continue };
             let began = Instant::now();
-            let count = run(sides, *way, &sql, (file.as_path(), rows)).await;
+            let count = run(sides, *way, &sql, (file.as_path(), rows), &mut counting).await;
             let took = began.elapsed();
             assert_eq!(count, rows, "{way:?}");
             if round > 0 {
@@ -65,7 +70,7 @@ pub async fn print(sides: &Sides, amounts: &Amounts, goals: &mut Goals) {
             Way::RawArrow | Way::Flight => Some((direct, "direct", Bound::AtLeast(0.7, Some(0.85)))),
             Way::Copy => Some((csv, "the library's CSV writer", Bound::AtLeast(0.9, Some(1.0)))),
             Way::Text => Some((csv, "the library's CSV writer", Bound::AtLeast(0.7, Some(0.8)))),
-            Way::Direct | Way::Csv | Way::Binary => None,
+            Way::Direct | Way::Csv | Way::Counted | Way::Binary => None,
         };
         if let Some((of, known_as, bound)) = goal {
             let share = figures::ratio(of.median(), time);
@@ -81,11 +86,12 @@ pub async fn print(sides: &Sides, amounts: &Amounts, goals: &mut Goals) {
     }
 }
 
-async fn run(sides: &Sides, way: Way, sql: &str, (file, rows): (&Path, u64)) -> u64 {
+async fn run(sides: &Sides, way: Way, sql: &str, (file, rows): (&Path, u64), counting: &mut CountingClient) -> u64 {
     match way {
         Way::Direct => ways::direct(&sides.direct, sql),
         Way::Csv => written(sides, sql, file, rows),
         Way::Text => ways::text(sides.pgwire(Caller::Owner), sql).await,
+        Way::Counted => counting.text(sql).await,
         Way::Copy => ways::copied(sides.pgwire(Caller::Owner), sql).await,
         Way::Binary => ways::binary(sides.pgwire(Caller::Owner), sql).await,
         Way::RawArrow => ways::arrow_stream(raw(sides, sql).await).await,

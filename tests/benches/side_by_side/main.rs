@@ -38,6 +38,7 @@ mod amounts;
 mod changes;
 mod connections;
 mod cost;
+mod counting;
 mod data;
 mod delivery;
 mod figures;
