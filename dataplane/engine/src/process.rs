@@ -13,7 +13,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use nix::sys::signal::{Signal, kill};
-use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg, setsockopt, sockopt};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use tokio::sync::{oneshot, watch};
@@ -26,6 +26,8 @@ use crate::frame::{Lane, Outgoing};
 use crate::message::{Notice, Order, Start, kind};
 use crate::watchdog::{GONE, Watchdog};
 
+/// Of rows that the child has written, and nobody has read.
+const SENT_AHEAD_BYTES: usize = 512 << 10;
 /// Opening replays what the last process had not checkpointed.
 const OPEN_MAX: Duration = Duration::from_mins(2);
 /// How long the end of one whose sessions have broken may take to be noticed.
@@ -98,6 +100,8 @@ impl Process {
     /// Hands a new session to the child; it is usable at once, requests wait in its socket.
     pub fn open(&self) -> io::Result<Line> {
         let (ours, theirs) = UnixStream::pair()?;
+        // As far as the system allows it: rows of the next frame are made while the last is sent on.
+        let _ = setsockopt(&theirs, sockopt::SndBuf, &SENT_AHEAD_BYTES);
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         let payload = number.to_le_bytes();
