@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Decimal128Type, Int64Type, Schema};
+use arrow::datatypes::{DataType, Decimal128Type, Int64Type, Schema};
 use arrow::ipc::writer::StreamWriter;
 
 use super::gathered::{GatheredRows, SentRows, framed};
@@ -257,6 +257,10 @@ impl Encoder {
 /// A `HUGEINT` travels as a decimal of 38 digits and may have 39: readers would cut it.
 pub(super) fn fits(column: &dyn Array) -> Result<(), Error> {
     const BOUND: u128 = 10_u128.pow(38);
+    // a DECIMAL of fewer digits is held to them where it is made
+    if matches!(column.data_type(), DataType::Decimal128(digits, _) if *digits < 38) {
+        return Ok(());
+    }
     let Some(numbers) = column.as_primitive_opt::<Decimal128Type>() else {
         return Ok(());
     };
