@@ -47,6 +47,7 @@ mod load;
 mod lost;
 mod making;
 mod meaning;
+mod members;
 mod memory;
 mod named;
 mod next_step;

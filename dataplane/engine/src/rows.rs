@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::line::Connected;
 use crate::message::{Column, Head, PlanSource, kind};
 use crate::row_message::{RowMessage, are_single};
+use crate::spool::SpoolFile;
 
 pub struct Rows {
     pub schema: SchemaRef,
@@ -37,6 +38,8 @@ pub struct Rows {
     /// The session is as a new one then.
     resets: bool,
     cancel: CancellationToken,
+    /// The file that they are read of, there as long as they come.
+    file: Option<SpoolFile>,
 }
 
 impl Rows {
@@ -67,6 +70,7 @@ impl Rows {
             connected,
             resets,
             cancel,
+            file: None,
         })
     }
 
@@ -99,6 +103,11 @@ impl Rows {
                 }
             }
         }
+    }
+
+    /// They are read of this file, which is gone once they are.
+    pub fn read_of(&mut self, file: SpoolFile) {
+        self.file = Some(file);
     }
 
     /// The message that the rows which were given last came as, where it holds them alone.

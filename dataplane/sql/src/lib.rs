@@ -51,7 +51,7 @@ pub use compile::external_rows::{external_paths, external_query};
 pub use compile::steps::MET_TWICE;
 pub use compile::transpile::{Before, EngineSql, transpile};
 pub use govern::{ExecutionMode, Governed, Rules, govern};
-pub use print::{Bind, CHECK_FAILED};
+pub use print::{Bind, CHECK_FAILED, MemberRead};
 pub use scan::Mask;
 pub use syntax::credentials::without_credentials;
 pub use syntax::layout::{LAYOUT_BYTES_MAX, layout};

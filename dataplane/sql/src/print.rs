@@ -13,6 +13,7 @@ mod expr;
 mod factor;
 mod function;
 mod kinds;
+mod member;
 mod operator;
 mod query;
 mod scan;
@@ -29,6 +30,8 @@ use crate::ast::error::Error;
 use crate::ast::{names, quote};
 use crate::scan::{Scan, marker};
 
+pub use member::MemberRead;
+pub(crate) use member::RECORD;
 pub use scan::CHECK_FAILED;
 
 /// What a printed value stands for.
@@ -101,6 +104,8 @@ pub(crate) struct Printer<'a> {
     numbers: HashMap<Bind, usize>,
     tables: Vec<String>,
     visible: BTreeSet<usize>,
+    /// The members of records that were printed as columns; none where they are not.
+    member_reads: Option<Vec<MemberRead>>,
 }
 
 /// What the engine gets.
@@ -147,6 +152,15 @@ pub(crate) fn engine(
     Ok(printer.printed())
 }
 
+/// The same with the members of records as columns, and these.
+pub(crate) fn by_member(statement: &Statement, scans: &[Scan]) -> Result<(Printed, Vec<MemberRead>), Error> {
+    let mut printer = Printer::new(Style::Engine, scans, Reading::InPlace);
+    printer.member_reads = Some(Vec::new());
+    printer.statement(statement)?;
+    let reads = printer.member_reads.take().unwrap_or_default();
+    Ok((printer.printed(), reads))
+}
+
 /// What keeps the visible rows of a scan, with the columns that are asked for.
 pub(crate) fn keeping(scan: &Scan, number: usize, is_asked_for: &dyn Fn(&str) -> bool) -> Result<Printed, Error> {
     let mut printer = Printer::new(Style::Engine, &[], Reading::InPlace);
@@ -159,7 +173,7 @@ impl<'a> Printer<'a> {
         let out = String::with_capacity(256);
         let (binds, numbers, tables, visible) = (Vec::new(), HashMap::new(), Vec::new(), BTreeSet::new());
         let parameters = ParameterTypes::default();
-        Self { out, style, scans, reading, parameters, binds, numbers, tables, visible }
+        Self { out, style, scans, reading, parameters, binds, numbers, tables, visible, member_reads: None }
     }
 
     fn printed(self) -> Printed {

@@ -25,6 +25,8 @@ pub struct Amounts {
     pub huge: u64,
     /// Rows of a file that is loaded, scanned and unloaded.
     pub lines: u64,
+    /// Rows of a file of which one column is scanned.
+    pub scanned: u64,
     /// Rows of a file of about a gigabyte.
     pub large: u64,
 }
@@ -43,6 +45,7 @@ impl Amounts {
             scale: 1.0,
             huge: 50_000_000,
             lines: 2_000_000,
+            scanned: 20_000_000,
             large: 10_000_000,
         }
     }
@@ -60,6 +63,7 @@ impl Amounts {
             scale: 0.01,
             huge: 200_000,
             lines: 20_000,
+            scanned: 20_000,
             large: 100_000,
         }
     }

@@ -12,7 +12,7 @@ use crate::compile::steps::{self, CountedStep, Step};
 use crate::compile::visible;
 use crate::dialect::{self, RewriteNotes};
 use crate::govern::Governed;
-use crate::print::{self, Bind, ParameterTypes, Printed, Reading};
+use crate::print::{self, Bind, MemberRead, ParameterTypes, Printed, RECORD, Reading};
 use crate::scan::Scan;
 
 /// What the engine runs. Made by [`transpile`] alone.
@@ -112,6 +112,22 @@ impl EngineSql {
     pub fn attached(&self) -> Vec<AttachedRead> {
         let named: BTreeSet<&String> = self.before.iter().flat_map(|step| &step.tables).chain(&self.tables).collect();
         visible::attached(&named, &self.source.scans, &self.source.steps)
+    }
+
+    /// The same with members of the records of a stage, whose rows are kept by this name, as columns of their own, and these
+    /// members. None where rules hold for the stage, or a column may be another's.
+    pub fn by_member(&self, kept_as: &str) -> Result<Option<(Self, Vec<MemberRead>)>, Error> {
+        let [CountedStep { step: Step::Tree(tree), .. }] = self.source.steps.as_slice() else { return Ok(None) };
+        let scans = &self.source.scans;
+        let has_record = |scan: &&Scan| scan.columns.iter().any(|column| column.name == RECORD);
+        let mut of_records = scans.iter().filter(has_record);
+        let (Some(scan), None) = (of_records.next(), of_records.next()) else { return Ok(None) };
+        if scan.table.stored_name() != kept_as || scan.is_governed() {
+            return Ok(None);
+        }
+        let (Printed { sql, binds, tables, .. }, reads) = print::by_member(tree, scans)?;
+        let printed = Self { sql, binds, tables: once(tables), ..self.clone() };
+        Ok((!reads.is_empty()).then_some((printed, reads)))
     }
 
     /// A text that is never run: it asks the engine for the types of parameters that have none among these.

@@ -55,7 +55,11 @@ impl Printer<'_> {
                 self.postfix(expr, if *negated { " NOT BETWEEN " } else { " BETWEEN " })?;
                 self.infix(low, " AND ", high)?;
             }
-            Expr::BinaryOp { left, op, right } => self.binary(left, op, right)?,
+            Expr::BinaryOp { left, op, right } => {
+                if !self.member(left, op, right, None)? {
+                    self.binary(left, op, right)?;
+                }
+            }
             Expr::Like { negated, any, expr, pattern, escape_char } => {
                 let all = matches!(pattern.as_ref(), Expr::Tuple(_));
                 absent(!any && !all || self.style != Style::Engine, "LIKE ANY and LIKE ALL")?;
@@ -114,6 +118,7 @@ impl Printer<'_> {
                 });
                 match asked::moment(expr, data_type).filter(|_| self.style == Style::Engine) {
                     Some(number) => self.typed(Bind::Moment(number)),
+                    None if self.cast_member(expr, data_type)? => {}
                     None => self.expr(expr)?,
                 }
                 self.put(" AS ");

@@ -11,6 +11,7 @@ mod columns;
 mod external;
 mod inferred;
 mod judged;
+mod member_view;
 mod parquet;
 mod parquet_source;
 mod past_faults;
@@ -59,7 +60,13 @@ pub(in crate::pipeline) struct LoadReport {
     files: Vec<LoadedFile>,
     /// The rows that it would load, where it only shows them.
     shown: Option<ShownRows>,
-    /// The file that its statement reads itself.
+}
+
+/// What a statement has taken in.
+#[derive(Debug, Default)]
+pub(in crate::pipeline) struct TakenIn {
+    report: Option<LoadReport>,
+    /// The file that it reads itself.
     viewed: Option<ViewedFile>,
 }
 
@@ -109,12 +116,12 @@ pub(in crate::pipeline) async fn take_in(
     query: &Query,
     pinned: &mut Pinned,
     t: &Trail,
-) -> Result<Option<LoadReport>> {
+) -> Result<TakenIn> {
     if !pinned.native.about.takes_in() {
-        return Ok(None);
+        return Ok(TakenIn::default());
     }
     let taken = match pinned.native.about.external.clone() {
-        Some(change) => Box::pin(external_changed(pipeline, query, pinned, change)).await.map(|()| None),
+        Some(change) => Box::pin(external_changed(pipeline, query, pinned, change)).await.map(|()| TakenIn::default()),
         None => Box::pin(taken_in(pipeline, query, pinned, t)).await,
     };
     if taken.is_err() {
@@ -138,7 +145,7 @@ async fn external_changed(
     Ok(())
 }
 
-async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &Trail) -> Result<Option<LoadReport>> {
+async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &Trail) -> Result<TakenIn> {
     let Pinned { native, lease, .. } = pinned;
     if runtime::is_read(&native.sql.tables) {
         return Err(Error::Unsupported { what: "a stage beside tables of the runtime".to_owned() });
@@ -148,7 +155,7 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
     if reads_stage && (!query.ask.params.is_empty() || !query.ask.types.is_empty()) {
         return Err(Error::Unsupported { what: "a parameter of a statement that reads a stage".to_owned() });
     }
-    let mut answer = None;
+    let mut taken = TakenIn::default();
     // what else is run for a statement may ask for numbers of rows, which a view has not
     let is_direct = native.care == ExecutionMode::Direct && native.sql.before.is_empty();
     for mut rows in native.about.staged.clone() {
@@ -173,7 +180,7 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
             noted(t, &rows, &chosen);
             match rows.infers {
                 Some(options) => Box::pin(source.infer(&chosen, options)).await?,
-                None => drop(source.fill(&chosen).await?),
+                None => taken.viewed = Box::pin(source.selected(&chosen, native, is_direct)).await?,
             }
             continue;
         };
@@ -195,14 +202,15 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
             // while it reads a table: the engine's parser names none of a statement that reads a view
             agrees_here(query, source.session, native).await?;
         }
-        let (loaded, viewed) = Box::pin(source.loaded(&files, is_viewed)).await?;
+        let loaded;
+        (loaded, taken.viewed) = Box::pin(source.loaded(&files, is_viewed)).await?;
         written_down(&mut native.about, &rows, asked, (&files, &loaded), now);
-        answer = Some(LoadReport { viewed, ..source.report(loaded, load).await? });
+        taken.report = Some(source.report(loaded, load).await?);
     }
     if native.sql.before.is_empty() {
         agrees_here(query, lease.session()?, native).await?;
     }
-    Ok(answer)
+    Ok(taken)
 }
 
 /// The files that a load reads: those that the table has not, up to its limit.
@@ -228,12 +236,20 @@ async fn not_loaded(
 }
 
 /// COPY INTO makes a row of each record: a query that leaves some out, or makes several, is refused before it is kept.
-pub(in crate::pipeline) fn holds(report: Option<&LoadReport>, ran: Result<Ran>) -> Result<Ran> {
-    let mut ran = ran.map_err(|error| viewed::fault(report, error))?;
-    let Some(report) = report else { return Ok(ran) };
+/// A file that a query reads stays as long as its rows come.
+pub(in crate::pipeline) fn holds(taken: TakenIn, ran: Result<Ran>) -> Result<(Ran, Option<LoadReport>)> {
+    let TakenIn { report, viewed } = taken;
+    let Some(report) = report else {
+        let mut ran = ran?;
+        if let (Some(rest), Some(viewed)) = (&mut ran.rows.rest, viewed) {
+            rest.read_of(viewed.spool);
+        }
+        return Ok((ran, None));
+    };
+    let mut ran = ran.map_err(|error| viewed::fault(viewed.as_ref(), error))?;
     let records: u64 = report.files.iter().map(|file| file.rows).sum();
     if ran.rows.changed == Some(records) {
-        return Ok(ran);
+        return Ok((ran, Some(report)));
     }
     ran.lease.failed();
     if let Some(viewed) = &report.viewed {

@@ -17,7 +17,7 @@ const NONE_LOADED: &str = "Copy executed with 0 files processed.";
 
 /// The answer of a statement that has loaded these files.
 pub(in crate::pipeline) fn told(rows: UnmaskedRows, report: LoadReport) -> Result<UnmaskedRows> {
-    let LoadReport { files: loaded, shown, .. } = report;
+    let LoadReport { files: loaded, shown } = report;
     if let Some(ShownRows { schema, columns, batches }) = shown {
         return Ok(UnmaskedRows { schema, columns, first: batches, rest: None, changed: None, ..rows });
     }

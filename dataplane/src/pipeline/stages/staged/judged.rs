@@ -106,7 +106,7 @@ impl FileSource<'_> {
             let kept = checks.passed(&read.query, &read.line);
             if is_viewed {
                 told.rows = found.records - found.failed;
-                let viewed = Box::pin(self.view_of(file, &checks.names(), &kept, read.spool)).await?;
+                let viewed = Box::pin(self.view_of_values(file, &checks.names(), &kept, read.spool)).await?;
                 return Ok((told, Some(viewed)));
             }
             told.rows = self.written(file, &checks.names(), &kept).await?;

@@ -28,13 +28,13 @@ impl FileSource<'_> {
     /// What is told of these files; where their rows are shown, none is left to be loaded.
     pub async fn report(&mut self, mut files: Vec<LoadedFile>, load: LoadOptions) -> Result<LoadReport> {
         if load.shows().is_none() {
-            return Ok(LoadReport { files, shown: None, viewed: None });
+            return Ok(LoadReport { files, shown: None });
         }
         for file in &mut files {
             file.rows = 0;
         }
         let shown = Box::pin(self.shown()).await?;
-        Ok(LoadReport { files, shown: Some(shown), viewed: None })
+        Ok(LoadReport { files, shown: Some(shown) })
     }
 
     async fn shown(&mut self) -> Result<ShownRows> {

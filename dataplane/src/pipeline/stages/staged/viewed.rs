@@ -8,10 +8,10 @@ use engine::{FileFault, SpoolFile, Statement};
 use sql::ast::quote;
 use sql::{Column, FileRecords};
 
+use super::LoadedFile;
 use super::parquet_source::ParquetAhead;
 use super::rows::{self, SpooledQuery};
 use super::source::FileSource;
-use super::{LoadReport, LoadedFile};
 use crate::Error;
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFile;
@@ -21,7 +21,7 @@ use crate::storage::stage_files::StageFile;
 pub(super) struct ViewedFile {
     path: String,
     records: FileRecords,
-    _spool: SpoolFile,
+    pub spool: SpoolFile,
 }
 
 impl ViewedFile {
@@ -70,12 +70,12 @@ impl FileSource<'_> {
             FileRecords::Json { .. } => None,
         };
         let Some((read, records)) = read else { return Ok((LoadedFile::whole(file, 0), None)) };
-        let viewed = Box::pin(self.view_of(file, &read.values, &read.query, read.spool)).await?;
+        let viewed = Box::pin(self.view_of_values(file, &read.values, &read.query, read.spool)).await?;
         Ok((LoadedFile::whole(file, records), Some(viewed)))
     }
 
     /// Puts a view of these values of a query in the place of the table of a file's rows.
-    pub async fn view_of(
+    pub async fn view_of_values(
         &mut self,
         file: &StageFile,
         values: &[String],
@@ -85,14 +85,19 @@ impl FileSource<'_> {
         let rows = self.rows;
         let column = |(column, value): (&Column, &String)| format!("{value} as {}", quote::name(&column.name));
         let columns: Vec<_> = rows.columns.iter().zip(values).map(column).collect();
-        let view = quote::name(&rows.kept_as);
-        let view = format!("create temp view {view} as select {} from ({query}) as file", columns.join(", "));
+        self.view_of(file, &format!("select {} from ({query}) as file", columns.join(", ")), spool).await
+    }
+
+    /// The same of all rows of a query.
+    pub async fn view_of(&mut self, file: &StageFile, query: &str, spool: SpoolFile) -> Result<ViewedFile> {
+        let rows = self.rows;
+        let view = format!("create temp view {} as {query}", quote::name(&rows.kept_as));
         for sql in [format!("drop table {}", rows.place()), view] {
             let statement = Statement { sql, params: Vec::new(), writes: true };
             let kept = self.session.keep(statement, self.query.deadline, &self.query.ask.cancel).await;
             kept.map_err(|error| self.fault(file, error))?;
         }
-        Ok(ViewedFile { path: file.path.clone(), records: rows.reading.records.clone(), _spool: spool })
+        Ok(ViewedFile { path: file.path.clone(), records: rows.reading.records.clone(), spool })
     }
 
     /// A Parquet file, and how many rows it has by its footer.
@@ -119,8 +124,8 @@ fn types(columns: &[Column]) -> impl Iterator<Item = &str> {
 }
 
 /// What an error of a load's statement says of the file that it reads.
-pub(super) fn fault(report: Option<&LoadReport>, error: Error) -> Error {
-    match report.and_then(|report| report.viewed.as_ref()) {
+pub(super) fn fault(viewed: Option<&ViewedFile>, error: Error) -> Error {
+    match viewed {
         Some(ViewedFile { path, records, .. }) if !is_of_length(&error) => rows::of_file(path, records, error),
         _ => error,
     }

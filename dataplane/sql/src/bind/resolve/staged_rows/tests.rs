@@ -49,6 +49,24 @@ fn a_stage_is_known_by_its_name_and_read_from_a_table_that_no_caller_can_name() 
 }
 
 #[test]
+fn members_whose_text_is_read_have_columns_of_their_own_where_no_rule_holds() {
+    let made = |sql: &str, rules: &Rules| {
+        let governed = crate::govern(resolved(sql).unwrap(), rules).unwrap();
+        crate::transpile(governed.embedded().unwrap()).unwrap()
+    };
+    let sql = "SELECT $1:id::double, x.$1:note::varchar, $1:more, $1:a.b::varchar FROM @j x";
+    let (by_member, reads) = made(sql, &Rules::default()).by_member("_sluice_staged_0").unwrap().unwrap();
+    let told: Vec<_> = reads.iter().map(crate::MemberRead::column).collect();
+    assert_eq!(told, ["$1:id::DOUBLE", "$1:note"]);
+    for part in [r#""$1:id::DOUBLE" AS DOUBLE)"#, r#""x"."$1:note""#, r#""$1" -> '$."more"'"#, r#"->> '$."a"."b"'"#] {
+        assert!(by_member.sql.contains(part), "{part}: {}", by_member.sql);
+    }
+    assert!(made("SELECT $1 FROM @j", &Rules::default()).by_member("_sluice_staged_0").unwrap().is_none());
+    let two = "SELECT x.$1:a::int FROM @j x JOIN @j y ON x.$1:a::int = y.$1:a::int";
+    assert!(made(two, &Rules::default()).by_member("_sluice_staged_0").unwrap().is_none());
+}
+
+#[test]
 fn copy_into_fills_the_columns_of_its_table_in_their_order() {
     let resolved = resolved("COPY INTO t (day, note) FROM @s").unwrap();
     let columns = |rows: &crate::StagedRows| {
