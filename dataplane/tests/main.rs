@@ -61,6 +61,7 @@ mod partitioned;
 mod party;
 mod pgwire;
 mod pipeline;
+mod plan_shapes;
 mod plans;
 mod readonly;
 mod rejudged;

@@ -18,7 +18,7 @@ use crate::world::{Got, World, world, world_at};
 const OUTCOMES: [&str; 3] = ["kept", "made", "not_kept"];
 
 /// How many statements have ended whose plan was kept from before, made, or not kept.
-fn plans(world: &World) -> [u64; 3] {
+pub fn plans(world: &World) -> [u64; 3] {
     let text = world.pipeline.metrics.text(StateGauges::default()).unwrap();
     OUTCOMES.map(|outcome| {
         let head = format!("sluice_dataplane_plans_total{{outcome=\"{outcome}\"}} ");
@@ -27,7 +27,7 @@ fn plans(world: &World) -> [u64; 3] {
 }
 
 /// Runs it, and says what became of its plan; nothing for what is answered without one.
-async fn planned(world: &World, ask: Ask) -> (Result<Got, Error>, Option<&'static str>) {
+pub async fn planned(world: &World, ask: Ask) -> (Result<Got, Error>, Option<&'static str>) {
     let before = plans(world);
     let got = world.whole(ask).await;
     let now = plans(world);
@@ -35,7 +35,7 @@ async fn planned(world: &World, ask: Ask) -> (Result<Got, Error>, Option<&'stati
     (got, counted.map(|at| OUTCOMES[at]))
 }
 
-async fn outcome(world: &World, ask: Ask) -> Option<&'static str> {
+pub async fn outcome(world: &World, ask: Ask) -> Option<&'static str> {
     planned(world, ask).await.1
 }
 
@@ -50,7 +50,7 @@ async fn at_noon() -> (World, TestClock) {
 }
 
 /// The two entries of the last query, without what is of it alone.
-fn audited(world: &World) -> [Value; 2] {
+pub fn audited(world: &World) -> [Value; 2] {
     let (started, finished) = world.last();
     let stages: Vec<String> = finished.stages.iter().map(|(name, _)| name.clone()).collect();
     let (mut started, mut finished) = (json!(started), json!(finished));
@@ -243,7 +243,7 @@ fn grant(tables: &[&str], expires_at: Timestamp) -> Grant {
 }
 
 /// All that a caller is told.
-fn told(got: Result<Got, Error>) -> String {
+pub fn told(got: Result<Got, Error>) -> String {
     match got {
         Ok(Got { answer, json }) => {
             let masked = (&answer.columns_masked, &answer.warnings);
@@ -254,15 +254,15 @@ fn told(got: Result<Got, Error>) -> String {
 }
 
 /// Chance, the same in each run.
-struct Dice(Entropy);
+pub struct Dice(pub Entropy);
 
 impl Dice {
-    fn below(&self, many: usize) -> usize {
+    pub fn below(&self, many: usize) -> usize {
         let [byte] = self.0.bytes::<1>();
         usize::from(byte) % many
     }
 
-    fn one_in(&self, many: usize) -> bool {
+    pub fn one_in(&self, many: usize) -> bool {
         self.below(many) == 0
     }
 }

@@ -1,5 +1,7 @@
 //! The governed statement in the engine's dialect, as text with bound values.
 
+mod shared;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,7 +17,9 @@ use crate::govern::Governed;
 use crate::print::{self, Bind, MemberRead, ParameterTypes, Printed, RECORD, Reading};
 use crate::scan::Scan;
 
-/// What the engine runs. Made by [`transpile`] alone.
+pub use shared::{SharedSql, SharedText};
+
+/// What the engine runs. Made by [`transpile`], and like what that made by [`SharedSql`].
 #[derive(Debug, Clone)]
 pub struct EngineSql {
     /// Run first, in the same transaction, in this order.

@@ -9,6 +9,7 @@
 //!
 //! A plan is no answer: it is run as any other, from stage 9 on.
 
+mod shapes;
 #[cfg(test)]
 mod tests;
 
@@ -30,11 +31,14 @@ use crate::governance::table_path::table_ref;
 use crate::pipeline::catalog_snapshot::CatalogSnapshot;
 use crate::pipeline::{Pipeline, PipelineCaches, Query, runtime};
 use crate::request::trail::{Facts, PlanUse};
+use shapes::{Sharing, TextShape};
 
 /// What a plan has besides its texts.
 const PLAN_BYTES: usize = 8 << 10;
 /// A generated text stands with its tree, which has about so many bytes for each of its own.
 const TREE_FACTOR: usize = 32;
+/// Of all bytes, the part for plans that texts share.
+const SHAPES_PART: u64 = 4;
 /// A longer text is made by a program, and seldom comes again.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
@@ -50,6 +54,8 @@ struct Generation {
     /// None before the first plan is looked for.
     basis: Option<Basis>,
     plans: Cache<PlanKey, Arc<KeptPlan>>,
+    /// Of texts that differ in numbers alone, by what is left of them.
+    shapes: Cache<PlanKey, Arc<Sharing>>,
 }
 
 /// The rules and the catalogue that plans are made by. Both are held, so that none other has their address.
@@ -144,7 +150,10 @@ pub(super) async fn looked_up(gates: &Gates<'_>, text: &str, mode: &Mode) -> Pla
     let Some(current) = current else { return PlanLookup::Never }; // others have come since it began
     let basis = Basis { rules: current, known: Arc::clone(&seen.known) };
     let place = PlanPlace { key: PlanKey::of(query, &who, text), basis };
-    let Some(plan) = pipeline.remembered.plans.get(&place) else { return PlanLookup::Place(Box::new(place)) };
+    let plans = &pipeline.remembered.plans;
+    let Some(plan) = plans.get(&place).or_else(|| plans.shared(&place)) else {
+        return PlanLookup::Place(Box::new(place));
+    };
     t.facts().plan = Some(PlanUse::Kept);
     PlanLookup::Kept(Box::new(PlanHit { plan, who, seen }))
 }
@@ -242,6 +251,11 @@ impl PlanKey {
         text.len() + types + names + attributes
     }
 
+    /// The same of another text.
+    fn with(&self, text: String) -> Self {
+        Self { text, ..self.clone() }
+    }
+
     fn of(query: &Query, who: &Asker, text: &str) -> Self {
         let (ask, caller) = (&query.ask, &who.caller);
         Self {
@@ -298,18 +312,33 @@ impl PlanCache {
         let generation = self.generation();
         let is_its = generation.has(&place);
         if is_its {
-            generation.plans.insert(place.key, Arc::new(plan));
+            let plan = Arc::new(plan);
+            generation.learn(&place.key, &plan);
+            generation.plans.insert(place.key, plan);
         }
         is_its
     }
 
+    /// The plan that follows from those of two others, whose texts differ in numbers alone.
+    fn shared(&self, place: &PlanPlace) -> Option<Arc<KeptPlan>> {
+        let TextShape { text, numbers } = TextShape::of(&place.key.text)?;
+        let generation = self.generation();
+        let sharing = generation.shapes.get(&place.key.with(text)).filter(|_| generation.has(place));
+        drop(generation);
+        sharing?.plan(&numbers).map(Arc::new)
+    }
+
     /// Lets go of those that were idle for too long: while nobody asks for any, the cache does not do so by itself.
     fn sweep(&self) {
-        let plans = self.generation().plans.clone();
+        let (plans, shapes) = {
+            let generation = self.generation();
+            (generation.plans.clone(), generation.shapes.clone())
+        };
         let mut before = u64::MAX;
         loop {
             plans.run_pending_tasks(); // each lets go of some
-            let left = plans.entry_count();
+            shapes.run_pending_tasks();
+            let left = plans.entry_count() + shapes.entry_count();
             if left == 0 || left >= before {
                 return;
             }
@@ -334,8 +363,28 @@ impl Generation {
         let weight = |key: &PlanKey, plan: &Arc<KeptPlan>| {
             u32::try_from(key.weight().saturating_add(plan.weight())).unwrap_or(u32::MAX)
         };
-        let plans = Cache::builder().max_capacity(bounds.bytes).weigher(weight).eviction_policy(EvictionPolicy::lru());
-        Self { basis, plans: plans.time_to_idle(Duration::from_secs(bounds.idle_secs)).build() }
+        let idle = Duration::from_secs(bounds.idle_secs);
+        let of_shapes = bounds.bytes / SHAPES_PART;
+        let plans = Cache::builder().max_capacity(bounds.bytes - of_shapes).weigher(weight);
+        let weight = |key: &PlanKey, sharing: &Arc<Sharing>| {
+            u32::try_from(key.weight().saturating_add(sharing.weight())).unwrap_or(u32::MAX)
+        };
+        let shapes = Cache::builder().max_capacity(of_shapes).weigher(weight);
+        Self {
+            basis,
+            plans: plans.eviction_policy(EvictionPolicy::lru()).time_to_idle(idle).build(),
+            shapes: shapes.eviction_policy(EvictionPolicy::lru()).time_to_idle(idle).build(),
+        }
+    }
+
+    /// Takes note of the plan of a text for others of its shape.
+    fn learn(&self, key: &PlanKey, plan: &Arc<KeptPlan>) {
+        let Some(TextShape { text, numbers }) = TextShape::of(&key.text) else { return };
+        let key = key.with(text);
+        let known = self.shapes.get(&key);
+        if let Some(next) = Sharing::next(known.as_deref(), &numbers, plan) {
+            self.shapes.insert(key, Arc::new(next));
+        }
     }
 
     fn has(&self, place: &PlanPlace) -> bool {

@@ -1,0 +1,84 @@
+//! Texts that differ in a number alone: the plan that they share makes of each what its own would.
+
+use contract::Entropy;
+use contract::policy::MaskFunction;
+use dataplane::testing::{analyst_id, masking, owner_id};
+
+use crate::plans::{Dice, audited, outcome, planned, plans, told};
+use crate::world::world;
+
+/// With a key in place of each `{}`.
+const KEYED: [&str; 7] = [
+    "select * from customer where id = {}",
+    "select name from customer where balance > {} order by id",
+    "select count(*) as many from customer where id <> {} and region = 'EU'",
+    "select name from customer where region = 'n{}' or id = {}",
+    "select id, {} as told from customer where id < {} order by 1 limit 12",
+    "select id = {} from customer order by id",
+    "select * from customer where name = {} or id = {} order by id",
+];
+
+#[tokio::test]
+async fn texts_that_differ_in_a_key_answer_as_if_each_was_planned_by_itself() {
+    let world = world().await;
+    for sql in [
+        "insert into customer select id + 10, name, region, ssn, balance from customer",
+        "delete from customer where id = 12",
+    ] {
+        world.run(sql).await.unwrap();
+    }
+    world.change(|rules| rules.environment.settings.cache_enabled = false);
+    let values = [
+        "0",
+        "1",
+        "7",
+        "10",
+        "11",
+        "13",
+        "20",
+        "012",
+        "99",
+        "100",
+        "999",
+        "4711",
+        "999999999",
+        "1000000000",
+        "99999999999999999999",
+    ];
+    let dice = Dice(Entropy::seeded(39));
+    for round in 0..400 {
+        if dice.one_in(100) {
+            world.change(|rules| rules.policies = vec![masking("customer", "ssn", MaskFunction::Full)]);
+        }
+        let who = [owner_id(), analyst_id()][dice.below(2)].clone();
+        let text = KEYED[dice.below(KEYED.len())].replace("{}", values[dice.below(values.len())]);
+        let first = told(world.whole(world.ask(who.clone(), &text)).await);
+        let anew = told(world.whole(world.ask(who.clone(), &format!("{text} -- {round}"))).await);
+        assert_eq!(first, anew, "{text} of {who:?}");
+    }
+    let [kept, ..] = plans(&world);
+    assert!(kept > 60, "{kept} kept");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_third_key_has_the_plan_of_two_and_is_written_down_as_its_own() {
+    let world = world().await;
+    world.change(|rules| rules.environment.settings.cache_enabled = false);
+    let text = |key: u32| format!("select name, ssn from customer where id <> {key} order by id limit 2");
+    for (key, expected) in [(10, "made"), (11, "made"), (12, "kept"), (99, "kept"), (9, "made"), (100, "made")] {
+        assert_eq!(outcome(&world, world.ask(owner_id(), &text(key))).await, Some(expected), "{key}");
+    }
+    let asked = async |expected: &str| {
+        let (got, counted) = planned(&world, world.ask(owner_id(), &text(77))).await;
+        assert_eq!(counted, Some(expected));
+        let mut entries = audited(&world);
+        entries.iter_mut().for_each(|entry| _ = entry.as_object_mut().unwrap().remove("governance_version"));
+        (told(got), entries)
+    };
+    let shared = asked("kept").await;
+    world.change(|_| ());
+    assert_eq!(shared, asked("made").await, "by other rules it is planned by itself");
+    assert!(format!("{:?}", shared.1).contains("77"), "{:?}", shared.1);
+    world.stop().await;
+}
