@@ -195,7 +195,7 @@ async fn a_kept_insert_writes_what_it_is_given_and_what_the_moment_says() {
         .await
         .made(&[
             "create sequence numbers",
-            "create table t(id integer primary key, s varchar, at timestamptz default now(), \
+            "create table t(id integer primary key, s varchar, made timestamptz default now(), \
              number bigint default nextval('numbers'), drawn double default random())",
         ])
         .await;
@@ -217,7 +217,7 @@ async fn a_kept_insert_writes_what_it_is_given_and_what_the_moment_says() {
     }
     insert(&mut session, Value::Null).await.unwrap();
     rows += 1;
-    let all = "select count(*), count(distinct id), count(s), count(distinct at), count(distinct number), \
+    let all = "select count(*), count(distinct id), count(s), count(distinct made), count(distinct number), \
                count(distinct drawn) from raw.main.t";
     let expected = format!("{rows} {rows} {} {rows} {rows} {rows}", rows - 1);
     assert_eq!(queried(&mut session, all).await.as_deref(), Ok(expected.as_str()));
@@ -256,7 +256,7 @@ async fn whole_numbers_of_an_insert_are_what_they_are_in_columns_of_each_width()
 #[tokio::test]
 async fn the_local_time_and_an_age_are_of_each_run() {
     let world =
-        world().await.made(&["create table t(id integer, at timestamp default current_localtimestamp())"]).await;
+        world().await.made(&["create table t(id integer, made timestamp default current_localtimestamp())"]).await;
     let mut session = world.session().await.unwrap();
     for sql in [
         "select current_localtimestamp()",
@@ -274,7 +274,7 @@ async fn the_local_time_and_an_age_are_of_each_run() {
         let plan = written(&mut session, sql, &[Value::BigInt(id)]).await.unwrap();
         assert_ne!(plan, Some(PlanSource::Kept));
     }
-    let distinct = queried(&mut session, "select count(distinct at) from raw.main.t").await;
+    let distinct = queried(&mut session, "select count(distinct made) from raw.main.t").await;
     assert_eq!(distinct.as_deref(), Ok("6"));
     write(&mut world.session().await.unwrap(), "drop table t").await.unwrap();
     by_kept(&mut session, "select 42").await;
