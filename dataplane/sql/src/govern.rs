@@ -102,7 +102,7 @@ impl Rules {
 #[derive(Debug, Clone)]
 pub struct Governed {
     pub(crate) kind: statement::StatementKind,
-    pub(crate) tree: ast::Statement,
+    pub(crate) tree: Box<ast::Statement>,
     pub(crate) scans: Vec<Scan>,
     /// Tables that it writes beside its target.
     pub(crate) also: Vec<Arc<Table>>,
@@ -138,7 +138,7 @@ pub enum ExecutionMode {
 impl Governed {
     /// Another query of the same tables under the same rules.
     pub(crate) fn reading(&self, query: Box<ast::Query>) -> Self {
-        Self { tree: ast::Statement::Query(query), masked_outputs: Vec::new(), ..self.clone() }
+        Self { tree: Box::new(ast::Statement::Query(query)), masked_outputs: Vec::new(), ..self.clone() }
     }
 
     /// What is read, and what is governed there, instead of the answer: nothing of the rules' own text.
@@ -162,7 +162,7 @@ impl Governed {
             kind: statement::StatementKind::Select,
             comment: Comment::default(),
             sequences: sequence::Changed::default(),
-            tree: ast::Statement::Query(query),
+            tree: Box::new(ast::Statement::Query(query)),
             scans,
             also: Vec::new(),
             known: Known::default(),
@@ -246,7 +246,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     {
         let again = lineage::of(&completed, &scans, in_parts);
         if again.refused.is_none() && !again.failing.follows_plan() {
-            (tree, found) = (completed, again);
+            (*tree, found) = (completed, again);
         }
     }
     if let Some(refused) = found.refused {

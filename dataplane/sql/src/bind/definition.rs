@@ -10,6 +10,6 @@ impl Definition {
     /// The statement that made it.
     pub(crate) fn statement(&self) -> Result<ast::Statement, Error> {
         let unreadable = |error: Error| Error { position: None, snippet: None, ..error };
-        parse::parse(&self.text).map_err(unreadable)?.into_admitted().map_err(unreadable)
+        parse::parse(&self.text).map_err(unreadable)?.into_admitted().map(|tree| *tree).map_err(unreadable)
     }
 }

@@ -31,7 +31,7 @@ use staged_rows::StageBinding;
 #[derive(Debug, Clone)]
 pub struct Resolved {
     pub(crate) kind: StatementKind,
-    pub(crate) tree: ast::Statement,
+    pub(crate) tree: Box<ast::Statement>,
     /// Tables read, one for each reference, by the number its marker holds.
     pub(crate) references: Vec<Arc<Table>>,
     /// The existing table whose rows are written.
@@ -72,7 +72,7 @@ impl Resolved {
     /// The tables whose rows it reads, each once; none for a statement that makes no table of them, or finds one
     /// of the name there.
     pub fn made_from(&self, known: &Catalog) -> Vec<String> {
-        let ast::Statement::CreateTable(create) = &self.tree else { return Vec::new() };
+        let ast::Statement::CreateTable(create) = &*self.tree else { return Vec::new() };
         let is_there = || known.tables().any(|table| self.written.iter().any(|(path, _)| table.is_at(path)));
         if create.query.is_none() || (create.if_not_exists && is_there()) { Vec::new() } else { self.read() }
     }
@@ -81,7 +81,7 @@ impl Resolved {
     /// statement that puts nothing there but what it says itself.
     pub fn fills(&self) -> (Vec<&Table>, Vec<String>) {
         use ast::Statement as S;
-        if !matches!(self.tree, S::Insert(_) | S::Update(_) | S::Merge(_)) || self.references.is_empty() {
+        if !matches!(*self.tree, S::Insert(_) | S::Update(_) | S::Merge(_)) || self.references.is_empty() {
             return (Vec::new(), Vec::new());
         }
         (self.target.iter().chain(&self.also).map(Arc::as_ref).collect(), self.read())
@@ -104,7 +104,7 @@ impl Resolved {
 
     /// The path that it gives a table or view, where it renames one.
     pub fn renamed_to(&self) -> Option<String> {
-        let ast::Statement::AlterTable(alter) = &self.tree else { return None };
+        let ast::Statement::AlterTable(alter) = &*self.tree else { return None };
         let new = names::renamed(alter)?;
         let home = self.written.first().and_then(|(path, _)| path.split_once('.'));
         let home = home.map_or(names::MAIN_SCHEMA, |(home, _)| home);
@@ -113,7 +113,7 @@ impl Resolved {
 
     /// A column of a table that is there and the name that it gives it; none where it changes more than that.
     pub fn renamed_column(&self) -> Option<(&str, &str)> {
-        let ast::Statement::AlterTable(alter) = &self.tree else { return None };
+        let ast::Statement::AlterTable(alter) = &*self.tree else { return None };
         let [ast::AlterTableOperation::RenameColumn { old_column_name: old, new_column_name: new }] =
             alter.operations.as_slice()
         else {
@@ -160,9 +160,9 @@ fn bind(
     let mut tree = statement.into_admitted()?;
     let explains = *kind == StatementKind::Explain;
     if explains {
-        tree = explained::query(tree)?;
+        tree = Box::new(explained::query(*tree)?);
     } else if let Some(query) = information_schema::as_query(&tree, kind, catalog, session)? {
-        tree = query;
+        *tree = query;
     } else if !kind.runs() {
         return Err(Error::unsupported("running this statement in the engine"));
     }

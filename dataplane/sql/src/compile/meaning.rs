@@ -34,7 +34,7 @@ impl Governed {
     /// With every comparison by meaning as the engine's process can make it.
     pub fn embedded(mut self) -> Result<Self, Error> {
         let mut embed = Embed { known: &self.known, calls: 0 };
-        try_change_expressions(&mut self.tree, |expr| embed.call(expr))?;
+        try_change_expressions(&mut *self.tree, |expr| embed.call(expr))?;
         Ok(self)
     }
 }

@@ -38,7 +38,7 @@ impl Governed {
             PivotSource::Table(table, order) => distinct(*table, column, order.map(|order| *order))?,
             PivotSource::Query(query) => whole(query)?,
         };
-        query.with = match &self.tree {
+        query.with = match &*self.tree {
             Statement::Query(outer) => outer.with.clone(),
             _ => None,
         };

@@ -154,7 +154,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     let tables = StatementTables { scans: &scans, also: &also };
     let RewriteNotes { warnings: said, jsonb_outputs } = dialect::to_engine(&mut tree, &tables)?;
     warnings.extend(said);
-    let steps = steps::of(tree, &comment, sequences)?;
+    let steps = steps::of(*tree, &comment, sequences)?;
     let source = GovernedSteps { steps, scans };
     let (before, printed) = source.printed(Reading::InPlace, ParameterTypes::default())?;
     Ok(EngineSql {

@@ -43,7 +43,8 @@ pub struct TableUse {
 pub struct Statement {
     source: SourceText,
     kind: StatementKind,
-    tree: ast::Statement,
+    /// It has 3 KiB, and goes from stage to stage.
+    tree: Box<ast::Statement>,
     facts: facts::Facts,
     /// The text for the log, or why the statement cannot be let through.
     admitted: Result<String, Error>,
@@ -61,7 +62,8 @@ impl Statement {
         Self::read(source, tree, Some(kind))
     }
 
-    fn read(source: SourceText, mut tree: ast::Statement, kind: Option<StatementKind>) -> Result<Self, Error> {
+    fn read(source: SourceText, tree: ast::Statement, kind: Option<StatementKind>) -> Result<Self, Error> {
+        let mut tree = Box::new(tree);
         normal::form(&mut tree)?;
         let facts = facts::of(&mut tree)?;
         let kind = kind.unwrap_or_else(|| kind::of(&tree));
@@ -123,7 +125,7 @@ impl Statement {
 
     /// Whether it answers with rows: it reads, or returns the rows that it changes.
     pub fn answers(&self) -> bool {
-        match &self.tree {
+        match &*self.tree {
             ast::Statement::Query(_) | ast::Statement::Remove(_) => true,
             ast::Statement::Insert(insert) => insert.returning.is_some() || self.loads(),
             ast::Statement::Update(update) => update.returning.is_some(),
@@ -183,7 +185,7 @@ impl Statement {
     }
 
     /// The tree, if everything in it is on the list of what is let through.
-    pub(crate) fn into_admitted(self) -> Result<ast::Statement, Error> {
+    pub(crate) fn into_admitted(self) -> Result<Box<ast::Statement>, Error> {
         self.admitted.map(|_| self.tree)
     }
 }
