@@ -1,22 +1,91 @@
 //! Work that does not end because nobody waits for it any more.
 
 use std::future::Future;
-use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::Error;
 
 /// Waits for the work; it goes on to its end if that wait is given up.
-pub async fn to_its_end<T: Send + 'static>(
+///
+/// Until then it is a part of the task that waits. A task of its own would be woken on another thread, and wake the one
+/// that waits when it is done, for each statement.
+pub fn to_its_end<T: Send + 'static>(
     tasks: &TaskTracker,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
-) -> Result<T, Error> {
-    match tasks.spawn(work).await {
-        Ok(done) => done,
-        Err(broken) => match broken.try_into_panic() {
-            Ok(panic) => resume_unwind(panic),
-            Err(_) => Err(Error::ShuttingDown),
-        },
+) -> impl Future<Output = Result<T, Error>> + Send {
+    Awaited { work: Some(work.boxed()), tasks: tasks.clone(), _counted: tasks.token() }
+}
+
+/// Work whose wait may be given up.
+struct Awaited<T: Send + 'static> {
+    /// None once it is done, or has panicked.
+    work: Option<BoxFuture<'static, Result<T, Error>>>,
+    tasks: TaskTracker,
+    /// A stop waits for it, as for a task.
+    _counted: TaskTrackerToken,
+}
+
+impl<T: Send + 'static> Future for Awaited<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(mut work) = self.work.take() else { return Poll::Ready(Err(Error::ShuttingDown)) };
+        let polled = work.poll_unpin(context);
+        if polled.is_pending() {
+            self.work = Some(work);
+        }
+        polled
+    }
+}
+
+impl<T: Send + 'static> Drop for Awaited<T> {
+    /// Where the runtime is gone, so is the work, as every task is.
+    fn drop(&mut self) {
+        if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {
+            self.tasks.spawn_on(work, &runtime);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_any_more_goes_on_to_its_end() {
+        let tasks = TaskTracker::new();
+        let (go_on, told) = oneshot::channel::<()>();
+        let (end, ended) = oneshot::channel();
+        let work = async move {
+            let _told = told.await;
+            let _heard = end.send(7);
+            Ok(())
+        };
+        let mut waited = Box::pin(to_its_end(&tasks, work));
+        assert!(futures::poll!(&mut waited).is_pending());
+        drop(waited);
+        assert_eq!(tasks.len(), 1, "a stop waits for it");
+        go_on.send(()).unwrap();
+        assert_eq!(ended.await, Ok(7));
+        tasks.close();
+        tasks.wait().await;
+    }
+
+    #[tokio::test]
+    async fn a_stop_waits_for_what_somebody_waits_for() {
+        let tasks = TaskTracker::new();
+        let waited = to_its_end(&tasks, async { Ok(7) });
+        assert_eq!(tasks.len(), 1);
+        assert_eq!(waited.await.ok(), Some(7));
+        assert!(tasks.is_empty());
     }
 }
