@@ -204,10 +204,24 @@ impl Governance {
         peer: Option<IpAddr>,
         now: Timestamp,
     ) -> Result<Caller, Code> {
-        let member = key.user_id.as_ref().and_then(|user_id| self.members.get(user_id));
         let place = (&self.organization.org_id, &self.environment.env_id);
-        let caller = key.caller(place, member, secret, peer, now)?;
+        let caller = key.caller(place, self.member_of(key), secret, peer, now)?;
         Ok(self.raised(caller, now))
+    }
+
+    /// Why there is no caller behind a key as of now, if there is none.
+    pub fn refuses_key(
+        &self,
+        key: &Key,
+        secret: Option<&KeySecret>,
+        peer: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Option<Code> {
+        key.admits(self.member_of(key), secret, peer, now).err()
+    }
+
+    fn member_of(&self, key: &Key) -> Option<&Member> {
+        key.user_id.as_ref().and_then(|user_id| self.members.get(user_id))
     }
 
     /// The caller behind a session that the control plane has checked.
@@ -249,20 +263,7 @@ impl Key {
         peer: Option<IpAddr>,
         now: Timestamp,
     ) -> Result<Caller, Code> {
-        let past = |end: Option<Timestamp>| end.is_some_and(|end| end <= now);
-        if past(self.expires_at) || secret.is_some_and(|secret| past(secret.not_after)) {
-            return Err(Code::ExpiredKey);
-        }
-        // A loopback peer written as an IPv6-mapped address is still that IPv4 address.
-        let peer = peer.map(|ip| ip.to_canonical());
-        let listed = |ip: IpAddr| self.ip_allowlist.iter().any(|net| net.contains(&ip));
-        if !self.ip_allowlist.is_empty() && !peer.is_some_and(listed) {
-            return Err(Code::AddressDenied);
-        }
-        let member = match &self.user_id {
-            None => None,
-            Some(_) => Some(member.filter(|member| member.stands(true)).ok_or(Code::InvalidKey)?),
-        };
+        let member = self.admits(member, secret, peer, now)?;
         let mut attributes = self.attributes.clone();
         if let Some(member) = member {
             attributes.extend(member.attributes.clone());
@@ -280,6 +281,30 @@ impl Key {
                 acts_for_user: self.user_id.is_some(),
             },
         })
+    }
+
+    /// The user that it acts for, if it lets a caller in from there as of now.
+    fn admits<'m>(
+        &self,
+        member: Option<&'m Member>,
+        secret: Option<&KeySecret>,
+        peer: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Result<Option<&'m Member>, Code> {
+        let past = |end: Option<Timestamp>| end.is_some_and(|end| end <= now);
+        if past(self.expires_at) || secret.is_some_and(|secret| past(secret.not_after)) {
+            return Err(Code::ExpiredKey);
+        }
+        // A loopback peer written as an IPv6-mapped address is still that IPv4 address.
+        let peer = peer.map(|ip| ip.to_canonical());
+        let listed = |ip: IpAddr| self.ip_allowlist.iter().any(|net| net.contains(&ip));
+        if !self.ip_allowlist.is_empty() && !peer.is_some_and(listed) {
+            return Err(Code::AddressDenied);
+        }
+        match &self.user_id {
+            None => Ok(None),
+            Some(_) => member.filter(|member| member.stands(true)).map(Some).ok_or(Code::InvalidKey),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use contract::governance::{Key, KeySecret};
 use contract::key::Presented;
 use contract::secrets::hmac_sha256;
 use contract::wire::Who;
@@ -135,9 +136,19 @@ impl Sessions {
     pub fn standing(&self, who: &Who, secret: Option<&str>, peer: Option<IpAddr>) -> Result<Caller, Error> {
         let (rules, now) = (self.reached(peer)?, self.0.clock.now());
         let Some(prefix) = secret else { return standing_in(&rules, who, peer, now) };
-        let known = rules.key_by_prefix(prefix).filter(|(key, _)| *who == Who::Key { key_id: key.key_id.clone() });
-        let (key, secret) = known.ok_or(Error::Caller(Code::InvalidKey))?;
+        let (key, secret) = shown(&rules, who, prefix)?;
         rules.caller_of_key(key, Some(secret), peer, now).map_err(Error::Caller)
+    }
+
+    /// Why that caller stands no more, if so: asked several times in each statement, of whoever it is.
+    pub fn refusal(&self, who: &Who, secret: Option<&str>, peer: Option<IpAddr>) -> Option<Error> {
+        let Some(prefix) = secret else { return self.standing(who, secret, peer).err() };
+        let refused = || -> Result<Option<Code>, Error> {
+            let (rules, now) = (self.reached(peer)?, self.0.clock.now());
+            let (key, secret) = shown(&rules, who, prefix)?;
+            Ok(rules.refuses_key(key, Some(secret), peer, now))
+        };
+        refused().map_or_else(Some, |code| code.map(Error::Caller))
     }
 
     pub fn now(&self) -> Timestamp {
@@ -199,6 +210,12 @@ pub(crate) fn is_known(rules: &Governance, who: &Who) -> bool {
     }
 }
 
+/// The key whose secret was shown at the beginning, and that secret.
+fn shown<'r>(rules: &'r Governance, who: &Who, prefix: &str) -> Result<(&'r Key, &'r KeySecret), Error> {
+    let is_theirs = |key: &Key| matches!(who, Who::Key { key_id } if *key_id == key.key_id);
+    rules.key_by_prefix(prefix).filter(|(key, _)| is_theirs(key)).ok_or(Error::Caller(Code::InvalidKey))
+}
+
 /// The caller in this snapshot, now.
 pub(crate) fn standing_in(
     rules: &Governance,
@@ -244,6 +261,13 @@ mod tests {
         (publish, Sessions::new(snapshots, Arc::new(SystemClock), &Entropy::seeded(1)))
     }
 
+    /// Why a caller stands no more: the same, whether or not somebody wants to know who it is.
+    fn refused(sessions: &Sessions, who: &Who, secret: Option<&str>, peer: Option<IpAddr>) -> Option<Code> {
+        let refusal = sessions.refusal(who, secret, peer).map(|error| error.code());
+        assert_eq!(refusal, sessions.standing(who, secret, peer).err().map(|error| error.code()));
+        refusal
+    }
+
     #[tokio::test]
     async fn a_key_is_admitted_when_its_snapshot_comes_a_moment_later() {
         let mut before = governance();
@@ -262,16 +286,13 @@ mod tests {
     async fn a_key_is_admitted_until_the_snapshot_drops_it() {
         let (publish, sessions) = sessions(Some(governance()));
         let admitted = sessions.admit(demo_key(), None).await.unwrap();
-        assert!(sessions.standing(&admitted.who, admitted.secret.as_deref(), None).is_ok());
+        assert_eq!(refused(&sessions, &admitted.who, admitted.secret.as_deref(), None), None);
         publish.send_modify(|rules| {
             let mut changed = governance();
             changed.keys.clear();
             *rules = Some(Arc::new(changed));
         });
-        assert_eq!(
-            sessions.standing(&admitted.who, admitted.secret.as_deref(), None).unwrap_err().code(),
-            Code::InvalidKey
-        );
+        assert_eq!(refused(&sessions, &admitted.who, admitted.secret.as_deref(), None), Some(Code::InvalidKey));
         assert_eq!(sessions.admit(demo_key(), None).await.unwrap_err().code(), Code::InvalidKey);
     }
 
@@ -279,7 +300,7 @@ mod tests {
     async fn what_a_rotated_secret_opened_ends_with_its_grace() {
         let (publish, sessions) = sessions(Some(governance()));
         let AuthenticatedCaller { who, secret, .. } = sessions.admit(demo_key(), None).await.unwrap();
-        assert!(sessions.standing(&who, secret.as_deref(), None).is_ok());
+        assert!(refused(&sessions, &who, secret.as_deref(), None).is_none());
         let rotated = |not_after: Option<Timestamp>| {
             let mut rules = governance();
             for old in rules.keys.iter_mut().flat_map(|key| &mut key.secrets) {
@@ -288,12 +309,13 @@ mod tests {
             publish.send_replace(Some(Arc::new(rules)));
         };
         rotated(Some(SystemClock.now() + chrono::Duration::hours(1)));
-        assert!(sessions.standing(&who, secret.as_deref(), None).is_ok());
+        assert!(refused(&sessions, &who, secret.as_deref(), None).is_none());
         rotated(Some(SystemClock.now() - chrono::Duration::hours(1)));
-        assert!(sessions.standing(&who, secret.as_deref(), None).is_err());
-        assert!(sessions.standing(&who, None, None).is_ok(), "the key itself is as it was");
+        assert_eq!(refused(&sessions, &who, secret.as_deref(), None), Some(Code::ExpiredKey));
+        assert!(refused(&sessions, &who, None, None).is_none(), "the key itself is as it was");
         rotated(None);
-        assert!(sessions.standing(&Who::Key { key_id: "another".into() }, secret.as_deref(), None).is_err());
+        let another = Who::Key { key_id: "another".into() };
+        assert_eq!(refused(&sessions, &another, secret.as_deref(), None), Some(Code::InvalidKey));
     }
 
     #[tokio::test]
@@ -311,9 +333,9 @@ mod tests {
                 assert_eq!(sessions.admit_shown(shown, peer).await.unwrap_err().code(), Code::AddressDenied);
             }
         }
-        assert_eq!(sessions.standing(&who, secret.as_deref(), far).unwrap_err().code(), Code::AddressDenied);
+        assert_eq!(refused(&sessions, &who, secret.as_deref(), far), Some(Code::AddressDenied));
         assert!(sessions.admit(demo_key(), near).await.is_ok());
-        assert!(sessions.standing(&who, secret.as_deref(), near).is_ok());
+        assert!(refused(&sessions, &who, secret.as_deref(), near).is_none());
         assert!(sessions.admit(demo_key(), Some("127.0.0.1".parse().unwrap())).await.is_ok(), "by port-forward");
     }
 

@@ -78,7 +78,8 @@ impl Watch {
 
     /// Why the session must end now, if it must: asked before each statement.
     pub fn ended(&self) -> Option<ErrorResponse> {
-        let failure = ErrorResponse::from(&self.caller().err()?);
+        let refusal = self.sessions.refusal(&self.who, self.secret.as_deref(), self.peer)?;
+        let failure = ErrorResponse::from(&refusal);
         failure.sqlstate.starts_with("28").then_some(failure)
     }
 
