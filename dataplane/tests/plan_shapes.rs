@@ -61,6 +61,23 @@ async fn texts_that_differ_in_a_key_answer_as_if_each_was_planned_by_itself() {
     world.stop().await;
 }
 
+/// Where they are equal, another text is generated: the key is then the argument itself.
+#[tokio::test]
+async fn numbers_that_are_equal_are_planned_as_such() {
+    let world = world().await;
+    world.change(|rules| rules.environment.settings.cache_enabled = false);
+    let mut ways = Vec::new();
+    for (one, other) in [(11, 12), (21, 22), (31, 31), (41, 42)] {
+        let sql = format!("select listagg(distinct id = {one}) within group (order by id = {other}) from customer");
+        let first = told(world.whole(world.ask(owner_id(), &sql)).await);
+        let anew = told(world.whole(world.ask(owner_id(), &format!("{sql} -- anew"))).await);
+        assert_eq!(first, anew, "{sql}");
+        ways.push(first);
+    }
+    assert_ne!(ways[0], ways[2], "the engine refuses a key that is not the argument");
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn a_third_key_has_the_plan_of_two_and_is_written_down_as_its_own() {
     let world = world().await;

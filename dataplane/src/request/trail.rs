@@ -37,7 +37,7 @@ contract::named! {
     /// What became of the plan of a text, which is what the stages 2 to 8 make of it.
     #[derive(Hash)]
     pub enum PlanUse {
-        /// It was at hand, from when the text came before.
+        /// It was at hand, from when the text came before, or two others that differ from it in keys alone.
         Kept = "kept",
         /// It was made, and is kept for when the text comes again.
         Made = "made",

@@ -4,6 +4,9 @@
 //! as many digits. A plan is shared when two texts of a shape were planned whole, and what the stages made of them, with
 //! all that is told of it, differs in these numbers alone, each at its places. It is of a read that runs as it is: no
 //! other way to run it is printed later.
+//!
+//! A number stands once in its text: where two are equal, the expressions that they are in may be, which are then written
+//! as one, as the key of `LISTAGG(DISTINCT …)` is.
 
 use std::sync::Arc;
 
@@ -20,6 +23,8 @@ const COMPARISONS: [&str; 7] = ["=", "<", ">", "<=", ">=", "<>", "!="];
 const ENDS: [&str; 5] = ["and", "or", "order", "group", "limit"];
 /// One digit may be special, and more than these are of another type.
 const DIGITS: std::ops::RangeInclusive<usize> = 2..=9;
+/// Each is looked for among all: a text with more is a list, and not a question by keys.
+const NUMBERS_MAX: usize = 16;
 
 /// A text without the numbers that may differ, and these.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,7 +63,14 @@ impl TextShape {
             shape.push(char::from(byte));
             at += 1;
         }
-        (quote.is_none() && !numbers.is_empty()).then_some(Self { text: shape, numbers })
+        if quote.is_some() || numbers.is_empty() || numbers.len() > NUMBERS_MAX {
+            return None;
+        }
+        let is_alone = |number: &String| {
+            let among = numbers.iter().filter(|other| *other == number).count();
+            among == 1 && !shape.contains(number.as_str())
+        };
+        numbers.iter().all(is_alone).then_some(Self { text: shape, numbers })
     }
 }
 
@@ -227,9 +239,22 @@ mod tests {
             "select a from t where id = $1 and b = 12",
             "select a from t where b = 'open and id = 12",
             "select case when id = 12 then 1 end from t",
+            "select listagg(distinct a = 12) within group (order by a = 12) from t",
+            "select 12 as twelve from t where id = 12",
+            "select a from t12 where id = 12",
         ] {
             assert_eq!(numbers(text), Vec::<String>::new(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_list_of_keys_has_no_shape() {
+        let keyed = |count: usize| {
+            let keys: Vec<_> = (100..100 + count).map(|key| format!("id = {key}")).collect();
+            TextShape::of(&format!("select a from t where {}", keys.join(" or ")))
+        };
+        assert!(keyed(NUMBERS_MAX).is_some());
+        assert!(keyed(NUMBERS_MAX + 1).is_none());
     }
 
     #[test]
