@@ -90,7 +90,9 @@ async fn a_third_key_has_the_plan_of_two_and_is_written_down_as_its_own() {
         let (got, counted) = planned(&world, world.ask(owner_id(), &text(77))).await;
         assert_eq!(counted, Some(expected));
         let mut entries = audited(&world);
-        entries.iter_mut().for_each(|entry| _ = entry.as_object_mut().unwrap().remove("governance_version"));
+        for entry in &mut entries {
+            entry.as_object_mut().unwrap().remove("governance_version");
+        }
         (told(got), entries)
     };
     let shared = asked("kept").await;

@@ -39,7 +39,7 @@ pub struct Rows {
     resets: bool,
     cancel: CancellationToken,
     /// The file that they are read of, there as long as they come.
-    file: Option<SpoolFile>,
+    file: Option<Box<SpoolFile>>,
 }
 
 impl Rows {
@@ -107,7 +107,7 @@ impl Rows {
 
     /// They are read of this file, which is gone once they are.
     pub fn read_of(&mut self, file: SpoolFile) {
-        self.file = Some(file);
+        self.file = Some(Box::new(file));
     }
 
     /// The message that the rows which were given last came as, where it holds them alone.

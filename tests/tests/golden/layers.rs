@@ -39,7 +39,7 @@ pub const CRATES: &[Layers] = &[
     Layers {
         name: "dataplane",
         folder: "dataplane/src",
-        largest_circle: 9,
+        largest_circle: 8,
         layers: &[
             &["", "server"],
             &["protocols"],

@@ -252,7 +252,7 @@ pub(in crate::pipeline) fn holds(taken: TakenIn, ran: Result<Ran>) -> Result<(Ra
         return Ok((ran, Some(report)));
     }
     ran.lease.failed();
-    if let Some(viewed) = &report.viewed {
+    if let Some(viewed) = &viewed {
         return Err(viewed.miscounted(records, ran.rows.changed.unwrap_or_default()));
     }
     Err(Error::Unsupported { what: "a query in COPY INTO that makes other than one row of each record".to_owned() })

@@ -15,7 +15,6 @@ use super::parquet::ParquetRows;
 use super::parquet_source::ParquetAhead;
 use super::source::FileSource;
 use super::viewed::ViewedFile;
-use crate::Error;
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFile;
 
