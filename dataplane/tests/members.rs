@@ -15,9 +15,9 @@ const ROWS: &str = r#"select (i - 2)::tinyint as i8, (i * 1000)::smallint as i16
     union all select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
     null, null, null, null, null, null, null"#;
 
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 26] = [
     "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "d", "odd", "f", "n", "s", "digits", "blank", "y", "m", "z",
-    "c", "b", "x", "l", "o", "t", "absent",
+    "c", "b", "x", "l", "o", "t", "absent", "I8",
 ];
 
 /// Casts that fail for no value, or make NULL of it.

@@ -257,8 +257,8 @@ impl Encoder {
 /// A `HUGEINT` travels as a decimal of 38 digits and may have 39: readers would cut it.
 pub(super) fn fits(column: &dyn Array) -> Result<(), Error> {
     const BOUND: u128 = 10_u128.pow(38);
-    // a DECIMAL of fewer digits is held to them where it is made
-    if matches!(column.data_type(), DataType::Decimal128(digits, _) if *digits < 38) {
+    // a DECIMAL of up to 18 digits has 64 bits; a longer one of a file has what the file says
+    if matches!(column.data_type(), DataType::Decimal128(digits, _) if *digits <= 18) {
         return Ok(());
     }
     let Some(numbers) = column.as_primitive_opt::<Decimal128Type>() else {
@@ -284,4 +284,23 @@ pub fn count(run: &mut Run<'_>) -> Result<u64, Error> {
     };
     let column = batch.columns().first().and_then(|c| c.as_primitive_opt::<Int64Type>()).filter(|c| !c.is_empty());
     Ok(column.and_then(|c| u64::try_from(c.value(0)).ok()).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::Decimal128Array;
+
+    use super::*;
+
+    #[test]
+    fn a_number_of_39_digits_is_told_whatever_its_column_is_said_to_hold() {
+        let column = |number: i128, digits: u8| {
+            Decimal128Array::from(vec![Some(number), None]).with_precision_and_scale(digits, 0).unwrap()
+        };
+        let most = 10_i128.pow(38) - 1;
+        assert!(fits(&column(most, 38)).is_ok() && fits(&column(7, 18)).is_ok());
+        for digits in [19, 37, 38] {
+            assert!(fits(&column(most + 1, digits)).is_err() && fits(&column(-most - 1, digits)).is_err(), "{digits}");
+        }
+    }
 }

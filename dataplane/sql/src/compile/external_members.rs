@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use sqlparser::ast::Expr;
 use sqlparser::tokenizer::Token;
 
-use super::external_rows::RECORDS;
 use crate::catalog::external_rows::ExternalRows;
 use crate::catalog::external_table::RECORD_COLUMN;
 use crate::compile::transpile::EngineSql;
 use crate::syntax::parse::stage_read::{columns_named, engine_tokens};
+
+/// What the records of a file are called in the queries of an external table's rows.
+pub(super) const RECORDS: &str = "records";
 
 /// Those behind the columns that the generated statement names; none where whole records may be read.
 pub fn external_members(external: &ExternalRows, generated: &EngineSql) -> Option<Vec<String>> {

@@ -15,14 +15,11 @@ use crate::catalog::file_reading::FileRecords;
 use crate::catalog::staged_rows::{FILE_NAME, StagedRows};
 use crate::catalog::table::Table;
 use crate::catalog::tables::{Catalog, SessionNames};
-use crate::compile::external_members::members;
+use crate::compile::external_members::{RECORDS, members};
 use crate::compile::transpile::{EngineSql, transpile};
 use crate::govern::{Rules, govern};
 use crate::syntax::parse::{self, SourceText};
 use crate::syntax::statement::Statement;
-
-/// What the records of a file are called in these queries.
-pub(super) const RECORDS: &str = "records";
 
 /// The query of the rows that an external table has of the records of a file. A column of members that are not read is not
 /// asked for, and NULL: its expression may fail without them.

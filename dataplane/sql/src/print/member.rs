@@ -42,11 +42,17 @@ impl Printer<'_> {
         let (Some(qualifier), Some((name, path))) = (record(left), member_of(right)) else { return Ok(false) };
         let type_name = cast.map(|data_type| self.named(data_type)).transpose()?;
         let read = MemberRead { name, path, type_name };
+        let column = read.column();
+        // the engine finds a column in any letter case, and a member is of its own
+        let is_anothers = |other: &MemberRead| *other != read && other.column().eq_ignore_ascii_case(&column);
+        if self.member_reads.iter().flatten().any(is_anothers) {
+            return Ok(false);
+        }
         for part in qualifier {
             self.ident(part);
             self.put(".");
         }
-        quote::name_into(&mut self.out, &read.column());
+        quote::name_into(&mut self.out, &column);
         if let Some(reads) = self.member_reads.as_mut().filter(|reads| !reads.contains(&read)) {
             reads.push(read);
         }

@@ -240,7 +240,7 @@ async fn not_loaded(
 pub(in crate::pipeline) fn holds(taken: TakenIn, ran: Result<Ran>) -> Result<(Ran, Option<LoadReport>)> {
     let TakenIn { report, viewed } = taken;
     let Some(report) = report else {
-        let mut ran = ran?;
+        let mut ran = ran.map_err(|error| viewed::fault_of_query(viewed.as_ref(), error))?;
         if let (Some(rest), Some(viewed)) = (&mut ran.rows.rest, viewed) {
             rest.read_of(viewed.spool);
         }

@@ -4,7 +4,7 @@
 //! does, so it is made where the session ends with the statement. Its columns have the types of the table that is
 //! loaded: no value of it fails on its way into that, so an error of a value is one of the file.
 
-use engine::{FileFault, SpoolFile, Statement};
+use engine::{FileFault, Kind, SpoolFile, Statement};
 use sql::ast::quote;
 use sql::{Column, FileRecords};
 
@@ -129,6 +129,19 @@ pub(super) fn fault(viewed: Option<&ViewedFile>, error: Error) -> Error {
         Some(ViewedFile { path, records, .. }) if !is_of_length(&error) => rows::of_file(path, records, error),
         _ => error,
     }
+}
+
+/// What an error of a query says of the file that it reads: only what surely is of that, as it may fail by itself.
+pub(super) fn fault_of_query(viewed: Option<&ViewedFile>, error: Error) -> Error {
+    let is_of_file = matches!(&error, Error::Engine(error) if is_of_reader(error));
+    match viewed {
+        Some(ViewedFile { path, records, .. }) if is_of_file => rows::of_file(path, records, error),
+        _ => error,
+    }
+}
+
+fn is_of_reader(error: &engine::Error) -> bool {
+    error.kind == Kind::Internal || (error.kind == Kind::InvalidInput && FileFault::of(error).is_some())
 }
 
 /// Whether a text was too long for its column, which the statement finds and no reader of the file.

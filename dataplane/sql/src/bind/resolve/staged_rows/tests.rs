@@ -62,6 +62,10 @@ fn members_whose_text_is_read_have_columns_of_their_own_where_no_rule_holds() {
         assert!(by_member.sql.contains(part), "{part}: {}", by_member.sql);
     }
     assert!(made("SELECT $1 FROM @j", &Rules::default()).by_member("_sluice_staged_0").unwrap().is_none());
+    let cases = "SELECT $1:id::varchar, $1:ID::varchar FROM @j";
+    let (by_member, reads) = made(cases, &Rules::default()).by_member("_sluice_staged_0").unwrap().unwrap();
+    assert_eq!(reads.iter().map(crate::MemberRead::column).collect::<Vec<_>>(), ["$1:id"]);
+    assert!(by_member.sql.contains(r#"->> '$."ID"'"#), "no column is found for two: {}", by_member.sql);
     let two = "SELECT x.$1:a::int FROM @j x JOIN @j y ON x.$1:a::int = y.$1:a::int";
     assert!(made(two, &Rules::default()).by_member("_sluice_staged_0").unwrap().is_none());
 }
