@@ -1,5 +1,7 @@
 //! Files that are loaded into a table: their types, the modes, their faults, and who may.
 
+mod arrow_rows;
+
 use axum::body::Body;
 use axum::http::{Method, Request};
 use contract::policy::MaskFunction;

@@ -46,6 +46,8 @@ crate::caller::words!(
         /// A JSON object a line.
         Jsonl = "jsonl",
         Parquet = "parquet",
+        /// An Arrow IPC stream, or its file; neither compressed.
+        Arrow = "arrow",
     }
 );
 

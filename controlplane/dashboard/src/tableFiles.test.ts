@@ -7,6 +7,7 @@ describe('the name of a file', () => {
     ['a.b.NDJSON', 'jsonl'],
     ['events.json', 'jsonl'],
     ['events.parquet', 'parquet'],
+    ['events.arrow', 'arrow'],
     ['people.xls', undefined],
     ['csv', 'csv'],
     ['x.constructor', undefined],

@@ -27,7 +27,7 @@ export function otherTypes(columns: Loaded['columns'], chosen: ReadonlyMap<strin
   return Object.fromEntries(others.map(({ name }) => [name, chosen.get(name) ?? '']))
 }
 
-const FORMATS: Readonly<Record<string, LoadFormat>> = { csv: 'csv', jsonl: 'jsonl', ndjson: 'jsonl', json: 'jsonl', parquet: 'parquet' }
+const FORMATS: Readonly<Record<string, LoadFormat>> = { csv: 'csv', jsonl: 'jsonl', ndjson: 'jsonl', json: 'jsonl', parquet: 'parquet', arrow: 'arrow', arrows: 'arrow' }
 
 /** What an `input` offers first. */
 export const ENDINGS = Object.keys(FORMATS)

@@ -6,7 +6,7 @@
 //! checked here, or the token of their session, which the control plane is asked about; nothing is
 //! remembered between two requests, so a revoked key and a session that was signed out end with the next.
 
-mod flight;
+pub(super) mod flight;
 mod mcp;
 mod raw_arrow;
 mod tool_caller;

@@ -38,7 +38,7 @@ enum Command {
     Doctor(doctor::Args),
     /// Run statements: typed, piped, or at a prompt.
     Sql(sql::Args),
-    /// Load a file into a table: CSV, JSON lines or Parquet.
+    /// Load a file into a table: CSV, JSON lines, Parquet or Arrow.
     Load(load::Args),
     /// Unload a table or a query into a file, or into files of a stage: CSV, JSON or Parquet.
     Unload(unload::Args),

@@ -13,7 +13,12 @@ import { formatOf, selectOf, tableOf, type LoadFormat, type Loaded } from '../ta
 import { LoadForm } from './LoadForm'
 import { ResultRows } from './ResultRows'
 
-const FORMATS: Record<LoadFormat, { label: string }> = { csv: { label: 'CSV with a header' }, jsonl: { label: 'JSON lines' }, parquet: { label: 'Parquet' } }
+const FORMATS: Record<LoadFormat, { label: string }> = {
+  csv: { label: 'CSV with a header' },
+  jsonl: { label: 'JSON lines' },
+  parquet: { label: 'Parquet' },
+  arrow: { label: 'Arrow' },
+}
 const KNOWN = Object.keys(FORMATS) as LoadFormat[]
 
 interface FileProps {

@@ -25,8 +25,13 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 const UNNAMED: &str = "`Sluice-Operation` is 1 to 64 letters, digits, dots, hyphens and underscores";
 
 /// What the file may be called; how it is read, `format` says.
-const KINDS: [&str; 4] =
-    ["application/octet-stream", "text/csv", "application/x-ndjson", "application/vnd.apache.parquet"];
+const KINDS: [&str; 5] = [
+    "application/octet-stream",
+    "text/csv",
+    "application/x-ndjson",
+    "application/vnd.apache.parquet",
+    "application/vnd.apache.arrow.stream",
+];
 
 /// A file that comes.
 pub struct SentFile {

@@ -40,6 +40,9 @@ use crate::agents::tool_caller::ToolCaller;
 use handles::FlightHandles;
 use handshake::CallOptions;
 
+pub(in crate::protocols) use columns::{ByteBudget, FlightColumns};
+pub(in crate::protocols) use ingest::IngestFields;
+pub(in crate::protocols) use put_stream::MESSAGE_BYTES_MAX;
 pub(super) use status::{is_grpc, of as status_of};
 
 type FlightResponse<T> = Result<Response<T>, Status>;

@@ -3,6 +3,7 @@
 //! The bytes go to a file of the engine's, and one statement reads its rows: it walks the whole pipeline, so a load
 //! writes nothing that an INSERT might not. All of it is written, or nothing.
 
+mod arrow_rows;
 mod columns;
 pub(super) mod incoming;
 mod lines;
@@ -116,7 +117,7 @@ impl FileLoad {
         let mut loaded = Loaded {
             table: self.target.path(),
             columns: columns.written(),
-            bytes: file.bytes(),
+            bytes: facts.bytes,
             rows_loaded: None,
             rows: None,
         };
@@ -124,7 +125,7 @@ impl FileLoad {
             let ask = self.ask(String::new(), None);
             loaded.rows = Some(Box::pin(self.pipeline.first_rows(&ask, &rows, ROWS_SHOWN)).await?);
         } else {
-            let statement = self.statement(&columns, file.bytes());
+            let statement = self.statement(&columns, facts.bytes);
             loaded.rows_loaded = Some(Box::pin(self.write(&rows, statement, &facts)).await?);
         }
         Ok(loaded)
@@ -134,7 +135,8 @@ impl FileLoad {
         match self.query.format {
             LoadFormat::Csv => FileFormat::Csv,
             LoadFormat::Jsonl => FileFormat::JsonLines,
-            LoadFormat::Parquet => FileFormat::Parquet,
+            // Arrow is written again as Parquet on its way in.
+            LoadFormat::Parquet | LoadFormat::Arrow => FileFormat::Parquet,
         }
     }
 
@@ -233,7 +235,7 @@ fn options(uri: &Uri) -> Result<LoadQuery, Error> {
     read.map(|Query(query)| query).map_err(|rejection| Error::InvalidParams {
         field: "query",
         message: format!(
-            "{}: mode is create, append or replace, format is csv, jsonl or parquet",
+            "{}: mode is create, append or replace, format is csv, jsonl, parquet or arrow",
             rejection.body_text()
         ),
     })

@@ -45,7 +45,7 @@ pub struct RunningLoadEntry {
 impl RunningLoad {
     pub fn of(format: LoadFormat, cancel: CancellationToken) -> Self {
         let rows = match format {
-            LoadFormat::Csv | LoadFormat::Jsonl => Some(AtomicU64::new(0)),
+            LoadFormat::Csv | LoadFormat::Jsonl | LoadFormat::Arrow => Some(AtomicU64::new(0)),
             LoadFormat::Parquet => None,
         };
         Self { rows, cancel }

@@ -39,7 +39,7 @@ pub struct Args {
     /// What becomes of the table: create, append or replace.
     #[arg(long, default_value_t = LoadMode::Create)]
     mode: LoadMode,
-    /// How the file is written: csv, jsonl or parquet [default: by the file's ending].
+    /// How the file is written: csv, jsonl, parquet or arrow [default: by the file's ending].
     #[arg(long)]
     format: Option<LoadFormat>,
     /// The type of a column, as zip=VARCHAR; may be given several times [default: what its values tell].
@@ -155,7 +155,8 @@ fn by_ending(file: &Path) -> Result<LoadFormat, Failure> {
         "csv" => Ok(LoadFormat::Csv),
         "jsonl" | "ndjson" => Ok(LoadFormat::Jsonl),
         "parquet" => Ok(LoadFormat::Parquet),
-        _ => Err(unsaid(file, "csv, jsonl or parquet")),
+        "arrow" | "arrows" => Ok(LoadFormat::Arrow),
+        _ => Err(unsaid(file, "csv, jsonl, parquet or arrow")),
     }
 }
 
@@ -232,6 +233,7 @@ mod tests {
                 &["a.b.parquet", "--dry-run"],
                 "/tables/a_b/load?mode=create&format=parquet&dry_run=true&file=a.b.parquet",
             ),
+            (&["t.arrow"], "/tables/t/load?mode=create&format=arrow&file=t.arrow"),
             (&["-", "--table", "t", "--format", "csv"], "/tables/t/load?mode=create&format=csv"),
             (
                 &["t.csv", "--type", "a=b=DATE", "--type", "zip=VARCHAR"],
@@ -242,6 +244,7 @@ mod tests {
         }
         for line in [
             &["people.xls"][..],
+            &["people.feather"],
             &["people"],
             &["-", "--format", "csv"],
             &["a.csv", "--table", ".."],

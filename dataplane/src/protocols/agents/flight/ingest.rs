@@ -21,7 +21,7 @@ use super::handles::{FlightStatement, FlightTransaction};
 use super::{Visit, do_get, put_stream};
 use crate::{Description, Error};
 use exact::ExactColumns;
-use fields::IngestFields;
+pub use fields::IngestFields;
 use gathered::GatheredRows;
 
 /// A whole ingest, however many rows it has.

@@ -10,10 +10,13 @@ use contract::load::LoadFormat;
 use engine::SpoolFile;
 use futures::StreamExt;
 
+use super::arrow_rows::ArrowRows;
 use super::lines::RecordCount;
 use crate::Error;
 use crate::protocols::rest::operations::RunningLoad;
 
+/// Bytes of Arrow that are read at once.
+const ARROW_BYTES: usize = 256 << 10;
 const NEXT_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a file has told of itself on its way.
@@ -23,6 +26,8 @@ pub struct FileFacts {
     pub header: Option<Vec<String>>,
     /// Its rows at least and at most; none for what says so itself.
     rows: Option<(u64, u64)>,
+    /// Its bytes, as they came.
+    pub bytes: u64,
 }
 
 impl FileFacts {
@@ -39,7 +44,7 @@ impl FileFacts {
     }
 }
 
-fn refused(message: impl Into<String>) -> Error {
+pub fn refused(message: impl Into<String>) -> Error {
     Error::InvalidParams { field: "body", message: message.into() }
 }
 
@@ -69,12 +74,13 @@ pub async fn taken_in(
     if length(parts)?.is_some_and(|length| length > limit) {
         return Err(Error::FileTooLarge { limit });
     }
+    let mut body = body.into_data_stream();
     let mut count = match format {
         LoadFormat::Csv => Some(RecordCount::of_csv()),
         LoadFormat::Jsonl => Some(RecordCount::of_json_lines()),
         LoadFormat::Parquet => None,
+        LoadFormat::Arrow => return Box::pin(rewritten(file, body, running)).await,
     };
-    let mut body = body.into_data_stream();
     while let Some(bytes) = next(&mut body).await? {
         if let Some(count) = &mut count {
             count.take(&bytes)?;
@@ -90,8 +96,74 @@ pub async fn taken_in(
     if file.bytes() == 0 {
         return Err(refused("the body is empty: send the file"));
     }
+    let bytes = file.bytes();
     match count.map(RecordCount::end).transpose()? {
-        Some((header, rows)) => Ok(FileFacts { header, rows: Some(rows) }),
-        None => Ok(FileFacts::default()),
+        Some((header, rows)) => Ok(FileFacts { header, rows: Some(rows), bytes }),
+        None => Ok(FileFacts { bytes, ..FileFacts::default() }),
     }
+}
+
+/// Writes the rows of a body of Arrow to the file, as Parquet. Neither may be larger than a file.
+async fn rewritten(file: &mut SpoolFile, mut body: BodyDataStream, running: &RunningLoad) -> Result<FileFacts, Error> {
+    let limit = file.bytes_max();
+    let (mut rows, mut gathered, mut bytes) = (ArrowRows::default(), Vec::<u8>::new(), 0_u64);
+    loop {
+        let next = next(&mut body).await?;
+        let is_end = next.is_none();
+        if let Some(next) = next {
+            bytes = bytes.saturating_add(u64::try_from(next.len()).unwrap_or(u64::MAX));
+            if bytes > limit {
+                return Err(Error::FileTooLarge { limit });
+            }
+            gathered.extend_from_slice(&next);
+        }
+        if !is_end && gathered.len() < ARROW_BYTES {
+            continue;
+        }
+        rows.take(std::mem::take(&mut gathered));
+        loop {
+            let (back, may_go_on, written) = apart(rows, ArrowRows::turn).await?;
+            rows = back;
+            add(file, &written).await?;
+            running.has(rows.rows());
+            if !may_go_on {
+                break;
+            }
+        }
+        if is_end {
+            break;
+        }
+    }
+    if bytes == 0 {
+        return Err(refused("the body is empty: send the file"));
+    }
+    let (rows, last, _) = apart(rows, ArrowRows::end).await?;
+    add(file, &last).await?;
+    file.finish().await?;
+    Ok(FileFacts { header: None, rows: Some((rows.rows(), rows.rows())), bytes })
+}
+
+async fn add(file: &mut SpoolFile, bytes: &[u8]) -> Result<(), Error> {
+    let (limit, more) = (file.bytes_max(), u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+    if file.bytes().saturating_add(more) > limit {
+        return Err(Error::FileTooLarge { limit });
+    }
+    if !bytes.is_empty() {
+        file.write(bytes).await?;
+    }
+    Ok(())
+}
+
+/// Works on the rows where nobody waits; with them, what the work told and the bytes that are ready. A message that
+/// Arrow's reader gives up at is refused as any other that cannot be read.
+async fn apart<T: Send + 'static>(
+    mut rows: ArrowRows,
+    work: fn(&mut ArrowRows) -> Result<T, Error>,
+) -> Result<(ArrowRows, T, Vec<u8>), Error> {
+    let worked = tokio::task::spawn_blocking(move || {
+        let told = work(&mut rows)?;
+        let written = rows.written();
+        Ok::<_, Error>((rows, told, written))
+    });
+    worked.await.unwrap_or_else(|_| Err(refused("the Arrow stream cannot be read")))
 }
