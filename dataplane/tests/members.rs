@@ -49,7 +49,7 @@ async fn a_member_is_the_same_of_its_column_and_of_its_record() {
     let records = "@s/two/ where metadata$filename = 'two/a.parquet'";
     for cast in CASTS {
         let tried = |name: &&str| format!("try_cast($1:{name}::varchar as {cast})");
-        let values = NAMES.iter().map(|name| tried(name)).collect::<Vec<_>>().join(", ");
+        let values = NAMES.iter().map(tried).collect::<Vec<_>>().join(", ");
         assert_eq!(told(&world, &values, "@s/one/").await, told(&world, &values, records).await, "{cast}");
     }
     let by_column = told(&world, PLAIN, "@s/one/").await;

@@ -47,7 +47,7 @@ impl FileSource<'_> {
             // while it reads a table: the engine's parser names none of a statement that reads a view
             agrees_here(self.query, self.session, native).await?;
             native.sql = by_member;
-            let asks_number = native.sql.sql.contains(sql::ROW_NUMBER);
+            let asks_number = native.sql.sql.to_ascii_uppercase().contains(sql::ROW_NUMBER);
             return Box::pin(self.view_by_member(file, *binary_is_text, (&reads, asks_number))).await.map(Some);
         }
         Box::pin(self.fill(files)).await?;
