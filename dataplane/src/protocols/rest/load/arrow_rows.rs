@@ -21,6 +21,8 @@ use crate::protocols::agents::flight::{ByteBudget, FlightColumns, IngestFields, 
 
 /// The first bytes of a file; a stream follows them.
 const MAGIC: &[u8] = b"ARROW1\0\0";
+/// Between them and the stream, as often as a writer likes; no message begins so.
+const PADDING: [u8; 8] = [0; 8];
 /// Of a stream that has dictionaries: they are held to its end.
 const KEYED_BYTES_MAX: usize = 64 << 20;
 /// Bytes that are read at once before the schema is known.
@@ -79,6 +81,15 @@ impl ArrowRows {
                 self.input.advance(MAGIC.len());
             }
             self.is_file = Some(is_file);
+        }
+        if self.is_file == Some(true) && self.read == 0 {
+            // writers fill up the first bytes to their alignment
+            while self.input.starts_with(&PADDING) {
+                self.input.advance(PADDING.len());
+            }
+            if self.input.len() < PADDING.len() {
+                return Ok(false);
+            }
         }
         if self.is_ended {
             self.input = Buffer::default(); // a file's footer
