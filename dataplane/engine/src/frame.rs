@@ -86,7 +86,7 @@ impl Outgoing {
     }
 }
 
-/// Writes parts one behind the other, in as few calls as there is room for.
+/// Writes parts one behind the other, in as few calls as the socket's buffer allows.
 pub fn write_parts(to: &mut impl Write, parts: &[&[u8]]) -> io::Result<()> {
     let mut slices: Vec<IoSlice<'_>> =
         parts.iter().filter(|part| !part.is_empty()).map(|part| IoSlice::new(part)).collect();

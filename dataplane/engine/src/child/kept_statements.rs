@@ -5,9 +5,9 @@
 //!
 //! - **Rows.** While `statistics_propagation` is off, no plan follows from the least and greatest values of a column, nor
 //!   from how many rows there are; except that the engine counts what OFFSET leaves out as it plans.
-//! - **The time, and the names of a session.** The engine plans what names them anew at each run, by itself; but for the
-//!   local time and the age of a constant, which it computes as it plans. Such texts are not kept, and no text is while a
-//!   default, a generated column or a check names them, which no text says.
+//! - **The time, and the names of a session.** The engine plans texts with them anew at each run. The local time
+//!   and the age of a constant it computes as it plans, so such texts are not kept. No text is kept while a default, a
+//!   generated column or a check has one of these, since the text does not show that.
 //! - **Random numbers, and what a comparison has remembered.** Their texts are not kept.
 //! - **Settings and variables.** Those of the database are locked; a session that has changed its own keeps nothing.
 //!

@@ -6,8 +6,8 @@ use crate::error::Error;
 use crate::ffi::{Connection, Prepared};
 use crate::message::Shape;
 
-/// The engine tells nothing of a statement while the type of a parameter is open: with a text in its place it may,
-/// and with a list, as `= ANY($1)` takes, where a text does not fit.
+/// A prepared statement whose columns are known. While the type of a parameter is open the engine tells none:
+/// a text in its place may settle it, and a list where no text fits, as in `= ANY($1)`.
 fn settled<'c>(connection: &'c Connection, sql: &str) -> Result<Prepared<'c>, Error> {
     let prepared = connection.prepare(sql)?;
     let is_open = || prepared.columns().iter().any(|(_, kind)| kind.is_open());

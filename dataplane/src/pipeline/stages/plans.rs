@@ -1,11 +1,10 @@
 //! Plans that are kept: what the stages 2 to 8 make of a text, for when it comes again.
 //!
-//! A dashboard and a driver send the same text over and over. What decides its plan is the text, who asks with their
-//! attributes, the names of their session, the rules and the catalogue: of all of these a plan is kept, and of other
-//! rules or another catalogue none is left. What else decides whether it may run is asked each time, in the same stages:
-//! whether the caller and their key stand, what the policies say at this hour and from this address, the credits, the
-//! room. What an agent's grants bound is judged anew as a whole, and so is what reads the catalogue, defines something,
-//! or takes rows from elsewhere: those plans are of one statement.
+//! A dashboard and a driver send the same text over and over. A plan is kept by its text, its caller with their
+//! attributes, the names of their session, the rules and the catalogue. Under other rules, or over another catalogue,
+//! none is left. Whether it may run is asked each time, in the same stages: the caller and their key, the policies at
+//! this hour and from this address, the credits and the storage. No plan is kept of a statement that an agent's grants
+//! bound, or that reads the catalogue, defines something, or takes rows from elsewhere.
 //!
 //! A plan is no answer: it is run as any other, from stage 9 on.
 
