@@ -15,7 +15,8 @@ async fn asked(session: &mut Session, sql: &str) -> (String, Option<PlanSource>)
 }
 
 fn sorted(text: &str) -> String {
-    let mut lines: Vec<_> = text.lines().collect();
+    // A last row of NULL alone is an empty line, which `lines` would leave out.
+    let mut lines: Vec<_> = text.split('\n').collect();
     lines.sort_unstable();
     lines.join("\n")
 }
