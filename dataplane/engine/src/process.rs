@@ -36,6 +36,11 @@ pub const DYING: Duration = Duration::from_secs(1);
 /// What a child inherits: where the loader finds the engine's library. No keys, no addresses.
 const INHERITED: [&str; 1] = ["LD_LIBRARY_PATH"];
 
+/// How the child's allocator works. Each arena reserves address space, which is bounded. What one statement gives back the
+/// next one takes: handed to the kernel each time, its pages would have to be made anew. An idle child hands them back.
+const ALLOCATOR: [(&str, &str); 3] =
+    [("MALLOC_ARENA_MAX", "4"), ("MALLOC_MMAP_THRESHOLD_", "4194304"), ("MALLOC_TRIM_THRESHOLD_", "4194304")];
+
 pub struct Process {
     life: Arc<Life>,
     arrivals: UnixStream,
@@ -234,8 +239,7 @@ fn command(config: &Config, control: OwnedFd, arrivals: OwnedFd) -> Command {
     // Ctrl-C goes to the whole group of the terminal: the child ends when its parent has drained.
     command.process_group(0);
     command.envs(std::env::vars_os().filter(|(name, _)| INHERITED.iter().any(|kept| name == kept)));
-    // Each arena reserves address space, which is bounded.
-    command.env("MALLOC_ARENA_MAX", "4");
+    command.envs(ALLOCATOR);
     command.stdin(Stdio::from(control)).stdout(Stdio::from(arrivals)).stderr(Stdio::inherit());
     command
 }

@@ -8,6 +8,8 @@
 //! then why.
 //!
 //! The limit of address space alone cannot do it: what is reserved is many times what is used.
+//!
+//! The allocator keeps what statements give back, for the next ones. Once none has run for a while, the kernel gets it.
 
 use std::fs::File;
 use std::io;
@@ -26,6 +28,8 @@ use crate::message::{Notice, Start};
 const LOOK: Duration = Duration::from_millis(20);
 /// How long nobody is given more.
 const HELPS_WITHIN: Duration = Duration::from_secs(2);
+/// How long no statement runs before the allocator hands back what it keeps.
+const IDLE: Duration = Duration::from_secs(5);
 /// What the process needs beside what its statements make.
 const OWN_BYTES: u64 = 128 << 20;
 /// More than the kernel says of a process with few groups.
@@ -40,6 +44,15 @@ pub struct MemoryLimit {
     shut: Option<Instant>,
     gate: Arc<Gate>,
     notices: Notices,
+}
+
+/// Whether the allocator may keep memory that statements have given back.
+#[derive(Default)]
+struct Leftover {
+    /// Statements that had begun when it was looked at last.
+    begun: u64,
+    /// When one had run last; none once all is handed back.
+    since: Option<Instant>,
 }
 
 /// The kernel's account of this process, opened and given its memory once: a look asks for neither.
@@ -89,10 +102,15 @@ impl MemoryLimit {
     pub fn watch(mut self, busy: &Busy) {
         // What cannot be counted cannot be bounded.
         let Ok(mut account) = Account::open() else { super::die() };
+        let mut leftover = Leftover::default();
         loop {
-            let looks = self.shut.is_some() || busy.is_any();
+            let is_busy = busy.is_any();
+            let looks = self.shut.is_some() || is_busy;
             if looks && (self.look(&mut account, Instant::now()).is_err() || self.is_hopeless(Instant::now())) {
                 super::die();
+            }
+            if leftover.is_due(busy.begun(), is_busy, Instant::now()) {
+                ffi::trim();
             }
             std::thread::park_timeout(LOOK);
         }
@@ -129,6 +147,22 @@ impl MemoryLimit {
 
     fn is_hopeless(&self, now: Instant) -> bool {
         self.shut.is_some_and(|since| now.duration_since(since) > HELPS_WITHIN)
+    }
+}
+
+impl Leftover {
+    /// Whether it is to be handed back now: once after statements have run, when none has for a while.
+    fn is_due(&mut self, begun: u64, is_busy: bool, now: Instant) -> bool {
+        if is_busy || begun != self.begun {
+            self.begun = begun;
+            self.since = Some(now);
+            return false;
+        }
+        let is_due = self.since.is_some_and(|since| now.duration_since(since) >= IDLE);
+        if is_due {
+            self.since = None;
+        }
+        is_due
     }
 }
 
@@ -169,6 +203,17 @@ mod tests {
         let after = account.counted().unwrap();
         assert!(after.held >= before.held + (48 << 20), "{} after {}", after.held, before.held);
         drop(taken);
+    }
+
+    #[test]
+    fn memory_is_handed_back_once_behind_statements_that_have_ended() {
+        let (mut leftover, start) = (Leftover::default(), Instant::now());
+        assert!(!leftover.is_due(0, false, start + IDLE), "nothing has run");
+        assert!(!leftover.is_due(1, true, start) && !leftover.is_due(1, true, start + IDLE), "it runs");
+        assert!(!leftover.is_due(1, false, start + IDLE + LOOK));
+        assert!(leftover.is_due(1, false, start + IDLE * 2) && !leftover.is_due(1, false, start + IDLE * 4));
+        assert!(!leftover.is_due(2, false, start + IDLE * 5), "one was too short to be seen");
+        assert!(leftover.is_due(2, false, start + IDLE * 6));
     }
 
     #[test]

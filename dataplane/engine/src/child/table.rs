@@ -1,7 +1,7 @@
 //! Which session runs which statement, so that a cancel ends that one and never the next.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::kept_statements::Keeping;
@@ -14,9 +14,12 @@ pub struct Sessions {
     pub keeping: Keeping,
 }
 
-/// How many statements run.
+/// How many statements run, and have begun.
 #[derive(Default)]
-pub struct Busy(AtomicUsize);
+pub struct Busy {
+    running: AtomicUsize,
+    begun: AtomicU64,
+}
 
 /// A session's current statement; 0 between two.
 pub struct Running {
@@ -61,14 +64,19 @@ impl Sessions {
 
 impl Busy {
     pub fn is_any(&self) -> bool {
-        self.0.load(Ordering::SeqCst) > 0
+        self.running.load(Ordering::SeqCst) > 0
+    }
+
+    pub fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
     }
 }
 
 impl Running {
     pub fn begin(&self, statement: u64) {
         *self.statement.lock().unwrap_or_else(PoisonError::into_inner) = Current { statement, interrupted: false };
-        self.busy.0.fetch_add(1, Ordering::SeqCst);
+        self.busy.running.fetch_add(1, Ordering::SeqCst);
+        self.busy.begun.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Its statement is over: what it does until its end is nobody's to interrupt.
@@ -78,7 +86,7 @@ impl Running {
 
     pub fn end(&self) {
         self.over();
-        self.busy.0.fetch_sub(1, Ordering::SeqCst);
+        self.busy.running.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// The engine forgets an interrupt when it starts a statement: one that came while it was being
