@@ -227,11 +227,12 @@ pub(in crate::pipeline) fn started(pipeline: &Pipeline, query: &Query, t: &Trail
 }
 
 fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timestamp) -> Started {
-    let facts = t.facts().clone();
+    let facts = t.facts();
     let ask = &query.ask;
     let original = capped(&sql::without_credentials(facts.original.as_deref().unwrap_or(&ask.sql)), SQL_KEPT_BYTES_MAX);
     // A statement that does not parse has come to no stage that asks who wants it.
-    let caller = facts.caller.or_else(|| standing_in(rules, &ask.who, ask.peer, at).ok());
+    let looked_up = if facts.caller.is_none() { standing_in(rules, &ask.who, ask.peer, at).ok() } else { None };
+    let caller = facts.caller.as_ref().or(looked_up.as_ref());
     let (user_id, key_id) = match &ask.who {
         Who::Session { user_id, .. } => (Some(user_id.clone()), None),
         Who::Key { key_id } => (None, Some(key_id.clone())),
@@ -244,27 +245,27 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         query_id: ask.query_id.clone(),
         request_id: ask.request_id.clone(),
         org_id: rules.organization.org_id.clone(),
-        user_id: caller.as_ref().and_then(|caller| caller.user_id.clone()).or(user_id),
+        user_id: caller.and_then(|caller| caller.user_id.clone()).or(user_id),
         key_id,
         // Who does not stand any more has no role; the entry names the least there is.
         role: caller.map_or(Role::ServiceAccount, |caller| caller.role),
         source_ip: ask.peer,
         origin: ask.origin,
         by_dashboard: ask.by_dashboard,
-        agent: facts.agent.or(declared),
-        grant_id: facts.grant_id,
-        sql: facts.redacted.unwrap_or_else(|| sql::digest(&ask.sql)),
+        agent: facts.agent.clone().or(declared),
+        grant_id: facts.grant_id.clone(),
+        sql: facts.redacted.clone().unwrap_or_else(|| sql::digest(&ask.sql)),
         sql_original: original,
-        sql_healed: facts.healed.map(|healed| capped(&healed.sql, SQL_KEPT_BYTES_MAX)),
-        sql_transpiled: facts.transpiled,
-        sql_with_rls: facts.with_rls,
+        sql_healed: facts.healed.as_ref().map(|healed| capped(&healed.sql, SQL_KEPT_BYTES_MAX)),
+        sql_transpiled: facts.transpiled.clone(),
+        sql_with_rls: facts.with_rls.clone(),
         operation: facts.operation,
-        tables_accessed: facts.tables,
-        columns_masked: facts.columns_masked,
-        policy_verdicts: facts.verdicts,
-        abac_evaluation: facts.abac,
+        tables_accessed: facts.tables.clone(),
+        columns_masked: facts.columns_masked.clone(),
+        policy_verdicts: facts.verdicts.clone(),
+        abac_evaluation: facts.abac.clone(),
         governance_version: facts.governance_version,
-        snapshot: facts.snapshot,
+        snapshot: facts.snapshot.clone(),
         estimated_micro_credits: facts.estimate,
         at,
     }
