@@ -4,6 +4,8 @@
 //!
 //! Each field is named where it is bounded: one that is new does not compile before somebody has bounded it too.
 
+use std::borrow::Cow;
+
 use serde_json::{Number, Value};
 
 use super::{AbacEvaluation, Agent, Body, BranchMerged, Finished, Started, TriggerError, TriggerFired, Verdict};
@@ -194,7 +196,8 @@ impl Room<'_> {
     }
 
     fn bound(&self, text: &mut String, bytes_max: usize) {
-        *text = (self.clean)(&cut(text, bytes_max));
+        let cleaned = (self.clean)(&cut(text, bytes_max));
+        *text = cleaned;
     }
 
     fn member(&mut self, text: &mut String, bytes_max: usize) {
@@ -255,12 +258,16 @@ impl Room<'_> {
 
 /// No key is looked for in it: it is one of ours.
 fn bound_id<T: Clone + From<String> + Into<String>>(id: &mut T) {
-    *id = cut(&id.clone().into(), NAME_BYTES_MAX).into();
+    let text: String = id.clone().into();
+    if let Cow::Owned(bounded) = cut(&text, NAME_BYTES_MAX) {
+        *id = bounded.into();
+    }
 }
 
 /// No longer than this, with a mark where it ends too early; without the character that no text of a database holds.
-fn cut(text: &str, bytes_max: usize) -> String {
-    let text = text.replace('\0', "\u{FFFD}");
+fn cut(text: &str, bytes_max: usize) -> Cow<'_, str> {
+    let has_zero = text.contains('\0');
+    let text = if has_zero { Cow::Owned(text.replace('\0', "\u{FFFD}")) } else { Cow::Borrowed(text) };
     if text.len() <= bytes_max {
         return text;
     }
@@ -268,7 +275,7 @@ fn cut(text: &str, bytes_max: usize) -> String {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    text.get(..end).unwrap_or_default().to_owned() + CUT
+    Cow::Owned(text.get(..end).unwrap_or_default().to_owned() + CUT)
 }
 
 /// JSON has no other.
