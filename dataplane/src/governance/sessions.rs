@@ -233,6 +233,13 @@ pub(crate) fn standing_in(
     caller.map_err(Error::Caller)
 }
 
+/// Why that caller does not stand in this snapshot, now, if so: asked for each batch of rows, of whoever it is.
+pub(crate) fn refusal_in(rules: &Governance, who: &Who, peer: Option<IpAddr>, now: Timestamp) -> Option<Error> {
+    let Who::Key { key_id } = who else { return standing_in(rules, who, peer, now).err() };
+    let refused = rules.key(key_id).map_or(Some(Code::InvalidKey), |key| rules.refuses_key(key, None, peer, now));
+    refused.map(Error::Caller)
+}
+
 /// A place in a bounded queue, given back when dropped.
 struct QueuePlace<'a>(&'a AtomicUsize);
 
@@ -265,6 +272,9 @@ mod tests {
     fn refused(sessions: &Sessions, who: &Who, secret: Option<&str>, peer: Option<IpAddr>) -> Option<Code> {
         let refusal = sessions.refusal(who, secret, peer).map(|error| error.code());
         assert_eq!(refusal, sessions.standing(who, secret, peer).err().map(|error| error.code()));
+        let (rules, now) = (sessions.rules().unwrap(), sessions.now());
+        let by_rows = refusal_in(&rules, who, peer, now).map(|error| error.code());
+        assert_eq!(by_rows, standing_in(&rules, who, peer, now).err().map(|error| error.code()));
         refusal
     }
 

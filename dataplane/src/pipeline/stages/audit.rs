@@ -18,7 +18,7 @@ use telemetry::{Kind, Place, Span};
 use super::mask::Masked;
 use super::meter;
 use super::quota::Reservation;
-use crate::governance::sessions::standing_in;
+use crate::governance::sessions::{refusal_in, standing_in};
 use crate::pipeline::delivery::RowDelivery;
 use crate::pipeline::observer::AgentStatement;
 use crate::pipeline::{Pipeline, Query, Result, spans};
@@ -54,7 +54,7 @@ impl Closing {
     pub fn stands(&self) -> Result<()> {
         let rules = self.pipeline.rules()?;
         let Query { ask, .. } = &self.query;
-        standing_in(&rules, &ask.who, ask.peer, self.pipeline.clock.now()).map(drop)
+        refusal_in(&rules, &ask.who, ask.peer, self.pipeline.clock.now()).map_or(Ok(()), Err)
     }
 
     pub fn trail(&self) -> &Trail {
