@@ -14,6 +14,7 @@ mod databases;
 mod draws;
 mod gathered;
 mod harden;
+mod joined;
 mod kept_statements;
 mod mask;
 mod memory_limit;

@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, Decimal128Type, Int64Type, Schema};
 use arrow::ipc::writer::StreamWriter;
 
@@ -134,16 +135,17 @@ fn rest(
         let next = run.next()?;
         let is_last = next.is_none();
         if let Some(batch) = next {
-            gathered.add(batch);
+            gathered.add(batch)?;
             if gathered.bytes() < GATHER_BYTES && written_at.elapsed() < GATHER {
                 continue;
             }
         }
-        let [head, values] = match gathered.taken(GATHER_BYTES) {
+        let (head, values) = match gathered.taken(GATHER_BYTES) {
+            SentRows::Joined(joined) => joined.framed()?,
             SentRows::One(batch) => framed(&batch)?,
             SentRows::Several(batches) => {
                 batches.iter().try_for_each(|batch| encoder.add(batch))?;
-                [encoder.closed(kind::ROWS)?, Vec::new()]
+                (encoder.closed(kind::ROWS)?, Vec::new())
             }
         };
         let mut end = Vec::new();
@@ -151,7 +153,10 @@ fn rest(
             encoder.finish()?;
             end = encoder.closed(kind::END)?;
         }
-        if let Err(error) = frame::write_parts(&mut socket, &[&head, &values, &end]) {
+        let mut parts = vec![head.as_slice()];
+        parts.extend(values.iter().map(Buffer::as_slice));
+        parts.push(&end);
+        if let Err(error) = frame::write_parts(&mut socket, &parts) {
             return Ok(Sent::Broken(error));
         }
         if is_last {

@@ -1,10 +1,13 @@
 //! Rows that leave together: as one batch, since each batch costs whoever reads it, and with no copy more than that needs.
+//! Of plain columns none is made (`joined`).
 
 use arrow::array::RecordBatch;
+use arrow::buffer::Buffer;
 use arrow::compute::concat_batches;
 use arrow::ipc::writer::{CompressionContext, DictionaryTracker, EncodedData, IpcDataGenerator, IpcWriteOptions};
 
 use super::answer::{ALIGNED_BYTES, fits, too_wide};
+use super::joined::JoinedRows;
 use crate::error::Error;
 use crate::frame::{HEADER_BYTES, Outgoing, RESPONSE_MAX_BYTES};
 use crate::message::kind;
@@ -22,6 +25,7 @@ pub struct GatheredRows {
 
 /// Rows that are sent now.
 pub enum SentRows {
+    Joined(JoinedRows),
     One(RecordBatch),
     Several(Vec<RecordBatch>),
 }
@@ -36,52 +40,64 @@ impl GatheredRows {
         self.bytes
     }
 
-    pub fn add(&mut self, batch: RecordBatch) {
+    /// Refuses rows with a number that cannot be sent.
+    pub fn add(&mut self, batch: RecordBatch) -> Result<(), Error> {
+        batch.columns().iter().try_for_each(|column| fits(column))?;
         let bytes = batch.get_array_memory_size();
         self.bytes += bytes;
         self.longest = self.longest.max(bytes);
         self.batches.push(batch);
+        Ok(())
     }
 
     /// All of them. Batches longer than `longest_max` stay apart: one column may have no room for the texts of two.
     pub fn taken(&mut self, longest_max: usize) -> SentRows {
         let emptied = Self::new(self.are_single);
-        let Self { mut batches, longest, are_single, .. } = std::mem::replace(self, emptied);
-        if !are_single {
+        let Self { batches, longest, are_single, .. } = std::mem::replace(self, emptied);
+        let [first, others @ ..] = batches.as_slice() else { return SentRows::Several(batches) };
+        if !are_single || (!others.is_empty() && longest > longest_max) {
             return SentRows::Several(batches);
         }
-        let one = match batches.as_slice() {
-            [_] => batches.pop(),
-            [first, ..] if longest <= longest_max => concat_batches(first.schema_ref(), &batches).ok(),
-            _ => None,
-        };
-        one.map_or(SentRows::Several(batches), SentRows::One)
+        if let Some(joined) = JoinedRows::of(&batches) {
+            return SentRows::Joined(joined);
+        }
+        concat_batches(first.schema_ref(), &batches).map_or(SentRows::Several(batches), SentRows::One)
+    }
+}
+
+impl JoinedRows {
+    /// The frame of them: all that stands before their values, and these.
+    pub fn framed(self) -> Result<(Vec<u8>, Vec<Buffer>), Error> {
+        Ok((head(&self.metadata, self.bytes)?, self.parts))
     }
 }
 
 /// The frame of rows that are one message: all that stands before their values, and these.
-pub fn framed(batch: &RecordBatch) -> Result<[Vec<u8>; 2], Error> {
-    batch.columns().iter().try_for_each(|column| fits(column))?;
+pub fn framed(batch: &RecordBatch) -> Result<(Vec<u8>, Vec<Buffer>), Error> {
     let (mut none, options) = (DictionaryTracker::new(false), IpcWriteOptions::default());
     let encoded = IpcDataGenerator::default().encode(batch, &mut none, &options, &mut CompressionContext::default());
     let (_, EncodedData { ipc_message, arrow_data }) = encoded.map_err(Error::internal)?;
-    let begins = (PREFIX_BYTES + ipc_message.len()).next_multiple_of(ALIGNED_BYTES);
+    Ok((head(&ipc_message, arrow_data.len())?, vec![Buffer::from_vec(arrow_data)]))
+}
+
+/// What stands in a frame before a body of so many bytes.
+fn head(metadata: &[u8], body_bytes: usize) -> Result<Vec<u8>, Error> {
+    let begins = (PREFIX_BYTES + metadata.len()).next_multiple_of(ALIGNED_BYTES);
     let length = u32::try_from(begins - PREFIX_BYTES).map_err(Error::internal)?;
     let mut frame = Outgoing::new(kind::ROWS);
     let head = frame.payload();
     head.extend_from_slice(&[MARK; 4]);
     head.extend_from_slice(&length.to_le_bytes());
-    head.extend_from_slice(&ipc_message);
+    head.extend_from_slice(metadata);
     head.resize(HEADER_BYTES + begins, 0);
-    let head = frame.close_before(arrow_data.len(), RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
-    Ok([head, arrow_data])
+    frame.close_before(body_bytes, RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int64Array, StringArray};
+    use arrow::array::{ArrayRef, Int64Array, NullArray, StringArray};
     use arrow::ipc::writer::StreamWriter;
 
     use super::*;
@@ -99,24 +115,34 @@ mod tests {
         let mut writer = StreamWriter::try_new(Vec::new(), &rows.schema()).unwrap();
         writer.get_mut().clear();
         writer.write(&rows).unwrap();
-        let whole = framed(&rows).unwrap().concat();
-        let (kind, payload) = crate::frame::read(&mut whole.as_slice(), RESPONSE_MAX_BYTES).unwrap().unwrap();
-        assert_eq!((kind, &payload), (kind::ROWS, writer.get_ref()));
+        let joined = JoinedRows::of(std::slice::from_ref(&rows)).unwrap();
+        for (head, values) in [framed(&rows).unwrap(), joined.framed().unwrap()] {
+            let values: Vec<&[u8]> = values.iter().map(Buffer::as_slice).collect();
+            let whole = [head, values.concat()].concat();
+            let (kind, payload) = crate::frame::read(&mut whole.as_slice(), RESPONSE_MAX_BYTES).unwrap().unwrap();
+            assert_eq!((kind, &payload), (kind::ROWS, writer.get_ref()));
+        }
     }
 
     #[test]
     fn rows_leave_as_one_batch_where_that_may_be() {
         let gathered = |are_single| {
             let mut gathered = GatheredRows::new(are_single);
-            gathered.add(batch(0..5));
-            gathered.add(batch(5..7));
+            gathered.add(batch(0..5)).unwrap();
+            gathered.add(batch(5..7)).unwrap();
             gathered
         };
         let mut rows = gathered(true);
         assert!(rows.bytes() > 0);
-        assert!(matches!(rows.taken(1 << 20), SentRows::One(one) if one == batch(0..7)));
+        let one = JoinedRows::of(&[batch(0..7)]).unwrap();
+        assert!(matches!(rows.taken(1 << 20), SentRows::Joined(joined) if joined.metadata == one.metadata));
         assert!(matches!(rows.taken(1 << 20), SentRows::Several(none) if none.is_empty()));
         assert!(matches!(gathered(true).taken(1), SentRows::Several(two) if two.len() == 2));
         assert!(matches!(gathered(false).taken(1 << 20), SentRows::Several(two) if two.len() == 2));
+        let nothing: ArrayRef = Arc::new(NullArray::new(3));
+        let nothing = RecordBatch::try_from_iter([("nothing", nothing)]).unwrap();
+        rows.add(nothing.clone()).unwrap();
+        rows.add(nothing).unwrap();
+        assert!(matches!(rows.taken(1 << 20), SentRows::One(one) if one.num_rows() == 6));
     }
 }
