@@ -15,7 +15,9 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use arrow::array::{RecordBatch, StructArray};
 use arrow::datatypes::{Schema, SchemaRef};
@@ -38,8 +40,12 @@ pub fn trim() {
     unsafe { nix::libc::malloc_trim(0) };
 }
 
-/// An open database; closed when the last connection to it is gone.
-pub struct Database(c::duckdb_database);
+/// An open database; closed when the last connection to it, and its last thread, is gone.
+pub struct Database {
+    raw: c::duckdb_database,
+    long: Mutex<LongRuns>,
+    begun: Condvar,
+}
 
 unsafe impl Send for Database {}
 unsafe impl Sync for Database {}
@@ -52,24 +58,135 @@ impl Database {
         let mut error = ptr::null_mut();
         let state = unsafe { c::duckdb_open_ext(path.as_ptr(), &raw mut database, config.0, &raw mut error) };
         if state == c::DuckDBSuccess {
-            return Ok(Arc::new(Self(database)));
+            return Ok(Arc::new(Self { raw: database, long: Mutex::default(), begun: Condvar::new() }));
         }
         Err(Error::from_engine(&taken(error).unwrap_or_else(|| "the database cannot be opened".to_owned())))
     }
 
     pub fn connect(self: &Arc<Self>) -> Result<Connection, Error> {
         let mut raw = ptr::null_mut();
-        if unsafe { c::duckdb_connect(self.0, &raw mut raw) } != c::DuckDBSuccess {
+        if unsafe { c::duckdb_connect(self.raw, &raw mut raw) } != c::DuckDBSuccess {
             return Err(Error::internal("no new connection"));
         }
         let interrupter = Arc::new(Interrupter(Mutex::new(Raw(raw))));
-        Ok(Connection { raw, interrupter, _database: Arc::clone(self) })
+        Ok(Connection { raw, interrupter, database: Arc::clone(self) })
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
-        unsafe { c::duckdb_close(&raw mut self.0) }
+        unsafe { c::duckdb_close(&raw mut self.raw) }
+    }
+}
+
+/// How long a statement runs on its own thread alone.
+const SHORT: Duration = Duration::from_micros(300);
+/// How long workers wait for more, which is long enough for them to hand back the memory that they keep.
+const LINGER: Duration = Duration::from_secs(2);
+/// As much as the engine gives its own threads.
+const WORKER_STACK_BYTES: usize = 8 << 20;
+
+/// Statements that have run for longer than [`SHORT`].
+#[derive(Default)]
+struct LongRuns {
+    workers: u16,
+    running: usize,
+    /// When the last one has ended.
+    ended: Option<Instant>,
+    /// There while any runs, and for [`LINGER`] after that.
+    tasks: Option<Arc<Tasks>>,
+}
+
+impl LongRuns {
+    /// Those that the workers are to leave now.
+    fn rested(&mut self, now: Instant) -> Option<Arc<Tasks>> {
+        let is_over = self.running == 0 && self.ended.is_some_and(|ended| now.duration_since(ended) >= LINGER);
+        if is_over { self.tasks.take() } else { None }
+    }
+}
+
+/// Parts of statements, for threads that run them until they are told to end.
+struct Tasks(c::duckdb_task_state);
+
+unsafe impl Send for Tasks {}
+unsafe impl Sync for Tasks {}
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        unsafe { c::duckdb_destroy_task_state(self.0) }
+    }
+}
+
+impl Database {
+    /// Starts threads that run parts of long statements for as long as the process lives, in place of the engine's own:
+    /// those would be woken by each statement, and look for work for longer than most statements take.
+    pub fn start_workers(self: &Arc<Self>, count: u16) -> io::Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        for _ in 0..count {
+            let database = Arc::clone(self);
+            let worker = thread::Builder::new().name("engine worker".to_owned()).stack_size(WORKER_STACK_BYTES);
+            worker.spawn(move || database.work())?;
+        }
+        let database = Arc::clone(self);
+        thread::Builder::new().name("engine rest".to_owned()).spawn(move || database.send_to_rest())?;
+        self.long_runs().workers = count;
+        Ok(())
+    }
+
+    fn work(&self) {
+        loop {
+            let long = self.begun.wait_while(self.long_runs(), |long| long.tasks.is_none());
+            let tasks = long.unwrap_or_else(PoisonError::into_inner).tasks.clone();
+            if let Some(tasks) = tasks {
+                unsafe { c::duckdb_execute_tasks_state(tasks.0) }
+            }
+        }
+    }
+
+    fn send_to_rest(&self) {
+        let mut long = self.long_runs();
+        loop {
+            long = self.begun.wait_while(long, |long| long.tasks.is_none()).unwrap_or_else(PoisonError::into_inner);
+            if let Some(tasks) = long.rested(Instant::now()) {
+                unsafe { c::duckdb_finish_execution(tasks.0) }
+            } else {
+                long = self.begun.wait_timeout(long, LINGER).unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    fn long_runs(&self) -> MutexGuard<'_, LongRuns> {
+        self.long.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A long statement: while it lives, and a little longer, the workers run parts of statements.
+struct LongRun(Arc<Database>);
+
+impl LongRun {
+    /// None where there are no workers.
+    fn begin(database: &Arc<Database>) -> Option<Self> {
+        let mut long = database.long_runs();
+        if long.workers == 0 {
+            return None;
+        }
+        long.running += 1;
+        if long.tasks.is_none() {
+            long.tasks = Some(Arc::new(Tasks(unsafe { c::duckdb_create_task_state(database.raw) })));
+            database.begun.notify_all();
+        }
+        drop(long);
+        Some(Self(Arc::clone(database)))
+    }
+}
+
+impl Drop for LongRun {
+    fn drop(&mut self) {
+        let mut long = self.0.long_runs();
+        long.running = long.running.saturating_sub(1);
+        long.ended = Some(Instant::now());
     }
 }
 
@@ -116,7 +233,7 @@ impl Interrupter {
 pub struct Connection {
     raw: c::duckdb_connection,
     interrupter: Arc<Interrupter>,
-    _database: Arc<Database>,
+    database: Arc<Database>,
 }
 
 unsafe impl Send for Connection {}
@@ -574,18 +691,54 @@ impl Prepared<'_> {
 
     /// Executes. `lazily`: rows are made as they are fetched; else the statement runs to its end.
     pub fn run(&self, lazily: bool) -> Result<Run<'_>, Error> {
-        let mut raw = Box::new(unsafe { std::mem::zeroed::<c::duckdb_result>() });
-        let state = if lazily {
-            unsafe { c::duckdb_execute_prepared_streaming(self.raw, &raw mut *raw) }
-        } else {
-            unsafe { c::duckdb_execute_prepared(self.raw, &raw mut *raw) }
+        let failed = |text: Option<String>| {
+            text.map_or_else(
+                || Error::internal("the statement failed without a reason"),
+                |text| Error::from_engine(&text),
+            )
         };
-        let mut run = Run { raw, columns: Vec::new(), layout: None, ended: false, prepared: PhantomData };
+        let mut pending = Pending(ptr::null_mut());
+        let state = if lazily {
+            unsafe { c::duckdb_pending_prepared_streaming(self.raw, &raw mut pending.0) }
+        } else {
+            unsafe { c::duckdb_pending_prepared(self.raw, &raw mut pending.0) }
+        };
         if state != c::DuckDBSuccess {
-            return Err(run.error().unwrap_or_else(|| Error::internal("the statement failed without a reason")));
+            return Err(failed(pending.error()));
+        }
+        let (began, database) = (Instant::now(), &self.connection.database);
+        let long = loop {
+            match unsafe { c::duckdb_pending_execute_task(pending.0) } {
+                c::duckdb_pending_state_DUCKDB_PENDING_RESULT_NOT_READY if began.elapsed() < SHORT => {}
+                c::duckdb_pending_state_DUCKDB_PENDING_RESULT_READY => break None,
+                c::duckdb_pending_state_DUCKDB_PENDING_ERROR => return Err(failed(pending.error())),
+                _ => break LongRun::begin(database),
+            }
+        };
+        let mut raw = Box::new(unsafe { std::mem::zeroed::<c::duckdb_result>() });
+        let state = unsafe { c::duckdb_execute_pending(pending.0, &raw mut *raw) };
+        let mut run =
+            Run { raw, columns: Vec::new(), layout: None, ended: false, began, long, database, prepared: PhantomData };
+        if state != c::DuckDBSuccess {
+            return Err(failed(run.error_text()));
         }
         run.read_columns();
         Ok(run)
+    }
+}
+
+/// A statement that has begun, and has no result yet.
+struct Pending(c::duckdb_pending_result);
+
+impl Pending {
+    fn error(&self) -> Option<String> {
+        lent(unsafe { c::duckdb_pending_error(self.0) })
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        unsafe { c::duckdb_destroy_pending(&raw mut self.0) }
     }
 }
 
@@ -595,6 +748,10 @@ pub struct Run<'p> {
     columns: Vec<(String, Type)>,
     layout: Option<Layout>,
     ended: bool,
+    began: Instant,
+    /// There once it has run for long, until its end.
+    long: Option<LongRun>,
+    database: &'p Arc<Database>,
     prepared: PhantomData<&'p ()>,
 }
 
@@ -644,7 +801,11 @@ impl Drop for Run<'_> {
 
 impl Run<'_> {
     fn error(&mut self) -> Option<Error> {
-        lent(unsafe { c::duckdb_result_error(&raw mut *self.raw) }).map(|text| Error::from_engine(&text))
+        self.error_text().map(|text| Error::from_engine(&text))
+    }
+
+    fn error_text(&mut self) -> Option<String> {
+        lent(unsafe { c::duckdb_result_error(&raw mut *self.raw) })
     }
 
     fn read_columns(&mut self) {
@@ -697,9 +858,12 @@ impl Run<'_> {
         if self.ended {
             return Ok(None);
         }
+        if self.long.is_none() && self.began.elapsed() >= SHORT {
+            self.long = LongRun::begin(self.database);
+        }
         let chunk = Chunk(unsafe { c::duckdb_fetch_chunk(*self.raw) });
         if chunk.0.is_null() || unsafe { c::duckdb_data_chunk_get_size(chunk.0) } == 0 {
-            self.ended = true;
+            (self.ended, self.long) = (true, None);
             return self.error().map_or(Ok(None), Err);
         }
         let layout = self.layout()?;

@@ -94,6 +94,7 @@ async fn the_settings_are_the_ones_that_were_meant() {
         ("memory_limit", "512.0 MiB"),
         ("max_temp_directory_size", "64.0 MiB"),
         ("threads", "2"),
+        ("external_threads", "2"),
         ("enable_external_access", "false"),
         ("lock_configuration", "true"),
         ("autoinstall_known_extensions", "false"),

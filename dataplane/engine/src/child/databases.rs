@@ -29,6 +29,7 @@ impl Databases {
                 let file = Native::new(data);
                 replay(file.file(), &start)?;
                 let database = Database::open(file.file(), &harden::options(&start))?;
+                database.start_workers(start.threads.saturating_sub(1)).map_err(Error::internal)?;
                 let connection = database.connect()?;
                 // In one transaction: the file has all of it or nothing, and is written once.
                 connection.execute("begin transaction")?;

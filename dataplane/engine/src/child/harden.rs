@@ -59,6 +59,10 @@ pub fn options(start: &Start) -> Vec<(&'static str, String)> {
         ("memory_limit", format!("{}B", start.memory_limit_bytes)),
         ("threads", start.threads.max(1).to_string()),
     ];
+    if start.data.is_some() {
+        // All of them are ours: `Database::start_workers`.
+        options.push(("external_threads", start.threads.max(1).to_string()));
+    }
     options.extend(fixed.map(|(name, value)| (name, value.to_owned())));
     options
 }

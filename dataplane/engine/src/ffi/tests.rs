@@ -81,3 +81,34 @@ fn an_error_in_a_late_row_is_reported() {
     };
     assert!(error.is_some(), "the rows ended as if nothing had happened");
 }
+
+#[test]
+fn a_long_statement_has_workers_until_its_end_and_fails_as_a_short_one() {
+    let options = ["threads", "external_threads"].map(|name| (name, "2".to_owned()));
+    let database = Database::open(Path::new(":memory:"), &options).unwrap();
+    database.start_workers(1).unwrap();
+    let connection = database.connect().unwrap();
+    let is_at_rest = || database.long_runs().running == 0;
+    let long = connection.prepare("select sum(hash(i))::varchar from range(3000000) t(i)").unwrap();
+    let mut answers = Vec::new();
+    for lazily in [true, false, true] {
+        let mut run = long.run(lazily).unwrap();
+        assert!(run.long.is_some() && !is_at_rest());
+        answers.extend(run.next().unwrap());
+        assert!(run.next().unwrap().is_none() && is_at_rest(), "what has ended has none");
+    }
+    assert!(answers.iter().all(|answer| *answer == answers[0]) && answers.len() == 3);
+    drop(long.run(true).unwrap());
+    assert!(is_at_rest(), "what is given up has none");
+    for rows in [2, 3_000_000] {
+        let sql =
+            format!("select max(case when i = {rows} - 1 then cast('x' || i as integer) end) from range({rows}) t(i)");
+        let failing = connection.prepare(&sql).unwrap();
+        let error = failing.run(false).err().expect("it fails");
+        assert!(error.message.contains("Could not convert"), "{error}");
+        assert!(is_at_rest());
+    }
+    connection.execute("select 1").unwrap();
+    let mut long = database.long_runs();
+    assert!(long.rested(Instant::now()).is_none() && long.tasks.is_some(), "the workers wait for more");
+}
