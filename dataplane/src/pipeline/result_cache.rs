@@ -202,7 +202,13 @@ fn is_told_of(rules: &Governance, native: &Native) -> bool {
 /// Does the same statement over the same tables always answer the same? Words in quotes count as well.
 pub(super) fn is_steady(sql: &str) -> bool {
     let mut words = sql.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
-    words.all(|word| !VOLATILE.contains(word.to_ascii_lowercase().as_str()))
+    let mut lower = String::new(); // for all of them: it is asked of each statement
+    words.all(|word| {
+        lower.clear();
+        lower.push_str(word);
+        lower.make_ascii_lowercase();
+        !VOLATILE.contains(lower.as_str())
+    })
 }
 
 impl Ticket {
