@@ -17,6 +17,7 @@ use crate::govern::Governed;
 use crate::print::{self, Bind, MemberRead, ParameterTypes, Printed, RECORD, Reading};
 use crate::scan::Scan;
 
+use shared::SharedReading;
 pub use shared::{SharedSql, SharedText};
 
 /// What the engine runs. Made by [`transpile`], and like what that made by [`SharedSql`].
@@ -37,10 +38,12 @@ pub struct EngineSql {
     /// The engine's names of the types of the caller's parameters, as far as they are known.
     types: Vec<Option<String>>,
     source: Arc<GovernedSteps>,
+    /// The same over visible rows, where its text was not printed of `source`.
+    visible: Option<SharedReading>,
 }
 
 /// A statement that prepares the last one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Before {
     pub sql: String,
     pub binds: Vec<Bind>,
@@ -103,6 +106,9 @@ impl EngineSql {
     /// The same statement over rows that are kept before: no expression of the caller meets a row that a filter
     /// hides, and nothing that the engine knows of such rows decides how it goes about.
     pub fn over_visible(&self) -> Result<Self, Error> {
+        if let Some(visible) = &self.visible {
+            return visible.statement().ok_or_else(|| Error::unsupported("another way to run this statement"));
+        }
         self.printed_as(Reading::Visible, ParameterTypes { types: &self.types, asks: false })
     }
 
@@ -167,6 +173,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
         jsonb_outputs,
         types: Vec::new(),
         source: Arc::new(source),
+        visible: None,
     })
 }
 

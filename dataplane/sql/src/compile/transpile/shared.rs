@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::{EngineSql, GovernedSteps};
+use crate::govern::ExecutionMode;
 
 /// A text with places for whole numbers of so many digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,31 +99,68 @@ pub struct SharedSql {
     /// Without what another text could be printed of, which has the numbers of the first.
     like: EngineSql,
     text: SharedText,
+    /// The same over visible rows, where it may be run so.
+    visible: Option<Arc<Self>>,
 }
 
 impl SharedSql {
     /// That of two statements, each with its numbers; none where they differ in anything else.
-    pub fn of((one, of_one): (&EngineSql, &[String]), (other, of_other): (&EngineSql, &[String])) -> Option<Self> {
-        let is_one_step = one.before.is_empty() && other.before.is_empty();
+    pub fn of(care: ExecutionMode, one: NumberedSql<'_>, other: NumberedSql<'_>) -> Option<Self> {
+        if !one.0.before.is_empty() {
+            return None;
+        }
+        let shared = Self::printed(one, other)?;
+        match care {
+            ExecutionMode::Direct => Some(shared),
+            ExecutionMode::Leakproof | ExecutionMode::Speculative | ExecutionMode::Materialized => {
+                let (first, second) = (one.0.over_visible().ok()?, other.0.over_visible().ok()?);
+                let visible = Self::printed((&first, one.1), (&second, other.1))?;
+                Some(Self { visible: Some(Arc::new(visible)), ..shared })
+            }
+        }
+    }
+
+    /// That of two statements in one way to run them: the steps before the last are the same.
+    fn printed((one, of_one): NumberedSql<'_>, (other, of_other): NumberedSql<'_>) -> Option<Self> {
         let has_values = one.binds == other.binds && one.types == other.types;
         let has_columns = one.masked_outputs == other.masked_outputs && one.jsonb_outputs == other.jsonb_outputs;
-        if !is_one_step || !has_values || !has_columns || one.tables != other.tables || one.warnings != other.warnings {
+        let is_told_alike = one.tables == other.tables && one.warnings == other.warnings;
+        if one.before != other.before || !has_values || !has_columns || !is_told_alike {
             return None;
         }
         let text = SharedText::of((&one.sql, of_one), (&other.sql, of_other))?;
         let nothing = Arc::new(GovernedSteps { steps: Vec::new(), scans: Vec::new() });
-        Some(Self { like: EngineSql { source: nothing, ..one.clone() }, text })
+        Some(Self { like: EngineSql { source: nothing, visible: None, ..one.clone() }, text, visible: None })
     }
 
-    /// The statement with these numbers. It runs as it is: it cannot be printed in another way.
+    /// The statement with these numbers. It runs as it is, or over visible rows: it cannot be printed in another way.
     pub fn with(&self, numbers: &[String]) -> Option<EngineSql> {
-        Some(EngineSql { sql: self.text.with(numbers)?, ..self.like.clone() })
+        let reading = |shared: &Arc<Self>| SharedReading { shared: Arc::clone(shared), numbers: numbers.into() };
+        let visible = self.visible.as_ref().map(reading);
+        Some(EngineSql { sql: self.text.with(numbers)?, visible, ..self.like.clone() })
+    }
+}
+
+/// A statement, and the numbers of the text that it was made of.
+type NumberedSql<'a> = (&'a EngineSql, &'a [String]);
+
+/// The other way to run a statement that shares its plan, put together when it is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct SharedReading {
+    shared: Arc<SharedSql>,
+    numbers: Arc<[String]>,
+}
+
+impl SharedReading {
+    pub fn statement(&self) -> Option<EngineSql> {
+        self.shared.with(&self.numbers)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{analyst, engine, governed};
 
     fn numbers(texts: &[&str]) -> Vec<String> {
         texts.iter().map(|text| (*text).to_owned()).collect()
@@ -160,5 +198,45 @@ mod tests {
         for refused in ["1", "123", "1x", "-1", "1)"] {
             assert_eq!(shared.with(&numbers(&[refused])), None, "{refused}");
         }
+    }
+
+    /// All that is run of it, in either way.
+    fn steps(made: &EngineSql) -> Vec<(String, Vec<crate::Bind>, Vec<String>)> {
+        let before = made.before.iter().map(|step| (step.sql.clone(), step.binds.clone(), step.tables.clone()));
+        before.chain([(made.sql.clone(), made.binds.clone(), made.tables.clone())]).collect()
+    }
+
+    #[test]
+    fn a_third_statement_over_visible_rows_is_the_one_that_is_generated() {
+        for sql in [
+            "SELECT id, ssn FROM customers WHERE id = {}",
+            "SELECT name::INT FROM customers WHERE id > {} OR id = 1",
+            "SELECT c.id FROM customers c JOIN orders o ON o.customer_id = c.id WHERE o.id < {}",
+            "SELECT id FROM customers WHERE id <> {} LIMIT 1",
+            "SELECT count(*) AS many FROM orders WHERE id IN (SELECT id FROM customers WHERE id >= {})",
+        ] {
+            let text = |number: &str| sql.replace("{}", number);
+            let made = |number: &str| engine(&text(number), &analyst()).unwrap();
+            let care = governed(&text("12"), &analyst()).unwrap().care();
+            assert_ne!(care, ExecutionMode::Direct, "{sql}");
+            let (one, other) = (made("12"), made("67"));
+            let shared = SharedSql::of(care, (&one, &numbers(&["12"])), (&other, &numbers(&["67"]))).unwrap();
+            for third in ["10", "34", "99"] {
+                let (shared, anew) = (shared.with(&numbers(&[third])).unwrap(), made(third));
+                assert_eq!(steps(&shared), steps(&anew), "{sql}");
+                let visible = (shared.over_visible().unwrap(), anew.over_visible().unwrap());
+                assert_eq!(steps(&visible.0), steps(&visible.1), "{sql}");
+                assert_eq!(visible.0.before, visible.1.before, "{sql}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_statement_that_hides_nothing_has_no_other_way_to_run() {
+        let made = |sql: &str| engine(sql, &analyst()).unwrap();
+        let (one, other) = (made("SELECT id FROM payroll WHERE id = 12"), made("SELECT id FROM payroll WHERE id = 67"));
+        let (of_one, of_other) = (numbers(&["12"]), numbers(&["67"]));
+        let shared = SharedSql::of(ExecutionMode::Direct, (&one, &of_one), (&other, &of_other)).unwrap();
+        assert!(shared.with(&of_one).unwrap().over_visible().is_err());
     }
 }

@@ -2,15 +2,15 @@
 //!
 //! Only a number that a column is compared with may differ: between 10 and 999,999,999, so that none is special, and of
 //! as many digits. A plan is shared when two texts of a shape were planned whole, and what the stages made of them, with
-//! all that is told of it, differs in these numbers alone, each at its places. It is of a read that runs as it is: no
-//! other way to run it is printed later.
+//! all that is told of it, differs in these numbers alone, each at its places. It is of a read. Where a filter hides rows,
+//! its text over the visible rows is compared as well, and put together when that is run.
 //!
 //! A number stands once in its text: where two are equal, the expressions that they are in may be, which are then written
 //! as one, as the key of `LISTAGG(DISTINCT …)` is.
 
 use std::sync::Arc;
 
-use sql::{ExecutionMode, SharedSql, SharedText};
+use sql::{SharedSql, SharedText};
 
 use super::{KeptPlan, PlanFacts};
 
@@ -125,7 +125,7 @@ impl Sharing {
     pub fn weight(&self) -> usize {
         match self {
             Self::Once { plan, .. } => plan.weight(),
-            Self::Shared(shared) => shared.like.weight().saturating_mul(2),
+            Self::Shared(shared) => shared.like.weight().saturating_mul(3),
             Self::Never => size_of::<Self>(),
         }
     }
@@ -150,7 +150,7 @@ pub(super) struct SharedPlan {
 
 impl SharedPlan {
     fn of((one, of_one): (&Arc<KeptPlan>, &[String]), (other, of_other): (&Arc<KeptPlan>, &[String])) -> Option<Self> {
-        if !is_read_as_it_is(one) || !is_read_as_it_is(other) || !are_alike(one, other) {
+        if one.about.writes || !are_alike(one, other) {
             return None;
         }
         let text = |one: &Option<String>, other: &Option<String>| {
@@ -158,7 +158,7 @@ impl SharedPlan {
         };
         Some(Self {
             like: Arc::clone(one),
-            sql: SharedSql::of((&one.sql, of_one), (&other.sql, of_other))?,
+            sql: SharedSql::of(one.care, (&one.sql, of_one), (&other.sql, of_other))?,
             transpiled: text(&one.told.transpiled, &other.told.transpiled)?,
             with_rls: text(&one.told.with_rls, &other.told.with_rls)?,
         })
@@ -184,16 +184,12 @@ impl SharedPlan {
     }
 }
 
-fn is_read_as_it_is(plan: &KeptPlan) -> bool {
-    plan.care == ExecutionMode::Direct && !plan.about.writes
-}
-
 /// Whether nothing but their texts differs in two plans.
 fn are_alike(one: &KeptPlan, other: &KeptPlan) -> bool {
     let about = format!("{:?}", one.about) == format!("{:?}", other.about); // all of it is in that
     let told = (&one.told.redacted, &one.told.columns_masked, &one.told.verdicts)
         == (&other.told.redacted, &other.told.columns_masked, &other.told.verdicts);
-    let ways = (one.fails_anyhow, one.changed) == (other.fails_anyhow, other.changed);
+    let ways = (one.care, one.fails_anyhow, one.changed) == (other.care, other.fails_anyhow, other.changed);
     about && told && ways && one.masked_columns == other.masked_columns
 }
 
