@@ -49,7 +49,7 @@ pub use compile::analyzer::Analyzer;
 pub use compile::external_members::external_members;
 pub use compile::external_rows::{external_paths, external_query};
 pub use compile::steps::MET_TWICE;
-pub use compile::transpile::{Before, EngineSql, SharedSql, SharedText, transpile};
+pub use compile::transpile::{Before, EngineSql, LiteralForm, SharedSql, SharedText, first_token, transpile};
 pub use govern::{ExecutionMode, Governed, Rules, govern};
 pub use print::{Bind, CHECK_FAILED, MemberRead};
 pub use scan::Mask;

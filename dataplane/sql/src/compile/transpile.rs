@@ -1,5 +1,6 @@
 //! The governed statement in the engine's dialect, as text with bound values.
 
+mod literal;
 mod shared;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ use crate::govern::Governed;
 use crate::print::{self, Bind, MemberRead, ParameterTypes, Printed, RECORD, Reading};
 use crate::scan::Scan;
 
+pub use literal::{LiteralForm, first_token};
 use shared::SharedReading;
 pub use shared::{SharedSql, SharedText};
 

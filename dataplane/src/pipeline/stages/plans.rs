@@ -53,7 +53,7 @@ struct Generation {
     /// None before the first plan is looked for.
     basis: Option<Basis>,
     plans: Cache<PlanKey, Arc<KeptPlan>>,
-    /// Of texts that differ in numbers alone, by what is left of them.
+    /// Of texts that differ in literals alone, by what is left of them.
     shapes: Cache<PlanKey, Arc<Sharing>>,
 }
 
@@ -318,13 +318,13 @@ impl PlanCache {
         is_its
     }
 
-    /// The plan that follows from those of two others, whose texts differ in numbers alone.
+    /// The plan that follows from those of two others, whose texts differ in literals alone.
     fn shared(&self, place: &PlanPlace) -> Option<Arc<KeptPlan>> {
-        let TextShape { text, numbers } = TextShape::of(&place.key.text)?;
+        let TextShape { text, literals } = TextShape::of(&place.key.text)?;
         let generation = self.generation();
         let sharing = generation.shapes.get(&place.key.with(text)).filter(|_| generation.has(place));
         drop(generation);
-        sharing?.plan(&numbers).map(Arc::new)
+        sharing?.plan(&literals).map(Arc::new)
     }
 
     /// Lets go of those that were idle for too long: while nobody asks for any, the cache does not do so by itself.
@@ -378,10 +378,10 @@ impl Generation {
 
     /// Takes note of the plan of a text for others of its shape.
     fn learn(&self, key: &PlanKey, plan: &Arc<KeptPlan>) {
-        let Some(TextShape { text, numbers }) = TextShape::of(&key.text) else { return };
+        let Some(TextShape { text, literals }) = TextShape::of(&key.text) else { return };
         let key = key.with(text);
         let known = self.shapes.get(&key);
-        if let Some(next) = Sharing::next(known.as_deref(), &numbers, plan) {
+        if let Some(next) = Sharing::next(known.as_deref(), &literals, plan) {
             self.shapes.insert(key, Arc::new(next));
         }
     }

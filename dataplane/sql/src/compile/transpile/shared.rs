@@ -1,28 +1,29 @@
-//! Statements that differ in whole numbers alone: how the text of a third follows from its numbers, as two have shown.
+//! Statements that differ in literals alone: how the text of a third follows from its literals, as two have shown.
 //!
-//! Nothing is supposed of where a number goes. Two statements were generated whole; where their texts are alike but for
-//! numbers, and each of these is the number of one place in both, a third one's are put there. A number that is not in
-//! the generated text has decided something else, and so has any other difference: then nothing is shared.
+//! Nothing is supposed of where a literal goes. Two statements were generated whole; where their texts are alike but for
+//! literals, and each of these is that of one place in both, a third one's are put there. A literal that is not in the
+//! generated text has decided something else, and so has any other difference: then nothing is shared.
 
 use std::sync::Arc;
 
+use super::literal::{LiteralForm, first_token};
 use super::{EngineSql, GovernedSteps};
 use crate::govern::ExecutionMode;
 
-/// A text with places for whole numbers of so many digits.
+/// A text with places for literals of these forms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedText {
-    /// What stands before each number, and which it is.
+    /// What stands before each literal, and which it is.
     before: Vec<(String, usize)>,
     end: String,
-    digits: Vec<usize>,
+    forms: Vec<LiteralForm>,
 }
 
 impl SharedText {
-    /// That of two texts, each with the numbers that its statement has in the same order.
+    /// That of two texts, each with the literals that its statement has in the same order.
     pub fn of((one, of_one): (&str, &[String]), (other, of_other): (&str, &[String])) -> Option<Self> {
-        let digits: Vec<usize> = of_one.iter().map(String::len).collect();
-        if !digits.iter().copied().eq(of_other.iter().map(String::len)) {
+        let forms = forms(of_one)?;
+        if forms != self::forms(of_other)? {
             return None;
         }
         let ((one, one_end), (other, other_end)) = (parts(one), parts(other));
@@ -30,73 +31,63 @@ impl SharedText {
             return None;
         }
         let (mut before, mut text) = (Vec::new(), String::new());
-        for ((head, number), (other_head, other_number)) in one.into_iter().zip(other) {
+        for ((head, literal), (other_head, other_literal)) in one.into_iter().zip(other) {
             if head != other_head {
                 return None;
             }
             text.push_str(head);
-            if number == other_number {
-                text.push_str(number);
+            if literal == other_literal {
+                text.push_str(literal);
                 continue;
             }
             let pairs = of_one.iter().zip(of_other);
-            let mut places = pairs.enumerate().filter(|(_, pair)| *pair.0 == number && *pair.1 == other_number);
+            let mut places = pairs.enumerate().filter(|(_, pair)| *pair.0 == literal && *pair.1 == other_literal);
             let (Some((place, _)), None) = (places.next(), places.next()) else { return None };
             before.push((std::mem::take(&mut text), place));
         }
         text.push_str(one_end);
         let is_there = |place: usize| before.iter().any(|(_, found)| *found == place);
-        (0..digits.len()).all(is_there).then_some(Self { before, end: text, digits })
+        (0..forms.len()).all(is_there).then_some(Self { before, end: text, forms })
     }
 
-    /// The text with these numbers, which have as many digits as those before.
-    pub fn with(&self, numbers: &[String]) -> Option<String> {
-        let is_whole = |number: &String| number.bytes().all(|byte| byte.is_ascii_digit());
-        let has_digits = self.digits.iter().copied().eq(numbers.iter().map(String::len));
-        if !has_digits || !numbers.iter().all(is_whole) {
+    /// The text with these literals, which are of the same forms as those before.
+    pub fn with(&self, literals: &[String]) -> Option<String> {
+        if forms(literals)? != self.forms {
             return None;
         }
         let mut text = String::new();
         for (head, place) in &self.before {
             text.push_str(head);
-            text.push_str(numbers.get(*place)?);
+            text.push_str(literals.get(*place)?);
         }
         text.push_str(&self.end);
         Some(text)
     }
 }
 
-/// The whole numbers of a text that stand by themselves, each with what is before it, and the end.
+fn forms(literals: &[String]) -> Option<Vec<LiteralForm>> {
+    literals.iter().map(|literal| LiteralForm::of(literal)).collect()
+}
+
+/// The names, numbers and strings of a text, each with what is before it, and the end. A name in quotes is none of them.
 fn parts(text: &str) -> (Vec<(&str, &str)>, &str) {
-    let (mut found, mut from, mut at, mut joined) = (Vec::new(), 0, 0, false);
+    let (mut found, mut from, mut at) = (Vec::new(), 0, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        if digits == 0 {
-            let next = rest.chars().next();
-            joined = next.is_some_and(joins);
-            at += next.map_or(1, char::len_utf8);
-            continue;
+        let part = first_token(rest);
+        let is_part = part.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '\''));
+        if let Some(head) = text.get(from..at).filter(|_| is_part) {
+            found.push((head, part));
+            from = at + part.len();
         }
-        let end = at + digits;
-        let is_joined = joined || text.get(end..).and_then(|behind| behind.chars().next()).is_some_and(joins);
-        if let (false, Some(head), Some(number)) = (is_joined, text.get(from..at), text.get(at..end)) {
-            found.push((head, number));
-            from = end;
-        }
-        (at, joined) = (end, true);
+        at += part.len();
     }
     (found, text.get(from..).unwrap_or_default())
 }
 
-/// Whether a digit beside it is part of something else: of a name, a parameter, a fraction, or what is in quotes.
-fn joins(character: char) -> bool {
-    character.is_alphanumeric() || matches!(character, '_' | '$' | '.' | '\'' | '"')
-}
-
-/// A statement of one step, as it is with other numbers.
+/// A statement of one step, as it is with other literals.
 #[derive(Debug, Clone)]
 pub struct SharedSql {
-    /// Without what another text could be printed of, which has the numbers of the first.
+    /// Without what another text could be printed of, which has the literals of the first.
     like: EngineSql,
     text: SharedText,
     /// The same over visible rows, where it may be run so.
@@ -104,8 +95,8 @@ pub struct SharedSql {
 }
 
 impl SharedSql {
-    /// That of two statements, each with its numbers; none where they differ in anything else.
-    pub fn of(care: ExecutionMode, one: NumberedSql<'_>, other: NumberedSql<'_>) -> Option<Self> {
+    /// That of two statements, each with its literals; none where they differ in anything else.
+    pub fn of(care: ExecutionMode, one: LiteralSql<'_>, other: LiteralSql<'_>) -> Option<Self> {
         if !one.0.before.is_empty() {
             return None;
         }
@@ -121,7 +112,7 @@ impl SharedSql {
     }
 
     /// That of two statements in one way to run them: the steps before the last are the same.
-    fn printed((one, of_one): NumberedSql<'_>, (other, of_other): NumberedSql<'_>) -> Option<Self> {
+    fn printed((one, of_one): LiteralSql<'_>, (other, of_other): LiteralSql<'_>) -> Option<Self> {
         let has_values = one.binds == other.binds && one.types == other.types;
         let has_columns = one.masked_outputs == other.masked_outputs && one.jsonb_outputs == other.jsonb_outputs;
         let is_told_alike = one.tables == other.tables && one.warnings == other.warnings;
@@ -133,27 +124,27 @@ impl SharedSql {
         Some(Self { like: EngineSql { source: nothing, visible: None, ..one.clone() }, text, visible: None })
     }
 
-    /// The statement with these numbers. It runs as it is, or over visible rows: it cannot be printed in another way.
-    pub fn with(&self, numbers: &[String]) -> Option<EngineSql> {
-        let reading = |shared: &Arc<Self>| SharedReading { shared: Arc::clone(shared), numbers: numbers.into() };
+    /// The statement with these literals. It runs as it is, or over visible rows: it cannot be printed in another way.
+    pub fn with(&self, literals: &[String]) -> Option<EngineSql> {
+        let reading = |shared: &Arc<Self>| SharedReading { shared: Arc::clone(shared), literals: literals.into() };
         let visible = self.visible.as_ref().map(reading);
-        Some(EngineSql { sql: self.text.with(numbers)?, visible, ..self.like.clone() })
+        Some(EngineSql { sql: self.text.with(literals)?, visible, ..self.like.clone() })
     }
 }
 
-/// A statement, and the numbers of the text that it was made of.
-type NumberedSql<'a> = (&'a EngineSql, &'a [String]);
+/// A statement, and the literals of the text that it was made of.
+type LiteralSql<'a> = (&'a EngineSql, &'a [String]);
 
 /// The other way to run a statement that shares its plan, put together when it is asked for.
 #[derive(Debug, Clone)]
 pub(super) struct SharedReading {
     shared: Arc<SharedSql>,
-    numbers: Arc<[String]>,
+    literals: Arc<[String]>,
 }
 
 impl SharedReading {
     pub fn statement(&self) -> Option<EngineSql> {
-        self.shared.with(&self.numbers)
+        self.shared.with(&self.literals)
     }
 }
 
@@ -162,24 +153,24 @@ mod tests {
     use super::*;
     use crate::testing::{analyst, engine, governed};
 
-    fn numbers(texts: &[&str]) -> Vec<String> {
+    fn literals(texts: &[&str]) -> Vec<String> {
         texts.iter().map(|text| (*text).to_owned()).collect()
     }
 
     #[test]
     fn the_text_of_a_third_follows_from_two() {
-        let (one, other) = (numbers(&["12", "345"]), numbers(&["67", "890"]));
+        let (one, other) = (literals(&["12", "345"]), literals(&["67", "890"]));
         let shared = SharedText::of(
             ("a \"t12\" = 12 AND b < 345 LIMIT 10", &one),
             ("a \"t12\" = 67 AND b < 890 LIMIT 10", &other),
         );
-        let third = shared.unwrap().with(&numbers(&["10", "999"]));
+        let third = shared.unwrap().with(&literals(&["10", "999"]));
         assert_eq!(third.as_deref(), Some("a \"t12\" = 10 AND b < 999 LIMIT 10"));
     }
 
     #[test]
     fn what_differs_in_anything_else_is_not_shared() {
-        let (one, other) = (numbers(&["12"]), numbers(&["67"]));
+        let (one, other) = (literals(&["12"]), literals(&["67"]));
         for (a, b) in [
             ("x = 12", "y = 67"),
             ("x = 12 AS \"12\"", "x = 67 AS \"67\""),
@@ -189,14 +180,30 @@ mod tests {
             ("x", "x"),
             ("x = 12", "x = 67 AND 1"),
             ("x = 12", "x = 12"),
+            ("x = t12", "x = t67"),
+            ("x = 'a' || '12'", "x = 'a' || '67'"),
         ] {
             assert_eq!(SharedText::of((a, &one), (b, &other)), None, "{a}: {b}");
         }
-        let alike = (numbers(&["12", "12"]), numbers(&["67", "67"]));
+        let alike = (literals(&["12", "12"]), literals(&["67", "67"]));
         assert_eq!(SharedText::of(("12 = 12", &alike.0), ("67 = 67", &alike.1)), None, "which is which?");
         let shared = SharedText::of(("x = 12", &one), ("x = 67", &other)).unwrap();
-        for refused in ["1", "123", "1x", "-1", "1)"] {
-            assert_eq!(shared.with(&numbers(&[refused])), None, "{refused}");
+        for refused in ["1", "123", "1x", "-1", "1)", "1.5", "'a'", "01"] {
+            assert_eq!(shared.with(&literals(&[refused])), None, "{refused}");
+        }
+    }
+
+    #[test]
+    fn literals_of_each_form_are_put_where_they_stood() {
+        let (one, other) = (literals(&["7", "12.5", "'open'"]), literals(&["8", "67.9", "'shut now'"]));
+        let text = "a = 7 AND \"b\" < (-12.5) AND c <> 'open' AND d = '7' LIMIT 70";
+        let second = "a = 8 AND \"b\" < (-67.9) AND c <> 'shut now' AND d = '7' LIMIT 70";
+        let shared = SharedText::of((text, &one), (second, &other)).unwrap();
+        assert_eq!(shared.with(&one).as_deref(), Some(text));
+        let third = shared.with(&literals(&["0", "10.0", "'x'"]));
+        assert_eq!(third.as_deref(), Some("a = 0 AND \"b\" < (-10.0) AND c <> 'x' AND d = '7' LIMIT 70"));
+        for refused in ["'it''s'", "'12'", "x", "'true'", "'a' OR 'b'"] {
+            assert_eq!(shared.with(&literals(&["0", "10.0", refused])), None, "{refused}");
         }
     }
 
@@ -220,9 +227,9 @@ mod tests {
             let care = governed(&text("12"), &analyst()).unwrap().care();
             assert_ne!(care, ExecutionMode::Direct, "{sql}");
             let (one, other) = (made("12"), made("67"));
-            let shared = SharedSql::of(care, (&one, &numbers(&["12"])), (&other, &numbers(&["67"]))).unwrap();
+            let shared = SharedSql::of(care, (&one, &literals(&["12"])), (&other, &literals(&["67"]))).unwrap();
             for third in ["10", "34", "99"] {
-                let (shared, anew) = (shared.with(&numbers(&[third])).unwrap(), made(third));
+                let (shared, anew) = (shared.with(&literals(&[third])).unwrap(), made(third));
                 assert_eq!(steps(&shared), steps(&anew), "{sql}");
                 let visible = (shared.over_visible().unwrap(), anew.over_visible().unwrap());
                 assert_eq!(steps(&visible.0), steps(&visible.1), "{sql}");
@@ -235,7 +242,7 @@ mod tests {
     fn a_statement_that_hides_nothing_has_no_other_way_to_run() {
         let made = |sql: &str| engine(sql, &analyst()).unwrap();
         let (one, other) = (made("SELECT id FROM payroll WHERE id = 12"), made("SELECT id FROM payroll WHERE id = 67"));
-        let (of_one, of_other) = (numbers(&["12"]), numbers(&["67"]));
+        let (of_one, of_other) = (literals(&["12"]), literals(&["67"]));
         let shared = SharedSql::of(ExecutionMode::Direct, (&one, &of_one), (&other, &of_other)).unwrap();
         assert!(shared.with(&of_one).unwrap().over_visible().is_err());
     }
