@@ -187,3 +187,21 @@ async fn a_literal_that_was_the_same_in_two_texts_is_planned_anew_where_it_is_an
     }
     world.stop().await;
 }
+
+#[tokio::test]
+async fn a_statement_without_tables_is_planned_once() {
+    let world = world().await;
+    for sql in ["select 42", "select 1 as one, upper('a') as a, current_role() as role", "select 1 + 1 as two"] {
+        for who in [owner_id(), analyst_id()] {
+            let mut seen = Vec::new();
+            for expected in ["made", "kept", "kept"] {
+                let (got, counted) = planned(&world, world.ask(who.clone(), sql)).await;
+                assert_eq!((got.is_ok(), counted), (true, Some(expected)), "{sql}");
+                seen.push((told(got), audited(&world)));
+            }
+            assert_eq!(seen[0], seen[1], "{sql}");
+            assert_eq!(seen[0], seen[2], "{sql}");
+        }
+    }
+    world.stop().await;
+}

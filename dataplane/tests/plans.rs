@@ -149,7 +149,8 @@ async fn a_plan_of_one_statement_alone_is_not_kept() {
     within.transaction = Some(world.pipeline.begin(within.who.clone()));
     let pivot = "select * from (select id, region from customer) pivot (count(id) for region in (any))";
     let plain = [
-        "select 1 as one",
+        "select random() as drawn",
+        "select current_timestamp() as now",
         "select table_name from information_schema.tables",
         "show tables",
         "create table if not exists made (id integer)",
@@ -324,7 +325,8 @@ fn thrown(dice: &Dice, base: &Governance, now: Timestamp) -> Governance {
     rules
 }
 
-const TEXTS: [&str; 8] = [
+const TEXTS: [&str; 9] = [
+    "select 42, current_role() as role",
     "select * from customer order by id",
     "select name, ssn from customer where balance > 15 order by id",
     "select c.name, o.amount from customer c join orders o on o.customer = c.id order by o.id",

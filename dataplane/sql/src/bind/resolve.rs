@@ -380,6 +380,7 @@ fn located(error: Error, name: &ObjectName) -> Error {
     }
 }
 
+mod alone;
 mod altered;
 pub(crate) mod callable;
 mod comment;

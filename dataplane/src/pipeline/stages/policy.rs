@@ -126,7 +126,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     keeps_governed(&renaming, &about)?;
     renaming.note(&mut about, &there)?;
     keeps_filtered(gates, caller, &about, &resolved)?;
-    if !bound.is_empty() {
+    if !bound.is_empty() || resolved.stands_alone() {
         confinement = own.confine(&bound, &operations)?;
         let is_plain = confinement.is_none() && Arc::ptr_eq(&seen, &there);
         let judged = JudgedNames::of(&resolved, &about.tables, either(&about.tables, &meant), &operations);
