@@ -30,7 +30,7 @@ use crate::governance::table_path::table_ref;
 use crate::pipeline::catalog_snapshot::CatalogSnapshot;
 use crate::pipeline::{Pipeline, PipelineCaches, Query, runtime};
 use crate::request::trail::{Facts, PlanUse};
-use shapes::{Sharing, TextShape};
+use shapes::Sharing;
 
 /// What a plan has besides its texts.
 const PLAN_BYTES: usize = 8 << 10;
@@ -312,19 +312,11 @@ impl PlanCache {
         let is_its = generation.has(&place);
         if is_its {
             let plan = Arc::new(plan);
-            generation.learn(&place.key, &plan);
-            generation.plans.insert(place.key, plan);
+            if !generation.learn(&place.key, &plan) {
+                generation.plans.insert(place.key, plan);
+            }
         }
         is_its
-    }
-
-    /// The plan that follows from those of two others, whose texts differ in literals alone.
-    fn shared(&self, place: &PlanPlace) -> Option<Arc<KeptPlan>> {
-        let TextShape { text, literals } = TextShape::of(&place.key.text)?;
-        let generation = self.generation();
-        let sharing = generation.shapes.get(&place.key.with(text)).filter(|_| generation.has(place));
-        drop(generation);
-        sharing?.plan(&literals).map(Arc::new)
     }
 
     /// Lets go of those that were idle for too long: while nobody asks for any, the cache does not do so by itself.
@@ -373,16 +365,6 @@ impl Generation {
             basis,
             plans: plans.eviction_policy(EvictionPolicy::lru()).time_to_idle(idle).build(),
             shapes: shapes.eviction_policy(EvictionPolicy::lru()).time_to_idle(idle).build(),
-        }
-    }
-
-    /// Takes note of the plan of a text for others of its shape.
-    fn learn(&self, key: &PlanKey, plan: &Arc<KeptPlan>) {
-        let Some(TextShape { text, literals }) = TextShape::of(&key.text) else { return };
-        let key = key.with(text);
-        let known = self.shapes.get(&key);
-        if let Some(next) = Sharing::next(known.as_deref(), &literals, plan) {
-            self.shapes.insert(key, Arc::new(next));
         }
     }
 

@@ -1,9 +1,11 @@
 //! Texts that differ in literals alone, and share a plan: most programs send a new key in each text.
 //!
 //! A plan is shared when two texts of a shape were planned whole, and what the stages made of them, with all that is told
-//! of it, differs in these literals alone, each at its places. Literals that were the same in both stay as they are, until
-//! a text comes in which more differ. Where a filter hides rows, the text over the visible rows is compared as well, and
-//! put together when that is run.
+//! of it, differs in these literals alone. Literals that were the same in both stay as they are, until a text comes in
+//! which more differ. Where a filter hides rows, the text over the visible rows is compared as well, and put together when
+//! that is run.
+//!
+//! A text that has a shape and comes once is kept by its shape alone, so that one that never comes again is kept once.
 
 mod text_shape;
 
@@ -11,9 +13,38 @@ use std::sync::Arc;
 
 use sql::{SharedSql, SharedText};
 
-use super::{KeptPlan, PlanFacts};
+use super::{Generation, KeptPlan, PlanCache, PlanFacts, PlanKey, PlanPlace};
+use text_shape::TextShape;
 
-pub(super) use text_shape::TextShape;
+impl PlanCache {
+    /// The plan of a text that is kept by its shape: its own, or one that follows from those of two others.
+    pub(super) fn shared(&self, place: &PlanPlace) -> Option<Arc<KeptPlan>> {
+        let TextShape { text, literals } = TextShape::of(&place.key.text)?;
+        let generation = self.generation();
+        let sharing = generation.shapes.get(&place.key.with(text)).filter(|_| generation.has(place))?;
+        if let Some(plan) = sharing.own(&literals) {
+            generation.plans.insert(place.key.clone(), Arc::clone(plan)); // it comes again, and may go on to
+            return Some(Arc::clone(plan));
+        }
+        drop(generation);
+        sharing.plan(&literals).map(Arc::new)
+    }
+}
+
+impl Generation {
+    /// Takes note of the plan of a text by its shape: says whether the text has it there from now on.
+    pub(super) fn learn(&self, key: &PlanKey, plan: &Arc<KeptPlan>) -> bool {
+        let Some(TextShape { text, literals }) = TextShape::of(&key.text) else { return false };
+        let key = key.with(text);
+        let known = self.shapes.get(&key);
+        let next = Sharing::next(known.as_deref(), &literals, plan);
+        let is_there = next.as_ref().or(known.as_deref()).is_some_and(|sharing| sharing.has(&literals));
+        if let Some(next) = next {
+            self.shapes.insert(key, Arc::new(next));
+        }
+        is_there
+    }
+}
 
 /// What is known of the texts of a shape.
 #[derive(Debug)]
@@ -30,7 +61,7 @@ pub(super) enum Sharing {
 
 impl Sharing {
     /// What is known once this text has come; nothing where that is no more than before.
-    pub fn next(known: Option<&Self>, literals: &[String], plan: &Arc<KeptPlan>) -> Option<Self> {
+    fn next(known: Option<&Self>, literals: &[String], plan: &Arc<KeptPlan>) -> Option<Self> {
         match known {
             None => Some(Self::Once { literals: literals.to_vec(), plan: Arc::clone(plan) }),
             // the same text, whose own plan was let go of
@@ -53,8 +84,25 @@ impl Sharing {
         }
     }
 
-    /// The plan of a text with these literals.
-    pub fn plan(&self, literals: &[String]) -> Option<KeptPlan> {
+    /// The plan of the one text that has come, where it is the one with these literals.
+    fn own(&self, literals: &[String]) -> Option<&Arc<KeptPlan>> {
+        match self {
+            Self::Once { literals: own, plan } if own.as_slice() == literals => Some(plan),
+            Self::Once { .. } | Self::Shared(_) | Self::Never => None,
+        }
+    }
+
+    /// Whether a text with these literals has its plan here.
+    fn has(&self, literals: &[String]) -> bool {
+        match self {
+            Self::Once { literals: own, .. } => own.as_slice() == literals,
+            Self::Shared(shared) => shared.holds(literals),
+            Self::Never => false,
+        }
+    }
+
+    /// The plan of a text with these literals, where texts share it.
+    fn plan(&self, literals: &[String]) -> Option<KeptPlan> {
         match self {
             Self::Shared(shared) => shared.with(literals),
             Self::Once { .. } | Self::Never => None,
@@ -104,9 +152,14 @@ impl SharedPlan {
         if differ > self.free.len() { Self::of((&self.like, &self.literals), other) } else { None }
     }
 
-    fn with(&self, literals: &[String]) -> Option<KeptPlan> {
+    /// Whether it is the plan of a text with these literals: those that were the same are so.
+    fn holds(&self, literals: &[String]) -> bool {
         let stays = |(place, known): (usize, &String)| self.free.contains(&place) || literals.get(place) == Some(known);
-        if literals.len() != self.literals.len() || !self.literals.iter().enumerate().all(stays) {
+        literals.len() == self.literals.len() && self.literals.iter().enumerate().all(stays)
+    }
+
+    fn with(&self, literals: &[String]) -> Option<KeptPlan> {
+        if !self.holds(literals) {
             return None;
         }
         let chosen = chosen(literals, &self.free)?;

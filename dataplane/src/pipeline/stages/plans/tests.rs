@@ -158,3 +158,18 @@ fn plans_are_bounded_and_what_was_asked_for_longest_ago_goes_first() {
     assert!(all.entry_count() > 1000, "{} plans", all.entry_count());
     assert!(plans.get(&place("0")).is_none() && plans.get(&place("2999")).is_some());
 }
+
+#[test]
+fn a_text_that_has_a_shape_is_kept_by_it_until_it_comes_again() {
+    let (plans, sql, basis) = (PlanCache::default(), generated(), basis());
+    let place = |number: u32| place(&format!("select a from t where id = {number}"), &basis);
+    assert!(plans.get(&place(12)).is_none());
+    assert!(plans.insert(place(12), plan(&sql)));
+    assert!(plans.get(&place(12)).is_none(), "it may be the only one");
+    assert!(plans.shared(&place(13)).is_none(), "one text shows nothing of others");
+    assert!(plans.shared(&place(12)).is_some());
+    assert!(plans.get(&place(12)).is_some(), "it has come again");
+    assert!(plans.insert(place(13), plan(&sql)));
+    assert!(plans.get(&place(13)).is_some(), "its number is nowhere in its plan, so it shares none");
+    assert!(plans.shared(&place(13)).is_none() && plans.shared(&place(14)).is_none());
+}
