@@ -136,10 +136,15 @@ async fn a_caller_under_a_filter_shares_the_plan_of_both_ways_to_run_it() {
 async fn texts_that_write_other_values_leave_what_each_would_by_itself() {
     let world = world().await;
     for table in ["shared_rows", "own_rows"] {
-        world.run(&format!("create table {table} (id integer, name varchar(6), amount decimal(9, 2))")).await.unwrap();
+        world
+            .run(&format!("create table {table} (id integer, name varchar(6), amount decimal(9, 2), born date)"))
+            .await
+            .unwrap();
     }
     let texts = [
-        "insert into {t} values ({}, {s}, {d})",
+        "insert into {t} (id, name, amount) values ({}, {s}, {d})",
+        "insert into {t} (id, born) values ({}, {day})",
+        "delete from {t} where born > {day}",
         "insert into {t} (name, id) values ({s}, -{})",
         "update {t} set amount = amount + 1 where id = {} and name <> {s}",
         "delete from {t} where id between {} and 40",
@@ -147,17 +152,19 @@ async fn texts_that_write_other_values_leave_what_each_would_by_itself() {
     ];
     let (numbers, decimals) = (["7", "8", "9", "12", "40"], ["1.5", "0.5", "3.7"]);
     let strings = ["'Ada'", "'open'", "'Adam'", "'Ada Lovelace'", "'true'"]; // one is too long
+    let days = ["'2024-01-31'", "'2024-02-30'", "'2023-12-01'", "'31-DEC-2023'"]; // and one is none
     let dice = Dice(Entropy::seeded(40));
-    for round in 0..150 {
+    for round in 0..200 {
         let (number, decimal) = (numbers[dice.below(numbers.len())], decimals[dice.below(decimals.len())]);
         let text = texts[dice.below(texts.len())].replace("{}", number).replace("{d}", decimal);
         let text = text.replace("{s}", strings[dice.below(strings.len())]);
+        let text = text.replace("{day}", days[dice.below(days.len())]);
         let first = told(world.whole(world.ask(owner_id(), &text.replace("{t}", "shared_rows"))).await);
         let own = format!("{} -- {round}", text.replace("{t}", "own_rows"));
         assert_eq!(first, told(world.whole(world.ask(owner_id(), &own)).await), "{text}");
     }
     let rows = async |table: &str| {
-        let sql = format!("select id, name, amount from {table} order by id, name, amount");
+        let sql = format!("select id, name, amount, born from {table} order by id, name, amount, born");
         world.run(&sql).await.unwrap().json
     };
     assert_eq!(rows("shared_rows").await, rows("own_rows").await);

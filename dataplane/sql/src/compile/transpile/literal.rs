@@ -2,8 +2,9 @@
 //!
 //! Of a number the plan follows from how many digits stand before and behind the point: of up to nine the engine makes an
 //! INTEGER, of ten either that or a BIGINT. Of a text it follows whether it spells a number, a day, a moment, a list or a
-//! word that is a value of another type: letters, and digits behind them, do not. Where it is written into a column of a
-//! length it follows from its own length too, which is no part of its form.
+//! word that is a value of another type: letters, and digits behind them, do not. Of a day it follows how that is spelled,
+//! never which it is. Where a text is written into a column of a length it follows from its own length too, which is no
+//! part of its form.
 
 const DIGITS_MAX: usize = 9;
 /// A longer text is no name or key.
@@ -38,13 +39,17 @@ pub enum LiteralForm {
     Number { whole: usize, fraction: usize },
     /// Letters, digits and few signs, in quotes.
     Text,
+    /// `'2024-01-31'`, a day that there is or not.
+    Day,
+    /// A UUID in quotes; one that begins with a digit begins as a day does.
+    Uuid { begins_with_digit: bool },
 }
 
 impl LiteralForm {
     /// None of what is no literal, or one that may decide something.
     pub fn of(written: &str) -> Option<Self> {
         match written.strip_prefix('\'') {
-            Some(quoted) => quoted.strip_suffix('\'').filter(|text| is_plain(text)).map(|_| Self::Text),
+            Some(quoted) => quoted.strip_suffix('\'').and_then(string),
             None => number(written),
         }
     }
@@ -57,6 +62,18 @@ fn number(written: &str) -> Option<LiteralForm> {
     let has_no_zeros = whole == "0" || !whole.starts_with('0');
     let form = LiteralForm::Number { whole: whole.len(), fraction: fraction.len() };
     (has_all && has_no_zeros && is_digits(whole) && is_digits(fraction)).then_some(form)
+}
+
+fn string(text: &str) -> Option<LiteralForm> {
+    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    let is_all = |is_one: fn(&u8) -> bool| text.bytes().all(|byte| byte == b'-' || is_one(&byte));
+    match lengths.as_slice() {
+        [4, 2, 2] if is_all(u8::is_ascii_digit) => Some(LiteralForm::Day),
+        [8, 4, 4, 4, 12] if is_all(u8::is_ascii_hexdigit) && !is_all(u8::is_ascii_digit) => {
+            Some(LiteralForm::Uuid { begins_with_digit: text.starts_with(|first: char| first.is_ascii_digit()) })
+        }
+        _ => is_plain(text).then_some(LiteralForm::Text),
+    }
 }
 
 fn is_plain(text: &str) -> bool {
@@ -108,6 +125,10 @@ mod tests {
             ("'open'", Some(LiteralForm::Text)),
             ("'ada@x.example'", Some(LiteralForm::Text)),
             ("'n12'", Some(LiteralForm::Text)),
+            ("'2024-01-31'", Some(LiteralForm::Day)),
+            ("'2024-13-45'", Some(LiteralForm::Day)),
+            ("'0190a3b4-0000-7000-8000-000000000001'", Some(LiteralForm::Uuid { begins_with_digit: true })),
+            ("'F190a3b4-0000-7000-8000-000000000001'", Some(LiteralForm::Uuid { begins_with_digit: false })),
         ] {
             assert_eq!(LiteralForm::of(written), expected, "{written}");
         }
@@ -128,7 +149,9 @@ mod tests {
             "''",
             "'",
             "'12'",
-            "'2024-01-31'",
+            "'2024-1-31'",
+            "'2024-01-31 10:00'",
+            "'01900000-0000-7000-8000-000000000001'",
             "'31-DEC-2024'",
             "'a-b'",
             "'a:b'",

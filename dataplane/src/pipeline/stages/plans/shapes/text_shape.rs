@@ -63,6 +63,9 @@ impl TextShape {
                 self.text.push_str(&"f".repeat(fraction));
             }
             LiteralForm::Text => self.text.push_str(&"t".repeat(if may_write { literal.len() } else { 1 })),
+            LiteralForm::Day => self.text.push('d'),
+            LiteralForm::Uuid { begins_with_digit: true } => self.text.push('u'),
+            LiteralForm::Uuid { begins_with_digit: false } => self.text.push('v'),
         }
         self.text.push(PLACE);
         self.literals.push(literal.to_owned());
@@ -81,10 +84,8 @@ fn is_compared(head: &str, form: LiteralForm, behind: &str) -> bool {
 /// What stands before a number and its sign.
 fn unsigned(head: &str, form: LiteralForm) -> &str {
     let head = head.trim_end();
-    match form {
-        LiteralForm::Number { .. } => head.strip_suffix('-').unwrap_or(head).trim_end(),
-        LiteralForm::Text => head,
-    }
+    let is_number = matches!(form, LiteralForm::Number { .. });
+    head.strip_suffix('-').filter(|_| is_number).unwrap_or(head).trim_end()
 }
 
 fn is_behind_sign(head: &str) -> bool {
@@ -101,7 +102,8 @@ fn is_behind_name(head: &str) -> bool {
 fn is_behind_low_end(head: &str) -> bool {
     let place = head.trim_end().strip_suffix(PLACE).and_then(|head| head.rsplit_once(PLACE));
     let Some((head, form)) = place else { return false };
-    let head = if form.starts_with('t') { head } else { head.trim_end().strip_suffix('-').unwrap_or(head) };
+    let signed = head.trim_end().strip_suffix('-').filter(|_| form.starts_with('w'));
+    let head = signed.unwrap_or(head);
     before_word(head, "between").is_some_and(is_behind_name)
 }
 
@@ -182,6 +184,7 @@ mod tests {
             ("select a from t where id BETWEEN -5 AND -3", "5 3"),
             ("select a from t where name = 'Ada' and region<>'EU'", "'Ada' 'EU'"),
             ("select a from t where name between 'a' and 'b'", "'a' 'b'"),
+            ("select a from t where day between '2024-01-01' and '2024-01-31'", "'2024-01-01' '2024-01-31'"),
             ("delete from t where id = 12", "12"),
             ("update t set a = a + 12 where id = 13", "13"),
         ] {
