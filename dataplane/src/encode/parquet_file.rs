@@ -4,14 +4,18 @@
 //! TIMESTAMP is of its unit, with a time zone in UTC and without one local. VARIANT and JSON are the text of the JSON. An
 //! interval has months, days and nanoseconds, which Parquet has no type for; it is refused.
 
-use arrow::array::RecordBatch;
+use std::cmp::Reverse;
+use std::sync::{Mutex, PoisonError};
+
+use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowLeafColumn, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
 
 use super::batch_bytes::batch_bytes;
 use super::column::Column;
@@ -24,6 +28,10 @@ const GROUP_BYTES: usize = 16 << 20;
 /// Bytes of rows that are encoded together: fewer would not be worth a thread.
 const TOGETHER_BYTES: usize = 4 << 20;
 const THREADS_MAX: usize = 4;
+/// Values of a column that its dictionary may have in a row group: with more of them it takes longer and saves nothing.
+const DISTINCT_MAX: usize = GROUP_ROWS / 5;
+/// Bytes of a dictionary whose values have no width of their own.
+const TEXTS_MAX: usize = 512 << 10;
 
 /// Makes the file; the bytes that have been made are taken out after each step.
 #[derive(Debug)]
@@ -42,8 +50,8 @@ pub struct ParquetEncoder {
 impl ParquetEncoder {
     pub fn new(schema: SchemaRef, is_compressed: bool) -> Result<Self, ParquetError> {
         let compression = if is_compressed { Compression::SNAPPY } else { Compression::UNCOMPRESSED };
-        let properties = WriterProperties::builder().set_compression(compression).build();
-        let writer = ArrowWriter::try_new(Vec::new(), SchemaRef::clone(&schema), Some(properties))?;
+        let writer =
+            ArrowWriter::try_new(Vec::new(), SchemaRef::clone(&schema), Some(properties(&schema, compression)))?;
         let (writer, groups) = writer.into_serialized_writer()?;
         Ok(Self { writer, schema, groups, columns: Vec::new(), rows: 0, waiting: Vec::new(), held_bytes: 0 })
     }
@@ -71,36 +79,34 @@ impl ParquetEncoder {
         if self.columns.is_empty() {
             self.columns = self.groups.create_column_writers(self.writer.flushed_row_groups().len())?;
         }
-        let mut leaves: Vec<Vec<ArrowLeafColumn>> = self.columns.iter().map(|_| Vec::new()).collect();
+        let mut leaves: Vec<(usize, Vec<ArrowLeafColumn>)> = self.columns.iter().map(|_| (0, Vec::new())).collect();
         for batch in std::mem::take(&mut self.waiting) {
             let mut of_batch = leaves.iter_mut();
             for (field, array) in self.schema.fields().iter().zip(batch.columns()) {
-                for (leaf, column) in compute_leaves(field, array)?.into_iter().zip(&mut of_batch) {
+                let bytes = array.to_data().get_slice_memory_size().unwrap_or_default();
+                for (leaf, (weight, column)) in compute_leaves(field, array)?.into_iter().zip(&mut of_batch) {
+                    *weight = weight.saturating_add(bytes);
                     column.push(leaf);
                 }
             }
         }
         self.held_bytes = 0;
-        let count = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-        let mut shares: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
-        for (place, column) in self.columns.iter_mut().zip(leaves).enumerate() {
-            if let Some(share) = shares.get_mut(place % count) {
-                share.push(column);
-            }
-        }
-        std::thread::scope(|scope| {
-            let work: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| written(share))).collect();
-            work.into_iter().try_for_each(|thread| {
-                thread.join().unwrap_or_else(|_| Err(ParquetError::General("a thread of an encoder broke off".into())))
-            })
-        })
+        let mut columns: Vec<_> = self.columns.iter_mut().zip(leaves).collect();
+        columns.sort_by_key(|(_, (weight, _))| Reverse(*weight)); // the largest one begins first
+        let written =
+            side_by_side(columns, |(column, (_, leaves))| leaves.iter().try_for_each(|leaf| column.write(leaf)));
+        written.map(drop)
     }
 
     fn end_group(&mut self) -> Result<(), ParquetError> {
         self.encode()?;
+        let columns: Vec<_> = self.columns.drain(..).enumerate().collect();
+        // which compresses the last pages, and the dictionaries
+        let mut chunks = side_by_side(columns, |(place, column)| Ok((place, column.close()?)))?;
+        chunks.sort_by_key(|(place, _)| *place);
         let mut group = self.writer.next_row_group()?;
-        for column in self.columns.drain(..) {
-            column.close()?.append_to_row_group(&mut group)?;
+        for (_, chunk) in chunks {
+            chunk.append_to_row_group(&mut group)?;
         }
         group.close()?;
         self.rows = 0;
@@ -125,9 +131,51 @@ impl ParquetEncoder {
     }
 }
 
-/// Writes the leaves of each of these columns.
-fn written(columns: Vec<(&mut ArrowColumnWriter, Vec<ArrowLeafColumn>)>) -> Result<(), ParquetError> {
-    columns.into_iter().try_for_each(|(column, leaves)| leaves.iter().try_for_each(|leaf| column.write(leaf)))
+/// How the file is written: of each column chunk there are statistics, and a dictionary where that makes it smaller.
+fn properties(schema: &Schema, compression: Compression) -> WriterProperties {
+    let mut properties =
+        WriterProperties::builder().set_compression(compression).set_statistics_enabled(EnabledStatistics::Chunk);
+    for field in schema.fields() {
+        let column = ColumnPath::new(vec![field.name().clone()]);
+        properties = properties.set_column_dictionary_page_size_limit(column, dictionary_bytes(field.data_type()));
+    }
+    properties.build()
+}
+
+/// Bytes that a column's dictionary may have before its values are written without one.
+fn dictionary_bytes(kind: &DataType) -> usize {
+    // numbers are of four bytes in the file, or of eight
+    kind.primitive_width().map_or(TEXTS_MAX, |width| width.clamp(4, 8) * DISTINCT_MAX)
+}
+
+/// Does each piece of work on one of some threads, this one among them; their results are in no order.
+fn side_by_side<W: Send, G: Send>(
+    work: Vec<W>,
+    each: impl Fn(W) -> Result<G, ParquetError> + Sync,
+) -> Result<Vec<G>, ParquetError> {
+    let count = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX).min(work.len());
+    let waiting = Mutex::new(work.into_iter());
+    let some = || -> Result<Vec<G>, ParquetError> {
+        let mut given = Vec::new();
+        loop {
+            let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(piece) = next else { return Ok(given) };
+            given.push(each(piece)?);
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (1..count).map(|_| scope.spawn(&some)).collect();
+        let mut given = some();
+        for thread in threads {
+            let broken_off = || Err(ParquetError::General("a thread of an encoder broke off".to_owned()));
+            let more = thread.join().unwrap_or_else(|_| broken_off());
+            given = given.and_then(|mut all| {
+                all.extend(more?);
+                Ok(all)
+            });
+        }
+        given
+    })
 }
 
 /// The same columns under these names, each of which may be NULL.
@@ -229,6 +277,23 @@ mod tests {
             let mut batches = reader.with_batch_size(batch.num_rows()).build().unwrap();
             assert_eq!(batches.next().unwrap().unwrap().columns(), batch.columns());
         }
+    }
+
+    #[test]
+    fn numbers_of_which_few_come_again_have_no_dictionary() {
+        let numbers = |most: i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values((0..50_000).map(|n| n % most))) };
+        let batch = RecordBatch::try_from_iter([("all", numbers(50_000)), ("few", numbers(100))]).unwrap();
+        let mut encoder = ParquetEncoder::new(batch.schema(), false).unwrap();
+        encoder.add(&batch).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(encoder.end().unwrap())).unwrap();
+        let dictionary = |place: usize| {
+            let column = reader.metadata().row_group(0).column(place);
+            column.data_page_offset() - column.dictionary_page_offset().unwrap()
+        };
+        assert!(dictionary(0) < 8 * 30_000, "{}", dictionary(0));
+        assert!(dictionary(1) < 8 * 200, "{}", dictionary(1));
+        let mut batches = reader.with_batch_size(batch.num_rows()).build().unwrap();
+        assert_eq!(batches.next().unwrap().unwrap().columns(), batch.columns());
     }
 
     #[test]
