@@ -16,6 +16,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use contract::QueryId;
 use futures::{StreamExt, stream};
 use sql::{StagePlace, StatementKind, Unload};
+use tokio::sync::mpsc;
 
 use super::{FileAction, Once, Pipeline, Result};
 use crate::error::StageFileFault;
@@ -25,6 +26,7 @@ use crate::storage::branches;
 use crate::storage::stage_files::{StageFile, StagePath, blocking};
 use crate::{Answer, Ask, Column, Command, Description, Error, Rows, Totals};
 
+use encoder::{EncodedRows, RowEncoder};
 use files::{UnloadFiles, UnloadPlace};
 use open_file::FullFile;
 
@@ -34,6 +36,8 @@ const DETAILED: [&str; 3] = ["file_name", "file_size", "row_count"];
 
 /// Batches that are encoded while one before them is written.
 const AHEAD_MAX: usize = 2;
+/// Batches that are encoded, and wait for that.
+const ENCODED_MAX: usize = 2;
 
 /// What a statement unloads, if it does.
 pub(super) fn asked(ask: &Ask) -> Option<Unload> {
@@ -138,9 +142,25 @@ async fn unloaded(
     Ok((placed, counts))
 }
 
-/// Writes the rows of the answer, all of them.
+/// Writes the rows of the answer, all of them. The next ones come while some are written.
 async fn written(rows: &mut Rows, mut files: UnloadFiles) -> Result<Vec<FullFile>> {
-    let encoder = files.encoder();
+    let (encoder, (to, mut parts)) = (files.encoder(), mpsc::channel::<Vec<EncodedRows>>(ENCODED_MAX));
+    let adding = tokio::task::spawn_blocking(move || {
+        while let Some(part) = parts.blocking_recv() {
+            files.add(&part)?;
+        }
+        Ok::<_, Error>(files)
+    });
+    let sent = encoded(rows, &encoder, to).await;
+    // also where rows failed: nothing of the files is left once that is told
+    let added = adding.await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()));
+    sent?;
+    let files = added?;
+    blocking(move || files.end()).await
+}
+
+/// Encodes the rows of the answer, for as long as somebody takes them.
+async fn encoded(rows: &mut Rows, encoder: &RowEncoder, to: mpsc::Sender<Vec<EncodedRows>>) -> Result<()> {
     let (mut ahead, mut is_over) = (VecDeque::new(), false);
     loop {
         while !is_over && ahead.len() < AHEAD_MAX {
@@ -152,15 +172,12 @@ async fn written(rows: &mut Rows, mut files: UnloadFiles) -> Result<Vec<FullFile
             // which begins at once
             ahead.push_back(tokio::task::spawn_blocking(move || encoder.encoded(&batch)));
         }
-        let Some(encoding) = ahead.pop_front() else { break };
+        let Some(encoding) = ahead.pop_front() else { return Ok(()) };
         let part = encoding.await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()))?;
-        files = blocking(move || {
-            files.add(&part)?;
-            Ok(files)
-        })
-        .await?;
+        if to.send(part).await.is_err() {
+            return Ok(()); // why they are not taken, whoever writes them says
+        }
     }
-    blocking(move || files.end()).await
 }
 
 fn columns(unload: &Unload) -> Vec<Column> {
