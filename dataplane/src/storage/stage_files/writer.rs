@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use md5::{Digest, Md5};
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
 use super::{
     FILE_BYTES_MAX, FilePlace, StageFile, StageFiles, StagePath, UNFINISHED, blocking, known, opened, unavailable,
@@ -18,6 +19,8 @@ use crate::error::StageFileFault;
 static NEXT: AtomicU64 = AtomicU64::new(0);
 /// How often a folder is made again that was removed meanwhile because it was empty.
 const PLACED_MAX: usize = 8;
+/// Bytes that are handed to the disk together, while the next ones come.
+const HANDED_BYTES: u64 = 8 << 20;
 
 /// A file that is being written; dropped before it is finished, it has never been there.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct StageWriter {
     file: Option<File>,
     md5: Md5,
     bytes: u64,
+    /// Those of them that were handed to the disk.
+    handed: u64,
     replaces: bool,
     is_placed: bool,
 }
@@ -43,7 +48,7 @@ impl StageWriter {
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside) {
                 Ok(file) => {
                     let (file, md5, replaces, is_placed) = (Some(file), Md5::new(), true, false);
-                    return Ok(Self { files, place, path, aside, file, md5, bytes: 0, replaces, is_placed });
+                    return Ok(Self { files, place, path, aside, file, md5, bytes: 0, handed: 0, replaces, is_placed });
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(unavailable(&error)),
@@ -109,7 +114,21 @@ impl StageWriter {
         file.and_then(|file| file.write_all(bytes)).map_err(|error| unavailable(&error))?;
         self.md5.update(bytes);
         self.bytes = all;
+        self.hand_to_disk();
         Ok(())
+    }
+
+    /// Has the disk begin to write a part once that has come: whoever finishes the file waits for the last part alone.
+    fn hand_to_disk(&mut self) {
+        let part = self.bytes - self.handed;
+        if part < HANDED_BYTES {
+            return;
+        }
+        if let (Some(file), Ok(from), Ok(length)) = (&self.file, i64::try_from(self.handed), i64::try_from(part)) {
+            // advice alone: where it is not followed, the end takes longer
+            let _ = posix_fadvise(file, from, length, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
+        }
+        self.handed = self.bytes;
     }
 
     /// The same that takes no more bytes, and holds no file open until it is finished: there may be many of them.
