@@ -62,21 +62,25 @@ impl FileSource<'_> {
         let bounds = self.bounds();
         let store = self.store()?;
         let opened = self.query.in_time(Box::pin(store.open_listed(file, &bounds))).await?;
-        let mut bytes = blocking(move || Ok(unpacked(opened, is_packed))).await?; // which reads the head of a gzip file
+        let bytes = blocking(move || Ok(unpacked(opened, is_packed))).await?; // which reads the head of a gzip file
         let mut spool = self.pipeline.engine()?.file().await.map_err(|error| self.query.fault(error))?;
+        let read_on = |bytes| {
+            let path = file.path.clone();
+            tokio::task::spawn_blocking(move || part(bytes, &path, is_packed)) // which begins at once
+        };
+        let mut reading = read_on(bytes);
         loop {
             self.goes_on()?;
-            let path = file.path.clone();
-            let read = blocking(move || part(bytes, &path, is_packed)).await;
+            let read = reading.await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()));
             // where it broke off because the statement has ended, that is told
             let (source, part) = if read.is_err() { self.goes_on().and(read)? } else { read? };
-            bytes = source;
-            let is_end = part.is_empty();
+            let next = (!part.is_empty()).then(|| read_on(source)); // while this one is looked at
             let taken = take(part).map_err(|fault| refused(file, fault))?;
             fits(&spool, taken.len(), is_packed).map_err(|fault| refused(file, fault))?;
             spool.write(&taken).await.map_err(|error| self.query.fault(error))?;
-            if is_end {
-                break;
+            match next {
+                Some(next) => reading = next,
+                None => break,
             }
         }
         spool.finish().await.map_err(|error| self.query.fault(error))?;
