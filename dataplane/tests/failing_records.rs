@@ -56,6 +56,34 @@ async fn a_file_of_too_many_records_that_fail_is_skipped_and_may_be_loaded_later
 }
 
 #[tokio::test]
+async fn records_that_surely_pass_are_loaded_as_the_others_are() {
+    let world = world().await;
+    ran(
+        &world,
+        "create table t (i integer, b bigint, n number(4, 2), f float, k boolean, d date, m timestamp, \
+         v varchar(3) not null)",
+    )
+    .await;
+    let id = staged(&world, CSV).await;
+    let sure = "-999999999,999999999999999999,-12.25,-1.5,true,2026-02-28,2026-02-28 23:59:59.123456,abc\n\
+                007,-0,1,123456789012345.123456789012345,false,0001-01-01,0001-01-01T00:00:00,\"a,b\"\n";
+    let asked = "2147483648,1,1,1,true,2026-01-01,2026-01-01 00:00:00,x\n\
+                 1,1,.5,1e5,TRUE,2024-02-29,2026-02-28,y\n";
+    put(&world, &id, "a.csv", format!("h\n{sure}{asked}"));
+    put(&world, &id, "b.csv", format!("h\n{sure}"));
+    let first = r#""column i has a value that is no INTEGER",4,null,"i""#;
+    let both =
+        format!(r#"["a.csv","PARTIALLY_LOADED",4,3,4,1,{first}],["b.csv","LOADED",2,2,2,0,null,null,null,null]"#);
+    assert_eq!(ran(&world, "copy into t from @s on_error = continue").await, both);
+    let rows = "[-999999999],[-999999999],[1],[7],[7]";
+    assert_eq!(ran(&world, "select i from t order by i").await, rows);
+    let alone = "copy into t from @s files = ('b.csv') force = true on_error = skip_file";
+    assert_eq!(ran(&world, alone).await, loaded("b.csv", 2));
+    assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "a file is left");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn files_are_looked_at_without_being_loaded() {
     let world = world().await;
     mixed(&world).await;

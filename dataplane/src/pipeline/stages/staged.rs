@@ -8,6 +8,7 @@ mod answered;
 mod attached;
 mod checks;
 mod columns;
+mod doubted;
 mod external;
 mod inferred;
 mod judged;

@@ -1,16 +1,18 @@
 //! Files whose failed records are left out, or with them the whole file, as COPY INTO's `ON_ERROR` says.
 //!
 //! A statement that fails in the engine takes its transaction with it. So a file is read first on a session of its own,
-//! which says how many of its records fail and which is the first of them; then the others are written, all or none.
+//! which says how many of its records fail and which is the first of them; then the others are written, all or none. Of
+//! CSV, only those records are read first that do not surely pass.
 
 use engine::{CsvSigns, FailedRecords, FileColumn, FileFault, Session, SpoolFile};
 use sql::ast::quote;
 use sql::{CsvRecords, FileRecords, LoadOptions, NameMatching, OnError, RecordWidth};
 
 use super::checks::RecordChecks;
+use super::doubted::DoubtedFile;
 use super::parquet::ParquetRows;
 use super::parquet_source::ParquetAhead;
-use super::records::{RecordSift, SiftedRecords};
+use super::records::{DoubtfulRecords, RecordSift, SiftedRecords};
 use super::source::{FileSource, refused};
 use super::viewed::ViewedFile;
 use super::{FAULTS_MAX, LoadedFile, RecordFault, columns};
@@ -32,6 +34,8 @@ struct SpooledRecords {
     /// Which line or record it is.
     line: String,
     sifted: SiftedRecords,
+    /// Those that may fail; none where each of them may.
+    doubted: Option<DoubtedFile>,
 }
 
 impl FileSource<'_> {
@@ -72,22 +76,12 @@ impl FileSource<'_> {
         } else {
             RecordChecks::of(rows, &read.values, load.truncates)
         };
-        let judged = checks.judged(&read.query, &read.line);
         let is_csv = matches!(rows.reading.records, FileRecords::Csv(_));
-        let found = if is_csv && read.sifted.records == 0 {
-            FailedRecords { records: 0, failed: 0, line: None, check: None }
-        } else {
-            // of CSV what is broken was found before
-            let found = own.failed_records(&judged, !is_csv, self.query.deadline, &self.query.ask.cancel).await;
-            found.map_err(|error| self.fault(file, error))?
-        };
-        if is_csv && found.records != read.sifted.records {
-            let reason = format!("{} rows were read of {} that it has", found.records, read.sifted.records);
-            return Err(Error::Unverified { why: format!("{}: {reason}", file.path) });
-        }
+        let found = Box::pin(self.failed(file, &read, &checks, &mut own)).await?;
         let failed = read.sifted.failed + found.failed;
         let parsed = read.sifted.failed + found.records;
         let failures = if load.tells_faults() && found.failed > 0 {
+            let judged = checks.judged(&read.query, &read.line);
             let told = own.failures(&judged, FAULTS_MAX, self.query.deadline, &self.query.ask.cancel).await;
             told.map_err(|error| self.fault(file, error))?
         } else {
@@ -117,6 +111,34 @@ impl FileSource<'_> {
         Ok((told, None))
     }
 
+    /// How many records of a file fail by a value, and the first of them.
+    async fn failed(
+        &self,
+        file: &StageFile,
+        read: &SpooledRecords,
+        checks: &RecordChecks,
+        own: &mut Session,
+    ) -> Result<FailedRecords> {
+        let is_csv = matches!(self.rows.reading.records, FileRecords::Csv(_));
+        let let_through = read.sifted.records;
+        if is_csv && let_through == 0 {
+            return Ok(FailedRecords { records: 0, failed: 0, line: None, check: None });
+        }
+        if let Some(doubted) = &read.doubted {
+            let judged = checks.judged(&doubted.query, &read.line);
+            return Box::pin(self.failed_of_doubted((file, doubted), &judged, let_through, own)).await;
+        }
+        let judged = checks.judged(&read.query, &read.line);
+        // of CSV what is broken was found before
+        let found = own.failed_records(&judged, !is_csv, self.query.deadline, &self.query.ask.cancel).await;
+        let found = found.map_err(|error| self.fault(file, error))?;
+        if is_csv && found.records != let_through {
+            let reason = format!("{} rows were read of {let_through} that it has", found.records);
+            return Err(Error::Unverified { why: format!("{}: {reason}", file.path) });
+        }
+        Ok(found)
+    }
+
     async fn csv_records(
         &mut self,
         file: &StageFile,
@@ -135,12 +157,14 @@ impl FileSource<'_> {
         sift = sift.first(load.shows());
         if selects {
             sift = sift.numbered();
+        } else if load.by_name.is_none() && load.validates.is_none() {
+            sift = sift.doubting(DoubtfulRecords::of(signs, self.rows, load.truncates));
         }
         let part =
             |place: u64| format!("cast(split_part({}, '{}', {place}) as bigint)", quote::name(LINE), sift.sign());
         let (line, number) = (part(2), part(3));
         let spool = self.spooled(file, |part| sift.take(&part)).await?;
-        let sifted = sift.into_records();
+        let mut sifted = sift.into_records();
         let mut read = vec![FileColumn { name: LINE.to_owned(), type_name: "VARCHAR".to_owned() }];
         let most = if load.by_name.is_some() { sifted.values } else { sifted.values.max(columns) };
         read.extend(columns::numbered(most));
@@ -156,7 +180,8 @@ impl FileSource<'_> {
             }
         };
         let query = spool.csv_rows(&signs, &read).map_err(|error| self.query.fault(error))?;
-        Ok(Some(SpooledRecords { spool, query, values, line, sifted }))
+        let doubted = Box::pin(self.doubted(&mut sifted, (&signs, read.as_slice()))).await;
+        Ok(Some(SpooledRecords { spool, query, values, line, sifted, doubted }))
     }
 
     /// The values of CSV by the names that its first record has for them.
@@ -223,7 +248,7 @@ impl SpooledRecords {
     /// Records that have no lines are counted.
     fn numbered(spool: SpoolFile, query: String, values: Vec<Option<String>>) -> Self {
         let line = "row_number() over ()".to_owned();
-        Self { spool, query, values, line, sifted: SiftedRecords::default() }
+        Self { spool, query, values, line, sifted: SiftedRecords::default(), doubted: None }
     }
 }
 

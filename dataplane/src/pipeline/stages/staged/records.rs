@@ -3,11 +3,14 @@
 //! The engine's reader leaves out a record that is longer than its buffer, and blank lines, without a word, and knows no
 //! escape outside of quotes. So each is refused here by its line, and the rows that are read are compared with the count.
 
+mod doubtful;
 mod sifted;
+mod sure_value;
 
 use engine::{FileFault, RECORD_BYTES_MAX};
 use sql::CsvRecords;
 
+pub(super) use doubtful::DoubtfulRecords;
 pub(super) use sifted::{RecordSift, SiftedRecords};
 
 /// As many values as a record may have.

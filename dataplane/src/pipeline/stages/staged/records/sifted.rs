@@ -8,6 +8,7 @@ use std::io::Write;
 use engine::{FileFault, RECORD_BYTES_MAX};
 use sql::{CsvRecords, RecordWidth};
 
+use super::doubtful::DoubtfulRecords;
 use super::{ByteUse, Place, RecordScan, UNCLOSED};
 use crate::pipeline::stages::staged::FAULTS_MAX;
 
@@ -28,6 +29,8 @@ pub(in crate::pipeline::stages::staged) struct SiftedRecords {
     pub failed: u64,
     /// The first ones of these.
     pub faults: Vec<FileFault>,
+    /// Of those that were let through, where they were looked for.
+    pub doubtful: Option<DoubtfulRecords>,
 }
 
 /// The records of a file on their way to the engine.
@@ -92,6 +95,12 @@ impl<'c> RecordSift<'c> {
     /// The same, with the number of each record behind its line.
     pub fn numbered(self) -> Self {
         Self { is_numbered: true, ..self }
+    }
+
+    /// The same, which looks for those that may fail.
+    pub fn doubting(mut self, doubtful: Option<DoubtfulRecords>) -> Self {
+        self.sifted.doubtful = doubtful;
+        self
     }
 
     /// What stands before a line, and before a number.
@@ -239,6 +248,7 @@ impl<'c> RecordSift<'c> {
         if self.is_returned {
             self.record.pop();
         }
+        let from = given.len();
         let _ = write!(given, "{}{}", self.sign, self.line); // into memory, which takes all of it
         if self.is_numbered {
             let number = self.sifted.records + self.sifted.failed + 1;
@@ -247,6 +257,10 @@ impl<'c> RecordSift<'c> {
         given.push(self.scan.signs.delimiter);
         given.extend_from_slice(&self.record);
         given.push(b'\n');
+        if let Some(doubtful) = &mut self.sifted.doubtful {
+            let own = given.get(from..).unwrap_or_default();
+            if self.is_headed { doubtful.take(&self.record, own) } else { doubtful.head(own) }
+        }
     }
 
     fn begins(&mut self) {
