@@ -299,9 +299,9 @@ impl Pipeline {
         };
         let mut pinned = t.at(Stage::SnapshotPin, stages::snapshot::pin(self, query, rules, native, t)).await?; // 9
         // of a type of its own, or whoever waits for it is one that the compiler finds too deep
-        let reading = stages::staged::take_in(self, query, &mut pinned, t).boxed();
-        let taken = t.further(Stage::SnapshotPin, reading).await?;
+        let taken = t.further(Stage::SnapshotPin, stages::staged::take_in(self, query, &mut pinned, t).boxed()).await?;
         let ran = t.at(Stage::Execute, stages::execute::run(self, query, pinned, t)).await; //             10
+        let ran = if taken.are_several() { taken.named(self, query, ran).boxed().await } else { ran };
         let (ran, report) = stages::staged::holds(taken, ran)?;
         let rows = t.at(Stage::DirtyTracking, stages::dirty::track(self, query, ran)).await?; //           11
         let rows = if let Some(report) = report { stages::staged::told(rows, report)? } else { rows };

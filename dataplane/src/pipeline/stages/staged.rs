@@ -18,6 +18,7 @@ mod parquet_source;
 mod past_faults;
 mod records;
 mod rows;
+mod several;
 mod shown;
 mod source;
 mod viewed;
@@ -41,6 +42,7 @@ use crate::request::trail::Trail;
 use crate::storage::load_history::{self, KeptLoad, LoadHistory};
 use crate::storage::stage_files::StageFile;
 
+use several::ViewedFiles;
 use shown::ShownRows;
 use source::FileSource;
 use viewed::ViewedFile;
@@ -69,6 +71,8 @@ pub(in crate::pipeline) struct TakenIn {
     report: Option<LoadReport>,
     /// The file that it reads itself.
     viewed: Option<ViewedFile>,
+    /// The same of several files.
+    several: Option<ViewedFiles>,
 }
 
 /// A file of COPY INTO, and what became of its records.
@@ -203,8 +207,7 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
             // while it reads a table: the engine's parser names none of a statement that reads a view
             agrees_here(query, source.session, native).await?;
         }
-        let loaded;
-        (loaded, taken.viewed) = Box::pin(source.loaded(&files, is_viewed)).await?;
+        let loaded = Box::pin(source.loaded(&files, is_viewed, &mut taken)).await?;
         written_down(&mut native.about, &rows, asked, (&files, &loaded), now);
         taken.report = Some(source.report(loaded, load).await?);
     }
@@ -239,7 +242,7 @@ async fn not_loaded(
 /// COPY INTO makes a row of each record: a query that leaves some out, or makes several, is refused before it is kept.
 /// A file that a query reads stays as long as its rows come.
 pub(in crate::pipeline) fn holds(taken: TakenIn, ran: Result<Ran>) -> Result<(Ran, Option<LoadReport>)> {
-    let TakenIn { report, viewed } = taken;
+    let TakenIn { report, viewed, .. } = taken;
     let Some(report) = report else {
         let mut ran = ran.map_err(|error| viewed::fault_of_query(viewed.as_ref(), error))?;
         if let (Some(rest), Some(viewed)) = (&mut ran.rows.rest, viewed) {

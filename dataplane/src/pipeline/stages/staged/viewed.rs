@@ -8,10 +8,10 @@ use engine::{FileFault, Kind, SpoolFile, Statement};
 use sql::ast::quote;
 use sql::{Column, FileRecords};
 
-use super::LoadedFile;
 use super::parquet_source::ParquetAhead;
 use super::rows::{self, SpooledQuery};
 use super::source::FileSource;
+use super::{LoadedFile, TakenIn};
 use crate::Error;
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFile;
@@ -33,28 +33,36 @@ impl ViewedFile {
 }
 
 impl FileSource<'_> {
-    /// Reads files for COPY INTO: one that `is_viewed` by the statement itself.
+    /// Reads files for COPY INTO; those that are viewed the statement reads itself.
     pub async fn loaded(
         &mut self,
         files: &[StageFile],
         is_viewed: bool,
-    ) -> Result<(Vec<LoadedFile>, Option<ViewedFile>)> {
+        taken: &mut TakenIn,
+    ) -> Result<Vec<LoadedFile>> {
         match files {
             [file] if is_viewed => {
                 let (loaded, viewed) = Box::pin(self.viewed(file)).await?;
-                Ok((vec![loaded], viewed))
+                taken.viewed = viewed;
+                Ok(vec![loaded])
             }
-            _ => Ok((Box::pin(self.fill(files)).await?, None)),
+            _ if is_viewed => {
+                let loaded;
+                (loaded, taken.several) = Box::pin(self.viewed_together(files)).await?;
+                Ok(loaded)
+            }
+            _ => Box::pin(self.fill(files)).await,
         }
     }
 
-    /// Whether the statement may read the files itself, and does the same then: there is one, all of it is loaded as it is.
+    /// Whether the statement may read the files itself, and does the same then: all of them are loaded as they are.
     pub fn may_be_viewed(&self, files: &[StageFile]) -> bool {
         let rows = self.rows;
         let is_plain = rows.load.is_some_and(|load| load.validates.is_none() && !load.transforms);
         let is_json = matches!(rows.reading.records, FileRecords::Json { .. });
         let has_types = types(&rows.columns).eq(types(&rows.filled));
-        files.len() == 1 && is_plain && !is_json && has_types && self.query.ask.transaction.is_none()
+        let are_few = files.len() == 1 || self.may_be_together(files);
+        are_few && is_plain && !is_json && has_types && self.query.ask.transaction.is_none()
     }
 
     async fn viewed(&mut self, file: &StageFile) -> Result<(LoadedFile, Option<ViewedFile>)> {
@@ -65,7 +73,8 @@ impl FileSource<'_> {
         let read = match &rows.reading.records {
             FileRecords::Csv(signs) => Box::pin(self.csv_file(file, signs)).await?,
             FileRecords::Parquet { binary_is_text } => {
-                Some(Box::pin(self.counted_parquet(file, *binary_is_text)).await?)
+                let mut alone = ParquetAhead::of(self.parquet_source()?, std::slice::from_ref(file));
+                Some(Box::pin(self.counted_parquet(file, &mut alone, *binary_is_text)).await?)
             }
             FileRecords::Json { .. } => None,
         };
@@ -82,28 +91,40 @@ impl FileSource<'_> {
         query: &str,
         spool: SpoolFile,
     ) -> Result<ViewedFile> {
-        let rows = self.rows;
+        self.view_of(file, &self.valued(values, query), spool).await
+    }
+
+    /// A query of these values of another, by the names of the columns.
+    pub(super) fn valued(&self, values: &[String], query: &str) -> String {
         let column = |(column, value): (&Column, &String)| format!("{value} as {}", quote::name(&column.name));
-        let columns: Vec<_> = rows.columns.iter().zip(values).map(column).collect();
-        self.view_of(file, &format!("select {} from ({query}) as file", columns.join(", ")), spool).await
+        let columns: Vec<_> = self.rows.columns.iter().zip(values).map(column).collect();
+        format!("select {} from ({query}) as file", columns.join(", "))
     }
 
     /// The same of all rows of a query.
     pub async fn view_of(&mut self, file: &StageFile, query: &str, spool: SpoolFile) -> Result<ViewedFile> {
-        let rows = self.rows;
-        let view = format!("create temp view {} as {query}", quote::name(&rows.kept_as));
-        for sql in [format!("drop table {}", rows.place()), view] {
-            let statement = Statement { sql, params: Vec::new(), writes: true };
-            let kept = self.session.keep(statement, self.query.deadline, &self.query.ask.cancel).await;
-            kept.map_err(|error| self.fault(file, error))?;
-        }
-        Ok(ViewedFile { path: file.path.clone(), records: rows.reading.records.clone(), spool })
+        self.put_view(query).await.map_err(|error| self.fault(file, error))?;
+        Ok(ViewedFile { path: file.path.clone(), records: self.rows.reading.records.clone(), spool })
     }
 
-    /// A Parquet file, and how many rows it has by its footer.
-    async fn counted_parquet(&mut self, file: &StageFile, binary_is_text: bool) -> Result<(SpooledQuery, u64)> {
-        let mut ahead = ParquetAhead::of(self.parquet_source()?, std::slice::from_ref(file));
-        let read = Box::pin(self.parquet_file(file, &mut ahead, binary_is_text)).await?;
+    /// Puts a view in the place of the table of the files' rows.
+    pub(super) async fn put_view(&mut self, query: &str) -> std::result::Result<(), engine::Error> {
+        let view = format!("create temp view {} as {query}", quote::name(&self.rows.kept_as));
+        for sql in [format!("drop table {}", self.rows.place()), view] {
+            let statement = Statement { sql, params: Vec::new(), writes: true };
+            self.session.keep(statement, self.query.deadline, &self.query.ask.cancel).await?;
+        }
+        Ok(())
+    }
+
+    /// The next Parquet file, and how many rows it has by its footer.
+    pub(super) async fn counted_parquet(
+        &mut self,
+        file: &StageFile,
+        ahead: &mut ParquetAhead,
+        binary_is_text: bool,
+    ) -> Result<(SpooledQuery, u64)> {
+        let read = Box::pin(self.parquet_file(file, ahead, binary_is_text)).await?;
         let count = self.session.row_count(&read.query, self.query.deadline, &self.query.ask.cancel).await;
         let count = count.map_err(|error| self.fault(file, error))?;
         Ok((read, count))
@@ -111,7 +132,7 @@ impl FileSource<'_> {
 }
 
 /// The words for a file of which so many records were counted, and others read.
-fn miscount(records: &FileRecords, counted: u64, read: u64) -> FileFault {
+pub(super) fn miscount(records: &FileRecords, counted: u64, read: u64) -> FileFault {
     let reason = match records {
         FileRecords::Parquet { .. } => format!("its footer says {counted} rows, and {read} were read of it"),
         FileRecords::Csv(_) | FileRecords::Json { .. } => format!("{read} rows were read of {counted} that it has"),
@@ -145,7 +166,7 @@ fn is_of_reader(error: &engine::Error) -> bool {
 }
 
 /// Whether a text was too long for its column, which the statement finds and no reader of the file.
-fn is_of_length(error: &Error) -> bool {
+pub(super) fn is_of_length(error: &Error) -> bool {
     let Error::Engine(error) = error else { return false };
     FileFault::of(error).is_none() && error.message.contains(sql::dialect::TOO_LONG)
 }
