@@ -124,7 +124,10 @@ impl ViewedFiles {
         let all = format!("select 1 from ({}) as _sluice_read where hash(_sluice_read) <> 0", part.query);
         match own.row_count(&all, query.deadline, &query.ask.cancel).await {
             Ok(count) if count == part.rows => Ok(()),
-            Ok(count) => Err(refused(&part.file, miscount(&self.records, part.rows, count))),
+            Ok(count) => {
+                let is_by_footer = matches!(self.records, FileRecords::Parquet { .. });
+                Err(refused(&part.file, miscount(is_by_footer, part.rows, count)))
+            }
             Err(error) => Err(rows::of_file(&part.file.path, &self.records, query.fault(error))),
         }
     }

@@ -21,13 +21,15 @@ use crate::storage::stage_files::StageFile;
 pub(super) struct ViewedFile {
     path: String,
     records: FileRecords,
+    /// Its rows were counted by its footer alone.
+    is_counted_by_footer: bool,
     pub spool: SpoolFile,
 }
 
 impl ViewedFile {
     /// That the statement has read other than as many rows as were counted before.
     pub fn miscounted(&self, counted: u64, read: u64) -> Error {
-        let fault = miscount(&self.records, counted, read);
+        let fault = miscount(self.is_counted_by_footer, counted, read);
         Error::StagedFileRefused { path: self.path.clone(), fault }
     }
 }
@@ -79,7 +81,8 @@ impl FileSource<'_> {
             FileRecords::Json { .. } => None,
         };
         let Some((read, records)) = read else { return Ok((LoadedFile::whole(file, 0), None)) };
-        let viewed = Box::pin(self.view_of_values(file, &read.values, &read.query, read.spool)).await?;
+        let mut viewed = Box::pin(self.view_of_values(file, &read.values, &read.query, read.spool)).await?;
+        viewed.is_counted_by_footer = matches!(rows.reading.records, FileRecords::Parquet { .. });
         Ok((LoadedFile::whole(file, records), Some(viewed)))
     }
 
@@ -104,7 +107,8 @@ impl FileSource<'_> {
     /// The same of all rows of a query.
     pub async fn view_of(&mut self, file: &StageFile, query: &str, spool: SpoolFile) -> Result<ViewedFile> {
         self.put_view(query).await.map_err(|error| self.fault(file, error))?;
-        Ok(ViewedFile { path: file.path.clone(), records: self.rows.reading.records.clone(), spool })
+        let (path, records) = (file.path.clone(), self.rows.reading.records.clone());
+        Ok(ViewedFile { path, records, is_counted_by_footer: false, spool })
     }
 
     /// Puts a view in the place of the table of the files' rows.
@@ -132,10 +136,11 @@ impl FileSource<'_> {
 }
 
 /// The words for a file of which so many records were counted, and others read.
-pub(super) fn miscount(records: &FileRecords, counted: u64, read: u64) -> FileFault {
-    let reason = match records {
-        FileRecords::Parquet { .. } => format!("its footer says {counted} rows, and {read} were read of it"),
-        FileRecords::Csv(_) | FileRecords::Json { .. } => format!("{read} rows were read of {counted} that it has"),
+pub(super) fn miscount(is_by_footer: bool, counted: u64, read: u64) -> FileFault {
+    let reason = if is_by_footer {
+        format!("its footer says {counted} rows, and {read} were read of it")
+    } else {
+        format!("{read} rows were read of {counted} that it has")
     };
     FileFault { line: None, reason }
 }
@@ -177,9 +182,9 @@ mod tests {
 
     #[test]
     fn a_file_that_was_counted_wrongly_is_told_by_what_counted_it() {
-        let parquet = miscount(&FileRecords::Parquet { binary_is_text: true }, 5, 3);
-        assert_eq!(parquet.reason, "its footer says 5 rows, and 3 were read of it");
-        let json = miscount(&FileRecords::Json { is_array: false }, 5, 3);
-        assert_eq!(json.reason, "3 rows were read of 5 that it has");
+        let by_footer = miscount(true, 5, 3);
+        assert_eq!(by_footer.reason, "its footer says 5 rows, and 3 were read of it");
+        let by_reading = miscount(false, 5, 3);
+        assert_eq!(by_reading.reason, "3 rows were read of 5 that it has");
     }
 }
