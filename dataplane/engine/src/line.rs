@@ -1,6 +1,7 @@
 //! A session's connection to the child: one request, one reply, and what happens when the child dies
 //! in between.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -197,7 +198,21 @@ impl Connected {
     }
 
     /// Sends a request and waits for the first frame of its reply.
+    ///
+    /// A session that could not be made as a new one behind an answer is over, and nobody is told: what is asked of it
+    /// first is sent once more, on a new line, unless it may commit by itself.
     pub async fn ask(&mut self, what: &What, deadline: Instant, cancel: &CancellationToken) -> Result<Reply, Error> {
+        let was_reset = self.is_reset;
+        match self.ask_once(what, deadline, cancel).await {
+            Err(error) if was_reset && error.kind == Kind::Crashed && !what.may_commit() && self.process.is_alive() => {
+                self.state = State::Lost; // the line alone: its process goes on
+                self.ask_once(what, deadline, cancel).await
+            }
+            reply => reply,
+        }
+    }
+
+    async fn ask_once(&mut self, what: &What, deadline: Instant, cancel: &CancellationToken) -> Result<Reply, Error> {
         self.ready(deadline).await?;
         self.is_clean &= what.leaves_nothing();
         self.is_reset = false;
@@ -207,8 +222,8 @@ impl Connected {
         self.process.watchdog.start(self.line.number, self.statement, &self.line.socket, deadline);
         // From here on a dropped future leaves the line busy, and `drop` ends the statement.
         self.state = State::Busy;
-        if self.line.lane.send(frame).await.is_err() {
-            return Err(self.lost().await);
+        if let Err(error) = self.line.lane.send(frame).await {
+            return Err(self.lost(is_closed(&error)).await);
         }
         let (kind, payload) = self.receive(cancel).await?;
         let reply = match kind {
@@ -262,7 +277,8 @@ impl Connected {
         match frame {
             Ok(Some((kind::FAILED, payload))) => Err(self.failed(&payload)),
             Ok(Some(frame)) => Ok(frame),
-            Ok(None) | Err(_) => Err(self.lost().await),
+            Ok(None) => Err(self.lost(true).await),
+            Err(error) => Err(self.lost(is_closed(&error)).await),
         }
     }
 
@@ -302,8 +318,8 @@ impl Connected {
     }
 
     /// As `lose`; of a child that died, whether it was its memory.
-    async fn lost(&mut self) -> Error {
-        match self.lose() {
+    async fn lost(&mut self, is_closed: bool) -> Error {
+        match self.lose(is_closed) {
             error if error.kind == Kind::Crashed && self.process.starved().await => {
                 Error::new(Kind::Starved, "the engine process ended: it kept too much in memory")
             }
@@ -311,10 +327,14 @@ impl Connected {
         }
     }
 
-    /// The line broke: the child died, or the watchdog cut it.
-    fn lose(&mut self) -> Error {
+    /// The line broke: the child died, or the watchdog cut it, or the child closed the session.
+    fn lose(&mut self, is_closed: bool) -> Error {
         self.is_clean = false;
         let cause = self.process.watchdog.abandon(self.line.number, Instant::now());
+        if is_closed && cause.is_none() {
+            // It runs nothing any more. That it is over the child may have said before this request was watched.
+            self.process.watchdog.finish(self.line.number);
+        }
         self.state = if cause.is_some() { State::Lost } else { State::Crashed };
         match cause {
             Some(Cause::Deadline) => Error::new(Kind::Timeout, "the statement did not end at its deadline"),
@@ -322,6 +342,11 @@ impl Connected {
             None => Error::new(Kind::Crashed, "the engine process ended"),
         }
     }
+}
+
+/// Whether an error of a line says that the other side has closed it.
+fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 impl Drop for Connected {

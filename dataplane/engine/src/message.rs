@@ -153,6 +153,24 @@ impl What {
             Self::Describe { .. } | Self::Parameters { .. } | Self::Parse { .. } => false,
         }
     }
+
+    /// Whether something of it may be committed, though no answer has come.
+    pub fn may_commit(&self) -> bool {
+        match self {
+            Self::Write { begins, .. } => !begins,
+            Self::Commit(_) => true,
+            Self::Begin
+            | Self::Read { .. }
+            | Self::Query { .. }
+            | Self::Rollback
+            | Self::Track(_)
+            | Self::Describe { .. }
+            | Self::Parameters { .. }
+            | Self::Parse { .. }
+            | Self::Catalog
+            | Self::Reset { .. } => false,
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]

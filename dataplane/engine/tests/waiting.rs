@@ -158,6 +158,48 @@ async fn what_failed_or_was_given_up_is_closed() {
     world.stopped().await;
 }
 
+/// What the first request of a session is.
+#[derive(Debug, Clone, Copy)]
+enum FirstRequest {
+    Query,
+    Read,
+    Begin,
+    WriteThatBegins,
+}
+
+#[tokio::test]
+async fn a_session_that_could_not_be_reset_is_another_one_for_its_next_caller() {
+    // It hides the engine's own: no session that has drawn random numbers can begin them anew.
+    let broken = "create macro setseed(x) as error('broken')";
+    let world = world().await.made(&["create table t as select 1 as i", broken]).await;
+    let mut bystander = world.session().await.unwrap();
+    bystander.begin().await.unwrap();
+    for first in [FirstRequest::Query, FirstRequest::Read, FirstRequest::Begin, FirstRequest::WriteThatBegins] {
+        let mut session = world.session().await.unwrap();
+        let drawn = queried(&mut session, "select current_connection_id(), random()").await.unwrap();
+        let before = drawn.split(' ').next().unwrap();
+        drop(session);
+        let mut next = world.session().await.unwrap();
+        match first {
+            FirstRequest::Query => assert_ne!(queried(&mut next, CONNECTION).await.unwrap(), before),
+            FirstRequest::Read => {}
+            FirstRequest::Begin => drop(next.begin().await.unwrap()),
+            FirstRequest::WriteThatBegins => {
+                let insert = engine::Statement { writes: true, ..read("insert into t values (2)") };
+                next.begin_by(insert, None, soon(), &never()).await.unwrap();
+            }
+        }
+        assert_ne!(connection(&mut next).await, before, "{first:?}");
+    }
+    // Nor does the process end for it, later than a statement may take to obey.
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(3) {
+        assert_eq!(answer(&mut bystander, "select count(*) from t", &[]).await.as_deref(), Ok("1"));
+    }
+    bystander.commit().await.expect("the process lives, and with it the other transaction");
+    world.stopped().await;
+}
+
 /// What the next caller sees, whatever the one before has run.
 async fn seen(world: &World, sql: &str) -> Result<String, engine::Kind> {
     let mut session = world.session().await.unwrap();
