@@ -180,7 +180,7 @@ async fn a_plan_of_one_statement_alone_is_not_kept() {
     world.stop().await;
 }
 
-/// What may change under a plan that is kept: the hour, a loan of a role, the end of a key, the room that there is.
+/// What may change under a plan that is kept: the hour, JIT access, the end of a key, the room.
 #[tokio::test]
 async fn what_the_moment_decides_is_asked_each_time() {
     let (world, clock) = at_noon().await;

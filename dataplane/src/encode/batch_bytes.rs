@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
 
-/// Bytes of its rows, without the room around them: several columns may lie in one piece of memory, which each of them
-/// would be weighed with.
+/// Bytes of its rows, without the room around them.
+///
+/// Several columns may lie in one piece of memory, which each of them would be weighed with.
 pub fn batch_bytes(batch: &RecordBatch) -> usize {
     let of = |column: &Arc<dyn Array>| column.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
     batch.columns().iter().map(of).fold(0, usize::saturating_add)

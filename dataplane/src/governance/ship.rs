@@ -23,8 +23,9 @@ const BATCH_MAX: usize = 500;
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Messages under way without an answer.
 const WINDOW: usize = 4;
-/// Behind a message of so many entries, those that come next are waited for: each message is a transaction there, most of
-/// whose work is the same for one entry and for hundreds.
+/// Behind a message of so many entries, those that come next are waited for.
+///
+/// Each message is a transaction of the control plane, most of whose work is the same for one entry and for hundreds.
 const BUSY_MIN: usize = 32;
 const GATHER: Duration = Duration::from_millis(200);
 /// How long a stopping process waits for its last entries to be stored.

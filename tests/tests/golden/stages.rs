@@ -4,8 +4,9 @@ use super::code::{Crate, Module};
 
 const SEQUENCE: &str = "dataplane/src/pipeline/stages/govern.rs";
 
-/// The functions of the gates by the file of their stage, below `pipeline/stages`; also those that other modes, tool
-/// actions and texts whose plan is kept call.
+/// The functions of the gates by the file of their stage, below `pipeline/stages`.
+///
+/// Some are called by other modes, by tool actions, or for texts whose plan is kept.
 const GATES: [(&str, &[&str]); 7] = [
     ("tables", &["extract", "extract_kept"]),
     ("policy", &["check", "check_action", "check_kept"]),

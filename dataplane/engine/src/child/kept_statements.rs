@@ -1,7 +1,8 @@
 //! Statements of callers that a session keeps prepared: to plan one often takes longer than to run it.
 //!
 //! The engine runs a plan again while the catalogue is as it was made for, and else plans the text anew at each run: so
-//! behind a definition of anybody nothing is kept here. What else a plan takes in as it is made has to hold at each run:
+//! behind a definition of anybody nothing is kept here. All else that a plan takes in as it is made has to hold at each
+//! run:
 //!
 //! - **Rows.** While `statistics_propagation` is off, no plan follows from the least and greatest values of a column, nor
 //!   from how many rows there are; except that the engine counts what OFFSET leaves out as it plans.

@@ -103,8 +103,9 @@ pub fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> 
     bind_narrow(prepared, parameters, &[])
 }
 
-/// The same, with whole numbers as narrow as is said of their places, where they are: the engine plans a statement anew
-/// for a value of another type than it has planned it for.
+/// The same, with whole numbers as narrow as is said of their places, where they fit.
+///
+/// The engine plans a statement anew for a value of another type than it has planned it for.
 pub fn bind_narrow(
     prepared: &Prepared<'_>,
     parameters: &[Value],

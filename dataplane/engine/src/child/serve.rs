@@ -136,7 +136,7 @@ impl<'a> Session<'a> {
         Ok(Done::default())
     }
 
-    /// What nobody will ask for any more is made as a new session is, behind the answer, or ends here.
+    /// Ends the transaction, and behind the answer makes the session as a new one, or ends it.
     fn commit(&mut self, changes: &[Change]) -> io::Result<()> {
         if let Err(error) = self.committed(changes) {
             return self.failed(&error);
@@ -253,7 +253,7 @@ impl<'a> Session<'a> {
     /// Runs it and sends its rows; says whether it went well. `resets`: where it has only read, the session is made as a
     /// new one next.
     fn read(&mut self, planned: &Planned<'a>, sql: &str, parameters: &[Value], resets: bool) -> io::Result<bool> {
-        // What is kept draws nothing.
+        // A kept plan draws nothing.
         self.state.has_drawn |= planned.source != PlanSource::Kept && draws::may_draw(sql);
         match self.stream(planned, parameters, resets) {
             Ok(sent) => sent.map(|()| true),

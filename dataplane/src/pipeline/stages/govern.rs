@@ -68,7 +68,7 @@ impl Gates<'_> {
     }
 
     /// Walks a text that has come before through the stages 2 to 8: its plan is kept, and may not run at each moment.
-    /// What compares by meaning is in the plan.
+    /// Comparisons by meaning are in the plan.
     async fn again(&self, hit: PlanHit) -> Result<Passed> {
         let Self { t, .. } = *self;
         let PlanHit { plan, who, seen } = hit;

@@ -296,7 +296,7 @@ impl PlanCache {
         self.bounds.bytes > 0
     }
 
-    /// The plan that is kept there. What comes by other rules, or over another catalogue, begins anew.
+    /// The plan that is kept there. All are let go of where other rules or another catalogue have come.
     fn get(&self, place: &PlanPlace) -> Option<Arc<KeptPlan>> {
         let mut generation = self.generation();
         if generation.has(place) {

@@ -47,8 +47,9 @@ pub(super) async fn run(
     lease.session()?.run(statement()?, query.deadline, &query.ask.cancel).await.map_err(|error| query.fault(error))
 }
 
-/// Runs a write with which its transaction begins, and the second look at an INSERT where that is due; nothing where it
-/// was not sure of the text. That at another write was before (stage 9).
+/// Runs a write with which its transaction begins; nothing where the engine's parser was not sure of its text.
+///
+/// The second look at an INSERT is in the same message, where it is due. That at another write was before (stage 9).
 async fn begun_by(
     pipeline: &Pipeline,
     query: &Query,
@@ -69,7 +70,7 @@ async fn begun_by(
             Ok(Some(outcome))
         }
         Err(error) if tables.is_some() && tells_of_data(query, error.kind) => {
-            // What the look by itself tells, which binds the text as well, comes first.
+            // The look by itself binds the text as well: its error comes first.
             look(pipeline, query, native, lease).await?;
             Err(query.fault(error))
         }
@@ -96,7 +97,7 @@ async fn alone(
             Ok(rows)
         }
         Err(error) if tables.is_some() && tells_of_data(query, error.kind) => {
-            // What the look by itself tells, which binds the text as well, comes first.
+            // The look by itself binds the text as well: its error comes first.
             look(pipeline, query, native, lease).await?;
             Err(query.fault(error))
         }

@@ -1,7 +1,7 @@
 //! A stream of Arrow, or its file, as it comes: read message by message, and written again as Parquet.
 //!
 //! Arrow's own reader validates each message. Nothing is held of the file but one message, its dictionaries, and the
-//! rows that are not yet written. What is small only while it is shared is spread out a piece at a time.
+//! rows that are not yet written. Values that are small only while they are shared are spread out a piece at a time.
 
 use std::sync::Arc;
 
@@ -229,7 +229,7 @@ impl ParquetTable {
     }
 }
 
-/// A column without its dictionary, in the type that it is written as. What does not fit is an error, not NULL.
+/// A column without its dictionary, in the type that it is written as. A value that does not fit is an error, not NULL.
 fn spread(column: &ArrayRef, kind: &DataType) -> Result<ArrayRef, ArrowError> {
     let plain = match column.as_any_dictionary_opt() {
         Some(keyed) => take(keyed.values(), keyed.keys(), None)?,
