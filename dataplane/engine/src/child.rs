@@ -73,11 +73,11 @@ fn serve_parent(comparing: Option<Comparing>, agreeing: Option<Agreeing>) -> io:
     notices.send(&Notice::Ready { opened_micros })?;
     let sessions = Arc::new(Sessions::new(keeping));
     let busy = sessions.busy();
-    thread::Builder::new().name("ceiling".to_owned()).spawn(move || memory_limit.watch(&busy))?;
+    thread::Builder::new().name("memory limit".to_owned()).spawn(move || memory_limit.watch(&busy))?;
     let (for_acceptor, ends, databases) = (Arc::clone(&sessions), notices.clone(), Arc::new(databases));
     let for_sessions = Arc::clone(&databases);
     thread::Builder::new()
-        .name("doorman".to_owned())
+        .name("acceptor".to_owned())
         .spawn(move || acceptor::admit(&arrivals, (&for_sessions, agreeing), &for_acceptor, &ends, &gate))?;
     obey(&mut orders, &notices, &databases, &sessions)
 }

@@ -27,7 +27,7 @@ const RESTART: Duration = Duration::from_secs(10);
 /// Row estimates may be this old.
 const ESTIMATES: Duration = Duration::from_secs(5);
 /// Sessions kept for questions about SQL; they execute nothing of a caller's.
-const DESKS: usize = 4;
+const QUESTION_SESSIONS: usize = 4;
 
 /// A handle; clones drive the same child. The last one gone ends it.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl Engine {
     /// # Errors
     /// When the first child does not come up; later ones are tried again and again.
     pub async fn start(config: Config) -> Result<Self, Error> {
-        let permits = Arc::new(Semaphore::new(usize::from(config.sessions_max) + DESKS));
+        let permits = Arc::new(Semaphore::new(usize::from(config.sessions_max) + QUESTION_SESSIONS));
         let (process, control) = Process::launch(&config).await?;
         let spool = process::spool(&config).map_err(|e| Error::unavailable(format!("folders of the engine: {e}")))?;
         let spool = spool.map(|folder| Arc::new(Spool::new(folder, config.temp_limit_bytes / 2)));
@@ -176,7 +176,7 @@ impl Engine {
         };
         let answer = pooled.question(what, deadline, cancel).await;
         let mut pool = self.0.pool.lock().unwrap_or_else(PoisonError::into_inner);
-        if pool.len() < DESKS {
+        if pool.len() < QUESTION_SESSIONS {
             pool.push(pooled);
         }
         answer
