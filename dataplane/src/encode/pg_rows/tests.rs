@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::encode::samples;
 
-mod old;
+mod by_value;
 
 /// The bytes of each value of a one-column batch; `None` is NULL.
 fn values(type_name: &str, array: ArrayRef, format: Format, zone: Tz) -> Vec<Option<Vec<u8>>> {
@@ -142,7 +142,7 @@ proptest! {
         let (count, zone) = (batch.num_rows(), Tz::Asia__Kolkata);
         for share in [0..count / 2, count / 2..count] {
             write(&mut taken, &mut out, &batch, share.clone(), &fields, zone).unwrap();
-            old::write(&mut expected, &batch, share, &fields, zone);
+            by_value::write(&mut expected, &batch, share, &fields, zone);
         }
         prop_assert_eq!(out, expected);
     }

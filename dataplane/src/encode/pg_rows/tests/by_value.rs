@@ -1,4 +1,4 @@
-//! The encoder as it was before columns were written in one go: value by value into the buffer.
+//! An encoder that writes value by value, to which the one that writes column by column is held.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -58,7 +58,7 @@ fn text(column: &EncodedColumn<'_>, row: usize, out: &mut BytesMut) {
         ColumnValues::Timestamp(values) => timestamp(values.at(row), out),
         ColumnValues::TimestampTz(values, zone) => timestamp_tz(values.at(row), *zone, out),
         ColumnValues::Interval(values) => interval(interval_at(values, row), out),
-        // What is nothing but its bytes, or made of the values above.
+        // All others are nothing but their bytes, or made of the values above.
         _ => {
             let mut text = Vec::new();
             column.text(row, &mut text);
