@@ -214,7 +214,7 @@ async fn what_the_moment_decides_is_asked_each_time() {
     world.ledger.storage.told(0);
     clock.advance(Duration::hours(2));
     let (over, counted) = planned(&world, ask(analyst_id(), write)).await;
-    assert_eq!((over.is_err(), counted), (true, Some("not_kept")), "the loan is over");
+    assert_eq!((over.is_err(), counted), (true, Some("not_kept")), "JIT access is over");
     assert_eq!(outcome(&world, ask(owner_id(), read)).await, Some("kept"));
     clock.advance(Duration::hours(2));
     let (late, counted) = planned(&world, ask(owner_id(), read)).await;
