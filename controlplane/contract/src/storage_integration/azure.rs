@@ -4,6 +4,8 @@
 pub const AZURE_SCHEME: &str = "azure://";
 /// What the host of each account ends with in a URL, whatever the endpoint at which the account is reached.
 const HOST_END: &str = ".blob.core.windows.net";
+/// What stands behind the account in the host of its copy elsewhere, which is only read.
+const SECONDARY_END: &str = "-secondary";
 
 /// Whether an account may have this name.
 pub fn is_azure_account(name: &str) -> bool {
@@ -13,6 +15,11 @@ pub fn is_azure_account(name: &str) -> bool {
 /// The account that a URL names by this host.
 pub fn azure_account_of(host: &str) -> Option<&str> {
     host.strip_suffix(HOST_END).filter(|account| is_azure_account(account))
+}
+
+/// Whether the public service has this host for another account, or for none that could be told.
+pub fn is_azure_host_of_another(host: &str, account: &str) -> bool {
+    host.strip_suffix(HOST_END).is_some_and(|name| name.strip_suffix(SECONDARY_END).unwrap_or(name) != account)
 }
 
 /// Whether a container may have this name.
@@ -42,6 +49,17 @@ mod tests {
             "lake1.blob.core.windows.net.evil.example",
         ] {
             assert_eq!(azure_account_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_public_host_is_of_its_account_and_of_no_other() {
+        let is_anothers = |host: &str| is_azure_host_of_another(host, "lake1");
+        for own in ["lake1.blob.core.windows.net", "lake1-secondary.blob.core.windows.net", "lake2.example.com", ""] {
+            assert!(!is_anothers(own), "{own}");
+        }
+        for other in ["lake2", "lake2-secondary", "lake1-secondary-secondary", "a.lake1", "lake1.privatelink", ""] {
+            assert!(is_anothers(&format!("{other}.blob.core.windows.net")), "{other}");
         }
     }
 

@@ -3,7 +3,9 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use contract::Redacted;
-use contract::storage_integration::{AccessKey, SasToken, StorageKind, azure_account_of, is_azure_account};
+use contract::storage_integration::{
+    AccessKey, SasToken, StorageKind, azure_account_of, is_azure_account, is_azure_host_of_another,
+};
 use platform::egress::storage_endpoint;
 use platform::{App, Error, Result};
 
@@ -20,7 +22,7 @@ pub fn kind(app: &App, account: Option<String>, endpoint: Option<String>, path_s
     let place = endpoint.as_deref().and_then(|endpoint| endpoint.split_once("://")).map(|(_, place)| place);
     // a port or a dot at its end changes nothing of whose host it is
     let host = place.and_then(|place| place.split(':').next()).map(|host| host.trim_end_matches('.'));
-    if host.and_then(azure_account_of).is_some_and(|other| other != account) {
+    if host.is_some_and(|host| is_azure_host_of_another(host, &account)) {
         // rules name files by their URLs, which would be those of this account
         let message = "`endpoint` is that of another account: name that as the `account`";
         return Err(Error::invalid("endpoint", "of the account", message));

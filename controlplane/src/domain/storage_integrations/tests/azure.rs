@@ -60,6 +60,8 @@ async fn each_member_of_an_account_that_is_not_in_order_is_named() {
         ("endpoint", json!("https://lake2.blob.core.windows.net"), "endpoint"),
         ("endpoint", json!("https://lake2.blob.core.windows.net:8443"), "endpoint"),
         ("endpoint", json!("https://lake2.blob.core.windows.net."), "endpoint"),
+        ("endpoint", json!("https://LAKE2.blob.core.windows.net"), "endpoint"),
+        ("endpoint", json!("https://lake2-secondary.blob.core.windows.net"), "endpoint"),
         ("path_style", json!(true), "path_style"),
         ("region", json!("eu-central-1"), "region"),
         ("folder", json!("/srv"), "folder"),
