@@ -117,6 +117,9 @@ struct Warned {
     #[serde(flatten)]
     branch: Branch,
     /// Of tables without a key, while it is open.
+    // data planes of before the warnings do not tell them; whoever asks here is always told
+    #[serde(default)]
+    #[schemars(!default)]
     warnings: Vec<String>,
 }
 
@@ -317,4 +320,21 @@ async fn merge(cx: Call, Query(place): Query<ToolPlace>, Json(merging): Json<Mer
 
 async fn discard(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Discarded>> {
     Ok(Json(tool(&cx, place.env_id, "discard_branch", None, named(&cx)?).await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_of_an_older_data_plane_is_read_without_warnings_and_shown_with_none() {
+        let told = json!({
+            "branch_id": "b1", "schema_name": "branch_b1", "name": "trial", "description": null, "agent_id": "a1",
+            "tables": ["main.t"], "status": "active", "created_at": "2026-01-01T00:00:00Z",
+            "expires_at": "2026-01-02T00:00:00Z",
+        });
+        let read: Warned = serde_json::from_value(told).unwrap();
+        let shown = serde_json::to_value(&read).unwrap();
+        assert_eq!((&shown["id"], &shown["warnings"]), (&json!("b1"), &json!([])));
+    }
 }
