@@ -5,11 +5,12 @@
 //! schema were not installed: what cannot be decided is refused.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use contract::EnvId;
 use contract::network::range;
-use contract::plan_bounds::PlanBounds;
+use contract::plan_bounds::{BYTES_RANGE, IDLE_SECS_RANGE, IN_ENGINE_RANGE, PlanBounds};
 use crds::{Environment, OrganizationPhase, Reason, Scheduling, StorageFormat, Tier, TlsMode};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource as _;
@@ -286,15 +287,18 @@ fn storage(observed: &Observed) -> Result<Storage, Invalid> {
 /// What the environment does not say is as the installation has it.
 fn plans(given: Option<&crds::Plans>, installed: PlanBounds) -> Result<PlanBounds, Invalid> {
     let Some(given) = given else { return Ok(installed) };
-    let wrong = |field: &str| Invalid::new(format!("spec.dataPlane.plans.{field} must not be below zero"));
-    let number = |field: &str, given: Option<i32>, installed: u64| match given {
-        Some(count) => u64::try_from(count).map_err(|_| wrong(field)),
-        None => Ok(installed),
+    let number = |field: &str, range: RangeInclusive<u64>, given: Option<i32>, installed: u64| {
+        let Some(count) = given else { return Ok(installed) };
+        let fits = u64::try_from(count).ok().filter(|count| range.contains(count));
+        fits.ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            Invalid::new(format!("spec.dataPlane.plans.{field} must be {least} to {most}"))
+        })
     };
-    let in_engine = number("inEngine", given.in_engine, installed.in_engine.into())?;
+    let in_engine = number("inEngine", IN_ENGINE_RANGE, given.in_engine, installed.in_engine.into())?;
     Ok(PlanBounds {
-        bytes: number("bytes", given.bytes, installed.bytes)?,
-        idle_secs: number("idleSecs", given.idle_secs, installed.idle_secs)?,
+        bytes: number("bytes", BYTES_RANGE, given.bytes, installed.bytes)?,
+        idle_secs: number("idleSecs", IDLE_SECS_RANGE, given.idle_secs, installed.idle_secs)?,
         in_engine: u16::try_from(in_engine).unwrap_or(u16::MAX),
     })
 }

@@ -79,9 +79,21 @@ fn situations() -> Vec<Situation> {
     ]
 }
 
+/// Bounds of plans outside of the ranges that the schema has.
+fn wrong_plans() -> [Situation; 3] {
+    let plans = |given: Value| json!({"dataPlane": {"plans": given}});
+    let invalid =
+        |name, given: Value, message| -> Situation { (name, plans(given), nothing, Reason::Invalid, message) };
+    [
+        invalid("at once", json!({"idleSecs": 0}), "spec.dataPlane.plans.idleSecs must be 1 to 86400"),
+        invalid("below zero", json!({"bytes": -1}), "spec.dataPlane.plans.bytes must be 0 to 1073741824"),
+        invalid("too many", json!({"inEngine": 1001}), "spec.dataPlane.plans.inEngine must be 0 to 1000"),
+    ]
+}
+
 #[test]
 fn what_cannot_be_carried_out_makes_nothing_and_says_why() {
-    for (name, spec, arrange, reason, message) in situations() {
+    for (name, spec, arrange, reason, message) in situations().into_iter().chain(wrong_plans()) {
         let mut observed = observed(environment(&spec));
         arrange(&mut observed);
         let plan = plan(&observed);
