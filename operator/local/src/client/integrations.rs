@@ -26,8 +26,10 @@ pub enum Wanted {
     /// Give one other credentials: they are in force at once.
     Rotate {
         integration: String,
-        #[arg(long, value_enum)]
-        credentials: CredentialSource,
+        #[arg(long, value_enum, required_unless_present = "secret")]
+        credentials: Option<CredentialSource>,
+        #[command(flatten)]
+        secret: GivenSecret,
     },
     /// Delete one: stages that name it reach nothing any more.
     Rm { integration: String },
@@ -70,7 +72,7 @@ pub struct NewIntegration {
     #[arg(long, conflicts_with_all = ["folder", "host"])]
     path_style: bool,
     /// A folder of the platform's machine, in place of a store.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "secret")]
     folder: Option<String>,
     #[command(flatten)]
     database: NewDatabase,
@@ -94,7 +96,7 @@ pub struct NewIntegration {
 #[derive(Debug, Default, clap::Args)]
 pub struct GivenSecret {
     /// The Secret of Kubernetes, beside the environment, that holds its access key, or its user and password.
-    #[arg(id = "secret", long = "secret", value_name = "NAME", conflicts_with_all = ["folder", "credentials"])]
+    #[arg(id = "secret", long = "secret", value_name = "NAME", conflicts_with = "credentials")]
     name: Option<String>,
     /// The key of a part in the Secret, as `access_key_id=id,secret_access_key=secret`; absent: a key of the part's name.
     #[arg(
@@ -205,7 +207,7 @@ impl NewIntegration {
             "allowed_prefixes": self.allowed_prefixes,
             "blocked_prefixes": self.blocked_prefixes,
             "enabled": !self.disabled,
-            "credentials": credentials(self.secret, self.credentials, variable)?,
+            "credentials": credentials(self.secret, Some(self.credentials), variable)?,
         }))
     }
 }
@@ -213,15 +215,16 @@ impl NewIntegration {
 /// Those of the Secret, if one is named.
 fn credentials(
     secret: GivenSecret,
-    source: CredentialSource,
+    source: Option<CredentialSource>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Value, Failure> {
     let GivenSecret { name, keys } = secret;
     let keys: BTreeMap<String, String> = keys.into_iter().collect();
-    match name {
-        Some(name) if keys.is_empty() => Ok(json!({"type": "kubernetes_secret", "name": name})),
-        Some(name) => Ok(json!({"type": "kubernetes_secret", "name": name, "keys": keys})),
-        None => source.body(variable),
+    match (name, source) {
+        (Some(name), _) if keys.is_empty() => Ok(json!({"type": "kubernetes_secret", "name": name})),
+        (Some(name), _) => Ok(json!({"type": "kubernetes_secret", "name": name, "keys": keys})),
+        (None, Some(source)) => source.body(variable),
+        (None, None) => Err(Failure::Usage("say where they come from, by --credentials or --secret".to_owned())),
     }
 }
 
@@ -262,8 +265,8 @@ pub async fn run(args: Args) -> Result<(), Failure> {
                 let path = found(&api, &all, &integration).await?;
                 Told::record(api.get(&path).await?, SHOWN)
             }
-            Wanted::Rotate { integration, credentials } => {
-                let body = json!({"credentials": credentials.body(set)?});
+            Wanted::Rotate { integration, credentials: source, secret } => {
+                let body = json!({"credentials": credentials(secret, source, set)?});
                 let path = found(&api, &all, &integration).await?;
                 Told::record(api.put(&path, &body).await?, SHOWN)
             }
@@ -317,6 +320,24 @@ mod tests {
         let broken = [line.as_slice(), &["--secret-keys", "user"]].concat();
         for refused in [without, broken] {
             assert!(args_of::<NewIntegration>(&refused).is_err(), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn other_credentials_are_those_of_a_source_or_of_a_secret() {
+        let sent = |line: &[&str]| -> Result<Value, String> {
+            let args: Args = args_of(&[&["rotate", "shop"][..], line].concat())?;
+            let Wanted::Rotate { credentials: source, secret, .. } = args.wanted else { panic!("{line:?}") };
+            credentials(secret, source, |_| None).map_err(|failure| failure.to_string())
+        };
+        assert_eq!(sent(&["--credentials", "ambient"]).unwrap(), json!({"type": "ambient"}));
+        let secret = ["--secret", "lake", "--secret-keys", "sas_token=sas"];
+        assert_eq!(sent(&secret[..2]).unwrap(), json!({"type": "kubernetes_secret", "name": "lake"}));
+        let parts = json!({"sas_token": "sas"});
+        assert_eq!(sent(&secret).unwrap(), json!({"type": "kubernetes_secret", "name": "lake", "keys": parts}));
+        let both = [&secret[..2], &["--credentials", "ambient"]].concat();
+        for refused in [Vec::new(), secret[2..].to_vec(), both] {
+            assert!(sent(&refused).is_err(), "{refused:?}");
         }
     }
 
