@@ -24,12 +24,12 @@ pub struct StorageIntegrations {
     /// `dataPlane.serviceAccount.annotations`. Whoever manages them then reaches whatever that role does. The metadata
     /// address of a node is never asked. Data planes learn of it when their pods start next.
     pub ambient: bool,
-    /// Secrets that they may take an access key or a password from. Each stands beside the environment, and its
-    /// annotation `sluice.dev/environments` names who may use it. That of a password names its databases in
-    /// `sluice.dev/hosts`, as `host` or `host:port`. Keys of other names than `access_key_id`, `secret_access_key`,
-    /// `session_token`, `user` and `password` it says in `sluice.dev/keys`, as
-    /// `access_key_id=id,secret_access_key=secret`. The control plane may get these, in every watched namespace, and no
-    /// other, and reads them each minute.
+    /// Secrets that they may take an access key, a password or a shared access signature from. Each stands beside the
+    /// environment, and its annotation `sluice.dev/environments` names who may use it. That of a password or a signature
+    /// names in `sluice.dev/hosts` where it may be sent, as `host` or `host:port`. Keys of other names than
+    /// `access_key_id`, `secret_access_key`, `session_token`, `user`, `password` and `sas_token` it says in
+    /// `sluice.dev/keys`, as `access_key_id=id,secret_access_key=secret`. The control plane may get these, in every
+    /// watched namespace, and no other, and reads them each minute.
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
     pub secrets: Vec<String>,
 }

@@ -7,7 +7,9 @@ use crate::{Code, Redacted};
 mod azure;
 mod location;
 
-pub use azure::{AZURE_SCHEME, azure_account_of, is_azure_account, is_azure_container, is_azure_host_of_another};
+pub use azure::{
+    AZURE_SCHEME, azure_account_of, azure_host_of, is_azure_account, is_azure_container, is_azure_host_of_another,
+};
 pub use location::{Location, MalformedLocation};
 
 /// The port of a PostgreSQL that names none.

@@ -134,8 +134,8 @@ pub const SECRET_ENVIRONMENTS: &str = "sluice.dev/environments";
 /// between them. A part that it does not name is under a key of its own name.
 pub const SECRET_KEYS: &str = "sluice.dev/keys";
 
-/// The annotation of a Secret that names the databases that its password may be sent to, as `host` or `host:port`, with
-/// commas between them.
+/// The annotation of a Secret that names where its password or shared access signature may be sent, as `host` or
+/// `host:port`, with commas between them.
 pub const SECRET_HOSTS: &str = "sluice.dev/hosts";
 
 /// What a Secret of the cluster holds, and for whom.
@@ -143,7 +143,7 @@ pub const SECRET_HOSTS: &str = "sluice.dev/hosts";
 pub struct SecretValues {
     /// Names of Environments, which may use it.
     pub environments: Vec<String>,
-    /// Databases, which its password is for.
+    /// Where its password or shared access signature may be sent.
     pub hosts: Vec<String>,
     /// The key of each part that it names.
     pub keys: BTreeMap<String, String>,

@@ -22,6 +22,11 @@ pub fn is_azure_host_of_another(host: &str, account: &str) -> bool {
     host.strip_suffix(HOST_END).is_some_and(|name| name.strip_suffix(SECONDARY_END).unwrap_or(name) != account)
 }
 
+/// The host that an account has where no other endpoint is named.
+pub fn azure_host_of(account: &str) -> String {
+    format!("{account}{HOST_END}")
+}
+
 /// Whether a container may have this name.
 pub fn is_azure_container(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -36,6 +41,7 @@ mod tests {
     #[test]
     fn an_account_is_the_first_part_of_its_host_and_of_no_other() {
         assert_eq!(azure_account_of("lake1.blob.core.windows.net"), Some("lake1"));
+        assert_eq!(azure_account_of(&azure_host_of("lake1")), Some("lake1"));
         for other in [
             "lake1",
             "blob.core.windows.net",

@@ -4,10 +4,14 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use contract::Redacted;
 use contract::storage_integration::{
-    AccessKey, SasToken, StorageKind, azure_account_of, is_azure_account, is_azure_host_of_another,
+    AccessKey, SasToken, StorageKind, azure_account_of, azure_host_of, is_azure_account, is_azure_host_of_another,
 };
 use platform::egress::storage_endpoint;
 use platform::{App, Error, Result};
+use reqwest::Url;
+
+/// The port of an endpoint over HTTPS that names none.
+pub const HTTPS_PORT: u16 = 443;
 
 /// The account, if the installation lets its endpoint be reached.
 pub fn kind(app: &App, account: Option<String>, endpoint: Option<String>, path_style: bool) -> Result<StorageKind> {
@@ -61,11 +65,23 @@ pub fn access_key(account: &str, id: &str, key: Redacted<String>, has_token: boo
     Ok(AccessKey { access_key_id, secret_access_key: key, session_token: Redacted::new(None) })
 }
 
-/// The shared access signature, if it can be one: members of a query, one of which is the signature.
-pub fn sas_token(given: Redacted<String>) -> Result<SasToken> {
-    let members: Vec<&str> = given.expose().trim_start_matches('?').split('&').collect();
+/// Where what is sent to the account goes, as `host:port`; none where its endpoint cannot be read.
+pub fn place(account: &str, endpoint: Option<&str>) -> Option<String> {
+    let Some(endpoint) = endpoint else { return Some(format!("{}:{HTTPS_PORT}", azure_host_of(account))) };
+    let url = Url::parse(endpoint).ok()?;
+    Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
+}
+
+/// Whether it can be a shared access signature: members of a query, one of which is the signature.
+pub fn is_sas_token(text: &str) -> bool {
+    let members: Vec<&str> = text.trim_start_matches('?').split('&').collect();
     let is_signed = members.iter().any(|member| member.starts_with("sig="));
-    if !is_signed || !members.iter().all(|member| member.contains('=')) {
+    is_signed && members.iter().all(|member| member.contains('='))
+}
+
+/// The shared access signature, if it can be one.
+pub fn sas_token(given: Redacted<String>) -> Result<SasToken> {
+    if !is_sas_token(given.expose()) {
         let message = "`credentials.sas_token` is a shared access signature, such as sv=…&sp=…&sig=…";
         return Err(Error::invalid("credentials.sas_token", "a shared access signature", message));
     }

@@ -21,7 +21,7 @@ pub enum CredentialsInput {
     SasToken { sas_token: String },
     /// Of `postgres`.
     Password { user: String, password: String },
-    /// Those of a Secret of Kubernetes, where the installation reads it. One of a password names its databases.
+    /// Those of a Secret of Kubernetes, where the installation reads it. One of a password or signature names its hosts.
     KubernetesSecret {
         name: String,
         /// Absent: each part is under its own name. Others are those that its annotation `sluice.dev/keys` says.

@@ -3,7 +3,7 @@
 //! The control plane reads them, since credentials travel in its snapshots. A pod that mounts a Secret has it as it was at
 //! its start, and the operator would need a way to hand credentials on. Its role lets it get the Secrets that the chart
 //! names and no other. A Secret says itself which environments may use it, so that who manages integrations of one cannot
-//! take up another's. That of a password says its hosts as well: a server may ask for a password as it is, so who chooses
+//! take up another's. That of a password or a signature says its hosts as well: either is sent as it is, so who chooses
 //! the host would learn it. What is wrong with a Secret is told, and the integration is sent as disabled meanwhile.
 
 mod rereading;
@@ -42,7 +42,9 @@ pub async fn named(cx: &Call, kind: &StorageKind, given: &mut Option<Credentials
             return Ok(None);
         }
     };
-    let source = SecretSource { name, keys: keys_of(kind, keys.unwrap_or_default())?, host: source::host_of(kind) };
+    let keys = keys_of(kind, keys.unwrap_or_default())?;
+    let host = source::host_of(kind, &keys);
+    let source = SecretSource { name, keys, host };
     let place = {
         let mut conn = cx.app.pool().acquire().await?;
         environments::resource_place(&mut conn, &cx.env_id()?).await?
@@ -59,12 +61,12 @@ fn keys_of(kind: &StorageKind, said: SecretKeys) -> Result<SecretKeys> {
         let message = "each of `keys` has 1 to 253 letters, digits, `-`, `_` and `.`, as keys of a Secret have";
         return Err(Error::invalid("credentials.keys", "keys of a Secret", message));
     }
-    let Some(usual) = SecretKeys::usual(kind) else {
+    if SecretKeys::usual(kind).is_none() {
         let message = format!("no Secret gives the credentials of an integration of the kind `{}`", kind.as_str());
         return Err(Error::invalid("credentials", "as the kind has them", message));
-    };
-    said.over(usual).ok_or_else(|| {
-        let message = format!("`keys` name a part that credentials of the kind `{}` do not have", kind.as_str());
+    }
+    said.of_kind(kind).ok_or_else(|| {
+        let message = format!("`keys` name a part that such credentials of the kind `{}` lack", kind.as_str());
         Error::invalid("credentials.keys", "parts of the kind's credentials", message)
     })
 }

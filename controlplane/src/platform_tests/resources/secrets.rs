@@ -1,5 +1,6 @@
 //! Storage integrations whose credentials come from a Secret beside their environment.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::storage_integration::StorageCredentials;
@@ -93,6 +94,7 @@ fn secret_of(integration: &StorageIntegration) -> Option<&str> {
     match &integration.credentials {
         StorageCredentials::AccessKey(key) => Some(key.secret_access_key.expose().as_str()),
         StorageCredentials::Password(user) => Some(user.password.expose().as_str()),
+        StorageCredentials::SasToken(token) => Some(token.sas_token.expose().as_str()),
         _ => None,
     }
 }
@@ -200,5 +202,50 @@ async fn a_password_of_a_secret_is_carried_and_rotated_for_the_hosts_that_the_se
     assert!(!withheld.enabled && secret_of(&withheld).is_none());
     let events = world.app.events(&world.ada).await;
     let told = format!("{made}{rotated}{refused}{broken}{events:?}");
+    assert!(!told.contains("hush"), "{told}");
+}
+
+#[tokio::test]
+async fn a_signature_of_a_secret_is_carried_and_rotated_for_the_hosts_that_the_secret_names_alone() {
+    let world = Installed::new().await;
+    let signed = |signature: &str, host: &str| {
+        world.answers(SecretRead::There(SecretValues {
+            environments: vec!["lives-dev".to_owned()],
+            hosts: vec![host.to_owned()],
+            values: BTreeMap::from([("sas_token".to_owned(), Redacted::new(format!("sv=1&sig={signature}")))]),
+            ..SecretValues::default()
+        }));
+    };
+    let named = json!({"type": "kubernetes_secret", "name": "lake", "keys": {"sas_token": "sas_token"}});
+    let account = json!({
+        "name": "lake", "kind": "azure", "account": "lake1",
+        "allowed_prefixes": ["azure://lake1.blob.core.windows.net/load/"], "credentials": named,
+    });
+    signed("hush1", "db.example.com");
+    let refused = world.refuses(account.clone()).await;
+    assert!(refused.contains("sluice.dev/hosts") && refused.contains("`lake1.blob.core.windows.net:443`"), "{refused}");
+
+    signed("hush1", "lake1.blob.core.windows.net");
+    let made = world.app.post(INTEGRATIONS, &world.owner, account).await.expect(201);
+    assert_eq!(made["credentials"]["secret"]["host"], "lake1.blob.core.windows.net:443");
+    assert_eq!(secret_of(&world.carried().await), Some("sv=1&sig=hush1"));
+    let path = format!("{INTEGRATIONS}/{}", made["id"].as_str().unwrap());
+    signed("hush2", "lake1.blob.core.windows.net");
+    let rotated = world.reread(&path).await;
+    assert_eq!(secret_of(&world.carried().await), Some("sv=1&sig=hush2"));
+
+    let elsewhere = json!({"endpoint": "https://store.example.com", "credentials": named});
+    for moved in [json!({"endpoint": "https://store.example.com"}), elsewhere] {
+        let moved = world.app.put(&path, &world.owner, moved).await;
+        assert_eq!(moved.code(), (400, "VALIDATION_ERROR"), "a signature does not follow: {}", moved.body);
+    }
+    signed("hush2", "db.example.com");
+    let withdrawn = world.reread(&path).await;
+    let problem = withdrawn["credentials"]["secret"]["problem"].as_str().unwrap();
+    assert!(problem.contains("sluice.dev/hosts"), "{problem}");
+    let withheld = world.carried().await;
+    assert!(!withheld.enabled && secret_of(&withheld).is_none());
+    let events = world.app.events(&world.ada).await;
+    let told = format!("{made}{rotated}{refused}{withdrawn}{events:?}");
     assert!(!told.contains("hush"), "{told}");
 }

@@ -95,10 +95,11 @@ pub struct NewIntegration {
 // Where credentials come from in a cluster. No documentation, which would be taken for that of the command.
 #[derive(Debug, Default, clap::Args)]
 pub struct GivenSecret {
-    /// The Secret of Kubernetes, beside the environment, that holds its access key, or its user and password.
+    /// The Secret of Kubernetes, beside the environment, that holds its access key, its signature, or its user and password.
     #[arg(id = "secret", long = "secret", value_name = "NAME", conflicts_with = "credentials")]
     name: Option<String>,
-    /// The key of a part in the Secret, as `access_key_id=id,secret_access_key=secret`; absent: a key of the part's name.
+    /// The key of a part in the Secret, as `access_key_id=id,secret_access_key=secret`, or `sas_token=sas` of a signature;
+    /// absent: a key of the part's name.
     #[arg(
         id = "secret_keys",
         long = "secret-keys",

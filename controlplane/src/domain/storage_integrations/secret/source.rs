@@ -1,10 +1,14 @@
 //! The Secret that credentials come from, and whether it holds some.
 
 use contract::Redacted;
-use contract::storage_integration::{AccessKey, DatabaseUser, POSTGRES_PORT, StorageCredentials, StorageKind};
+use contract::storage_integration::{
+    AccessKey, DatabaseUser, POSTGRES_PORT, SasToken, StorageCredentials, StorageKind,
+};
 use platform::resources::{SECRET_ENVIRONMENTS, SECRET_HOSTS, SECRET_KEYS, SecretRead, SecretValues};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::domain::storage_integrations::azure;
 
 /// The type of such credentials in the database and on the wire.
 pub const KUBERNETES_SECRET: &str = "kubernetes_secret";
@@ -35,6 +39,9 @@ pub struct SecretKeys {
     /// Of `postgres`; absent, `password`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
+    /// Of `azure`, said where the Secret has a shared access signature in place of an access key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sas_token: Option<String>,
 }
 
 impl SecretKeys {
@@ -52,8 +59,13 @@ impl SecretKeys {
         })
     }
 
-    /// These, and the usual ones where none is said; none where one is said of a part that the usual ones do not have.
-    pub fn over(self, usual: Self) -> Option<Self> {
+    /// These, and the usual ones where none is said; none where one is said of a part that the kind's do not have.
+    pub fn of_kind(self, kind: &StorageKind) -> Option<Self> {
+        if self.sas_token.is_some() {
+            let alone = Self { sas_token: self.sas_token.clone(), ..Self::default() };
+            return (self == alone && matches!(kind, StorageKind::Azure { .. })).then_some(alone);
+        }
+        let usual = Self::usual(kind)?;
         let is_user = usual.user.is_some();
         let keys = Self {
             access_key_id: self.access_key_id.or(usual.access_key_id),
@@ -61,6 +73,7 @@ impl SecretKeys {
             session_token: self.session_token,
             user: self.user.or(usual.user),
             password: self.password.or(usual.password),
+            sas_token: None,
         };
         let has_key = keys.access_key_id.is_some() || keys.secret_access_key.is_some() || keys.session_token.is_some();
         let has_user = keys.user.is_some() || keys.password.is_some();
@@ -68,13 +81,14 @@ impl SecretKeys {
     }
 
     /// The name of each part with its key, if it has one.
-    fn parts(&self) -> [(&'static str, Option<&String>); 5] {
+    fn parts(&self) -> [(&'static str, Option<&String>); 6] {
         [
             ("access_key_id", self.access_key_id.as_ref()),
             ("secret_access_key", self.secret_access_key.as_ref()),
             ("session_token", self.session_token.as_ref()),
             ("user", self.user.as_ref()),
             ("password", self.password.as_ref()),
+            ("sas_token", self.sas_token.as_ref()),
         ]
     }
 
@@ -98,10 +112,13 @@ impl SecretKeys {
     }
 }
 
-/// Where a database is that gets a password, as `host:port`; none of another kind.
-pub fn host_of(kind: &StorageKind) -> Option<String> {
+/// Where a password or a signature is sent as it is, as `host:port`; none of an access key, which only signs.
+pub fn host_of(kind: &StorageKind, keys: &SecretKeys) -> Option<String> {
     match kind {
         StorageKind::Postgres { host, port, .. } => Some(format!("{host}:{port}")),
+        StorageKind::Azure { account, endpoint, .. } if keys.sas_token.is_some() => {
+            azure::place(account, endpoint.as_deref())
+        }
         _ => None,
     }
 }
@@ -111,7 +128,7 @@ pub fn host_of(kind: &StorageKind) -> Option<String> {
 pub struct SecretSource {
     pub name: String,
     pub keys: SecretKeys,
-    /// The database that its password is for, as `host:port`.
+    /// Where its password or signature is sent, as `host:port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
 }
@@ -161,6 +178,9 @@ impl SecretSource {
             (SecretKeys { user: Some(user), password: Some(password), .. }, Some(host)) => {
                 self.password(found, (user, password), host).map(StorageCredentials::Password)
             }
+            (SecretKeys { sas_token: Some(key), .. }, Some(host)) => {
+                self.sas_token(found, key, host).map(StorageCredentials::SasToken)
+            }
             _ => Err(format!("it is not known which credentials the Secret `{name}` gives: name it anew")),
         }
     }
@@ -184,19 +204,30 @@ impl SecretSource {
         (user, password): (&str, &str),
         host: &str,
     ) -> Result<DatabaseUser, String> {
-        if !found.hosts.iter().any(|named| is_host(named, host)) {
-            return Err(format!(
-                "the Secret `{name}` does not say that its password is for this database: add `{host}` to its annotation \
-                 `{SECRET_HOSTS}`",
-                name = self.name,
-            ));
-        }
+        self.is_for(found, host, POSTGRES_PORT)?;
         Ok(DatabaseUser { user: self.text(found, user)?, password: self.text(found, password)? })
+    }
+
+    fn sas_token(&self, found: &SecretValues, key: &str, host: &str) -> Result<SasToken, String> {
+        self.is_for(found, host, azure::HTTPS_PORT)?;
+        let is_token = |text: &str| is_word(text) && azure::is_sas_token(text);
+        let sas_token = self.value(found, key, (is_token, "visible ASCII characters of a shared access signature"))?;
+        Ok(SasToken { sas_token })
+    }
+
+    /// The Secret names this place: what is sent there as it is could be used by whoever has chosen it.
+    fn is_for(&self, found: &SecretValues, host: &str, usual_port: u16) -> Result<(), String> {
+        if found.hosts.iter().any(|named| is_host(named, host, usual_port)) {
+            return Ok(());
+        }
+        let name = &self.name;
+        Err(format!(
+            "the Secret `{name}` does not say that it is for `{host}`: add that to its annotation `{SECRET_HOSTS}`"
+        ))
     }
 
     /// A part of an access key.
     fn word(&self, found: &SecretValues, key: &str) -> Result<Redacted<String>, String> {
-        let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
         self.value(found, key, (is_word, "visible ASCII characters"))
     }
 
@@ -225,9 +256,13 @@ impl SecretSource {
     }
 }
 
+fn is_word(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// Whether the name of a host, with or without the usual port, is this place.
-fn is_host(named: &str, place: &str) -> bool {
-    let usual = place.rsplit_once(':').filter(|(_, port)| port.parse::<u16>() == Ok(POSTGRES_PORT));
+fn is_host(named: &str, place: &str, usual_port: u16) -> bool {
+    let usual = place.rsplit_once(':').filter(|(_, port)| port.parse::<u16>() == Ok(usual_port));
     named.eq_ignore_ascii_case(place) || usual.is_some_and(|(host, _)| named.eq_ignore_ascii_case(host))
 }
 

@@ -22,9 +22,14 @@ fn database(host: &str, port: u16) -> StorageKind {
     StorageKind::Postgres { host, port, database, ssl_mode: SslMode::VerifyFull }
 }
 
+fn account(endpoint: Option<&str>) -> StorageKind {
+    StorageKind::Azure { account: "lake1".to_owned(), endpoint: endpoint.map(str::to_owned), path_style: false }
+}
+
 fn source(kind: &StorageKind, keys: SecretKeys) -> SecretSource {
-    let keys = keys.over(SecretKeys::usual(kind).unwrap()).unwrap();
-    SecretSource { name: "lake".to_owned(), keys, host: host_of(kind) }
+    let keys = keys.of_kind(kind).unwrap();
+    let host = host_of(kind, &keys);
+    SecretSource { name: "lake".to_owned(), keys, host }
 }
 
 fn key_of(reading: SecretReading) -> Result<AccessKey, String> {
@@ -50,9 +55,52 @@ fn a_password_is_given_to_the_hosts_that_its_secret_names_and_to_no_other() {
         database("b.example.com", 5432),
         database("db.example.com.evil.example", 5432),
     ] {
-        let told = given(&kind).unwrap_err();
-        assert!(told.contains(SECRET_HOSTS) && told.contains(&host_of(&kind).unwrap()), "{told}");
+        let (told, host) = (given(&kind).unwrap_err(), host_of(&kind, &SecretKeys::default()).unwrap());
+        assert!(told.contains(SECRET_HOSTS) && told.contains(&host), "{told}");
         assert!(!told.contains("hush"), "{told}");
+    }
+}
+
+#[test]
+fn a_signature_is_given_to_the_places_that_its_secret_names_and_to_no_other() {
+    const SIGNED: &str = "sv=2023-11-03&sp=rl&sig=hush";
+    let keys = || SecretKeys { sas_token: Some("sas_token".to_owned()), ..SecretKeys::default() };
+    let given = |endpoint: Option<&str>, hosts: &str, value: &str| -> Result<String, String> {
+        let SecretRead::There(found) = values(&["acme-dev"], &[("sas_token", value)]) else { panic!("a Secret") };
+        let hosts = hosts.split(' ').map(str::to_owned).collect();
+        let read = SecretRead::There(SecretValues { hosts, ..found });
+        match source(&account(endpoint), keys()).credentials(&read, "acme-dev")? {
+            StorageCredentials::SasToken(token) => Ok(token.sas_token.expose().clone()),
+            other => Err(format!("{other:?}")),
+        }
+    };
+    let own = "lake1.blob.core.windows.net";
+    for (endpoint, host) in [
+        (None, own),
+        (None, "lake1.blob.core.windows.net:443"),
+        (Some("https://lake1.blob.core.windows.net"), own),
+        (Some("https://store.example.com:8443"), "store.example.com:8443"),
+        (Some("http://127.0.0.1:10000"), "127.0.0.1:10000"),
+        (Some("http://store.example.com"), "store.example.com:80"),
+    ] {
+        assert_eq!(given(endpoint, host, SIGNED).unwrap(), SIGNED, "{endpoint:?} {host}");
+    }
+    for (endpoint, hosts) in [
+        (None, ""),
+        (None, "lake2.blob.core.windows.net *"),
+        (None, "lake1.blob.core.windows.net:8443"),
+        (Some("https://store.example.com"), own),
+        (Some("https://store.example.com:8443"), "store.example.com"),
+        (Some("https://store.example.com:5432"), "store.example.com"),
+        (Some("http://store.example.com"), "store.example.com"),
+        (Some("https://lake1.blob.core.windows.net.evil.example"), own),
+    ] {
+        let told = given(endpoint, hosts, SIGNED).unwrap_err();
+        assert!(told.contains(SECRET_HOSTS) && !told.contains("hush"), "{endpoint:?} {hosts}: {told}");
+    }
+    for broken in ["", "hush", "sp=rl", "sig=hush\n", "sig=hush&sp"] {
+        let told = given(None, own, broken).unwrap_err();
+        assert!(told.contains("`sas_token` of the Secret `lake`") && !told.contains("hush"), "{told}");
     }
 }
 
@@ -76,7 +124,7 @@ fn a_password_is_text_under_the_key_that_its_secret_says() {
 #[test]
 fn keys_are_those_of_the_kinds_credentials() {
     let named = |part: &str| serde_json::from_value::<SecretKeys>(serde_json::json!({part: "x"})).unwrap();
-    let takes = |kind: &StorageKind, part: &str| named(part).over(SecretKeys::usual(kind).unwrap()).is_some();
+    let takes = |kind: &StorageKind, part: &str| named(part).of_kind(kind).is_some();
     let shop = database("db.example.com", 5432);
     for part in ["access_key_id", "secret_access_key", "session_token"] {
         assert!(takes(&s3(), part) && !takes(&shop, part), "{part}");
@@ -84,8 +132,13 @@ fn keys_are_those_of_the_kinds_credentials() {
     for part in ["user", "password"] {
         assert!(!takes(&s3(), part) && takes(&shop, part), "{part}");
     }
-    let account = StorageKind::Azure { account: "lake1".to_owned(), endpoint: None, path_style: false };
+    let account = account(None);
     assert!(takes(&account, "secret_access_key") && !takes(&account, "password"));
+    assert!(takes(&account, "sas_token") && !takes(&s3(), "sas_token") && !takes(&shop, "sas_token"));
+    for other in ["access_key_id", "secret_access_key", "session_token", "user"] {
+        let both = serde_json::from_value::<SecretKeys>(serde_json::json!({"sas_token": "x", other: "y"})).unwrap();
+        assert!(both.of_kind(&account).is_none(), "{other}");
+    }
     assert!(SecretKeys::usual(&StorageKind::File { folder: "/srv".to_owned() }).is_none());
     let kept = serde_json::json!({
         "name": "lake", "keys": {"access_key_id": "id", "secret_access_key": "secret_access_key", "session_token": null},
