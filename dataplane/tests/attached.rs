@@ -322,6 +322,37 @@ async fn a_database_that_is_away_stops_the_statements_that_name_it_alone() {
 }
 
 #[tokio::test]
+async fn a_list_of_a_database_that_is_away_says_that_it_is_of_before_to_whoever_sees_its_tables() {
+    let mut shop = Shop::new().await;
+    let lists = [
+        "show tables",
+        "select table_name from information_schema.tables where table_schema = 'shop'",
+        "select column_name from information_schema.columns where table_name = 'orders'",
+    ];
+    for sql in lists {
+        let fresh = shop.world.run(sql).await.unwrap().answer.warnings;
+        assert!(fresh.is_empty(), "{sql}: {fresh:?}");
+    }
+    shop.relay.taken.shutdown().await;
+    let away = shop.refused("select id from shop.orders").await;
+    assert!(away.contains("database shop did not answer"), "{away}");
+    for sql in lists {
+        let got = shop.world.run(sql).await.unwrap();
+        assert!(got.json.contains("orders") || got.json.contains("customer"), "{sql}: {}", got.json);
+        let [told] = got.answer.warnings.as_slice() else { panic!("{sql}: {:?}", got.answer.warnings) };
+        assert!(told.contains("database shop") && !told.contains("127.0.0.1"), "{sql}: {told}");
+    }
+    assert!(shop.world.run("select count(*) from customer").await.unwrap().answer.warnings.is_empty());
+    shop.world.change(|rules| {
+        rules.abac_policies =
+            ["shop.orders", "shop.totals"].map(|table| testing::denying(table, &[Role::Owner])).to_vec();
+    });
+    let hidden = shop.world.analyst(lists[0]).await.unwrap().answer.warnings;
+    assert!(hidden.is_empty(), "who sees none of its tables: {hidden:?}");
+    shop.world.stop().await;
+}
+
+#[tokio::test]
 async fn a_private_host_is_reached_where_the_operator_names_it_alone() {
     let mut shop = Shop::new().await;
     Arc::get_mut(&mut shop.world.pipeline).unwrap().storage_hosts = ReachableHosts::default();

@@ -1,12 +1,23 @@
 /** The tables that whoever is signed in can see, as the catalogue of the environment tells. */
-import { useQuery } from '@tanstack/react-query'
+import { queryOptions, useQuery } from '@tanstack/react-query'
 import { listed } from './queried'
 import { tablesOf } from './tables'
 
-export function useCatalogue(envId: string) {
-  return useQuery({
+const catalogueOf = (envId: string) =>
+  queryOptions({
     queryKey: ['catalogue', envId],
-    queryFn: async () => tablesOf((await listed(envId)).rows),
+    queryFn: async () => {
+      const { rows, warnings } = await listed(envId)
+      return { tables: tablesOf(rows), warnings: warnings.flatMap((one) => (typeof one === 'string' ? [one] : [])) }
+    },
     staleTime: 60_000,
   })
+
+export function useCatalogue(envId: string) {
+  return useQuery({ ...catalogueOf(envId), select: ({ tables }) => tables })
+}
+
+/** What is told of the list, such as that an attached database did not answer and its tables are as they were. */
+export function useCatalogueWarnings(envId: string) {
+  return useQuery({ ...catalogueOf(envId), select: ({ warnings }) => warnings }).data ?? []
 }

@@ -97,6 +97,7 @@ impl Pipeline {
         let mut warnings = query.ask.bounds.told(sql.warnings.clone());
         warnings.extend(assumed);
         warnings.extend(about.lacks.iter().map(ToString::to_string));
+        warnings.extend(about.outdated);
         if lists_files(&original, &query.ask) {
             warnings.push("the platform answers this statement itself: no file of the stage is looked for".to_owned());
         }

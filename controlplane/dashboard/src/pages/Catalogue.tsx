@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { api, ask } from '../api/client'
-import { useCatalogue } from '../catalogue'
+import { useCatalogue, useCatalogueWarnings } from '../catalogue'
 import { count } from '../format'
 import { useList } from '../lists'
 import { AddDataLink, addDataTo } from '../parts/AddDataLink'
@@ -20,6 +20,7 @@ export default function Catalogue() {
   const { env_id } = useEnvironment()
   const [wanted, setWanted] = useState('')
   const catalogue = useCatalogue(env_id)
+  const warnings = useCatalogueWarnings(env_id)
   const policies = useList(['policies', env_id], (cursor) =>
     ask(api.GET('/v1/environments/{env_id}/policies', { params: { path: { env_id }, query: { limit: 100, ...(cursor && { cursor }) } } })),
   )
@@ -30,6 +31,11 @@ export default function Catalogue() {
       lead="What you can see here. A table that is denied to you is not in the list."
       actions={<AddDataLink />}
     >
+      {warnings.map((warning) => (
+        <p key={warning} className="notice" role="status">
+          {warning}
+        </p>
+      ))}
       <Answered
         of={catalogue}
         isEmpty={(tables) => tables.length === 0}

@@ -147,6 +147,11 @@ impl Statement {
             || matches!(self.kind, StatementKind::Show | StatementKind::Describe { .. } | StatementKind::Session(_))
     }
 
+    /// Whether it lists what tables there are, and not what a name means alone.
+    pub fn lists_tables(&self) -> bool {
+        self.facts.reads_catalogue || matches!(self.kind, StatementKind::Show)
+    }
+
     /// The highest number of a parameter; `?` are numbered from 1 in order.
     pub fn parameters(&self) -> usize {
         self.facts.parameters

@@ -75,6 +75,7 @@ pub(in crate::pipeline) fn columns(
         rows.warnings.push(format!("SVC_ERR_403_COLUMN_MASKED: {}", columns_masked.join(", ")));
     }
     rows.warnings.extend(rows.about.lacks.iter().map(ToString::to_string));
+    rows.warnings.extend(rows.about.outdated.iter().cloned());
     let mut facts = t.facts();
     facts.columns_masked = bare(&facts.columns_masked); // those of conditions too
     drop(facts);

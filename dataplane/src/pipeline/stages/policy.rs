@@ -85,7 +85,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     let asked = asked.over(&stages);
     // also where the session would find them: what is denied there is so whether or not there is such a table
     let mut confinement = asked.judge((&either(&about.tables, &meant), &meant), &operations, t)?;
-    looked?;
+    let away = looked?;
     let branch = branch(pipeline, query, &who.agent, &operations).await?;
     let there = branch.as_ref().map_or_else(|| Arc::clone(&known), |it| Arc::new(known.with_tables(it.tables())));
     provenance::permitted(rules, caller.role, &there, &meant)?;
@@ -96,6 +96,7 @@ async fn check_as(gates: &Gates<'_>, extracted: Extracted, who: Asker, is_explai
     } else {
         Arc::clone(&there)
     };
+    about.outdated = attached::outdated(&away, &judged_by, &seen);
     let in_transaction = query.ask.transaction.is_some() || query.judged_by.is_some();
     let file_use = FileUse::of(is_explained, branch.is_none() && !in_transaction);
     let permits = |stage: &str, done: Operation| asked.permits_files(stage, done);

@@ -55,6 +55,8 @@ pub(in crate::pipeline) struct StatementInfo {
     pub external: Option<sql::ExternalChange>,
     /// Tables of attached databases that it reads; known once it is generated.
     pub attached: Vec<sql::AttachedRead>,
+    /// What is told of attached databases that it lists as they were.
+    pub outdated: Vec<String>,
     /// What it leaves of the history of loads, as the engine is told in its transaction.
     pub history: Vec<String>,
     /// Row filters that hide all of a table from who asks; known once the rules are chosen.
@@ -121,6 +123,7 @@ impl StatementInfo {
             staged: Vec::new(),
             external: None,
             attached: Vec::new(),
+            outdated: Vec::new(),
             history: Vec::new(),
             lacks: Vec::new(),
             removes: None,

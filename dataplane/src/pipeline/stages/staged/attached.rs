@@ -66,7 +66,9 @@ async fn of_database(
     let _place = query.in_time(async { Ok(database.place().await?) }).await?;
     let (hosts, tasks) = (&pipeline.storage_hosts, &pipeline.tasks);
     let begun = RemoteTransaction::begin(database.integration(), hosts, tasks, query.left());
-    let remote = query.in_time(async { Ok(Box::pin(begun).await?) }).await?;
+    let begun = query.in_time(async { Ok(Box::pin(begun).await?) }).await;
+    // a list must not go on for a minute as if it answered
+    let remote = begun.inspect_err(|_| database.forget())?;
     for read in reads {
         let table = found(read)?.1;
         let source = AttachedSource { query, database: &database, remote: &remote, table, read };
