@@ -2,6 +2,7 @@
 //! 0.1 and a stage of files, and a key that acts for the owner with every scope. Made once; a later
 //! start finds it, and gives the key a new text, because the old one is stored only as a hash.
 
+mod attached;
 mod files;
 
 use std::net::SocketAddr;
@@ -15,6 +16,7 @@ use controlplane::domain::{api_keys, environments};
 use crate::Platform;
 use crate::client::Failure;
 
+pub use attached::{AttachedError, AttachedPlace};
 pub use files::stage;
 
 /// The environment's slug, and so the name of its database.
@@ -42,6 +44,8 @@ pub enum Error {
     ControlPlane(#[from] controlplane::Error),
     #[error("the files of the demo could not be put into its stage: {0}")]
     Files(#[from] Failure),
+    #[error("the attached database of the demo has no place: {0}")]
+    Attached(#[from] AttachedError),
     #[error("the demo environment did not come up; the log says why")]
     NotUp,
 }

@@ -16,7 +16,7 @@ use dataplane::model::ModelSettings;
 use telemetry::{Collector, Log, Telemetry, Tracer};
 use tokio_util::sync::CancellationToken;
 
-use crate::demo::{self, Demo};
+use crate::demo::{self, AttachedError, AttachedPlace, Demo};
 use crate::env_file::Access;
 use crate::environments::{DemoPlace, EngineProgram, LocalEnvironments};
 use crate::postgres::{Durability, Places, Postgres};
@@ -102,6 +102,18 @@ pub enum Error {
 }
 
 impl Config {
+    fn opened(&self) -> Result<State, crate::state::Error> {
+        State::open(self.state.as_deref().unwrap_or(Path::new(".sluice")))
+    }
+
+    /// Where the demo's attached database is; none where the demo is empty, or PostgreSQL somebody else's.
+    fn attached(&self, entropy: &Entropy) -> Result<Option<AttachedPlace>, AttachedError> {
+        if self.no_data || self.database_url.is_some() {
+            return Ok(None);
+        }
+        AttachedPlace::of(&self.opened()?, entropy).map(Some)
+    }
+
     fn listener(&self, given: Option<SocketAddr>, port: u16) -> SocketAddr {
         let port = if self.state.is_some() { 0 } else { port };
         given.unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
@@ -171,7 +183,7 @@ impl Platform {
     /// PostgreSQL, then the control plane, then a data plane for every environment there is.
     pub async fn start(config: &Config, means: Means) -> Result<Self, Error> {
         config.checked_trust()?;
-        let state = State::open(config.state.as_deref().unwrap_or(Path::new(".sluice")))?;
+        let state = config.opened()?;
         let (database_url, postgres) = database(config, &state, means.durability).await?;
         let (data_planes, control_plane) = (CancellationToken::new(), CancellationToken::new());
         let authority = Arc::new(Authority::make().map_err(Error::Authority)?);
@@ -248,9 +260,12 @@ async fn database(config: &Config, state: &State, durability: Durability) -> Res
 }
 
 /// `sluice up`: start, seed the demo, say how to reach it, serve until told to stop.
-pub async fn up(config: Config, log: Log) -> Result<(), Error> {
+pub async fn up(mut config: Config, log: Log) -> Result<(), Error> {
     let step = Step::begin("start", "postgres, control plane");
-    let platform = Platform::start(&config, Means::of_this_machine(log)?).await?;
+    let means = Means::of_this_machine(log)?;
+    let place = config.attached(&means.entropy).map_err(demo::Error::from)?;
+    config.storage.storage_hosts.extend(place.iter().map(AttachedPlace::host));
+    let platform = Platform::start(&config, means).await?;
     step.done("postgres, control plane");
     let contents =
         if config.no_data { "organization, environment" } else { "organization, environment, TPC-H at scale 0.1" };
@@ -259,15 +274,37 @@ pub async fn up(config: Config, log: Log) -> Result<(), Error> {
     if !config.no_data {
         Box::pin(demo::stage(platform.control.http, &demo)).await?;
     }
+    let attached = match &place {
+        Some(place) => Some(Box::pin(attached(&config, &platform, place, &demo)).await),
+        None => None,
+    };
     step.done(contents);
+    if let Some(Err(error)) = &attached {
+        say(&format!("  the demo serves without its attached database: {error}"));
+    }
     let access = access(&platform, demo);
     write_private(&platform.environments.state.env_file(), &access.env_file())?;
     say(&format!("\n{}", access.table(DASHBOARD.is_some())));
     until_told().await.map_err(Error::Stop)?;
     let step = Step::begin("stop", "running queries finish");
     platform.stop().await?;
+    if let Some(Ok(server)) = attached {
+        server.stop().await?;
+    }
     step.done("stopped");
     Ok(())
+}
+
+/// Starts the demo's attached database.
+async fn attached(
+    config: &Config,
+    platform: &Platform,
+    place: &AttachedPlace,
+    demo: &Demo,
+) -> Result<Postgres, AttachedError> {
+    let own = Places::of(&config.postgres, platform.environments.state.root())?;
+    let durability = platform.environments.means.durability;
+    Box::pin(place.serve(&own, durability, platform.control.http, demo)).await
 }
 
 fn access(platform: &Platform, demo: Demo) -> Access {

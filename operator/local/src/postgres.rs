@@ -4,6 +4,7 @@
 //! It listens on a Unix socket in a folder that only its owner can enter, and on no port: there is
 //! no password to keep, no port to lose a race for, and nothing that another user of the machine
 //! could reach. Started by root it runs as [`NOBODY`], because PostgreSQL refuses to run as root.
+//! Another one ([`Places::another`]) listens on a port of loopback too, where it asks for a password.
 //!
 //! It is not a process manager: what became of the server is the caller's to watch ([`Postgres::ended`]).
 
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -31,6 +33,7 @@ const USER: &str = "sluice";
 const INITDB_MAX: Duration = Duration::from_mins(2);
 const READY_MAX: Duration = Duration::from_mins(1);
 const STOP_MAX: Duration = Duration::from_mins(1);
+const RUN_MAX: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(10);
 const LOG_TAIL_BYTES: usize = 2_000;
 
@@ -60,6 +63,8 @@ pub enum Error {
     Ended(String),
     #[error("PostgreSQL did not answer within {} s: {log}", READY_MAX.as_secs())]
     Silent { log: String },
+    #[error("statements for the database failed: {0}")]
+    Run(String),
     #[error("PostgreSQL (process {0}) did not stop")]
     Stuck(i32),
 }
@@ -100,6 +105,28 @@ impl Postgres {
         self.places.url(database)
     }
 
+    /// Runs statements as the server's owner. They are no argument, which other users of the machine see.
+    pub async fn run(&self, statements: &str) -> Result<(), Error> {
+        let mut psql = command(&self.places, "psql");
+        // terse: an error shows nothing of a statement, which may have a password
+        psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=terse", "-d", &self.url("postgres")]);
+        psql.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        let failed = |error: io::Error| Error::Run(error.to_string());
+        let work = async {
+            let mut child = psql.spawn().map_err(failed)?;
+            if let Some(mut input) = child.stdin.take() {
+                input.write_all(statements.as_bytes()).await.map_err(failed)?;
+            }
+            child.wait_with_output().await.map_err(failed)
+        };
+        let late = |_| Error::Run(format!("not done in {} s", RUN_MAX.as_secs()));
+        let done = timeout(RUN_MAX, work).await.map_err(late)??;
+        if done.status.success() {
+            return Ok(());
+        }
+        Err(Error::Run(String::from_utf8_lossy(&done.stderr).trim().to_owned()))
+    }
+
     /// Returns when the server has ended by itself: nobody asked it to.
     pub async fn ended(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
@@ -120,7 +147,7 @@ impl Postgres {
     }
 
     async fn answers(&mut self) -> Result<(), Error> {
-        let socket = self.places.socket(PORT);
+        let socket = self.places.socket(self.places.port());
         let deadline = Instant::now() + READY_MAX;
         while !greet::answers(&socket, USER).await {
             if matches!(self.child.try_wait(), Ok(Some(_))) {
@@ -224,7 +251,8 @@ async fn create(places: &Places, durability: Durability) -> Result<(), Error> {
     }
     let mut initdb = command(places, "initdb");
     initdb
-        .args(["--username", USER, "--auth", "trust", "--encoding", "UTF8"])
+        .args(["--username", USER, "--auth-local", "trust", "--auth-host", "scram-sha-256"])
+        .args(["--encoding", "UTF8"])
         .args(["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"])
         .args(["--locale", "C", "--no-instructions", "--pgdata"])
         .arg(&unfinished)
@@ -251,8 +279,9 @@ fn spawn(places: &Places, durability: Durability) -> Result<Child, Error> {
     let log = places.new_log()?;
     let mut postgres = command(places, "postgres");
     postgres.arg("-D").arg(&places.data).arg("-k").arg(&places.run);
-    postgres.args(["-p", &PORT.to_string()]);
-    for setting in ["listen_addresses=", "max_connections=200", "timezone=UTC", "log_timezone=UTC"] {
+    postgres.args(["-p", &places.port().to_string()]);
+    let listened = if places.loopback.is_some() { "listen_addresses=127.0.0.1" } else { "listen_addresses=" };
+    for setting in [listened, "max_connections=200", "timezone=UTC", "log_timezone=UTC"] {
         postgres.args(["-c", setting]);
     }
     for setting in settings {

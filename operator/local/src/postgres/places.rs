@@ -31,6 +31,8 @@ pub struct Places {
     pub run: PathBuf,
     /// What the server says of itself.
     pub log: PathBuf,
+    /// The port of loopback that it listens on as well.
+    pub loopback: Option<u16>,
 }
 
 impl Places {
@@ -67,13 +69,31 @@ impl Places {
             data: folder.join("data"),
             run: folder.join("run"),
             log: folder.join("postgres.log"),
+            loopback: None,
         }
+    }
+
+    /// Another server, in a folder of this name within this one's, that listens on a port of loopback as well.
+    pub fn another(&self, name: &str, port: u16) -> Self {
+        let folder = self.data.with_file_name(name);
+        Self {
+            bin: self.bin.clone(),
+            data: folder.join("data"),
+            run: folder.join("run"),
+            log: folder.join("postgres.log"),
+            loopback: Some(port),
+        }
+    }
+
+    /// The port, which names the socket too.
+    pub(super) fn port(&self) -> u16 {
+        self.loopback.unwrap_or(PORT)
     }
 
     /// Where `database` is reached while the server runs.
     pub fn url(&self, database: &str) -> String {
         let folder: String = self.run.to_string_lossy().bytes().map(percent).collect();
-        format!("postgresql://{USER}@{folder}:{PORT}/{database}")
+        format!("postgresql://{USER}@{folder}:{}/{database}", self.port())
     }
 
     pub(super) fn program(&self, name: &str) -> PathBuf {
@@ -90,7 +110,7 @@ impl Places {
 
     /// Makes the folders, for their owner alone.
     pub(super) fn prepare(&self) -> Result<(), Error> {
-        if self.socket(PORT).as_os_str().len() > SOCKET_PATH_MAX {
+        if self.socket(self.port()).as_os_str().len() > SOCKET_PATH_MAX {
             return Err(Error::PathTooLong(self.run.clone()));
         }
         let parents = [self.data.parent(), self.log.parent()];

@@ -67,6 +67,32 @@ async fn it_sorts_and_folds_the_same_on_every_machine() {
 }
 
 #[tokio::test]
+async fn another_server_asks_for_a_password_at_its_port_and_trusts_nobody_there() {
+    let world = World::new();
+    let _own = world.start().await;
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let another = Postgres::start(world.places().another("attached", port), Durability::ForTests).await.unwrap();
+    let made = "create role reader login password 'open-sesame'; create table t as select 42 as answer; \
+                grant select on t to reader;";
+    another.run(made).await.unwrap();
+    let answered = async |user: &str, password: &str| {
+        let url = format!("postgresql://{user}@127.0.0.1:{port}/postgres");
+        let mut psql = Command::new(installation().join("bin/psql"));
+        psql.args(["-X", "-A", "-t", "-w", "-c", "select answer from t", &url]).env("PGPASSWORD", password);
+        String::from_utf8(psql.output().await.unwrap().stdout).unwrap()
+    };
+    assert_eq!(answered("reader", "open-sesame").await, "42\n");
+    for (user, password) in [("reader", "other"), ("reader", ""), (USER, ""), (USER, "open-sesame")] {
+        assert_eq!(answered(user, password).await, "", "{user} with {password:?}");
+    }
+    let refused = another.run("alter role nobody_here password 'open-sesame'").await.unwrap_err().to_string();
+    assert!(refused.contains("nobody_here") && !refused.contains("sesame"), "{refused}");
+    another.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn it_listens_on_no_port() {
     let world = World::new();
     let server = world.start().await;
