@@ -39,92 +39,71 @@ pub mod probe {
 
 /// Environment variables that a data plane reads: the operator writes what the data plane reads.
 pub mod setting {
-    pub const ENV_ID: &str = "SLUICE_ENV_ID";
-    pub const CONTROL_PLANE: &str = "SLUICE_CONTROL_PLANE";
-    pub const TLS_CA: &str = "SLUICE_TLS_CA";
-    pub const TLS_CERT: &str = "SLUICE_TLS_CERT";
-    pub const TLS_KEY: &str = "SLUICE_TLS_KEY";
-    pub const PG_TLS_CERT: &str = "SLUICE_PG_TLS_CERT";
-    pub const PG_TLS_KEY: &str = "SLUICE_PG_TLS_KEY";
-    pub const STATE: &str = "SLUICE_STATE";
-    /// Address of all listeners: `0.0.0.0`, or `::` where pods have IPv6.
-    pub const LISTEN: &str = "SLUICE_LISTEN";
-    /// Seconds that an HTTP connection lives between two requests.
-    pub const HTTP_IDLE_SECS: &str = "SLUICE_HTTP_IDLE_SECS";
-    /// Bytes that one result of an agent's tool may hold.
-    pub const TOOL_RESULT_BYTES: &str = "SLUICE_TOOL_RESULT_BYTES";
-    /// Bytes of the plans of texts that a data plane keeps; 0: none.
-    pub const PLAN_BYTES: &str = "SLUICE_PLAN_BYTES";
-    /// Seconds after which one goes that nobody uses.
-    pub const PLAN_IDLE_SECS: &str = "SLUICE_PLAN_IDLE_SECS";
-    /// Plans that each session of the engine keeps; 0: none.
-    pub const ENGINE_PLANS: &str = "SLUICE_ENGINE_PLANS";
-    pub const MAX_CONCURRENT_QUERIES: &str = "SVC_MAX_CONCURRENT_QUERIES";
-    pub const ENGINE_MEMORY_BYTES: &str = "SLUICE_ENGINE_MEMORY_BYTES";
-    pub const ENGINE_TEMP_BYTES: &str = "SLUICE_ENGINE_TEMP_BYTES";
-    pub const ENGINE_THREADS: &str = "SLUICE_ENGINE_THREADS";
+    macro_rules! settings {
+        ($($(#[$doc:meta])* $name:ident = $variable:literal;)+) => {
+            $($(#[$doc])* pub const $name: &str = $variable;)+
+
+            /// Those that are arguments of a data plane.
+            pub const ALL: [&str; [$($variable),+].len()] = [$($name),+];
+        };
+    }
+
+    settings! {
+        ENV_ID = "SLUICE_ENV_ID";
+        CONTROL_PLANE = "SLUICE_CONTROL_PLANE";
+        TLS_CA = "SLUICE_TLS_CA";
+        TLS_CERT = "SLUICE_TLS_CERT";
+        TLS_KEY = "SLUICE_TLS_KEY";
+        PG_TLS_CERT = "SLUICE_PG_TLS_CERT";
+        PG_TLS_KEY = "SLUICE_PG_TLS_KEY";
+        STATE = "SLUICE_STATE";
+        /// Address of all listeners: `0.0.0.0`, or `::` where pods have IPv6.
+        LISTEN = "SLUICE_LISTEN";
+        /// Seconds that an HTTP connection lives between two requests.
+        HTTP_IDLE_SECS = "SLUICE_HTTP_IDLE_SECS";
+        /// Bytes that one result of an agent's tool may hold.
+        TOOL_RESULT_BYTES = "SLUICE_TOOL_RESULT_BYTES";
+        /// Bytes of the plans of texts that a data plane keeps; 0: none.
+        PLAN_BYTES = "SLUICE_PLAN_BYTES";
+        /// Seconds after which one goes that nobody uses.
+        PLAN_IDLE_SECS = "SLUICE_PLAN_IDLE_SECS";
+        /// Plans that each session of the engine keeps; 0: none.
+        ENGINE_PLANS = "SLUICE_ENGINE_PLANS";
+        MAX_CONCURRENT_QUERIES = "SVC_MAX_CONCURRENT_QUERIES";
+        ENGINE_MEMORY_BYTES = "SLUICE_ENGINE_MEMORY_BYTES";
+        ENGINE_TEMP_BYTES = "SLUICE_ENGINE_TEMP_BYTES";
+        ENGINE_THREADS = "SLUICE_ENGINE_THREADS";
+        /// Seconds that a stop waits for queries that run.
+        DRAIN_SECS = "SLUICE_DRAIN_SECS";
+        /// Seconds between "not ready" and the first refusal, while load balancers learn of it.
+        ENDPOINT_GRACE_SECS = "SLUICE_ENDPOINT_GRACE_SECS";
+        /// Base URL of the endpoint whose models are asked; absent: none is.
+        MODEL_URL = "SLUICE_MODEL_URL";
+        /// It may be asked without TLS beyond this machine.
+        MODEL_PLAIN = "SLUICE_MODEL_PLAIN";
+        /// The key that it wants.
+        MODEL_KEY = "SLUICE_MODEL_KEY";
+        /// The model that makes vectors of memories; absent: the built-in embedder does, by similar words.
+        EMBEDDING_MODEL = "SLUICE_EMBEDDING_MODEL";
+        /// The model that is asked for a statement that failed; absent: rules alone heal.
+        HEALING_MODEL = "SLUICE_HEALING_MODEL";
+        /// Private hosts that storage integrations reach: `host` or `host:port`, with commas between them.
+        STORAGE_HOSTS = "SLUICE_STORAGE_HOSTS";
+        /// Storage integrations may use the credentials that a data plane's surroundings give it.
+        STORAGE_AMBIENT = "SLUICE_STORAGE_AMBIENT";
+        /// Where spans are sent to; absent: none are made.
+        OTLP_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT";
+        /// File of the authority that an `https` collector's certificate is of.
+        OTLP_CA = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+        /// Of the requests that come without a trace, the part that is told of.
+        TRACE_RATIO = "SLUICE_TRACE_RATIO";
+    }
+
     /// Bucket and prefix of a lake's data; absent: a native file.
     pub const OBJECT_STORE: &str = "SLUICE_OBJECT_STORE";
-    /// Seconds that a stop waits for queries that run.
-    pub const DRAIN_SECS: &str = "SLUICE_DRAIN_SECS";
-    /// Seconds between "not ready" and the first refusal, while load balancers learn of it.
-    pub const ENDPOINT_GRACE_SECS: &str = "SLUICE_ENDPOINT_GRACE_SECS";
-    /// Base URL of the endpoint whose models are asked; absent: none is.
-    pub const MODEL_URL: &str = "SLUICE_MODEL_URL";
-    /// It may be asked without TLS beyond this machine.
-    pub const MODEL_PLAIN: &str = "SLUICE_MODEL_PLAIN";
-    /// The key that it wants.
-    pub const MODEL_KEY: &str = "SLUICE_MODEL_KEY";
-    /// The model that makes vectors of memories; absent: the built-in embedder does, by similar words.
-    pub const EMBEDDING_MODEL: &str = "SLUICE_EMBEDDING_MODEL";
-    /// The model that is asked for a statement that failed; absent: rules alone heal.
-    pub const HEALING_MODEL: &str = "SLUICE_HEALING_MODEL";
-    /// Private hosts that storage integrations reach: `host` or `host:port`, with commas between them.
-    pub const STORAGE_HOSTS: &str = "SLUICE_STORAGE_HOSTS";
-    /// Storage integrations may use the credentials that a data plane's surroundings give it.
-    pub const STORAGE_AMBIENT: &str = "SLUICE_STORAGE_AMBIENT";
-    /// Where spans are sent to; absent: none are made.
-    pub const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-    /// File of the authority that an `https` collector's certificate is of.
-    pub const OTLP_CA: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
     /// `name=value,…`: what a collector wants to be shown. A credential, and so never among settings: it comes
     /// from a Secret.
     pub const OTLP_HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
-    /// Of the requests that come without a trace, the part that is told of.
-    pub const TRACE_RATIO: &str = "SLUICE_TRACE_RATIO";
-
-    pub const ALL: [&str; 30] = [
-        ENV_ID,
-        CONTROL_PLANE,
-        TLS_CA,
-        TLS_CERT,
-        TLS_KEY,
-        PG_TLS_CERT,
-        PG_TLS_KEY,
-        STATE,
-        LISTEN,
-        HTTP_IDLE_SECS,
-        TOOL_RESULT_BYTES,
-        PLAN_BYTES,
-        PLAN_IDLE_SECS,
-        ENGINE_PLANS,
-        MAX_CONCURRENT_QUERIES,
-        ENGINE_MEMORY_BYTES,
-        ENGINE_TEMP_BYTES,
-        ENGINE_THREADS,
-        DRAIN_SECS,
-        ENDPOINT_GRACE_SECS,
-        MODEL_URL,
-        MODEL_PLAIN,
-        MODEL_KEY,
-        EMBEDDING_MODEL,
-        HEALING_MODEL,
-        STORAGE_HOSTS,
-        STORAGE_AMBIENT,
-        OTLP_ENDPOINT,
-        OTLP_CA,
-        TRACE_RATIO,
-    ];
 }
 
 /// Header names.
