@@ -95,6 +95,27 @@ struct Shape {
     envelope: Option<bool>,
 }
 
+/// The rows of the part of a list that is asked for, and how many the whole list has: one filter for both.
+macro_rules! page {
+    (
+        $conn:ident, $listing:ident, $rows:ident,
+        $count:literal, $filter:literal, $part:literal, $($argument:expr),+ $(,)?
+    ) => {{
+        let rows = $rows!(
+            $filter $part,
+            $($argument,)+
+            $listing.page.after_time(),
+            $listing.page.after_id(),
+            $listing.page.fetch(),
+            $listing.offset,
+        );
+        let rows = rows.fetch_all(&mut *$conn).await?;
+        let total = sqlx::query_scalar!($count + $filter, $($argument),+).fetch_one(&mut *$conn).await?;
+        (rows, total)
+    }};
+}
+pub(crate) use page;
+
 macro_rules! listings {
     ($($(#[$doc:meta])* $name:ident = $span:ident;)+) => {$(
         $(#[$doc])*

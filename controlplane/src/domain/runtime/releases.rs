@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::gates::{self, GateId};
-use super::listing::{Listed, Records};
+use super::listing::{Listed, Records, page};
 use super::people::{self, Made};
 use super::{artifacts, clock, fields, reviews};
 
@@ -171,13 +171,13 @@ async fn passed(cx: &Call, tx: &mut PgConnection, project_id: &str, gate: GateId
 
 /// A query for releases: all columns, then this.
 macro_rules! releases {
-    ($tail:literal, $($argument:expr),+ $(,)?) => {
+    ($($tail:literal)+, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             Release,
             r#"select r.id, r.org_id, r.project_id, r.artifact_id, r.artifact_ids, r.gate_id, r.review_id,
                  r.outcome as "outcome: ReleaseOutcome", r.evidence_bundle, r.policy_version, r.rationale,
                  r.override_reason, r.decided_by, r.decided_at
-               from svc_runtime.releases r "# + $tail,
+               from svc_runtime.releases r "# $(+ $tail)+,
             $($argument),+
         )
     };
@@ -236,32 +236,20 @@ struct ReleaseFilter {
 
 async fn list(cx: Call, Query(filter): Query<ReleaseFilter>, Records(listing): Records) -> Result<Listed<Release>> {
     let mut conn = cx.app.pool().acquire().await?;
-    let rows = releases!(
+    let (rows, total) = page!(
+        conn,
+        listing,
+        releases,
+        r#"select count(*) as "total!" from svc_runtime.releases r "#,
         "where r.org_id = $1 and ($2::text is null or r.project_id = $2)
-           and ($3::text is null or r.artifact_id = $3 or r.artifact_ids ? $3)
-           and ($4::timestamptz is null or (r.decided_at, r.id) < ($4, $5))
+           and ($3::text is null or r.artifact_id = $3 or r.artifact_ids ? $3)",
+        " and ($4::timestamptz is null or (r.decided_at, r.id) < ($4, $5))
          order by r.decided_at desc, r.id desc
          limit $6 offset $7",
         cx.org_id().as_str(),
         filter.project_id,
         filter.artifact_id,
-        listing.page.after_time(),
-        listing.page.after_id(),
-        listing.page.fetch(),
-        listing.offset,
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    let total = sqlx::query_scalar!(
-        r#"select count(*) as "total!" from svc_runtime.releases r
-           where r.org_id = $1 and ($2::text is null or r.project_id = $2)
-             and ($3::text is null or r.artifact_id = $3 or r.artifact_ids ? $3)"#,
-        cx.org_id().as_str(),
-        filter.project_id,
-        filter.artifact_id,
-    )
-    .fetch_one(&mut *conn)
-    .await?;
+    );
     Ok(listing.answer(rows, total, |row| (row.decided_at, row.id.clone()), |row| row))
 }
 

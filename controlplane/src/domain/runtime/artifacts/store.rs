@@ -5,17 +5,17 @@ use platform::{Error, Result};
 use sqlx::PgConnection;
 
 use super::{Artifact, Verdict};
-use crate::domain::runtime::listing::ListWindow;
+use crate::domain::runtime::listing::{ListWindow, page};
 
 /// A query for artifacts: all columns, then this.
 macro_rules! artifacts {
-    ($tail:literal, $($argument:expr),+ $(,)?) => {
+    ($($tail:literal)+, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             Artifact,
             r#"select r.id, r.org_id, r.project_id, r.task_id, r.attempt_id, r.kind, r.content_hash, r.confidence,
                  r.artifact_key, r.branch_id, r.validation_status as "validation_status: _", r.uri, r.depends_on,
                  r.metadata, r.promoted_at, r.promoted_by, r.superseded_by, r.created_at
-               from svc_runtime.artifact_instances r "# + $tail,
+               from svc_runtime.artifact_instances r "# $(+ $tail)+,
             $($argument),+
         )
     };
@@ -169,10 +169,14 @@ pub async fn page(
     filter: &ArtifactFilter,
     listing: &ListWindow,
 ) -> Result<(Vec<Artifact>, i64)> {
-    let rows = artifacts!(
+    Ok(page!(
+        conn,
+        listing,
+        artifacts,
+        r#"select count(*) as "total!" from svc_runtime.artifact_instances r "#,
         "where r.org_id = $1 and ($2::text is null or r.task_id = $2) and ($3::text is null or r.project_id = $3)
-           and ($4::text is null or r.kind = $4) and ($5::text is null or coalesce(r.branch_id, 'main') = $5)
-           and ($6::timestamptz is null or (r.created_at, r.id) < ($6, $7))
+           and ($4::text is null or r.kind = $4) and ($5::text is null or coalesce(r.branch_id, 'main') = $5)",
+        " and ($6::timestamptz is null or (r.created_at, r.id) < ($6, $7))
          order by r.created_at desc, r.id desc
          limit $8 offset $9",
         org_id.as_str(),
@@ -180,24 +184,5 @@ pub async fn page(
         filter.project_id,
         filter.kind,
         filter.branch_id,
-        listing.page.after_time(),
-        listing.page.after_id(),
-        listing.page.fetch(),
-        listing.offset,
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    let total = sqlx::query_scalar!(
-        r#"select count(*) as "total!" from svc_runtime.artifact_instances r
-           where r.org_id = $1 and ($2::text is null or r.task_id = $2) and ($3::text is null or r.project_id = $3)
-             and ($4::text is null or r.kind = $4) and ($5::text is null or coalesce(r.branch_id, 'main') = $5)"#,
-        org_id.as_str(),
-        filter.task_id,
-        filter.project_id,
-        filter.kind,
-        filter.branch_id,
-    )
-    .fetch_one(conn)
-    .await?;
-    Ok((rows, total))
+    ))
 }

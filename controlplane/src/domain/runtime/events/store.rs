@@ -10,16 +10,16 @@ use sqlx::PgConnection;
 use super::WorkflowEvent;
 use super::stream::Seen;
 use crate::domain::runtime::attempts::Attempt;
-use crate::domain::runtime::listing::ListWindow;
+use crate::domain::runtime::listing::{ListWindow, page};
 use crate::domain::runtime::tasks::Task;
 
 /// A query for events: all columns, then this.
 macro_rules! events {
-    ($tail:literal, $($argument:expr),+ $(,)?) => {
+    ($($tail:literal)+, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             WorkflowEvent,
             "select e.id, e.task_id, e.attempt_id, e.sequence_num, e.kind, e.payload, e.actor, e.created_at, e.position
-             from svc_runtime.workflow_events e " + $tail,
+             from svc_runtime.workflow_events e " $(+ $tail)+,
             $($argument),+
         )
     };
@@ -132,35 +132,21 @@ pub async fn page(
     filter: &EventFilter,
     listing: &ListWindow,
 ) -> Result<(Vec<WorkflowEvent>, i64)> {
-    let rows = events!(
+    Ok(page!(
+        conn,
+        listing,
+        events,
+        r#"select count(*) as "total!" from svc_runtime.workflow_events e "#,
         "where e.org_id = $1 and e.task_id = $2 and ($3::text is null or e.kind = $3)
-           and ($4::integer is null or e.sequence_num > $4)
-           and ($5::timestamptz is null or (e.created_at, lpad(e.position::text, 20, '0')) > ($5, $6))
+           and ($4::integer is null or e.sequence_num > $4)",
+        " and ($5::timestamptz is null or (e.created_at, lpad(e.position::text, 20, '0')) > ($5, $6))
          order by e.created_at, e.position
          limit $7 offset $8",
         org_id.as_str(),
         filter.task_id,
         filter.kind,
         filter.after_sequence,
-        listing.page.after_time(),
-        listing.page.after_id(),
-        listing.page.fetch(),
-        listing.offset,
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    let total = sqlx::query_scalar!(
-        r#"select count(*) as "total!" from svc_runtime.workflow_events e
-           where e.org_id = $1 and e.task_id = $2 and ($3::text is null or e.kind = $3)
-             and ($4::integer is null or e.sequence_num > $4)"#,
-        org_id.as_str(),
-        filter.task_id,
-        filter.kind,
-        filter.after_sequence,
-    )
-    .fetch_one(conn)
-    .await?;
-    Ok((rows, total))
+    ))
 }
 
 /// Whose events are followed.

@@ -8,7 +8,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::{Gate, GateEvaluation, GateId, GateResult, standard};
-use crate::domain::runtime::listing::ListWindow;
+use crate::domain::runtime::listing::{ListWindow, page};
 
 /// The rule that stands for a project: its own last version, or the standard one.
 pub async fn of_project(
@@ -94,12 +94,12 @@ pub async fn insert(tx: &mut PgConnection, org_id: &OrgId, evaluation: &GateEval
 
 /// A query for evaluations: all columns, then this.
 macro_rules! evaluations {
-    ($tail:literal, $($argument:expr),+ $(,)?) => {
+    ($($tail:literal)+, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             GateEvaluation,
             r#"select e.id, e.project_id, e.gate_id, e.gate_version, e.task_id, e.result as "result: GateResult",
                  e.facts, e.facts_hash, e.passed_conditions, e.failed_conditions, e.evaluated_by, e.evaluated_at
-               from svc_runtime.gate_evaluations e "# + $tail,
+               from svc_runtime.gate_evaluations e "# $(+ $tail)+,
             $($argument),+
         )
     };
@@ -139,29 +139,17 @@ pub async fn page(
     filter: &EvaluationFilter,
     listing: &ListWindow,
 ) -> Result<(Vec<GateEvaluation>, i64)> {
-    let rows = evaluations!(
-        "where e.org_id = $1 and ($2::text is null or e.project_id = $2) and ($3::text is null or e.gate_id = $3)
-           and ($4::timestamptz is null or (e.evaluated_at, e.id) < ($4, $5))
+    Ok(page!(
+        conn,
+        listing,
+        evaluations,
+        r#"select count(*) as "total!" from svc_runtime.gate_evaluations e "#,
+        "where e.org_id = $1 and ($2::text is null or e.project_id = $2) and ($3::text is null or e.gate_id = $3)",
+        " and ($4::timestamptz is null or (e.evaluated_at, e.id) < ($4, $5))
          order by e.evaluated_at desc, e.id desc
          limit $6 offset $7",
         org_id.as_str(),
         filter.project_id,
         filter.gate_id,
-        listing.page.after_time(),
-        listing.page.after_id(),
-        listing.page.fetch(),
-        listing.offset,
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    let total = sqlx::query_scalar!(
-        r#"select count(*) as "total!" from svc_runtime.gate_evaluations e
-           where e.org_id = $1 and ($2::text is null or e.project_id = $2) and ($3::text is null or e.gate_id = $3)"#,
-        org_id.as_str(),
-        filter.project_id,
-        filter.gate_id,
-    )
-    .fetch_one(conn)
-    .await?;
-    Ok((rows, total))
+    ))
 }

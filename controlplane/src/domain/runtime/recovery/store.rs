@@ -6,11 +6,11 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::{Action, Level, Recovery};
-use crate::domain::runtime::listing::ListWindow;
+use crate::domain::runtime::listing::{ListWindow, page};
 
 /// A query for recoveries: all columns, then this.
 macro_rules! recoveries {
-    ($tail:literal, $($argument:expr),+ $(,)?) => {
+    ($($tail:literal)+, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             Recovery,
             r#"select r.id, r.org_id, r.task_id, r.task_attempt_id, r.task_attempt_id as attempt_id,
@@ -18,7 +18,7 @@ macro_rules! recoveries {
                  r.action_type as "kind: Action", r.level as "level: Level", r.status, r.trigger_event, r.state_before,
                  r.state_after, r.executed_by, r.model_id, r.override_reason, r.new_attempt_hint, r.review_id,
                  r.created_at
-               from svc_runtime.recovery_actions r "# + $tail,
+               from svc_runtime.recovery_actions r "# $(+ $tail)+,
             $($argument),+
         )
     };
@@ -131,27 +131,16 @@ pub async fn page(
     task_id: Option<&str>,
     listing: &ListWindow,
 ) -> Result<(Vec<Recovery>, i64)> {
-    let rows = recoveries!(
-        "where r.org_id = $1 and ($2::text is null or r.task_id = $2)
-           and ($3::timestamptz is null or (r.created_at, r.id) < ($3, $4))
+    Ok(page!(
+        conn,
+        listing,
+        recoveries,
+        r#"select count(*) as "total!" from svc_runtime.recovery_actions r "#,
+        "where r.org_id = $1 and ($2::text is null or r.task_id = $2)",
+        " and ($3::timestamptz is null or (r.created_at, r.id) < ($3, $4))
          order by r.created_at desc, r.id desc
          limit $5 offset $6",
         org_id.as_str(),
         task_id,
-        listing.page.after_time(),
-        listing.page.after_id(),
-        listing.page.fetch(),
-        listing.offset,
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    let total = sqlx::query_scalar!(
-        r#"select count(*) as "total!" from svc_runtime.recovery_actions
-           where org_id = $1 and ($2::text is null or task_id = $2)"#,
-        org_id.as_str(),
-        task_id,
-    )
-    .fetch_one(conn)
-    .await?;
-    Ok((rows, total))
+    ))
 }

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use sqlx::PgConnection;
 
 use super::{Review, ReviewStatus, Urgency};
-use crate::domain::runtime::listing::ListWindow;
+use crate::domain::runtime::listing::{ListWindow, page};
 
 /// A query for reviews: all columns, then this.
 macro_rules! reviews {
-    ($tail:literal, $($argument:expr),+ $(,)?) => {
+    ($($tail:literal)+, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             Review,
             r#"select r.id, r.org_id, r.project_id, r.entity_type as "entity_type: _", r.entity_id, r.task_id,
@@ -19,7 +19,7 @@ macro_rules! reviews {
                  r.urgency as "urgency: _", r.assigned_to, r.status as "status: _", r.evidence_bundle, r.requested_by,
                  r.due_at, r.resolution_reason, r.reviewer_notes, r.reviewed_by, r.reviewed_at, r.version,
                  r.created_at, r.updated_at
-               from svc_runtime.review_requests r "# + $tail,
+               from svc_runtime.review_requests r "# $(+ $tail)+,
             $($argument),+
         )
     };
@@ -121,11 +121,15 @@ pub async fn page(
     filter: &ReviewFilter,
     listing: &ListWindow,
 ) -> Result<(Vec<Review>, i64)> {
-    let rows = reviews!(
+    Ok(page!(
+        conn,
+        listing,
+        reviews,
+        r#"select count(*) as "total!" from svc_runtime.review_requests r "#,
         "where r.org_id = $1 and ($2::text is null or r.task_id = $2) and ($3::text is null or r.project_id = $3)
            and ($4::text is null or r.status = $4) and ($5::text is null or r.assigned_to = $5)
-           and ($6::text is null or r.urgency = $6)
-           and ($7::timestamptz is null or (r.created_at, r.id) < ($7, $8))
+           and ($6::text is null or r.urgency = $6)",
+        " and ($7::timestamptz is null or (r.created_at, r.id) < ($7, $8))
          order by r.created_at desc, r.id desc
          limit $9 offset $10",
         org_id.as_str(),
@@ -134,26 +138,5 @@ pub async fn page(
         filter.status as _,
         filter.assigned_to,
         filter.urgency as _,
-        listing.page.after_time(),
-        listing.page.after_id(),
-        listing.page.fetch(),
-        listing.offset,
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    let total = sqlx::query_scalar!(
-        r#"select count(*) as "total!" from svc_runtime.review_requests r
-           where r.org_id = $1 and ($2::text is null or r.task_id = $2) and ($3::text is null or r.project_id = $3)
-             and ($4::text is null or r.status = $4) and ($5::text is null or r.assigned_to = $5)
-             and ($6::text is null or r.urgency = $6)"#,
-        org_id.as_str(),
-        filter.task_id,
-        filter.project_id,
-        filter.status as _,
-        filter.assigned_to,
-        filter.urgency as _,
-    )
-    .fetch_one(conn)
-    .await?;
-    Ok((rows, total))
+    ))
 }

@@ -5,18 +5,18 @@ use platform::{Error, Result};
 use sqlx::PgConnection;
 
 use super::Task;
-use crate::domain::runtime::listing::ListWindow;
+use crate::domain::runtime::listing::{ListWindow, page};
 
 /// A query for tasks: all columns, then this.
 macro_rules! tasks {
-    ($tail:literal, $($argument:expr),+ $(,)?) => {
+    ($($tail:literal)+, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             Task,
             r#"select t.id, t.org_id, t.project_id, t.kind, t.status as "status: _", t.work_item_key, t.priority,
                  t.retry_count, t.max_retries, t.metadata, t.not_before, t.deadline, t.max_runtime_secs, t.completed_at,
                  t.failure_reason, t.cancel_reason, t.next_attempt_hint, t.blocked_reason, t.repairs, t.awaits_repair,
                  t.created_by, t.version, t.created_at, t.updated_at
-               from svc_runtime.tasks t "# + $tail,
+               from svc_runtime.tasks t "# $(+ $tail)+,
             $($argument),+
         )
     };
@@ -113,10 +113,14 @@ pub async fn page(
     filter: &TaskFilter,
     listing: &ListWindow,
 ) -> Result<(Vec<Task>, i64)> {
-    let rows = tasks!(
+    Ok(page!(
+        conn,
+        listing,
+        tasks,
+        r#"select count(*) as "total!" from svc_runtime.tasks t "#,
         "where t.org_id = $1 and ($2::text is null or t.status = $2) and ($3::text is null or t.project_id = $3)
-           and ($4::text is null or t.kind = $4) and ($5::text is null or t.work_item_key = $5)
-           and ($6::timestamptz is null or (t.created_at, t.id) < ($6, $7))
+           and ($4::text is null or t.kind = $4) and ($5::text is null or t.work_item_key = $5)",
+        " and ($6::timestamptz is null or (t.created_at, t.id) < ($6, $7))
          order by t.created_at desc, t.id desc
          limit $8 offset $9",
         org_id.as_str(),
@@ -124,26 +128,7 @@ pub async fn page(
         filter.project_id,
         filter.kind,
         filter.work_item_key,
-        listing.page.after_time(),
-        listing.page.after_id(),
-        listing.page.fetch(),
-        listing.offset,
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    let total = sqlx::query_scalar!(
-        r#"select count(*) as "total!" from svc_runtime.tasks t
-           where t.org_id = $1 and ($2::text is null or t.status = $2) and ($3::text is null or t.project_id = $3)
-             and ($4::text is null or t.kind = $4) and ($5::text is null or t.work_item_key = $5)"#,
-        org_id.as_str(),
-        filter.status as _,
-        filter.project_id,
-        filter.kind,
-        filter.work_item_key,
-    )
-    .fetch_one(conn)
-    .await?;
-    Ok((rows, total))
+    ))
 }
 
 /// Inserts the task, or finds the live one with its key; says which.
