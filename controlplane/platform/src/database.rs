@@ -19,6 +19,23 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::identity::files::{EVERY, text};
 
+/// Runs a statement that gives no rows, as the last of a function.
+#[macro_export]
+macro_rules! execute {
+    ($connection:expr, $($query:tt)+) => {{
+        ::sqlx::query!($($query)+).execute($connection).await?;
+        Ok(())
+    }};
+}
+
+/// Asks for one value, as the last of a function.
+#[macro_export]
+macro_rules! scalar {
+    ($connection:expr, $($query:tt)+) => {
+        Ok(::sqlx::query_scalar!($($query)+).fetch_one($connection).await?)
+    };
+}
+
 /// How long a new URL may take to let somebody in.
 const TRIAL: Duration = Duration::from_secs(10);
 

@@ -23,7 +23,7 @@ use chrono::{DurationRound, TimeDelta};
 use contract::report::MicroCredits;
 use contract::{Access, Code, EnvId, OrgId, Scope, Timestamp};
 use platform::http::routes::Routes;
-use platform::{Error, Result};
+use platform::{Error, Result, execute, scalar};
 use sqlx::PgConnection;
 
 pub fn routes() -> Routes {
@@ -72,7 +72,8 @@ pub async fn add_usage(
     used: Used,
 ) -> Result<()> {
     let Used { queries, dashboard_queries, micro_credits } = used;
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into credit_usage (org_id, env_id, hour, operation, queries, dashboard_queries, micro_credits)
          values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (org_id, hour, env_id, operation) do update
@@ -87,17 +88,14 @@ pub async fn add_usage(
         dashboard_queries,
         i64::try_from(micro_credits).map_err(Error::internal)?,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// Queries of an organization that ended since a moment, counted by whole hours.
 pub async fn queries_since(conn: &mut PgConnection, org_id: &OrgId, since: Timestamp) -> Result<i64> {
-    let queries = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select coalesce(sum(queries), 0)::bigint as "queries!" from credit_usage where org_id = $1 and hour >= $2"#,
         org_id.as_str(),
         since,
-    );
-    Ok(queries.fetch_one(conn).await?)
+    )
 }

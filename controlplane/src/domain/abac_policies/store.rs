@@ -3,7 +3,7 @@
 use contract::policy::AbacPolicy;
 use contract::{EnvId, OrgId, PolicyId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{Error, OnConstraint, Result};
+use platform::{Error, OnConstraint, Result, execute, scalar};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -54,18 +54,16 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -
 }
 
 pub async fn count(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
-    let total =
-        sqlx::query_scalar!(r#"select count(*) as "total!" from abac_policies where env_id = $1"#, env_id.as_str());
-    Ok(total.fetch_one(conn).await?)
+    scalar!(conn, r#"select count(*) as "total!" from abac_policies where env_id = $1"#, env_id.as_str())
 }
 
 /// What the rules of all policies are together.
 pub async fn bytes(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
-    let bytes = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select coalesce(sum(octet_length(rules::text)), 0)::bigint as "bytes!" from abac_policies where env_id = $1"#,
         env_id.as_str(),
-    );
-    Ok(bytes.fetch_one(conn).await?)
+    )
 }
 
 pub async fn find(conn: &mut PgConnection, env_id: &EnvId, policy_id: &PolicyId) -> Result<Option<AbacPolicy>> {
@@ -122,8 +120,7 @@ pub async fn update(conn: &mut PgConnection, policy: &AbacPolicy) -> Result<()> 
 }
 
 pub async fn delete(conn: &mut PgConnection, policy_id: &PolicyId) -> Result<()> {
-    sqlx::query!("delete from abac_policies where policy_id = $1", policy_id.as_str()).execute(conn).await?;
-    Ok(())
+    execute!(conn, "delete from abac_policies where policy_id = $1", policy_id.as_str())
 }
 
 /// The enabled policies that ask for tables, with those of their rules that do; of one environment or of all that the

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use chrono::Duration;
 use contract::{OrgId, Role, Timestamp, UserId};
 use platform::http::text::Email;
-use platform::{App, Error, OnConstraint, Result};
+use platform::{App, Error, OnConstraint, Result, execute, scalar};
 use sqlx::PgConnection;
 
 use crate::domain::accounts::elsewhere;
@@ -125,15 +125,13 @@ pub async fn set_password(
     password_hash: &str,
     now: Timestamp,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update accounts set password_hash = $2, updated_at = $3 where account_id = $1",
         account_id,
         password_hash,
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// A membership that a login may open a session for.
@@ -152,7 +150,8 @@ impl LoginMembership {
 
 /// Has whoever this user is proven to have the mailbox?
 pub async fn is_verified(conn: &mut PgConnection, user_id: &UserId) -> Result<bool> {
-    let verified = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"
         select exists (
             select 1 from accounts a join users u on u.account_id = a.account_id
@@ -160,8 +159,7 @@ pub async fn is_verified(conn: &mut PgConnection, user_id: &UserId) -> Result<bo
         ) as "verified!"
         "#,
         user_id.as_str(),
-    );
-    Ok(verified.fetch_one(conn).await?)
+    )
 }
 
 /// Refuses an account whose password opens nothing.
@@ -255,10 +253,7 @@ pub async fn organizations(
 }
 
 pub async fn remember(conn: &mut PgConnection, account_id: &str, org_id: &OrgId) -> Result<()> {
-    sqlx::query!("update accounts set last_org_id = $2 where account_id = $1", account_id, org_id.as_str())
-        .execute(conn)
-        .await?;
-    Ok(())
+    execute!(conn, "update accounts set last_org_id = $2 where account_id = $1", account_id, org_id.as_str())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use chrono::Duration;
 use contract::caller::{Credential, Limits};
 use contract::secrets::hmac_sha256;
 use contract::{Caller, Code, OrgId, Role, SessionId, Tier, Timestamp, UserId};
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, execute};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -299,18 +299,12 @@ async fn spend(tx: &mut PgConnection, digest: &[u8], session_id: &SessionId, now
     sqlx::query!("update refresh_tokens set used_at = $2 where token_sha256 = $1", digest, now)
         .execute(&mut *tx)
         .await?;
-    sqlx::query!("update sessions set last_refreshed_at = $2 where session_id = $1", session_id.as_str(), now)
-        .execute(tx)
-        .await?;
-    Ok(())
+    execute!(tx, "update sessions set last_refreshed_at = $2 where session_id = $1", session_id.as_str(), now)
 }
 
 /// The session is another user's of the same account.
 pub async fn give(tx: &mut PgConnection, session_id: &SessionId, user_id: &UserId) -> Result<()> {
-    sqlx::query!("update sessions set user_id = $2 where session_id = $1", session_id.as_str(), user_id.as_str())
-        .execute(tx)
-        .await?;
-    Ok(())
+    execute!(tx, "update sessions set user_id = $2 where session_id = $1", session_id.as_str(), user_id.as_str())
 }
 
 /// Who opened a session with what is their account's own.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use contract::capability::{Capabilities, Confined, Grant, hour_of};
 use contract::{EnvId, GrantId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{Error, Result};
+use platform::{Error, Result, execute, scalar};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -106,25 +106,26 @@ pub async fn lock(conn: &mut PgConnection, env_id: &EnvId, grant_id: &GrantId) -
 }
 
 pub async fn count_active(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
-    let active = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select count(*) as "active!" from agent_grants where env_id = $1 and status = 'active'"#,
         env_id.as_str(),
-    );
-    Ok(active.fetch_one(conn).await?)
+    )
 }
 
 /// What the capabilities of all grants that are not revoked are together.
 pub async fn bytes(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
-    let bytes = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select coalesce(sum(octet_length(capabilities::text)), 0)::bigint as "bytes!"
            from agent_grants where env_id = $1 and status = 'active'"#,
         env_id.as_str(),
-    );
-    Ok(bytes.fetch_one(conn).await?)
+    )
 }
 
 pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, row: &GrantRow) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into agent_grants (grant_id, env_id, agent_id, capabilities, status, granted_by, granted_at, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8)",
         row.grant_id.as_str(),
@@ -136,9 +137,6 @@ pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, row: &GrantRow) -> 
         row.granted_at,
         row.expires_at,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn revoke(
@@ -148,16 +146,14 @@ pub async fn revoke(
     by: &str,
     now: Timestamp,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update agent_grants set status = $2, revoked_by = $3, revoked_at = $4 where grant_id = $1",
         grant_id.as_str(),
         to.as_str(),
         by,
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// The agents that were ever granted anything here, each with its grants that are not revoked. Ended

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::agent::{AGENTS_MAX, NAME_BYTES_MAX};
 use contract::{EnvId, OrgId, Timestamp};
-use platform::Result;
+use platform::{Result, execute, scalar};
 use sqlx::PgConnection;
 
 contract::named! {
@@ -30,7 +30,8 @@ pub async fn register(
         return Ok(());
     }
     let framework = framework.filter(|name| name.len() <= NAME_BYTES_MAX && !name.contains('\0'));
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into agents (org_id, agent_id, framework, status, trust_level, registration_source, registered_at)
          select $1, $2, $3, 'active', 'provisional', $4, $5
          where exists (select from agents where org_id = $1 and agent_id = $2)
@@ -44,18 +45,15 @@ pub async fn register(
         now,
         i64::from(AGENTS_MAX),
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn is_known(conn: &mut PgConnection, org_id: &OrgId, agent_id: &str) -> Result<bool> {
-    let known = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select exists (select from agents where org_id = $1 and agent_id = $2) as "known!""#,
         org_id.as_str(),
         agent_id,
-    );
-    Ok(known.fetch_one(conn).await?)
+    )
 }
 
 /// The framework that the agent last declared.

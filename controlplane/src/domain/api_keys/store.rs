@@ -8,7 +8,7 @@ use contract::caller::Attributes;
 use contract::key::Minted;
 use contract::{EnvId, KeyId, OrgId, Timestamp, UserId};
 use platform::http::page::PageRequest;
-use platform::{Error, OnConstraint, Result};
+use platform::{Error, OnConstraint, Result, execute, scalar};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -117,13 +117,13 @@ pub async fn find_by_name(conn: &mut PgConnection, env_id: &EnvId, name: &str) -
 }
 
 pub async fn count_usable(conn: &mut PgConnection, env_id: &EnvId, now: Timestamp) -> Result<i64> {
-    let held = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select count(*) as "held!" from api_keys
            where env_id = $1 and revoked_at is null and (expires_at is null or expires_at > $2)"#,
         env_id.as_str(),
         now,
-    );
-    Ok(held.fetch_one(conn).await?)
+    )
 }
 
 pub async fn insert(
@@ -161,7 +161,8 @@ pub async fn insert(
 }
 
 pub async fn insert_secret(conn: &mut PgConnection, key_id: &KeyId, given: KeyText<'_>, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into api_key_secrets (prefix, key_id, hash, created_at, given_to) values ($1, $2, $3, $4, $5)",
         given.minted.prefix,
         key_id.as_str(),
@@ -169,9 +170,6 @@ pub async fn insert_secret(conn: &mut PgConnection, key_id: &KeyId, given: KeyTe
         now,
         given.to.map(UserId::as_str),
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Lets the present secret end at `ends`, and those whose grace still runs no later than that;
@@ -197,10 +195,7 @@ pub async fn retire_secrets(
 }
 
 pub async fn revoke(conn: &mut PgConnection, key_id: &KeyId, by: &str, now: Timestamp) -> Result<()> {
-    sqlx::query!("update api_keys set revoked_at = $2, revoked_by = $3 where key_id = $1", key_id.as_str(), now, by,)
-        .execute(conn)
-        .await?;
-    Ok(())
+    execute!(conn, "update api_keys set revoked_at = $2, revoked_by = $3 where key_id = $1", key_id.as_str(), now, by)
 }
 
 /// Revokes the keys that act for the user.
@@ -246,7 +241,8 @@ pub async fn unrevoked(conn: &mut PgConnection, env_id: &EnvId) -> Result<Vec<Ke
 /// What the key may do, from where, for whom and until when.
 pub async fn update(conn: &mut PgConnection, key_id: &KeyId, wanted: &Admitted) -> Result<()> {
     let ip_allowlist: Vec<String> = wanted.ip_allowlist.iter().map(ToString::to_string).collect();
-    sqlx::query!(
+    execute!(
+        conn,
         "update api_keys set scopes = $2, ip_allowlist = $3, user_id = $4, expires_at = $5 where key_id = $1",
         key_id.as_str(),
         &Vec::<String>::from(wanted.scopes.clone())[..],
@@ -254,9 +250,6 @@ pub async fn update(conn: &mut PgConnection, key_id: &KeyId, wanted: &Admitted) 
         wanted.user_id.as_ref().map(UserId::as_str),
         wanted.expires_at,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// What people call the agent of a key, and what they say of it.
@@ -266,15 +259,13 @@ pub async fn describe(
     agent_name: Option<&str>,
     description: Option<&str>,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update api_keys set agent_name = $2, description = $3 where key_id = $1",
         key_id.as_str(),
         agent_name,
         description,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Another present text for one that nobody has.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use contract::report::{Finished, Started};
 use contract::{EnvId, QueryId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{Error, Result};
+use platform::{Error, Result, execute, scalar};
 use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -28,15 +28,13 @@ pub async fn sequence(conn: &mut PgConnection, env_id: &EnvId, log: &str) -> Res
 }
 
 pub async fn advance(conn: &mut PgConnection, env_id: &EnvId, log: &str, sequence: u64) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update report_logs set sequence = $3 where env_id = $1 and log = $2",
         env_id.as_str(),
         log,
         i64::try_from(sequence).map_err(Error::internal)?,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// An entry as JSON, for its column.
@@ -49,7 +47,8 @@ pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[S
         return Ok(());
     }
     let entries = started.iter().map(json).collect::<Result<Vec<_>>>()?;
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into query_starts
              (env_id, query_id, at, user_id, key_id, agent_id, operation, tables_accessed, by_dashboard, entry)
          select $1, e ->> 'query_id', (e ->> 'at')::timestamptz, e ->> 'user_id', e ->> 'key_id',
@@ -61,9 +60,6 @@ pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[S
         env_id.as_str(),
         &entries[..],
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// What a query was, that has ended.
@@ -173,7 +169,8 @@ pub async fn page(
 
 async fn count(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters) -> Result<i64> {
     let Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard } = filters;
-    let total = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select count(*) as "total!" from (
              select from query_starts s
              left join query_ends e on e.env_id = s.env_id and e.query_id = s.query_id
@@ -198,8 +195,7 @@ async fn count(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters) -> Re
         *min_duration_ms,
         *include_dashboard,
         TOTAL_MAX,
-    );
-    Ok(total.fetch_one(conn).await?)
+    )
 }
 
 pub async fn find(conn: &mut PgConnection, env_id: &EnvId, query_id: &QueryId) -> Result<Option<AuditedQuery>> {

@@ -9,7 +9,7 @@
 use contract::report::{CREDIT, MicroCredits};
 use contract::{OrgId, Timestamp};
 use platform::events::{self, Event, EventType, Origin};
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, execute};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -97,7 +97,8 @@ pub async fn lock(conn: &mut PgConnection, org_id: &OrgId) -> Result<Alerts> {
 }
 
 pub async fn store(conn: &mut PgConnection, org_id: &OrgId, alerts: Alerts, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into billing_alerts
              (org_id, credit_warning_threshold, credit_critical_threshold, storage_warning_threshold, updated_at)
          values ($1, $2, $3, $4, $5)
@@ -112,9 +113,6 @@ pub async fn store(conn: &mut PgConnection, org_id: &OrgId, alerts: Alerts, now:
         alerts.storage_warning_threshold,
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Says what the usage of a month has reached, in the transaction that stored the usage.

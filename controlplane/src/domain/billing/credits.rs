@@ -12,7 +12,7 @@
 use chrono::{Datelike, Duration, NaiveDate};
 use contract::report::{CREDIT, MicroCredits};
 use contract::{EnvId, OrgId, Timestamp};
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, execute};
 use sqlx::PgConnection;
 
 use crate::domain::environments;
@@ -77,7 +77,8 @@ pub async fn settle(
 ) -> Result<()> {
     let period = period_of(at);
     lock(tx, org_id, period).await?;
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into credit_grants (env_id, log, org_id, starts, granted, claimed, reported, renewed_at)
          values ($1, $2, $3, $4, 0, 0, $5, $6)
          on conflict (env_id, log, starts) do update set reported = credit_grants.reported + excluded.reported",
@@ -88,9 +89,6 @@ pub async fn settle(
         micro(cost),
         at,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// Spent and still lent in a month: what the organization's limit is compared with.
@@ -151,16 +149,14 @@ async fn claim(tx: &mut PgConnection, ask: &Ask, org_id: &OrgId, period: Timesta
 
 /// What is left of grants that were not renewed goes back to the month.
 async fn take_back(tx: &mut PgConnection, org_id: &OrgId, period: Timestamp, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "update credit_grants set granted = greatest(claimed, reported)
          where org_id = $1 and starts = $2 and renewed_at <= $3 and granted > greatest(claimed, reported)",
         org_id.as_str(),
         period,
         now - TAKEN_BACK_AFTER,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// What every other log of the organization has committed of the month.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use chrono::{Duration, Months};
 use contract::report::{CREDIT, MicroCredits};
 use contract::{OrgId, Tier, Timestamp};
-use platform::Result;
 use platform::http::call::Call;
 use platform::http::dates::{self, RangeEnd};
 use platform::http::json::{Json, Query};
+use platform::{Result, scalar};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -228,14 +228,14 @@ async fn rows(
 
 /// Queries that the dashboard asked for its own pages.
 async fn of_dashboard(conn: &mut PgConnection, org_id: &OrgId, (start, end): (Timestamp, Timestamp)) -> Result<i64> {
-    let queries = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select coalesce(sum(dashboard_queries), 0)::bigint as "queries!"
            from credit_usage where org_id = $1 and hour >= $2 and hour <= $3"#,
         org_id.as_str(),
         start,
         end,
-    );
-    Ok(queries.fetch_one(conn).await?)
+    )
 }
 
 /// Credits used in the month that `period` starts.

@@ -3,7 +3,7 @@
 //! return: beyond the tier's gigabytes it takes no more.
 
 use contract::{EnvId, OrgId};
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, scalar};
 use sqlx::PgConnection;
 
 /// A gigabyte, as in the tiers' limits.
@@ -33,13 +33,13 @@ pub async fn measured(app: &App, env_id: &EnvId, bytes: u64) -> Result<u64> {
 
 /// Of all its environments; `None` where none has been measured.
 pub async fn total_gb(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<f64>> {
-    let gigabytes = sqlx::query_scalar!(
+    scalar!(
+        conn,
         "select sum(s.bytes)::float8 / $2
          from environment_storage s
          join environments e on e.env_id = s.env_id
          where e.org_id = $1",
         org_id.as_str(),
         GB,
-    );
-    Ok(gigabytes.fetch_one(conn).await?)
+    )
 }

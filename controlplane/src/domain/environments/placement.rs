@@ -5,7 +5,7 @@ use contract::{EnvId, Timestamp};
 use platform::jobs::kind::BackgroundJob;
 use platform::jobs::queue;
 use platform::provisioner::{Placement, Provision};
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, execute, scalar};
 use serde::{Deserialize, Serialize};
 use sqlx::{PgConnection, PgPool};
 
@@ -69,13 +69,13 @@ async fn retire(app: &App, env_id: &EnvId) -> Result<()> {
 
 /// Does it have a data plane, or wait for one?
 async fn is_on(conn: &mut PgConnection, env_id: &EnvId) -> Result<bool> {
-    let is_on = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select exists (
              select from environments where env_id = $1 and status in ('provisioning', 'active')
            ) as "is_on!""#,
         env_id.as_str(),
-    );
-    Ok(is_on.fetch_one(conn).await?)
+    )
 }
 
 /// Places the data planes of all environments that have one or wait for one: where they live with
@@ -100,7 +100,8 @@ pub async fn provision_all(app: &App) -> Result<()> {
 /// status stays: a suspended environment does not wake because its data plane moved.
 pub async fn place(pool: &PgPool, env_id: &EnvId, placement: &Placement, now: Timestamp) -> Result<()> {
     let Placement { internal, pg, tools, database: _ } = placement;
-    sqlx::query!(
+    execute!(
+        pool,
         "update environments
          set status = case status when 'provisioning' then 'active' else status end,
              internal_address = $2, pg_host = $3, pg_port = $4, tools_host = $5, tools_port = $6, updated_at = $7
@@ -113,9 +114,6 @@ pub async fn place(pool: &PgPool, env_id: &EnvId, placement: &Placement, now: Ti
         i32::from(tools.1),
         now,
     )
-    .execute(pool)
-    .await?;
-    Ok(())
 }
 
 /// Host and port that queries of an environment are forwarded to; the error says why there are none.

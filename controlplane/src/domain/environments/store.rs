@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use platform::http::call::Call;
 use platform::http::page::PageRequest;
 use platform::resources::{self, NamespacedName};
-use platform::{Error, OnConstraint, Result};
+use platform::{Error, OnConstraint, Result, execute, scalar};
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 /// A row, as the API tells it.
@@ -118,11 +118,11 @@ pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &PageRequest) -
 
 /// Those that count for the tier's limit.
 pub async fn count(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
-    let total = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select count(*) as "total!" from environments where org_id = $1 and status <> 'decommissioning'"#,
         org_id.as_str(),
-    );
-    Ok(total.fetch_one(conn).await?)
+    )
 }
 
 pub async fn find(conn: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Result<Option<EnvironmentRow>> {
@@ -150,7 +150,8 @@ pub async fn find_by_slug(conn: &mut PgConnection, org_id: &OrgId, slug: &str) -
 
 /// Has another environment of the organization this name, in whatever case?
 pub async fn has_name(conn: &mut PgConnection, org_id: &OrgId, name: &str, but: &EnvId) -> Result<bool> {
-    let has = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select exists (
              select from environments
              where org_id = $1 and lower(name) = lower($2) and env_id <> $3 and removed_at is null
@@ -158,16 +159,12 @@ pub async fn has_name(conn: &mut PgConnection, org_id: &OrgId, name: &str, but: 
         org_id.as_str(),
         name,
         but.as_str(),
-    );
-    Ok(has.fetch_one(conn).await?)
+    )
 }
 
 /// One creation or new name at a time in an organization, so that the tier's limit holds and names differ.
 pub async fn serialise(conn: &mut PgConnection, org_id: &OrgId) -> Result<()> {
-    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('environments:' || $1, 0))", org_id.as_str())
-        .execute(conn)
-        .await?;
-    Ok(())
+    execute!(conn, "select pg_advisory_xact_lock(hashtextextended('environments:' || $1, 0))", org_id.as_str())
 }
 
 pub async fn insert(conn: &mut PgConnection, row: &EnvironmentRow) -> Result<()> {
@@ -206,21 +203,20 @@ pub async fn set_status(
     status: EnvironmentStatus,
     now: Timestamp,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update environments set status = $2, updated_at = $3 where env_id = $1 and removed_at is null",
         env_id.as_str(),
         status.as_str(),
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn update(conn: &mut PgConnection, row: &EnvironmentRow) -> Result<()> {
     let EnvironmentSettings { query_timeout_ms, max_concurrent_queries, cache_enabled, heal, test_mode: _ } =
         row.settings;
-    sqlx::query!(
+    execute!(
+        conn,
         "update environments
          set name = $2, query_timeout_ms = $3, max_concurrent_queries = $4, cache_enabled = $5, heal = $6, updated_at = $7
          where env_id = $1",
@@ -232,9 +228,6 @@ pub async fn update(conn: &mut PgConnection, row: &EnvironmentRow) -> Result<()>
         heal.as_str(),
         row.updated_at,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn insert_resource(
@@ -356,10 +349,7 @@ pub async fn test_mode(pool: &PgPool, env_id: &EnvId) -> Result<Option<bool>> {
 /// One change of the resource at a time. Not the row's lock: who asks the API server meanwhile keeps nobody waiting who
 /// revokes a key.
 pub async fn serialise_change(conn: &mut PgConnection, env_id: &EnvId) -> Result<()> {
-    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('environment:' || $1, 0))", env_id.as_str())
-        .execute(conn)
-        .await?;
-    Ok(())
+    execute!(conn, "select pg_advisory_xact_lock(hashtextextended('environment:' || $1, 0))", env_id.as_str())
 }
 
 /// One change of what the environment governs at a time: limits hold, and versions cannot deadlock.

@@ -2,7 +2,7 @@
 
 use contract::{EnvId, JitRequestId, OrgId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{Error, OnConstraint, Result};
+use platform::{Error, OnConstraint, Result, execute, scalar};
 use sqlx::PgConnection;
 
 use super::status::JitStatus;
@@ -70,11 +70,11 @@ pub async fn lock(conn: &mut PgConnection, env_id: &EnvId, request_id: &JitReque
 }
 
 pub async fn count_pending(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
-    let pending = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select count(*) as "pending!" from jit_requests where env_id = $1 and status = 'pending'"#,
         env_id.as_str(),
-    );
-    Ok(pending.fetch_one(conn).await?)
+    )
 }
 
 pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, row: &JitRequestRow) -> Result<()> {
@@ -103,7 +103,8 @@ pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, row: &JitRequestRow
 
 /// The request as it has become.
 pub async fn save(conn: &mut PgConnection, row: &JitRequestRow) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update jit_requests
          set status = $2, decided_by = $3, decided_at = $4, denial_reason = $5, expires_at = $6, revoked_by = $7,
              revoked_at = $8
@@ -117,9 +118,6 @@ pub async fn save(conn: &mut PgConnection, row: &JitRequestRow) -> Result<()> {
         row.revoked_by,
         row.revoked_at,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Somebody whose elevation has ended by itself.

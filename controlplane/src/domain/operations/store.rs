@@ -2,7 +2,7 @@
 
 use contract::load::Loaded;
 use contract::{EnvId, Timestamp};
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, execute};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -26,7 +26,8 @@ pub async fn insert(
     beginning: &Beginning,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into operations
              (org_id, operation_id, env_id, kind, status, created_by, bytes_done, bytes_total, started_at, heartbeat_at)
          values ($1, $2, $3, $4, 'running', $5, 0, $6, $7, $7)",
@@ -38,9 +39,6 @@ pub async fn insert(
         beginning.bytes_total,
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn find(conn: &mut PgConnection, key: &OperationKey) -> Result<Option<OperationRecord>> {
@@ -95,16 +93,14 @@ pub async fn beat(
 
 /// Asks for the end of one that runs; the first who asks counts.
 pub async fn ask_cancel(conn: &mut PgConnection, key: &OperationKey, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update operations set cancel_requested_at = coalesce(cancel_requested_at, $3)
          where org_id = $1 and operation_id = $2 and status = 'running'",
         key.org_id.as_str(),
         key.operation_id.as_str(),
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn ended(
@@ -120,7 +116,8 @@ pub async fn ended(
         OperationEnd::Cancelled => (None, None),
     };
     let rows = result.and_then(|loaded| i64::try_from(loaded.rows_loaded?).ok());
-    sqlx::query!(
+    execute!(
+        conn,
         "update operations
          set status = $3, error = $4, result = $5, bytes_done = $6, rows_done = coalesce($7, rows_done), finished_at = $8
          where org_id = $1 and operation_id = $2",
@@ -133,23 +130,18 @@ pub async fn ended(
         rows,
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Those whose processes are gone have failed.
 pub async fn end_silent(conn: &mut PgConnection, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update operations set status = 'failed', error = $1, finished_at = $2
          where status = 'running' and heartbeat_at < $3",
         Json(OperationError::silent()) as _,
         now,
         now - SILENT_MAX,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Forgets what ended a day ago.
@@ -157,6 +149,5 @@ pub async fn sweep(app: &App) -> Result<()> {
     let mut conn = app.pool().acquire().await?;
     end_silent(&mut conn, app.now()).await?;
     let before = app.now() - KEPT;
-    sqlx::query!("delete from operations where finished_at < $1", before).execute(&mut *conn).await?;
-    Ok(())
+    execute!(&mut *conn, "delete from operations where finished_at < $1", before)
 }

@@ -3,7 +3,7 @@
 use contract::policy::{Policy, Rules};
 use contract::{EnvId, OrgId, PolicyId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{Error, OnConstraint, Result};
+use platform::{Error, OnConstraint, Result, execute, scalar};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -64,17 +64,16 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -
 }
 
 pub async fn count(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
-    let total = sqlx::query_scalar!(r#"select count(*) as "total!" from policies where env_id = $1"#, env_id.as_str());
-    Ok(total.fetch_one(conn).await?)
+    scalar!(conn, r#"select count(*) as "total!" from policies where env_id = $1"#, env_id.as_str())
 }
 
 /// What the rules of all policies are together.
 pub async fn bytes(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
-    let bytes = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select coalesce(sum(octet_length(rules::text)), 0)::bigint as "bytes!" from policies where env_id = $1"#,
         env_id.as_str(),
-    );
-    Ok(bytes.fetch_one(conn).await?)
+    )
 }
 
 pub async fn find(conn: &mut PgConnection, env_id: &EnvId, policy_id: &PolicyId) -> Result<Option<Policy>> {
@@ -129,8 +128,7 @@ pub async fn update(conn: &mut PgConnection, policy: &Policy) -> Result<()> {
 }
 
 pub async fn delete(conn: &mut PgConnection, policy_id: &PolicyId) -> Result<()> {
-    sqlx::query!("delete from policies where policy_id = $1", policy_id.as_str()).execute(conn).await?;
-    Ok(())
+    execute!(conn, "delete from policies where policy_id = $1", policy_id.as_str())
 }
 
 /// The enabled policies that name something of a schema, of one environment or of all that the organization has.

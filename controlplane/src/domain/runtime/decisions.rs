@@ -7,7 +7,7 @@ use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
 use platform::http::call::Call;
 use platform::http::json::Json;
 use platform::http::routes::Routes;
-use platform::{Error, Result};
+use platform::{Error, Result, execute};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -80,7 +80,8 @@ async fn record(cx: Call, Json(choice): Json<Choice>) -> Result<Json<Decision>> 
 }
 
 async fn insert(tx: &mut PgConnection, org_id: &OrgId, decision: &Decision) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into svc_runtime.model_decisions (id, org_id, task_id, attempt_id, model_id, routing_reason,
            confidence, fallback_used, cost_estimate, context, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
@@ -96,9 +97,6 @@ async fn insert(tx: &mut PgConnection, org_id: &OrgId, decision: &Decision) -> R
         decision.context,
         decision.created_at,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// Decisions of a task, from the first.

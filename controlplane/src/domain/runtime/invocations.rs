@@ -5,10 +5,10 @@
 //! its attempt has ended since: it has cost what it cost.
 
 use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
-use platform::Result;
 use platform::http::call::Call;
 use platform::http::json::Json;
 use platform::http::routes::Routes;
+use platform::{Result, execute};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -74,7 +74,8 @@ async fn record(cx: Call, Json(report): Json<InvocationInput>) -> Result<Json<In
 }
 
 async fn insert(tx: &mut PgConnection, org_id: &OrgId, invocation: &Invocation) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into svc_runtime.llm_invocations (id, org_id, task_id, decision_id, model_id, input_tokens,
            output_tokens, cost_usd, latency_ms, prompt_hash, error, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
@@ -91,9 +92,6 @@ async fn insert(tx: &mut PgConnection, org_id: &OrgId, invocation: &Invocation) 
         invocation.error,
         invocation.created_at,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// Invocations of a task, from the first.

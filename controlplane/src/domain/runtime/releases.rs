@@ -7,7 +7,7 @@ use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
 use platform::http::call::Call;
 use platform::http::json::{Json, Query};
 use platform::http::routes::Routes;
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, execute};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -199,7 +199,8 @@ pub async fn of_artifact(conn: &mut PgConnection, org_id: &OrgId, artifact_id: &
 }
 
 pub async fn insert(tx: &mut PgConnection, release: &Release) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into svc_runtime.releases (id, org_id, project_id, artifact_id, artifact_ids, gate_id, review_id,
            outcome, evidence_bundle, policy_version, rationale, override_reason, decided_by, decided_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
@@ -218,9 +219,6 @@ pub async fn insert(tx: &mut PgConnection, release: &Release) -> Result<()> {
         release.decided_by,
         release.decided_at,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 async fn get(cx: Call) -> Result<Json<Release>> {

@@ -3,7 +3,7 @@
 use contract::storage_integration::{AccessKey, DatabaseUser, SasToken, StorageCredentials, StorageKind};
 use contract::{EnvId, Keyring, OrgId, Redacted, StorageIntegration, StorageIntegrationId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{App, Error, OnConstraint, Result};
+use platform::{App, Error, OnConstraint, Result, execute, scalar};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -104,11 +104,7 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -
 }
 
 pub async fn count(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
-    let total = sqlx::query_scalar!(
-        r#"select count(*) as "total!" from storage_integrations where env_id = $1"#,
-        env_id.as_str(),
-    );
-    Ok(total.fetch_one(conn).await?)
+    scalar!(conn, r#"select count(*) as "total!" from storage_integrations where env_id = $1"#, env_id.as_str(),)
 }
 
 pub async fn find(
@@ -223,16 +219,12 @@ pub async fn give(
 }
 
 pub async fn delete(conn: &mut PgConnection, id: &StorageIntegrationId) -> Result<()> {
-    sqlx::query!("delete from storage_integrations where storage_integration_id = $1", id.as_str())
-        .execute(conn)
-        .await?;
-    Ok(())
+    execute!(conn, "delete from storage_integrations where storage_integration_id = $1", id.as_str())
 }
 
 /// Forgets all of an environment that is removed, their credentials with them.
 pub async fn delete_all_in(conn: &mut PgConnection, env_id: &EnvId) -> Result<()> {
-    sqlx::query!("delete from storage_integrations where env_id = $1", env_id.as_str()).execute(conn).await?;
-    Ok(())
+    execute!(conn, "delete from storage_integrations where env_id = $1", env_id.as_str())
 }
 
 /// Every storage integration of the environment with its credentials, as a data plane must know them.

@@ -3,7 +3,7 @@
 use chrono::Duration;
 use contract::{DeliveryId, EventId, Timestamp, WebhookId};
 use platform::http::page::PageRequest;
-use platform::{App, Result};
+use platform::{App, Result, execute};
 use sqlx::PgConnection;
 
 use super::outbox::Notice;
@@ -61,7 +61,8 @@ pub async fn insert(
     now: Timestamp,
 ) -> Result<()> {
     let place = telemetry::here();
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into webhook_deliveries
              (delivery_id, webhook_id, org_id, event_id, event_type, occurred_at, body, status, next_attempt_at, created_at,
               traceparent, tracestate)
@@ -78,9 +79,6 @@ pub async fn insert(
         place.traceparent(),
         place.tracestate(),
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// Takes up to `most` that are due, oldest first, and no webhook more than its share.
@@ -156,15 +154,13 @@ pub async fn settle(
 
 /// "Receives nothing": what waited for a webhook ends with it.
 pub async fn give_up(tx: &mut PgConnection, webhook_id: &WebhookId) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "update webhook_deliveries
          set status = 'failed', locked_until = null, last_error = coalesce(last_error, 'the webhook has failed')
          where webhook_id = $1 and status = 'pending'",
         webhook_id.as_str(),
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 pub async fn page(
@@ -234,8 +230,7 @@ pub async fn begin_anew(tx: &mut PgConnection, delivery_id: &DeliveryId, now: Ti
     )
     .execute(&mut *tx)
     .await?;
-    sqlx::query!("select pg_notify('webhook_deliveries', '')").execute(tx).await?;
-    Ok(())
+    execute!(tx, "select pg_notify('webhook_deliveries', '')")
 }
 
 /// Forgets what ended long ago.

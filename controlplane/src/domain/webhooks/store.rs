@@ -3,7 +3,7 @@
 use contract::{OrgId, Redacted, Timestamp, WebhookId};
 use platform::egress::client::Secrets;
 use platform::http::page::PageRequest;
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, execute, scalar};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -60,12 +60,12 @@ pub async fn page(
 }
 
 pub async fn count(conn: &mut PgConnection, Of(org_id, surface): Of<'_>) -> Result<i64> {
-    let total = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select count(*) as "total!" from webhooks where org_id = $1 and surface = $2"#,
         org_id.as_str(),
         surface.as_str(),
-    );
-    Ok(total.fetch_one(conn).await?)
+    )
 }
 
 pub async fn find(conn: &mut PgConnection, Of(org_id, surface): Of<'_>, id: &WebhookId) -> Result<Option<Webhook>> {
@@ -97,7 +97,8 @@ pub async fn insert(
     secret: &Redacted<String>,
 ) -> Result<()> {
     let sealed = app.keyring().seal(&record(&webhook.webhook_id), secret, app.entropy()).map_err(Error::internal)?;
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into webhooks
              (webhook_id, org_id, surface, url, description, events, secret, status, created_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
@@ -112,13 +113,11 @@ pub async fn insert(
         webhook.created_at,
         webhook.updated_at,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn update(conn: &mut PgConnection, webhook: &Webhook) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update webhooks
          set url = $2, description = $3, events = $4, status = $5, failure_count = $6, updated_at = $7
          where webhook_id = $1",
@@ -130,9 +129,6 @@ pub async fn update(conn: &mut PgConnection, webhook: &Webhook) -> Result<()> {
         webhook.failure_count,
         webhook.updated_at,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// With what waits for it and what it was told. Was there one?
@@ -198,7 +194,8 @@ pub async fn rotate(
     (now, until): (Timestamp, Timestamp),
 ) -> Result<()> {
     let sealed = app.keyring().seal(&record(id), secret, app.entropy()).map_err(Error::internal)?;
-    sqlx::query!(
+    execute!(
+        conn,
         "update webhooks
          set previous_secret = secret, previous_until = $3, secret = $2, updated_at = $4
          where webhook_id = $1",
@@ -207,9 +204,6 @@ pub async fn rotate(
         until,
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// What an attempt did to its webhook: 0 failures after a success, one more after another.
@@ -220,7 +214,8 @@ pub async fn attempted(
     status: Option<WebhookStatus>,
     now: Timestamp,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "update webhooks
          set last_status_code = $3,
              last_delivered_at = case when $2 then $5 else last_delivered_at end,
@@ -233,7 +228,4 @@ pub async fn attempted(
         status.map(WebhookStatus::as_str),
         now,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use contract::Timestamp;
 use platform::http::text::Email;
-use platform::{App, Result};
+use platform::{App, Result, execute, scalar};
 use sqlx::PgConnection;
 
 use super::Purpose;
@@ -37,12 +37,12 @@ pub async fn account(tx: &mut PgConnection, email: &Email) -> Result<Option<Addr
 }
 
 pub async fn written_since(tx: &mut PgConnection, account_id: &str, since: Timestamp) -> Result<i64> {
-    let count = sqlx::query_scalar!(
+    scalar!(
+        tx,
         r#"select count(*) as "count!" from account_links where account_id = $1 and created_at > $2"#,
         account_id,
         since,
-    );
-    Ok(count.fetch_one(tx).await?)
+    )
 }
 
 pub async fn insert(
@@ -53,7 +53,8 @@ pub async fn insert(
     now: Timestamp,
     expires_at: Timestamp,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into account_links (token_sha256, account_id, purpose, created_at, expires_at)
          values ($1, $2, $3, $4, $5)",
         token_sha256,
@@ -62,9 +63,6 @@ pub async fn insert(
         now,
         expires_at,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// A link that was mailed.
@@ -92,34 +90,27 @@ pub async fn find(tx: &mut PgConnection, token_sha256: &[u8], purpose: Purpose) 
 }
 
 pub async fn end(tx: &mut PgConnection, token_sha256: &[u8], now: Timestamp) -> Result<()> {
-    sqlx::query!("update account_links set ended_at = $2 where token_sha256 = $1", token_sha256, now)
-        .execute(tx)
-        .await?;
-    Ok(())
+    execute!(tx, "update account_links set ended_at = $2 where token_sha256 = $1", token_sha256, now)
 }
 
 /// Ends the open links of one purpose: another takes their place.
 pub async fn end_all(tx: &mut PgConnection, account_id: &str, purpose: Purpose, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "update account_links set ended_at = $3 where account_id = $1 and purpose = $2 and ended_at is null",
         account_id,
         purpose.as_str(),
         now,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 pub async fn verified(tx: &mut PgConnection, account_id: &str, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "update accounts set email_verified_at = $2, updated_at = $2 where account_id = $1 and email_verified_at is null",
         account_id,
         now,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 pub async fn sweep(app: &App, before: Timestamp) -> Result<()> {

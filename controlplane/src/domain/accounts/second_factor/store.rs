@@ -1,7 +1,7 @@
 //! Second factors in PostgreSQL.
 
 use contract::{SessionId, Timestamp};
-use platform::Result;
+use platform::{Result, execute};
 use sqlx::PgConnection;
 
 /// What an account has enrolled, or is about to.
@@ -58,14 +58,12 @@ pub async fn confirm(
     .execute(&mut *tx)
     .await?;
     sqlx::query!("delete from account_recovery_codes where account_id = $1", account_id).execute(&mut *tx).await?;
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into account_recovery_codes (account_id, code_sha256) select $1, unnest($2::bytea[])",
         account_id,
         codes,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 pub async fn remove(tx: &mut PgConnection, account_id: &str) -> Result<bool> {
@@ -76,26 +74,20 @@ pub async fn remove(tx: &mut PgConnection, account_id: &str) -> Result<bool> {
 
 /// The code of this step was taken: neither it nor one before it is taken again.
 pub async fn took(tx: &mut PgConnection, account_id: &str, step: i64) -> Result<()> {
-    sqlx::query!("update account_totp set last_step = $2 where account_id = $1", account_id, step).execute(tx).await?;
-    Ok(())
+    execute!(tx, "update account_totp set last_step = $2 where account_id = $1", account_id, step)
 }
 
 pub async fn succeeded(tx: &mut PgConnection, account_id: &str) -> Result<()> {
-    sqlx::query!("update account_totp set failures = 0, waits_until = null where account_id = $1", account_id)
-        .execute(tx)
-        .await?;
-    Ok(())
+    execute!(tx, "update account_totp set failures = 0, waits_until = null where account_id = $1", account_id)
 }
 
 pub async fn failed(tx: &mut PgConnection, account_id: &str, waits_until: Option<Timestamp>) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "update account_totp set failures = failures + 1, waits_until = $2 where account_id = $1",
         account_id,
         waits_until,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// Uses up a recovery code; false when there is none of this text that is unused.
@@ -112,8 +104,5 @@ pub async fn use_recovery(tx: &mut PgConnection, account_id: &str, digest: &[u8]
 
 /// The session's holder has shown a second factor.
 pub async fn shown(tx: &mut PgConnection, session_id: &SessionId, now: Timestamp) -> Result<()> {
-    sqlx::query!("update sessions set second_factor_at = $2 where session_id = $1", session_id.as_str(), now)
-        .execute(tx)
-        .await?;
-    Ok(())
+    execute!(tx, "update sessions set second_factor_at = $2 where session_id = $1", session_id.as_str(), now)
 }

@@ -1,7 +1,7 @@
 //! The end of sessions before their time: one, or all of a user, an account or an identity provider.
 
 use contract::{OrgId, SessionId, Timestamp, UserId};
-use platform::Result;
+use platform::{Result, execute};
 use sqlx::PgConnection;
 
 /// Ends one session of a user; false when it has none of that id that is open.
@@ -80,12 +80,10 @@ pub async fn end_all_by_sso(tx: &mut PgConnection, org_id: &OrgId, now: Timestam
 
 /// Ends a session; one that has ended stays as it is.
 pub(super) async fn end(tx: &mut PgConnection, session_id: &SessionId, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "update sessions set ended_at = coalesce(ended_at, $2) where session_id = $1",
         session_id.as_str(),
         now
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }

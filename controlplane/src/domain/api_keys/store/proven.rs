@@ -6,21 +6,19 @@ use contract::caller::{Attributes, Scopes};
 use contract::governance::{Key, KeySecret};
 use contract::network::range;
 use contract::{EnvId, KeyId, OrgId, Timestamp, UserId};
-use platform::{Error, Result};
+use platform::{Error, Result, execute};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 /// A use, if it is the latest one known.
 pub async fn used(conn: &mut PgConnection, key_id: &KeyId, at: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into api_key_uses (key_id, last_used_at) values ($1, $2)
          on conflict (key_id) do update set last_used_at = greatest(api_key_uses.last_used_at, excluded.last_used_at)",
         key_id.as_str(),
         at,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// A key that a prefix found, with the secret the prefix belongs to. Never a revoked one.

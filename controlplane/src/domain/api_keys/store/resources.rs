@@ -1,7 +1,7 @@
 //! What is known of the resource that stands for a key in a cluster.
 
 use contract::{EnvId, KeyId, Timestamp};
-use platform::Result;
+use platform::{Result, execute};
 use sqlx::PgConnection;
 
 /// What is known of the resource of a key.
@@ -41,7 +41,8 @@ pub async fn resource_of(conn: &mut PgConnection, key_id: &KeyId) -> Result<Opti
 
 /// The resource of a key; the one made last, where the control plane had to write it again.
 pub async fn bind(conn: &mut PgConnection, resource: &Resource) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into api_key_resources (key_id, resource_uid, own, rotation_id, delivered_at)
          values ($1, $2, $3, $4, $5)
          on conflict (key_id) do update set resource_uid = excluded.resource_uid",
@@ -51,33 +52,26 @@ pub async fn bind(conn: &mut PgConnection, resource: &Resource) -> Result<()> {
         resource.rotation_id,
         resource.delivered_at,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// The present text is of this rotation, and is yet to be delivered.
 pub async fn begin_rotation(conn: &mut PgConnection, key_id: &KeyId, rotation_id: Option<&str>) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update api_key_resources set rotation_id = $2, delivered_at = null where key_id = $1",
         key_id.as_str(),
         rotation_id,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Somebody has the present text: it is never given again.
 pub async fn mark_delivered(conn: &mut PgConnection, key_id: &KeyId, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update api_key_resources set delivered_at = $2 where key_id = $1 and delivered_at is null",
         key_id.as_str(),
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// The environment of a key.

@@ -2,7 +2,7 @@
 
 use contract::report::{Finished, Started};
 use contract::{EnvId, ExportId, OrgId, Timestamp};
-use platform::{Error, Result};
+use platform::{Error, Result, execute, scalar};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -44,7 +44,8 @@ pub struct ExportPart {
 }
 
 pub async fn insert(conn: &mut PgConnection, export: &Export) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into audit_exports
              (export_id, env_id, org_id, kind, format, range_start, range_end, status, estimated_records, folder,
               created_by, created_at)
@@ -62,9 +63,6 @@ pub async fn insert(conn: &mut PgConnection, export: &Export) -> Result<()> {
         export.created_by,
         export.created_at,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn find(conn: &mut PgConnection, export_id: &ExportId) -> Result<Option<Export>> {
@@ -97,11 +95,11 @@ pub async fn processing(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> 
     sqlx::query!("select from environments where env_id = $1 for no key update", env_id.as_str())
         .fetch_one(&mut *conn)
         .await?;
-    let count = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select count(*) as "count!" from audit_exports where env_id = $1 and status = 'processing'"#,
         env_id.as_str(),
-    );
-    Ok(count.fetch_one(conn).await?)
+    )
 }
 
 pub async fn parts(conn: &mut PgConnection, export_id: &ExportId) -> Result<Vec<ExportPart>> {
@@ -133,15 +131,13 @@ pub async fn wrote(
     )
     .execute(&mut *conn)
     .await?;
-    sqlx::query!(
+    execute!(
+        conn,
         "update audit_exports set after_time = $2, after_id = $3 where export_id = $1",
         export.export_id.as_str(),
         last.0,
         last.1,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// The export has ended; one that had ended before stays as it was.
@@ -152,7 +148,8 @@ pub async fn ended(
     manifest_sha256: Option<&str>,
     now: Timestamp,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update audit_exports set status = $3, manifest_sha256 = $4, finished_at = $5
          where export_id = $1 and status = $2",
         export_id.as_str(),
@@ -161,9 +158,6 @@ pub async fn ended(
         manifest_sha256,
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Folder and manifest hash of the environment's last whole export.

@@ -2,7 +2,7 @@
 
 use contract::{OrgId, Timestamp, UserId};
 use platform::http::page::PageRequest;
-use platform::{Error, OnConstraint, Result};
+use platform::{Error, OnConstraint, Result, execute, scalar};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -85,11 +85,7 @@ pub async fn update(tx: &mut PgConnection, provider_id: &str, config: &Federatio
 }
 
 pub async fn count(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
-    let count = sqlx::query_scalar!(
-        r#"select count(*) as "count!" from federation_providers where org_id = $1"#,
-        org_id.as_str(),
-    );
-    Ok(count.fetch_one(conn).await?)
+    scalar!(conn, r#"select count(*) as "count!" from federation_providers where org_id = $1"#, org_id.as_str(),)
 }
 
 pub async fn list(conn: &mut PgConnection, org_id: &OrgId, page: &PageRequest) -> Result<Vec<Provider>> {
@@ -143,18 +139,15 @@ pub async fn linked(conn: &mut PgConnection, provider_id: &str, subject: &str) -
 }
 
 pub async fn link(conn: &mut PgConnection, provider_id: &str, subject: &str, user_id: &UserId) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into federation_subjects (provider_id, subject, user_id) values ($1, $2, $3)",
         provider_id,
         subject,
         user_id.as_str(),
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn remove(conn: &mut PgConnection, provider_id: &str) -> Result<()> {
-    sqlx::query!("delete from federation_providers where provider_id = $1", provider_id).execute(conn).await?;
-    Ok(())
+    execute!(conn, "delete from federation_providers where provider_id = $1", provider_id)
 }

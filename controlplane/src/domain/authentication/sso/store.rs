@@ -1,7 +1,7 @@
 //! Providers, attempts and identities in PostgreSQL.
 
 use contract::{OrgId, Timestamp, UserId};
-use platform::{App, Result};
+use platform::{App, Result, execute};
 use sqlx::PgConnection;
 
 use crate::domain::tenancy::organizations;
@@ -88,7 +88,8 @@ pub fn attempt_record(nonce: &str) -> String {
 
 pub async fn begin(conn: &mut PgConnection, state_sha256: &[u8], attempt: &SignOnAttempt) -> Result<()> {
     let SignOnAttempt { org_id, browser_sha256, nonce, verifier, expires_at } = attempt;
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into sso_attempts (state_sha256, org_id, browser_sha256, nonce, verifier, expires_at)
          values ($1, $2, $3, $4, $5, $6)",
         state_sha256,
@@ -98,9 +99,6 @@ pub async fn begin(conn: &mut PgConnection, state_sha256: &[u8], attempt: &SignO
         verifier.as_slice(),
         *expires_at,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Takes the attempt: it comes back once.
@@ -126,16 +124,14 @@ pub async fn identity(tx: &mut PgConnection, org_id: &OrgId, issuer: &str, subje
 }
 
 pub async fn link(tx: &mut PgConnection, org_id: &OrgId, issuer: &str, subject: &str, user_id: &UserId) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into sso_identities (org_id, issuer, subject, user_id) values ($1, $2, $3, $4)",
         org_id.as_str(),
         issuer,
         subject,
         user_id.as_str(),
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// Forgets attempts that never came back.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use contract::{EnvId, OrgId, PolicyId, Timestamp};
-use platform::{Error, Result};
+use platform::{Error, Result, execute};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -49,7 +49,8 @@ pub async fn keep(
     unbound: Option<&[Unbound]>,
     now: Timestamp,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into policy_bindings (policy_id, rules_md5, unbound, asked_at)
          select policy_id, md5(rules::text), $2, $3 from rulings where policy_id = $1
          on conflict (policy_id) do update
@@ -58,23 +59,18 @@ pub async fn keep(
         unbound.map(|unbound| json!(unbound)),
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// They were asked of, and nobody answered: what is known stays.
 pub async fn asked(conn: &mut PgConnection, policies: &[PolicyId], now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into policy_bindings (policy_id, rules_md5, asked_at)
          select policy_id, md5(rules::text), $2 from rulings where policy_id = any ($1)
          on conflict (policy_id) do update set asked_at = excluded.asked_at",
         &texts(policies),
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Environments with policies that were not asked of since `before`, those that wait longest first.

@@ -1,7 +1,7 @@
 //! SQL of the artifacts.
 
 use contract::{OrgId, Timestamp};
-use platform::{Error, Result};
+use platform::{Error, Result, execute, scalar};
 use sqlx::PgConnection;
 
 use super::{Artifact, Verdict};
@@ -71,16 +71,17 @@ pub async fn of_task(conn: &mut PgConnection, task_id: &str) -> Result<Vec<Artif
 
 /// How many of these the organization has.
 pub async fn known(conn: &mut PgConnection, org_id: &OrgId, ids: &[String]) -> Result<i64> {
-    let count = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select count(*) as "count!" from svc_runtime.artifact_instances where org_id = $1 and id = any($2)"#,
         org_id.as_str(),
         ids,
-    );
-    Ok(count.fetch_one(conn).await?)
+    )
 }
 
 pub async fn insert(tx: &mut PgConnection, artifact: &Artifact, published_by: &str) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into svc_runtime.artifact_instances (id, org_id, project_id, task_id, attempt_id, kind, content_hash,
            confidence, artifact_key, branch_id, uri, depends_on, metadata, created_at, published_by)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
@@ -100,9 +101,6 @@ pub async fn insert(tx: &mut PgConnection, artifact: &Artifact, published_by: &s
         artifact.created_at,
         published_by,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// Makes room on the mainline for `successor`: whoever comes to one key waits here for each other.
@@ -110,7 +108,8 @@ pub async fn supersede(tx: &mut PgConnection, successor: &Artifact) -> Result<()
     let Some(key) = &successor.artifact_key else { return Ok(()) };
     let place = format!("{}/{}/{key}", successor.org_id, successor.project_id);
     sqlx::query!("select pg_advisory_xact_lock(hashtextextended($1, 0))", place).execute(&mut *tx).await?;
-    sqlx::query!(
+    execute!(
+        tx,
         "update svc_runtime.artifact_instances set superseded_by = $4
          where org_id = $1 and project_id = $2 and artifact_key = $3 and branch_id is null and superseded_by is null
            and id <> $4",
@@ -119,22 +118,17 @@ pub async fn supersede(tx: &mut PgConnection, successor: &Artifact) -> Result<()
         key,
         successor.id,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// "Sets `branch_id` to null in place."
 pub async fn promote(tx: &mut PgConnection, id: &str, who: &str, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "update svc_runtime.artifact_instances set branch_id = null, promoted_at = $2, promoted_by = $3 where id = $1",
         id,
         now,
         who,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// What the latest word of each validator says of the artifact, the worst of all; kept with it.
@@ -147,10 +141,7 @@ pub async fn judge(tx: &mut PgConnection, id: &str) -> Result<()> {
     .fetch_all(&mut *tx)
     .await?;
     let worst = latest.into_iter().max();
-    sqlx::query!("update svc_runtime.artifact_instances set validation_status = $2 where id = $1", id, worst as _,)
-        .execute(tx)
-        .await?;
-    Ok(())
+    execute!(tx, "update svc_runtime.artifact_instances set validation_status = $2 where id = $1", id, worst as _,)
 }
 
 /// What a list of artifacts may ask for; one of the first two is there.

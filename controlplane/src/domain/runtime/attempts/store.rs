@@ -1,7 +1,7 @@
 //! SQL of the attempts.
 
 use contract::{OrgId, Timestamp};
-use platform::{Error, Result};
+use platform::{Error, Result, execute};
 use serde_json::Value;
 use sqlx::PgConnection;
 
@@ -112,7 +112,8 @@ pub async fn insert(tx: &mut PgConnection, attempt: &mut Attempt) -> Result<()> 
 pub async fn save(tx: &mut PgConnection, attempt: &mut Attempt, now: Timestamp) -> Result<()> {
     attempt.version = attempt.version.saturating_add(1);
     attempt.updated_at = now;
-    sqlx::query!(
+    execute!(
+        tx,
         "update svc_runtime.task_attempts
          set agent_id = $2, status = $3, lease_expires_at = $4, started_at = $5, runtime_ends_at = $6,
              completed_at = $7, failure_kind = $8, failure_reason = $9, result = $10, held_by = $11, version = $12,
@@ -132,9 +133,6 @@ pub async fn save(tx: &mut PgConnection, attempt: &mut Attempt, now: Timestamp) 
         attempt.version,
         attempt.updated_at,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// What a heartbeat has made of a lease.
@@ -180,27 +178,23 @@ pub async fn remember(
     (request_sha256, answer): (&[u8], &Value),
     who: &str,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "update svc_runtime.task_attempts set completion_sha256 = $2, completion = $3, completed_by = $4 where id = $1",
         id,
         request_sha256,
         answer,
         who,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// The holder of an active attempt hears of it with its next heartbeat.
 pub async fn ask_to_stop(tx: &mut PgConnection, id: &str, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "update svc_runtime.task_attempts set cancel_requested = true, version = version + 1, updated_at = $2
          where id = $1 and status in ('pending', 'running')",
         id,
         now,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! SQL of the gates.
 
 use contract::{OrgId, Timestamp};
-use platform::{Error, Result};
+use platform::{Error, Result, execute};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -69,7 +69,8 @@ pub async fn define(
 }
 
 pub async fn insert(tx: &mut PgConnection, org_id: &OrgId, evaluation: &GateEvaluation) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into svc_runtime.gate_evaluations (id, org_id, project_id, gate_id, gate_version, task_id, result,
            facts, facts_hash, passed_conditions, failed_conditions, evaluated_by, evaluated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
@@ -87,9 +88,6 @@ pub async fn insert(tx: &mut PgConnection, org_id: &OrgId, evaluation: &GateEval
         evaluation.evaluated_by,
         evaluation.evaluated_at,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// A query for evaluations: all columns, then this.

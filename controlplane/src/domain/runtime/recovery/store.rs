@@ -1,7 +1,7 @@
 //! SQL of the recoveries.
 
 use contract::OrgId;
-use platform::Result;
+use platform::{Result, execute};
 use serde_json::Value;
 use sqlx::PgConnection;
 
@@ -46,7 +46,8 @@ pub async fn recent(conn: &mut PgConnection, org_id: &OrgId, most: i64) -> Resul
 }
 
 pub async fn insert(tx: &mut PgConnection, recovery: &Recovery) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "insert into svc_runtime.recovery_actions (id, org_id, task_id, task_attempt_id, failure_kind, derived,
            action_type, level, status, trigger_event, state_before, state_after, executed_by, model_id,
            override_reason, new_attempt_hint, review_id, created_at)
@@ -70,9 +71,6 @@ pub async fn insert(tx: &mut PgConnection, recovery: &Recovery) -> Result<()> {
         recovery.review_id,
         recovery.created_at,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// What the ladder wants to know of a task.

@@ -1,7 +1,7 @@
 //! SQL of the reviews.
 
 use contract::{OrgId, Timestamp};
-use platform::{Error, Result};
+use platform::{Error, Result, execute};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sqlx::PgConnection;
@@ -85,7 +85,8 @@ pub async fn insert(tx: &mut PgConnection, review: &Review) -> Result<Review> {
 pub async fn save(tx: &mut PgConnection, review: &mut Review, now: Timestamp) -> Result<()> {
     review.version = review.version.saturating_add(1);
     review.updated_at = now;
-    sqlx::query!(
+    execute!(
+        tx,
         "update svc_runtime.review_requests
          set status = $2, due_at = $3, resolution_reason = $4, reviewer_notes = $5, reviewed_by = $6, reviewed_at = $7,
              version = $8, updated_at = $9
@@ -100,9 +101,6 @@ pub async fn save(tx: &mut PgConnection, review: &mut Review, now: Timestamp) ->
         review.version,
         review.updated_at,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// What a list of reviews may ask for.

@@ -1,7 +1,7 @@
 //! SQL of the tasks.
 
 use contract::{OrgId, Timestamp};
-use platform::{Error, Result};
+use platform::{Error, Result, execute, scalar};
 use sqlx::PgConnection;
 
 use super::Task;
@@ -50,11 +50,11 @@ pub async fn lock_of_attempt(tx: &mut PgConnection, org_id: &OrgId, attempt_id: 
 
 /// A repair that a task waits for, and that is not done.
 pub async fn is_awaiting(conn: &mut PgConnection, task: &Task) -> Result<bool> {
-    let waits = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select exists (select from svc_runtime.tasks where id = $1 and status <> 'completed') as "waits!""#,
         task.awaits_repair,
-    );
-    Ok(waits.fetch_one(conn).await?)
+    )
 }
 
 /// What a worker asks for when it will take any task.
@@ -164,7 +164,8 @@ pub async fn dispatch(tx: &mut PgConnection, task: &Task) -> Result<(String, boo
 pub async fn save(tx: &mut PgConnection, task: &mut Task, now: Timestamp) -> Result<()> {
     task.version = task.version.saturating_add(1);
     task.updated_at = now;
-    sqlx::query!(
+    execute!(
+        tx,
         "update svc_runtime.tasks
          set status = $2, retry_count = $3, not_before = $4, completed_at = $5, failure_reason = $6,
              cancel_reason = $7, next_attempt_hint = $8, blocked_reason = $9, awaits_repair = $10, version = $11,
@@ -183,7 +184,4 @@ pub async fn save(tx: &mut PgConnection, task: &mut Task, now: Timestamp) -> Res
         task.version,
         task.updated_at,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use contract::wire::Forwarded;
 use contract::{EnvId, ReplayId, ShadowSessionId, Timestamp, UploadId};
-use platform::{App, Result};
+use platform::{App, Result, execute};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -22,7 +22,8 @@ pub struct NewReplay<'a> {
 }
 
 pub async fn insert_replay(conn: &mut PgConnection, replay: &NewReplay<'_>, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into shadow_replays (replay_id, session_id, upload_id, env_id, status, concurrency, started_at)
          values ($1, $2, $3, $4, 'running', $5, $6)",
         replay.replay_id.as_str(),
@@ -32,9 +33,6 @@ pub async fn insert_replay(conn: &mut PgConnection, replay: &NewReplay<'_>, now:
         replay.concurrency,
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Every line of the upload, to be replayed under these rights.
@@ -44,7 +42,8 @@ pub async fn insert_logged(
     upload_id: &UploadId,
     caller: &Forwarded,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into shadow_queries
              (shadow_id, session_id, replay_id, caller, sql, shown, source_ms, row_count, result_hash)
          select $1 || '-' || lpad(number::text, 6, '0'), $2, $1, $3, sql, sql, duration_ms, row_count, result_hash
@@ -54,9 +53,6 @@ pub async fn insert_logged(
         Json(caller) as _,
         upload_id.as_str(),
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// The session that samples an environment's queries.
@@ -100,7 +96,8 @@ pub struct Sampled {
 }
 
 pub async fn insert_sampled(app: &App, conn: &mut PgConnection, into: &Sampling, sampled: &Sampled) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into shadow_queries
              (shadow_id, session_id, replay_id, caller, agent_id, framework, sql, shown, source_ms, row_count)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
@@ -115,7 +112,4 @@ pub async fn insert_sampled(app: &App, conn: &mut PgConnection, into: &Sampling,
         sampled.source_ms,
         sampled.row_count,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Logs of queries that were uploaded, and what they take up.
 
 use contract::{EnvId, Timestamp, UploadId};
-use platform::{Error, Result};
+use platform::{Error, Result, execute, scalar};
 use sqlx::PgConnection;
 
 use crate::domain::shadow_mode::uploads::Line;
@@ -30,22 +30,22 @@ pub async fn kept(conn: &mut PgConnection, env_id: &EnvId) -> Result<UploadTotal
 
 /// Does a query of a replay of the upload wait, or run? Two that end at once may both leave their replay `running`.
 pub async fn is_replayed(conn: &mut PgConnection, upload_id: &UploadId) -> Result<bool> {
-    let found = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select exists (select from shadow_replays r join shadow_queries q on q.replay_id = r.replay_id
                           where r.upload_id = $1 and r.status = 'running' and q.done_at is null) as "is!""#,
         upload_id.as_str(),
-    );
-    Ok(found.fetch_one(conn).await?)
+    )
 }
 
 /// Bytes of the statements that the environment's sessions replay, or keep for their reports.
 pub async fn replayed_bytes(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
-    let kept = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select coalesce(sum(octet_length(q.sql) + octet_length(q.shown)), 0)::bigint as "bytes!"
            from shadow_sessions s join shadow_queries q on q.session_id = s.session_id where s.env_id = $1"#,
         env_id.as_str(),
-    );
-    Ok(kept.fetch_one(conn).await?)
+    )
 }
 
 pub async fn insert_upload(
@@ -72,7 +72,8 @@ pub async fn insert_upload(
         counts.push(line.row_count);
         hashes.push(line.result_hash.clone());
     }
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into shadow_upload_lines (upload_id, number, sql, duration_ms, row_count, result_hash)
          select $1, l.number, l.sql, l.duration_ms, l.row_count, l.result_hash
          from unnest($2::text[], $3::double precision[], $4::bigint[], $5::text[])
@@ -83,16 +84,13 @@ pub async fn insert_upload(
         &counts as &[Option<i64>],
         &hashes as &[Option<String>],
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn has_upload(conn: &mut PgConnection, env_id: &EnvId, upload_id: &UploadId) -> Result<bool> {
-    let found = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select exists (select from shadow_uploads where upload_id = $1 and env_id = $2) as "found!""#,
         upload_id.as_str(),
         env_id.as_str(),
-    );
-    Ok(found.fetch_one(conn).await?)
+    )
 }

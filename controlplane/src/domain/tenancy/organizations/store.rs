@@ -3,7 +3,7 @@
 use contract::caller::Limits;
 use contract::{OrgId, Tier, Timestamp, UserId};
 use platform::resources::{self, NamespacedName, NewOrganization, ResourceRevision};
-use platform::{Error, OnConstraint, Result};
+use platform::{Error, OnConstraint, Result, execute};
 use serde_json::Value;
 use sqlx::PgConnection;
 
@@ -64,15 +64,13 @@ pub async fn set_sso_provider(
     issuer: Option<&str>,
     now: Timestamp,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        tx,
         "update organizations set sso_provider = $2, updated_at = $3 where org_id = $1",
         org_id.as_str(),
         issuer,
         now,
     )
-    .execute(tx)
-    .await?;
-    Ok(())
 }
 
 /// As [`find`], and nobody else changes the organization or its membership until the transaction
@@ -109,19 +107,13 @@ pub async fn owned(conn: &mut PgConnection, user_id: &UserId) -> Result<i64> {
 
 /// Whoever makes an organization of this slug, REST or the mirror, comes after the other.
 pub async fn serialise(conn: &mut PgConnection, slug: &str) -> Result<()> {
-    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('organizations:' || $1, 0))", slug)
-        .execute(conn)
-        .await?;
-    Ok(())
+    execute!(conn, "select pg_advisory_xact_lock(hashtextextended('organizations:' || $1, 0))", slug)
 }
 
 /// One change of the resource, and of what it presumes, at a time. Not the row's lock: who asks the API server
 /// meanwhile keeps nobody waiting who removes a member.
 pub async fn serialise_change(conn: &mut PgConnection, org_id: &OrgId) -> Result<()> {
-    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('organization:' || $1, 0))", org_id.as_str())
-        .execute(conn)
-        .await?;
-    Ok(())
+    execute!(conn, "select pg_advisory_xact_lock(hashtextextended('organization:' || $1, 0))", org_id.as_str())
 }
 
 /// A new organization: `free` and `active`.
@@ -276,15 +268,13 @@ pub async fn update(conn: &mut PgConnection, changed: &Organization, now: Timest
 }
 
 pub async fn set_tier(conn: &mut PgConnection, org_id: &OrgId, tier: contract::Tier, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update organizations set tier = $2, updated_at = $3 where org_id = $1 and tier <> $2",
         org_id.as_str(),
         tier.as_str(),
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Tier and status as they are from now on.

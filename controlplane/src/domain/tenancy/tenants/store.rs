@@ -1,8 +1,8 @@
 //! SQL of the tenants.
 
 use contract::{OrgId, Timestamp};
-use platform::Result;
 use platform::http::page::PageRequest;
+use platform::{Result, execute, scalar};
 use sqlx::PgConnection;
 
 #[derive(Debug, Clone)]
@@ -31,9 +31,7 @@ pub async fn page(conn: &mut PgConnection, parent: &OrgId, page: &PageRequest) -
 }
 
 pub async fn count(conn: &mut PgConnection, parent: &OrgId) -> Result<i64> {
-    let total =
-        sqlx::query_scalar!(r#"select count(*) as "total!" from tenants where parent_org_id = $1"#, parent.as_str());
-    Ok(total.fetch_one(conn).await?)
+    scalar!(conn, r#"select count(*) as "total!" from tenants where parent_org_id = $1"#, parent.as_str())
 }
 
 pub async fn find(conn: &mut PgConnection, parent: &OrgId, tenant_id: &OrgId) -> Result<Option<TenantRow>> {
@@ -49,21 +47,15 @@ pub async fn find(conn: &mut PgConnection, parent: &OrgId, tenant_id: &OrgId) ->
 
 /// Does the organization stand under another one?
 pub async fn is_tenant(conn: &mut PgConnection, org_id: &OrgId) -> Result<bool> {
-    let found = sqlx::query_scalar!(
-        r#"select exists (select from tenants where tenant_id = $1) as "found!""#,
-        org_id.as_str(),
-    );
-    Ok(found.fetch_one(conn).await?)
+    scalar!(conn, r#"select exists (select from tenants where tenant_id = $1) as "found!""#, org_id.as_str(),)
 }
 
 pub async fn insert(conn: &mut PgConnection, row: &TenantRow) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "insert into tenants (tenant_id, parent_org_id, created_at) values ($1, $2, $3)",
         row.tenant_id.as_str(),
         row.parent_org_id.as_str(),
         row.created_at,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }

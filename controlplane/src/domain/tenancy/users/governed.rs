@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::caller::Attributes;
 use contract::governance::Member;
 use contract::{OrgId, Role, UserId};
-use platform::{Error, Result};
+use platform::{Error, Result, scalar};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -64,9 +64,9 @@ pub async fn attribute_names(conn: &mut PgConnection, org_id: &OrgId) -> Result<
 
 /// What the attributes of the organization's users are together.
 pub async fn attribute_bytes(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
-    let bytes = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"select coalesce(sum(octet_length(attributes::text)), 0)::bigint as "bytes!" from users where org_id = $1"#,
         org_id.as_str(),
-    );
-    Ok(bytes.fetch_one(conn).await?)
+    )
 }

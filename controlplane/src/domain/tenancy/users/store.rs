@@ -7,7 +7,7 @@ use contract::caller::Attributes;
 use contract::{OrgId, Role, Timestamp, UserId};
 use platform::http::page::PageRequest;
 use platform::http::text::Email;
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, execute, scalar};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -137,16 +137,14 @@ pub async fn by_email(conn: &mut PgConnection, org_id: &OrgId, email: &Email) ->
 
 /// An invited user whom the organization's provider has brought in: without an account of theirs.
 pub async fn come_vouched_for(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update users
          set vouched_for = true, status = 'active', invitation_sha256 = null, invitation_expires_at = null, updated_at = $2
          where user_id = $1",
         user_id.as_str(),
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Somebody new whom the organization's provider has brought in.
@@ -169,11 +167,7 @@ pub async fn insert_vouched_for(conn: &mut PgConnection, app: &App, newcomer: &N
 
 /// Whether the user can sign in by what is their own.
 pub async fn has_account(conn: &mut PgConnection, user_id: &UserId) -> Result<bool> {
-    let has = sqlx::query_scalar!(
-        r#"select account_id is not null as "has!" from users where user_id = $1"#,
-        user_id.as_str(),
-    );
-    Ok(has.fetch_one(conn).await?)
+    scalar!(conn, r#"select account_id is not null as "has!" from users where user_id = $1"#, user_id.as_str(),)
 }
 
 /// Who comes without having been invited.
@@ -186,36 +180,29 @@ pub struct Newcomer<'a> {
 }
 
 pub async fn set_role(conn: &mut PgConnection, user_id: &UserId, role: Role, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update users set role = $2, updated_at = $3 where user_id = $1",
         user_id.as_str(),
         role.as_str(),
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn suspend(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
-    sqlx::query!("update users set status = 'suspended', updated_at = $2 where user_id = $1", user_id.as_str(), now)
-        .execute(conn)
-        .await?;
-    Ok(())
+    execute!(conn, "update users set status = 'suspended', updated_at = $2 where user_id = $1", user_id.as_str(), now)
 }
 
 /// Back to what the user was: `active` if the invitation had been accepted, else `invited`.
 pub async fn reactivate(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update users
          set status = case when account_id is null and not vouched_for then 'invited' else 'active' end, updated_at = $2
          where user_id = $1",
         user_id.as_str(),
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn set_attributes(
@@ -224,26 +211,22 @@ pub async fn set_attributes(
     attributes: &Attributes,
     now: Timestamp,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update users set attributes = $2, updated_at = $3 where user_id = $1",
         user_id.as_str(),
         Json(attributes) as _,
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Notes when the user has opened a session.
 pub async fn signed_in(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
-    sqlx::query!("update users set last_login = $2 where user_id = $1", user_id.as_str(), now).execute(conn).await?;
-    Ok(())
+    execute!(conn, "update users set last_login = $2 where user_id = $1", user_id.as_str(), now)
 }
 
 pub async fn remove(conn: &mut PgConnection, user_id: &UserId) -> Result<()> {
-    sqlx::query!("delete from users where user_id = $1", user_id.as_str()).execute(conn).await?;
-    Ok(())
+    execute!(conn, "delete from users where user_id = $1", user_id.as_str())
 }
 
 /// Admins besides this user who can act.

@@ -3,7 +3,7 @@
 use contract::caller::Attributes;
 use contract::{OrgId, Role, Timestamp, UserId};
 use platform::http::text::Email;
-use platform::{App, Error, OnConstraint, Result};
+use platform::{App, Error, OnConstraint, Result, execute};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -82,7 +82,8 @@ pub async fn accept(
     name: Option<&str>,
     now: Timestamp,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update users
          set account_id = $2, name = coalesce($3, name), status = 'active',
              invitation_sha256 = null, invitation_expires_at = null, updated_at = $4
@@ -92,9 +93,6 @@ pub async fn accept(
         name,
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// Another token: the one before opens nothing any more.
@@ -105,7 +103,8 @@ pub async fn renew_invitation(
     expires_at: Timestamp,
     now: Timestamp,
 ) -> Result<()> {
-    sqlx::query!(
+    execute!(
+        conn,
         "update users
          set invitation_sha256 = $2, invitation_expires_at = $3, invitation_delivered_at = null, updated_at = $4
          where user_id = $1",
@@ -114,14 +113,8 @@ pub async fn renew_invitation(
         expires_at,
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 pub async fn invitation_delivered(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
-    sqlx::query!("update users set invitation_delivered_at = $2 where user_id = $1", user_id.as_str(), now)
-        .execute(conn)
-        .await?;
-    Ok(())
+    execute!(conn, "update users set invitation_delivered_at = $2 where user_id = $1", user_id.as_str(), now)
 }

@@ -2,7 +2,7 @@
 
 use contract::{OrgId, Timestamp, UserId};
 use platform::http::text::Email;
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, scalar};
 use sqlx::PgConnection;
 
 /// The first user of an organization.
@@ -86,7 +86,8 @@ pub async fn owner(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<Use
 /// Whether a user has confirmed their address, and somebody answers for the organization: an owner or admin who has, or
 /// whoever gave it a tier. A user without an account came by a provider, which has confirmed theirs.
 pub async fn answered_for(conn: &mut PgConnection, org_id: &OrgId, user_id: Option<&UserId>) -> Result<bool> {
-    let both = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"
         select not exists (
                    select 1
@@ -107,6 +108,5 @@ pub async fn answered_for(conn: &mut PgConnection, org_id: &OrgId, user_id: Opti
         "#,
         org_id.as_str(),
         user_id.map(UserId::as_str),
-    );
-    Ok(both.fetch_one(conn).await?)
+    )
 }
