@@ -13,7 +13,6 @@ mod refusal;
 mod said;
 mod secrets;
 mod settings;
-mod tolerant;
 mod write;
 
 use std::fmt;

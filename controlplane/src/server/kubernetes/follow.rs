@@ -10,6 +10,7 @@ use std::time::Duration;
 use contract::{EnvId, OrgId};
 use futures::stream::{BoxStream, StreamExt, select_all};
 use kube::api::Api;
+use kube::core::DeserializeGuard;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Resource, ResourceExt};
@@ -17,7 +18,6 @@ use platform::resources::{EnvironmentResource, NamespacedName, OrganizationResou
 use platform::{App, Error, Result};
 use serde::de::DeserializeOwned;
 
-use super::tolerant::Tolerant;
 use super::{Cluster, said};
 use crate::server::kubernetes::organizations::Projected;
 
@@ -103,13 +103,14 @@ impl Cluster {
             + Send
             + 'static,
     {
-        let api: Api<Tolerant<K>> = match &namespace {
+        // One that cannot be read must not stop the watch of all the others.
+        let api: Api<DeserializeGuard<K>> = match &namespace {
             Some(namespace) => Api::namespaced(self.client.clone(), namespace),
             None => Api::all(self.client.clone()),
         };
         let listing = Watch { kind, namespace };
-        let told = move |event: watcher::Result<Event<Tolerant<K>>>| {
-            let is = |listing: Option<&Watch>, object: &Tolerant<K>| {
+        let told = move |event: watcher::Result<Event<DeserializeGuard<K>>>| {
+            let is = |listing: Option<&Watch>, object: &DeserializeGuard<K>| {
                 let subject = (kind, object.uid()?);
                 Some(News::Is(listing.cloned(), subject, understood(object, read)))
             };
@@ -131,15 +132,15 @@ impl Cluster {
 }
 
 fn understood<K: Resource<DynamicType = ()>>(
-    object: &Tolerant<K>,
+    object: &DeserializeGuard<K>,
     read: fn(&K) -> Result<SyncTask>,
 ) -> Option<SyncTask> {
-    let why = match object {
-        Tolerant::Read(object) => match read(object) {
+    let why = match &object.0 {
+        Ok(object) => match read(object) {
             Ok(task) => return Some(task),
             Err(error) => error.with_sources(),
         },
-        Tolerant::Unread { why, .. } => why.clone(),
+        Err(unread) => unread.error.clone(),
     };
     tracing::warn!(object = object.name_any(), why, "an object cannot be read: its row stays as it was");
     None
@@ -270,7 +271,7 @@ impl Cluster {
     where
         K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     {
-        let api: Api<Tolerant<K>> = Api::namespaced(self.client.clone(), &place.namespace);
+        let api: Api<DeserializeGuard<K>> = Api::namespaced(self.client.clone(), &place.namespace);
         let found = self.asked(api.get_opt(&place.name)).await?;
         Ok(found.and_then(|object| object.uid()))
     }
@@ -279,3 +280,6 @@ impl Cluster {
 fn owned<Id: Into<String>>(known: Vec<(Id, NamespacedName)>) -> Vec<(String, NamespacedName)> {
     known.into_iter().map(|(id, place)| (id.into(), place)).collect()
 }
+
+#[cfg(test)]
+mod tests;
