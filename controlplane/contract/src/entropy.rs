@@ -1,6 +1,5 @@
 //! Randomness as a parameter: the operating system's for real, a seed for tests.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rand::rngs::{StdRng, SysRng};
@@ -52,11 +51,7 @@ impl Entropy {
     }
 }
 
-impl fmt::Debug for Entropy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Entropy")
-    }
-}
+crate::opaque!(Entropy);
 
 #[cfg(test)]
 mod tests {

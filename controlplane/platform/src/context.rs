@@ -1,6 +1,5 @@
 //! What a control plane is while it runs: everything a handler or a job may use.
 
-use std::fmt;
 use std::sync::Arc;
 
 use contract::key::HashCost;
@@ -300,8 +299,4 @@ impl App {
     }
 }
 
-impl fmt::Debug for App {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("App")
-    }
-}
+contract::opaque!(App);

@@ -15,7 +15,6 @@ mod secrets;
 mod settings;
 mod write;
 
-use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -58,11 +57,7 @@ pub struct Cluster {
     waiting: Semaphore,
 }
 
-impl fmt::Debug for Cluster {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Cluster")
-    }
-}
+contract::opaque!(Cluster);
 
 impl Cluster {
     /// The cluster this process runs in, or the one that `KUBECONFIG` names.

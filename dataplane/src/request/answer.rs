@@ -254,11 +254,7 @@ impl Stream for Rows {
     }
 }
 
-impl fmt::Debug for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rows").finish_non_exhaustive()
-    }
-}
+contract::opaque!(Rows);
 
 #[cfg(test)]
 mod tests {

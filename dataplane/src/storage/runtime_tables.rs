@@ -169,8 +169,4 @@ fn value((name, kind): &Column) -> String {
     format!("cast(r.{} as {})", quote::name(name), kind.engine())
 }
 
-impl std::fmt::Debug for RuntimeTables {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RuntimeTables").finish_non_exhaustive()
-    }
-}
+contract::opaque!(RuntimeTables);

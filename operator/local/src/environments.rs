@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -74,11 +74,7 @@ struct Local {
     stop: CancellationToken,
 }
 
-impl fmt::Debug for LocalEnvironments {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LocalEnvironments")
-    }
-}
+contract::opaque!(LocalEnvironments);
 
 impl LocalEnvironments {
     pub fn new(

@@ -68,3 +68,15 @@ macro_rules! named {
         }
     };
 }
+
+/// Debug output of a type that says its name, and nothing of its values.
+#[macro_export]
+macro_rules! opaque {
+    ($name:ident) => {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    };
+}

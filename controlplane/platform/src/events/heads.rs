@@ -83,11 +83,7 @@ impl HeadKey {
     }
 }
 
-impl std::fmt::Debug for HeadKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("HeadKey")
-    }
-}
+contract::opaque!(HeadKey);
 
 /// Signs the head of every chain that has moved since its last one; nowhere to keep them, no heads.
 pub async fn sign_moved(app: &App) -> Result<()> {

@@ -1,6 +1,5 @@
 //! The identity that handshakes are made with from now on.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::{ClientConfig, ServerConfig};
@@ -44,8 +43,4 @@ impl Current {
     }
 }
 
-impl fmt::Debug for Current {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Current")
-    }
-}
+contract::opaque!(Current);
