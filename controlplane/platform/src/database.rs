@@ -28,6 +28,14 @@ macro_rules! execute {
     }};
 }
 
+/// Runs a statement that changes one row at most, as the last of a function: whether it has.
+#[macro_export]
+macro_rules! changed {
+    ($connection:expr, $($query:tt)+) => {
+        Ok(::sqlx::query!($($query)+).execute($connection).await?.rows_affected() == 1)
+    };
+}
+
 /// Asks for one value, as the last of a function.
 #[macro_export]
 macro_rules! scalar {

@@ -9,7 +9,7 @@
 use contract::report::{CREDIT, MicroCredits};
 use contract::{OrgId, Timestamp};
 use platform::events::{self, Event, EventType, Origin};
-use platform::{App, Error, Result, execute};
+use platform::{App, Error, Result, changed, execute};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -151,14 +151,14 @@ pub(super) async fn first(
     kind: EventType,
     now: Timestamp,
 ) -> Result<bool> {
-    let done = sqlx::query!(
+    changed!(
+        tx,
         "insert into billing_notices (org_id, starts, notice, at) values ($1, $2, $3, $4) on conflict do nothing",
         org_id.as_str(),
         month,
         kind.as_str(),
         now,
-    );
-    Ok(done.execute(tx).await?.rows_affected() > 0)
+    )
 }
 
 #[cfg(test)]

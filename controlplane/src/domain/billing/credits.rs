@@ -12,7 +12,7 @@
 use chrono::{Datelike, Duration, NaiveDate};
 use contract::report::{CREDIT, MicroCredits};
 use contract::{EnvId, OrgId, Timestamp};
-use platform::{App, Error, Result, execute};
+use platform::{App, Error, Result, execute, scalar};
 use sqlx::PgConnection;
 
 use crate::domain::environments;
@@ -161,7 +161,8 @@ async fn take_back(tx: &mut PgConnection, org_id: &OrgId, period: Timestamp, now
 
 /// What every other log of the organization has committed of the month.
 async fn committed_elsewhere(tx: &mut PgConnection, ask: &Ask, org_id: &OrgId, period: Timestamp) -> Result<i64> {
-    Ok(sqlx::query_scalar!(
+    scalar!(
+        tx,
         r#"select coalesce(sum(greatest(granted, claimed, reported)), 0)::bigint as "sum!"
            from credit_grants
            where org_id = $1 and starts = $2 and (env_id, log) <> ($3, $4)"#,
@@ -170,13 +171,12 @@ async fn committed_elsewhere(tx: &mut PgConnection, ask: &Ask, org_id: &OrgId, p
         ask.env_id.as_str(),
         ask.log,
     )
-    .fetch_one(tx)
-    .await?)
 }
 
 /// Sets the log's grant so that it holds `want`, or all that is there; returns what it holds.
 async fn renew(tx: &mut PgConnection, ask: &Ask, period: Timestamp, now: Timestamp, room: i64) -> Result<i64> {
-    Ok(sqlx::query_scalar!(
+    scalar!(
+        tx,
         r#"update credit_grants
            set granted = greatest(greatest(claimed, reported), least(greatest(claimed, reported) + $4, $5)),
                renewed_at = $6
@@ -189,8 +189,6 @@ async fn renew(tx: &mut PgConnection, ask: &Ask, period: Timestamp, now: Timesta
         room,
         now,
     )
-    .fetch_one(tx)
-    .await?)
 }
 
 /// As the database stores it; what does not fit is more than any month has.

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use platform::http::call::Call;
 use platform::http::page::PageRequest;
 use platform::resources::{self, NamespacedName};
-use platform::{Error, OnConstraint, Result, execute, scalar};
+use platform::{Error, OnConstraint, Result, changed, execute, scalar};
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 /// A row, as the API tells it.
@@ -246,7 +246,8 @@ pub async fn project(conn: &mut PgConnection, said: &resources::EnvironmentResou
     let EnvironmentSettings { query_timeout_ms, max_concurrent_queries, cache_enabled, heal, test_mode: _ } =
         said.settings;
     let networks: Vec<String> = said.allowed_networks.iter().map(ToString::to_string).collect();
-    let done = sqlx::query!(
+    changed!(
+        conn,
         "update environments
          set name = $2, status = $3, query_timeout_ms = $4, max_concurrent_queries = $5, cache_enabled = $6,
              heal = $7, pg_host = $8, pg_port = $9, tools_host = $10, tools_port = $11, internal_address = $12,
@@ -268,22 +269,17 @@ pub async fn project(conn: &mut PgConnection, said: &resources::EnvironmentResou
         now,
         &networks[..],
     )
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected() > 0)
 }
 
 /// The resource is gone, and the slug is free. Says whether that is news.
 pub async fn remove(conn: &mut PgConnection, env_id: &EnvId, now: Timestamp) -> Result<bool> {
-    let done = sqlx::query!(
+    changed!(
+        conn,
         "update environments set status = 'decommissioning', removed_at = $2, updated_at = $2
          where env_id = $1 and removed_at is null",
         env_id.as_str(),
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected() > 0)
 }
 
 /// The environment of a slug whose resource was there before a version.
@@ -330,13 +326,12 @@ pub async fn place(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<(Or
 
 /// Is there such an environment in the organization?
 pub async fn belongs(pool: &PgPool, env_id: &EnvId, org_id: &OrgId) -> Result<bool> {
-    Ok(sqlx::query_scalar!(
+    scalar!(
+        pool,
         r#"select exists (select from environments where env_id = $1 and org_id = $2) as "exists!""#,
         env_id.as_str(),
         org_id.as_str(),
     )
-    .fetch_one(pool)
-    .await?)
 }
 
 /// Which keys the environment gives: test or live. `None`: no such environment.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use contract::runtime_tables::{BYTES_MAX, ROWS_MAX, Table};
 use contract::{EnvId, OrgId};
 use futures::TryStreamExt;
-use platform::{App, Error, Result};
+use platform::{App, Error, Result, scalar};
 use sqlx::error::DatabaseError;
 use sqlx::{PgConnection, PgPool};
 use tokio::sync::mpsc;
@@ -64,7 +64,7 @@ pub async fn switch(app: &App) -> Result<()> {
 }
 
 pub async fn is_on(conn: &mut PgConnection) -> Result<bool> {
-    Ok(sqlx::query_scalar!("select is_on from runtime_switch").fetch_one(conn).await?)
+    scalar!(conn, "select is_on from runtime_switch")
 }
 
 /// Sends the tables' rows, page by page; whoever stops listening ends it.

@@ -3,7 +3,7 @@
 use chrono::Duration;
 use contract::{DeliveryId, EventId, Timestamp, WebhookId};
 use platform::http::page::PageRequest;
-use platform::{App, Result, execute};
+use platform::{App, Result, changed, execute};
 use sqlx::PgConnection;
 
 use super::outbox::Notice;
@@ -136,7 +136,8 @@ pub async fn settle(
     ended: &DeliveryOutcome,
     now: Timestamp,
 ) -> Result<bool> {
-    let settled = sqlx::query!(
+    changed!(
+        tx,
         "update webhook_deliveries
          set status = $3, next_attempt_at = coalesce($4, next_attempt_at), last_status_code = $5, last_error = $6,
              last_attempt_at = $7::timestamptz, delivered_at = case when $3 = 'delivered' then $7::timestamptz end, locked_until = null
@@ -148,8 +149,7 @@ pub async fn settle(
         ended.status_code.map(i32::from),
         ended.error,
         now,
-    );
-    Ok(settled.execute(tx).await?.rows_affected() == 1)
+    )
 }
 
 /// "Receives nothing": what waited for a webhook ends with it.

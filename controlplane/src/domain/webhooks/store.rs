@@ -3,7 +3,7 @@
 use contract::{OrgId, Redacted, Timestamp, WebhookId};
 use platform::egress::client::Secrets;
 use platform::http::page::PageRequest;
-use platform::{App, Error, Result, execute, scalar};
+use platform::{App, Error, Result, changed, execute, scalar};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -133,13 +133,13 @@ pub async fn update(conn: &mut PgConnection, webhook: &Webhook) -> Result<()> {
 
 /// With what waits for it and what it was told. Was there one?
 pub async fn delete(conn: &mut PgConnection, Of(org_id, surface): Of<'_>, id: &WebhookId) -> Result<bool> {
-    let deleted = sqlx::query!(
+    changed!(
+        conn,
         "delete from webhooks where org_id = $1 and surface = $2 and webhook_id = $3",
         org_id.as_str(),
         surface.as_str(),
         id.as_str(),
-    );
-    Ok(deleted.execute(conn).await?.rows_affected() == 1)
+    )
 }
 
 /// Which webhooks are to be told.

@@ -1,7 +1,7 @@
 //! Second factors in PostgreSQL.
 
 use contract::{SessionId, Timestamp};
-use platform::{Result, execute};
+use platform::{Result, changed, execute};
 use sqlx::PgConnection;
 
 /// What an account has enrolled, or is about to.
@@ -29,15 +29,15 @@ pub async fn lock(tx: &mut PgConnection, account_id: &str) -> Result<Option<Enro
 
 /// Another secret, until it is confirmed. Says whether there was none that is.
 pub async fn begin(tx: &mut PgConnection, account_id: &str, secret: &[u8], now: Timestamp) -> Result<bool> {
-    let begun = sqlx::query!(
+    changed!(
+        tx,
         "insert into account_totp (account_id, secret, created_at) values ($1, $2, $3)
          on conflict (account_id) do update set secret = excluded.secret, created_at = excluded.created_at
          where account_totp.confirmed_at is null",
         account_id,
         secret,
         now,
-    );
-    Ok(begun.execute(tx).await?.rows_affected() == 1)
+    )
 }
 
 /// The secret is in its authenticator: from now on its codes are asked for.
@@ -68,8 +68,7 @@ pub async fn confirm(
 
 pub async fn remove(tx: &mut PgConnection, account_id: &str) -> Result<bool> {
     sqlx::query!("delete from account_recovery_codes where account_id = $1", account_id).execute(&mut *tx).await?;
-    let removed = sqlx::query!("delete from account_totp where account_id = $1", account_id).execute(tx).await?;
-    Ok(removed.rows_affected() == 1)
+    changed!(tx, "delete from account_totp where account_id = $1", account_id)
 }
 
 /// The code of this step was taken: neither it nor one before it is taken again.
@@ -92,14 +91,14 @@ pub async fn failed(tx: &mut PgConnection, account_id: &str, waits_until: Option
 
 /// Uses up a recovery code; false when there is none of this text that is unused.
 pub async fn use_recovery(tx: &mut PgConnection, account_id: &str, digest: &[u8], now: Timestamp) -> Result<bool> {
-    let used = sqlx::query!(
+    changed!(
+        tx,
         "update account_recovery_codes set used_at = $3
          where account_id = $1 and code_sha256 = $2 and used_at is null",
         account_id,
         digest,
         now,
-    );
-    Ok(used.execute(tx).await?.rows_affected() == 1)
+    )
 }
 
 /// The session's holder has shown a second factor.

@@ -1,7 +1,7 @@
 //! The end of sessions before their time: one, or all of a user, an account or an identity provider.
 
 use contract::{OrgId, SessionId, Timestamp, UserId};
-use platform::{Result, execute};
+use platform::{Result, changed, execute};
 use sqlx::PgConnection;
 
 /// Ends one session of a user; false when it has none of that id that is open.
@@ -11,16 +11,14 @@ pub async fn end_of_user(
     session_id: &SessionId,
     now: Timestamp,
 ) -> Result<bool> {
-    let ended = sqlx::query!(
+    changed!(
+        tx,
         "update sessions set ended_at = $3
          where session_id = $1 and user_id = $2 and ended_at is null and expires_at > $3",
         session_id.as_str(),
         user_id.as_str(),
         now,
     )
-    .execute(tx)
-    .await?;
-    Ok(ended.rows_affected() == 1)
 }
 
 /// Ends every session of a user and says how many were open.

@@ -3,7 +3,7 @@
 use contract::caller::Limits;
 use contract::{OrgId, Tier, Timestamp, UserId};
 use platform::resources::{self, NamespacedName, NewOrganization, ResourceRevision};
-use platform::{Error, OnConstraint, Result, execute};
+use platform::{Error, OnConstraint, Result, changed, execute, scalar};
 use serde_json::Value;
 use sqlx::PgConnection;
 
@@ -91,7 +91,8 @@ pub async fn by_slug(conn: &mut PgConnection, slug: &str) -> Result<Option<OrgId
 
 /// How many organizations the user's account owns.
 pub async fn owned(conn: &mut PgConnection, user_id: &UserId) -> Result<i64> {
-    let count = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"
         select count(*) as "count!"
         from users u
@@ -100,9 +101,6 @@ pub async fn owned(conn: &mut PgConnection, user_id: &UserId) -> Result<i64> {
         "#,
         user_id.as_str(),
     )
-    .fetch_one(conn)
-    .await?;
-    Ok(count)
 }
 
 /// Whoever makes an organization of this slug, REST or the mirror, comes after the other.
@@ -212,15 +210,13 @@ pub async fn project(
 
 /// The resource is gone: nobody queries, and the slug is free. Says whether that is news.
 pub async fn remove(conn: &mut PgConnection, org_id: &OrgId, now: Timestamp) -> Result<bool> {
-    let done = sqlx::query!(
+    changed!(
+        conn,
         "update organizations set status = 'cancelled', removed_at = $2, updated_at = $2
          where org_id = $1 and removed_at is null",
         org_id.as_str(),
         now,
     )
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected() > 0)
 }
 
 /// The organization whose resource was there before a version.

@@ -86,7 +86,8 @@ pub async fn list(
 }
 
 pub async fn count(conn: &mut PgConnection, org_id: &OrgId, filter: UserFilter<'_>) -> Result<i64> {
-    let count = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"
         select count(*) as "count!"
         from users
@@ -98,9 +99,6 @@ pub async fn count(conn: &mut PgConnection, org_id: &OrgId, filter: UserFilter<'
         filter.role,
         filter.status,
     )
-    .fetch_one(conn)
-    .await?;
-    Ok(count)
 }
 
 /// The user of that id in this organization.
@@ -231,7 +229,8 @@ pub async fn remove(conn: &mut PgConnection, user_id: &UserId) -> Result<()> {
 
 /// Admins besides this user who can act.
 pub async fn other_admins(conn: &mut PgConnection, org_id: &OrgId, user_id: &UserId) -> Result<i64> {
-    let count = sqlx::query_scalar!(
+    scalar!(
+        conn,
         r#"
         select count(*) as "count!"
         from users
@@ -240,9 +239,6 @@ pub async fn other_admins(conn: &mut PgConnection, org_id: &OrgId, user_id: &Use
         org_id.as_str(),
         user_id.as_str(),
     )
-    .fetch_one(conn)
-    .await?;
-    Ok(count)
 }
 
 /// People who are to hear of something.
