@@ -11,7 +11,7 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -80,61 +80,74 @@ impl fmt::Display for Key {
     }
 }
 
-/// A child as a whole object. Secrets are not among them: their values stay out of plans.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Child {
-    ServiceAccount(Arc<ServiceAccount>),
-    PersistentVolumeClaim(Arc<PersistentVolumeClaim>),
-    ConfigMap(Arc<ConfigMap>),
-    Service(Arc<Service>),
-    NetworkPolicy(Arc<NetworkPolicy>),
-    PodDisruptionBudget(Arc<PodDisruptionBudget>),
-    Deployment(Arc<Deployment>),
-    /// `cert-manager.io/v1`.
-    Certificate(Arc<DynamicObject>),
-    /// `snapshot.storage.k8s.io/v1`.
-    VolumeSnapshot(Arc<DynamicObject>),
-}
+/// The children that are whole objects: each kind once, with its type.
+macro_rules! children {
+    ($($(#[$doc:meta])* $kind:ident: $object:ty),+ $(,)?) => {
+        /// A child as a whole object. Secrets are not among them: their values stay out of plans.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Child {
+            $($(#[$doc])* $kind(Arc<$object>)),+
+        }
 
-/// What an expression makes of the object of a child, whatever its kind.
-macro_rules! of_object {
-    ($child:expr, $object:ident => $made:expr) => {
-        match $child {
-            Child::ServiceAccount($object) => $made,
-            Child::PersistentVolumeClaim($object) => $made,
-            Child::ConfigMap($object) => $made,
-            Child::Service($object) => $made,
-            Child::NetworkPolicy($object) => $made,
-            Child::PodDisruptionBudget($object) => $made,
-            Child::Deployment($object) => $made,
-            Child::Certificate($object) | Child::VolumeSnapshot($object) => $made,
+        impl Child {
+            pub fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$kind(_) => Kind::$kind),+
+                }
+            }
+
+            pub fn metadata(&self) -> &ObjectMeta {
+                match self {
+                    $(Self::$kind(object) => &object.metadata),+
+                }
+            }
+
+            fn metadata_mut(&mut self) -> &mut ObjectMeta {
+                match self {
+                    $(Self::$kind(object) => &mut Arc::make_mut(object).metadata),+
+                }
+            }
+
+            /// What [`Self::text`] wrote. No Secret and no key: they are no children here.
+            pub fn read(kind: Kind, json: &[u8]) -> Result<Self, serde_json::Error> {
+                match kind {
+                    $(Kind::$kind => serde_json::from_slice(json).map(Arc::new).map(Self::$kind),)+
+                    Kind::Secret | Kind::ApiKey => Err(serde_json::Error::custom(format!("{kind} is no child"))),
+                }
+            }
+
+            /// [`Self::json`] written down.
+            pub fn text(&self) -> Result<Vec<u8>, serde_json::Error> {
+                match self {
+                    $(Self::$kind(object) => serde_json::to_vec(object.as_ref())),+
+                }
+            }
+
+            /// The object as it goes over the wire, `apiVersion` and `kind` included.
+            pub fn json(&self) -> Result<Value, serde_json::Error> {
+                match self {
+                    $(Self::$kind(object) => serde_json::to_value(object.as_ref())),+
+                }
+            }
         }
     };
 }
 
+children! {
+    ServiceAccount: ServiceAccount,
+    PersistentVolumeClaim: PersistentVolumeClaim,
+    ConfigMap: ConfigMap,
+    Service: Service,
+    NetworkPolicy: NetworkPolicy,
+    PodDisruptionBudget: PodDisruptionBudget,
+    Deployment: Deployment,
+    /// `cert-manager.io/v1`.
+    Certificate: DynamicObject,
+    /// `snapshot.storage.k8s.io/v1`.
+    VolumeSnapshot: DynamicObject,
+}
+
 impl Child {
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::ServiceAccount(_) => Kind::ServiceAccount,
-            Self::PersistentVolumeClaim(_) => Kind::PersistentVolumeClaim,
-            Self::ConfigMap(_) => Kind::ConfigMap,
-            Self::Service(_) => Kind::Service,
-            Self::NetworkPolicy(_) => Kind::NetworkPolicy,
-            Self::PodDisruptionBudget(_) => Kind::PodDisruptionBudget,
-            Self::Deployment(_) => Kind::Deployment,
-            Self::Certificate(_) => Kind::Certificate,
-            Self::VolumeSnapshot(_) => Kind::VolumeSnapshot,
-        }
-    }
-
-    pub fn metadata(&self) -> &ObjectMeta {
-        of_object!(self, it => &it.metadata)
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        of_object!(self, it => &mut Arc::make_mut(it).metadata)
-    }
-
     /// With [`APPLIED_HASH`] upon it, and the same as JSON.
     pub fn hashed(mut self) -> (Self, Value) {
         // to write a value of plain fields as JSON does not fail
@@ -151,34 +164,5 @@ impl Child {
 
     pub fn key(&self) -> Key {
         Key { kind: self.kind(), name: self.metadata().name.clone().unwrap_or_default() }
-    }
-
-    /// What [`Self::text`] wrote. No Secret and no key: they are no children here.
-    pub fn read(kind: Kind, json: &[u8]) -> Result<Self, serde_json::Error> {
-        fn of<T: DeserializeOwned>(json: &[u8]) -> Result<Arc<T>, serde_json::Error> {
-            serde_json::from_slice(json).map(Arc::new)
-        }
-        Ok(match kind {
-            Kind::ServiceAccount => Self::ServiceAccount(of(json)?),
-            Kind::PersistentVolumeClaim => Self::PersistentVolumeClaim(of(json)?),
-            Kind::ConfigMap => Self::ConfigMap(of(json)?),
-            Kind::Service => Self::Service(of(json)?),
-            Kind::NetworkPolicy => Self::NetworkPolicy(of(json)?),
-            Kind::PodDisruptionBudget => Self::PodDisruptionBudget(of(json)?),
-            Kind::Deployment => Self::Deployment(of(json)?),
-            Kind::Certificate => Self::Certificate(of(json)?),
-            Kind::VolumeSnapshot => Self::VolumeSnapshot(of(json)?),
-            Kind::Secret | Kind::ApiKey => return Err(serde_json::Error::custom(format!("{kind} is no child"))),
-        })
-    }
-
-    /// [`Self::json`] written down.
-    pub fn text(&self) -> Result<Vec<u8>, serde_json::Error> {
-        of_object!(self, it => serde_json::to_vec(it.as_ref()))
-    }
-
-    /// The object as it goes over the wire, `apiVersion` and `kind` included.
-    pub fn json(&self) -> Result<Value, serde_json::Error> {
-        of_object!(self, it => serde_json::to_value(it.as_ref()))
     }
 }
