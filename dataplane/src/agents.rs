@@ -9,3 +9,10 @@ pub mod reasoning;
 pub mod tool_caller;
 pub mod tools;
 pub mod triggers;
+
+use contract::Timestamp;
+
+/// A moment as tools show it.
+fn moment(at: Timestamp) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+}

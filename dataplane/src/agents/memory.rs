@@ -24,6 +24,7 @@ mod score;
 mod search;
 mod stats;
 mod store;
+mod stored;
 mod words;
 
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub use reembedding::Progress;
 pub use said::{ComparedText, Likeness};
 pub use search::Hit;
 pub use stats::Stats;
+pub use stored::Stored;
 
 /// The name that policies have for it.
 pub const TABLE: &str = contract::own_tables::MEMORIES;
@@ -104,23 +106,6 @@ pub enum Visibility {
     BranchLocal(String),
     /// "branch first, then mainline": a key of the branch hides the mainline's.
     BranchWithFallback(String),
-}
-
-/// What storing came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
-    pub memory_id: String,
-    pub agent_id: String,
-    pub created_at: Timestamp,
-    pub memory_key: Option<String>,
-    pub version: i64,
-    /// There was none of this key before.
-    pub created: bool,
-    /// It was there already, word for word.
-    pub deduplicated: bool,
-    /// Another that says nearly the same.
-    pub similar_memory_id: Option<String>,
-    pub embedding_status: &'static str,
 }
 
 impl Stored {

@@ -29,9 +29,9 @@ mod truth;
 use std::future::Future;
 use std::sync::LazyLock;
 
+use contract::Scope;
 use contract::policy::abac::Operation;
 use contract::wire::TIMEOUT_MS_MAX;
-use contract::{Scope, Timestamp};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -46,6 +46,7 @@ use self::budget::size;
 use self::telling::Telling;
 use crate::agents::branches::Branches;
 use crate::agents::memory::Memories;
+use crate::agents::moment;
 use crate::agents::reasoning::Thoughts;
 use crate::agents::tool_caller::ToolCaller;
 use crate::agents::triggers::Triggers;
@@ -160,11 +161,6 @@ impl ToolDefinition {
     fn reads(&self) -> bool {
         self.tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true)
     }
-}
-
-/// A moment as tools show it.
-fn moment(at: Timestamp) -> String {
-    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
 /// Who calls a tool, and what it runs on.

@@ -22,21 +22,8 @@ use crate::storage::branches::Writing;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StoredMemory {
-    memory_id: String,
-    agent_id: String,
-    created_at: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    memory_key: Option<String>,
-    version: i64,
-    /// False for a new version of a key, and for what was there already.
-    created: bool,
-    /// The same was there already.
-    deduplicated: bool,
-    /// Another memory that says nearly the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    similar_memory_id: Option<String>,
-    /// `ready`, or `pending` or `failed`: the next search finds it by its words alone.
-    embedding_status: &'static str,
+    #[serde(flatten)]
+    stored: Stored,
     /// Ids of the triggers that have fired.
     triggers_fired: Vec<String>,
 }
@@ -193,29 +180,7 @@ pub async fn store(call: ToolCall, new: NewMemory) -> Result<StoredMemory, Error
         Ok(((stored, fired), 1))
     };
     let (stored, triggers_fired) = call.pipeline.act(tool_action, stored).await?;
-    let Stored {
-        memory_id,
-        agent_id,
-        created_at,
-        memory_key,
-        version,
-        created,
-        deduplicated,
-        similar_memory_id,
-        embedding_status,
-    } = stored;
-    Ok(StoredMemory {
-        memory_id,
-        agent_id,
-        created_at: moment(created_at),
-        memory_key,
-        version,
-        created,
-        deduplicated,
-        similar_memory_id,
-        embedding_status,
-        triggers_fired,
-    })
+    Ok(StoredMemory { stored, triggers_fired })
 }
 
 /// A key made for an agent leaves nothing on another's branch, which that one could not merge then; and on its own the
