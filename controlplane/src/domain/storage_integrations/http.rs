@@ -59,24 +59,6 @@ const fn yes() -> bool {
     true
 }
 
-impl StorageIntegrationCreation {
-    fn members(&self) -> KindMembers {
-        KindMembers {
-            endpoint: self.endpoint.clone(),
-            region: self.region.clone(),
-            path_style: self.path_style,
-            account: self.account.clone(),
-            folder: self.folder.clone(),
-            database: DatabaseMembers {
-                host: self.host.clone(),
-                port: self.port,
-                database: self.database.clone(),
-                ssl_mode: self.ssl_mode,
-            },
-        }
-    }
-}
-
 /// What is left out stays; an empty `endpoint` takes it away. With another endpoint or host, credentials are sent anew.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -97,23 +79,30 @@ pub struct StorageIntegrationChange {
     credentials: Option<CredentialsInput>,
 }
 
-impl StorageIntegrationChange {
-    fn members(&self) -> KindMembers {
-        KindMembers {
-            endpoint: self.endpoint.clone(),
-            region: self.region.clone(),
-            path_style: self.path_style,
-            account: self.account.clone(),
-            folder: self.folder.clone(),
-            database: DatabaseMembers {
-                host: self.host.clone(),
-                port: self.port,
-                database: self.database.clone(),
-                ssl_mode: self.ssl_mode,
-            },
+/// What requests give of the kind that an integration is of.
+macro_rules! members {
+    ($($request:ident),+) => {$(
+        impl $request {
+            fn members(&self) -> KindMembers {
+                KindMembers {
+                    endpoint: self.endpoint.clone(),
+                    region: self.region.clone(),
+                    path_style: self.path_style,
+                    account: self.account.clone(),
+                    folder: self.folder.clone(),
+                    database: DatabaseMembers {
+                        host: self.host.clone(),
+                        port: self.port,
+                        database: self.database.clone(),
+                        ssl_mode: self.ssl_mode,
+                    },
+                }
+            }
         }
-    }
+    )+};
 }
+
+members!(StorageIntegrationCreation, StorageIntegrationChange);
 
 /// A storage integration as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
