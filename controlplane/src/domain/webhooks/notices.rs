@@ -5,7 +5,7 @@
 //! The secret is the caller's own and is never answered. `trigger.fired` carries what agents have stored and asked: a key
 //! subscribes to it that may read that itself.
 
-use contract::{Access, DeliveryId, EventId, Redacted, Scope, Timestamp, WebhookId};
+use contract::{Access, DeliveryId, EventId, Redacted, Scope};
 use platform::http::call::Call;
 use platform::http::json::{Accepted, Created, Json, Query};
 use platform::http::page::{PageRequest, Paged};
@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::http::{self, WebhookAnswer, WebhookDeletion};
-use super::queue::{self, Delivery};
+use super::queue::{self, WebhookDelivery};
 use super::store::Of;
 use super::surface::{DeliveryStatus, DeliveryTrigger, Surface};
 
@@ -61,46 +61,6 @@ pub async fn delete(cx: Call) -> Result<Json<WebhookDeletion>> {
     http::remove(&cx, SURFACE).await
 }
 
-/// A row of the delivery log.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct WebhookDelivery {
-    id: DeliveryId,
-    delivery_id: DeliveryId,
-    webhook_id: WebhookId,
-    event_id: EventId,
-    event_type: String,
-    status: String,
-    attempts: i32,
-    /// Null when none is to come.
-    next_attempt_at: Option<Timestamp>,
-    last_attempt_at: Option<Timestamp>,
-    last_status_code: Option<i32>,
-    last_error: Option<String>,
-    delivered_at: Option<Timestamp>,
-    created_at: Timestamp,
-}
-
-impl From<Delivery> for WebhookDelivery {
-    fn from(delivery: Delivery) -> Self {
-        let waits = delivery.status == DeliveryStatus::Pending.as_str();
-        Self {
-            id: delivery.delivery_id.clone(),
-            delivery_id: delivery.delivery_id,
-            webhook_id: delivery.webhook_id,
-            event_id: delivery.event_id,
-            event_type: delivery.event_type,
-            next_attempt_at: Some(delivery.next_attempt_at).filter(|_| waits),
-            status: delivery.status,
-            attempts: delivery.attempts,
-            last_attempt_at: delivery.last_attempt_at,
-            last_status_code: delivery.last_status_code,
-            last_error: delivery.last_error,
-            delivered_at: delivery.delivered_at,
-            created_at: delivery.created_at,
-        }
-    }
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct DeliveryFilter {
     status: Option<String>,
@@ -118,7 +78,7 @@ pub async fn deliveries(
     });
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = queue::page(&mut conn, Of(cx.org_id(), SURFACE), status.transpose()?, &page).await?;
-    Ok(page.of(rows, total, |row| (row.created_at, row.delivery_id.to_string()), WebhookDelivery::from))
+    Ok(page.of(rows, total, |row| (row.created_at, row.delivery_id.to_string()), |row| row))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

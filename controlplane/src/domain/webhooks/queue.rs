@@ -4,6 +4,8 @@ use chrono::Duration;
 use contract::{DeliveryId, EventId, Timestamp, WebhookId};
 use platform::http::page::PageRequest;
 use platform::{App, Result, changed, execute};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sqlx::PgConnection;
 
 use super::outbox::Notice;
@@ -17,16 +19,18 @@ const AT_ONCE_PER_WEBHOOK: i64 = 4;
 /// What has ended is kept for so long.
 const KEPT: Duration = Duration::days(30);
 
-/// A delivery as the log shows it.
-#[derive(Debug)]
-pub struct Delivery {
+/// A row of the delivery log.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WebhookDelivery {
+    pub id: DeliveryId,
     pub delivery_id: DeliveryId,
     pub webhook_id: WebhookId,
     pub event_id: EventId,
     pub event_type: String,
     pub status: String,
     pub attempts: i32,
-    pub next_attempt_at: Timestamp,
+    /// Null when none is to come.
+    pub next_attempt_at: Option<Timestamp>,
     pub last_attempt_at: Option<Timestamp>,
     pub last_status_code: Option<i32>,
     pub last_error: Option<String>,
@@ -168,12 +172,13 @@ pub async fn page(
     Of(org_id, surface): Of<'_>,
     status: Option<DeliveryStatus>,
     page: &PageRequest,
-) -> Result<(Vec<Delivery>, i64)> {
+) -> Result<(Vec<WebhookDelivery>, i64)> {
     let status = status.map(DeliveryStatus::as_str);
     let rows = sqlx::query_as!(
-        Delivery,
-        "select d.delivery_id, d.webhook_id, d.event_id, d.event_type, d.status, d.attempts, d.next_attempt_at,
-                d.last_attempt_at, d.last_status_code, d.last_error, d.delivered_at, d.created_at
+        WebhookDelivery,
+        "select d.delivery_id as id, d.delivery_id, d.webhook_id, d.event_id, d.event_type, d.status, d.attempts,
+                case when d.status = 'pending' then d.next_attempt_at end as next_attempt_at, d.last_attempt_at,
+                d.last_status_code, d.last_error, d.delivered_at, d.created_at
          from webhook_deliveries d join webhooks w using (webhook_id)
          where d.org_id = $1 and w.surface = $2 and ($3::text is null or d.status = $3)
            and ($4::timestamptz is null or (d.created_at, d.delivery_id) < ($4, $5))
