@@ -22,49 +22,25 @@ pub struct Recorded {
     pub source_ip: Option<String>,
     pub resource_type: String,
     pub resource_id: String,
-    pub environment_id: Option<EnvId>,
+    #[schemars(with = "Option<EnvId>")]
+    pub environment_id: Option<String>,
     pub changes: Value,
     pub hash: String,
     pub previous_hash: String,
     pub timestamp: Timestamp,
 }
 
-/// An event as it is stored.
-struct TrailRow {
-    event_id: String,
-    env_id: Option<String>,
-    event_type: String,
-    actor_id: String,
-    actor_email: Option<String>,
-    actor_role: Option<String>,
-    source_ip: Option<String>,
-    resource_type: String,
-    resource_id: String,
-    changes: Value,
-    hash: String,
-    previous_hash: String,
-    timestamp: Timestamp,
-}
-
-impl From<TrailRow> for Recorded {
-    fn from(row: TrailRow) -> Self {
-        Self {
-            id: row.event_id.clone().into(),
-            event_id: row.event_id.into(),
-            event_type: row.event_type,
-            actor_id: row.actor_id,
-            actor_email: row.actor_email,
-            actor_role: row.actor_role,
-            source_ip: row.source_ip,
-            resource_type: row.resource_type,
-            resource_id: row.resource_id,
-            environment_id: row.env_id.map(EnvId::from),
-            changes: row.changes,
-            hash: row.hash,
-            previous_hash: row.previous_hash,
-            timestamp: row.timestamp,
-        }
-    }
+/// A query for events: all columns, then this.
+macro_rules! recorded {
+    ($tail:literal, $($argument:expr),+ $(,)?) => {
+        sqlx::query_as!(
+            Recorded,
+            r#"select event_id, event_id as id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type,
+                 resource_id, env_id as environment_id, changes, hash, previous_hash, "timestamp"
+               from iam_events "# + $tail,
+            $($argument),+
+        )
+    };
 }
 
 /// The last sequence of the chain.
@@ -75,45 +51,26 @@ pub async fn end(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
 
 /// What follows in the chain, in its order. It has no gaps: the first has the next sequence.
 pub async fn since(conn: &mut PgConnection, org_id: &OrgId, after: i64, most: i64) -> Result<Vec<Recorded>> {
-    let rows = sqlx::query_as!(
-        TrailRow,
-        r#"
-        select event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type, resource_id,
-               changes, hash, previous_hash, "timestamp"
-        from iam_events where org_id = $1 and sequence > $2 order by sequence limit $3
-        "#,
-        org_id.as_str(),
-        after,
-        most,
-    )
-    .fetch_all(conn)
-    .await?;
-    Ok(rows.into_iter().map(Recorded::from).collect())
+    let rows =
+        recorded!("where org_id = $1 and sequence > $2 order by sequence limit $3", org_id.as_str(), after, most);
+    Ok(rows.fetch_all(conn).await?)
 }
 
 /// A page of the organization's chain, and how long the chain is.
 pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &PageRequest) -> Result<(Vec<Recorded>, i64)> {
-    let rows = sqlx::query_as!(
-        TrailRow,
-        r#"
-        select event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type, resource_id,
-               changes, hash, previous_hash, "timestamp"
-        from iam_events
-        where org_id = $1 and ($2::timestamptz is null or ("timestamp", event_id) < ($2, $3))
-        order by "timestamp" desc, event_id desc
-        limit $4
-        "#,
+    let rows = recorded!(
+        r#"where org_id = $1 and ($2::timestamptz is null or ("timestamp", event_id) < ($2, $3))
+           order by "timestamp" desc, event_id desc
+           limit $4"#,
         org_id.as_str(),
         page.after_time(),
         page.after_id(),
         page.fetch(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
+    );
+    let rows = rows.fetch_all(&mut *conn).await?;
     let total =
         sqlx::query_scalar!(r#"select count(*) as "total!" from iam_events where org_id = $1"#, org_id.as_str());
-    let total = total.fetch_one(conn).await?;
-    Ok((rows.into_iter().map(Recorded::from).collect(), total))
+    Ok((rows, total.fetch_one(conn).await?))
 }
 
 /// Events of a range, the oldest first, from behind a time and id on.
@@ -125,25 +82,17 @@ pub async fn range(
     count: i64,
 ) -> Result<Vec<Recorded>> {
     let (after, id) = after.unzip();
-    let rows = sqlx::query_as!(
-        TrailRow,
-        r#"
-        select event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type, resource_id,
-               changes, hash, previous_hash, "timestamp"
-        from iam_events
-        where org_id = $1 and "timestamp" >= $2 and "timestamp" <= $3
-          and ($4::timestamptz is null or ("timestamp", event_id) > ($4, $5))
-        order by "timestamp", event_id
-        limit $6
-        "#,
+    let rows = recorded!(
+        r#"where org_id = $1 and "timestamp" >= $2 and "timestamp" <= $3
+             and ($4::timestamptz is null or ("timestamp", event_id) > ($4, $5))
+           order by "timestamp", event_id
+           limit $6"#,
         org_id.as_str(),
         start,
         end,
         after,
         id,
         count,
-    )
-    .fetch_all(conn)
-    .await?;
-    Ok(rows.into_iter().map(Recorded::from).collect())
+    );
+    Ok(rows.fetch_all(conn).await?)
 }
