@@ -5,9 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Texts;
 
+values! {
 /// For a cluster with the Prometheus operator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ServiceMonitor {
     /// Make one for the metrics of the operator, and `PodMonitor`s for control plane and data planes. A
     /// Prometheus that scrapes data planes runs in the namespace of the release, which is all that their
@@ -15,15 +14,10 @@ pub struct ServiceMonitor {
     pub enabled: bool,
     /// Between two scrapes.
     #[schemars(regex(pattern = "^[0-9]+(ms|s|m)$"))]
-    pub interval: String,
+    pub interval: String = "30s".to_owned(),
     /// What the Prometheus selects monitors by.
     pub labels: Texts,
 }
-
-impl Default for ServiceMonitor {
-    fn default() -> Self {
-        Self { enabled: false, interval: "30s".to_owned(), labels: Texts::new() }
-    }
 }
 
 /// For a cluster with the Prometheus operator.
@@ -36,25 +30,16 @@ pub struct PrometheusRule {
     pub labels: Texts,
 }
 
+values! {
 /// For a Grafana that reads dashboards from `ConfigMap`s.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Dashboards {
     /// Make the `ConfigMap`s, one for each dashboard.
     pub enabled: bool,
     /// What the Grafana selects `ConfigMap`s by.
-    pub labels: Texts,
-}
-
-impl Default for Dashboards {
-    fn default() -> Self {
-        Self { enabled: false, labels: Texts::from([("grafana_dashboard".to_owned(), "1".to_owned())]) }
-    }
+    pub labels: Texts = Texts::from([("grafana_dashboard".to_owned(), "1".to_owned())]),
 }
 
 /// For a collector of spans.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Tracing {
     /// Where control plane and data planes send spans, OTLP over gRPC: `http://collector.observability:4317`,
     /// or `https://`. Empty: none are made. A data plane learns of a change when its pod starts next.
@@ -62,7 +47,7 @@ pub struct Tracing {
     pub endpoint: String,
     /// Of the requests that come without a trace, the part that is told of, from `0` to `1`.
     #[schemars(regex(pattern = r"^(0(\.[0-9]{1,6})?|1)$"))]
-    pub ratio: String,
+    pub ratio: String = "1".to_owned(),
     /// A Secret with what the collector wants to be shown, and whom to believe: by this name in the
     /// namespace of the release and beside each environment. A change of it replaces data planes, in the waves of
     /// `dataPlane.rollout`. Empty: none.
@@ -70,21 +55,10 @@ pub struct Tracing {
     pub existing_secret: String,
     /// The key of that Secret that holds headers, as `authorization=Bearer%20…,x-scope=sluice`. Empty: none.
     #[schemars(length(max = 253), regex(pattern = "^[A-Za-z0-9._-]*$"))]
-    pub headers_key: String,
+    pub headers_key: String = "headers".to_owned(),
     /// The key of that Secret that holds the authority, as PEM, which an `https://` collector's certificate
     /// is of. Empty: the public ones.
     #[schemars(length(max = 253), regex(pattern = "^[A-Za-z0-9._-]*$"))]
     pub ca_key: String,
 }
-
-impl Default for Tracing {
-    fn default() -> Self {
-        Self {
-            endpoint: String::new(),
-            ratio: "1".to_owned(),
-            existing_secret: String::new(),
-            headers_key: "headers".to_owned(),
-            ca_key: String::new(),
-        }
-    }
 }

@@ -24,37 +24,23 @@ pub struct Ingress {
     pub annotations: Texts,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+values! {
 pub struct NetworkPolicy {
     /// Let in only what operator and control plane serve. Each environment has its own policy, made
     /// by the operator.
-    pub enabled: bool,
+    pub enabled: bool = true,
     pub dns: Dns,
 }
 
-impl Default for NetworkPolicy {
-    fn default() -> Self {
-        Self { enabled: true, dns: Dns::default() }
-    }
-}
-
 /// The cluster's DNS, which policies of environments let data planes reach.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Dns {
     /// Ports that its pods listen on, over UDP and TCP: a policy sees a port after a Service's translation.
     #[schemars(length(min = 1, max = 8), inner(range(min = 1, max = 65535)))]
-    pub ports: Vec<u16>,
+    pub ports: Vec<u16> = vec![53],
     /// Labels of the namespace of its pods. This and `podSelector` empty: data planes reach these ports anywhere, as they
     /// must where names are asked of an address of the node.
     pub namespace_selector: Texts,
     /// Labels of its pods.
     pub pod_selector: Texts,
 }
-
-impl Default for Dns {
-    fn default() -> Self {
-        Self { ports: vec![53], namespace_selector: Texts::new(), pod_selector: Texts::new() }
-    }
 }

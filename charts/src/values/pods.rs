@@ -25,18 +25,17 @@ pub struct Account {
     pub labels: Texts,
 }
 
+values! {
 /// Where pods may run, and as what.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Pods {
     /// Added to the pods.
     pub annotations: Texts,
     /// Added to the pods.
     pub labels: Texts,
     /// As of a pod. A field that is `null` is left out: ids, where the platform gives them.
-    pub security_context: Security,
+    pub security_context: Security = members(&security()),
     /// As of a container.
-    pub container_security_context: Security,
+    pub container_security_context: Security = members(&container_security()),
     /// Labels of the nodes that pods may run on; empty: any.
     pub node_selector: Texts,
     /// As of a pod: taints of nodes that do not keep it away.
@@ -48,20 +47,6 @@ pub struct Pods {
     #[schemars(length(max = 253))]
     pub priority_class_name: String,
 }
-
-impl Default for Pods {
-    fn default() -> Self {
-        Self {
-            annotations: Texts::new(),
-            labels: Texts::new(),
-            security_context: members(&security()),
-            container_security_context: members(&container_security()),
-            node_selector: Texts::new(),
-            tolerations: Vec::new(),
-            affinity: BTreeMap::new(),
-            priority_class_name: String::new(),
-        }
-    }
 }
 
 /// Pods of data planes; where they run is said of each environment.
