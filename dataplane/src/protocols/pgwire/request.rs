@@ -2,7 +2,6 @@
 
 use contract::policy::abac::Origin;
 use contract::{QueryId, RequestId};
-use telemetry::Place;
 use tokio_util::sync::CancellationToken;
 
 use super::conversation::Conversation;
@@ -31,16 +30,14 @@ impl Conversation {
     pub(super) fn ask(&self, sql: &str, bound: BoundValues, cancel: CancellationToken) -> Ask {
         let (now, entropy) = (self.pipeline.clock.now(), &self.pipeline.entropy);
         let (schema, searched) = self.settings.schemas();
+        let query_id = QueryId::fresh(now, entropy);
+        let request_id = self.settings.identity().request_id.clone();
+        let request_id = request_id.unwrap_or_else(|| RequestId::minted(now, entropy));
         Ask {
-            query_id: QueryId::fresh(now, entropy),
-            request_id: self.settings.identity().request_id.clone().unwrap_or_else(|| RequestId::minted(now, entropy)),
             sql: sql.to_owned(),
             params: bound.values,
             types: bound.types,
-            who: self.watch.who.clone(),
             peer: self.watch.peer,
-            origin: Origin::Pgwire,
-            by_dashboard: false,
             agent: self.declared(),
             timeout: self.settings.timeout(),
             cancel,
@@ -53,7 +50,7 @@ impl Conversation {
                 last_load: self.last_load.clone(),
             },
             bounds: Bounds { heal: self.settings.heal(), strings: Some(self.settings.strings()), ..Bounds::default() },
-            place: Place::default(),
+            ..Ask::of(query_id, request_id, self.watch.who.clone(), Origin::Pgwire)
         }
     }
 }
