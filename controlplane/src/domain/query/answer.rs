@@ -9,15 +9,6 @@ use platform::http::signature::{self, Answers, Signature};
 use schemars::JsonSchema;
 use serde_json::Value;
 
-/// Rows in the format asked for.
-pub struct RowsAnswer(pub Response);
-
-/// Rows as JSON.
-pub struct JsonRows(pub Response);
-
-/// Rows as an Arrow stream in base64.
-pub struct ArrowRows(pub Response);
-
 /// Rows as JSON. A query that fails after its first rows breaks the transfer.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its shape is shown")]
@@ -54,66 +45,37 @@ struct ArrowAnswer {
     execution_time_ms: f64,
 }
 
-impl IntoResponse for RowsAnswer {
-    fn into_response(self) -> Response {
-        self.0
-    }
+/// Answers that stream through: each with its shape as JSON, its other types and its headers.
+macro_rules! streamed {
+    ($($(#[$about:meta])* $name:ident: $shape:ty, [$($other:literal),*], [$($header:ident),+];)+) => {$(
+        $(#[$about])*
+        pub struct $name(pub Response);
+
+        impl IntoResponse for $name {
+            fn into_response(self) -> Response {
+                self.0
+            }
+        }
+
+        impl Answers for $name {
+            fn answers(said: &mut Signature<'_>) {
+                let json = said.shape::<$shape>();
+                said.says(signature::ResponseSignature {
+                    status: StatusCode::OK,
+                    content: vec![("application/json", Some(json)) $(, ($other, None))*],
+                    headers: &[$(header::$header),+],
+                });
+            }
+        }
+    )+};
 }
 
-impl IntoResponse for JsonRows {
-    fn into_response(self) -> Response {
-        self.0
-    }
-}
-
-impl IntoResponse for ArrowRows {
-    fn into_response(self) -> Response {
-        self.0
-    }
-}
-
-impl Answers for RowsAnswer {
-    fn answers(said: &mut Signature<'_>) {
-        let json = said.shape::<QueryAnswer>();
-        said.says(signature::ResponseSignature {
-            status: StatusCode::OK,
-            content: vec![
-                ("application/json", Some(json)),
-                ("text/csv", None),
-                ("application/vnd.apache.arrow.stream", None),
-                ("application/vnd.apache.parquet", None),
-            ],
-            headers: &[
-                header::QUERY_ID,
-                header::COLUMNS_MASKED,
-                header::CACHE_HIT,
-                header::QUERY_HEALED,
-                header::ROW_COUNT,
-                header::CREDITS_CONSUMED,
-                header::ROWS_WITHHELD,
-            ],
-        });
-    }
-}
-
-impl Answers for JsonRows {
-    fn answers(said: &mut Signature<'_>) {
-        let json = said.shape::<QueryAnswer>();
-        said.says(signature::ResponseSignature {
-            status: StatusCode::OK,
-            content: vec![("application/json", Some(json))],
-            headers: &[header::QUERY_ID, header::COLUMNS_MASKED, header::CACHE_HIT],
-        });
-    }
-}
-
-impl Answers for ArrowRows {
-    fn answers(said: &mut Signature<'_>) {
-        let json = said.shape::<ArrowAnswer>();
-        said.says(signature::ResponseSignature {
-            status: StatusCode::OK,
-            content: vec![("application/json", Some(json))],
-            headers: &[header::QUERY_ID, header::QUERY_HEALED, header::ROWS_WITHHELD],
-        });
-    }
+streamed! {
+    /// Rows in the format asked for.
+    RowsAnswer: QueryAnswer, ["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"],
+        [QUERY_ID, COLUMNS_MASKED, CACHE_HIT, QUERY_HEALED, ROW_COUNT, CREDITS_CONSUMED, ROWS_WITHHELD];
+    /// Rows as JSON.
+    JsonRows: QueryAnswer, [], [QUERY_ID, COLUMNS_MASKED, CACHE_HIT];
+    /// Rows as an Arrow stream in base64.
+    ArrowRows: ArrowAnswer, [], [QUERY_ID, QUERY_HEALED, ROWS_WITHHELD];
 }
