@@ -163,6 +163,16 @@ impl<T: JsonSchema> Answers for Paged<T> {
     }
 }
 
+/// The rows of a page: where it begins and how long it is are the last parameters of the query.
+#[macro_export]
+macro_rules! page_rows {
+    ($connection:ident, $page:ident, $row:ident, $sql:literal, $($argument:expr),+ $(,)?) => {
+        ::sqlx::query_as!($row, $sql, $($argument,)+ $page.after_time(), $page.after_id(), $page.fetch())
+            .fetch_all(&mut *$connection)
+            .await?
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;

@@ -3,7 +3,7 @@
 use contract::policy::AbacPolicy;
 use contract::{EnvId, OrgId, PolicyId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{Error, OnConstraint, Result, execute, scalar};
+use platform::{Error, OnConstraint, Result, execute, page_rows, scalar};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -35,7 +35,9 @@ impl TryFrom<AbacPolicyRow> for AbacPolicy {
 }
 
 pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -> Result<(Vec<AbacPolicy>, i64)> {
-    let rows = sqlx::query_as!(
+    let rows = page_rows!(
+        conn,
+        page,
         AbacPolicyRow,
         "select policy_id, name, description, rules, priority, enabled, created_at
          from abac_policies
@@ -43,12 +45,7 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -
          order by created_at desc, policy_id desc
          limit $4",
         env_id.as_str(),
-        page.after_time(),
-        page.after_id(),
-        page.fetch(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
+    );
     let policies = rows.into_iter().map(AbacPolicy::try_from).collect::<Result<_>>()?;
     Ok((policies, count(conn, env_id).await?))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use contract::capability::{Capabilities, Confined, Grant, hour_of};
 use contract::{EnvId, GrantId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{Error, Result, execute, scalar};
+use platform::{Error, Result, execute, page_rows, scalar};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -45,7 +45,9 @@ pub async fn page(
     agent_id: Option<&str>,
     page: &PageRequest,
 ) -> Result<(Vec<GrantRow>, i64)> {
-    let rows = sqlx::query_as!(
+    let rows = page_rows!(
+        conn,
+        page,
         GrantRow,
         r#"select grant_id, agent_id, capabilities as "capabilities: Json<Capabilities>", status, granted_by,
                   granted_at, expires_at, revoked_by, revoked_at
@@ -56,12 +58,7 @@ pub async fn page(
            limit $5"#,
         env_id.as_str(),
         agent_id,
-        page.after_time(),
-        page.after_id(),
-        page.fetch(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
+    );
     let total = sqlx::query_scalar!(
         r#"select count(*) as "total!" from agent_grants where env_id = $1 and ($2::text is null or agent_id = $2)"#,
         env_id.as_str(),

@@ -1,8 +1,8 @@
 //! SQL of the agents of one environment.
 
 use contract::{EnvId, OrgId, Timestamp};
-use platform::Result;
 use platform::http::page::PageRequest;
+use platform::{Result, page_rows};
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -29,7 +29,9 @@ pub async fn page(
     (org_id, env_id): (&OrgId, &EnvId),
     page: &PageRequest,
 ) -> Result<(Vec<AgentRow>, i64)> {
-    let rows = sqlx::query_as!(
+    let rows = page_rows!(
+        conn,
+        page,
         AgentRow,
         r#"select u.agent_id, a.framework, a.status, a.trust_level, a.registration_source, a.registered_at,
                   a.display_name, a.version, a.capabilities, a.parent_agent_id,
@@ -41,12 +43,7 @@ pub async fn page(
            limit $5"#,
         org_id.as_str(),
         env_id.as_str(),
-        page.after_time(),
-        page.after_id(),
-        page.fetch(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
+    );
     let total =
         sqlx::query_scalar!(r#"select count(*) as "total!" from agent_uses where env_id = $1"#, env_id.as_str());
     Ok((rows, total.fetch_one(conn).await?))

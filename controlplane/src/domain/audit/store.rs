@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use contract::report::{Finished, Started};
 use contract::{EnvId, QueryId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{Error, Result, execute, scalar};
+use platform::{Error, Result, execute, page_rows, scalar};
 use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -132,7 +132,9 @@ pub async fn page(
     page: &PageRequest,
 ) -> Result<(Vec<AuditedQuery>, i64)> {
     let Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard } = filters;
-    let rows = sqlx::query_as!(
+    let rows = page_rows!(
+        conn,
+        page,
         AuditedQuery,
         r#"select s.at, s.entry as "started: Json<Started>", e.entry as "finished?: Json<Finished>"
            from query_starts s
@@ -158,12 +160,7 @@ pub async fn page(
         *cache_hit,
         *min_duration_ms,
         *include_dashboard,
-        page.after_time(),
-        page.after_id(),
-        page.fetch(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
+    );
     Ok((rows, count(conn, env_id, filters).await?))
 }
 

@@ -2,7 +2,7 @@
 
 use contract::{EnvId, JitRequestId, OrgId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{Error, OnConstraint, Result, execute, scalar};
+use platform::{Error, OnConstraint, Result, execute, page_rows, scalar};
 use sqlx::PgConnection;
 
 use super::status::JitStatus;
@@ -33,7 +33,9 @@ impl JitRequestRow {
 }
 
 pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -> Result<(Vec<JitRequestRow>, i64)> {
-    let rows = sqlx::query_as!(
+    let rows = page_rows!(
+        conn,
+        page,
         JitRequestRow,
         "select request_id, requester_id, requester_email, held_role, requested_role, reason, duration_minutes, status,
                 requested_at, decided_by, decided_at, denial_reason, expires_at, revoked_by, revoked_at
@@ -42,12 +44,7 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -
          order by requested_at desc, request_id desc
          limit $4",
         env_id.as_str(),
-        page.after_time(),
-        page.after_id(),
-        page.fetch(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
+    );
     let total =
         sqlx::query_scalar!(r#"select count(*) as "total!" from jit_requests where env_id = $1"#, env_id.as_str());
     Ok((rows, total.fetch_one(conn).await?))

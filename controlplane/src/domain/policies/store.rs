@@ -3,7 +3,7 @@
 use contract::policy::{Policy, Rules};
 use contract::{EnvId, OrgId, PolicyId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{Error, OnConstraint, Result, execute, scalar};
+use platform::{Error, OnConstraint, Result, execute, page_rows, scalar};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -45,7 +45,9 @@ fn stored(rules: &Rules) -> Value {
 }
 
 pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -> Result<(Vec<Policy>, i64)> {
-    let rows = sqlx::query_as!(
+    let rows = page_rows!(
+        conn,
+        page,
         PolicyRow,
         "select policy_id, name, type, enabled, rules, created_at, updated_at
          from policies
@@ -53,12 +55,7 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &PageRequest) -
          order by created_at desc, policy_id desc
          limit $4",
         env_id.as_str(),
-        page.after_time(),
-        page.after_id(),
-        page.fetch(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
+    );
     let policies = rows.into_iter().map(Policy::try_from).collect::<Result<_>>()?;
     Ok((policies, count(conn, env_id).await?))
 }

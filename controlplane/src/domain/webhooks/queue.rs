@@ -3,7 +3,7 @@
 use chrono::Duration;
 use contract::{DeliveryId, EventId, Timestamp, WebhookId};
 use platform::http::page::PageRequest;
-use platform::{App, Result, changed, execute};
+use platform::{App, Result, changed, execute, page_rows};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -174,7 +174,9 @@ pub async fn page(
     page: &PageRequest,
 ) -> Result<(Vec<WebhookDelivery>, i64)> {
     let status = status.map(DeliveryStatus::as_str);
-    let rows = sqlx::query_as!(
+    let rows = page_rows!(
+        conn,
+        page,
         WebhookDelivery,
         "select d.delivery_id as id, d.delivery_id, d.webhook_id, d.event_id, d.event_type, d.status, d.attempts,
                 case when d.status = 'pending' then d.next_attempt_at end as next_attempt_at, d.last_attempt_at,
@@ -187,12 +189,7 @@ pub async fn page(
         org_id.as_str(),
         surface.as_str(),
         status,
-        page.after_time(),
-        page.after_id(),
-        page.fetch(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
+    );
     let total = sqlx::query_scalar!(
         r#"select count(*) as "total!" from webhook_deliveries d join webhooks w using (webhook_id)
            where d.org_id = $1 and w.surface = $2 and ($3::text is null or d.status = $3)"#,

@@ -3,7 +3,7 @@
 use contract::{OrgId, Redacted, Timestamp, WebhookId};
 use platform::egress::client::Secrets;
 use platform::http::page::PageRequest;
-use platform::{App, Error, Result, changed, execute, scalar};
+use platform::{App, Error, Result, changed, execute, page_rows, scalar};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -40,7 +40,9 @@ pub async fn page(
     Of(org_id, surface): Of<'_>,
     page: &PageRequest,
 ) -> Result<(Vec<Webhook>, i64)> {
-    let rows = sqlx::query_as!(
+    let rows = page_rows!(
+        conn,
+        page,
         Webhook,
         "select webhook_id, url, description, events, status, last_delivered_at, last_status_code, failure_count,
                 created_at, updated_at
@@ -50,12 +52,7 @@ pub async fn page(
          limit $5",
         org_id.as_str(),
         surface.as_str(),
-        page.after_time(),
-        page.after_id(),
-        page.fetch(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
+    );
     Ok((rows, count(conn, Of(org_id, surface)).await?))
 }
 

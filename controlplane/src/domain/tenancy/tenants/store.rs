@@ -2,7 +2,7 @@
 
 use contract::{OrgId, Timestamp};
 use platform::http::page::PageRequest;
-use platform::{Result, execute, scalar};
+use platform::{Result, execute, page_rows, scalar};
 use sqlx::PgConnection;
 
 #[derive(Debug, Clone)]
@@ -13,7 +13,9 @@ pub struct TenantRow {
 }
 
 pub async fn page(conn: &mut PgConnection, parent: &OrgId, page: &PageRequest) -> Result<(Vec<TenantRow>, i64)> {
-    let rows = sqlx::query_as!(
+    let rows = page_rows!(
+        conn,
+        page,
         TenantRow,
         "select tenant_id, parent_org_id, created_at
          from tenants
@@ -21,12 +23,7 @@ pub async fn page(conn: &mut PgConnection, parent: &OrgId, page: &PageRequest) -
          order by created_at desc, tenant_id desc
          limit $4",
         parent.as_str(),
-        page.after_time(),
-        page.after_id(),
-        page.fetch(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
+    );
     Ok((rows, count(conn, parent).await?))
 }
 
