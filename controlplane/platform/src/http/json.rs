@@ -15,17 +15,35 @@ use crate::http::suggestion::meant;
 use crate::http::{body, members};
 use crate::{App, Error, Result};
 
-/// A JSON body, read or answered with 200.
-#[derive(Debug, Clone)]
-pub struct Json<T>(pub T);
+/// Bodies that are answered as JSON, each with its status.
+macro_rules! answered {
+    ($($(#[$about:meta])* $name:ident = $status:ident;)+) => {$(
+        $(#[$about])*
+        #[derive(Debug, Clone)]
+        pub struct $name<T>(pub T);
 
-/// Answered with 201.
-#[derive(Debug, Clone)]
-pub struct Created<T>(pub T);
+        impl<T: Serialize> IntoResponse for $name<T> {
+            fn into_response(self) -> Response {
+                render(StatusCode::$status, &self.0)
+            }
+        }
 
-/// Answered with 202.
-#[derive(Debug, Clone)]
-pub struct Accepted<T>(pub T);
+        impl<T: JsonSchema> Answers for $name<T> {
+            fn answers(said: &mut Signature<'_>) {
+                said.answers::<T>(StatusCode::$status);
+            }
+        }
+    )+};
+}
+
+answered! {
+    /// A JSON body, read or answered with 200.
+    Json = OK;
+    /// Answered with 201.
+    Created = CREATED;
+    /// Answered with 202.
+    Accepted = ACCEPTED;
+}
 
 /// Answered with 200, or with 204 where there is nothing.
 #[derive(Debug, Clone)]
@@ -174,24 +192,6 @@ fn render<T: Serialize>(status: StatusCode, value: &T) -> Response {
     }
 }
 
-impl<T: Serialize> IntoResponse for Json<T> {
-    fn into_response(self) -> Response {
-        render(StatusCode::OK, &self.0)
-    }
-}
-
-impl<T: Serialize> IntoResponse for Created<T> {
-    fn into_response(self) -> Response {
-        render(StatusCode::CREATED, &self.0)
-    }
-}
-
-impl<T: Serialize> IntoResponse for Accepted<T> {
-    fn into_response(self) -> Response {
-        render(StatusCode::ACCEPTED, &self.0)
-    }
-}
-
 impl<T: Serialize> IntoResponse for OrNothing<T> {
     fn into_response(self) -> Response {
         self.0.map_or_else(|| StatusCode::NO_CONTENT.into_response(), |value| render(StatusCode::OK, &value))
@@ -220,24 +220,6 @@ impl<T: JsonSchema> Takes for MaybeJson<T> {
 impl<T: JsonSchema> Takes for Query<T> {
     fn takes(said: &mut Signature<'_>) {
         said.asks::<T>();
-    }
-}
-
-impl<T: JsonSchema> Answers for Json<T> {
-    fn answers(said: &mut Signature<'_>) {
-        said.answers::<T>(StatusCode::OK);
-    }
-}
-
-impl<T: JsonSchema> Answers for Created<T> {
-    fn answers(said: &mut Signature<'_>) {
-        said.answers::<T>(StatusCode::CREATED);
-    }
-}
-
-impl<T: JsonSchema> Answers for Accepted<T> {
-    fn answers(said: &mut Signature<'_>) {
-        said.answers::<T>(StatusCode::ACCEPTED);
     }
 }
 
