@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use contract::metrics::dataplane as row;
 use contract::report::{CREDIT, MicroCredits};
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -24,30 +23,12 @@ const SECONDS: [f64; 16] =
 /// Of an ended query without an error.
 const NO_ERROR: &str = "ok";
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct QueryLabels {
-    door: &'static str,
-    code: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ProtocolLabel {
-    door: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StageLabel {
-    stage: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OutcomeLabel {
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabel {
-    state: &'static str,
+telemetry::labels! {
+    QueryLabels { door: &'static str, code: &'static str }
+    ProtocolLabel { door: &'static str }
+    StageLabel { stage: &'static str }
+    OutcomeLabel { outcome: &'static str }
+    StateLabel { state: &'static str }
 }
 
 /// A query that has ended.

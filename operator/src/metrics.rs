@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::metrics::operator as row;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -15,35 +14,18 @@ use telemetry::{Histograms, Measured};
 /// From a millisecond to a minute.
 const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Request {
-    verb: String,
-    group: String,
-    resource: String,
-    /// Status code; `none`: no answer.
-    code: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reconcile {
-    kind: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StepLabel {
-    kind: &'static str,
-    step: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct KindLabel {
-    kind: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PhaseLabel {
-    phase: &'static str,
+telemetry::labels! {
+    Request {
+        verb: String,
+        group: String,
+        resource: String,
+        /// Status code; `none`: no answer.
+        code: String,
+    }
+    Reconcile { kind: &'static str, outcome: &'static str }
+    StepLabel { kind: &'static str, step: &'static str }
+    KindLabel { kind: String }
+    PhaseLabel { phase: &'static str }
 }
 
 /// All metrics; clones share them.

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use contract::metrics::controlplane as row;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -19,22 +18,10 @@ use telemetry::{Histograms, Measured};
 /// From a millisecond to the longest query that passes through.
 const SECONDS: [f64; 13] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    method: &'static str,
-    route: &'static str,
-    status: u16,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RouteLabel {
-    method: &'static str,
-    route: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabel {
-    state: &'static str,
+telemetry::labels! {
+    RequestLabels { method: &'static str, route: &'static str, status: u16 }
+    RouteLabel { method: &'static str, route: &'static str }
+    StateLabel { state: &'static str }
 }
 
 type Seconds = Gauge<f64, AtomicU64>;

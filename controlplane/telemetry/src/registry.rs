@@ -42,3 +42,14 @@ impl Measured {
         Ok(out)
     }
 }
+
+/// Sets of labels, each with its members.
+#[macro_export]
+macro_rules! labels {
+    ($($name:ident { $($(#[$about:meta])* $label:ident: $type:ty),+ $(,)? })+) => {$(
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, ::prometheus_client::encoding::EncodeLabelSet)]
+        struct $name {
+            $($(#[$about])* $label: $type),+
+        }
+    )+};
+}

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use contract::metrics::dataplane as row;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
@@ -12,15 +11,9 @@ use telemetry::{Histograms, Measured};
 /// From a request that is refused at once to the longest that is waited for.
 const SECONDS: [f64; 9] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ModelRequestLabels {
-    purpose: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PurposeLabel {
-    purpose: &'static str,
+telemetry::labels! {
+    ModelRequestLabels { purpose: &'static str, outcome: &'static str }
+    PurposeLabel { purpose: &'static str }
 }
 
 /// The rows `MODEL_REQUESTS` and `MODEL_SECONDS`.
