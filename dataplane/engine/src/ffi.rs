@@ -81,8 +81,8 @@ impl Drop for Database {
 
 /// How long a statement runs on its own thread alone.
 const SHORT: Duration = Duration::from_micros(300);
-/// How long workers wait for more, which is long enough for them to hand back the memory that they keep.
-const LINGER: Duration = Duration::from_secs(2);
+/// How long workers stay after a long statement: short statements would wake them meanwhile.
+const LINGER: Duration = Duration::from_millis(20);
 /// As much as the engine gives its own threads.
 const WORKER_STACK_BYTES: usize = 8 << 20;
 
