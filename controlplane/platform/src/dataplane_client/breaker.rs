@@ -35,6 +35,11 @@ impl Breaker {
         Ok(())
     }
 
+    /// Did the last call reach it, or was there none yet?
+    pub fn is_untroubled(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).failures == 0
+    }
+
     pub fn succeeded(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = BreakerState::default();
     }
@@ -85,7 +90,9 @@ mod tests {
         for _ in 0..4 {
             breaker.failed(at(0));
         }
+        assert!(!breaker.is_untroubled());
         breaker.succeeded();
+        assert!(breaker.is_untroubled());
         breaker.failed(at(1));
         assert_eq!(breaker.try_pass(at(1)), Ok(()));
     }

@@ -18,8 +18,7 @@ use futures::StreamExt;
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER};
-use hyper_util::client::legacy::{self, Client};
-use platform::dataplane_client::connect::Connector;
+use hyper_util::client::legacy;
 use platform::dataplane_client::connections::DataPlaneConnection;
 use platform::http::call::Call;
 use platform::{App, Error, Result};
@@ -28,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::error::Elapsed;
 
+use super::attempts;
 use crate::domain::environments::placement;
 
 /// Beyond the longest time a query may take.
@@ -62,6 +62,15 @@ pub struct ForwardedQuery<'a> {
     pub request_id: &'a RequestId,
     /// The `Idempotency-Key`: sent again with it, a statement that changes something is not run again.
     pub key: Option<&'a str>,
+    /// How long the statement may take, if it says so.
+    pub timeout_ms: Option<u64>,
+}
+
+impl<'a> ForwardedQuery<'a> {
+    /// For the caller of this call, without a key or a time of its own.
+    fn of(cx: &'a Call, env_id: &'a EnvId, caller: &'a Forwarded) -> Self {
+        Self { env_id, caller: Some(caller), request_id: &cx.request_id, key: None, timeout_ms: None }
+    }
 }
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for the caller.
@@ -69,7 +78,8 @@ pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response
     let caller = caller(cx)?;
     let env_id = cx.env_id()?;
     let key = cx.key.as_deref();
-    let asked = ForwardedQuery { env_id: &env_id, caller: Some(&caller), request_id: &cx.request_id, key };
+    let timeout_ms = body.timeout_ms;
+    let asked = ForwardedQuery { key, timeout_ms, ..ForwardedQuery::of(cx, &env_id, &caller) };
     send(&cx.app, &asked, path, body).await
 }
 
@@ -81,7 +91,7 @@ pub async fn told<T: DeserializeOwned>(cx: &Call, path: &str, body: &impl Serial
 /// The same of an environment that the path does not name.
 pub async fn told_of<T: DeserializeOwned>(cx: &Call, env_id: &EnvId, path: &str, body: &impl Serialize) -> Result<T> {
     let caller = caller(cx)?;
-    let asked = ForwardedQuery { env_id, caller: Some(&caller), request_id: &cx.request_id, key: None };
+    let asked = ForwardedQuery::of(cx, env_id, &caller);
     record(send(&cx.app, &asked, path, body).await?).await
 }
 
@@ -93,17 +103,17 @@ pub async fn told_to_us<T: DeserializeOwned>(
     body: &impl Serialize,
 ) -> Result<T> {
     let request_id = RequestId::minted(app.now(), app.entropy());
-    let asked = ForwardedQuery { env_id, caller: None, request_id: &request_id, key: None };
+    let asked = ForwardedQuery { env_id, caller: None, request_id: &request_id, key: None, timeout_ms: None };
     record(send(app, &asked, path, body).await?).await
 }
 
 /// Asks without a body at the same path and query of the data plane, for the caller.
 pub async fn bare(cx: &Call, method: Method, path_and_query: &str) -> Result<Response> {
     let (caller, env_id) = (caller(cx)?, cx.env_id()?);
-    let asked = ForwardedQuery { env_id: &env_id, caller: Some(&caller), request_id: &cx.request_id, key: None };
+    let asked = ForwardedQuery::of(cx, &env_id, &caller);
     let line = line(&cx.app, &env_id).await?;
-    let request = addressed(&asked, (method, path_and_query), "application/octet-stream", Body::empty())?;
-    let answer = tokio::time::timeout(PATIENCE, line.streaming.request(request)).await;
+    let request = addressed(&asked, (method, path_and_query), "application/octet-stream", Full::default())?;
+    let answer = tokio::time::timeout(PATIENCE, ask(&line, request, asked.timeout_ms)).await;
     answered(&cx.app, &env_id, &line, answer).await
 }
 
@@ -122,7 +132,7 @@ pub async fn stream(
     operation_id: Option<&OperationId>,
 ) -> Result<Response> {
     let (caller, env_id) = (caller(cx)?, cx.env_id()?);
-    let asked = ForwardedQuery { env_id: &env_id, caller: Some(&caller), request_id: &cx.request_id, key: None };
+    let asked = ForwardedQuery::of(cx, &env_id, &caller);
     let line = line(&cx.app, &env_id).await?;
     let broke = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&broke);
@@ -161,7 +171,7 @@ pub async fn send(app: &App, asked: &ForwardedQuery<'_>, path: &str, body: &impl
     let body = Full::from(serde_json::to_vec(body).map_err(Error::internal)?);
     let path = format!("/v1/environments/{}/{path}", asked.env_id);
     let request = addressed(asked, (Method::POST, path.as_str()), "application/json", body)?;
-    let answer = tokio::time::timeout(PATIENCE, ask(&line.client, request)).await;
+    let answer = tokio::time::timeout(PATIENCE, ask(&line, request, asked.timeout_ms)).await;
     answered(app, asked.env_id, &line, answer).await
 }
 
@@ -200,22 +210,14 @@ async fn answered(
     }
 }
 
-/// How long to wait before each further attempt to connect. The network learns late who has taken over.
-const AGAIN_AFTER: [Duration; 3] = [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(250)];
-
-/// Again where no connection came about: nothing was asked yet, and whoever was about to leave may have a successor at
-/// the same address.
+/// Asks, and asks again where nothing was heard: whoever was about to leave may have a successor at the same address.
 async fn ask(
-    client: &Client<Connector, Full<Bytes>>,
+    line: &DataPlaneConnection,
     request: hyper::Request<Full<Bytes>>,
+    timeout_ms: Option<u64>,
 ) -> std::result::Result<hyper::Response<Incoming>, legacy::Error> {
-    for wait in AGAIN_AFTER {
-        match client.request(request.clone()).await {
-            Err(error) if error.is_connect() => tokio::time::sleep(wait).await,
-            answer => return answer,
-        }
-    }
-    client.request(request).await
+    let patience = attempts::patience(line.breaker.is_untroubled(), timeout_ms);
+    attempts::until_heard(patience, || line.client.request(request.clone())).await
 }
 
 /// As whom the data plane looks the caller up.
@@ -241,7 +243,7 @@ fn addressed<B>(
     content_type: &'static str,
     body: B,
 ) -> Result<hyper::Request<B>> {
-    let ForwardedQuery { env_id, caller, request_id, key } = asked;
+    let ForwardedQuery { env_id, caller, request_id, key, .. } = asked;
     let mut request = hyper::Request::builder()
         .method(method)
         .uri(format!("https://{}{path_and_query}", wire::environment_name(env_id)))

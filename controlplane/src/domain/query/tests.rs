@@ -22,9 +22,11 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 use crate::domain::environments;
@@ -34,32 +36,31 @@ use crate::worlds::World;
 mod dashboard;
 mod load;
 mod stage_files;
+mod takeover;
 
 pub type Answer = fn(&Request<Incoming>) -> Response<Body>;
 
 /// A data plane as far as the wire: mutual TLS under a name, and one answer for every query.
 async fn data_plane(world: &World, name: &str, answer: Answer) {
-    leaving_data_plane(world, name, answer, 0).await;
+    let (listener, acceptor) = listening(world, name).await;
+    let tasks = world.app.app.tasks();
+    tasks.spawn(serve(listener, acceptor, answer, tasks.clone()));
 }
 
-/// One that drops so many connections before it serves: the last of a process that leaves its address to
-/// another.
-async fn leaving_data_plane(world: &World, name: &str, answer: Answer, drops: usize) {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+/// Where the environment's data plane is from now on.
+async fn listening(world: &World, name: &str) -> (TcpListener, TlsAcceptor) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     place(world, listener.local_addr().unwrap()).await;
-    let acceptor = TlsAcceptor::from(Arc::new(server(&authority().issue(name).unwrap())));
-    let tasks = world.app.app.tasks().clone();
-    world.app.app.tasks().spawn(async move {
-        for _ in 0..drops {
-            drop(listener.accept().await);
-        }
-        while let Ok((tcp, _)) = listener.accept().await {
-            let Ok(tls) = acceptor.accept(tcp).await else { continue };
-            let service = service_fn(move |request| async move { Ok::<_, Infallible>(answer(&request)) });
-            let builder = Builder::new(TokioExecutor::new());
-            tasks.spawn(async move { builder.serve_connection(TokioIo::new(tls), service).await.is_ok() });
-        }
-    });
+    (listener, TlsAcceptor::from(Arc::new(server(&authority().issue(name).unwrap()))))
+}
+
+async fn serve(listener: TcpListener, acceptor: TlsAcceptor, answer: Answer, tasks: TaskTracker) {
+    while let Ok((tcp, _)) = listener.accept().await {
+        let Ok(tls) = acceptor.accept(tcp).await else { continue };
+        let service = service_fn(move |request| async move { Ok::<_, Infallible>(answer(&request)) });
+        let builder = Builder::new(TokioExecutor::new());
+        tasks.spawn(async move { builder.serve_connection(TokioIo::new(tls), service).await.is_ok() });
+    }
 }
 
 pub async fn own_data_plane(world: &World, answer: Answer) {
@@ -68,9 +69,7 @@ pub async fn own_data_plane(world: &World, answer: Answer) {
 
 /// One that reads a whole file before it answers that two rows are loaded, and says meanwhile that two have come.
 pub async fn reading_data_plane(world: &World) {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    place(world, listener.local_addr().unwrap()).await;
-    let acceptor = TlsAcceptor::from(Arc::new(server(&authority().issue(&environment_name(&world.env_id)).unwrap())));
+    let (listener, acceptor) = listening(world, &environment_name(&world.env_id)).await;
     let tasks = world.app.app.tasks().clone();
     world.app.app.tasks().spawn(async move {
         while let Ok((tcp, _)) = listener.accept().await {
@@ -98,7 +97,7 @@ async fn place(world: &World, internal: SocketAddr) {
 }
 
 async fn nobody_listens() -> SocketAddr {
-    tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
 }
 
 fn server(pems: &Pems) -> ServerConfig {
@@ -224,7 +223,7 @@ fn breaks_off(_: &Request<Incoming>) -> Response<Body> {
 async fn an_answer_that_breaks_off_breaks_off_here_too() {
     let world = World::start().await;
     own_data_plane(&world, breaks_off).await;
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (router, limits) = (crate::server::router::router(&world.app.app), connections::Patience::DEFAULT.limits());
     let shutdown = CancellationToken::new();
@@ -273,17 +272,6 @@ async fn a_data_planes_error_is_answered_in_the_control_planes_body() {
     assert_eq!(error["details"]["stable_code"], "SVC_ERR_404_TABLE_NOT_FOUND");
     let arrow = world.app.post(&world.env("query/arrow"), &world.owner, json!({"sql": "select * from t"})).await;
     assert_eq!(arrow.expect(404), json!({"error": "SVC_ERR_404_TABLE_NOT_FOUND", "message": "table t does not exist"}));
-}
-
-#[tokio::test]
-async fn a_connection_that_does_not_come_about_is_tried_three_times_more() {
-    let world = World::start().await;
-    let name = environment_name(&world.env_id);
-    leaving_data_plane(&world, &name, echo, 3).await;
-    ask(&world, json!({"sql": "select 1"})).await.expect(200);
-    leaving_data_plane(&world, &name, echo, 4).await;
-    world.app.expect_5xx(1);
-    assert_eq!(ask(&world, json!({"sql": "select 1"})).await.status, 502);
 }
 
 #[tokio::test]

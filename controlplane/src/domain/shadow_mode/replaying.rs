@@ -169,6 +169,7 @@ async fn run(app: &App, claimed: &ClaimedQuery) -> Result<Compared> {
         caller: Some(&caller),
         request_id: &RequestId::from(format!("{REQUEST_ID}{}", claimed.shadow_id)),
         key: None,
+        timeout_ms: None,
     };
     let body = QueryBody {
         sql: claimed.sql.clone(),
