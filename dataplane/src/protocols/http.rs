@@ -34,8 +34,9 @@ const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(20);
 /// After the listener refused a connection: out of file descriptors, usually.
 const PAUSE: Duration = Duration::from_millis(50);
 
+const HTTP2: &[u8] = b"h2";
 /// The protocols offered in the handshake: HTTP/2 carries trailers without being asked.
-pub const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+pub const PROTOCOLS: [&[u8]; 2] = [HTTP2, b"http/1.1"];
 
 /// Whom a connection may come from.
 #[derive(Debug, Clone)]
@@ -99,7 +100,7 @@ async fn secured(
 ) {
     let _ = stream.set_nodelay(true);
     let (tls, control_plane_alone) = match security {
-        Security::Plain => return connection(stream, peer, limits, routes, ends).await,
+        Security::Plain => return connection(any_version(), stream, peer, limits, routes, ends).await,
         Security::Tls(tls) => (tls, false),
         Security::ControlPlane(tls) => (tls, true),
     };
@@ -112,18 +113,30 @@ async fn secured(
         tracing::warn!(%peer, "a certificate that is not the control plane's was presented");
         return;
     }
-    connection(stream, peer, limits, routes, ends).await;
+    let builder = if stream.get_ref().1.alpn_protocol() == Some(HTTP2) { http2() } else { any_version() };
+    connection(builder, stream, peer, limits, routes, ends).await;
+}
+
+/// Of who has agreed on nothing: the first bytes tell.
+pub fn any_version() -> auto::Builder<TokioExecutor> {
+    auto::Builder::new(TokioExecutor::new())
+}
+
+/// Of who has agreed on HTTP/2. Nothing is told from first bytes: if we left while they are awaited, the connection would
+/// end without a word, and the client could not know whether its request was heard.
+fn http2() -> auto::Builder<TokioExecutor> {
+    any_version().http2_only()
 }
 
 /// Serves requests on a connection until the client leaves, or is asked to.
 pub async fn connection(
+    mut builder: auto::Builder<TokioExecutor>,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: SocketAddr,
     limits: Limits,
     routes: Router,
     ends: CancellationToken,
 ) {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(KEEP_ALIVE_EVERY);
     let (clock, from) = (Clock::default(), Peer(peer.ip().to_canonical()));
@@ -133,6 +146,7 @@ pub async fn connection(
     let serving = builder.serve_connection(TokioIo::new(Timed::new(stream, clock, limits)), service);
     tokio::pin!(serving);
     let ended = tokio::select! {
+        biased; // a request that is here already is heard before we leave
         ended = serving.as_mut() => ended,
         () = ends.cancelled() => {
             serving.as_mut().graceful_shutdown();
@@ -158,5 +172,42 @@ pub async fn whole(body: Body) -> Result<Bytes, Error> {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => Err(refused("the body is cut short, or larger than 8 MiB")),
         Err(_) => Err(refused("the body did not come within 30 seconds")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use connections::Patience;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    const PREFACE_AND_SETTINGS: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    const GO_AWAY: u8 = 7;
+
+    #[tokio::test]
+    async fn who_has_agreed_on_http2_while_we_leave_is_told_so() {
+        let (ours, mut theirs) = tokio::io::duplex(64 * 1024);
+        let (ends, peer) = (CancellationToken::new(), SocketAddr::from(([127, 0, 0, 1], 1)));
+        ends.cancel();
+        let limits = Patience::DEFAULT.limits();
+        let told = async {
+            theirs.write_all(PREFACE_AND_SETTINGS).await.unwrap();
+            loop {
+                let mut head = [0; 9];
+                theirs.read_exact(&mut head).await.expect("it says that it leaves");
+                let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+                let mut payload = vec![0; usize::try_from(length).unwrap()];
+                theirs.read_exact(&mut payload).await.unwrap();
+                if head[3] == GO_AWAY {
+                    return payload;
+                }
+            }
+        };
+        let told = tokio::select! {
+            told = told => told,
+            () = connection(http2(), ours, peer, limits, Router::new(), ends) => panic!("it ended without a word"),
+        };
+        assert_eq!(told[..4], i32::MAX.to_be_bytes(), "what has been begun is served");
     }
 }

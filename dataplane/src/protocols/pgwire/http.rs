@@ -12,7 +12,7 @@ use connections::Limits;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::wire::Io;
-use crate::protocols::http::connection;
+use crate::protocols::http::{any_version, connection};
 use crate::protocols::rest::MayAsk;
 use crate::shutdown::Ending;
 
@@ -64,7 +64,7 @@ impl AsyncWrite for Begun {
 /// Serves requests until the client leaves, or the process does.
 pub async fn serve(begun: Begun, peer: SocketAddr, (may_ask, limits): (bool, Limits), routes: Router, ending: &Ending) {
     let routes = routes.layer(Extension(MayAsk(may_ask)));
-    connection(begun, peer, limits, routes, ending.leaving.clone()).await;
+    connection(any_version(), begun, peer, limits, routes, ending.leaving.clone()).await;
 }
 
 #[cfg(test)]
