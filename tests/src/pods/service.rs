@@ -50,13 +50,13 @@ async fn forward(listener: TcpListener, endpoints: Arc<Mutex<Vec<SocketAddr>>>, 
             if endpoints.is_empty() { None } else { Some(endpoints[turn % endpoints.len()]) }
         };
         let Some(endpoint) = endpoint else { continue };
+        // Before the next turn: a task of its own may begin when the pod has long left, as no packet does.
+        let Ok(mut pod) = TcpStream::connect(endpoint).await else { continue };
         let mut cut = open.subscribe();
         tokio::task::spawn(async move {
-            if let Ok(mut pod) = TcpStream::connect(endpoint).await {
-                tokio::select! {
-                    _ = tokio::io::copy_bidirectional(&mut client, &mut pod) => {}
-                    _ = cut.changed() => {}
-                }
+            tokio::select! {
+                _ = tokio::io::copy_bidirectional(&mut client, &mut pod) => {}
+                _ = cut.changed() => {}
             }
         });
     }
