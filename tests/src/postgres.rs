@@ -41,7 +41,7 @@ impl Database {
 
 fn administrator_settings() -> Config {
     let url = std::env::var("SLUICE_TEST_POSTGRES")
-        .expect("SLUICE_TEST_POSTGRES names a PostgreSQL for tests: run ./dev test integration");
+        .expect("SLUICE_TEST_POSTGRES names a PostgreSQL for tests: run ./dev test product");
     url.parse().unwrap()
 }
 
