@@ -3,7 +3,7 @@
 A block fenced as `console` is a transcript. A line that begins with `$ ` is typed, with the lines
 that a backslash continues; the lines below it, up to the next `$ `, are what it shows on both
 outputs. `…` stands for what varies within a line, at least one character. In a block fenced as `console soon` a command
-that shows something else is typed again for up to two seconds: it asks for news that travels.
+that shows something else is typed again for up to twenty seconds: it asks for news that travels.
 
 A block fenced as `sh` is typed by a person and not run here. There are no other blocks.
 """
@@ -17,7 +17,7 @@ import time
 import uuid
 
 FENCE = "```"
-SOON_SECONDS = 2
+SOON_SECONDS = 20
 COMMAND_SECONDS = 60
 
 

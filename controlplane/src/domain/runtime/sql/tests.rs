@@ -48,7 +48,7 @@ async fn filled() -> Runtime {
 /// A transaction as the reader has it, for this organization.
 async fn reader<'a>(runtime: &'a Runtime, org_id: Option<&OrgId>) -> Transaction<'a, Postgres> {
     let mut tx = runtime.app.app.pool().begin_with("begin read only").await.unwrap();
-    stand(&mut tx, org_id.unwrap_or(&OrgId::from("")), Duration::from_millis(200)).await.unwrap();
+    stand(&mut tx, org_id.unwrap_or(&OrgId::from("")), Duration::from_secs(2)).await.unwrap();
     tx
 }
 
