@@ -162,6 +162,17 @@ impl Database {
     }
 }
 
+/// Whether a statement goes on by itself for now. Workers that wait for more take tasks of short ones too: one that has
+/// none left for that is not long, or they would never rest.
+fn goes_on_alone(state: c::duckdb_pending_state, elapsed: Duration) -> bool {
+    let is_open = matches!(
+        state,
+        c::duckdb_pending_state_DUCKDB_PENDING_RESULT_NOT_READY
+            | c::duckdb_pending_state_DUCKDB_PENDING_NO_TASKS_AVAILABLE
+    );
+    is_open && elapsed < SHORT
+}
+
 /// A long statement: while it lives, and a little longer, the workers run parts of statements.
 struct LongRun(Arc<Database>);
 
@@ -706,19 +717,28 @@ impl Prepared<'_> {
         if state != c::DuckDBSuccess {
             return Err(failed(pending.error()));
         }
-        let (began, database) = (Instant::now(), &self.connection.database);
+        let began = Instant::now();
         let long = loop {
             match unsafe { c::duckdb_pending_execute_task(pending.0) } {
-                c::duckdb_pending_state_DUCKDB_PENDING_RESULT_NOT_READY if began.elapsed() < SHORT => {}
                 c::duckdb_pending_state_DUCKDB_PENDING_RESULT_READY => break None,
                 c::duckdb_pending_state_DUCKDB_PENDING_ERROR => return Err(failed(pending.error())),
-                _ => break LongRun::begin(database),
+                state if goes_on_alone(state, began.elapsed()) => {}
+                _ => break LongRun::begin(&self.connection.database),
             }
         };
         let mut raw = Box::new(unsafe { std::mem::zeroed::<c::duckdb_result>() });
         let state = unsafe { c::duckdb_execute_pending(pending.0, &raw mut *raw) };
-        let mut run =
-            Run { raw, columns: Vec::new(), layout: None, ended: false, began, long, database, prepared: PhantomData };
+        let mut run = Run {
+            raw,
+            columns: Vec::new(),
+            layout: None,
+            ended: false,
+            lazily,
+            began,
+            long,
+            connection: self.connection,
+            prepared: PhantomData,
+        };
         if state != c::DuckDBSuccess {
             return Err(failed(run.error_text()));
         }
@@ -748,10 +768,11 @@ pub struct Run<'p> {
     columns: Vec<(String, Type)>,
     layout: Option<Layout>,
     ended: bool,
+    lazily: bool,
     began: Instant,
     /// There once it has run for long, until its end.
     long: Option<LongRun>,
-    database: &'p Arc<Database>,
+    connection: &'p Connection,
     prepared: PhantomData<&'p ()>,
 }
 
@@ -853,13 +874,19 @@ impl Run<'_> {
         Layout::new(options, &kinds, self.columns.iter().map(|(name, _)| name.as_str()))
     }
 
+    /// Whether it has gone on for long, and makes rows yet: those that are made need nobody.
+    fn is_long(&self) -> bool {
+        let is_made = || unsafe { c::duckdb_execution_is_finished(self.connection.raw) };
+        self.lazily && self.began.elapsed() >= SHORT && !is_made()
+    }
+
     /// The next rows, up to 2048 of them, or nothing after the last.
     pub fn next(&mut self) -> Result<Option<RecordBatch>, Error> {
         if self.ended {
             return Ok(None);
         }
-        if self.long.is_none() && self.began.elapsed() >= SHORT {
-            self.long = LongRun::begin(self.database);
+        if self.long.is_none() && self.is_long() {
+            self.long = LongRun::begin(&self.connection.database);
         }
         let chunk = Chunk(unsafe { c::duckdb_fetch_chunk(*self.raw) });
         if chunk.0.is_null() || unsafe { c::duckdb_data_chunk_get_size(chunk.0) } == 0 {

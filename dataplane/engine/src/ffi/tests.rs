@@ -113,3 +113,24 @@ fn a_long_statement_has_workers_until_its_end_and_fails_as_a_short_one() {
     assert!(long.rested(ended).is_none() && long.tasks.is_some(), "the workers wait for more");
     assert!(long.rested(ended + LINGER).is_some() && long.tasks.is_none());
 }
+
+#[test]
+fn short_statements_whose_tasks_workers_take_let_these_rest() {
+    for state in [
+        c::duckdb_pending_state_DUCKDB_PENDING_NO_TASKS_AVAILABLE,
+        c::duckdb_pending_state_DUCKDB_PENDING_RESULT_NOT_READY,
+    ] {
+        assert!(goes_on_alone(state, Duration::ZERO) && !goes_on_alone(state, SHORT));
+    }
+    let options = ["threads", "external_threads"].map(|name| (name, "2".to_owned()));
+    let database = Database::open(Path::new(":memory:"), &options).unwrap();
+    database.start_workers(1).unwrap();
+    let connection = database.connect().unwrap();
+    let few = connection.prepare("select i from range(3) t(i)").unwrap();
+    for lazily in [true, false] {
+        let mut run = few.run(lazily).unwrap();
+        run.long = None;
+        run.began = run.began.checked_sub(SHORT).unwrap();
+        assert!(run.next().unwrap().is_some() && run.long.is_none(), "its rows are made, and read late");
+    }
+}
