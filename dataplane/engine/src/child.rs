@@ -30,6 +30,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use std::{io, thread};
 
 use nix::sys::signal::{Signal, raise};
@@ -72,8 +73,13 @@ fn serve_parent(comparing: Option<Comparing>, agreeing: Option<Agreeing>) -> io:
     };
     notices.send(&Notice::Ready { opened_micros })?;
     let sessions = Arc::new(Sessions::new(keeping));
-    let busy = sessions.busy();
-    thread::Builder::new().name("memory limit".to_owned()).spawn(move || memory_limit.watch(&busy))?;
+    let (busy, mut workers) = (sessions.busy(), databases.worker_watch());
+    let also = move |now: Instant| {
+        if let Some(workers) = &mut workers {
+            workers.look(now);
+        }
+    };
+    thread::Builder::new().name("memory limit".to_owned()).spawn(move || memory_limit.watch(&busy, also))?;
     let (for_acceptor, ends, databases) = (Arc::clone(&sessions), notices.clone(), Arc::new(databases));
     let for_sessions = Arc::clone(&databases);
     thread::Builder::new()

@@ -29,6 +29,7 @@ use crate::error::{Error, Kind};
 use crate::native;
 use crate::types::{Shape, Type};
 use crate::value::Value;
+use calls::{ConnectionCalls, DatabaseCalls};
 
 /// Takes over a descriptor that the kernel just installed for us (`SCM_RIGHTS`).
 pub fn received(descriptor: RawFd) -> OwnedFd {
@@ -45,6 +46,7 @@ pub struct Database {
     raw: c::duckdb_database,
     long: Mutex<LongRuns>,
     begun: Condvar,
+    calls: DatabaseCalls,
 }
 
 unsafe impl Send for Database {}
@@ -58,7 +60,8 @@ impl Database {
         let mut error = ptr::null_mut();
         let state = unsafe { c::duckdb_open_ext(path.as_ptr(), &raw mut database, config.0, &raw mut error) };
         if state == c::DuckDBSuccess {
-            return Ok(Arc::new(Self { raw: database, long: Mutex::default(), begun: Condvar::new() }));
+            let (long, begun, calls) = (Mutex::default(), Condvar::new(), DatabaseCalls::default());
+            return Ok(Arc::new(Self { raw: database, long, begun, calls }));
         }
         Err(Error::from_engine(&taken(error).unwrap_or_else(|| "the database cannot be opened".to_owned())))
     }
@@ -69,7 +72,7 @@ impl Database {
             return Err(Error::internal("no new connection"));
         }
         let interrupter = Arc::new(Interrupter(Mutex::new(Raw(raw))));
-        Ok(Connection { raw, interrupter, database: Arc::clone(self) })
+        Ok(Connection { raw, interrupter, calls: self.calls.add(), database: Arc::clone(self) })
     }
 }
 
@@ -119,7 +122,8 @@ impl Drop for Tasks {
 
 impl Database {
     /// Starts threads that run parts of long statements for as long as the process lives, in place of the engine's own:
-    /// those would be woken by each statement, and look for work for longer than most statements take.
+    /// those would be woken by each statement, and look for work for longer than most statements take. [`WorkerWatch`] sends
+    /// them to rest.
     pub fn start_workers(self: &Arc<Self>, count: u16) -> io::Result<()> {
         if count == 0 {
             return Ok(());
@@ -129,8 +133,6 @@ impl Database {
             let worker = thread::Builder::new().name("engine worker".to_owned()).stack_size(WORKER_STACK_BYTES);
             worker.spawn(move || database.work())?;
         }
-        let database = Arc::clone(self);
-        thread::Builder::new().name("engine rest".to_owned()).spawn(move || database.send_to_rest())?;
         self.long_runs().workers = count;
         Ok(())
     }
@@ -141,18 +143,6 @@ impl Database {
             let tasks = long.unwrap_or_else(PoisonError::into_inner).tasks.clone();
             if let Some(tasks) = tasks {
                 unsafe { c::duckdb_execute_tasks_state(tasks.0) }
-            }
-        }
-    }
-
-    fn send_to_rest(&self) {
-        let mut long = self.long_runs();
-        loop {
-            long = self.begun.wait_while(long, |long| long.tasks.is_none()).unwrap_or_else(PoisonError::into_inner);
-            if let Some(tasks) = long.rested(Instant::now()) {
-                unsafe { c::duckdb_finish_execution(tasks.0) }
-            } else {
-                long = self.begun.wait_timeout(long, LINGER).unwrap_or_else(PoisonError::into_inner).0;
             }
         }
     }
@@ -201,6 +191,29 @@ impl Drop for LongRun {
     }
 }
 
+/// Sees to the workers of a database from outside its statements, each time that it is asked.
+pub struct WorkerWatch {
+    database: Arc<Database>,
+    /// There while a call of the engine is long, of which its statement cannot say so.
+    long: Option<LongRun>,
+}
+
+impl WorkerWatch {
+    pub fn of(database: &Arc<Database>) -> Self {
+        Self { database: Arc::clone(database), long: None }
+    }
+
+    pub fn look(&mut self, now: Instant) {
+        let is_any_long = self.database.calls.look().is_any_long;
+        let begun = || LongRun::begin(&self.database);
+        self.long = if is_any_long { self.long.take().or_else(begun) } else { None };
+        let rested = self.database.long_runs().rested(now);
+        if let Some(tasks) = rested {
+            unsafe { c::duckdb_finish_execution(tasks.0) }
+        }
+    }
+}
+
 struct Options(c::duckdb_config);
 
 impl Options {
@@ -244,6 +257,7 @@ impl Interrupter {
 pub struct Connection {
     raw: c::duckdb_connection,
     interrupter: Arc<Interrupter>,
+    calls: Arc<ConnectionCalls>,
     database: Arc<Database>,
 }
 
@@ -265,6 +279,7 @@ impl Connection {
     /// Prepares exactly one statement.
     pub fn prepare(&self, sql: &str) -> Result<Prepared<'_>, Error> {
         let text = terminated(sql.as_bytes())?;
+        let _call = self.calls.begin();
         let mut extracted = Extracted(ptr::null_mut());
         let count = unsafe { c::duckdb_extract_statements(self.raw, text.as_ptr(), &raw mut extracted.0) };
         match count {
@@ -708,6 +723,7 @@ impl Prepared<'_> {
                 |text| Error::from_engine(&text),
             )
         };
+        let _call = self.connection.calls.begin();
         let mut pending = Pending(ptr::null_mut());
         let state = if lazily {
             unsafe { c::duckdb_pending_prepared_streaming(self.raw, &raw mut pending.0) }
@@ -888,7 +904,9 @@ impl Run<'_> {
         if self.long.is_none() && self.is_long() {
             self.long = LongRun::begin(&self.connection.database);
         }
+        let call = self.connection.calls.begin();
         let chunk = Chunk(unsafe { c::duckdb_fetch_chunk(*self.raw) });
+        drop(call);
         if chunk.0.is_null() || unsafe { c::duckdb_data_chunk_get_size(chunk.0) } == 0 {
             (self.ended, self.long) = (true, None);
             return self.error().map_or(Ok(None), Err);
@@ -1045,5 +1063,6 @@ fn size(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
+mod calls;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{answer, compare, harden, mask, pattern};
 use crate::comparison::Comparing;
 use crate::error::Error;
-use crate::ffi::{Connection, Database};
+use crate::ffi::{Connection, Database, WorkerWatch};
 use crate::message::Start;
 use crate::store::Native;
 
@@ -68,6 +68,14 @@ impl Databases {
     /// Is there a file, with tables of ours in it?
     pub fn is_stored(&self) -> bool {
         matches!(self, Self::File(_))
+    }
+
+    /// The watch over the file's workers; a database in memory has none.
+    pub fn worker_watch(&self) -> Option<WorkerWatch> {
+        match self {
+            Self::File(database) => Some(WorkerWatch::of(database)),
+            Self::Scratch(_) => None,
+        }
     }
 
     /// Writes everything to the file, where there is one.

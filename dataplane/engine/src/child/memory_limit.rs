@@ -98,8 +98,8 @@ impl MemoryLimit {
         Arc::clone(&self.gate)
     }
 
-    /// Looks for as long as the process lives.
-    pub fn watch(mut self, busy: &Busy) {
+    /// Looks for as long as the process lives, and has something else look with it.
+    pub fn watch(mut self, busy: &Busy, mut also: impl FnMut(Instant)) {
         // What cannot be counted cannot be bounded.
         let Ok(mut account) = Account::open() else { super::die() };
         let mut leftover = Leftover::default();
@@ -112,6 +112,7 @@ impl MemoryLimit {
             if leftover.is_due(busy.begun(), is_busy, Instant::now()) {
                 ffi::trim();
             }
+            also(Instant::now());
             std::thread::park_timeout(LOOK);
         }
     }

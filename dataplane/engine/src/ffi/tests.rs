@@ -134,3 +134,34 @@ fn short_statements_whose_tasks_workers_take_let_these_rest() {
         assert!(run.next().unwrap().is_some() && run.long.is_none(), "its rows are made, and read late");
     }
 }
+
+/// A function that looks at the workers from inside the one call in which its statement runs, as a checkpoint does.
+#[test]
+fn one_long_call_has_workers_while_it_goes_on() {
+    let options = ["threads", "external_threads"].map(|name| (name, "2".to_owned()));
+    let database = Database::open(Path::new(":memory:"), &options).unwrap();
+    database.start_workers(1).unwrap();
+    let connection = database.connect().unwrap();
+    let watch = Arc::new(Mutex::new(WorkerWatch::of(&database)));
+    let (looking, looked_at, began) = (Arc::clone(&watch), Arc::clone(&database), Instant::now());
+    let looks = move |_: Option<&str>| {
+        let [first, second] = [(), ()].map(|()| {
+            looking.lock().unwrap().look(began);
+            looked_at.long_runs().running
+        });
+        (second - first).to_string()
+    };
+    connection.register("looks", Box::new(looks)).unwrap();
+    let prepared = connection.prepare("select looks(i::varchar) from range(1) t(i)").unwrap();
+    let mut run = prepared.run(true).unwrap();
+    let batch = run.next().unwrap().unwrap();
+    assert_eq!(arrow::util::display::array_value_to_string(batch.column(0), 0).unwrap(), "1");
+    drop(run);
+    let workers = |now| {
+        watch.lock().unwrap().look(now);
+        let long = database.long_runs();
+        (long.running, long.tasks.is_some())
+    };
+    assert_eq!(workers(began), (0, true), "they stay a little longer");
+    assert_eq!(workers(Instant::now() + LINGER), (0, false), "and rest");
+}
