@@ -28,7 +28,7 @@ impl Databases {
             Some(data) => {
                 let file = Native::new(data);
                 replay(file.file(), &start)?;
-                let database = Database::open(file.file(), &harden::options(&start))?;
+                let database = Database::open(file.file(), &harden::with_workers(&start))?;
                 database.start_workers(start.threads.saturating_sub(1)).map_err(Error::internal)?;
                 let connection = database.connect()?;
                 // In one transaction: the file has all of it or nothing, and is written once.
@@ -89,7 +89,7 @@ impl Databases {
 
 /// Brings into the file what a process that was killed has left in its log. As the engine opens a file, it cannot replay a
 /// change of a table that has a default with a function in it: there is no database yet to look the function up in. As
-/// it attaches one, it can.
+/// it attaches one, it can. The checkpoint is made by the engine's own threads.
 fn replay(file: &Path, start: &Start) -> Result<(), Error> {
     let mut log = file.as_os_str().to_owned();
     log.push(".wal");

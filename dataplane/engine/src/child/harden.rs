@@ -59,11 +59,14 @@ pub fn options(start: &Start) -> Vec<(&'static str, String)> {
         ("memory_limit", format!("{}B", start.memory_limit_bytes)),
         ("threads", start.threads.max(1).to_string()),
     ];
-    if start.data.is_some() {
-        // All of them are ours: `Database::start_workers`.
-        options.push(("external_threads", start.threads.max(1).to_string()));
-    }
     options.extend(fixed.map(|(name, value)| (name, value.to_owned())));
+    options
+}
+
+/// The same of a database whose threads are all ours: `Database::start_workers`.
+pub fn with_workers(start: &Start) -> Vec<(&'static str, String)> {
+    let mut options = options(start);
+    options.push(("external_threads", start.threads.max(1).to_string()));
     options
 }
 
