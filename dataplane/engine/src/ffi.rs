@@ -29,7 +29,7 @@ use crate::error::{Error, Kind};
 use crate::native;
 use crate::types::{Shape, Type};
 use crate::value::Value;
-use calls::{ConnectionCalls, DatabaseCalls};
+use calls::{CallsSeen, ConnectionCalls, DatabaseCalls};
 
 /// Takes over a descriptor that the kernel just installed for us (`SCM_RIGHTS`).
 pub fn received(descriptor: RawFd) -> OwnedFd {
@@ -196,17 +196,26 @@ pub struct WorkerWatch {
     database: Arc<Database>,
     /// There while a call of the engine is long, of which its statement cannot say so.
     long: Option<LongRun>,
+    /// How often calls have begun or ended since workers were there last.
+    turns: u64,
 }
+
+/// Each task of a short statement leaves a signal for a worker, who looks for a task by each later. This often workers do
+/// that in between, so that it takes them a tenth of a second, and no minutes when a long statement comes.
+const TURNS_MAX: u64 = 1 << 20;
 
 impl WorkerWatch {
     pub fn of(database: &Arc<Database>) -> Self {
-        Self { database: Arc::clone(database), long: None }
+        Self { database: Arc::clone(database), long: None, turns: 0 }
     }
 
     pub fn look(&mut self, now: Instant) {
-        let is_any_long = self.database.calls.look().is_any_long;
+        let CallsSeen { is_any_long, turns } = self.database.calls.look();
+        let are_there = self.database.long_runs().tasks.is_some();
+        self.turns = if are_there { 0 } else { self.turns.saturating_add(turns) };
+        let are_wanted = is_any_long || self.turns >= TURNS_MAX;
         let begun = || LongRun::begin(&self.database);
-        self.long = if is_any_long { self.long.take().or_else(begun) } else { None };
+        self.long = if are_wanted { self.long.take().or_else(begun) } else { None };
         let rested = self.database.long_runs().rested(now);
         if let Some(tasks) = rested {
             unsafe { c::duckdb_finish_execution(tasks.0) }

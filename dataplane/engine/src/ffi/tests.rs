@@ -165,3 +165,25 @@ fn one_long_call_has_workers_while_it_goes_on() {
     assert_eq!(workers(began), (0, true), "they stay a little longer");
     assert_eq!(workers(Instant::now() + LINGER), (0, false), "and rest");
 }
+
+#[test]
+fn workers_look_through_the_signals_of_many_short_statements_in_between() {
+    let options = ["threads", "external_threads"].map(|name| (name, "2".to_owned()));
+    let database = Database::open(Path::new(":memory:"), &options).unwrap();
+    database.start_workers(1).unwrap();
+    let mut watch = WorkerWatch { turns: TURNS_MAX - 2, ..WorkerWatch::of(&database) };
+    let mut workers = |now| {
+        watch.look(now);
+        let long = database.long_runs();
+        (long.running, long.tasks.is_some())
+    };
+    let now = Instant::now();
+    assert_eq!(workers(now), (0, false));
+    drop(database.connect().unwrap());
+    let connection = database.connect().unwrap();
+    drop(connection.calls.begin());
+    assert_eq!(workers(now), (1, true));
+    assert_eq!(workers(now), (0, true));
+    assert_eq!(workers(Instant::now() + LINGER), (0, false));
+    assert_eq!(workers(now), (0, false), "and not soon again");
+}
