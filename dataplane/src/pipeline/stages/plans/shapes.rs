@@ -14,7 +14,7 @@ use std::sync::Arc;
 use sql::{SharedSql, SharedText};
 
 use super::{Generation, KeptPlan, PlanCache, PlanFacts, PlanKey, PlanPlace};
-use text_shape::TextShape;
+pub(super) use text_shape::TextShape;
 
 impl PlanCache {
     /// The plan of a text that is kept by its shape: its own, or one that follows from those of two others.
@@ -33,8 +33,8 @@ impl PlanCache {
 
 impl Generation {
     /// Takes note of the plan of a text by its shape: says whether the text has it there from now on.
-    pub(super) fn learn(&self, key: &PlanKey, plan: &Arc<KeptPlan>) -> bool {
-        let Some(TextShape { text, literals }) = TextShape::of(&key.text) else { return false };
+    pub(super) fn learn(&self, key: &PlanKey, shape: TextShape, plan: &Arc<KeptPlan>) -> bool {
+        let TextShape { text, literals } = shape;
         let key = key.with(text);
         let known = self.shapes.get(&key);
         let next = Sharing::next(known.as_deref(), &literals, plan);

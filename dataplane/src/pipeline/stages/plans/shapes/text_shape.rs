@@ -18,12 +18,12 @@ const ODD: [&str; 8] = ["\\", "$", "`", "--", "/*", "//", "#", "\u{1}"];
 const COMPARISONS: [&str; 7] = ["=", "<", ">", "<=", ">=", "<>", "!="];
 /// Words that end a comparison.
 const ENDS: [&str; 5] = ["and", "or", "order", "group", "limit"];
-/// Each is looked for among all: a text with more is a list, and not a question by keys.
+/// Each is looked for in the whole text: one with more is a list, and not a question by keys.
 const LITERALS_MAX: usize = 16;
 
 /// A text without the literals that may differ, and these.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TextShape {
+pub(in crate::pipeline::stages::plans) struct TextShape {
     pub text: String,
     pub literals: Vec<String>,
 }
@@ -38,21 +38,24 @@ impl TextShape {
         let row = inserted_row(&lowered);
         let may_write = !lowered.trim_start().starts_with("select");
         let mut shape = Self { text: String::with_capacity(text.len()), literals: Vec::new() };
-        let mut at = 0;
+        let (mut at, mut looked_for) = (0, 0);
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
             let token = first_token(rest);
             let behind = rest.get(token.len()..).unwrap_or_default().trim_start();
             let is_inserted = || row.as_ref().is_some_and(|row| row.contains(&at)) && is_value(&shape.text, behind);
-            let form = LiteralForm::of(token)
-                .filter(|form| is_compared(&shape.text, *form, behind) || is_inserted())
-                .filter(|_| stands_once(&lowered, token));
-            match form {
+            let form = LiteralForm::of(token);
+            let form = form.filter(|form| is_compared(&shape.text, *form, behind) || is_inserted());
+            looked_for += usize::from(form.is_some());
+            if looked_for > LITERALS_MAX {
+                return None;
+            }
+            match form.filter(|_| stands_once(&lowered, token)) {
                 Some(form) => shape.add(token, form, may_write),
                 None => shape.text.push_str(token),
             }
             at += token.len();
         }
-        (1..=LITERALS_MAX).contains(&shape.literals.len()).then_some(shape)
+        (!shape.literals.is_empty()).then_some(shape)
     }
 
     fn add(&mut self, literal: &str, form: LiteralForm, may_write: bool) {
@@ -259,6 +262,8 @@ mod tests {
         };
         assert!(keyed(LITERALS_MAX).is_some());
         assert!(keyed(LITERALS_MAX + 1).is_none());
+        let repeated = format!("select a from t where id = 7{}", " or id = 12".repeat(LITERALS_MAX));
+        assert_eq!(TextShape::of(&repeated), None, "each would be looked for in all of it");
     }
 
     #[test]
