@@ -1,5 +1,7 @@
 //! The governed statement in the engine's dialect, as text with bound values.
 
+#[cfg(test)]
+mod forms_tests;
 mod literal;
 mod shared;
 
