@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::pgwire::{simple, wired};
-use crate::world::{World, world};
+use crate::world::{World, world, world_with_disk};
 
 /// Makes a stage; the id that its files are kept by.
 pub async fn staged(world: &World, sql: &str) -> String {
@@ -311,6 +311,20 @@ async fn a_savepoint_behind_a_load_is_refused_by_name_and_one_before_it_is_not()
     simple(&client, "rollback").await;
     assert_eq!(simple(&client, "select count(*) from t").await[0], "0");
     wired.stop().await;
+}
+
+#[tokio::test]
+async fn files_that_have_no_room_together_are_loaded_one_behind_the_other() {
+    let world = world_with_disk(8 << 20).await; // of which files that the engine reads have half
+    ran(&world, "create table t (note varchar)").await;
+    let id = staged(&world, "create stage s").await;
+    let text = format!("{}\n", "x".repeat(1_023)).repeat(1_536);
+    for path in ["a.csv", "b.csv", "c.csv"] {
+        put(&world, &id, path, &text);
+    }
+    ran(&world, "copy into t from @s").await;
+    assert_eq!(world.count("select count(*) from raw.main.t").await, 3 * 1_536);
+    world.stop().await;
 }
 
 #[tokio::test]

@@ -189,6 +189,11 @@ impl Engine {
         SpoolFile::create(self.0.spool.as_ref().ok_or_else(none)?).await
     }
 
+    /// Bytes that all such files may take together.
+    pub fn files_bytes_max(&self) -> u64 {
+        self.0.spool.as_ref().map_or(0, |spool| spool.bytes_max())
+    }
+
     /// Writes everything to the file and ends the child.
     pub async fn stop(&self) {
         self.0.stop.cancel();

@@ -30,6 +30,11 @@ impl Spool {
         Self { folder, bytes_max, bytes: AtomicU64::new(0), files: AtomicU64::new(0) }
     }
 
+    /// What all files may take together.
+    pub fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
     fn take(&self, bytes: u64) -> Result<(), Error> {
         let taken = self.bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, |held| {
             held.checked_add(bytes).filter(|all| *all <= self.bytes_max)

@@ -38,12 +38,14 @@ struct ViewedPart {
 }
 
 impl FileSource<'_> {
-    /// Whether files may be read together: they are few, and not so large.
+    /// Whether files may be read together: they are few, not so large, and leave room for those of other statements.
     pub(super) fn may_be_together(&self, files: &[StageFile]) -> bool {
         let bytes: u64 = files.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
+        let room = self.pipeline.engine().map_or(0, |engine| engine.files_bytes_max() / 2);
         let is_plain = |file: &StageFile| matches!(is_packed(self.rows.reading.compression, &file.path), Ok(false));
         let judges = self.rows.load.is_none_or(sql::LoadOptions::judges);
-        !judges && (2..=FILES_MAX).contains(&files.len()) && bytes <= BYTES_MAX && files.iter().all(is_plain)
+        let are_few = (2..=FILES_MAX).contains(&files.len()) && bytes <= BYTES_MAX.min(room);
+        !judges && are_few && files.iter().all(is_plain)
     }
 
     /// Takes the files in, and puts a view of all their rows in the place of the table of these.
