@@ -57,7 +57,8 @@ pub struct StageFile {
     /// Below the stage, with slashes between its parts.
     pub path: String,
     pub bytes: u64,
-    /// In hexadecimal; of an external stage, the tag that another content would not have.
+    /// In hexadecimal; of an external stage, the tag that another content would not have. Empty of one that was unloaded
+    /// now, until it is listed.
     pub md5: String,
     pub modified: SystemTime,
     /// Another file of the same path has another.

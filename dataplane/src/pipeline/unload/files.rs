@@ -155,7 +155,7 @@ impl UnloadFiles {
             ));
         }
         let path = self.path(number);
-        let writer = self.place.files.writer(&self.place.stage_id, &path)?;
+        let writer = self.place.files.writer(&self.place.stage_id, &path)?.unsummed();
         // one may be there by its end
         let writer = if self.unload.overwrite { writer } else { writer.keeping_others() };
         if self.unload.format == UnloadFormat::Parquet {

@@ -107,6 +107,19 @@ fn a_sum_is_of_the_file_that_is_there() {
 }
 
 #[test]
+fn a_file_that_was_not_summed_is_summed_when_it_is_listed() {
+    let (files, folder) = files();
+    let mut writer = files.writer("s", "a").unwrap().unsummed();
+    writer.write(b"hello world").unwrap();
+    let placed = writer.finish().unwrap();
+    let known = folder.path().join("stages/s/k.a");
+    assert!(placed.md5.is_empty() && !known.exists());
+    let listed = files.list("s", "").unwrap();
+    assert_eq!(listed, [StageFile { md5: "5eb63bbbe01eeed093cb22bb8f5acdc3".to_owned(), ..placed }]);
+    assert!(known.exists());
+}
+
+#[test]
 fn a_stage_goes_with_its_files_and_no_other() {
     let (files, _folder) = files();
     put(&files, "s", "a/b", "1");

@@ -31,7 +31,8 @@ pub struct StageWriter {
     aside: PathBuf,
     /// None once all is written.
     file: Option<File>,
-    md5: Md5,
+    /// None of one that is summed when it is listed.
+    md5: Option<Md5>,
     bytes: u64,
     /// Those of them that were handed to the disk.
     handed: u64,
@@ -47,7 +48,7 @@ impl StageWriter {
             let aside = folder.join(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside) {
                 Ok(file) => {
-                    let (file, md5, replaces, is_placed) = (Some(file), Md5::new(), true, false);
+                    let (file, md5, replaces, is_placed) = (Some(file), Some(Md5::new()), true, false);
                     return Ok(Self { files, place, path, aside, file, md5, bytes: 0, handed: 0, replaces, is_placed });
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -60,6 +61,13 @@ impl StageWriter {
     #[must_use]
     pub fn keeping_others(mut self) -> Self {
         self.replaces = false;
+        self
+    }
+
+    /// The same whose sum is left to whoever lists it first: until then nobody asks for it.
+    #[must_use]
+    pub fn unsummed(mut self) -> Self {
+        self.md5 = None;
         self
     }
 
@@ -112,7 +120,9 @@ impl StageWriter {
         };
         let file = self.file.as_mut().ok_or(ErrorKind::BrokenPipe).map_err(io::Error::from);
         file.and_then(|file| file.write_all(bytes)).map_err(|error| unavailable(&error))?;
-        self.md5.update(bytes);
+        if let Some(md5) = &mut self.md5 {
+            md5.update(bytes);
+        }
         self.bytes = all;
         self.hand_to_disk();
         Ok(())
@@ -153,16 +163,18 @@ impl StageWriter {
         let kept = file.and_then(|file| file.sync_all().and_then(|()| file.metadata()));
         let metadata = kept.map_err(|error| unavailable(&error))?;
         let modified = metadata.modified().map_err(|error| unavailable(&error))?;
-        let md5 = hex::encode(std::mem::take(&mut self.md5).finalize());
+        let md5 = self.md5.take().map(|md5| hex::encode(md5.finalize()));
         for _ in 0..PLACED_MAX {
             self.files.make(&self.place.folder)?;
             match self.moved() {
                 Ok(()) => {
                     self.is_placed = true;
                     self.settled().map_err(|error| unavailable(&error))?;
-                    known::write(&self.place, &md5, &metadata);
+                    if let Some(md5) = &md5 {
+                        known::write(&self.place, md5, &metadata);
+                    }
                     let (path, bytes, inode) = (self.path.as_str().to_owned(), self.bytes, metadata.ino());
-                    return Ok(StageFile { path, bytes, md5, modified, inode });
+                    return Ok(StageFile { path, bytes, md5: md5.unwrap_or_default(), modified, inode });
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && !self.replaces => {
