@@ -12,3 +12,4 @@ pub mod pieces;
 #[cfg(test)]
 pub(crate) mod samples;
 mod text_columns;
+mod text_values;

@@ -42,7 +42,7 @@ pub fn rows(out: &mut String, batch: &RecordBatch) {
 }
 
 fn fill(column: &TextColumn<'_>, pieces: &mut ColumnPieces) {
-    if column.plain(Numbers::Json, pieces) {
+    if column.plain(Numbers::Json, pieces) || column.counted(b"", pieces) {
         return;
     }
     let (mut text, mut quoted) = (String::new(), String::new());

@@ -45,7 +45,7 @@ pub fn rows(out: &mut String, columns: &[Column], batch: &RecordBatch, numbers: 
 }
 
 fn fill(column: &TextColumn<'_>, embed: bool, numbers: Numbers, pieces: &mut ColumnPieces) {
-    if column.plain(numbers, pieces) {
+    if column.plain(numbers, pieces) || column.counted(b"\"", pieces) {
         return;
     }
     let mut text = String::new();

@@ -4,13 +4,15 @@ use std::ops::Range;
 
 use arrow::array::{Array, ArrowPrimitiveType, AsArray, StringArray};
 use arrow::datatypes::{
-    DataType, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DataType, Date32Type, Decimal128Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
+    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use bytes::BytesMut;
 use contract::wire::Numbers;
 
 use super::pg_rows::number::{self, Decimal};
 use super::pieces::{self, ColumnPieces, RowHead};
+use super::text_values;
 
 /// Digits of a decimal that every double keeps.
 pub const DIGITS: u32 = 15;
@@ -58,6 +60,26 @@ impl<'a> TextColumn<'a> {
             DataType::UInt32 => self.integers::<UInt32Type>(numbers, pieces),
             DataType::UInt64 => self.integers::<UInt64Type>(numbers, pieces),
             DataType::Decimal128(_, scale) => self.decimals(u8::try_from(*scale).unwrap_or(0), numbers, pieces),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Writes doubles, days and moments, which differ by what is `around` them alone; false for what is none of these.
+    pub fn counted(&self, around: &[u8], pieces: &mut ColumnPieces) -> bool {
+        match self.array.data_type() {
+            DataType::Float64 => {
+                let values = self.array.as_primitive::<Float64Type>();
+                self.each(pieces, |row, out| text_values::double(values.value(row), around, out));
+            }
+            DataType::Date32 => {
+                let values = self.array.as_primitive::<Date32Type>();
+                self.each(pieces, |row, out| text_values::day(values.value(row), around, out));
+            }
+            DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+                let values = self.array.as_primitive::<TimestampMicrosecondType>();
+                self.each(pieces, |row, out| text_values::timestamp(values.value(row), zone.is_some(), around, out));
+            }
             _ => return false,
         }
         true
