@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use bytes::{Bytes, BytesMut};
 use contract::wire::Numbers;
 use sql::{Unload, UnloadFormat};
 
@@ -24,7 +25,7 @@ const WIDE_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 pub(super) struct EncodedRows {
     pub batch: RecordBatch,
-    pub text: String,
+    pub text: Bytes,
 }
 
 /// Makes the text of rows.
@@ -54,7 +55,7 @@ impl RowEncoder {
             return Ok(Vec::new());
         }
         if self.is_partitioned || self.format == UnloadFormat::Parquet {
-            return Ok(vec![EncodedRows { batch: batch.clone(), text: String::new() }]);
+            return Ok(vec![EncodedRows { batch: batch.clone(), text: Bytes::new() }]);
         }
         let is_wide = batch_bytes(batch) > WIDE_BYTES;
         let together = if is_wide { ROWS_AT_A_TIME } else { self.rows_at_a_time };
@@ -63,26 +64,30 @@ impl RowEncoder {
     }
 
     fn encoded_together(&self, batch: RecordBatch) -> Result<EncodedRows> {
-        let mut text = String::new();
-        match self.format {
-            UnloadFormat::Csv => csv::rows(&mut text, &batch),
-            UnloadFormat::Json => json_lines(&mut text, &self.columns, &batch)?,
-            UnloadFormat::Parquet => {}
-        }
+        let text = match self.format {
+            UnloadFormat::Csv => {
+                let values = batch_bytes(&batch);
+                let mut text = BytesMut::with_capacity(values + values / 4); // about as many as there will be
+                csv::bytes(&mut text, &batch);
+                text.freeze()
+            }
+            UnloadFormat::Json => json_lines(&self.columns, &batch)?.into(),
+            UnloadFormat::Parquet => Bytes::new(),
+        };
         Ok(EncodedRows { batch, text })
     }
 }
 
 /// The values of the one column, each on its line.
-fn json_lines(out: &mut String, columns: &[Column], batch: &RecordBatch) -> Result<()> {
+fn json_lines(columns: &[Column], batch: &RecordBatch) -> Result<String> {
     let unread = |error: serde_json::Error| Error::Unverified { why: error.to_string() };
-    let (mut text, mut is_first) = (String::from("["), true);
+    let (mut text, mut lines, mut is_first) = (String::from("["), String::new(), true);
     json::rows(&mut text, columns, batch, Numbers::Json, &mut is_first);
     text.push(']');
     for (value,) in serde_json::from_str::<Vec<(serde_json::Value,)>>(&text).map_err(unread)? {
-        let _ = writeln!(out, "{value}");
+        let _ = writeln!(lines, "{value}");
     }
-    Ok(())
+    Ok(lines)
 }
 
 #[cfg(test)]

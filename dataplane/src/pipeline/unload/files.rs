@@ -119,7 +119,7 @@ impl UnloadFiles {
     /// Into the open file, or into the next where they would be too much for it.
     fn add_rows(&mut self, EncodedRows { batch, text }: &EncodedRows) -> Result<()> {
         let most = self.unload.max_file_bytes;
-        let is_full = |file: &OpenFile| file.rows() > 0 && file.bytes() + length(text.as_bytes()) > most;
+        let is_full = |file: &OpenFile| file.rows() > 0 && file.bytes() + length(text) > most;
         if self.open.as_ref().is_some_and(is_full) {
             self.close()?;
         }
@@ -165,7 +165,7 @@ impl UnloadFiles {
         if self.unload.header && self.unload.format == UnloadFormat::Csv {
             let mut text = String::new();
             csv::header(&mut text, &self.columns);
-            file.add_text(&text)?;
+            file.add_text(text.as_bytes())?;
         }
         Ok(file)
     }

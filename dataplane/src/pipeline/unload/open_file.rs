@@ -17,6 +17,8 @@ use crate::storage::stage_files::StageWriter;
 
 /// Bytes that are written at a time.
 const PIECE_BYTES: u64 = 1 << 20;
+/// Bytes that are written as they come: to put them behind others would copy them once more.
+const DIRECT_BYTES: usize = 128 << 10;
 
 /// A file of a stage that rows still come into, compressed on their way.
 #[derive(Debug)]
@@ -99,7 +101,7 @@ impl OpenFile {
     }
 
     /// The rows, with the text that they have where the file is one of lines.
-    pub fn add(&mut self, batch: &RecordBatch, text: &str) -> Result<()> {
+    pub fn add(&mut self, batch: &RecordBatch, text: &[u8]) -> Result<()> {
         self.rows += u64::try_from(batch.num_rows()).unwrap_or_default();
         if let WaitingBytes::Parquet(encoder) = &mut self.waiting {
             encoder.add(batch).map_err(|error| not_encoded(&error))?;
@@ -110,13 +112,17 @@ impl OpenFile {
     }
 
     /// Lines that are none of the rows.
-    pub fn add_text(&mut self, text: &str) -> Result<()> {
+    pub fn add_text(&mut self, text: &[u8]) -> Result<()> {
         match &mut self.waiting {
-            WaitingBytes::Plain(waiting) => waiting.extend_from_slice(text.as_bytes()),
-            WaitingBytes::Gzip(encoder) => encoder.write_all(text.as_bytes()).map_err(|error| not_encoded(&error))?,
+            WaitingBytes::Plain(waiting) if text.len() >= DIRECT_BYTES => {
+                self.writer.write(&std::mem::take(waiting))?;
+                self.writer.write(text)?;
+            }
+            WaitingBytes::Plain(waiting) => waiting.extend_from_slice(text),
+            WaitingBytes::Gzip(encoder) => encoder.write_all(text).map_err(|error| not_encoded(&error))?,
             WaitingBytes::Parquet(_) => return Ok(()),
         }
-        self.taken += length(text.as_bytes());
+        self.taken += length(text);
         self.passed_on()
     }
 
@@ -144,6 +150,7 @@ fn not_encoded(error: &dyn Display) -> Error {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
+    use std::iter::repeat_n;
 
     use flate2::read::GzDecoder;
 
@@ -157,8 +164,9 @@ mod tests {
         let line = "a line that comes again and again\n";
         for compression in [UnloadCompression::None, UnloadCompression::OfFormat] {
             let mut file = OpenFile::text(files.writer("s", "a").unwrap(), compression);
-            for _ in 0..1_000 {
-                file.add_text(&line.repeat(100)).unwrap();
+            // of which one part is so long that it is written as it comes
+            for times in repeat_n(100, 500).chain([5_000]).chain(repeat_n(100, 450)) {
+                file.add_text(line.repeat(times).as_bytes()).unwrap();
             }
             let FullFile { writer, taken, rows } = file.end().unwrap();
             assert_eq!((taken, rows), (3_400_000, 0));
