@@ -7,10 +7,10 @@
 use std::cmp::Reverse;
 use std::sync::{Mutex, PoisonError};
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowLeafColumn, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -39,8 +39,8 @@ pub struct ParquetEncoder {
     writer: SerializedFileWriter<Vec<u8>>,
     schema: SchemaRef,
     groups: ArrowRowGroupWriterFactory,
-    /// Of the row group that is not whole; none before its first rows are encoded.
-    columns: Vec<ArrowColumnWriter>,
+    /// For each column those of its leaves in the row group that is not whole; none before its first rows are encoded.
+    columns: Vec<Vec<ArrowColumnWriter>>,
     rows: usize,
     /// Rows of it that are not encoded yet, and their bytes.
     waiting: Vec<RecordBatch>,
@@ -71,36 +71,43 @@ impl ParquetEncoder {
 
     /// Those of the row group that is not whole.
     fn encoded_bytes(&self) -> usize {
-        self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
+        self.columns.iter().flatten().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
     }
 
     /// Encodes the rows that wait, each column on one of some threads.
     fn encode(&mut self) -> Result<(), ParquetError> {
         if self.columns.is_empty() {
-            self.columns = self.groups.create_column_writers(self.writer.flushed_row_groups().len())?;
+            self.columns = self.writers_of_group()?;
         }
-        let mut leaves: Vec<(usize, Vec<ArrowLeafColumn>)> = self.columns.iter().map(|_| (0, Vec::new())).collect();
-        for batch in std::mem::take(&mut self.waiting) {
-            let mut of_batch = leaves.iter_mut();
-            for (field, array) in self.schema.fields().iter().zip(batch.columns()) {
-                let bytes = array.to_data().get_slice_memory_size().unwrap_or_default();
-                for (leaf, (weight, column)) in compute_leaves(field, array)?.into_iter().zip(&mut of_batch) {
-                    *weight = weight.saturating_add(bytes);
-                    column.push(leaf);
-                }
-            }
-        }
+        let waiting = std::mem::take(&mut self.waiting);
         self.held_bytes = 0;
-        let mut columns: Vec<_> = self.columns.iter_mut().zip(leaves).collect();
-        columns.sort_by_key(|(_, (weight, _))| Reverse(*weight)); // the largest one begins first
-        let written =
-            side_by_side(columns, |(column, (_, leaves))| leaves.iter().try_for_each(|leaf| column.write(leaf)));
-        written.map(drop)
+        let columns = self.columns.iter_mut().zip(self.schema.fields()).enumerate();
+        let mut work: Vec<_> = columns
+            .map(|(place, (writers, field))| {
+                let arrays: Vec<ArrayRef> =
+                    waiting.iter().filter_map(|batch| batch.columns().get(place).cloned()).collect();
+                (writers, field, arrays)
+            })
+            .collect();
+        work.sort_by_cached_key(|(_, _, arrays)| Reverse(weight(arrays))); // the largest one begins first
+        side_by_side(work, |(writers, field, arrays)| written(writers, field, &arrays)).map(drop)
+    }
+
+    /// Those of a new row group.
+    fn writers_of_group(&self) -> Result<Vec<Vec<ArrowColumnWriter>>, ParquetError> {
+        let schema = self.writer.schema_descr();
+        let mut columns: Vec<Vec<ArrowColumnWriter>> = self.schema.fields().iter().map(|_| Vec::new()).collect();
+        let leaves = self.groups.create_column_writers(self.writer.flushed_row_groups().len())?;
+        for (leaf, writer) in leaves.into_iter().enumerate() {
+            let column = columns.get_mut(schema.get_column_root_idx(leaf));
+            column.ok_or_else(|| ParquetError::General("a leaf is of no column".to_owned()))?.push(writer);
+        }
+        Ok(columns)
     }
 
     fn end_group(&mut self) -> Result<(), ParquetError> {
         self.encode()?;
-        let columns: Vec<_> = self.columns.drain(..).enumerate().collect();
+        let columns: Vec<_> = self.columns.drain(..).flatten().enumerate().collect();
         // which compresses the last pages, and the dictionaries
         let mut chunks = side_by_side(columns, |(place, column)| Ok((place, column.close()?)))?;
         chunks.sort_by_key(|(place, _)| *place);
@@ -129,6 +136,21 @@ impl ParquetEncoder {
         }
         self.writer.into_inner()
     }
+}
+
+/// Writes the values of a column.
+fn written(writers: &mut [ArrowColumnWriter], field: &Field, arrays: &[ArrayRef]) -> Result<(), ParquetError> {
+    for array in arrays {
+        for (leaf, writer) in compute_leaves(field, array)?.iter().zip(writers.iter_mut()) {
+            writer.write(leaf)?;
+        }
+    }
+    Ok(())
+}
+
+/// About how many bytes these are.
+fn weight(arrays: &[ArrayRef]) -> usize {
+    arrays.iter().map(|array| array.to_data().get_slice_memory_size().unwrap_or_default()).sum()
 }
 
 /// How the file is written: of each column chunk there are statistics, and a dictionary where that makes it smaller.
@@ -232,7 +254,7 @@ fn is_writable(kind: &DataType) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Decimal128Array, Int64Array, ListArray, StringArray, TimestampMicrosecondArray};
+    use arrow::array::{Decimal128Array, Int64Array, ListArray, StringArray, StructArray, TimestampMicrosecondArray};
     use arrow::compute::concat_batches;
     use arrow::datatypes::{Int32Type, IntervalUnit};
     use bytes::Bytes;
@@ -294,6 +316,19 @@ mod tests {
         assert!(dictionary(1) < 8 * 200, "{}", dictionary(1));
         let mut batches = reader.with_batch_size(batch.num_rows()).build().unwrap();
         assert_eq!(batches.next().unwrap().unwrap().columns(), batch.columns());
+    }
+
+    #[test]
+    fn a_struct_has_a_leaf_for_each_of_its_members() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![None, Some("b")]));
+        let pair = StructArray::try_from(vec![("n", Arc::clone(&numbers)), ("t", texts)]).unwrap();
+        let columns: [(&str, ArrayRef); 2] = [("pair", Arc::new(pair)), ("n", numbers)];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let mut encoder = ParquetEncoder::new(batch.schema(), true).unwrap();
+        encoder.add(&batch).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(encoder.end().unwrap())).unwrap();
+        assert_eq!(reader.build().unwrap().next().unwrap().unwrap().columns(), batch.columns());
     }
 
     #[test]
