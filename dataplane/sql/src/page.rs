@@ -165,7 +165,7 @@ const STATEMENTS: &[&str] = &[
     "`@%table`, the own stage of a table, likewise: who reads the table reads its files, who loads it writes them, and who is bound by a filter or mask of it is refused. The files follow `RENAME` and go with the table",
     "`COPY INTO @stage[/path] FROM table | (query)` outside a transaction, with `FILE_FORMAT = (TYPE = CSV | JSON | PARQUET)`, `HEADER`, `OVERWRITE`, `SINGLE`, `MAX_FILE_SIZE`, `INCLUDE_QUERY_ID`, `DETAILED_OUTPUT`: at most 256 files, all of them or none, of what you may see",
     "`PARTITION BY (expression)` of it: rows of each value go into the folder `path/<value>/` and those of NULL into `__NULL__`, as files `data_<query id>_…`, not with `SINGLE` or `OVERWRITE`. A slash in a value begins another folder; what could lead elsewhere is written `!2E`, and an empty name `__EMPTY__`",
-    "An unloaded file is compressed, text with gzip and Parquet with Snappy, and named so, unless its format says `COMPRESSION = NONE`",
+    "An unloaded file is compressed, text with gzip and Parquet with Snappy but for columns that it hardly shrinks, and named so, unless its format says `COMPRESSION = NONE`",
     "Unloaded Parquet has the columns' names with `HEADER = TRUE`, else `col1`, `col2`, …; VARIANT is its JSON as text, and an INTERVAL is refused",
     "An unloaded CSV has lines of `\\r\\n`, NULL as nothing, an empty text in quotes; JSON is of a query of one column, a line for each value",
     "`CREATE [OR REPLACE] FILE FORMAT`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it: `CSV`, `JSON`, `PARQUET`, with the documented options",

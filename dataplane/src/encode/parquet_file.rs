@@ -4,6 +4,8 @@
 //! TIMESTAMP is of its unit, with a time zone in UTC and without one local. VARIANT and JSON are the text of the JSON. An
 //! interval has months, days and nanoseconds, which Parquet has no type for; it is refused.
 
+mod column_forms;
+
 use std::cmp::Reverse;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,12 +15,12 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::ColumnPath;
 
 use super::batch_bytes::batch_bytes;
 use super::column::Column;
+
+use column_forms::ColumnForms;
 
 pub const CONTENT_TYPE: &str = "application/vnd.apache.parquet";
 
@@ -28,16 +30,13 @@ const GROUP_BYTES: usize = 16 << 20;
 /// Bytes of rows that are encoded together: fewer would not be worth a thread.
 const TOGETHER_BYTES: usize = 4 << 20;
 const THREADS_MAX: usize = 4;
-/// Values of a column that its dictionary may have in a row group: with more of them it takes longer and saves nothing.
-const DISTINCT_MAX: usize = GROUP_ROWS / 5;
-/// Bytes of a dictionary whose values have no width of their own.
-const TEXTS_MAX: usize = 512 << 10;
 
 /// Makes the file; the bytes that have been made are taken out after each step.
 #[derive(Debug)]
 pub struct ParquetEncoder {
     writer: SerializedFileWriter<Vec<u8>>,
     schema: SchemaRef,
+    forms: ColumnForms,
     groups: ArrowRowGroupWriterFactory,
     /// For each column those of its leaves in the row group that is not whole; none before its first rows are encoded.
     columns: Vec<Vec<ArrowColumnWriter>>,
@@ -50,10 +49,10 @@ pub struct ParquetEncoder {
 impl ParquetEncoder {
     pub fn new(schema: SchemaRef, is_compressed: bool) -> Result<Self, ParquetError> {
         let compression = if is_compressed { Compression::SNAPPY } else { Compression::UNCOMPRESSED };
-        let writer =
-            ArrowWriter::try_new(Vec::new(), SchemaRef::clone(&schema), Some(properties(&schema, compression)))?;
+        let forms = ColumnForms::new(SchemaRef::clone(&schema), compression);
+        let writer = ArrowWriter::try_new(Vec::new(), SchemaRef::clone(&schema), Some(forms.properties()))?;
         let (writer, groups) = writer.into_serialized_writer()?;
-        Ok(Self { writer, schema, groups, columns: Vec::new(), rows: 0, waiting: Vec::new(), held_bytes: 0 })
+        Ok(Self { writer, schema, forms, groups, columns: Vec::new(), rows: 0, waiting: Vec::new(), held_bytes: 0 })
     }
 
     pub fn add(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
@@ -115,7 +114,10 @@ impl ParquetEncoder {
         for (_, chunk) in chunks {
             chunk.append_to_row_group(&mut group)?;
         }
-        group.close()?;
+        let shown = group.close()?;
+        if let Some(groups) = self.forms.behind(&shown)? {
+            self.groups = groups;
+        }
         self.rows = 0;
         Ok(())
     }
@@ -151,23 +153,6 @@ fn written(writers: &mut [ArrowColumnWriter], field: &Field, arrays: &[ArrayRef]
 /// About how many bytes these are.
 fn weight(arrays: &[ArrayRef]) -> usize {
     arrays.iter().map(|array| array.to_data().get_slice_memory_size().unwrap_or_default()).sum()
-}
-
-/// How the file is written: of each column chunk there are statistics, and a dictionary where that makes it smaller.
-fn properties(schema: &Schema, compression: Compression) -> WriterProperties {
-    let mut properties =
-        WriterProperties::builder().set_compression(compression).set_statistics_enabled(EnabledStatistics::Chunk);
-    for field in schema.fields() {
-        let column = ColumnPath::new(vec![field.name().clone()]);
-        properties = properties.set_column_dictionary_page_size_limit(column, dictionary_bytes(field.data_type()));
-    }
-    properties.build()
-}
-
-/// Bytes that a column's dictionary may have before its values are written without one.
-fn dictionary_bytes(kind: &DataType) -> usize {
-    // numbers are of four bytes in the file, or of eight
-    kind.primitive_width().map_or(TEXTS_MAX, |width| width.clamp(4, 8) * DISTINCT_MAX)
 }
 
 /// Does each piece of work on one of some threads, this one among them; their results are in no order.
@@ -316,6 +301,33 @@ mod tests {
         assert!(dictionary(1) < 8 * 200, "{}", dictionary(1));
         let mut batches = reader.with_batch_size(batch.num_rows()).build().unwrap();
         assert_eq!(batches.next().unwrap().unwrap().columns(), batch.columns());
+    }
+
+    #[test]
+    fn a_column_goes_without_what_has_shown_to_be_in_vain() {
+        let rows = || (0_i64..).take(GROUP_ROWS);
+        let odd: ArrayRef =
+            Arc::new(Int64Array::from_iter_values(rows().map(|n| n.wrapping_mul(-7_046_029_254_386_353_131))));
+        let few: ArrayRef = Arc::new(Int64Array::from_iter_values(rows().map(|n| n % 100)));
+        let batch = RecordBatch::try_from_iter([("odd", odd), ("few", few)]).unwrap();
+        let mut encoder = ParquetEncoder::new(batch.schema(), true).unwrap();
+        for _ in 0..3 {
+            encoder.add(&batch).unwrap();
+        }
+        let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(encoder.end().unwrap())).unwrap();
+        let told = |group: usize, column: usize| {
+            let column = reader.metadata().row_group(group).column(column);
+            (column.dictionary_page_offset().is_some(), column.compression())
+        };
+        assert_eq!([told(0, 0), told(0, 1)], [(true, Compression::SNAPPY); 2]);
+        for group in [1, 2] {
+            assert_eq!(told(group, 0), (false, Compression::UNCOMPRESSED));
+            assert_eq!(told(group, 1), (true, Compression::SNAPPY));
+        }
+        let mut batches = reader.with_batch_size(GROUP_ROWS).build().unwrap();
+        for _ in 0..3 {
+            assert_eq!(batches.next().unwrap().unwrap().columns(), batch.columns());
+        }
     }
 
     #[test]
