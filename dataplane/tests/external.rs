@@ -6,6 +6,7 @@ mod azure;
 mod bucket;
 mod columns;
 mod holes;
+mod whole_files;
 
 use std::fs;
 

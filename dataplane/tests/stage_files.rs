@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{Request, Response};
 use contract::policy::MaskFunction;
 use contract::policy::abac::{Action, Condition};
 use contract::wire::{Forwarded, Who, header};
@@ -19,8 +19,8 @@ use crate::world::{World, world};
 
 const FILES: &str = "/v1/environments/env-1/stages";
 
-/// Status and body of a request below `…/stages/` by this key.
-pub async fn by(world: &World, who: KeyId, method: &str, path: &str, body: impl Into<Body>) -> (u16, Vec<u8>) {
+/// The answer to a request below `…/stages/` by this key.
+pub async fn answered(world: &World, who: KeyId, method: &str, path: &str, body: impl Into<Body>) -> Response<Body> {
     let caller = Forwarded::of(Who::Key { key_id: who }, Some([127, 0, 0, 1].into()));
     let request = Request::builder()
         .method(method)
@@ -28,7 +28,12 @@ pub async fn by(world: &World, who: KeyId, method: &str, path: &str, body: impl 
         .header(header::CALLER, serde_json::to_string(&caller).unwrap())
         .body(body.into())
         .unwrap();
-    let response = sent(world, request).await;
+    sent(world, request).await
+}
+
+/// Its status and body.
+pub async fn by(world: &World, who: KeyId, method: &str, path: &str, body: impl Into<Body>) -> (u16, Vec<u8>) {
+    let response = answered(world, who, method, path, body).await;
     let status = response.status().as_u16();
     (status, whole(response).await.0)
 }

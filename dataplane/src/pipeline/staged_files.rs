@@ -4,11 +4,13 @@
 //! audit, which has the file's path and bytes. A stage that the caller may not see is as if it were not there.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use contract::policy::abac::Operation;
+use contract::stage_files::PUT_WITHIN_SECS;
 use sql::StagePlace;
 
 use super::authorization::visible_catalog;
@@ -16,8 +18,16 @@ use super::stages::policy;
 use super::{Pipeline, Result, ToolAction, own_stages, startup_gate};
 use crate::error::StageFileFault;
 use crate::request::trail::Trail;
-use crate::storage::stage_files::{StageFile, StageStore, StageWriter, blocking, user_stage, user_stages};
+use crate::storage::stage_files::{
+    ReadBounds, StageFile, StagePath, StageStore, StageWriter, blocking, user_stage, user_stages,
+};
 use crate::{Ask, Error};
+
+/// How long an object of a store is read for whoever takes it: as long as a file may take on its way in.
+const GET_WITHIN: Duration = Duration::from_secs(PUT_WITHIN_SECS);
+
+/// A file that is open, and how many bytes it has.
+type OpenedFile = (Box<dyn Read + Send>, u64);
 
 contract::named! {
     /// What is done with the files of a stage, as the log calls it.
@@ -108,20 +118,32 @@ impl Pipeline {
         Box::pin(self.act(action, |_| work)).await
     }
 
-    /// A file of a stage, to be read, and how large it is.
-    pub async fn get_file(self: &Arc<Self>, ask: Ask, stage: &StagePlace, path: &str) -> Result<(File, u64)> {
-        if stage.location.is_some() {
-            return Err(Error::Unsupported { what: "a whole file of an external stage".to_owned() });
-        }
-        let (files, id, own) = (self.stage_files.clone(), stage.id.clone(), path.to_owned());
-        let (file, bytes) = blocking(move || {
-            let file = files.open(&id, &own)?;
-            let metadata = file.metadata().map_err(|_| Error::from(StageFileFault::Unavailable))?;
-            Ok((file, metadata.len()))
-        })
-        .await?;
+    /// A file of a stage, to be read, and how large it is. Reading an external one fails if it is another by its end.
+    pub async fn get_file(self: &Arc<Self>, ask: Ask, stage: &StagePlace, path: &str) -> Result<OpenedFile> {
+        let store = self.store_of(stage)?;
+        let (opened, bytes) = match &store {
+            StageStore::Internal { files, id } => {
+                let (files, id, own) = (files.clone(), id.clone(), path.to_owned());
+                let opened = blocking(move || {
+                    let file = files.open(&id, &own)?;
+                    let metadata = file.metadata().map_err(|_| Error::from(StageFileFault::Unavailable))?;
+                    Ok((file, metadata.len()))
+                });
+                let (file, bytes) = opened.await?;
+                (Box::new(file) as Box<dyn Read + Send>, bytes)
+            }
+            StageStore::External(files) => {
+                StagePath::read(path)?;
+                let found = Box::pin(files.list(path)).await?.into_iter().find(|file| file.path == path);
+                let found = found.ok_or_else(|| StageFileFault::Missing { path: path.to_owned() })?;
+                // whoever takes it may be slow, and the request is over before its last byte
+                let (tasks, cancel) = (self.tasks.clone(), self.closed.clone());
+                let bounds = ReadBounds { tasks, deadline: Instant::now() + GET_WITHIN, cancel };
+                (Box::pin(files.open_listed(&found, &bounds)).await?, found.bytes)
+            }
+        };
         let action = FileAction::Get.asked(ask, stage, path, Some(bytes));
-        Box::pin(self.act(action, |_| async move { Ok(((file, bytes), 1)) })).await
+        Box::pin(self.act(action, |_| async move { Ok(((opened, bytes), 1)) })).await
     }
 
     /// Puts a file that has come whole into its stage.

@@ -42,7 +42,7 @@ enum Command {
     Load(load::Args),
     /// Unload a table or a query into a file, or into files of a stage: CSV, JSON or Parquet.
     Unload(unload::Args),
-    /// Files of internal stages: list, put, get, remove.
+    /// Files of stages: list, put, get, remove.
     Stage(stage::Args),
     /// Storage integrations of an environment: where files elsewhere are reached, and by which credentials.
     Integration(integrations::Args),

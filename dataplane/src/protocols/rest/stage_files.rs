@@ -1,7 +1,8 @@
-//! `…/stages/{stage}/files`: the files of an internal stage are listed, and one is sent, put there or removed.
+//! `…/stages/{stage}/files`: the files of a stage are listed, and one is sent, put there or removed.
 //!
 //! Who may not is told so before a file comes. A file that comes is in the stage once it is whole, or never.
 
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,14 +12,14 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::Response;
+use bytes::Bytes;
 use contract::stage_files::{FilesQuery, ListedFile, ListedFiles, PATH_BYTES_MAX, PUT_WITHIN_SECS, RemovedFile};
 use contract::wire::Forwarded;
 use contract::{EnvId, RequestId};
-use futures::StreamExt;
+use futures::{Stream, StreamExt, stream};
 use sql::StagePlace;
 use telemetry::Place;
 use tokio::time::error::Elapsed;
-use tokio_util::io::ReaderStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -109,8 +110,8 @@ impl FileRequest {
     async fn sent(&self, path: &str, serving: TaskTrackerToken) -> Result<Response, Error> {
         let stage = self.stage(FileAction::Get).await?;
         let (file, bytes) = Box::pin(self.pipeline.get_file(self.ask(), &stage, path)).await?;
-        let pieces = ReaderStream::with_capacity(tokio::fs::File::from_std(file), PIECE_BYTES);
-        let mut response = Response::new(Body::from_stream(pieces.map(move |piece| held_by(piece, &serving))));
+        let body = Body::from_stream(read_on(file).map(move |piece| held_by(piece, &serving)));
+        let mut response = Response::new(body);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes));
@@ -184,6 +185,20 @@ pub(super) async fn get(
         Ok(response) => request_id::known_by(response, &request_id),
         Err(error) => json_response(&context, &request_id, Err::<(), _>(error)),
     }
+}
+
+/// The bytes of a file as they are asked for. One that breaks off breaks the answer off.
+fn read_on(file: Box<dyn Read + Send>) -> impl Stream<Item = io::Result<Bytes>> {
+    stream::try_unfold(file, |mut file| async move {
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut piece = Vec::with_capacity(PIECE_BYTES);
+            let limit = u64::try_from(PIECE_BYTES).unwrap_or(u64::MAX);
+            file.by_ref().take(limit).read_to_end(&mut piece)?;
+            Ok::<_, io::Error>((Bytes::from(piece), file))
+        });
+        let (piece, file) = reading.await.map_err(io::Error::other)??;
+        Ok::<_, io::Error>((!piece.is_empty()).then_some((piece, file)))
+    })
 }
 
 /// The piece; a token that is asked for with each of them is kept until the last.

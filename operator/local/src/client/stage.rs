@@ -1,4 +1,4 @@
-//! `sluice stage`: files of internal stages are listed, put there, taken from there and removed.
+//! `sluice stage`: files of stages are listed, put there, taken from there and removed.
 //!
 //! A file that is put there comes whole or not at all, and so does one that is taken: an interrupt leaves nothing.
 
