@@ -9,12 +9,15 @@ use contract::policy::MaskFunction;
 use contract::storage_integration::{DatabaseUser, SslMode, StorageCredentials, StorageKind};
 use contract::{Redacted, Role, StorageIntegration};
 use dataplane::storage::stage_files::ReachableHosts;
+use dataplane::testing::{analyst_key, demo_key};
 use dataplane::{Ask, testing};
+use serde_json::json;
 use tokio::net::{TcpListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config, NoTls};
 
+use crate::door::{called, door};
 use crate::world::{World, world};
 
 const TABLES: &str = "
@@ -329,6 +332,8 @@ async fn a_list_of_a_database_that_is_away_says_that_it_is_of_before_to_whoever_
         "select table_name from information_schema.tables where table_schema = 'shop'",
         "select column_name from information_schema.columns where table_name = 'orders'",
     ];
+    let (listed, texts) = called(&door(&shop.world), demo_key(), "list_tables", json!({})).await;
+    assert_eq!((&listed["structuredContent"]["warnings"], texts.len()), (&json!([]), 1), "{listed}");
     for sql in lists {
         let fresh = shop.world.run(sql).await.unwrap().answer.warnings;
         assert!(fresh.is_empty(), "{sql}: {fresh:?}");
@@ -343,10 +348,16 @@ async fn a_list_of_a_database_that_is_away_says_that_it_is_of_before_to_whoever_
         assert!(told.contains("database shop") && !told.contains("127.0.0.1"), "{sql}: {told}");
     }
     assert!(shop.world.run("select count(*) from customer").await.unwrap().answer.warnings.is_empty());
+    let (listed, texts) = called(&door(&shop.world), demo_key(), "list_tables", json!({})).await;
+    let told = listed["structuredContent"]["warnings"][0].as_str().unwrap_or_else(|| panic!("{listed}"));
+    assert!(told.contains("database shop") && !told.contains("127.0.0.1"), "{told}");
+    assert_eq!(texts.get(1).map(String::as_str), Some(told), "it is in words, too");
     shop.world.change(|rules| {
         rules.abac_policies =
             ["shop.orders", "shop.totals"].map(|table| testing::denying(table, &[Role::Owner])).to_vec();
     });
+    let (listed, _) = called(&door(&shop.world), analyst_key(), "list_tables", json!({})).await;
+    assert_eq!(listed["structuredContent"]["warnings"], json!([]), "{listed}");
     let hidden = shop.world.analyst(lists[0]).await.unwrap().answer.warnings;
     assert!(hidden.is_empty(), "who sees none of its tables: {hidden:?}");
     shop.world.stop().await;

@@ -66,6 +66,8 @@ pub struct TableList {
     truncated: bool,
     /// With the same call it gives the tables behind these; null behind the last.
     next_cursor: Option<String>,
+    /// What is told of tables that are listed as they were before.
+    warnings: Vec<String>,
     /// How much of it is shown.
     #[serde(skip)]
     note: Option<String>,
@@ -76,7 +78,7 @@ impl Telling for TableList {
     const BARE: bool = true;
 
     fn notes(&self) -> Vec<String> {
-        self.note.iter().cloned().collect()
+        self.note.iter().chain(&self.warnings).cloned().collect()
     }
 }
 
@@ -103,9 +105,10 @@ pub async fn list_tables(call: ToolCall, wanted: TableListing) -> Result<TableLi
     let asked = ("list_tables", &wanted.schema, wanted.include_columns, &wanted.like);
     let seal = Seal::of(&call, "schema, include_columns and like", &asked);
     let from: Option<TableListPosition> = seal.open_at(wanted.cursor.as_deref())?;
-    let (tables, more) = tables(&call, &wanted, from.as_ref()).await?;
+    let FoundTables { tables, more, warnings } = tables(&call, &wanted, from.as_ref()).await?;
     let (all, columns) = (tables.len(), wanted.include_columns);
-    let TablePage { schemas, tables, next } = page(call.budget.room(MEMBERS_BYTES), tables, more);
+    let room = call.budget.room(MEMBERS_BYTES + size(&json!(warnings)));
+    let TablePage { schemas, tables, next } = page(room, tables, more);
     let next_cursor = next.as_ref().map(|place| seal.close_at(place));
     let behind = if from.is_some() { " behind those that were shown before" } else { "" };
     let within = next.as_ref().filter(|place| columns && place.within.is_some());
@@ -113,7 +116,7 @@ pub async fn list_tables(call: ToolCall, wanted: TableListing) -> Result<TableLi
     let count = format!("{} of {all}{} tables{behind} are shown", tables.len(), if more { " and more" } else { "" });
     let count = next.is_some().then(|| format!("{count}: one result has no room for more"));
     let note = count.map(|count| [Some(count), within].into_iter().flatten().collect::<Vec<_>>().join("; "));
-    Ok(TableList { schemas, tables, truncated: next_cursor.is_some(), next_cursor, note })
+    Ok(TableList { schemas, tables, truncated: next_cursor.is_some(), next_cursor, warnings, note })
 }
 
 /// The tables that one result has room for.
@@ -182,16 +185,33 @@ impl ListedTable {
     }
 }
 
-/// The tables behind a place, each with what was shown of its columns before; and whether there are more.
+/// The tables behind a place.
+struct FoundTables {
+    /// Each with what was shown of its columns before.
+    tables: Vec<(ListedTable, LastShown)>,
+    /// There are more.
+    more: bool,
+    /// What is told of those that are listed as they were before.
+    warnings: Vec<String>,
+}
+
+/// Rows of a statement about tables.
+struct ListedRows {
+    rows: Vec<Map<String, Value>>,
+    /// There are more.
+    is_cut: bool,
+    warnings: Vec<String>,
+}
+
 async fn tables(
     call: &ToolCall,
     wanted: &TableListing,
     from: Option<&TableListPosition>,
-) -> Result<(Vec<(ListedTable, LastShown)>, bool), Error> {
+) -> Result<FoundTables, Error> {
     let sql = "select table_schema, table_name, table_type from information_schema.tables \
         where ($1 is null or table_schema = $1) and ($2 is null or table_name ilike $2) \
         and ($3 is null or table_schema > $3 or (table_schema = $3 and table_name >= $4)) order by 1, 2";
-    let (mut rows, mut more) = rows(call, sql, wanted, from, TABLES_MAX).await?;
+    let ListedRows { mut rows, is_cut: mut more, warnings } = rows(call, sql, wanted, from, TABLES_MAX).await?;
     let begun = from.filter(|place| place.within.is_some());
     // the one that the cursor stands behind comes first, if it is still there
     rows.retain(|row| begun.is_some() || from.is_none_or(|place| !place.is_at(path_of(row))));
@@ -226,7 +246,7 @@ async fn tables(
         let table_type = text(row, "table_type");
         tables.push((ListedTable { table_schema, table_name, table_type, row_estimate, columns }, before));
     }
-    Ok((tables, more))
+    Ok(FoundTables { tables, more, warnings })
 }
 
 fn path_of(row: &Map<String, Value>) -> (&str, &str) {
@@ -247,7 +267,7 @@ async fn columns_of(
         and ($3 is null or table_schema > $3 or (table_schema = $3 and table_name >= $4)) \
         order by table_schema, table_name, ordinal_position";
     let mut found = ColumnsByTable::new();
-    let (rows, is_cut) = rows(call, sql, wanted, from, TABLES_MAX * 10).await?;
+    let ListedRows { rows, is_cut, .. } = rows(call, sql, wanted, from, TABLES_MAX * 10).await?;
     let last = rows.last().map(|row| (text(row, "table_schema"), text(row, "table_name")));
     for row in rows {
         let column = ListedColumn {
@@ -272,7 +292,7 @@ async fn rows(
     wanted: &TableListing,
     from: Option<&TableListPosition>,
     most: u64,
-) -> Result<(Vec<Map<String, Value>>, bool), Error> {
+) -> Result<ListedRows, Error> {
     let given = |text: Option<&String>| text.cloned().map_or(engine::Value::Null, engine::Value::Text);
     let (schema, name) = (from.map(|place| &place.schema), from.map(|place| &place.name));
     let mut ask = as_written(call, sql)?;
@@ -282,7 +302,7 @@ async fn rows(
     let mut answer = call.pipeline.run(ask).await?;
     let named = columns(&answer);
     let (rows, cut) = objects(&mut answer, &named).await?;
-    Ok((rows, cut || answer.rows.totals().truncated))
+    Ok(ListedRows { rows, is_cut: cut || answer.rows.totals().truncated, warnings: answer.warnings })
 }
 
 fn text(row: &Map<String, Value>, name: &str) -> String {
