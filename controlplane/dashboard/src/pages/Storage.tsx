@@ -8,6 +8,7 @@ import { Form, type Field, type Typed } from '../parts/Form'
 import { Empty, Page } from '../parts/Page'
 import { ResourceList } from '../parts/ResourceList'
 import { ADMINS } from '../permissions'
+import { secretKeys } from '../secretKeys'
 import { useEnvironment } from '../session'
 
 type Integration = Shapes['StorageIntegration']
@@ -30,6 +31,12 @@ const CREDENTIALS: readonly Field[] = [
   { name: 'access_key_id', label: 'Access key id', autoComplete: 'off', hint: 'Of Azure, the name of the storage account.' },
   { name: 'secret_access_key', label: 'Secret access key', kind: 'password', autoComplete: 'new-password', hint: 'It is sealed, and never shown again.' },
   { name: 'secret', label: 'Secret', autoComplete: 'off', hint: 'The name of a Secret of Kubernetes beside the environment.' },
+  {
+    name: 'keys',
+    label: 'Keys of the Secret',
+    kind: 'textarea',
+    hint: 'Left empty, each part is under its own name. Else one in a line, as sas_token=signature; a signature is always named.',
+  },
   { name: 'sas_token', label: 'Shared access signature', kind: 'password', autoComplete: 'new-password', hint: 'Of Azure. It is sealed, and never shown again.' },
   { name: 'user', label: 'User', autoComplete: 'off', hint: 'Of a database.' },
   { name: 'password', label: 'Password', kind: 'password', autoComplete: 'new-password', hint: 'Of a database. It is sealed, and never shown again.' },
@@ -182,7 +189,7 @@ function lines(typed: Typed, name: string): string[] {
 
 function credentials(typed: Typed): Shapes['StorageCredentialsInput'] {
   const type = typed.choice<'access_key' | 'ambient' | 'anonymous' | 'password' | 'sas_token' | 'kubernetes_secret'>('credentials')
-  if (type === 'kubernetes_secret') return { type, name: typed.text('secret') }
+  if (type === 'kubernetes_secret') return { type, name: typed.text('secret'), keys: secretKeys(typed.text('keys')) }
   if (type === 'password') return { type, user: typed.text('user'), password: typed.secret('password') }
   if (type === 'sas_token') return { type, sas_token: typed.secret('sas_token') }
   if (type !== 'access_key') return { type }
