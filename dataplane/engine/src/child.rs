@@ -22,6 +22,7 @@ mod own_statements;
 mod parsed;
 mod pattern;
 mod questions;
+mod requests;
 mod serve;
 mod table;
 

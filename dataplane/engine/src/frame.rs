@@ -5,10 +5,7 @@
 
 use std::io::{self, IoSlice, Read, Write};
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::Serialize;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 
 /// One statement with its parameters.
 pub const REQUEST_MAX_BYTES: usize = 64 << 20;
@@ -17,10 +14,6 @@ pub const RESPONSE_MAX_BYTES: usize = 512 << 20;
 
 /// What stands before a payload.
 pub const HEADER_BYTES: usize = 5;
-/// As much as is read of frames that are short.
-const READ_BYTES: usize = 16 << 10;
-/// A frame that has its payload in memory of its own: at its beginning, so that columns in it are where they must be.
-const LONG_BYTES: usize = 32 << 10;
 
 /// A frame being written: the header is filled in when it is closed.
 pub struct Outgoing(Vec<u8>);
@@ -119,7 +112,7 @@ pub fn read(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8>)
     Ok(Some((kind, payload)))
 }
 
-fn checked(length: u32, max: usize) -> io::Result<usize> {
+pub fn checked(length: u32, max: usize) -> io::Result<usize> {
     usize::try_from(length).ok().filter(|l| *l <= max).ok_or_else(|| too_long(max))
 }
 
@@ -127,73 +120,8 @@ fn too_long(length: usize) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("a message of {length} bytes is over the limit"))
 }
 
-/// The parent's end of a socket. Both calls may be dropped at any await: what was read stays in the
-/// buffer; a half-written request leaves the lane unusable, which its owner must know.
-pub struct Lane {
-    stream: UnixStream,
-    buffer: BytesMut,
-    long: Option<LongFrame>,
-}
-
-/// A long frame of which a part has come.
-struct LongFrame {
-    kind: u8,
-    length: usize,
-    payload: BytesMut,
-}
-
-impl Lane {
-    pub fn new(stream: UnixStream) -> Self {
-        Self { stream, buffer: BytesMut::new(), long: None }
-    }
-
-    pub async fn send(&mut self, frame: Outgoing) -> io::Result<()> {
-        self.stream.write_all(&frame.close(REQUEST_MAX_BYTES)?).await
-    }
-
-    pub async fn receive(&mut self) -> io::Result<Option<(u8, Bytes)>> {
-        loop {
-            if let Some(long) = &mut self.long {
-                let left = long.length - long.payload.len();
-                if left > 0 && self.stream.read_buf(&mut (&mut long.payload).limit(left)).await? == 0 {
-                    return Ok(None);
-                }
-                if long.payload.len() == long.length {
-                    return Ok(self.long.take().map(|long| (long.kind, long.payload.freeze())));
-                }
-                continue;
-            }
-            let wanted = match self.buffer.get(..HEADER_BYTES) {
-                Some(&[a, b, c, d, kind]) => {
-                    let length = checked(u32::from_le_bytes([a, b, c, d]), RESPONSE_MAX_BYTES)?;
-                    if self.buffer.len() >= HEADER_BYTES + length {
-                        self.buffer.advance(HEADER_BYTES);
-                        return Ok(Some((kind, self.buffer.split_to(length).freeze())));
-                    }
-                    if length >= LONG_BYTES {
-                        self.buffer.advance(HEADER_BYTES);
-                        let mut payload = BytesMut::with_capacity(length);
-                        payload.extend_from_slice(&self.buffer);
-                        self.buffer.clear();
-                        self.long = Some(LongFrame { kind, length, payload });
-                        continue;
-                    }
-                    HEADER_BYTES + length - self.buffer.len()
-                }
-                _ => 0,
-            };
-            self.buffer.reserve(wanted.max(READ_BYTES));
-            if self.stream.read_buf(&mut self.buffer).await? == 0 {
-                return Ok(None);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt;
-
     use super::*;
 
     #[test]
@@ -238,40 +166,5 @@ mod tests {
         let bytes = Outgoing::with(b'q', b"abc").close(8).unwrap();
         assert!(read(&mut &bytes[..6], 8).is_err());
         assert!(read(&mut &bytes[..0], 8).unwrap().is_none());
-    }
-
-    #[tokio::test]
-    async fn a_lane_waits_for_the_whole_frame() {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let (mut ours, mut theirs) = (Lane::new(ours), theirs);
-        let bytes = Outgoing::with(b'b', &vec![7; 100_000]).close(RESPONSE_MAX_BYTES).unwrap();
-        let write = async {
-            theirs.write_all(&bytes).await.unwrap();
-            theirs
-        };
-        let (received, theirs) = tokio::join!(ours.receive(), write);
-        let (kind, payload) = received.unwrap().unwrap();
-        assert_eq!((kind, payload.len()), (b'b', 100_000));
-        drop(theirs);
-        assert!(ours.receive().await.unwrap().is_none());
-    }
-
-    #[tokio::test]
-    async fn a_long_frame_is_begun_once_and_takes_nothing_of_the_next() {
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let mut ours = Lane::new(ours);
-        let long = Outgoing::of(b'b', vec![9; HEADER_BYTES + LONG_BYTES]).close(RESPONSE_MAX_BYTES).unwrap();
-        let (begun, rest) = long.split_at(20_000);
-        theirs.write_all(begun).await.unwrap();
-        for _ in 0..3 {
-            assert!(ours.receive().now_or_never().is_none(), "it waits, and is given up");
-            tokio::task::yield_now().await;
-        }
-        let end = Outgoing::with(b'e', b"end").close(RESPONSE_MAX_BYTES).unwrap();
-        theirs.write_all(&[rest, &end].concat()).await.unwrap();
-        let (kind, payload) = ours.receive().await.unwrap().unwrap();
-        assert_eq!((kind, payload.as_ref()), (b'b', vec![9; LONG_BYTES].as_slice()));
-        let (kind, payload) = ours.receive().await.unwrap().unwrap();
-        assert_eq!((kind, payload.as_ref()), (b'e', b"end".as_slice()));
     }
 }

@@ -219,7 +219,7 @@ impl Connected {
         self.statement += 1;
         let request = LentRequest { statement: self.statement, what };
         let frame = Outgoing::json(kind::REQUEST, &request).map_err(Error::internal)?;
-        self.process.watchdog.start(self.line.number, self.statement, &self.line.socket, deadline);
+        self.process.watchdog.start(self.line.number, self.statement, self.line.lane.socket(), deadline);
         // From here on a dropped future leaves the line busy, and `drop` ends the statement.
         self.state = State::Busy;
         if let Err(error) = self.line.lane.send(frame).await {

@@ -22,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::frame::{Lane, Outgoing};
+use crate::frame::Outgoing;
+use crate::lane::Lane;
 use crate::message::{Notice, Order, Start, kind};
 use crate::watchdog::{GONE, Watchdog};
 
@@ -60,11 +61,10 @@ pub struct Control {
     ended: watch::Receiver<bool>,
 }
 
-/// A session's two views of one socket.
+/// A session's socket, and its number.
 pub struct Line {
     pub number: u64,
     pub lane: Lane,
-    pub socket: Arc<UnixStream>,
 }
 
 impl Process {
@@ -74,8 +74,7 @@ impl Process {
         let broken = |e: io::Error| Error::unavailable(format!("sockets of the engine: {e}"));
         let (control, their_control) = UnixStream::pair().map_err(broken)?;
         let (arrivals, their_arrivals) = UnixStream::pair().map_err(broken)?;
-        control.set_nonblocking(true).map_err(broken)?;
-        let lane = Lane::new(tokio::net::UnixStream::from_std(control).map_err(broken)?);
+        let lane = Lane::new(control).map_err(broken)?;
 
         let (life, ended) = keep(command(config, their_control.into(), their_arrivals.into())).await?;
         let mut control = Control { lane, ended };
@@ -113,9 +112,7 @@ impl Process {
         let descriptors = [theirs.as_raw_fd()];
         let rights = [ControlMessage::ScmRights(&descriptors)];
         sendmsg::<()>(self.arrivals.as_raw_fd(), &[IoSlice::new(&payload)], &rights, flags, None)?;
-        let socket = Arc::new(ours.try_clone()?);
-        ours.set_nonblocking(true)?;
-        Ok(Line { number, lane: Lane::new(tokio::net::UnixStream::from_std(ours)?), socket })
+        Ok(Line { number, lane: Lane::new(ours)? })
     }
 
     /// A name for what a transaction sees; never used twice for one database.

@@ -11,6 +11,7 @@ use super::kept_statements::{self, KeptStatements, Planned};
 use super::own_statements::{OwnStatements, Step, bind, bind_narrow};
 use super::parsed;
 use super::questions::{describe, parameters};
+use super::requests::Requests;
 use super::table::{Running, Sessions};
 use crate::catalog;
 use crate::comparison::Agreeing;
@@ -44,7 +45,7 @@ pub fn session(
     let kept = KeptStatements::of(connection, &sessions.keeping);
     let state = SessionState { optimizes: true, is_clean: true, has_drawn: false };
     let mut session = Session { socket, connection, running, agreeing, own, kept, is_stored, state };
-    let mut requests = BufReader::with_capacity(READ_BYTES, socket);
+    let mut requests = BufReader::with_capacity(READ_BYTES, Requests(socket));
     while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut requests, REQUEST_MAX_BYTES) {
         let Ok(request) = super::read::<Request>(&payload) else {
             return;
