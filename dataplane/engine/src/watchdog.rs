@@ -141,6 +141,11 @@ impl Watchdog {
         self.nudge.notified().await;
     }
 
+    /// Whether no child is about to be killed.
+    pub fn is_steady(&self) -> bool {
+        !*self.kill_is_near.borrow()
+    }
+
     /// Waits while the child may be about to be killed.
     pub async fn steady(&self) {
         // An error means that nobody kills any more.
@@ -205,17 +210,16 @@ mod tests {
 
     #[test]
     fn nothing_is_begun_between_the_cut_and_the_end_of_it() {
-        let is_steady = |watchdog: &Watchdog| !*watchdog.kill_is_near.borrow();
         let start = Instant::now();
         let (watchdog, _theirs) = watchdog(start);
         watchdog.due(start);
         watchdog.due(start + ASK_AGAIN);
-        assert!(is_steady(&watchdog), "most obey");
+        assert!(watchdog.is_steady(), "most obey");
         watchdog.due(start + CUT);
-        assert!(!is_steady(&watchdog));
+        assert!(!watchdog.is_steady());
         watchdog.closed(7);
         watchdog.due(start + CUT + ASK_AGAIN);
-        assert!(is_steady(&watchdog), "it has obeyed the cut");
+        assert!(watchdog.is_steady(), "it has obeyed the cut");
     }
 
     #[test]
