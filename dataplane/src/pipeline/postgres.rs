@@ -29,7 +29,8 @@ const SETTINGS: [(&str, &str); 7] = [
 /// The question that the query is, if it is one.
 pub(super) fn question(pipeline: &Pipeline, query: &Query) -> Option<sql::compile::postgres::PostgresQuery> {
     let rules = pipeline.rules().ok()?;
-    sql::compile::postgres::question(&query.ask.sql, &policy::names(query, &rules).database)
+    let database = query.ask.names.database.as_ref().unwrap_or(&rules.environment.slug);
+    sql::compile::postgres::question(&query.ask.sql, database)
 }
 
 pub(super) async fn answer(
