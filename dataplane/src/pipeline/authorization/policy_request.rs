@@ -240,9 +240,10 @@ impl<'a> PolicyRequest<'a> {
     }
 }
 
-/// The enabled policies with those of their rules that ask for such a thing.
+/// The enabled policies that ask for such a thing, with those of their rules that do.
 pub(super) fn asking(policies: &[AbacPolicy], asks: impl Fn(&Condition) -> bool) -> Vec<AbacPolicy> {
-    let mut asking: Vec<AbacPolicy> = policies.iter().filter(|policy| policy.enabled).cloned().collect();
+    let is_one = |policy: &&AbacPolicy| policy.enabled && policy.rules.iter().any(|rule| asks(&rule.condition));
+    let mut asking: Vec<AbacPolicy> = policies.iter().filter(is_one).cloned().collect();
     for policy in &mut asking {
         policy.rules.retain(|rule| asks(&rule.condition));
     }
