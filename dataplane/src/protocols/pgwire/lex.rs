@@ -67,6 +67,9 @@ pub fn split(text: &str) -> Vec<LexedStatement<'_>> {
 
 /// Does it begin as a statement that makes a temporary table?
 pub fn makes_temporary(text: &str) -> bool {
+    if !is_first_word(text, "create") {
+        return false; // most are told from that, and are not read to their end here
+    }
     let first = split(text).into_iter().next();
     let mut words = first.iter().flat_map(|piece| &piece.tokens).map_while(|token| match token {
         Token::Word(word) => Some(word.as_str()),
@@ -75,6 +78,18 @@ pub fn makes_temporary(text: &str) -> bool {
     let is_between = |word: &&str| matches!(*word, "or" | "replace" | "local" | "global");
     words.next() == Some("create")
         && words.find(|word| !is_between(word)).is_some_and(|word| matches!(word, "temp" | "temporary"))
+}
+
+/// Whether the first statement of a text begins with this word.
+fn is_first_word(text: &str, wanted: &str) -> bool {
+    let mut reader = Lexer { text, at: 0 };
+    loop {
+        match reader.next() {
+            Next::Space | Next::Token(Token::Mark(';')) => {}
+            Next::Token(Token::Word(word)) => return word == wanted,
+            Next::Token(_) | Next::Broken | Next::End => return false,
+        }
+    }
 }
 
 /// Is there nothing after the last semicolon but space and comments?
@@ -244,6 +259,19 @@ mod tests {
     fn a_text_is_ended_by_its_last_semicolon() {
         for (text, ended) in [("", false), ("select 1", false), ("a; -- b", true), ("a; b", false), ("'a;", false)] {
             assert_eq!(is_ended(text), ended, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_temporary_table_is_told_from_the_first_words() {
+        for text in ["create temp table t (a int)", " ;; /* x */ CREATE OR REPLACE local Temporary TABLE t as select 1"]
+        {
+            assert!(makes_temporary(text), "{text}");
+        }
+        for text in
+            ["", ";", "create table temp (a int)", "select 1; create temp table t (a int)", "'", "create temp '"]
+        {
+            assert!(!makes_temporary(text), "{text}");
         }
     }
 
