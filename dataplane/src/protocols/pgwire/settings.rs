@@ -4,6 +4,7 @@
 //! a setting of PostgreSQL that drivers use; a setting that must not be touched; else a variable of
 //! the session.
 
+mod in_force;
 mod known;
 mod strings;
 mod values;
@@ -17,6 +18,7 @@ use contract::{Code, Heal};
 
 use super::failure::ErrorResponse;
 use super::identity::{Identity, Property};
+use in_force::InForce;
 use known::AllowedValues::{Any, Never, OneOf, Only};
 use known::{HEAL, KNOWN, KnownSetting, SERIALIZABLE, SNAPSHOT, STANDARD_STRINGS, find, shows_default};
 use values::{Literal, Put, SettingValues};
@@ -25,8 +27,6 @@ pub use known::REPORTED;
 
 const VALUE_BYTES_MAX: usize = 8 << 10;
 const NAME_BYTES_MAX: usize = 256;
-/// Schemas of `search_path` that are searched.
-const SEARCHED_MAX: usize = 16;
 
 /// The form of a value in `SET name = value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +56,7 @@ pub struct SessionSettings {
     /// More isolation was asked for than there is, and that was not told yet.
     took_less: bool,
     user: String,
-    zone: Tz,
-    timeout: Option<Duration>,
+    in_force: InForce,
 }
 
 /// The settings before a transaction, and those after it if it is committed.
@@ -83,8 +82,7 @@ impl SessionSettings {
             put_in: Arc::default(),
             took_less: false,
             user: user.to_owned(),
-            zone: Tz::UTC,
-            timeout: None,
+            in_force: InForce::of(&SettingValues::default()),
         }
     }
 
@@ -246,9 +244,7 @@ impl SessionSettings {
         if !before.has_variables_of(&self.now) {
             self.put_in = Arc::new(self.now.put_in());
         }
-        // both are read before they are kept
-        self.zone = zone(&self.get("timezone").unwrap_or_default()).unwrap_or(Tz::UTC);
-        self.timeout = timeout(&self.get("statement_timeout").unwrap_or_default()).unwrap_or(None);
+        self.in_force = InForce::of(&self.now);
     }
 
     /// The value that `SHOW name` shows.
@@ -277,7 +273,7 @@ impl SessionSettings {
     }
 
     pub fn zone(&self) -> Tz {
-        self.zone
+        self.in_force.zone
     }
 
     /// What `$name` stands for.
@@ -287,12 +283,12 @@ impl SessionSettings {
 
     /// `statement_timeout`, unless it is 0.
     pub fn timeout(&self) -> Option<Duration> {
-        self.timeout
+        self.in_force.timeout
     }
 
     /// How far statements may be healed, where that is less than the environment permits.
     pub fn heal(&self) -> Option<Heal> {
-        self.now.set(find(HEAL)?)?.parse().ok()
+        self.in_force.heal
     }
 
     /// The value that holds of a setting: of `heal`, what the environment permits of it.
@@ -305,16 +301,11 @@ impl SessionSettings {
 
     /// Where unqualified tables are looked for: the first schema of `search_path`, and those behind it.
     pub fn schemas(&self) -> (String, Vec<String>) {
-        let path = self.get("search_path").unwrap_or_default();
-        let names = path.split(',').map(|name| name.trim().trim_matches(['"', '\'']));
-        let is_schema = |name: &&str| !name.is_empty() && !matches!(*name, "$user" | "pg_catalog" | "public");
-        let mut schemas = names.filter(is_schema).map(str::to_owned).take(SEARCHED_MAX);
-        (schemas.next().unwrap_or_else(|| "main".to_owned()), schemas.collect())
+        (self.in_force.schema.clone(), self.in_force.searched.clone())
     }
 
     pub fn is_read_only(&self) -> bool {
-        let value = self.get("transaction_read_only");
-        value.is_some_and(|value| matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1"))
+        self.in_force.is_read_only
     }
 }
 

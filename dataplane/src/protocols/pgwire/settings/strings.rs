@@ -5,14 +5,12 @@ use std::borrow::Cow;
 use contract::StandardStrings;
 
 use super::SessionSettings;
-use super::known::{STANDARD_STRINGS, find};
 use crate::protocols::pgwire::failure::ErrorResponse;
 
 impl SessionSettings {
     /// What a backslash in `'…'` is.
     pub fn strings(&self) -> StandardStrings {
-        let set = find(STANDARD_STRINGS).and_then(|known| self.now.set(known));
-        set.and_then(|word| word.parse().ok()).unwrap_or(StandardStrings::On)
+        self.in_force.strings
     }
 
     /// A text of the client with standard strings, as everything behind reads it.
