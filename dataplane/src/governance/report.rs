@@ -6,7 +6,7 @@
 //! anew from a number that the control plane has stored.
 //!
 //! The log is JSON lines in segment files named by their first sequence number, each entry within its
-//! bounds (`Body::bounded`), so that whatever somebody has asked, its line can be read again and
+//! bounds (`Body::cut`), so that whatever somebody has asked, its line can be read again and
 //! shipped. A segment goes when the control plane has stored all of it and no query that began in it
 //! is still open. A `started` without a `finished` at the next start ends as `interrupted`, with the
 //! estimated credits.
@@ -131,7 +131,7 @@ impl Log {
 
     /// One write for all of them: they are in the log together or not at all.
     fn append(&self, bodies: Vec<Body>) -> io::Result<()> {
-        let bodies: Vec<Body> = bodies.into_iter().map(|body| body.bounded(&str::to_owned)).collect();
+        let bodies: Vec<Body> = bodies.into_iter().map(Body::cut).collect();
         let mut writer = self.writer();
         writer.roll_if_full(&self.folder)?;
         let entries: Vec<Entry> =

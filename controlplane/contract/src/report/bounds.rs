@@ -31,7 +31,17 @@ const CUT: &str = "…";
 impl Body {
     /// Within the bounds, each text without U+0000 and as `clean` leaves it, which may make it no longer.
     #[must_use]
-    pub fn bounded(mut self, clean: &dyn Fn(&str) -> String) -> Self {
+    pub fn bounded(self, clean: &dyn Fn(&str) -> String) -> Self {
+        self.within(Some(clean))
+    }
+
+    /// The same, each text as it is but for that: one that is within its bounds is not written anew.
+    #[must_use]
+    pub fn cut(self) -> Self {
+        self.within(None)
+    }
+
+    fn within(mut self, clean: Option<&dyn Fn(&str) -> String>) -> Self {
         let mut room = Room { clean, left: LISTS_BYTES_MAX };
         match &mut self {
             Self::Started(start) => room.started(start),
@@ -45,7 +55,7 @@ impl Body {
 }
 
 struct Room<'a> {
-    clean: &'a dyn Fn(&str) -> String,
+    clean: Option<&'a dyn Fn(&str) -> String>,
     /// Bytes that lists may still take.
     left: usize,
 }
@@ -196,8 +206,14 @@ impl Room<'_> {
     }
 
     fn bound(&self, text: &mut String, bytes_max: usize) {
-        let cleaned = (self.clean)(&cut(text, bytes_max));
-        *text = cleaned;
+        let changed = match (self.clean, cut(text, bytes_max)) {
+            (Some(clean), within) => Some(clean(&within)),
+            (None, Cow::Owned(within)) => Some(within),
+            (None, Cow::Borrowed(_)) => None,
+        };
+        if let Some(changed) = changed {
+            *text = changed;
+        }
     }
 
     fn member(&mut self, text: &mut String, bytes_max: usize) {

@@ -172,7 +172,7 @@ fn within(line: Vec<u8>) -> io::Result<Vec<u8>> {
         return Ok(line);
     }
     let Entry { sequence, body } = serde_json::from_slice(&line)?;
-    Ok(serde_json::to_vec(&Entry { sequence, body: body.bounded(&str::to_owned) })?)
+    Ok(serde_json::to_vec(&Entry { sequence, body: body.cut() })?)
 }
 
 fn sequence_of(line: &[u8]) -> io::Result<u64> {

@@ -126,6 +126,15 @@ fn what_fits_is_left_as_it_is() {
 }
 
 #[test]
+fn what_is_cut_alone_is_as_if_nothing_had_been_cleaned() {
+    for text in ["select 'ä'", &"\u{1}\0".repeat(50_000)] {
+        for body in all(text) {
+            assert_eq!(body.clone().cut(), body.bounded(&plain));
+        }
+    }
+}
+
+#[test]
 fn each_text_that_somebody_else_wrote_is_cleaned() {
     for body in all("secret") {
         let Body::Started(mut start) = body.clone().bounded(&|text| text.replace("secret", "-")) else {
@@ -159,7 +168,7 @@ fn what_is_cut_is_marked_and_keeps_whole_characters() {
 #[test]
 fn metadata_has_no_depth_and_no_number_that_would_not_be_stored() {
     let mut value = (0..120).fold(json!(1), |inner, _| json!([inner]));
-    let mut room = Room { clean: &plain, left: LISTS_BYTES_MAX };
+    let mut room = Room { clean: Some(&plain), left: LISTS_BYTES_MAX };
     room.json(&mut value, DEPTH_MAX);
     assert_eq!(value.to_string().matches('[').count(), DEPTH_MAX, "{value}");
     for (number, plainly) in [("1.5", true), ("1e300", true), ("0", true), ("-7", true)] {
