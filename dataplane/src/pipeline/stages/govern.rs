@@ -9,12 +9,12 @@ use std::sync::Arc;
 use contract::policy::abac::Operation;
 use engine::Engine;
 
-use super::plans::{PlanHit, PlanLookup};
+use super::plans::{KeptPlan, PlanFacts, PlanHit, PlanLookup};
 use super::policy::Asker;
 use super::quota::Reservation;
 use super::row_filter::Filtered;
 use super::tables::{Lack, StatementInfo};
-use super::transpile::Passed;
+use super::transpile::{KeptSql, Passed};
 use super::{Gates, Mode, cost, embed, plans, policy, quota, row_filter, tables, transpile};
 use crate::governance::table_path::table_ref;
 use crate::pipeline::Result;
@@ -72,14 +72,17 @@ impl Gates<'_> {
     async fn again(&self, hit: PlanHit) -> Result<Passed> {
         let Self { t, .. } = *self;
         let PlanHit { plan, who, seen } = hit;
-        let (about, told) = (&plan.about, &plan.told);
-        let about = t.now(Stage::TableExtraction, || tables::extract_kept(about, told.redacted.clone(), seen, t)); // 2
+        // one that was put together for this text is nobody else's, and is not copied
+        let KeptPlan { about, told, sql, care, fails_anyhow, masked_columns, changed } = Arc::unwrap_or_clone(plan);
+        let PlanFacts { redacted, transpiled, with_rls, columns_masked, verdicts } = told;
+        let about = t.now(Stage::TableExtraction, || tables::extract_kept(about, redacted, seen, t)); //      2
         let allowed = t.now(Stage::PolicyCheck, || policy::check_kept(self, about, &who))?; //                3
         let costed = t.now(Stage::CostEstimate, || cost::estimate_kept(allowed, t)); //                       4
         let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check_kept(self, costed))).await?; //          5
-        t.now(Stage::RowFilter, || row_filter::apply_kept(&told.columns_masked, &told.verdicts, t)); //       6
+        t.now(Stage::RowFilter, || row_filter::apply_kept(columns_masked, verdicts, t)); //                   6
         t.now(Stage::VectorEmbed, || ()); //                                                                  7
-        t.now(Stage::Transpile, || transpile::bind_kept(self, afforded, &plan)) //                            8
+        let generated = KeptSql { sql, care, fails_anyhow, masked_columns, changed, transpiled, with_rls };
+        t.now(Stage::Transpile, || transpile::bind_kept(self, afforded, generated)) //                        8
     }
 
     /// Walks a statement through the stages that a verdict is of, 2 to 6: says of which tables this caller sees no row.

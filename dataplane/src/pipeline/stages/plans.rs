@@ -95,7 +95,7 @@ pub(super) struct PlanPlace {
 }
 
 /// What the stages have made of a text, without anything of the moment.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct KeptPlan {
     pub about: StatementInfo,
     pub sql: sql::EngineSql,
@@ -107,7 +107,7 @@ pub(super) struct KeptPlan {
 }
 
 /// What they tell of it in the audit entry.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct PlanFacts {
     pub redacted: Option<String>,
     pub transpiled: Option<String>,

@@ -104,10 +104,10 @@ pub(super) fn apply(gates: &Gates<'_>, afforded: Afforded, text: &str) -> Result
 }
 
 /// Tells of the rules that a kept plan has in it already: they are those of now.
-pub(super) fn apply_kept(columns_masked: &[String], verdicts: &[Verdict], t: &Trail) {
+pub(super) fn apply_kept(columns_masked: Vec<String>, verdicts: Vec<Verdict>, t: &Trail) {
     let mut facts = t.facts();
-    facts.columns_masked = columns_masked.to_vec();
-    facts.verdicts.extend_from_slice(verdicts);
+    facts.columns_masked = columns_masked;
+    facts.verdicts.extend(verdicts);
 }
 
 /// A denied column is told of by name to who has named it: `*` tells of none.

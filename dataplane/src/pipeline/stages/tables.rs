@@ -178,7 +178,7 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
 
 /// Tells of a text what was found in it before, which is to be judged by these tables.
 pub(super) fn extract_kept(
-    found: &StatementInfo,
+    found: StatementInfo,
     redacted: Option<String>,
     seen: CatalogSnapshot,
     t: &Trail,
@@ -188,7 +188,7 @@ pub(super) fn extract_kept(
     facts.operation = Some(found.operation);
     facts.tables = found.judged.as_ref().map(|judged| judged.named.clone()).unwrap_or_default();
     drop(facts);
-    StatementInfo { seen: Some(seen), ..found.clone() }
+    StatementInfo { seen: Some(seen), ..found }
 }
 
 /// What is known of a statement that has run before, and is not run again.

@@ -12,7 +12,6 @@ use arrow::datatypes::{Schema, SchemaRef};
 use tokio_util::sync::CancellationToken;
 
 use super::embed::Embedded;
-use super::plans::KeptPlan;
 use super::policy::AllowedAgain;
 use super::quota::{AffordedAgain, Reservation};
 use super::row_filter::Filtered;
@@ -81,18 +80,28 @@ pub(super) fn to_engine(gates: &Gates<'_>, embedded: Embedded, mode: &Mode) -> R
     Ok(Passed { native, plain, changed, assumed, confinement })
 }
 
+/// What was generated of a text before, and how it is told.
+pub(super) struct KeptSql {
+    pub sql: sql::EngineSql,
+    pub care: sql::ExecutionMode,
+    pub fails_anyhow: bool,
+    pub masked_columns: Vec<String>,
+    pub changed: bool,
+    pub transpiled: Option<String>,
+    pub with_rls: Option<String>,
+}
+
 /// The statement that was generated before, for the values of now.
-pub(super) fn bind_kept(gates: &Gates<'_>, afforded: AffordedAgain, plan: &KeptPlan) -> Result<Passed> {
+pub(super) fn bind_kept(gates: &Gates<'_>, afforded: AffordedAgain, generated: KeptSql) -> Result<Passed> {
     let AffordedAgain { allowed, reservation } = afforded;
     let AllowedAgain { about, role } = allowed;
+    let KeptSql { sql, care, fails_anyhow, masked_columns, changed, transpiled, with_rls } = generated;
     let mut facts = gates.t.facts();
-    facts.transpiled.clone_from(&plan.told.transpiled);
-    facts.with_rls.clone_from(&plan.told.with_rls);
+    (facts.transpiled, facts.with_rls) = (transpiled, with_rls);
     drop(facts);
-    bound(&plan.sql.binds, &gates.query.ask.params)?;
-    let (care, fails_anyhow, masked_columns) = (plan.care, plan.fails_anyhow, plan.masked_columns.clone());
-    let native = Native { sql: plan.sql.clone(), about, reservation, care, fails_anyhow, masked_columns, role };
-    Ok(Passed { native, plain: None, changed: plan.changed, assumed: None, confinement: None })
+    bound(&sql.binds, &gates.query.ask.params)?;
+    let native = Native { sql, about, reservation, care, fails_anyhow, masked_columns, role };
+    Ok(Passed { native, plain: None, changed, assumed: None, confinement: None })
 }
 
 /// What the engine would run if there were no policies, as text.
