@@ -9,6 +9,8 @@
 //! Whether an answer is still here is told (`cache_hit`), so neither hidden rows nor chance may decide it: an answer
 //! weighs what its rows weigh, however the engine came to cut them, and the one that was asked for longest ago goes.
 
+mod kept;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -16,8 +18,6 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use contract::{Governance, Role};
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 
 use super::catalog_snapshot::paths;
@@ -25,10 +25,11 @@ use super::stages::transpile::{Native, bound};
 use super::{Query, runtime};
 use crate::encode::batch_bytes::batch_bytes;
 use crate::request::as_of::AsOf;
+use kept::KeptAnswers;
 
 /// One answer, and all of them.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-const BYTES_MAX: u64 = 64 << 20;
+const BYTES_MAX: usize = 64 << 20;
 
 /// Words of the engine's that make an answer of the moment, beside functions that change.
 const MOMENTARY: [&str; 2] = ["sample", "tablesample"];
@@ -44,7 +45,7 @@ pub(super) struct Answers(Arc<ResultCacheInner>);
 
 #[derive(Debug)]
 struct ResultCacheInner {
-    kept: Cache<Key, Arc<CachedAnswer>>,
+    kept: Mutex<KeptAnswers>,
     written: Mutex<TableWrites>,
 }
 
@@ -100,11 +101,7 @@ pub(super) struct Ticket {
 
 impl Default for Answers {
     fn default() -> Self {
-        let weight = |key: &Key, kept: &Arc<CachedAnswer>| {
-            u32::try_from(kept.bytes + key.sql.len() + key.values.len()).unwrap_or(u32::MAX)
-        };
-        let kept = Cache::builder().max_capacity(BYTES_MAX).weigher(weight).eviction_policy(EvictionPolicy::lru());
-        let kept = kept.build();
+        let kept = Mutex::new(KeptAnswers::new(BYTES_MAX));
         Self(Arc::new(ResultCacheInner { kept, written: Mutex::default() }))
     }
 }
@@ -115,7 +112,8 @@ impl Answers {
     pub fn of(&self, rules: &Governance, query: &Query, native: &Native, definitions: u64) -> CacheLookup {
         let Some(key) = key(rules, query, native, definitions) else { return CacheLookup::Never };
         let written = self.written();
-        if let Some(kept) = self.0.kept.get(&key) {
+        let kept = self.kept().get(&key);
+        if let Some(kept) = kept {
             let is_current = |table: &String| written.tables.get(table).is_none_or(|at| *at <= kept.at);
             if kept.tables.iter().all(is_current) {
                 return CacheLookup::Kept(kept);
@@ -160,6 +158,10 @@ impl Answers {
         written.now += 1;
         let now = written.now;
         written.tables.extend(tables.into_iter().map(|table| (table.to_ascii_lowercase(), now)));
+    }
+
+    fn kept(&self) -> MutexGuard<'_, KeptAnswers> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn written(&self) -> MutexGuard<'_, TableWrites> {
@@ -234,9 +236,7 @@ impl Ticket {
     /// All of it was delivered.
     pub fn done(self) {
         let Some(kept) = self.kept.and_then(CachedAnswer::compact) else { return };
-        let all = &self.answers.0.kept;
-        all.insert(self.key, Arc::new(kept));
-        all.run_pending_tasks(); // now, and not when there is time
+        self.answers.kept().insert(self.key, kept);
     }
 }
 
@@ -303,7 +303,7 @@ mod tests {
         answer(&answers, "a", [all.clone()]);
         answer(&answers, "b", (0..1000).map(|at| all.slice(at, 1)));
         answer(&answers, "c", [numbers(2048).slice(0, 1000)]);
-        let [a, b, c] = ["a", "b", "c"].map(|sql| answers.0.kept.get(&place(&answers, sql).key).unwrap());
+        let [a, b, c] = ["a", "b", "c"].map(|sql| answers.kept().get(&place(&answers, sql).key).unwrap());
         assert_eq!(a.batches, b.batches);
         assert_eq!((a.bytes, a.bytes), (b.bytes, c.bytes));
         assert!(a.bytes < 10_000, "{} bytes for 1,000 numbers", a.bytes);
@@ -317,10 +317,10 @@ mod tests {
             answer(&answers, &at.to_string(), [all.clone()]);
         }
         let kept: Vec<bool> =
-            (0..84).map(|at| answers.0.kept.contains_key(&place(&answers, &at.to_string()).key)).collect();
+            (0..84).map(|at| answers.kept().get(&place(&answers, &at.to_string()).key).is_some()).collect();
         assert_eq!(kept.iter().position(|kept| *kept), Some(1), "{kept:?}");
         assert!(kept[1..].iter().all(|kept| *kept), "{kept:?}");
         answer(&answers, "too much", [all.clone(), all]);
-        assert!(!answers.0.kept.contains_key(&place(&answers, "too much").key));
+        assert!(answers.kept().get(&place(&answers, "too much").key).is_none());
     }
 }
