@@ -118,13 +118,14 @@ struct Lexer<'a> {
     at: usize,
 }
 
-impl Lexer<'_> {
-    fn rest(&self) -> &str {
+impl<'a> Lexer<'a> {
+    fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    fn while_(&mut self, fits: impl Fn(char) -> bool) -> String {
-        let taken: String = self.rest().chars().take_while(|c| fits(*c)).collect();
+    fn while_(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let taken = rest.find(|c: char| !fits(c)).and_then(|end| rest.get(..end)).unwrap_or(rest);
         self.at += taken.len();
         taken
     }
@@ -151,7 +152,7 @@ impl Lexer<'_> {
             }
             ('$', Some(c)) if c == '$' || c.is_alphabetic() || c == '_' => self.dollar(),
             (c, _) if c.is_ascii_digit() => {
-                Next::Token(Token::Number(self.while_(|c| c.is_ascii_alphanumeric() || c == '.')))
+                Next::Token(Token::Number(self.while_(|c| c.is_ascii_alphanumeric() || c == '.').to_owned()))
             }
             (c, _) if c.is_alphabetic() || c == '_' => {
                 let word = self.while_(|c| c.is_alphanumeric() || c == '_' || c == '$');
