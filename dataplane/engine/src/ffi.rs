@@ -1,12 +1,15 @@
-//! Every unsafe line of Sluice: DuckDB's C API behind types that cannot be misused.
+//! Every unsafe line of Sluice: DuckDB's C API behind types that cannot be misused, here and in `columns`.
 //!
 //! Rules that make the blocks below sound: a handle is made and destroyed in one place (its type's
 //! constructor and `Drop`); a `Prepared` borrows its `Connection` and a `Run` its `Prepared`, so
-//! nothing outlives what it points into; a connection is used by one thread at a time, only the
-//! interrupt comes from another, under a lock that `Drop` takes too.
+//! nothing outlives what it points into; a chunk has its memory to itself, and is kept by columns that
+//! point into it; a connection is used by one thread at a time, only the interrupt comes from another,
+//! under a lock that `Drop` takes too.
 
-#![expect(unsafe_code, reason = "the one file over the C API; see the rules above")]
+#![expect(unsafe_code, reason = "the one module over the C API; see the rules above")]
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason covers them all: the rules above")]
+
+mod columns;
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -19,9 +22,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use arrow::array::{RecordBatch, StructArray};
+use arrow::array::{ArrayRef, RecordBatch, StructArray};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
+use columns::{ColumnForm, LentChunk};
 use duckdb::ffi as c;
 
 use crate::comparison::{Compared, Comparing, Comparison};
@@ -806,6 +810,8 @@ struct Layout {
     options: c::duckdb_arrow_options,
     exported: FFI_ArrowSchema,
     schema: SchemaRef,
+    /// How its columns are made; none where that is left to the engine.
+    forms: Option<Vec<ColumnForm>>,
 }
 
 impl Layout {
@@ -815,7 +821,8 @@ impl Layout {
         kinds: &[Logical],
         names: impl Iterator<Item = &'n str>,
     ) -> Result<Self, Error> {
-        let mut layout = Self { options, exported: FFI_ArrowSchema::empty(), schema: Arc::new(Schema::empty()) };
+        let (exported, schema) = (FFI_ArrowSchema::empty(), Arc::new(Schema::empty()));
+        let mut layout = Self { options, exported, schema, forms: None };
         let names = names.map(|name| terminated(name.as_bytes())).collect::<Result<Vec<_>, _>>()?;
         let mut kind_pointers: Vec<_> = kinds.iter().map(|kind| kind.0).collect();
         let mut name_pointers: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
@@ -830,6 +837,15 @@ impl Layout {
         })?;
         layout.schema = Arc::new(Schema::try_from(&layout.exported).map_err(Error::internal)?);
         Ok(layout)
+    }
+
+    /// Columns of any kind, as the engine makes them for Arrow.
+    fn exported_columns(&self, chunk: &Chunk) -> Result<Vec<ArrayRef>, Error> {
+        let mut array = FFI_ArrowArray::empty();
+        failed(unsafe { c::duckdb_data_chunk_to_arrow(self.options, chunk.0, (&raw mut array).cast()) })?;
+        let data = unsafe { from_ffi(array, &self.exported) }.map_err(Error::internal)?;
+        let (_, columns, _) = StructArray::from(data).into_parts();
+        Ok(columns)
     }
 }
 
@@ -896,7 +912,9 @@ impl Run<'_> {
             .map(|index| Logical(unsafe { c::duckdb_column_logical_type(raw, index) }))
             .collect();
         let options = unsafe { c::duckdb_result_get_arrow_options(raw) };
-        Layout::new(options, &kinds, self.columns.iter().map(|(name, _)| name.as_str()))
+        let mut layout = Layout::new(options, &kinds, self.columns.iter().map(|(name, _)| name.as_str()))?;
+        layout.forms = columns::forms(&self.columns, &layout.schema);
+        Ok(layout)
     }
 
     /// Whether it has gone on for long, and makes rows yet: those that are made need nobody.
@@ -920,11 +938,10 @@ impl Run<'_> {
             (self.ended, self.long) = (true, None);
             return self.error().map_or(Ok(None), Err);
         }
+        let lent = LentChunk::new(chunk, self.database);
         let layout = self.layout()?;
-        let mut array = FFI_ArrowArray::empty();
-        failed(unsafe { c::duckdb_data_chunk_to_arrow(layout.options, chunk.0, (&raw mut array).cast()) })?;
-        let data = unsafe { from_ffi(array, &layout.exported) }.map_err(Error::internal)?;
-        let (_, columns, _) = StructArray::from(data).into_parts();
+        let by_forms = layout.forms.as_deref().and_then(|forms| lent.columns(forms, &layout.schema));
+        let columns = by_forms.map_or_else(|| layout.exported_columns(&lent.chunk), Ok)?;
         RecordBatch::try_new(Arc::clone(&layout.schema), columns).map(Some).map_err(Error::internal)
     }
 }
