@@ -3,10 +3,13 @@
 //! It waits for what can be read, and not for room to write. A socket that is watched for room says so each time that the
 //! other side has read something, so each statement would wake a thread for nothing.
 
+mod buffer_pool;
+
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use buffer_pool::BufferPool;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -26,6 +29,7 @@ pub struct Lane {
     incoming: pipe::Receiver,
     buffer: BytesMut,
     long: Option<LongFrame>,
+    pool: BufferPool,
 }
 
 /// A long frame of which a part has come.
@@ -39,7 +43,18 @@ impl Lane {
     pub fn new(socket: UnixStream) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let incoming = pipe::Receiver::from_owned_fd_unchecked(socket.try_clone()?.into())?;
-        Ok(Self { socket: Arc::new(socket), incoming, buffer: BytesMut::new(), long: None })
+        Ok(Self {
+            socket: Arc::new(socket),
+            incoming,
+            buffer: BytesMut::new(),
+            long: None,
+            pool: BufferPool::default(),
+        })
+    }
+
+    /// Gives back the memory that it keeps for more frames.
+    pub fn release(&mut self) {
+        self.pool.clear();
     }
 
     pub fn socket(&self) -> &Arc<UnixStream> {
@@ -64,7 +79,11 @@ impl Lane {
                     return Ok(None);
                 }
                 if long.payload.len() == long.length {
-                    return Ok(self.long.take().map(|long| (long.kind, long.payload.freeze())));
+                    return Ok(self.long.take().map(|long| {
+                        let payload = long.payload.freeze();
+                        self.pool.keep(&payload);
+                        (long.kind, payload)
+                    }));
                 }
                 continue;
             }
@@ -79,7 +98,7 @@ impl Lane {
                     }
                     if length >= LONG_BYTES {
                         self.buffer.advance(HEADER_BYTES);
-                        let mut payload = BytesMut::with_capacity(length);
+                        let mut payload = self.pool.take(length);
                         payload.extend_from_slice(&self.buffer);
                         self.buffer.clear();
                         self.long = Some(LongFrame { kind, length, payload });

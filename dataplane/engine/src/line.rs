@@ -285,6 +285,7 @@ impl Connected {
     /// All frames of the statement are read.
     pub fn finish(&mut self) -> Option<Cause> {
         self.state = State::Idle;
+        self.line.lane.release();
         let cause = self.process.watchdog.finish(self.line.number);
         self.is_clean &= cause.is_none();
         cause
