@@ -15,6 +15,7 @@ mod handles;
 mod handshake;
 mod ingest;
 mod put_stream;
+mod row_body;
 mod row_data;
 mod sql_info;
 mod status;
@@ -31,6 +32,7 @@ use http::Extensions;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Request, Response, Status, Streaming};
+use tower::util::MapResponse;
 
 use super::super::http::BODY_BYTES_MAX;
 use super::super::request_id;
@@ -52,13 +54,17 @@ type Streamed<T> = BoxStream<'static, Result<T, Status>>;
 const PATH: &str = "/arrow.flight.protocol.FlightService/{call}";
 /// The one whose messages are rows; it reads none before the credential is checked.
 const PUT: &str = "/arrow.flight.protocol.FlightService/DoPut";
+/// The one that answers with rows.
+const GET: &str = "/arrow.flight.protocol.FlightService/DoGet";
 
 pub(super) fn routes(context: &AgentsContext) -> Router {
     let service = Flight { handles: FlightHandles::new(&context.pipeline.entropy), context: context.clone() };
-    let service = FlightServiceServer::new(service);
+    let putting = FlightServiceServer::new(service).max_decoding_message_size(put_stream::MESSAGE_BYTES_MAX);
+    let service = putting.clone().max_decoding_message_size(BODY_BYTES_MAX);
     Router::new()
-        .route_service(PUT, service.clone().max_decoding_message_size(put_stream::MESSAGE_BYTES_MAX))
-        .route_service(PATH, service.max_decoding_message_size(BODY_BYTES_MAX))
+        .route_service(PUT, putting)
+        .route_service(GET, MapResponse::new(service.clone(), row_body::with_messages))
+        .route_service(PATH, service)
 }
 
 #[derive(Debug, Clone)]
@@ -175,7 +181,7 @@ impl FlightService for Flight {
         };
         let mut response = visit.reply(Ok(data))?;
         response.metadata_mut().as_mut().extend(headers.into_headers());
-        Ok(response)
+        Ok(row_body::handed(response))
     }
 
     async fn do_put(&self, request: Request<Streaming<FlightData>>) -> FlightResponse<Self::DoPutStream> {
