@@ -202,11 +202,20 @@ async fn governed(world: &World, amounts: &Amounts) -> String {
     analyst.key
 }
 
-/// The owner's client of Flight, which lets the server send ahead as far as the connection carries.
+/// How far the server may send ahead, and how much in one frame of HTTP/2: without a word of the client 16 KiB, each of
+/// which is a call of the system on both sides. Clients in C++ raise both by themselves.
+const AHEAD_BYTES: u32 = 4 << 20;
+const FRAME_BYTES: u32 = 1 << 20;
+
+/// The owner's client of Flight, which takes large answers.
 async fn flight(world: &World) -> FlightSqlServiceClient<Channel> {
     let env_id = world.env_id.as_str().into();
     let address = world.platform().environments.tools(&env_id).await.unwrap();
-    let endpoint = Endpoint::try_from(format!("http://{address}")).unwrap().http2_adaptive_window(true);
+    let endpoint = Endpoint::try_from(format!("http://{address}"))
+        .unwrap()
+        .initial_stream_window_size(AHEAD_BYTES)
+        .initial_connection_window_size(AHEAD_BYTES)
+        .max_frame_size(FRAME_BYTES);
     let mut client = FlightSqlServiceClient::new(endpoint.connect().await.unwrap());
     client.set_token(world.key.clone());
     client
