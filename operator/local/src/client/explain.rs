@@ -5,7 +5,7 @@ use controlplane::platform::http::suggestion::meant;
 use serde_json::{Value, json};
 
 use super::output::{self, Columns};
-use super::{Class, Failure, Output, Told};
+use super::{Failure, Output, Told};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -48,7 +48,7 @@ const fn names(row: Code) -> [&'static str; 3] {
 }
 
 fn told(row: Code) -> Value {
-    let class = Class::of(row);
+    let class = row.exit_class();
     json!({
         "code": row.stable(),
         "control_plane": row.control_plane(),
@@ -64,6 +64,7 @@ fn told(row: Code) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Class;
 
     #[test]
     fn a_row_is_found_by_each_of_its_codes() {

@@ -17,107 +17,8 @@ use serde_json::Value;
 
 use crate::cause::root;
 
-contract::named! {
-    /// The table above, in code.
-    pub enum Class {
-        Other = "other",
-        Usage = "usage",
-        Auth = "auth",
-        Policy = "policy",
-        Quota = "quota",
-        Timeout = "timeout",
-    }
-}
-
-impl Class {
-    pub const fn exit(self) -> u8 {
-        match self {
-            Self::Other => 1,
-            Self::Usage => 2,
-            Self::Auth => 3,
-            Self::Policy => 4,
-            Self::Quota => 5,
-            Self::Timeout => 6,
-        }
-    }
-
-    pub const fn meaning(self) -> &'static str {
-        match self {
-            Self::Other => "it failed, or what was looked at is not as it should be",
-            Self::Usage => "the command line, a file or a parameter cannot be used",
-            Self::Auth => "who asks is not known, or may not do that",
-            Self::Policy => "a policy forbids it",
-            Self::Quota => "a limit is used up",
-            Self::Timeout => "it took too long, or was interrupted",
-        }
-    }
-
-    /// Of every row of the table of codes.
-    pub const fn of(code: Code) -> Self {
-        match code {
-            Code::InvalidParams
-            | Code::MethodNotAllowed
-            | Code::BodyTooLarge
-            | Code::UnsupportedMedia
-            | Code::InvalidRule
-            | Code::InvalidDateRange
-            | Code::InvalidThresholds => Self::Usage,
-            Code::MissingAuth
-            | Code::InvalidKey
-            | Code::ExpiredKey
-            | Code::ExpiredToken
-            | Code::InvalidToken
-            | Code::Forbidden
-            | Code::AddressDenied
-            | Code::ScopeViolation
-            | Code::CrossTenant
-            | Code::EnvMismatch => Self::Auth,
-            Code::TableDenied | Code::PolicyDenied | Code::ColumnMasked | Code::PolicyViolation => Self::Policy,
-            Code::RateLimited | Code::ConcurrentLimit | Code::QuotaExceeded | Code::OutOfMemory => Self::Quota,
-            Code::QueryTimeout | Code::QueryCancelled => Self::Timeout,
-            Code::BadSql
-            | Code::ConversionFailed
-            | Code::ValueOutOfRange
-            | Code::TextTooLong
-            | Code::DivisionByZero
-            | Code::DataException
-            | Code::InvalidArgument
-            | Code::UndefinedColumn
-            | Code::UndefinedFunction
-            | Code::FailedTransaction
-            | Code::InvalidIdentifier
-            | Code::QueryTooLarge
-            | Code::UnsupportedType
-            | Code::NotFound
-            | Code::EnvNotFound
-            | Code::TableNotFound
-            | Code::AgentNotRegistered
-            | Code::TriggerNotFound
-            | Code::BranchNotFound
-            | Code::Conflict
-            | Code::DuplicateTable
-            | Code::DependentObjects
-            | Code::UniqueViolation
-            | Code::NotNullViolation
-            | Code::ForeignKeyViolation
-            | Code::CheckViolation
-            | Code::WriteConflict
-            | Code::Stale
-            | Code::AgentNotFound
-            | Code::DeliveryFailed
-            | Code::UnsupportedSql
-            | Code::Internal
-            | Code::EngineCrash
-            | Code::TranspileFail
-            | Code::ProxyUnreachable
-            | Code::ControlPlaneDown
-            | Code::ServiceUnavailable
-            | Code::CircuitOpen
-            | Code::ShuttingDown
-            | Code::Maintenance => Self::Other,
-        }
-    }
-}
+/// The table above, in code.
+pub use contract::codes::ExitClass as Class;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -240,7 +141,7 @@ impl Refusal {
     /// A newer platform may have codes that this program does not know: their status says enough.
     fn class(&self) -> Class {
         match (self.row(), self.status) {
-            (Some(code), _) => Class::of(code),
+            (Some(code), _) => code.exit_class(),
             (None, 401 | 403) => Class::Auth,
             (None, 408) => Class::Timeout,
             (None, 429) => Class::Quota,
