@@ -4,6 +4,7 @@
 //! A row that has no partner in one of the tables carries its one code in both columns. The door
 //! chooses the body (`body`); a room or a stage only ever names the row.
 
+mod coded;
 mod exit_class;
 
 use std::fmt;

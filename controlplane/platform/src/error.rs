@@ -12,125 +12,131 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    // what the caller sent
-    #[error("{message}")]
-    Invalid { field: String, constraint: String, message: String },
-    #[error("{message}")]
-    InvalidRule { field: String, message: String },
-    #[error("the agent `{agent_id}` does not exist: it has neither queried nor a key of its own")]
-    AgentNotFound { agent_id: String },
-    #[error("{message}")]
-    PolicyViolation { field: &'static str, message: String },
-    #[error("the date range {0}")]
-    InvalidDateRange(&'static str),
-    #[error("{message}")]
-    InvalidThreshold { field: &'static str, message: String },
-    #[error("the body has to be {expected}")]
-    UnsupportedMedia { expected: &'static str },
-    #[error("the body is encoded as `{encoding}`, which is not taken: send it as it is, without `Content-Encoding`")]
-    Encoded { encoding: String },
-    #[error("the body is larger than this endpoint takes")]
-    BodyTooLarge,
-    #[error("the statement is longer than 1 MB")]
-    QueryTooLarge,
-    #[error("this path has no such method")]
-    MethodNotAllowed,
+contract::coded! {
+    #[derive(Debug, thiserror::Error)]
+    pub enum Error {
+        // what the caller sent
+        #[error("{message}")]
+        Invalid { field: String, constraint: String, message: String } => InvalidParams,
+        #[error("{message}")]
+        InvalidRule { field: String, message: String } => InvalidRule,
+        #[error("the agent `{agent_id}` does not exist: it has neither queried nor a key of its own")]
+        AgentNotFound { agent_id: String } => AgentNotFound,
+        #[error("{message}")]
+        PolicyViolation { field: &'static str, message: String } => PolicyViolation,
+        #[error("the date range {0}")]
+        InvalidDateRange(&'static str) => InvalidDateRange,
+        #[error("{message}")]
+        InvalidThreshold { field: &'static str, message: String } => InvalidThresholds,
+        #[error("the body has to be {expected}")]
+        UnsupportedMedia { expected: &'static str } => UnsupportedMedia,
+        #[error("the body is encoded as `{encoding}`, which is not taken: send it as it is, without `Content-Encoding`")]
+        Encoded { encoding: String } => UnsupportedMedia,
+        #[error("the body is larger than this endpoint takes")]
+        BodyTooLarge => BodyTooLarge,
+        #[error("the statement is longer than 1 MB")]
+        QueryTooLarge => QueryTooLarge,
+        #[error("this path has no such method")]
+        MethodNotAllowed => MethodNotAllowed,
 
-    // who the caller is
-    #[error("no credential: send `Authorization: Bearer`, `Authorization: ApiKey` or `X-API-Key`")]
-    MissingCredential,
-    #[error("{}", .0.meaning())]
-    BadCredential(Code),
-    /// A link, a refresh token or a session that was good once; whoever has it may know why it is not.
-    #[error("{message}")]
-    Over { code: Code, message: &'static str },
-    #[error("e-mail or password is wrong")]
-    WrongPassword,
-    #[error("password login is disabled: the organization enforces single sign-on")]
-    SsoEnforced,
-    #[error("signing up is closed on this installation")]
-    SignupClosed,
-    /// The password, or the link, was right.
-    #[error("a second factor is needed: send `totp` or `recovery_code`")]
-    MfaRequired,
-    #[error("the code is wrong or was used before")]
-    WrongCode,
-    #[error("a code of the last 15 minutes is needed: send one to /v1/auth/mfa/verify")]
-    StepUpRequired,
-    #[error("the organization requires a second factor: enrol one at /v1/auth/mfa/totp")]
-    MfaEnrollmentRequired,
-    #[error("this installation sends no mail")]
-    NoMail,
+        // who the caller is
+        #[error("no credential: send `Authorization: Bearer`, `Authorization: ApiKey` or `X-API-Key`")]
+        MissingCredential => MissingAuth,
+        #[error("{}", .0.meaning())]
+        BadCredential(Code),
+        /// A link, a refresh token or a session that was good once; whoever has it may know why it is not.
+        #[error("{message}")]
+        Over { code: Code, message: &'static str },
+        #[error("e-mail or password is wrong")]
+        WrongPassword => InvalidKey,
+        #[error("password login is disabled: the organization enforces single sign-on")]
+        SsoEnforced => Forbidden,
+        #[error("signing up is closed on this installation")]
+        SignupClosed => Forbidden,
+        /// The password, or the link, was right.
+        #[error("a second factor is needed: send `totp` or `recovery_code`")]
+        MfaRequired => InvalidKey,
+        #[error("the code is wrong or was used before")]
+        WrongCode => InvalidKey,
+        #[error("a code of the last 15 minutes is needed: send one to /v1/auth/mfa/verify")]
+        StepUpRequired => InvalidKey,
+        #[error("the organization requires a second factor: enrol one at /v1/auth/mfa/totp")]
+        MfaEnrollmentRequired => Forbidden,
+        #[error("this installation sends no mail")]
+        NoMail => ServiceUnavailable,
 
-    // what the caller may
-    #[error("{}", .0.meaning())]
-    Refused(Code),
-    /// Their key or their role does not suffice.
-    #[error("{0}")]
-    Lacks(contract::Lack),
-    #[error("{0}")]
-    Forbidden(&'static str),
-    /// Not this caller, whatever their role; another could.
-    #[error("{message}")]
-    Barred { reason: &'static str, message: &'static str },
-    #[error("the key is bound to another agent: leave `agent_id` out, or name the key's own")]
-    AnotherAgent,
-    #[error("the tier `{tier}` allows {limit} {quota}")]
-    TierLimit { tier: contract::Tier, quota: &'static str, limit: u64 },
-    #[error("the tier `{tier}` has no Arrow: cloud and enterprise have it")]
-    ArrowNotInTier { tier: contract::Tier },
-    #[error("the key is bound to another environment")]
-    EnvironmentMismatch,
-    #[error("the organization, or this address, was sent as many invitations as there may be in a day: try tomorrow")]
-    MailsExhausted,
-    #[error("too many requests: wait {retry_after_s} s")]
-    RateLimited { retry_after_s: u64 },
+        // what the caller may
+        #[error("{}", .0.meaning())]
+        Refused(Code),
+        /// Their key or their role does not suffice.
+        #[error("{0}")]
+        Lacks(contract::Lack),
+        #[error("{0}")]
+        Forbidden(&'static str) => Forbidden,
+        /// Not this caller, whatever their role; another could.
+        #[error("{message}")]
+        Barred { reason: &'static str, message: &'static str } => Forbidden,
+        #[error("the key is bound to another agent: leave `agent_id` out, or name the key's own")]
+        AnotherAgent => PolicyDenied,
+        #[error("the tier `{tier}` allows {limit} {quota}")]
+        TierLimit { tier: contract::Tier, quota: &'static str, limit: u64 } => Forbidden,
+        #[error("the tier `{tier}` has no Arrow: cloud and enterprise have it")]
+        ArrowNotInTier { tier: contract::Tier } => Forbidden,
+        #[error("the key is bound to another environment")]
+        EnvironmentMismatch => EnvMismatch,
+        #[error("the organization, or this address, was sent as many invitations as there may be in a day: try tomorrow")]
+        MailsExhausted => RateLimited,
+        #[error("too many requests: wait {retry_after_s} s")]
+        RateLimited { retry_after_s: u64 } => RateLimited,
 
-    // what there is
-    #[error("{kind} does not exist")]
-    NotFound { kind: &'static str },
-    #[error("environment does not exist")]
-    EnvironmentNotFound,
-    /// `If-Match` named another version.
-    #[error("the record has changed since it was read: its version is now {version}")]
-    Stale { version: String },
-    #[error("{message}")]
-    Conflict { reason: &'static str, message: String },
-    #[error("the first request with this `Idempotency-Key` has not been answered yet: send it again in a moment")]
-    InProgress,
-    /// A state that forbids it, with what there is to know of that state.
-    #[error("{message}")]
-    StateConflict { reason: &'static str, message: String, known: serde_json::Map<String, serde_json::Value> },
+        // what there is
+        #[error("{kind} does not exist")]
+        NotFound { kind: &'static str } => NotFound,
+        #[error("environment does not exist")]
+        EnvironmentNotFound => EnvNotFound,
+        /// `If-Match` named another version.
+        #[error("the record has changed since it was read: its version is now {version}")]
+        Stale { version: String } => Stale,
+        #[error("{message}")]
+        Conflict { reason: &'static str, message: String } => Conflict,
+        #[error("the first request with this `Idempotency-Key` has not been answered yet: send it again in a moment")]
+        InProgress => Conflict,
+        /// A state that forbids it, with what there is to know of that state.
+        #[error("{message}")]
+        StateConflict { reason: &'static str, message: String, known: serde_json::Map<String, serde_json::Value> } => Conflict,
 
-    #[error("log `{log}` is stored up to {have}: entry {got} leaves a gap")]
-    ReportGap { log: String, have: u64, got: u64 },
+        #[error("log `{log}` is stored up to {have}: entry {got} leaves a gap")]
+        ReportGap { log: String, have: u64, got: u64 } => Conflict,
 
-    // what a webhook's receiver did
-    #[error("the test was not delivered: {reason}")]
-    DeliveryFailed { reason: &'static str, status_code: Option<u16> },
+        // what a webhook's receiver did
+        #[error("the test was not delivered: {reason}")]
+        DeliveryFailed { reason: &'static str, status_code: Option<u16> } => DeliveryFailed,
 
-    // what a data plane answered, or did not
-    #[error("{}", .0.message)]
-    FromDataPlane(Box<Problem>),
-    #[error("the environment's data plane cannot be reached")]
-    ProxyUnreachable,
-    #[error("the environment's data plane could not be reached lately: wait {retry_after_s} s")]
-    CircuitOpen { retry_after_s: u64 },
+        // what a data plane answered, or did not
+        #[error("{}", .0.message)]
+        FromDataPlane(Box<Problem>),
+        #[error("the environment's data plane cannot be reached")]
+        ProxyUnreachable => ProxyUnreachable,
+        #[error("the environment's data plane could not be reached lately: wait {retry_after_s} s")]
+        CircuitOpen { retry_after_s: u64 } => CircuitOpen,
 
-    // what failed
-    #[error("temporarily unavailable: {0}")]
-    Unavailable(&'static str),
-    #[error("shutting down: new requests are rejected")]
-    ShuttingDown,
-    #[error("unexpected failure")]
-    Internal(#[source] BoxError),
-    #[error("unexpected failure")]
-    Panicked,
-    /// A handler stands on a route that no guard surrounds.
-    #[error("unexpected failure")]
-    Unguarded,
+        // what failed
+        #[error("temporarily unavailable: {0}")]
+        Unavailable(&'static str) => ServiceUnavailable,
+        #[error("shutting down: new requests are rejected")]
+        ShuttingDown => ShuttingDown,
+        #[error("unexpected failure")]
+        Internal(#[source] BoxError) => Internal,
+        #[error("unexpected failure")]
+        Panicked => Internal,
+        /// A handler stands on a route that no guard surrounds.
+        #[error("unexpected failure")]
+        Unguarded => Internal,
+    }
+
+    Self::BadCredential(code) | Self::Over { code, .. } | Self::Refused(code) => *code,
+    Self::Lacks(lack) => lack.code(),
+    Self::FromDataPlane(problem) => problem.code,
 }
 
 impl Error {
@@ -147,48 +153,6 @@ impl Error {
 
     pub fn internal(source: impl Into<BoxError>) -> Self {
         Self::Internal(source.into())
-    }
-
-    pub fn code(&self) -> Code {
-        match self {
-            Self::Invalid { .. } => Code::InvalidParams,
-            Self::InvalidRule { .. } => Code::InvalidRule,
-            Self::AgentNotFound { .. } => Code::AgentNotFound,
-            Self::PolicyViolation { .. } => Code::PolicyViolation,
-            Self::InvalidDateRange(_) => Code::InvalidDateRange,
-            Self::InvalidThreshold { .. } => Code::InvalidThresholds,
-            Self::UnsupportedMedia { .. } | Self::Encoded { .. } => Code::UnsupportedMedia,
-            Self::BodyTooLarge => Code::BodyTooLarge,
-            Self::QueryTooLarge => Code::QueryTooLarge,
-            Self::MethodNotAllowed => Code::MethodNotAllowed,
-            Self::MissingCredential => Code::MissingAuth,
-            Self::BadCredential(code) | Self::Over { code, .. } | Self::Refused(code) => *code,
-            Self::Lacks(lack) => lack.code(),
-            Self::WrongPassword | Self::MfaRequired | Self::WrongCode | Self::StepUpRequired => Code::InvalidKey,
-            Self::SsoEnforced
-            | Self::SignupClosed
-            | Self::MfaEnrollmentRequired
-            | Self::Forbidden(_)
-            | Self::Barred { .. }
-            | Self::TierLimit { .. }
-            | Self::ArrowNotInTier { .. } => Code::Forbidden,
-            Self::AnotherAgent => Code::PolicyDenied,
-            Self::EnvironmentMismatch => Code::EnvMismatch,
-            Self::RateLimited { .. } | Self::MailsExhausted => Code::RateLimited,
-            Self::NotFound { .. } => Code::NotFound,
-            Self::EnvironmentNotFound => Code::EnvNotFound,
-            Self::DeliveryFailed { .. } => Code::DeliveryFailed,
-            Self::Conflict { .. } | Self::InProgress | Self::StateConflict { .. } | Self::ReportGap { .. } => {
-                Code::Conflict
-            }
-            Self::Stale { .. } => Code::Stale,
-            Self::FromDataPlane(problem) => problem.code,
-            Self::ProxyUnreachable => Code::ProxyUnreachable,
-            Self::CircuitOpen { .. } => Code::CircuitOpen,
-            Self::NoMail | Self::Unavailable(_) => Code::ServiceUnavailable,
-            Self::ShuttingDown => Code::ShuttingDown,
-            Self::Internal(_) | Self::Panicked | Self::Unguarded => Code::Internal,
-        }
     }
 
     /// The error with all its sources: for logs and for what only operators see.
