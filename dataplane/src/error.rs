@@ -30,7 +30,7 @@ contract::coded! {
     pub enum Error {
         /// The statement's text, or a construct in it.
         #[error("{0}")]
-        Sql(sql::Error),
+        Sql(#[from] sql::Error),
         /// A row that a write would make lies outside what the caller may see.
         #[error("a row does not pass the row filter of its table")]
         RowRefused => PolicyDenied,
@@ -94,10 +94,10 @@ contract::coded! {
         FileTooLarge { limit: u64 } => BodyTooLarge,
         /// A file of a stage.
         #[error("{0}")]
-        StageFile(StageFileFault),
+        StageFile(#[from] StageFileFault),
         /// A table of an attached database.
         #[error("{0}")]
-        Attached(AttachedFault),
+        Attached(#[from] AttachedFault),
         #[error(
             "only statements that read are run here: run_sql, or a query without reads_only, takes one that changes something"
         )]
@@ -257,12 +257,6 @@ contract::coded! {
     Self::Lacks(lack) => lack.code(),
     Self::StageFile(fault) => fault.code(),
     Self::Attached(fault) => fault.code(),
-}
-
-impl From<sql::Error> for Error {
-    fn from(error: sql::Error) -> Self {
-        Self::Sql(error)
-    }
 }
 
 impl From<engine::Error> for Error {

@@ -3,8 +3,6 @@
 use contract::body::Problem;
 use contract::storage_integration::StorageDenied;
 
-use super::Error;
-
 contract::coded! {
     /// Why a table of an attached database cannot be read. Of the database nothing is told but its name here.
     #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,12 +35,6 @@ contract::coded! {
     }
 
     Self::Denied(denied) => denied.code(),
-}
-
-impl From<AttachedFault> for Error {
-    fn from(fault: AttachedFault) -> Self {
-        Self::Attached(fault)
-    }
 }
 
 impl AttachedFault {

@@ -3,8 +3,6 @@
 use contract::body::Problem;
 use contract::storage_integration::StorageDenied;
 
-use super::Error;
-
 contract::coded! {
     /// Why a file of a stage cannot be read or written.
     #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,12 +51,6 @@ contract::coded! {
     }
 
     Self::Denied(denied) => denied.code(),
-}
-
-impl From<StageFileFault> for Error {
-    fn from(fault: StageFileFault) -> Self {
-        Self::StageFile(fault)
-    }
 }
 
 impl StageFileFault {
