@@ -143,7 +143,7 @@ impl Governed {
 
     /// What is read, and what is governed there, instead of the answer: nothing of the rules' own text.
     fn explaining(scans: Vec<Scan>, filtered_tables: BTreeSet<String>) -> Result<Self, Error> {
-        let mut listing = Listing::new(&["operation", "object", "rows", "masked_columns"]);
+        let mut listing = Listing::new("operation, object, rows, masked_columns");
         for scan in &scans {
             let rows = if scan.filters.is_empty() { "all" } else { "filtered" };
             // of a denied column not even the name is told

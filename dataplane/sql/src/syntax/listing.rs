@@ -15,7 +15,7 @@ pub(crate) type Cell = Option<String>;
 
 /// A small table: names of columns, and rows of texts.
 pub(crate) struct Listing {
-    columns: &'static [&'static str],
+    columns: Vec<&'static str>,
     rows: Vec<Vec<Cell>>,
 }
 
@@ -45,13 +45,14 @@ const NAMES: [&str; 8] = [
 ];
 
 impl Listing {
-    pub(crate) fn new(columns: &'static [&'static str]) -> Self {
-        Self { columns, rows: Vec::new() }
+    /// Without rows; its columns are separated by commas.
+    pub(crate) fn new(columns: &'static str) -> Self {
+        Self { columns: columns.split(", ").collect(), rows: Vec::new() }
     }
 
     /// One row that says so.
     pub(crate) fn said(text: &str) -> Self {
-        Self { columns: &["status"], rows: vec![vec![Some(text.to_owned())]] }
+        Self { rows: vec![vec![Some(text.to_owned())]], ..Self::new("status") }
     }
 
     /// Keeps the rows whose cell in this column is this text, whatever its case.

@@ -47,7 +47,7 @@ impl Variables {
 
     /// The same as a query.
     pub(crate) fn listed(&self) -> Result<Query, Error> {
-        let mut listing = Listing::new(&["name", "value", "type"]);
+        let mut listing = Listing::new("name, value, type");
         self.told().for_each(|told| listing.add(told.map(Some).to_vec()));
         listing.query()
     }

@@ -128,7 +128,7 @@ fn created(relation: &sql::compile::postgres::CatalogRelation) -> String {
 }
 
 fn inserted(table: &CatalogueTable) -> Vec<String> {
-    let columns: Vec<_> = table.columns.iter().map(|name| quote::name(name)).collect();
+    let columns: Vec<_> = table.columns.split(", ").map(quote::name).collect();
     let head = format!("insert into {} ({}) values ", quote::name(table.name), columns.join(", "));
     let row = |cells: &Vec<CatalogueCell>| {
         format!("({})", cells.iter().map(CatalogueCell::sql).collect::<Vec<_>>().join(", "))

@@ -15,24 +15,10 @@ pub(super) fn listed(tree: &Statement, catalog: &Catalog, session: &SessionNames
     let Statement::ShowObjects(ShowObjects { show_options, .. }) = tree else {
         return Err(Error::unsupported("this form of SHOW"));
     };
-    let mut listing = Listing::new(&[
-        "created_on",
-        "name",
-        "schema_name",
-        "invalid",
-        "invalid_reason",
-        "owner",
-        "comment",
-        "stage",
-        "location",
-        "file_format_name",
-        "file_format_type",
-        "cloud",
-        "region",
-        "notification_channel",
-        "last_refreshed_on",
-        "table_format",
-    ]);
+    let mut listing = Listing::new(
+        "created_on, name, schema_name, invalid, invalid_reason, owner, comment, stage, location, file_format_name, \
+        file_format_type, cloud, region, notification_channel, last_refreshed_on, table_format",
+    );
     let mut all: Vec<_> = catalog.tables().filter(|table| table.is_external()).collect();
     all.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
     for table in all {

@@ -18,16 +18,8 @@ pub(super) fn primary(within: &[Ident], catalog: &Catalog, session: &SessionName
         _ => return Err(Error::unsupported("SHOW PRIMARY KEYS with anything but IN")),
     };
     tables.sort_by_key(|table| table.path());
-    let mut listing = Listing::new(&[
-        "created_on",
-        "schema_name",
-        "table_name",
-        "column_name",
-        "key_sequence",
-        "constraint_name",
-        "rely",
-        "comment",
-    ]);
+    let mut listing =
+        Listing::new("created_on, schema_name, table_name, column_name, key_sequence, constraint_name, rely, comment");
     for table in tables {
         for (column, place) in session.told(&table.schema, &table.name, &table.primary_key).iter().zip(1_usize..) {
             let name = format!("{}_pkey", table.name);
@@ -53,23 +45,10 @@ pub(super) fn imported(within: &[Ident], catalog: &Catalog, session: &SessionNam
         [first, rest @ ..] if is(first, "in") => _ = tables(rest, catalog, session)?,
         _ => return Err(Error::unsupported("SHOW IMPORTED KEYS with anything but IN")),
     }
-    Ok(Listing::new(&[
-        "created_on",
-        "pk_schema_name",
-        "pk_table_name",
-        "pk_column_name",
-        "fk_schema_name",
-        "fk_table_name",
-        "fk_column_name",
-        "key_sequence",
-        "update_rule",
-        "delete_rule",
-        "fk_name",
-        "pk_name",
-        "deferrability",
-        "rely",
-        "comment",
-    ]))
+    Ok(Listing::new(
+        "created_on, pk_schema_name, pk_table_name, pk_column_name, fk_schema_name, fk_table_name, fk_column_name, \
+        key_sequence, update_rule, delete_rule, fk_name, pk_name, deferrability, rely, comment",
+    ))
 }
 
 fn tables<'a>(path: &[Ident], catalog: &'a Catalog, session: &SessionNames) -> Result<Vec<&'a Arc<Table>>, Error> {

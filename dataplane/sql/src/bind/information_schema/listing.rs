@@ -56,15 +56,8 @@ pub(super) fn of_kind(
 }
 
 pub(super) fn tables(catalog: &Catalog) -> Listing {
-    let mut listing = Listing::new(&[
-        "table_schema",
-        "table_name",
-        "table_owner",
-        "table_type",
-        "is_transient",
-        "is_insertable_into",
-        "comment",
-    ]);
+    let mut listing =
+        Listing::new("table_schema, table_name, table_owner, table_type, is_transient, is_insertable_into, comment");
     for ListedRelation { schema, name, is_view, is_external, comment } in relations(catalog) {
         let kind = match (is_view, is_external) {
             (true, _) => "VIEW",
@@ -79,15 +72,8 @@ pub(super) fn tables(catalog: &Catalog) -> Listing {
 
 /// Tables alone: a view has no rows of its own. The schema has the engine's word and the one of `information_schema`.
 pub(super) fn sizes(catalog: &Catalog, session: &SessionNames) -> Listing {
-    let mut listing = Listing::new(&[
-        "schema_name",
-        "table_schema",
-        "table_name",
-        "comment",
-        "has_primary_key",
-        "estimated_size",
-        "column_count",
-    ]);
+    let mut listing =
+        Listing::new("schema_name, table_schema, table_name, comment, has_primary_key, estimated_size, column_count");
     let mut all: Vec<_> = catalog.tables().collect();
     all.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
     for table in all {
@@ -106,21 +92,11 @@ pub(super) fn sizes(catalog: &Catalog, session: &SessionNames) -> Listing {
 }
 
 pub(super) fn columns(catalog: &Catalog, session: &SessionNames) -> Listing {
-    let mut listing = Listing::new(&[
-        "table_schema",
-        "table_name",
-        "column_name",
-        "ordinal_position",
-        "column_default",
-        "is_nullable",
-        "data_type",
-        "character_maximum_length",
-        "character_octet_length",
-        "numeric_precision",
-        "numeric_precision_radix",
-        "numeric_scale",
-        "comment",
-    ]);
+    let mut listing = Listing::new(
+        "table_schema, table_name, column_name, ordinal_position, column_default, is_nullable, data_type, \
+        character_maximum_length, character_octet_length, numeric_precision, numeric_precision_radix, numeric_scale, \
+        comment",
+    );
     for (schema, table, columns) in with_columns(catalog, session) {
         for (column, place) in columns.iter().zip(1_usize..) {
             let ListedType { word, length, precision, scale } = shape(&column.type_name);
@@ -166,7 +142,7 @@ pub(super) fn with_columns(catalog: &Catalog, session: &SessionNames) -> Vec<(St
 }
 
 pub(super) fn schemata(catalog: &Catalog) -> Listing {
-    let mut listing = Listing::new(&["schema_name", "schema_owner", "comment"]);
+    let mut listing = Listing::new("schema_name, schema_owner, comment");
     let mut schemas: Vec<String> = catalog.schemas().collect();
     schemas.push("information_schema".to_owned());
     schemas.sort();
@@ -177,7 +153,7 @@ pub(super) fn schemata(catalog: &Catalog) -> Listing {
 }
 
 pub(super) fn views(catalog: &Catalog, session: &SessionNames) -> Listing {
-    let mut listing = Listing::new(&["table_schema", "table_name", "view_definition", "is_updatable", "is_secure"]);
+    let mut listing = Listing::new("table_schema, table_name, view_definition, is_updatable, is_secure");
     for view in of_kind(catalog, definition::DefinitionKind::View) {
         let is_secure = matches!(view.statement(), Ok(sqlparser::ast::Statement::CreateView(create)) if create.secure);
         // who may read a secure view may not read how it is made, and nobody reads of a table they may not see
@@ -209,7 +185,7 @@ fn names_unseen(one: &definition::Definition, catalog: &Catalog, session: &Sessi
 }
 
 pub(super) fn sequences(catalog: &Catalog) -> Listing {
-    let mut listing = Listing::new(&["sequence_schema", "sequence_name", "data_type"]);
+    let mut listing = Listing::new("sequence_schema, sequence_name, data_type");
     for one in of_kind(catalog, definition::DefinitionKind::Sequence) {
         listing.add(vec![cell(&one.schema), cell(&one.name), cell("NUMBER")]);
     }
@@ -217,7 +193,7 @@ pub(super) fn sequences(catalog: &Catalog) -> Listing {
 }
 
 pub(super) fn functions(catalog: &Catalog, session: &SessionNames) -> Listing {
-    let mut listing = Listing::new(&["function_schema", "function_name", "function_language", "function_definition"]);
+    let mut listing = Listing::new("function_schema, function_name, function_language, function_definition");
     for one in of_kind(catalog, definition::DefinitionKind::Function) {
         let text = if names_unseen(&one, catalog, session) { None } else { cell(&one.text) };
         listing.add(vec![cell(&one.schema), cell(&one.name), cell("SQL"), text]);

@@ -48,7 +48,7 @@ pub(super) fn listed(words: &[Ident], catalog: &Catalog, session: &SessionNames)
     let words = words.join(" ");
     let listing = match words.to_ascii_lowercase().as_str() {
         "sequences" => {
-            let mut listing = Listing::new(&["name", "schema_name"]);
+            let mut listing = Listing::new("name, schema_name");
             for one in listing::of_kind(catalog, definition::DefinitionKind::Sequence) {
                 listing.add(vec![cell(&one.name), cell(&one.schema)]);
             }
@@ -56,7 +56,7 @@ pub(super) fn listed(words: &[Ident], catalog: &Catalog, session: &SessionNames)
         }
         "user functions" => functions(catalog),
         // there can be none, and drivers ask
-        "procedures" | "user procedures" => Listing::new(&["created_on", "name", "schema_name", "arguments"]),
+        "procedures" | "user procedures" => Listing::new("created_on, name, schema_name, arguments"),
         "" => return Err(Error::unsupported("this form of SHOW")),
         _ => return Err(Error::unsupported(format!("SHOW {}", words.to_ascii_uppercase()))),
     };
@@ -71,7 +71,7 @@ fn after<'a>(written: &'a [Ident], words: &[&str]) -> Option<&'a [Ident]> {
 }
 
 fn relations(catalog: &Catalog, views: Option<bool>) -> Listing {
-    let mut listing = Listing::new(&["created_on", "name", "schema_name", "kind", "comment"]);
+    let mut listing = Listing::new("created_on, name, schema_name, kind, comment");
     for ListedRelation { schema, name, is_view, is_external: _, comment } in listing::relations(catalog) {
         if views.is_none_or(|wanted| wanted == is_view) {
             let kind = if is_view { "VIEW" } else { "TABLE" };
@@ -82,7 +82,7 @@ fn relations(catalog: &Catalog, views: Option<bool>) -> Listing {
 }
 
 fn schemas(catalog: &Catalog, session: &SessionNames) -> Listing {
-    let mut listing = Listing::new(&["created_on", "name", "is_default", "is_current"]);
+    let mut listing = Listing::new("created_on, name, is_default, is_current");
     let mut schemas: Vec<String> = catalog.schemas().collect();
     schemas.push("information_schema".to_owned());
     schemas.sort();
@@ -96,14 +96,13 @@ fn schemas(catalog: &Catalog, session: &SessionNames) -> Listing {
 
 /// The one there is: the environment.
 fn databases(session: &SessionNames) -> Listing {
-    let mut listing = Listing::new(&["created_on", "name", "is_default", "is_current"]);
+    let mut listing = Listing::new("created_on, name, is_default, is_current");
     listing.add(vec![None, cell(&session.database), cell("Y"), cell("Y")]);
     listing
 }
 
 fn columns(catalog: &Catalog, session: &SessionNames) -> Listing {
-    let mut listing =
-        Listing::new(&["table_name", "schema_name", "column_name", "data_type", "null?", "kind", "comment"]);
+    let mut listing = Listing::new("table_name, schema_name, column_name, data_type, null?, kind, comment");
     for (schema, table, columns) in listing::with_columns(catalog, session) {
         for column in columns {
             let nullable = if column.nullable { "true" } else { "NOT_NULL" };
@@ -122,7 +121,7 @@ fn columns(catalog: &Catalog, session: &SessionNames) -> Listing {
 }
 
 fn functions(catalog: &Catalog) -> Listing {
-    let mut listing = Listing::new(&["created_on", "name", "schema_name", "language"]);
+    let mut listing = Listing::new("created_on, name, schema_name, language");
     for one in listing::of_kind(catalog, definition::DefinitionKind::Function) {
         listing.add(vec![None, cell(&one.name), cell(&one.schema), cell("SQL")]);
     }
@@ -213,20 +212,10 @@ pub(super) fn describe(tree: &Statement, catalog: &Catalog, session: &SessionNam
         session.shown(&found.schema, &found.name, &found.columns)
     };
     let is_key = |column: &Column| table.is_some_and(|table| table.is_key(&column.name));
-    let mut listing = Listing::new(&[
-        "name",
-        "type",
-        "kind",
-        "null?",
-        "default",
-        "primary key",
-        "unique key",
-        "check",
-        "expression",
-        "comment",
-        "policy name",
-        "privacy domain",
-    ]);
+    let mut listing = Listing::new(
+        "name, type, kind, null?, default, primary key, unique key, check, expression, comment, policy name, \
+        privacy domain",
+    );
     for column in found {
         let nullable = if column.nullable && !is_key(&column) { "Y" } else { "N" };
         listing.add(vec![

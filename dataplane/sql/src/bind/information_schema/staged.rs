@@ -34,8 +34,7 @@ pub(super) fn listed(
 /// The files of a stage that are listed, or said to be removed.
 pub(super) fn files(done: Operation, files: &[FileEntry]) -> Result<Query, Error> {
     let removes = done == Operation::Delete;
-    let mut listing =
-        Listing::new(if removes { &["name", "result"] } else { &["name", "size", "md5", "last_modified"] });
+    let mut listing = Listing::new(if removes { "name, result" } else { "name, size, md5, last_modified" });
     for FileEntry { name, bytes, md5, last_modified } in files {
         let name = cell(name.as_str());
         listing.add(if removes {
@@ -48,23 +47,10 @@ pub(super) fn files(done: Operation, files: &[FileEntry]) -> Result<Query, Error
 }
 
 fn stages(all: impl Iterator<Item = Arc<Definition>>) -> Result<Listing, Error> {
-    let mut listing = Listing::new(&[
-        "created_on",
-        "name",
-        "schema_name",
-        "url",
-        "has_credentials",
-        "has_encryption_key",
-        "owner",
-        "comment",
-        "region",
-        "type",
-        "cloud",
-        "notification_channel",
-        "storage_integration",
-        "endpoint",
-        "directory_enabled",
-    ]);
+    let mut listing = Listing::new(
+        "created_on, name, schema_name, url, has_credentials, has_encryption_key, owner, comment, region, type, \
+        cloud, notification_channel, storage_integration, endpoint, directory_enabled",
+    );
     for one in all {
         let location = one.stage()?.location;
         let of_it = |told: fn(&StageLocation) -> &String| location.as_ref().map(|it| told(it).clone());
@@ -90,8 +76,7 @@ fn stages(all: impl Iterator<Item = Arc<Definition>>) -> Result<Listing, Error> 
 }
 
 fn file_formats(all: impl Iterator<Item = Arc<Definition>>) -> Result<Listing, Error> {
-    let mut listing =
-        Listing::new(&["created_on", "name", "schema_name", "type", "owner", "comment", "format_options"]);
+    let mut listing = Listing::new("created_on, name, schema_name, type, owner, comment, format_options");
     for one in all {
         let format = one.file_format()?;
         listing.add(vec![
@@ -115,12 +100,11 @@ fn described(
 ) -> Result<Listing, Error> {
     let found = catalog.staged(on, name, session)?;
     if on == DefinitionKind::FileFormat {
-        let mut listing = Listing::new(&["property", "property_type", "property_value", "property_default"]);
+        let mut listing = Listing::new("property, property_type, property_value, property_default");
         properties(&found.file_format()?).for_each(|row| listing.add(row));
         return Ok(listing);
     }
-    let mut listing =
-        Listing::new(&["parent_property", "property", "property_type", "property_value", "property_default"]);
+    let mut listing = Listing::new("parent_property, property, property_type, property_value, property_default");
     let mut add = |parent: &str, row: Vec<_>| listing.add(std::iter::once(cell(parent)).chain(row).collect());
     let Stage { format, location, id: _ } = found.stage()?;
     match format {

@@ -27,7 +27,8 @@ const SQL: u32 = 14;
 #[derive(Debug)]
 pub struct CatalogueTable {
     pub name: &'static str,
-    pub columns: &'static [&'static str],
+    /// Separated by commas.
+    pub columns: &'static str,
     pub rows: Vec<Vec<CatalogueCell>>,
 }
 
@@ -119,22 +120,22 @@ impl<'a> CatalogueRows<'a> {
         all.extend([self.indexes(), self.constraints(), self.databases(), self.settings(), self.descriptions()]);
         all.extend([
             types_table(),
-            fixed("pg_am", &["oid", "amname", "amtype"], vec![row![HEAP, "heap", "t"], row![BTREE, "btree", "i"]]),
+            fixed("pg_am", "oid, amname, amtype", vec![row![HEAP, "heap", "t"], row![BTREE, "btree", "i"]]),
         ]);
-        all.push(fixed("pg_tablespace", &["oid", "spcname", "spcowner"], vec![row![1663, "pg_default", OWNER]]));
+        all.push(fixed("pg_tablespace", "oid, spcname, spcowner", vec![row![1663, "pg_default", OWNER]]));
         all.push(fixed(
             "pg_collation",
-            &["oid", "collname", "collnamespace", "collowner", "collprovider", "collisdeterministic", "collencoding"],
+            "oid, collname, collnamespace, collowner, collprovider, collisdeterministic, collencoding",
             vec![
                 row![COLLATION, "default", CATALOG, OWNER, "d", true, -1],
                 row![950, "C", CATALOG, OWNER, "c", true, -1],
             ],
         ));
         let languages = vec![row![INTERNAL, "internal", OWNER], row![SQL, "sql", OWNER]];
-        all.push(fixed("pg_language", &["oid", "lanname", "lanowner"], languages));
+        all.push(fixed("pg_language", "oid, lanname, lanowner", languages));
         all.push(fixed(
             "pg_opclass",
-            &["oid", "opcmethod", "opcname", "opcnamespace", "opcowner", "opcdefault"],
+            "oid, opcmethod, opcname, opcnamespace, opcowner, opcdefault",
             vec![row![OPCLASS, BTREE, "default_ops", CATALOG, OWNER, true]],
         ));
         all
@@ -142,7 +143,7 @@ impl<'a> CatalogueRows<'a> {
 
     fn namespaces(&self) -> CatalogueTable {
         let rows = self.schemas.iter().map(|(name, id)| row![*id, name.as_str(), OWNER]).collect();
-        CatalogueTable { name: "pg_namespace", columns: &["oid", "nspname", "nspowner"], rows }
+        CatalogueTable { name: "pg_namespace", columns: "oid, nspname, nspowner", rows }
     }
 
     fn classes(&self) -> CatalogueTable {
@@ -171,21 +172,8 @@ impl<'a> CatalogueRows<'a> {
             row(*index, &key_name(one), self.schema(&one.schema), "i", one.primary_key.len(), false, BTREE)
         });
         let rows = catalogs.chain(listed).chain(indexes).collect();
-        let columns = &[
-            "oid",
-            "relname",
-            "relnamespace",
-            "relowner",
-            "relam",
-            "relkind",
-            "relnatts",
-            "relhasindex",
-            "relpersistence",
-            "relreplident",
-            "relispopulated",
-            "relpages",
-            "reltuples",
-        ];
+        let columns = "oid, relname, relnamespace, relowner, relam, relkind, relnatts, relhasindex, relpersistence, \
+            relreplident, relispopulated, relpages, reltuples";
         CatalogueTable { name: "pg_class", columns, rows }
     }
 
@@ -219,23 +207,8 @@ impl<'a> CatalogueRows<'a> {
                 ]);
             }
         }
-        let columns = &[
-            "attrelid",
-            "attname",
-            "atttypid",
-            "attlen",
-            "attnum",
-            "atttypmod",
-            "attndims",
-            "attnotnull",
-            "attislocal",
-            "attcollation",
-            "attidentity",
-            "attgenerated",
-            "attstorage",
-            "attstattarget",
-            "atthasdef",
-        ];
+        let columns = "attrelid, attname, atttypid, attlen, attnum, atttypmod, attndims, attnotnull, attislocal, \
+            attcollation, attidentity, attgenerated, attstorage, attstattarget, atthasdef";
         CatalogueTable { name: "pg_attribute", columns, rows }
     }
 
@@ -246,36 +219,15 @@ impl<'a> CatalogueRows<'a> {
         let functions = functions
             .map(|(one, id)| row![*id, one.name.as_str(), self.schema(&one.schema), OWNER, SQL, "f", "v", "u", 705]);
         let rows = of_types.chain(functions).collect();
-        let columns = &[
-            "oid",
-            "proname",
-            "pronamespace",
-            "proowner",
-            "prolang",
-            "prokind",
-            "provolatile",
-            "proparallel",
-            "prorettype",
-        ];
+        let columns = "oid, proname, pronamespace, proowner, prolang, prokind, provolatile, proparallel, prorettype";
         CatalogueTable { name: "pg_proc", columns, rows }
     }
 
     fn databases(&self) -> CatalogueTable {
         let mut row = row![5, self.seen.database.as_str(), OWNER, 6, "c", true, -1, 1663, "C.UTF-8", "C.UTF-8"];
         row.push(CatalogueCell::Null);
-        let columns = &[
-            "oid",
-            "datname",
-            "datdba",
-            "encoding",
-            "datlocprovider",
-            "datallowconn",
-            "datconnlimit",
-            "dattablespace",
-            "datcollate",
-            "datctype",
-            "datacl",
-        ];
+        let columns = "oid, datname, datdba, encoding, datlocprovider, datallowconn, datconnlimit, dattablespace, \
+            datcollate, datctype, datacl";
         CatalogueTable { name: "pg_database", columns, rows: vec![row] }
     }
 
@@ -283,7 +235,7 @@ impl<'a> CatalogueRows<'a> {
         let rows = self.seen.settings.iter().map(|(name, value)| {
             row![name.as_str(), value.as_str(), "string", "user", "default", value.as_str(), value.as_str()]
         });
-        let columns = &["name", "setting", "vartype", "context", "source", "boot_val", "reset_val"];
+        let columns = "name, setting, vartype, context, source, boot_val, reset_val";
         CatalogueTable { name: "pg_settings", columns, rows: rows.collect() }
     }
 }
@@ -312,7 +264,7 @@ fn quoted(texts: &[String]) -> String {
     texts.iter().map(|one| text(one)).collect::<Vec<_>>().join(", ")
 }
 
-fn fixed(name: &'static str, columns: &'static [&'static str], rows: Vec<Vec<CatalogueCell>>) -> CatalogueTable {
+fn fixed(name: &'static str, columns: &'static str, rows: Vec<Vec<CatalogueCell>>) -> CatalogueTable {
     CatalogueTable { name, columns, rows }
 }
 
@@ -357,26 +309,7 @@ fn types_table() -> CatalogueTable {
             send,
         ]
     };
-    let columns = &[
-        "oid",
-        "typname",
-        "typnamespace",
-        "typowner",
-        "typlen",
-        "typtype",
-        "typcategory",
-        "typispreferred",
-        "typisdefined",
-        "typdelim",
-        "typelem",
-        "typarray",
-        "typtypmod",
-        "typbyval",
-        "typcollation",
-        "typinput",
-        "typoutput",
-        "typreceive",
-        "typsend",
-    ];
+    let columns = "oid, typname, typnamespace, typowner, typlen, typtype, typcategory, typispreferred, typisdefined, \
+        typdelim, typelem, typarray, typtypmod, typbyval, typcollation, typinput, typoutput, typreceive, typsend";
     CatalogueTable { name: "pg_type", columns, rows: types().map(row).collect() }
 }

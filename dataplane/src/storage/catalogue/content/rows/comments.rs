@@ -32,6 +32,6 @@ impl CatalogueRows<'_> {
             let said = one.comment.as_deref().map(|words| (0, words)).into_iter().chain(of_columns(one));
             rows.extend(said.map(|(place, words)| row![*id, CLASS, place, words]));
         }
-        CatalogueTable { name: "pg_description", columns: &["objoid", "classoid", "objsubid", "description"], rows }
+        CatalogueTable { name: "pg_description", columns: "objoid, classoid, objsubid, description", rows }
     }
 }

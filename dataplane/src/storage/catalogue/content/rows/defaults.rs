@@ -16,6 +16,6 @@ impl CatalogueRows<'_> {
         let rows = (FIRST..)
             .zip(written)
             .map(|(own, (id, place, text))| vec![CatalogueCell::Number(own), id.into(), place.into(), text.into()]);
-        CatalogueTable { name: "pg_attrdef", columns: &["oid", "adrelid", "adnum", "adbin"], rows: rows.collect() }
+        CatalogueTable { name: "pg_attrdef", columns: "oid, adrelid, adnum, adbin", rows: rows.collect() }
     }
 }

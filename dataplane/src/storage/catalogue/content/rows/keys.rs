@@ -30,22 +30,8 @@ impl CatalogueRows<'_> {
             row.extend([CatalogueCell::Numbers(places.clone()), each(OPCLASS.into()), each(0), each(COLLATION.into())]);
             row
         });
-        let columns = &[
-            "indexrelid",
-            "indrelid",
-            "indnatts",
-            "indnkeyatts",
-            "indisunique",
-            "indisprimary",
-            "indimmediate",
-            "indisvalid",
-            "indisready",
-            "indislive",
-            "indkey",
-            "indclass",
-            "indoption",
-            "indcollation",
-        ];
+        let columns = "indexrelid, indrelid, indnatts, indnkeyatts, indisunique, indisprimary, indimmediate, \
+            indisvalid, indisready, indislive, indkey, indclass, indoption, indcollation";
         CatalogueTable { name: "pg_index", columns, rows: rows.collect() }
     }
 
@@ -67,20 +53,8 @@ impl CatalogueRows<'_> {
             row.push(CatalogueCell::Numbers(places(one)));
             row
         });
-        let columns = &[
-            "oid",
-            "conname",
-            "connamespace",
-            "contype",
-            "conrelid",
-            "conindid",
-            "convalidated",
-            "conislocal",
-            "confupdtype",
-            "confdeltype",
-            "confmatchtype",
-            "conkey",
-        ];
+        let columns = "oid, conname, connamespace, contype, conrelid, conindid, convalidated, conislocal, \
+            confupdtype, confdeltype, confmatchtype, conkey";
         CatalogueTable { name: "pg_constraint", columns, rows: rows.collect() }
     }
 }
