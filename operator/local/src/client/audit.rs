@@ -55,8 +55,8 @@ enum Lines {
     Csv,
 }
 
-const VERIFIED: Columns = &["chain_valid", "events_verified", "break_detected_at", "verified_at"];
-const EXPORTED: Columns = &["export_id", "type", "format", "status", "object_storage_path", "manifest.sha256"];
+const VERIFIED: Columns = "chain_valid, events_verified, break_detected_at, verified_at";
+const EXPORTED: Columns = "export_id, type, format, status, object_storage_path, manifest.sha256";
 
 impl Export {
     fn body(&self) -> Value {

@@ -67,9 +67,9 @@ pub struct Merge {
     dry_run: bool,
 }
 
-const SHOWN: Columns = &["id", "name", "status", "agent_id", "tables", "schema_name", "expires_at"];
-const MERGED: Columns = &["branch_id", "status", "strategy", "conflicts", "rows_affected", "tables_merged"];
-const DISCARDED: Columns = &["branch_id", "discarded"];
+const SHOWN: Columns = "id, name, status, agent_id, tables, schema_name, expires_at";
+const MERGED: Columns = "branch_id, status, strategy, conflicts, rows_affected, tables_merged";
+const DISCARDED: Columns = "branch_id, discarded";
 
 /// Branches as this credential sees them.
 struct Branches<'a> {

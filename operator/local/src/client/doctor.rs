@@ -29,7 +29,7 @@ const LISTS_SHOWN: usize = 20;
 const LISTS: &str = "select table_schema || '.' || table_name || '.' || column_name from information_schema.columns \
                      where data_type = 'ARRAY' order by 1";
 
-const SHOWN: Columns = &["check", "state", "says", "fix"];
+const SHOWN: Columns = "check, state, says, fix";
 
 /// What one look has found.
 #[derive(Debug, Serialize)]

@@ -15,7 +15,7 @@ pub struct Args {
     output: Output,
 }
 
-const COLUMNS: Columns = &["code", "control_plane", "http", "sqlstate", "meaning", "advice", "retry", "exit"];
+const COLUMNS: Columns = "code, control_plane, http, sqlstate, meaning, advice, retry, exit";
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let rows = rows(&args.code)?;

@@ -45,8 +45,8 @@ pub struct Asked {
     at: Option<Timestamp>,
 }
 
-const TRANSPILED: Columns = &["original", "rewritten", "governed", "parameters", "tables", "warnings"];
-const TESTED: Columns = &["verdict", "code", "reason", "filters", "masks", "governed"];
+const TRANSPILED: Columns = "original, rewritten, governed, parameters, tables, warnings";
+const TESTED: Columns = "verdict, code, reason, filters, masks, governed";
 
 impl Asked {
     fn body(self) -> Result<TestBody, Failure> {

@@ -128,32 +128,11 @@ pub struct NewDatabase {
     ssl_mode: Option<String>,
 }
 
-const LISTED: Columns = &["storage_integration_id", "name", "kind", "enabled", "credentials.type", "updated_at"];
-const SHOWN: Columns = &[
-    "storage_integration_id",
-    "name",
-    "kind",
-    "endpoint",
-    "region",
-    "path_style",
-    "account",
-    "folder",
-    "host",
-    "port",
-    "database",
-    "ssl_mode",
-    "allowed_prefixes",
-    "blocked_prefixes",
-    "enabled",
-    "credentials.type",
-    "credentials.since",
-    "credentials.secret.name",
-    "credentials.secret.host",
-    "credentials.secret.problem",
-    "created_at",
-    "updated_at",
-];
-const DELETED: Columns = &["storage_integration_id", "deleted_at"];
+const LISTED: Columns = "storage_integration_id, name, kind, enabled, credentials.type, updated_at";
+const SHOWN: Columns = "storage_integration_id, name, kind, endpoint, region, path_style, account, folder, host, \
+    port, database, ssl_mode, allowed_prefixes, blocked_prefixes, enabled, credentials.type, credentials.since, \
+    credentials.secret.name, credentials.secret.host, credentials.secret.problem, created_at, updated_at";
+const DELETED: Columns = "storage_integration_id, deleted_at";
 
 impl CredentialSource {
     /// As the API takes them. `variable` reads one of the environment.

@@ -45,9 +45,9 @@ pub struct New {
     expires_in_days: Option<u32>,
 }
 
-const LISTED: Columns = &["key_id", "name", "prefix", "status", "scopes", "user_id", "expires_at", "last_used_at"];
-const MADE: Columns = &["key", "key_id", "name", "scopes", "user_id", "agent_id", "expires_at"];
-const REVOKED: Columns = &["key_id", "name", "revoked_at", "revoked_by"];
+const LISTED: Columns = "key_id, name, prefix, status, scopes, user_id, expires_at, last_used_at";
+const MADE: Columns = "key, key_id, name, scopes, user_id, agent_id, expires_at";
+const REVOKED: Columns = "key_id, name, revoked_at, revoked_by";
 
 impl New {
     fn body(self) -> Result<Value, Failure> {

@@ -23,7 +23,7 @@ use super::output::{self, Columns};
 use super::{Access, Api, Failure, Output, Told};
 
 const PIECE_BYTES: usize = 256 << 10;
-const COLUMNS: Columns = &["table", "rows_loaded", "bytes"];
+const COLUMNS: Columns = "table, rows_loaded, bytes";
 /// How often the rows that have come are asked for.
 const LOOK: Duration = Duration::from_secs(3);
 /// How long an interrupt waits for the answer to the load.

@@ -35,8 +35,8 @@ pub struct Told {
     one: bool,
 }
 
-/// Members that make the columns, as `name` or `name.of.a.member`.
-pub type Columns = &'static [&'static str];
+/// Members that make the columns, as `name` or `name.of.a.member`, separated by commas.
+pub type Columns = &'static str;
 
 impl Told {
     pub fn list(records: Vec<Value>, columns: Columns) -> Self {
@@ -116,12 +116,12 @@ impl Output {
 }
 
 fn named(columns: Columns) -> Vec<String> {
-    columns.iter().map(|&name| name.to_owned()).collect()
+    columns.split(", ").map(str::to_owned).collect()
 }
 
 fn cells(record: &Value, columns: Columns) -> Vec<Value> {
     let member = |name: &&str| name.split('.').try_fold(record, |value, part| value.get(part));
-    columns.iter().map(|name| member(name).cloned().unwrap_or_default()).collect()
+    columns.split(", ").map(|name| member(name).cloned().unwrap_or_default()).collect()
 }
 
 /// A value in words; NULL has none.
@@ -164,7 +164,7 @@ mod tests {
     use arrow::ipc::reader::StreamReader;
     use serde_json::json;
 
-    const COLUMNS: Columns = &["id", "scopes", "at.port", "note"];
+    const COLUMNS: Columns = "id, scopes, at.port, note";
 
     fn told() -> Told {
         let one = json!({"id": "k1", "scopes": ["a", "b"], "at": {"port": 5439}, "note": "a \"b\",\n\u{1b}[2J"});

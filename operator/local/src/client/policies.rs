@@ -42,10 +42,9 @@ pub struct Apply {
     accept_missing: bool,
 }
 
-const LISTED: Columns = &["policy_id", "name", "type", "enabled", "binding", "updated_at"];
-const SHOWN: Columns =
-    &["policy_id", "name", "type", "enabled", "binding", "unbound", "rules", "created_at", "updated_at"];
-const APPLIED: Columns = &["change", "name", "type", "enabled", "binding", "policy_id", "warnings"];
+const LISTED: Columns = "policy_id, name, type, enabled, binding, updated_at";
+const SHOWN: Columns = "policy_id, name, type, enabled, binding, unbound, rules, created_at, updated_at";
+const APPLIED: Columns = "change, name, type, enabled, binding, policy_id, warnings";
 
 /// A policy of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

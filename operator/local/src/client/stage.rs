@@ -66,9 +66,9 @@ impl FromStr for StageLocation {
     }
 }
 
-const LISTED: Columns = &["path", "bytes", "md5", "modified_at"];
-const GOT: Columns = &["path", "bytes", "file"];
-const REMOVED: Columns = &["path", "removed"];
+const LISTED: Columns = "path, bytes, md5, modified_at";
+const GOT: Columns = "path, bytes, file";
+const REMOVED: Columns = "path, removed";
 
 pub async fn run(args: Args) -> Result<(), Failure> {
     args.output.may_leave()?;

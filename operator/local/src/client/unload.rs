@@ -18,8 +18,8 @@ use super::waiting::waited;
 use super::{Access, Api, Failure, Output, Told};
 
 const RUNS: &str = "the rows are unloaded";
-const GOT: Columns = &["file", "bytes"];
-const UNLOADED: Columns = &["rows_unloaded", "input_bytes", "output_bytes"];
+const GOT: Columns = "file, bytes";
+const UNLOADED: Columns = "rows_unloaded, input_bytes, output_bytes";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {

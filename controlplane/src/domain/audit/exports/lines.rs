@@ -27,7 +27,7 @@ impl Format {
             Self::Jsonl => records.iter().fold(String::new(), |lines, record| lines + &line(record)),
             Self::Csv => {
                 let columns = columns(kind);
-                let header = format!("{}\r\n", columns.join(","));
+                let header = format!("{columns}\r\n");
                 records.iter().map(|record| row(columns, record)).fold(header, |csv, row| csv + &row)
             }
         }
@@ -35,48 +35,17 @@ impl Format {
 }
 
 /// The columns of a trail, in order: the members of its records.
-pub const fn columns(kind: AuditKind) -> &'static [&'static str] {
+pub const fn columns(kind: AuditKind) -> &'static str {
     match kind {
-        AuditKind::Query => &[
-            "query_id",
-            "id",
-            "user_id",
-            "key_id",
-            "role",
-            "source_ip",
-            "origin",
-            "by_dashboard",
-            "request_id",
-            "sql",
-            "operation",
-            "tables_accessed",
-            "rows_returned",
-            "columns_masked",
-            "execution_time_ms",
-            "credits_consumed",
-            "cache_hit",
-            "outcome",
-            "error_code",
-            "policy_verdicts",
-            "agent_metadata",
-            "timestamp",
-        ],
-        AuditKind::Admin => &[
-            "event_id",
-            "id",
-            "event_type",
-            "actor_id",
-            "actor_email",
-            "actor_role",
-            "source_ip",
-            "resource_type",
-            "resource_id",
-            "environment_id",
-            "changes",
-            "hash",
-            "previous_hash",
-            "timestamp",
-        ],
+        AuditKind::Query => {
+            "query_id,id,user_id,key_id,role,source_ip,origin,by_dashboard,request_id,sql,operation,tables_accessed,\
+             rows_returned,columns_masked,execution_time_ms,credits_consumed,cache_hit,outcome,error_code,\
+             policy_verdicts,agent_metadata,timestamp"
+        }
+        AuditKind::Admin => {
+            "event_id,id,event_type,actor_id,actor_email,actor_role,source_ip,resource_type,resource_id,\
+             environment_id,changes,hash,previous_hash,timestamp"
+        }
     }
 }
 
@@ -84,8 +53,8 @@ fn line(record: &Map<String, Value>) -> String {
     format!("{}\n", Value::Object(record.clone()))
 }
 
-fn row(columns: &[&str], record: &Map<String, Value>) -> String {
-    let cells: Vec<String> = columns.iter().map(|column| record.get(*column).map_or_else(String::new, cell)).collect();
+fn row(columns: &str, record: &Map<String, Value>) -> String {
+    let cells: Vec<_> = columns.split(',').map(|column| record.get(column).map_or_else(String::new, cell)).collect();
     format!("{}\r\n", cells.join(","))
 }
 

@@ -88,7 +88,7 @@ async fn csv_has_a_header_and_the_members_of_its_records() {
             members.iter().map(|m| m.as_str()).collect::<Vec<_>>().join(",")
         );
         let kind = if kind == "query" { AuditKind::Query } else { AuditKind::Admin };
-        assert_eq!(columns(kind).len(), members.len());
+        assert_eq!(columns(kind).split(',').count(), members.len());
     }
 }
 
