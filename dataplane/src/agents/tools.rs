@@ -126,12 +126,9 @@ impl ToolDefinition {
         Self { listed: false, ..self }
     }
 
-    fn needs(mut self, scope: Scope) -> Self {
+    /// The scope of a key that may call it, and what clients are told of how it works.
+    fn needs(mut self, scope: Scope, hints: Hints) -> Self {
         self.scope = scope;
-        self
-    }
-
-    fn hints(mut self, hints: Hints) -> Self {
         let annotations = ToolAnnotations::new().open_world(false);
         self.tool.annotations = Some(match hints {
             Hints::Reads => annotations.read_only(true),
