@@ -155,11 +155,11 @@ async fn connection(
     let deadline = Instant::now() + STARTUP;
     let mut opened = match hall.in_time(deadline, startup::open(socket, hall)).await {
         Some(Ok(Opening::Session(opened))) => opened,
-        Some(Ok(Opening::Http { begun, secure })) => {
+        Some(Ok(Opening::Http { io, secure })) => {
             let Ok(_place) = hall.http_places.try_acquire() else { return };
             drop(stranger); // each request says who it is
             let may_ask = secure || (hall.context.local && peer.ip().is_loopback());
-            return http::serve(begun, peer, (may_ask, hall.context.limits), hall.context.http.clone(), &hall.ending)
+            return http::serve(io, peer, (may_ask, hall.context.limits), hall.context.http.clone(), &hall.ending)
                 .await;
         }
         Some(Ok(Opening::Over) | Err(_)) | None => return,

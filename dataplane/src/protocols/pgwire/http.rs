@@ -1,15 +1,12 @@
 //! HTTP on the port of the PostgreSQL wire, told apart by its first bytes: a startup packet begins with a length, a
 //! request with the name of its method. What is served is `protocols::rest`'s, with the caller's own credential.
 
-use std::io;
+use std::io::Cursor;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use axum::{Extension, Router};
-use bytes::{Buf, Bytes};
 use connections::Limits;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::AsyncReadExt;
 
 use super::wire::Io;
 use crate::protocols::http::{any_version, connection};
@@ -28,43 +25,21 @@ pub fn begins(first: [u8; 4]) -> bool {
 }
 
 /// A connection whose first bytes were read already.
-pub struct Begun {
-    pub first: Bytes,
-    pub io: Box<dyn Io>,
-}
-
-impl AsyncRead for Begun {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.first.is_empty() {
-            return Pin::new(&mut self.io).poll_read(cx, buffer);
-        }
-        let count = self.first.len().min(buffer.remaining());
-        if let Some(bytes) = self.first.get(..count) {
-            buffer.put_slice(bytes);
-        }
-        self.first.advance(count);
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Begun {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
-    }
+pub fn begun(first: [u8; 4], io: impl Io + 'static) -> Box<dyn Io> {
+    let (read, write) = tokio::io::split(io);
+    Box::new(tokio::io::join(Cursor::new(first).chain(read), write))
 }
 
 /// Serves requests until the client leaves, or the process does.
-pub async fn serve(begun: Begun, peer: SocketAddr, (may_ask, limits): (bool, Limits), routes: Router, ending: &Ending) {
+pub async fn serve(
+    io: Box<dyn Io>,
+    peer: SocketAddr,
+    (may_ask, limits): (bool, Limits),
+    routes: Router,
+    ending: &Ending,
+) {
     let routes = routes.layer(Extension(MayAsk(may_ask)));
-    connection(any_version(), begun, peer, limits, routes, ending.leaving.clone()).await;
+    connection(any_version(), io, peer, limits, routes, ending.leaving.clone()).await;
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use super::SharedConnections;
 use super::failure::ErrorResponse;
-use super::http::{self, Begun};
+use super::http;
 use super::message::MessageFields;
 use super::wire::{ConnectionEnd, Io, Wire};
 
@@ -57,7 +57,7 @@ enum Packet {
 pub enum Opening {
     Session(OpenedConnection),
     Http {
-        begun: Begun,
+        io: Box<dyn Io>,
         secure: bool,
     },
     /// It has done what it came for: a cancel request.
@@ -108,7 +108,7 @@ async fn direct(socket: TcpStream, hall: &SharedConnections) -> Result<Opening, 
 }
 
 fn as_http(first: [u8; 4], io: impl Io + 'static, secure: bool) -> Opening {
-    Opening::Http { begun: Begun { first: Bytes::copy_from_slice(&first), io: Box::new(io) }, secure }
+    Opening::Http { io: http::begun(first, io), secure }
 }
 
 async fn inside(mut stream: impl Io + 'static, hall: &SharedConnections) -> Result<Opening, ConnectionEnd> {
