@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use contract::metrics::{self, Metric};
 
-use crate::alerts;
+use crate::{Error, alerts};
 
 /// `METRICS.md`.
-pub fn page() -> String {
+pub fn page() -> Result<String, Error> {
     let mut out = String::from(
         "# Metrics\n\nPrinted by chartgen from the table that the programs measure by; not edited by hand. Operator,\n\
          control plane and data plane each serve `/metrics` on port 9090, in the OpenMetrics text format. No label\n\
@@ -24,8 +24,8 @@ pub fn page() -> String {
             line(&mut out, row);
         }
     }
-    let _ = write!(out, "\n## Alerts\n\n{}", alerts::table());
-    out
+    let _ = write!(out, "\n## Alerts\n\n{}", alerts::table()?);
+    Ok(out)
 }
 
 fn line(out: &mut String, row: &Metric) {
