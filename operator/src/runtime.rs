@@ -206,9 +206,8 @@ async fn announce(context: Arc<Context>, synced: Arc<Synced>, mut fence: Fence, 
         let leads = leads(&fence);
         context.metrics.leads(leads);
         if leads && !led {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = synced.wait() => {}
+            if stop.run_until_cancelled(synced.wait()).await.is_none() {
+                return;
             }
             // a standby may say nothing: what it found is said now
             for invalid in context.stores.invalid_objects.all() {
@@ -235,15 +234,10 @@ struct Worker {
 
 impl Worker {
     async fn run(self, stop: CancellationToken) {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = self.synced.wait() => {}
+        if stop.run_until_cancelled(self.synced.wait()).await.is_none() {
+            return;
         }
-        loop {
-            let item = tokio::select! {
-                () = stop.cancelled() => return,
-                item = self.context.queue.next() => item,
-            };
+        while let Some(item) = stop.run_until_cancelled(self.context.queue.next()).await {
             // not cancelled: what has begun is finished
             let again = self.look_at(&item).await;
             self.context.queue.done(&item, again);

@@ -79,10 +79,7 @@ impl Supervisor {
 
     /// Told to stop, or no engine and no session is left.
     async fn nobody(&self) {
-        tokio::select! {
-            () = self.stop.cancelled() => {}
-            () = self.stage.closed() => {}
-        }
+        self.stop.run_until_cancelled(self.stage.closed()).await;
     }
 
     /// Until the process is over (`Continue`) or must be (`Break`).

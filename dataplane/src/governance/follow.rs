@@ -70,10 +70,7 @@ impl Follower {
                 }
             }
             self.set_source(false);
-            tokio::select! {
-                () = shutdown.cancelled() => break,
-                () = tokio::time::sleep(backoff.next()) => {}
-            }
+            shutdown.run_until_cancelled(tokio::time::sleep(backoff.next())).await;
         }
     }
 

@@ -164,10 +164,7 @@ impl Log {
     /// fsync in groups until told to stop, and once more then.
     pub async fn flush(self: Arc<Self>, shutdown: CancellationToken) {
         loop {
-            let last = tokio::select! {
-                () = self.dirty.notified() => false,
-                () = shutdown.cancelled() => true,
-            };
+            let last = shutdown.run_until_cancelled(self.dirty.notified()).await.is_none();
             if !last {
                 tokio::time::sleep(FLUSH_EVERY).await;
             }

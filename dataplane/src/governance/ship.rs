@@ -67,10 +67,7 @@ async fn ship(log: &Arc<Log>, link: &Link, backoff: &mut Backoff, shutdown: &Can
                 return;
             }
         }
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = tokio::time::sleep(backoff.next()) => {}
-        }
+        shutdown.run_until_cancelled(tokio::time::sleep(backoff.next())).await;
     }
 }
 

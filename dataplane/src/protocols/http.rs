@@ -64,10 +64,7 @@ pub async fn serve(
 ) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = ending.closed.cancelled() => return,
-        };
+        let Some(accepted) = ending.closed.run_until_cancelled(listener.accept()).await else { return };
         ending.newcomer();
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,

@@ -122,10 +122,7 @@ pub async fn serve(listener: TcpListener, context: PgWireContext, ending: Ending
     });
     let (places, strangers) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::new(Semaphore::new(STRANGERS_MAX)));
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = ending.closed.cancelled() => return,
-        };
+        let Some(accepted) = ending.closed.run_until_cancelled(listener.accept()).await else { return };
         ending.newcomer();
         let Ok((socket, peer)) = accepted else {
             tokio::time::sleep(PAUSE).await;

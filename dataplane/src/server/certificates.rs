@@ -96,11 +96,7 @@ fn for_clients(pg: &PgTls, protocols: &[&[u8]]) -> Result<Arc<ServerConfig>, Tls
 pub async fn follow(files: Files, every: Duration, shown: ServedCertificates, link: Link, closing: CancellationToken) {
     let (identity, pg) = (Followed::new("identity", files.identity()), Followed::new("PostgreSQL wire", files.pg()));
     let (mut identity, mut pg) = (identity, pg);
-    loop {
-        tokio::select! {
-            () = closing.cancelled() => return,
-            () = tokio::time::sleep(every) => {}
-        }
+    while closing.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
         let files = files.clone();
         let read = tokio::task::spawn_blocking(move || (files.identity(), files.pg())).await;
         let Ok((read_identity, read_pg)) = read else { return };

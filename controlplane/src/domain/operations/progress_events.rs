@@ -52,10 +52,7 @@ impl EventSource for FollowedOperation {
                 self.last = Some(record);
                 return piece;
             }
-            tokio::select! {
-                () = self.reader.app().shutdown().cancelled() => return None,
-                () = tokio::time::sleep(LOOK) => {}
-            }
+            self.reader.app().shutdown().run_until_cancelled(tokio::time::sleep(LOOK)).await?;
         }
         Some(following::silence())
     }

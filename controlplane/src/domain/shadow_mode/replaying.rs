@@ -57,10 +57,7 @@ pub async fn work(app: App) {
             });
         }
         if idle {
-            tokio::select! {
-                () = app.shutdown().cancelled() => break,
-                () = tokio::time::sleep(POLL) => {}
-            }
+            app.shutdown().run_until_cancelled(tokio::time::sleep(POLL)).await;
         }
     }
 }

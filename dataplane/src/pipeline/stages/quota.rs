@@ -188,10 +188,7 @@ impl CreditBudget {
     pub async fn keep(self, shutdown: CancellationToken) {
         let Some((link, log)) = self.0.link.clone() else { return };
         loop {
-            let last = tokio::select! {
-                () = shutdown.cancelled() => true,
-                () = tokio::time::sleep(RENEW_EVERY) => false,
-            };
+            let last = shutdown.run_until_cancelled(tokio::time::sleep(RENEW_EVERY)).await.is_none();
             let has_grant = self.held().until.is_some();
             if has_grant {
                 let _alone = self.0.asking.lock().await;

@@ -87,10 +87,8 @@ impl Watch {
     /// process ends.
     pub async fn over(&mut self) -> ErrorResponse {
         let closed = self.closed.clone();
-        tokio::select! {
-            failure = self.vanished() => failure,
-            () = closed.cancelled() => ErrorResponse::from(&crate::Error::ShuttingDown),
-        }
+        let vanished = closed.run_until_cancelled(self.vanished()).await;
+        vanished.unwrap_or_else(|| ErrorResponse::from(&crate::Error::ShuttingDown))
     }
 
     /// Waits until the caller does not stand any more.

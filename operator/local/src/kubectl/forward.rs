@@ -56,10 +56,7 @@ async fn accept(
     tasks: TaskTracker,
 ) {
     loop {
-        let accepted = tokio::select! {
-            () = stop.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
+        let Some(accepted) = stop.run_until_cancelled(listener.accept()).await else { return };
         let Ok((stream, _)) = accepted else { continue };
         if tasks.len() > MOST {
             continue; // dropped: the client sees its connection end

@@ -115,10 +115,7 @@ impl EventSource for Workflow {
                 self.after = seen;
                 return following::told(seen, &event.kind, &event);
             }
-            tokio::select! {
-                () = self.reader.app().shutdown().cancelled() => return None,
-                () = tokio::time::sleep(LOOK) => {}
-            }
+            self.reader.app().shutdown().run_until_cancelled(tokio::time::sleep(LOOK)).await?;
         }
         Some(following::silence())
     }
