@@ -5,6 +5,7 @@ pub(crate) mod label;
 pub(crate) mod layout;
 pub(crate) mod lex;
 pub(crate) mod listing;
+pub(crate) mod parentheses;
 pub(crate) mod parse;
 pub(crate) mod refusals;
 pub mod script;

@@ -45,6 +45,14 @@ pub(crate) fn relation(name: ObjectName, alias: Option<TableAlias>) -> TableFact
     }
 }
 
+/// What stands in the parentheses.
+pub(crate) fn unnested(mut expr: &Expr) -> &Expr {
+    while let Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
+}
+
 pub(crate) fn is_null(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(value) if value.value == Value::Null)
 }

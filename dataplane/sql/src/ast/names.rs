@@ -3,7 +3,8 @@
 pub(crate) mod ours;
 
 use sqlparser::ast::{
-    AlterTable, AlterTableOperation, Ident, ObjectName, ObjectNamePart, RenameTableNameKind, TableAlias, TableFactor,
+    AlterTable, AlterTableOperation, Ident, ObjectName, ObjectNamePart, RenameTableNameKind, TableAlias,
+    TableAliasColumnDef, TableFactor,
 };
 
 use crate::ast::error::{Error, ErrorKind};
@@ -153,6 +154,13 @@ pub(crate) fn qualified(schema: &str, name: &str) -> ObjectName {
 
 pub(crate) fn quoted(name: &str) -> Ident {
     Ident::with_quote('"', name)
+}
+
+/// The one column of what has this alias, and no names of columns, has its name.
+pub(crate) fn column_by_alias(alias: &mut TableAlias) {
+    if alias.columns.is_empty() {
+        alias.columns.push(TableAliasColumnDef { name: alias.name.clone(), data_type: None });
+    }
 }
 
 /// The alias of a relation in FROM, where it has one.

@@ -4,6 +4,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Query, SetExpr, UnaryOperator};
 
 use crate::ast::any_expression;
 use crate::ast::call::take_expr;
+use crate::ast::expression::unnested;
 
 /// Asks the conditions of the query for what is true: the engine then leaves them where they are
 /// (duckdb/duckdb#23979, #22267).
@@ -49,17 +50,10 @@ fn is_unequal(expr: &Expr) -> bool {
     let differ = |left: &Expr, right: &Expr| [left, right].into_iter().all(|side| any_expression(side, is_column));
     match expr {
         Expr::BinaryOp { left, op: BinaryOperator::NotEq, right } => differ(left, right),
-        Expr::UnaryOp { op: UnaryOperator::Not, expr } => match unwrapped(expr) {
+        Expr::UnaryOp { op: UnaryOperator::Not, expr } => match unnested(expr) {
             Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => differ(left, right),
             _ => false,
         },
         _ => false,
     }
-}
-
-fn unwrapped(mut expr: &Expr) -> &Expr {
-    while let Expr::Nested(inner) = expr {
-        expr = inner;
-    }
-    expr
 }

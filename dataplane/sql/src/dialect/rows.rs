@@ -5,6 +5,7 @@ use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
 use super::{Context, compose, templates};
 use crate::ast::error::Error;
+use crate::ast::expression::unnested;
 
 /// Before its parts are rewritten, so that each comparison is looked at as one that was written.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
@@ -20,7 +21,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), 
         Expr::InSubquery { expr, negated: true, .. } if matches!(expr.as_ref(), Expr::Tuple(_)) => {
             return Err(undecided());
         }
-        Expr::UnaryOp { op: UnaryOperator::Not, expr } => match unwrapped(expr) {
+        Expr::UnaryOp { op: UnaryOperator::Not, expr } => match unnested(expr) {
             Expr::InList { expr, list, negated: false } => match expr.as_ref() {
                 Expr::Tuple(row) => listed(row, list, context)?.map(negated),
                 _ => None,
@@ -41,13 +42,6 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), 
 /// The engine answers NULL where one column is NULL, whatever the others say (duckdb/duckdb#22418).
 fn undecided() -> Error {
     Error::unsupported("NOT IN of a query with several columns")
-}
-
-fn unwrapped(mut expr: &Expr) -> &Expr {
-    while let Expr::Nested(inner) = expr {
-        expr = inner;
-    }
-    expr
 }
 
 fn nested(expr: Expr) -> Expr {

@@ -9,6 +9,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::ast::error::Position;
 use crate::syntax::lex;
+use crate::syntax::parentheses::closing;
 
 const SECRET: [&str; 2] = ["credentials", "encryption"];
 const CUT: &str = "(…)";
@@ -56,18 +57,7 @@ fn is_secret(token: &Token) -> bool {
 
 /// The place behind a value: one token, or brackets with all that is in them; the end where they are not closed.
 fn behind(tokens: &[TokenWithSpan], begin: usize) -> usize {
-    let mut depth = 0_usize;
-    for (place, token) in tokens.iter().enumerate().skip(begin) {
-        match token.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth == 0 {
-            return place + 1;
-        }
-    }
-    tokens.len()
+    tokens.get(begin..).and_then(closing).map_or(tokens.len(), |place| begin + place + 1)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::{ObjectName, TableFactor};
 
-use super::{Binder, alias_as_named, located, resolve};
+use super::{Binder, located, resolve};
 use crate::ast::error::Error;
 use crate::ast::names::{self, ours};
 use crate::ast::quote;
@@ -17,7 +17,6 @@ use crate::catalog::own_stage;
 use crate::catalog::past_load::FAULT_COLUMNS;
 use crate::catalog::staged_rows::{LoadOptions, NameMatching, OnError, PastRows, StagedRows};
 use crate::catalog::table::{Column, Table};
-use crate::scan::marker::{self, Marked};
 use crate::syntax::parse::parse;
 
 impl Binder<'_> {
@@ -48,12 +47,7 @@ impl Binder<'_> {
         let rows = self.past_rows(&table, number).map_err(|error| located(error, name))?;
         // no row of the table is read, but whoever asks of its loads needs the right to read it
         self.views.push(table.path());
-        self.references.push(Arc::new(rows.table()));
-        if !self.stages.rows.iter().any(|known| known.kept_as == rows.kept_as) {
-            self.stages.rows.push(rows);
-        }
-        alias_as_named(name, alias);
-        *name = marker::name(Marked::Scan(self.references.len() - 1));
+        self.reads_rows(rows, name, alias);
         Ok(())
     }
 

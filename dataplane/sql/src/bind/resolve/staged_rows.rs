@@ -2,7 +2,7 @@
 //!
 //! Its name is that of the stage, so policies and grants judge it as they judge a table.
 
-use sqlparser::ast::{Statement, TableFactor};
+use sqlparser::ast::{ObjectName, Statement, TableAlias, TableFactor};
 
 use super::external::{Conditions, conditions};
 use super::{Binder, alias_as_named, located, past_load};
@@ -139,13 +139,18 @@ impl Binder<'_> {
         };
         let stage = self.staged_named(name)?;
         let rows = self.rows_of(&stage, number, read).map_err(|error| located(error, name))?;
+        self.reads_rows(rows, name, alias);
+        Ok(())
+    }
+
+    /// The name becomes a scan of these rows, and stays their alias.
+    pub(super) fn reads_rows(&mut self, rows: StagedRows, name: &mut ObjectName, alias: &mut Option<TableAlias>) {
         self.references.push(std::sync::Arc::new(rows.table()));
         if !self.stages.rows.iter().any(|known| known.kept_as == rows.kept_as) {
             self.stages.rows.push(rows);
         }
         alias_as_named(name, alias);
         *name = marker::name(Marked::Scan(self.references.len() - 1));
-        Ok(())
     }
 
     fn rows_of(&self, stage: &Definition, number: usize, read: StageRead) -> Result<StagedRows, Error> {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, Subscript,
-    TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value, VisitorMut,
+    TableAlias, TableFactor, UnaryOperator, Value, VisitorMut,
 };
 
 use super::hidden::{self, SelectScope};
@@ -14,7 +14,8 @@ use super::relations::stored;
 use super::{CATALOG, INFORMATION, lower, table_function};
 use crate::ast::array_text;
 use crate::ast::call::{call, literal};
-use crate::ast::expression::{self, binary, number};
+use crate::ast::expression::{self, binary, number, unnested};
+use crate::ast::names::column_by_alias;
 use crate::dialect::matched;
 
 /// Functions that make rows of one column.
@@ -169,12 +170,6 @@ fn called_by_alias(name: &ObjectName, alias: &mut Option<TableAlias>) {
     }
 }
 
-fn column_by_alias(alias: &mut TableAlias) {
-    if alias.columns.is_empty() {
-        alias.columns.push(TableAliasColumnDef { name: alias.name.clone(), data_type: None });
-    }
-}
-
 /// `pg_catalog.f` is `f`.
 fn unqualify(name: &mut ObjectName) {
     let of_catalog = name.0.first().and_then(ObjectNamePart::as_ident).is_some_and(|first| {
@@ -249,14 +244,6 @@ fn named(expr: &Expr) -> Option<Expr> {
         [FunctionArg::Unnamed(FunctionArgExpr::Expr(id))] if is_name => Some(id.clone()),
         _ => None,
     }
-}
-
-fn unnested(expr: &Expr) -> &Expr {
-    let mut expr = expr;
-    while let Expr::Nested(inner) = expr {
-        expr = inner;
-    }
-    expr
 }
 
 fn is_number(data_type: &DataType) -> bool {

@@ -6,6 +6,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::{is, made};
+use crate::syntax::parentheses::OpenParentheses;
 
 /// Words behind `ADD` that are no column.
 const OTHERS: [Keyword; 7] = [
@@ -54,15 +55,11 @@ fn verb(tokens: &[TokenWithSpan]) -> Option<usize> {
 fn repeated(tokens: Vec<TokenWithSpan>, verb: usize, words: &[&str]) -> Vec<TokenWithSpan> {
     const VERBS: [Keyword; 5] = [Keyword::ADD, Keyword::ALTER, Keyword::DROP, Keyword::MODIFY, Keyword::RENAME];
     let mut spelled: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len() + 4);
-    let mut depth = 0_usize;
+    let mut open = OpenParentheses::default();
     let mut rest = tokens.into_iter().enumerate().peekable();
     while let Some((at, token)) = rest.next() {
-        match token.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        let separates = at > verb && depth == 0 && token.token == Token::Comma;
+        let is_outside = open.are_none_behind(&token.token);
+        let separates = at > verb && is_outside && token.token == Token::Comma;
         spelled.push(token);
         let says = |next: &TokenWithSpan| VERBS.iter().any(|known| is(&next.token, *known));
         if separates && rest.peek().is_some_and(|(_, next)| !says(next)) {

@@ -24,6 +24,7 @@ use crate::catalog::external_table::{ExternalColumn, ExternalDefinition, RECORD_
 use crate::catalog::file_format::{flagged, word};
 use crate::catalog::stage::format;
 use crate::scan::asks;
+use crate::syntax::parentheses::OpenParentheses;
 use crate::syntax::statement::{ExternalCommand, StatementKind};
 
 /// The statement, if its first words say that it is about an external table.
@@ -203,15 +204,10 @@ fn created(tokens: &[TokenWithSpan], or_replace: bool) -> Result<StagedStatement
 /// `LOCATION = @stage/path`: the stage's name, how paths begin, and the other tokens.
 fn located(tokens: &[TokenWithSpan]) -> Result<(ObjectName, String, Vec<TokenWithSpan>), Error> {
     let missing = || Error::syntax("an external table has LOCATION = @stage/path");
-    let mut depth = 0_usize;
+    let mut open = OpenParentheses::default();
     let begins = |pair: &[TokenWithSpan]| {
         let [name, equals] = pair else { return false };
-        match name.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0 && is_word(&name.token, "location") && equals.token == Token::Eq
+        open.are_none_behind(&name.token) && is_word(&name.token, "location") && equals.token == Token::Eq
     };
     let at = tokens.windows(2).position(begins).ok_or_else(missing)?;
     let (before, found) = tokens.split_at_checked(at).ok_or_else(missing)?;

@@ -20,6 +20,7 @@ use crate::ast::error::Error;
 use crate::ast::{names, quote};
 use crate::catalog::stage::StageFormat;
 use crate::catalog::staged_rows::{FileChoice, LoadOptions, StageRead};
+use crate::syntax::parentheses::closing;
 use copy_options::CopyOptions;
 
 pub(crate) use named_columns::{columns_named, engine_tokens};
@@ -261,16 +262,7 @@ fn copied(tokens: &[TokenWithSpan]) -> Result<Option<StageQuery>, Error> {
 
 /// `COPY INTO t [(columns)] FROM (SELECT … FROM @s) …`, which makes a row of each record.
 fn transformed(target: &[TokenWithSpan], source: &[TokenWithSpan]) -> Result<StageQuery, Error> {
-    let mut open = 0_usize;
-    let closes = |token: &TokenWithSpan| {
-        match token.token {
-            Token::LParen => open += 1,
-            Token::RParen => open = open.saturating_sub(1),
-            _ => {}
-        }
-        open == 0
-    };
-    let end = source.iter().position(closes).ok_or_else(|| Error::syntax("a bracket is not closed"))?;
+    let end = closing(source).ok_or_else(|| Error::syntax("a bracket is not closed"))?;
     let (query, mut reads) = selected(source.get(1..end).unwrap_or_default().to_vec())?;
     let is_select = query.first().is_some_and(|first| is(&first.token, Keyword::SELECT));
     let [read] = reads.as_mut_slice() else { return Err(Error::unsupported("COPY INTO of other than one stage")) };

@@ -8,6 +8,7 @@ use super::staged::{StagedStatement, stage_name};
 use super::staged_files::{is_word, location};
 use super::{end, is, options, own, parser, refused, source};
 use crate::ast::error::Error;
+use crate::syntax::parentheses::closing;
 use crate::syntax::statement::{StatementKind, Unload, UnloadSource};
 
 /// The statement, if its first words say that it writes into a stage.
@@ -72,15 +73,7 @@ fn bracketed<'t>(text: &str, tokens: &'t [TokenWithSpan]) -> Option<(String, &'t
 
 /// The tokens in the parentheses that these begin with, of which there are some, and those behind.
 pub(super) fn parenthesized(tokens: &[TokenWithSpan]) -> Option<(&[TokenWithSpan], &[TokenWithSpan])> {
-    let mut depth = 0_usize;
-    let close = tokens.iter().position(|token| {
-        match token.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0
-    })?;
+    let close = closing(tokens)?;
     Some((tokens.get(1..close).filter(|within| !within.is_empty())?, tokens.get(close + 1..)?))
 }
 

@@ -4,13 +4,12 @@
 //! as far as the longest of them, which the engine has in a select list alone.
 
 use sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, Select, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
-    TableFunctionArgs, TableWithJoins,
+    FunctionArg, FunctionArgExpr, Select, SelectItem, SetExpr, TableFactor, TableFunctionArgs, TableWithJoins,
 };
 
 use crate::ast::call::call;
 use crate::ast::error::Error;
-use crate::ast::names::{self, ours};
+use crate::ast::names::{self, column_by_alias, ours};
 
 /// Functions of PostgreSQL that make rows of one column.
 const SETS: [&str; 2] = ["generate_series", "generate_subscripts"];
@@ -73,11 +72,5 @@ fn factor(factor: &mut TableFactor) {
         names::single(name).is_some_and(|name| SETS.iter().any(|known| name.value.eq_ignore_ascii_case(known)));
     if is_set {
         column_by_alias(alias);
-    }
-}
-
-fn column_by_alias(alias: &mut TableAlias) {
-    if alias.columns.is_empty() {
-        alias.columns.push(TableAliasColumnDef { name: alias.name.clone(), data_type: None });
     }
 }
