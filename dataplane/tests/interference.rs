@@ -148,7 +148,7 @@ impl Pair {
             let wired = wired().await;
             let mut flight = flight::client(&door::door(&wired.world), analyst_key());
             flight.set_header(header::REQUEST_ID, "req-7");
-            let side = Side { wired, client: None, flight, seen: 0 };
+            let side = Side::new(wired, flight);
             side.fill(own).await;
             side.owner("create view seen as select id, name, ssn, email, region, salary, born, score, tags, card from customer").await;
             sides.push(side);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::DataType;
+use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use axum::http::header::CONTENT_LENGTH;
@@ -52,12 +53,21 @@ impl Surface {
 pub struct Side {
     pub wired: Wired,
     pub client: Option<Client>,
-    pub flight: flight::Client,
+    flight: flight::Client,
+    rest: Router,
     /// The last entry of the log that was looked at.
-    pub seen: u64,
+    seen: u64,
 }
 
 impl Side {
+    pub fn new(wired: Wired, flight: flight::Client) -> Self {
+        let (memories, thoughts) = (Memories::default(), Thoughts::default());
+        let (pipeline, triggers) = (wired.world.pipeline.clone(), wired.world.triggers.clone());
+        let (ending, limits) = (Ending::default(), connections::Patience::DEFAULT.limits());
+        let context = RestContext { env_id: "env-1".into(), pipeline, memories, thoughts, triggers, ending, limits };
+        Self { wired, client: None, flight, rest: routes(context), seen: 0 }
+    }
+
     pub async fn owner(&self, sql: &str) {
         self.wired.world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }
@@ -93,18 +103,13 @@ impl Side {
     }
 
     async fn rest(&self, path: &str, asked: Value, format: &str) -> String {
-        let pipeline = self.wired.world.pipeline.clone();
-        let (memories, thoughts) = (Memories::default(), Thoughts::default());
-        let (triggers, limits) = (self.wired.world.triggers.clone(), connections::Patience::DEFAULT.limits());
-        let ending = Ending::default();
-        let door = RestContext { env_id: "env-1".into(), pipeline, memories, thoughts, triggers, ending, limits };
         let caller = Forwarded::of(Who::Key { key_id: analyst_id() }, None);
         let request = Request::post(format!("/v1/environments/env-1/{path}"))
             .header(header::CALLER, serde_json::to_string(&caller).unwrap())
             .header(header::REQUEST_ID, "req-7")
             .body(Body::from(asked.to_string()))
             .unwrap();
-        let response = routes(door).oneshot(request).await.unwrap();
+        let response = self.rest.clone().oneshot(request).await.unwrap();
         let mut shown = format!("{}", response.status());
         let headers = response.headers().clone();
         let differing = ["x-query-id", "x-execution-time-ms", CONTENT_LENGTH.as_str()];
