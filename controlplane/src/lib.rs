@@ -86,6 +86,8 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
         .min_connections(config.database_min_connections)
         .acquire_timeout(config.acquire_timeout())
         .idle_timeout(config.idle_timeout())
+        .test_before_acquire(false) // `is_there` does
+        .before_acquire(platform::database::is_there)
         .connect(url.expose())
         .await?;
     MIGRATIONS.run(&pool).await?;

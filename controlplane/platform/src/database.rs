@@ -11,6 +11,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use contract::Redacted;
+use futures::future::BoxFuture;
+use sqlx::pool::PoolConnectionMetadata;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{Connection, PgPool};
 use tokio::time::{error::Elapsed, sleep, timeout};
@@ -42,6 +44,22 @@ macro_rules! scalar {
     ($connection:expr, $($query:tt)+) => {
         Ok(::sqlx::query_scalar!($($query)+).fetch_one($connection).await?)
     };
+}
+
+/// A connection that was in use so short a time ago is taken to be there.
+const IN_USE_LATELY: Duration = Duration::from_millis(100);
+
+/// Whether a connection of a pool is still there. To ask takes a round trip, so one of a moment ago is not asked.
+pub fn is_there(
+    connection: &mut PgConnection,
+    PoolConnectionMetadata { idle_for, .. }: PoolConnectionMetadata,
+) -> BoxFuture<'_, sqlx::Result<bool>> {
+    Box::pin(async move {
+        if idle_for >= IN_USE_LATELY {
+            connection.ping().await?;
+        }
+        Ok(true)
+    })
 }
 
 /// How long a new URL may take to let somebody in.
