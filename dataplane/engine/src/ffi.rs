@@ -938,7 +938,7 @@ impl Run<'_> {
             (self.ended, self.long) = (true, None);
             return self.error().map_or(Ok(None), Err);
         }
-        let lent = LentChunk::new(chunk, self.database);
+        let lent = LentChunk::new(chunk, &self.connection.database);
         let layout = self.layout()?;
         let by_forms = layout.forms.as_deref().and_then(|forms| lent.columns(forms, &layout.schema));
         let columns = by_forms.map_or_else(|| layout.exported_columns(&lent.chunk), Ok)?;

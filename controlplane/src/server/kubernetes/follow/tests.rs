@@ -11,5 +11,5 @@ fn an_object_unlike_its_type_still_says_which_it_is() {
     let bad = good.replace('7', "\"soon\"");
     let unread = serde_json::from_str::<DeserializeGuard<crds::Environment>>(&bad).unwrap().0.unwrap_err();
     assert_eq!(unread.metadata.uid.as_deref(), Some("a"));
-    assert!(unread.error.contains("invalid type"), "{}", unread.error);
+    assert!(unread.error.contains("nvalid type"), "{}", unread.error);
 }
