@@ -14,13 +14,15 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream::{self, StreamExt};
 use http::HeaderMap;
 use http_body::{Body as HttpBody, Frame};
-use prost::Message;
+use prost::{Message, length_delimiter_len};
 use tonic::Status;
 
 use super::Streamed;
 
 /// Shorter data are copied behind what stands before them.
 const COPIED_BYTES: usize = 16 << 10;
+/// Where columns may begin in memory.
+const ALIGNED_BYTES: usize = 16;
 /// What stands before a message: whether it is compressed, and its length.
 const PREFIX_BYTES: usize = 5;
 /// The key of `data_body`: the number of the field, and that a length follows. It is the last one of a message.
@@ -124,6 +126,9 @@ impl HttpBody for GrpcBody {
 /// Writes a message's frame, but for its data where they are long: these are to follow.
 fn framed(mut message: FlightData, out: &mut BytesMut) -> Result<Bytes, Status> {
     let mut data = std::mem::take(&mut message.data_body);
+    if data.len() >= COPIED_BYTES && !message.data_header.is_empty() {
+        message.data_header = padded(&message, data.len());
+    }
     let begins = out.len();
     out.put_bytes(0, PREFIX_BYTES);
     let unwritten = |error: prost::EncodeError| Status::internal(format!("a message cannot be encoded: {error}"));
@@ -144,6 +149,22 @@ fn framed(mut message: FlightData, out: &mut BytesMut) -> Result<Bytes, Status> 
     Ok(data)
 }
 
+/// The header of a message with zeros behind it, as streams have them too: so many that its data begin where columns may.
+/// Clients that read a frame into fresh memory need not copy them then.
+fn padded(message: &FlightData, data_bytes: usize) -> Bytes {
+    let header = &message.data_header;
+    let field = |length: usize| length_delimiter_len(length) + length;
+    let others = message.encoded_len() - field(header.len());
+    let around = PREFIX_BYTES + others + length_delimiter_len(DATA_KEY) + length_delimiter_len(data_bytes);
+    let is_aligned = |length: &usize| (around + field(*length)).is_multiple_of(ALIGNED_BYTES);
+    // twice as many, since the length of its length may grow too
+    let length = (header.len()..header.len() + 2 * ALIGNED_BYTES).find(is_aligned).unwrap_or(header.len());
+    let mut padded = BytesMut::with_capacity(length);
+    padded.extend_from_slice(header);
+    padded.resize(length, 0);
+    padded.freeze()
+}
+
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt;
@@ -151,7 +172,10 @@ mod tests {
     use super::*;
 
     fn message(data: usize) -> FlightData {
-        FlightData::new().with_data_header(vec![1; 300]).with_app_metadata(vec![2; 3]).with_data_body(vec![3; data])
+        FlightData::new()
+            .with_data_header(vec![1_u8; 300])
+            .with_app_metadata(vec![2_u8; 3])
+            .with_data_body(vec![3_u8; data])
     }
 
     /// As the library frames it.
@@ -160,16 +184,37 @@ mod tests {
         [&[0_u8][..], &u32::try_from(bytes.len()).unwrap().to_be_bytes(), &bytes].concat()
     }
 
+    /// As it is framed here.
+    fn sent(message: &FlightData) -> Vec<u8> {
+        let mut out = BytesMut::new();
+        let rest = framed(message.clone(), &mut out).unwrap();
+        [out.as_ref(), rest.as_ref()].concat()
+    }
+
     #[test]
-    fn a_frame_is_that_of_the_library() {
+    fn a_short_frame_is_that_of_the_library() {
         let mut out = BytesMut::from(&b"before"[..]);
         let mut all = out.to_vec();
-        for data in [0, 1, 127, 128, COPIED_BYTES - 1, COPIED_BYTES, 700_000] {
-            let rest = framed(message(data), &mut out).unwrap();
-            assert_eq!(rest.len(), if data < COPIED_BYTES { 0 } else { data });
-            out.extend_from_slice(&rest);
+        for data in [0, 1, 127, 128, COPIED_BYTES - 1] {
+            assert!(framed(message(data), &mut out).unwrap().is_empty());
             all.extend(expected(&message(data)));
             assert!(out == all, "{data}");
+        }
+    }
+
+    #[test]
+    fn a_long_frame_differs_by_zeros_alone_and_has_its_data_where_columns_may_begin() {
+        for (header, data) in (100..150).map(|header| (header, COPIED_BYTES + header)).chain([(300, 700_000)]) {
+            let long = message(data).with_data_header(vec![1_u8; header]);
+            let mut head = BytesMut::new();
+            let rest = framed(long.clone(), &mut head).unwrap();
+            assert_eq!((head.len() % ALIGNED_BYTES, rest.len()), (0, data));
+            let frame = [head.as_ref(), rest.as_ref()].concat();
+            let mut read = FlightData::decode(&frame[PREFIX_BYTES..]).unwrap();
+            assert_eq!(frame, expected(&read));
+            assert!(read.data_header[header..].iter().all(|byte| *byte == 0));
+            read.data_header.truncate(header);
+            assert!(read == long, "{header}");
         }
     }
 
@@ -177,7 +222,7 @@ mod tests {
     async fn messages_are_followed_by_their_status() {
         for (error, code) in [(None, "0"), (Some(Status::unavailable("gone")), "14")] {
             let messages = [2, 100_000, 5, 20, COPIED_BYTES].map(message);
-            let all: Vec<u8> = messages.iter().flat_map(expected).collect();
+            let all: Vec<u8> = messages.iter().flat_map(sent).collect();
             let items: Vec<_> = messages.map(Ok).into_iter().chain(error.map(Err)).collect();
             let response = handed(tonic::Response::new(stream::iter(items).boxed()));
             let (_, mut left, extensions) = response.into_parts();
