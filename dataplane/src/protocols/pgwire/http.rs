@@ -46,6 +46,12 @@ pub async fn serve(
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn parts_of_a_body_are_written_from_where_they_are() {
+        let (ours, _theirs) = tokio::net::UnixStream::pair().unwrap();
+        assert!(Begun { first: Bytes::new(), io: Box::new(ours) }.is_write_vectored());
+    }
+
     #[test]
     fn a_startup_packet_is_no_request() {
         assert!(begins(*b"GET ") && begins(*b"POST"));
