@@ -49,7 +49,7 @@ mod tests {
     #[tokio::test]
     async fn parts_of_a_body_are_written_from_where_they_are() {
         let (ours, _theirs) = tokio::net::UnixStream::pair().unwrap();
-        assert!(Begun { first: Bytes::new(), io: Box::new(ours) }.is_write_vectored());
+        assert!(begun(*b"GET ", ours).is_write_vectored());
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn named(columns: Columns) -> Vec<String> {
 }
 
 fn cells(record: &Value, columns: Columns) -> Vec<Value> {
-    let member = |name: &&str| name.split('.').try_fold(record, |value, part| value.get(part));
+    let member = |name: &str| name.split('.').try_fold(record, |value, part| value.get(part));
     columns.split(", ").map(|name| member(name).cloned().unwrap_or_default()).collect()
 }
 
