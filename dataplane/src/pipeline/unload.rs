@@ -3,41 +3,34 @@
 //! The query is a statement like any other and walks all stages. Its rows leave as they do for a client, masked and
 //! metered; they go into the files in place of a connection. All files are in the stage once all are whole, or none is.
 
+mod delivered;
 mod encoder;
 mod files;
 mod open_file;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use contract::QueryId;
-use futures::{StreamExt, stream};
+use futures::stream;
 use sql::{StagePlace, StatementKind, Unload};
-use tokio::sync::mpsc;
 
 use super::{FileAction, Once, Pipeline, Result};
 use crate::error::StageFileFault;
 use crate::request::answer::{Account, WrittenFiles};
 use crate::request::ask::Outlet;
 use crate::storage::branches;
-use crate::storage::stage_files::{StageFile, StagePath, blocking};
+use crate::storage::stage_files::{StageFile, StagePath};
 use crate::{Answer, Ask, Column, Command, Description, Error, Rows, Totals};
 
-use encoder::{EncodedRows, RowEncoder};
 use files::{UnloadFiles, UnloadPlace};
 use open_file::FullFile;
 
 const COLUMNS: [&str; 3] = ["rows_unloaded", "input_bytes", "output_bytes"];
 /// Of an answer with a row for each file.
 const DETAILED: [&str; 3] = ["file_name", "file_size", "row_count"];
-
-/// Batches that are encoded while one before them is written.
-const AHEAD_MAX: usize = 2;
-/// Batches that are encoded, and wait for that.
-const ENCODED_MAX: usize = 2;
 
 /// What a statement unloads, if it does.
 pub(super) fn asked(ask: &Ask) -> Option<Unload> {
@@ -106,7 +99,7 @@ async fn unloaded(
     answer: &mut Answer,
 ) -> Result<(Vec<StageFile>, Vec<(u64, u64)>)> {
     let files = UnloadFiles::new(unload.clone(), (answer.columns.clone(), &answer.schema), place)?;
-    let full = written(&mut answer.rows, files).await?;
+    let full = delivered::written(&mut answer.rows, files).await?;
     let (writers, counts): (Vec<_>, Vec<_>) =
         full.into_iter().map(|FullFile { writer, taken, rows }| (writer, (taken, rows))).unzip();
     let Some(held) = answer.rows.held() else {
@@ -140,44 +133,6 @@ async fn unloaded(
     };
     held.complete();
     Ok((placed, counts))
-}
-
-/// Writes the rows of the answer, all of them. The next ones come while some are written.
-async fn written(rows: &mut Rows, mut files: UnloadFiles) -> Result<Vec<FullFile>> {
-    let (encoder, (to, mut parts)) = (files.encoder(), mpsc::channel::<Vec<EncodedRows>>(ENCODED_MAX));
-    let adding = tokio::task::spawn_blocking(move || {
-        while let Some(part) = parts.blocking_recv() {
-            files.add(&part)?;
-        }
-        Ok::<_, Error>(files)
-    });
-    let sent = encoded(rows, &encoder, to).await;
-    // also where rows failed: nothing of the files is left once that is told
-    let added = adding.await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()));
-    sent?;
-    let files = added?;
-    blocking(move || files.end()).await
-}
-
-/// Encodes the rows of the answer, for as long as somebody takes them.
-async fn encoded(rows: &mut Rows, encoder: &RowEncoder, to: mpsc::Sender<Vec<EncodedRows>>) -> Result<()> {
-    let (mut ahead, mut is_over) = (VecDeque::new(), false);
-    loop {
-        while !is_over && ahead.len() < AHEAD_MAX {
-            let Some(batch) = rows.next().await else {
-                is_over = true;
-                break;
-            };
-            let (encoder, batch) = (encoder.clone(), batch?);
-            // which begins at once
-            ahead.push_back(tokio::task::spawn_blocking(move || encoder.encoded(&batch)));
-        }
-        let Some(encoding) = ahead.pop_front() else { return Ok(()) };
-        let part = encoding.await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()))?;
-        if to.send(part).await.is_err() {
-            return Ok(()); // why they are not taken, whoever writes them says
-        }
-    }
 }
 
 fn columns(unload: &Unload) -> Vec<Column> {
