@@ -20,7 +20,7 @@ use parquet::file::writer::SerializedFileWriter;
 use super::batch_bytes::batch_bytes;
 use super::column::Column;
 
-use column_forms::ColumnForms;
+pub use column_forms::ColumnForms;
 
 pub const CONTENT_TYPE: &str = "application/vnd.apache.parquet";
 
@@ -49,7 +49,12 @@ pub struct ParquetEncoder {
 impl ParquetEncoder {
     pub fn new(schema: SchemaRef, is_compressed: bool) -> Result<Self, ParquetError> {
         let compression = if is_compressed { Compression::SNAPPY } else { Compression::UNCOMPRESSED };
-        let forms = ColumnForms::new(SchemaRef::clone(&schema), compression);
+        Self::behind(ColumnForms::new(schema, compression))
+    }
+
+    /// Of a file that comes behind another one, whose columns have shown how they are written.
+    pub fn behind(forms: ColumnForms) -> Result<Self, ParquetError> {
+        let schema = forms.schema();
         let writer = ArrowWriter::try_new(Vec::new(), SchemaRef::clone(&schema), Some(forms.properties()))?;
         let (writer, groups) = writer.into_serialized_writer()?;
         Ok(Self { writer, schema, forms, groups, columns: Vec::new(), rows: 0, waiting: Vec::new(), held_bytes: 0 })
@@ -132,11 +137,16 @@ impl ParquetEncoder {
     }
 
     /// The last bytes, which tell a whole file from one that broke off.
-    pub fn end(mut self) -> Result<Vec<u8>, ParquetError> {
+    pub fn end(self) -> Result<Vec<u8>, ParquetError> {
+        self.end_before().map(|(bytes, _)| bytes)
+    }
+
+    /// The same of a file that another one comes behind.
+    pub fn end_before(mut self) -> Result<(Vec<u8>, ColumnForms), ParquetError> {
         if self.rows > 0 {
             self.end_group()?;
         }
-        self.writer.into_inner()
+        Ok((self.writer.into_inner()?, self.forms))
     }
 }
 
@@ -314,20 +324,25 @@ mod tests {
         for _ in 0..3 {
             encoder.add(&batch).unwrap();
         }
-        let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(encoder.end().unwrap())).unwrap();
-        let told = |group: usize, column: usize| {
-            let column = reader.metadata().row_group(group).column(column);
-            (column.dictionary_page_offset().is_some(), column.compression())
+        let (first, forms) = encoder.end_before().unwrap();
+        let mut next = ParquetEncoder::behind(forms).unwrap();
+        next.add(&batch).unwrap();
+        let read = |file: Vec<u8>| ParquetRecordBatchReaderBuilder::try_new(Bytes::from(file)).unwrap();
+        let [first, second] = [first, next.end().unwrap()].map(read);
+        let told = |of: &ParquetRecordBatchReaderBuilder<Bytes>, group: usize| {
+            let form = |column: usize| {
+                let column = of.metadata().row_group(group).column(column);
+                (column.dictionary_page_offset().is_some(), column.compression())
+            };
+            [form(0), form(1)]
         };
-        assert_eq!([told(0, 0), told(0, 1)], [(true, Compression::SNAPPY); 2]);
-        for group in [1, 2] {
-            assert_eq!(told(group, 0), (false, Compression::UNCOMPRESSED));
-            assert_eq!(told(group, 1), (true, Compression::SNAPPY));
+        let whole = (true, Compression::SNAPPY);
+        assert_eq!(told(&first, 0), [whole; 2]);
+        for (file, group) in [(&first, 1), (&first, 2), (&second, 0)] {
+            assert_eq!(told(file, group), [(false, Compression::UNCOMPRESSED), whole]);
         }
-        let mut batches = reader.with_batch_size(GROUP_ROWS).build().unwrap();
-        for _ in 0..3 {
-            assert_eq!(batches.next().unwrap().unwrap().columns(), batch.columns());
-        }
+        let batches = first.with_batch_size(GROUP_ROWS).build().unwrap();
+        assert!(batches.map(Result::unwrap).all(|read| read.columns() == batch.columns()));
     }
 
     #[test]

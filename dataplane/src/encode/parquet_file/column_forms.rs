@@ -44,6 +44,10 @@ impl ColumnForms {
         Self { schema, compression, lean: Vec::new(), groups: 0 }
     }
 
+    pub fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+
     /// How the next row group is written: of each of its columns there are statistics.
     pub fn properties(&self) -> WriterProperties {
         let mut properties = WriterProperties::builder()
@@ -75,7 +79,7 @@ impl ColumnForms {
             return Ok(None);
         }
         self.lean = lean;
-        let writer = ArrowWriter::try_new(Vec::new(), SchemaRef::clone(&self.schema), Some(self.properties()))?;
+        let writer = ArrowWriter::try_new(Vec::new(), self.schema(), Some(self.properties()))?;
         writer.into_serialized_writer().map(|(_, groups)| Some(groups))
     }
 }

@@ -10,7 +10,8 @@ use sql::{Unload, UnloadFormat, partition_folder};
 use super::encoder::{EncodedRows, RowEncoder};
 use super::open_file::{FullFile, OpenFile, length};
 use crate::encode::cell::{self, Cell};
-use crate::encode::{csv, parquet_file};
+use crate::encode::csv;
+use crate::encode::parquet_file::{self, ColumnForms};
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFiles;
 use crate::{Column, Error};
@@ -39,6 +40,8 @@ pub(super) struct UnloadFiles {
     /// Files that each of these has.
     folders: HashMap<String, usize>,
     open: Option<OpenFile>,
+    /// How the columns of the last file were written, if it is of Parquet.
+    forms: Option<ColumnForms>,
     full: Vec<FullFile>,
 }
 
@@ -68,7 +71,7 @@ impl UnloadFiles {
             return refused(why);
         }
         let (folder, folders) = (None, HashMap::new());
-        Ok(Self { unload, columns, schema, place, folder, folders, open: None, full: Vec::new() })
+        Ok(Self { unload, columns, schema, place, folder, folders, open: None, forms: None, full: Vec::new() })
     }
 
     /// What makes the bytes of rows before they are added.
@@ -159,7 +162,10 @@ impl UnloadFiles {
         // one may be there by its end
         let writer = if self.unload.overwrite { writer } else { writer.keeping_others() };
         if self.unload.format == UnloadFormat::Parquet {
-            return OpenFile::parquet(writer, self.unload.compression, SchemaRef::clone(&self.schema));
+            let (compression, schema) = (self.unload.compression, SchemaRef::clone(&self.schema));
+            // rows of another partition may be others
+            let before = self.forms.take().filter(|_| !self.unload.is_partitioned());
+            return OpenFile::parquet(writer, compression, schema, before);
         }
         let mut file = OpenFile::text(writer, self.unload.compression);
         if self.unload.header && self.unload.format == UnloadFormat::Csv {
@@ -181,7 +187,9 @@ impl UnloadFiles {
 
     fn close(&mut self) -> Result<()> {
         if let Some(file) = self.open.take() {
-            self.full.push(file.end()?);
+            let full;
+            (full, self.forms) = file.end()?;
+            self.full.push(full);
         }
         Ok(())
     }

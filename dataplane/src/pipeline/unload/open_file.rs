@@ -11,7 +11,7 @@ use sql::UnloadCompression;
 
 use crate::Error;
 use crate::encode::batch_bytes::batch_bytes;
-use crate::encode::parquet_file::ParquetEncoder;
+use crate::encode::parquet_file::{ColumnForms, ParquetEncoder};
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageWriter;
 
@@ -65,11 +65,15 @@ impl WaitingBytes {
         }
     }
 
-    fn end(self) -> Result<Vec<u8>> {
+    /// The last of them, and how the columns of Parquet were written.
+    fn end(self) -> Result<(Vec<u8>, Option<ColumnForms>)> {
         match self {
-            Self::Plain(bytes) => Ok(bytes),
-            Self::Gzip(encoder) => encoder.finish().map_err(|error| not_encoded(&error)),
-            Self::Parquet(encoder) => encoder.end().map_err(|error| not_encoded(&error)),
+            Self::Plain(bytes) => Ok((bytes, None)),
+            Self::Gzip(encoder) => Ok((encoder.finish().map_err(|error| not_encoded(&error))?, None)),
+            Self::Parquet(encoder) => {
+                let (bytes, forms) = encoder.end_before().map_err(|error| not_encoded(&error))?;
+                Ok((bytes, Some(forms)))
+            }
         }
     }
 }
@@ -84,9 +88,16 @@ impl OpenFile {
         Self { writer, waiting, taken: 0, rows: 0 }
     }
 
-    pub fn parquet(writer: StageWriter, compression: UnloadCompression, schema: SchemaRef) -> Result<Self> {
+    /// Its columns are written as those of the file before were, if there is one.
+    pub fn parquet(
+        writer: StageWriter,
+        compression: UnloadCompression,
+        schema: SchemaRef,
+        before: Option<ColumnForms>,
+    ) -> Result<Self> {
         let is_compressed = compression == UnloadCompression::OfFormat;
-        let encoder = ParquetEncoder::new(schema, is_compressed).map_err(|error| not_encoded(&error))?;
+        let encoder = before.map_or_else(|| ParquetEncoder::new(schema, is_compressed), ParquetEncoder::behind);
+        let encoder = encoder.map_err(|error| not_encoded(&error))?;
         Ok(Self { writer, waiting: WaitingBytes::Parquet(Box::new(encoder)), taken: 0, rows: 0 })
     }
 
@@ -126,11 +137,12 @@ impl OpenFile {
         self.passed_on()
     }
 
-    /// No more rows come.
-    pub fn end(self) -> Result<FullFile> {
+    /// No more rows come: the file, and how its columns were written if it is of Parquet.
+    pub fn end(self) -> Result<(FullFile, Option<ColumnForms>)> {
         let Self { mut writer, waiting, taken, rows } = self;
-        writer.write(&waiting.end()?)?;
-        Ok(FullFile { writer: writer.full(), taken, rows })
+        let (bytes, forms) = waiting.end()?;
+        writer.write(&bytes)?;
+        Ok((FullFile { writer: writer.full(), taken, rows }, forms))
     }
 
     /// Writes what waits, where it is a piece.
@@ -168,7 +180,7 @@ mod tests {
             for times in repeat_n(100, 500).chain([5_000]).chain(repeat_n(100, 450)) {
                 file.add_text(line.repeat(times).as_bytes()).unwrap();
             }
-            let FullFile { writer, taken, rows } = file.end().unwrap();
+            let (FullFile { writer, taken, rows }, _) = file.end().unwrap();
             assert_eq!((taken, rows), (3_400_000, 0));
             let bytes = writer.finish().unwrap().bytes;
             let mut text = String::new();
