@@ -177,15 +177,4 @@ impl Session {
         let sql = format!("select cast(count(*) as varchar) from ({rows}) as records");
         self.one_text(sql, deadline, cancel).await?.parse().map_err(Error::internal)
     }
-
-    /// The names of the columns of a query.
-    pub async fn column_names(
-        &mut self,
-        rows: &str,
-        deadline: Instant,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<String>, Error> {
-        let described = self.describe(rows, deadline, cancel).await?;
-        Ok(described.columns.into_iter().map(|column| column.name).collect())
-    }
 }

@@ -65,8 +65,6 @@ impl FileSource<'_> {
         let spool = self.parquet_spool(&mut ahead).await?;
         let found = ParquetRows::of(&spool, binary_is_text, rows, (self.session, self.query)).await;
         let found = found.map_err(|error| self.fault(file, error))?;
-        let described = self.session.describe(&found.query, self.query.deadline, &self.query.ask.cancel).await;
-        let described = described.map_err(|error| self.fault(file, error))?;
         let (mut own, names) = (columns::whole(rows, &file.path), rows.columns.iter().map(|column| &column.name));
         if let Some(first) = own.first_mut() {
             *first = format!("to_json({ROW})");
@@ -76,7 +74,7 @@ impl FileSource<'_> {
         }
         let own = own.iter().zip(names).map(|(value, name)| format!("{value} as {}", quote::name(name)));
         let members =
-            reads.iter().map(|read| format!("{} as {}", member(read, &described.columns), quote::name(&read.column())));
+            reads.iter().map(|read| format!("{} as {}", member(read, &found.columns), quote::name(&read.column())));
         let select = own.chain(members).collect::<Vec<_>>().join(", ");
         self.view_of(file, &format!("select {select} from ({}) as {ROW}", found.query), spool).await
     }

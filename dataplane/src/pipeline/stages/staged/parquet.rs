@@ -1,6 +1,6 @@
 //! The columns of a Parquet file that a statement reads, and the query of them.
 
-use engine::{Session, SpoolFile, records_of};
+use engine::{Column, Session, SpoolFile, records_of};
 use sql::{LoadOptions, NameMatching, StagedRows};
 
 use crate::pipeline::Query;
@@ -21,6 +21,8 @@ pub(super) enum ReadColumns {
 pub(super) struct ParquetRows {
     pub query: String,
     pub names: Vec<String>,
+    /// The same with their types.
+    pub columns: Vec<Column>,
 }
 
 impl ReadColumns {
@@ -67,12 +69,13 @@ impl ParquetRows {
         let all = spool.parquet_table(binary_is_text)?;
         let read = ReadColumns::of(rows);
         if matches!(read, ReadColumns::All) {
-            return Ok(Self { query: all, names: Vec::new() });
+            return Ok(Self { query: all, names: Vec::new(), columns: Vec::new() });
         }
-        let names = session.column_names(&all, query.deadline, &query.ask.cancel).await?;
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut columns = session.describe(&all, query.deadline, &query.ask.cancel).await?.columns;
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         let names: Vec<String> = read.chosen(&names).into_iter().map(str::to_owned).collect();
-        Ok(Self { query: spool.parquet_columns(binary_is_text, &names)?, names })
+        columns.retain(|column| names.contains(&column.name));
+        Ok(Self { query: spool.parquet_columns(binary_is_text, &names)?, names, columns })
     }
 
     /// A query of its records as JSON objects.
