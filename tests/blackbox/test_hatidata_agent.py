@@ -127,8 +127,8 @@ def test_keys_of_agents(cp, platform, wire):
         assert (rotated["old_key_id"], rotated["grace_period_hours"]) == (one, 72)
         with HatiDataAgent(**{**wire, "password": rotated["new_key"]}, agent_id=name, framework="langchain") as bound:
             assert bound.query("select count(*) as n from nation") == [{"n": 25}]
-        platform.wait(lambda: cp.get_agent_key_usage(one)["total_queries"] >= 2)
-        assert cp.get_agent_key_usage(one)["total_credits"] > 0
+        # counted when it begins, and charged when it has ended
+        platform.wait(lambda: (used := cp.get_agent_key_usage(one))["total_queries"] >= 2 and used["total_credits"] > 0)
         assert cp.get_agent_key_branch_usage(one)["total"] == 0
     finally:
         assert cp.revoke_agent_key(one)["revoked"]

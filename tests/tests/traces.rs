@@ -201,7 +201,8 @@ async fn a_collector_that_hangs_harms_nobody() {
     for _ in 0..50 {
         world.rows(&world.key, "select count(*) from customers").await;
     }
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    // far less than fifty times what is waited for an answer of the collector, and more than a busy machine needs
+    assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
     let path = format!("/v1/environments/{}/audit/queries", world.env_id);
     world.ok(Method::GET, &path, &world.owner, serde_json::Value::Null).await;
     world.end().await;
