@@ -3,7 +3,7 @@
 //! The control plane never parses SQL; all it can do with a text is to lay it out (`layout`). It
 //! checks the body's form, says who is asking
 //! (`X-Sluice-Caller`, never the credential), and streams the answer back, trailers included.
-//! A data plane that has certainly heard nothing is tried for three seconds (`attempts`); one that
+//! A data plane that has certainly heard nothing is tried for five seconds (`attempts`); one that
 //! does not answer is `SVC_ERR_502_PROXY_UNREACHABLE`; after several in a row the circuit opens: `SVC_ERR_503_CIRCUIT_OPEN`, "default cooldown 30 seconds; `Retry-After`".
 
 mod answer;

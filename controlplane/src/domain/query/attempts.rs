@@ -8,9 +8,9 @@ use std::time::Duration;
 use hyper_util::client::legacy;
 use tokio::time::Instant;
 
-/// How long a data plane is tried that answered the last time: a process that waits beside it has taken over by then,
-/// on a busy machine too, and the network knows.
-const TRIED_FOR: Duration = Duration::from_secs(3);
+/// How long a data plane is tried that answered the last time: as long as a statement waits for its place there.
+/// A process beside it has taken over by then, and a connection that leads nowhere, for three seconds, is not the last.
+const TRIED_FOR: Duration = Duration::from_secs(5);
 /// The same of one that did not answer the last time, so that nobody waits long for one that is away.
 const TRIED_AGAIN_FOR: Duration = Duration::from_millis(300);
 const PAUSE_MIN: Duration = Duration::from_millis(25);
