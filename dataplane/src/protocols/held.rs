@@ -38,19 +38,19 @@ pub(super) async fn response<P: Pieces>(
     mut headers: HeaderMap,
     serving: TaskTrackerToken,
 ) -> Result<Response, Error> {
-    let mut held = Vec::new();
+    let mut held = HeldPieces::default();
     let ended = loop {
         match pieces.next().await? {
-            Some(piece) => held.extend_from_slice(&piece),
+            Some(piece) => held.add(piece),
             None => break true,
         }
-        if held.len() >= HELD_BYTES {
+        if held.bytes >= HELD_BYTES {
             break false;
         }
     };
     let body = if ended {
         headers.extend(pieces.totals());
-        Body::from(held)
+        Body::from(held.whole())
     } else {
         if !pieces.told().is_empty() {
             put(&mut headers, header::TRAILER.as_str(), &pieces.told().join(", "));
@@ -62,7 +62,33 @@ pub(super) async fn response<P: Pieces>(
     Ok(response)
 }
 
-fn streamed<P: Pieces>(held: Vec<u8>, pieces: P, serving: TaskTrackerToken) -> Body {
+/// Pieces that are not sent yet.
+#[derive(Default)]
+struct HeldPieces {
+    pieces: Vec<Bytes>,
+    bytes: usize,
+}
+
+impl HeldPieces {
+    fn add(&mut self, piece: Bytes) {
+        if !piece.is_empty() {
+            self.bytes += piece.len();
+            self.pieces.push(piece);
+        }
+    }
+
+    /// All of them as one.
+    fn whole(mut self) -> Bytes {
+        if self.pieces.len() < 2 {
+            return self.pieces.pop().unwrap_or_default();
+        }
+        let mut whole = Vec::with_capacity(self.bytes);
+        self.pieces.iter().for_each(|piece| whole.extend_from_slice(piece));
+        whole.into()
+    }
+}
+
+fn streamed<P: Pieces>(held: HeldPieces, pieces: P, serving: TaskTrackerToken) -> Body {
     let rest = stream::unfold(Some((pieces, serving)), |left| async move {
         let (mut pieces, serving) = left?;
         match pieces.next().await {
@@ -72,7 +98,8 @@ fn streamed<P: Pieces>(held: Vec<u8>, pieces: P, serving: TaskTrackerToken) -> B
             Err(error) => Some((Err(error), None)),
         }
     });
-    Body::new(StreamBody::new(stream::iter([Ok(Frame::data(Bytes::from(held)))]).chain(rest)))
+    let first = held.pieces.into_iter().map(|piece| Ok(Frame::data(piece)));
+    Body::new(StreamBody::new(stream::iter(first).chain(rest)))
 }
 
 /// A header, as far as its value can be one.
