@@ -4,15 +4,12 @@
 use std::path::Path;
 use std::time::Instant;
 
-use reqwest::RequestBuilder;
-use serde_json::json;
-
 use crate::amounts::Amounts;
 use crate::counting::CountingClient;
 use crate::figures::{self, Figures};
 use crate::goals::{Bound, Goals};
 use crate::sides::{Caller, Sides};
-use crate::ways;
+use crate::{arrow_client, ways};
 
 #[derive(Debug, Clone, Copy)]
 enum Way {
@@ -94,7 +91,7 @@ async fn run(sides: &Sides, way: Way, sql: &str, (file, rows): (&Path, u64), cou
         Way::Counted => counting.text(sql).await,
         Way::Copy => ways::copied(sides.pgwire(Caller::Owner), sql).await,
         Way::Binary => ways::binary(sides.pgwire(Caller::Owner), sql).await,
-        Way::RawArrow => ways::arrow_stream(raw(sides, sql).await).await,
+        Way::RawArrow => raw(sides, sql).await,
         Way::Flight => ways::flight(&sides.flight, sql).await,
     }
 }
@@ -105,9 +102,8 @@ fn written(sides: &Sides, sql: &str, file: &Path, rows: u64) -> u64 {
     rows
 }
 
-async fn raw(sides: &Sides, sql: &str) -> RequestBuilder {
+async fn raw(sides: &Sides, sql: &str) -> u64 {
     let env_id = sides.world.env_id.as_str().into();
     let address = sides.world.platform().environments.tools(&env_id).await.unwrap();
-    let request = sides.http.post(format!("http://{address}/v1/query/arrow")).bearer_auth(&sides.world.key);
-    request.json(&json!({"sql": sql}))
+    arrow_client::rows(&address.to_string(), &sides.world.key, sql).await
 }

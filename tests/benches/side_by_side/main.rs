@@ -35,6 +35,7 @@
 
 mod alone;
 mod amounts;
+mod arrow_client;
 mod changes;
 mod connections;
 mod cost;

@@ -121,25 +121,8 @@ pub fn rows_of_json(body: &[u8]) -> u64 {
 }
 
 pub fn rows_of_arrow(body: Vec<u8>) -> u64 {
-    let (mut decoder, mut left) = (StreamDecoder::new(), Buffer::from(body));
-    decoded(&mut decoder, &mut left)
-}
-
-/// An Arrow stream over HTTP, decoded as it comes.
-pub async fn arrow_stream(request: reqwest::RequestBuilder) -> u64 {
-    let mut answer = request.send().await.unwrap();
-    assert!(answer.status().is_success(), "{}", answer.status());
-    let (mut decoder, mut count) = (StreamDecoder::new(), 0);
-    while let Some(piece) = answer.chunk().await.unwrap() {
-        count += decoded(&mut decoder, &mut Buffer::from(piece));
-    }
-    decoder.finish().unwrap();
-    count
-}
-
-fn decoded(decoder: &mut StreamDecoder, piece: &mut Buffer) -> u64 {
-    let mut count = 0;
-    while let Some(batch) = decoder.decode(piece).unwrap() {
+    let (mut decoder, mut left, mut count) = (StreamDecoder::new(), Buffer::from(body), 0);
+    while let Some(batch) = decoder.decode(&mut left).unwrap() {
         count += batch.num_rows() as u64;
     }
     count
