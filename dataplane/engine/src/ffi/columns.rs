@@ -4,17 +4,19 @@
 //! engine's memory that place may have a value of another row.
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::panic::RefUnwindSafe;
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
 
-use arrow::array::{ArrayDataBuilder, ArrayRef, make_array};
+use arrow::array::{Array, ArrayDataBuilder, ArrayRef, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use duckdb::ffi as c;
 
 use super::{Chunk, Database};
+use crate::error::Error;
 use crate::types::{Shape, Type};
 
 /// Fewer rows are copied: a chunk has room for 2048 of them, however few it has.
@@ -130,6 +132,31 @@ impl LentChunk {
     }
 }
 
+/// The values of all rows that have one, of so many bytes each, and zeros for the others. `found` has the bytes of a part.
+fn valid_values<'v>(nulls: &NullBuffer, width: usize, found: impl Fn(Range<usize>) -> Option<&'v [u8]>) -> Buffer {
+    let mut copied = MutableBuffer::from_len_zeroed(nulls.len() * width);
+    for (from, to) in nulls.valid_slices() {
+        let part = from * width..to * width;
+        if let (Some(place), Some(bytes)) = (copied.as_slice_mut().get_mut(part.clone()), found(part)) {
+            place.copy_from_slice(bytes);
+        }
+    }
+    copied.into()
+}
+
+/// A column that the engine has made, with zeros for what it has left where a value is null.
+pub fn zeroed(column: ArrayRef) -> Result<ArrayRef, Error> {
+    let data = column.to_data();
+    let (Some(nulls), Some(width), [values]) = (data.nulls(), data.data_type().primitive_width(), data.buffers())
+    else {
+        return Ok(column);
+    };
+    let shift = data.offset() * width;
+    let values = valid_values(nulls, width, |part| values.get(part.start + shift..part.end + shift));
+    let zeroed = ArrayDataBuilder::new(data.data_type().clone()).len(data.len()).nulls(Some(nulls.clone()));
+    zeroed.add_buffer(values).build().map(make_array).map_err(Error::internal)
+}
+
 /// A column of a chunk: where its values are, and which of them are null.
 struct ColumnValues {
     values: NonNull<c_void>,
@@ -177,14 +204,9 @@ impl ColumnValues {
             let owner = Arc::clone(owner);
             return unsafe { Buffer::from_custom_allocation(values, bytes, owner) };
         };
-        let mut copied = MutableBuffer::from_len_zeroed(bytes);
-        for (from, to) in nulls.valid_slices() {
-            let (from, to) = (from * width, to * width);
-            if let Some(place) = copied.as_slice_mut().get_mut(from..to) {
-                place.copy_from_slice(unsafe { slice::from_raw_parts(values.as_ptr().add(from), to - from) });
-            }
-        }
-        copied.into()
+        valid_values(nulls, width, |place| unsafe {
+            Some(slice::from_raw_parts(values.as_ptr().add(place.start), place.len()))
+        })
     }
 
     unsafe fn bits(&self) -> Buffer {

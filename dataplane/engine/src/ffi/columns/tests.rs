@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
 
 use super::*;
 
@@ -81,12 +81,20 @@ fn nothing_of_the_engine_stands_where_a_value_is_null() {
     for count in [100, 5_000] {
         let sql =
             format!("select case when i % 2 = 0 then i end as n from (select i + 7 as i from range({count}) t(i))");
-        let batches = rows(&sql, true);
-        for column in batches.iter().map(|batch| batch.column(0).as_primitive::<Int64Type>()) {
+        for column in [rows(&sql, true), rows(&sql, false)].iter().flatten().map(|batch| batch.column(0)) {
+            let column = column.as_primitive::<Int64Type>();
             assert!(column.null_count() > 0);
             assert!((0..column.len()).all(|row| column.is_valid(row) || column.values()[row] == 0));
         }
     }
+    let database = Database::open(Path::new(":memory:"), &[]).unwrap();
+    let connection = database.connect().unwrap();
+    let prepared =
+        connection.prepare("select case when i > 1 then to_days(i::integer) end from range(9) t(i)").unwrap();
+    let batch = prepared.run(true).unwrap().next().unwrap().unwrap();
+    let column = batch.column(0).as_primitive::<IntervalMonthDayNanoType>();
+    assert_eq!(column.null_count(), 2);
+    assert!(column.values()[..2].iter().all(|left| *left == IntervalMonthDayNano::default()));
 }
 
 #[test]
