@@ -30,7 +30,7 @@ use crate::governance::table_path::table_ref;
 use crate::pipeline::catalog_snapshot::CatalogSnapshot;
 use crate::pipeline::{Pipeline, PipelineCaches, Query, runtime};
 use crate::request::trail::{Facts, PlanUse};
-use shapes::{Sharing, TextShape};
+use shapes::Sharing;
 
 /// What a plan has besides its texts.
 const PLAN_BYTES: usize = 8 << 10;
@@ -308,14 +308,12 @@ impl PlanCache {
 
     /// Keeps a plan, unless other rules or another catalogue have come meanwhile: says whether it did.
     fn insert(&self, place: PlanPlace, plan: KeptPlan) -> bool {
-        let shape = TextShape::of(&place.key.text);
+        let plan = Arc::new(plan);
+        let has_shape = self.learn(&place, &plan);
         let generation = self.generation();
         let is_its = generation.has(&place);
-        if is_its {
-            let plan = Arc::new(plan);
-            if !shape.is_some_and(|shape| generation.learn(&place.key, shape, &plan)) {
-                generation.plans.insert(place.key, plan);
-            }
+        if is_its && !has_shape {
+            generation.plans.insert(place.key, plan);
         }
         is_its
     }

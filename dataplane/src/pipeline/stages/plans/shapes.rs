@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use sql::{SharedSql, SharedText};
 
-use super::{Generation, KeptPlan, PlanCache, PlanFacts, PlanKey, PlanPlace};
-pub(super) use text_shape::TextShape;
+use super::{KeptPlan, PlanCache, PlanFacts, PlanPlace};
+use text_shape::TextShape;
 
 impl PlanCache {
     /// The plan of a text that is kept by its shape: its own, or one that follows from those of two others.
@@ -29,18 +29,20 @@ impl PlanCache {
         drop(generation);
         sharing.plan(&literals).map(Arc::new)
     }
-}
 
-impl Generation {
-    /// Takes note of the plan of a text by its shape: says whether the text has it there from now on.
-    pub(super) fn learn(&self, key: &PlanKey, shape: TextShape, plan: &Arc<KeptPlan>) -> bool {
-        let TextShape { text, literals } = shape;
-        let key = key.with(text);
-        let known = self.shapes.get(&key);
+    /// Takes note of the plan of a text by its shape: says whether the text has it there from now on. Each statement waits for
+    /// the lock, so plans are compared without it.
+    pub(super) fn learn(&self, place: &PlanPlace, plan: &Arc<KeptPlan>) -> bool {
+        let Some(TextShape { text, literals }) = TextShape::of(&place.key.text) else { return false };
+        let generation = self.generation();
+        let Some(shapes) = generation.has(place).then(|| generation.shapes.clone()) else { return false };
+        drop(generation);
+        let key = place.key.with(text);
+        let known = shapes.get(&key);
         let next = Sharing::next(known.as_deref(), &literals, plan);
         let is_there = next.as_ref().or(known.as_deref()).is_some_and(|sharing| sharing.has(&literals));
         if let Some(next) = next {
-            self.shapes.insert(key, Arc::new(next));
+            shapes.insert(key, Arc::new(next));
         }
         is_there
     }

@@ -23,7 +23,7 @@ const LITERALS_MAX: usize = 16;
 
 /// A text without the literals that may differ, and these.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::pipeline::stages::plans) struct TextShape {
+pub(super) struct TextShape {
     pub text: String,
     pub literals: Vec<String>,
 }
