@@ -69,14 +69,18 @@ async fn numbers_that_are_equal_are_planned_as_such() {
     let world = world().await;
     world.change(|rules| rules.environment.settings.cache_enabled = false);
     let mut ways = Vec::new();
-    for (one, other) in [(11, 12), (21, 22), (31, 31), (41, 42)] {
-        let sql = format!("select listagg(distinct id = {one}) within group (order by id = {other}) from customer");
+    for (one, other) in
+        [("11", "12"), ("21", "22"), ("31", "31"), ("41", "42"), ("51", "6.1e1"), ("52", "6.1e1"), ("61", "6.1e1")]
+    {
+        let sql =
+            format!("select listagg(distinct id = {one}) within group (order by id = {other}) as joined from customer");
         let first = told(world.whole(world.ask(owner_id(), &sql)).await);
         let anew = told(world.whole(world.ask(owner_id(), &format!("{sql} -- anew"))).await);
         assert_eq!(first, anew, "{sql}");
         ways.push(first);
     }
     assert_ne!(ways[0], ways[2], "the engine refuses a key that is not the argument");
+    assert_ne!(ways[4], ways[6], "and 6.1e1 is 61");
     world.stop().await;
 }
 

@@ -76,18 +76,20 @@ fn steps(made: &EngineSql) -> (Vec<super::Before>, [String; 4]) {
 /// Holds what is made of each text to what is made of the first two: says how many follow from these.
 fn followed(text: &dyn Fn(&str) -> String, literals: &[&str], rules: &Rules, catalog: &Catalog) -> usize {
     let made: Vec<Option<Made>> = literals.iter().map(|literal| made(&text(literal), rules, catalog).ok()).collect();
-    let known = |place: usize| made[place].as_ref().map(|made| made.care);
-    let literal = |place: usize| [literals[place].to_owned()];
+    let care = |made: &Option<Made>| made.as_ref().map(|made| made.care);
+    let given = |literal: &str| [literal.to_owned()];
     let mut count = 0;
-    for place in 1..made.len() {
-        assert_eq!(known(0), known(place), "{}", text(literals[place]));
-        let (Some(one), Some(other), Some(anew)) = (&made[0], &made[1], &made[place]) else { continue };
-        let shared = SharedSql::of(one.care.0, (&one.sql, &literal(0)), (&other.sql, &literal(1)));
-        let Some(shared) = shared.map(|shared| shared.with(&literal(place)).unwrap()) else { continue };
-        assert_eq!(steps(&shared), steps(&anew.sql), "{}", text(literals[place]));
+    for (literal, anew) in literals.iter().zip(&made).skip(1) {
+        let shown = text(literal);
+        assert_eq!(care(&made[0]), care(anew), "{shown}");
+        let (Some(one), Some(other), Some(anew)) = (&made[0], &made[1], anew) else { continue };
+        let (first, second) = (given(literals[0]), given(literals[1]));
+        let shared = SharedSql::of(one.care.0, (&one.sql, &first), (&other.sql, &second));
+        let Some(shared) = shared.and_then(|shared| shared.with(&given(literal))) else { continue };
+        assert_eq!(steps(&shared), steps(&anew.sql), "{shown}");
         if anew.care.0 != ExecutionMode::Direct {
             let (shared, anew) = (shared.over_visible().unwrap(), anew.sql.over_visible().unwrap());
-            assert_eq!(steps(&shared), steps(&anew), "{}", text(literals[place]));
+            assert_eq!(steps(&shared), steps(&anew), "{shown}");
         }
         count += 1;
     }

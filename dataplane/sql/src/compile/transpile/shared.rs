@@ -2,8 +2,11 @@
 //!
 //! Nothing is supposed of where a literal goes. Two statements were generated whole; where their texts are alike but for
 //! literals, and each of these is that of one place in both, a third one's are put there. A literal that is not in the
-//! generated text has decided something else, and so has any other difference: then nothing is shared.
+//! generated text has decided something else, and so has any other difference: then nothing is shared. A third literal
+//! that stands elsewhere in the text is not put there either: the expression around it may be equal to another then, as
+//! the key of `LISTAGG(DISTINCT …)` is to its argument.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::literal::{LiteralForm, first_token};
@@ -17,6 +20,8 @@ pub struct SharedText {
     before: Vec<(String, usize)>,
     end: String,
     forms: Vec<LiteralForm>,
+    /// Literals that stay, in lower case.
+    fixed: BTreeSet<String>,
 }
 
 impl SharedText {
@@ -30,7 +35,7 @@ impl SharedText {
         if one_end != other_end || one.len() != other.len() {
             return None;
         }
-        let (mut before, mut text) = (Vec::new(), String::new());
+        let (mut before, mut text, mut fixed) = (Vec::new(), String::new(), BTreeSet::new());
         for ((head, literal), (other_head, other_literal)) in one.into_iter().zip(other) {
             if head != other_head {
                 return None;
@@ -38,6 +43,7 @@ impl SharedText {
             text.push_str(head);
             if literal == other_literal {
                 text.push_str(literal);
+                fixed.extend(LiteralForm::of(literal).map(|_| literal.to_ascii_lowercase()));
                 continue;
             }
             let pairs = of_one.iter().zip(of_other);
@@ -47,12 +53,18 @@ impl SharedText {
         }
         text.push_str(one_end);
         let is_there = |place: usize| before.iter().any(|(_, found)| *found == place);
-        (0..forms.len()).all(is_there).then_some(Self { before, end: text, forms })
+        (0..forms.len()).all(is_there).then_some(Self { before, end: text, forms, fixed })
     }
 
-    /// The text with these literals, which are of the same forms as those before.
+    /// Whether these literals are of the same forms as those before, and stand nowhere else in the text.
+    fn takes(&self, literals: &[String]) -> bool {
+        let is_fixed = |literal: &String| self.fixed.contains(&literal.to_ascii_lowercase());
+        forms(literals).is_some_and(|forms| forms == self.forms) && !literals.iter().any(is_fixed)
+    }
+
+    /// The text with these literals.
     pub fn with(&self, literals: &[String]) -> Option<String> {
-        if forms(literals)? != self.forms {
+        if !self.takes(literals) {
             return None;
         }
         let mut text = String::new();
@@ -126,6 +138,9 @@ impl SharedSql {
 
     /// The statement with these literals. It runs as it is, or over visible rows: it cannot be printed in another way.
     pub fn with(&self, literals: &[String]) -> Option<EngineSql> {
+        if !self.visible.iter().all(|visible| visible.text.takes(literals)) {
+            return None; // it is put together when the statement has begun
+        }
         let reading = |shared: &Arc<Self>| SharedReading { shared: Arc::clone(shared), literals: literals.into() };
         let visible = self.visible.as_ref().map(reading);
         Some(EngineSql { sql: self.text.with(literals)?, visible, ..self.like.clone() })
@@ -164,8 +179,22 @@ mod tests {
             ("a \"t12\" = 12 AND b < 345 LIMIT 10", &one),
             ("a \"t12\" = 67 AND b < 890 LIMIT 10", &other),
         );
-        let third = shared.unwrap().with(&literals(&["10", "999"]));
-        assert_eq!(third.as_deref(), Some("a \"t12\" = 10 AND b < 999 LIMIT 10"));
+        let third = shared.unwrap().with(&literals(&["11", "999"]));
+        assert_eq!(third.as_deref(), Some("a \"t12\" = 11 AND b < 999 LIMIT 10"));
+    }
+
+    #[test]
+    fn a_literal_that_stands_elsewhere_in_the_text_is_not_shared() {
+        let (one, other) = (literals(&["12", "'open'"]), literals(&["67", "'shut'"]));
+        let shared = SharedText::of(
+            ("a = 12 AND b = 'open' AND c = 61 AND d = 'Late'", &one),
+            ("a = 67 AND b = 'shut' AND c = 61 AND d = 'Late'", &other),
+        );
+        let shared = shared.unwrap();
+        assert!(shared.with(&literals(&["62", "'early'"])).is_some());
+        for refused in [["61", "'early'"], ["62", "'Late'"], ["62", "'late'"]] {
+            assert_eq!(shared.with(&literals(&refused)), None, "{refused:?}");
+        }
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Sharing {
     fn has(&self, literals: &[String]) -> bool {
         match self {
             Self::Once { literals: own, .. } => own.as_slice() == literals,
-            Self::Shared(shared) => shared.holds(literals),
+            Self::Shared(shared) => shared.with(literals).is_some(),
             Self::Never => false,
         }
     }

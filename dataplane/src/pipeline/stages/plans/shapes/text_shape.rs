@@ -3,6 +3,7 @@
 //! Such a literal is what a column is compared with, by a sign, BETWEEN or an IN of one, or a value of an INSERT of one
 //! row. Nothing is computed of it. It stands once in its text: where two are equal, the expressions that they are in may
 //! be, which are then written as one, as the key of `LISTAGG(DISTINCT …)` is. One that stands twice is left in the shape.
+//! Spelled in another way, or in a function's body, it is found in what is generated.
 //!
 //! How long a string is decides nothing in a query. Where it is written into a column of a length, a long one is looked at,
 //! so texts of one shape that may write have strings of one length.
