@@ -93,6 +93,11 @@ const LINGER: Duration = Duration::from_millis(20);
 /// As much as the engine gives its own threads.
 const WORKER_STACK_BYTES: usize = 8 << 20;
 
+/// How long workers rest before they hand back the memory that they keep: the next long statement would need it again.
+const IDLE: Duration = Duration::from_secs(2);
+/// Tasks after which a worker asks whether it is still wanted; it waits for one for 5 ms.
+const TASKS_AT_ONCE: u64 = 16;
+
 /// Statements that have run for longer than [`SHORT`].
 #[derive(Default)]
 struct LongRuns {
@@ -100,34 +105,18 @@ struct LongRuns {
     running: usize,
     /// When the last one has ended.
     ended: Option<Instant>,
-    /// There while any runs, and for [`LINGER`] after that.
-    tasks: Option<Arc<Tasks>>,
 }
 
 impl LongRuns {
-    /// Those that the workers are to leave now.
-    fn rested(&mut self, now: Instant) -> Option<Arc<Tasks>> {
-        let is_over = self.running == 0 && self.ended.is_some_and(|ended| now.duration_since(ended) >= LINGER);
-        if is_over { self.tasks.take() } else { None }
-    }
-}
-
-/// Parts of statements, for threads that run them until they are told to end.
-struct Tasks(c::duckdb_task_state);
-
-unsafe impl Send for Tasks {}
-unsafe impl Sync for Tasks {}
-
-impl Drop for Tasks {
-    fn drop(&mut self) {
-        unsafe { c::duckdb_destroy_task_state(self.0) }
+    /// Whether workers run parts of statements: while one is long, and for [`LINGER`] after that.
+    fn have_workers(&self, now: Instant) -> bool {
+        self.running > 0 || self.ended.is_some_and(|ended| now.duration_since(ended) < LINGER)
     }
 }
 
 impl Database {
     /// Starts threads that run parts of long statements for as long as the process lives, in place of the engine's own:
-    /// those would be woken by each statement, and look for work for longer than most statements take. [`WorkerWatch`] sends
-    /// them to rest.
+    /// those would be woken by each statement, and look for work for longer than most statements take.
     pub fn start_workers(self: &Arc<Self>, count: u16) -> io::Result<()> {
         if count == 0 {
             return Ok(());
@@ -142,12 +131,33 @@ impl Database {
     }
 
     fn work(&self) {
+        let are_at_rest = |long: &mut LongRuns| !long.have_workers(Instant::now());
+        let mut keeps_memory = false;
         loop {
-            let long = self.begun.wait_while(self.long_runs(), |long| long.tasks.is_none());
-            let tasks = long.unwrap_or_else(PoisonError::into_inner).tasks.clone();
-            if let Some(tasks) = tasks {
-                unsafe { c::duckdb_execute_tasks_state(tasks.0) }
+            let long = self.long_runs();
+            let is_idle = if keeps_memory {
+                let waited = self.begun.wait_timeout_while(long, IDLE, are_at_rest);
+                waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+            } else {
+                drop(self.begun.wait_while(long, are_at_rest).unwrap_or_else(PoisonError::into_inner));
+                false
+            };
+            if is_idle {
+                self.hand_back();
+            } else {
+                unsafe { c::duckdb_execute_tasks(self.raw, TASKS_AT_ONCE) }
             }
+            keeps_memory = !is_idle;
+        }
+    }
+
+    /// Hands back the memory that this thread keeps, as the engine does where a thread leaves what has ended.
+    fn hand_back(&self) {
+        unsafe {
+            let ended = c::duckdb_create_task_state(self.raw);
+            c::duckdb_finish_execution(ended);
+            c::duckdb_execute_tasks_state(ended);
+            c::duckdb_destroy_task_state(ended);
         }
     }
 
@@ -178,8 +188,7 @@ impl LongRun {
             return None;
         }
         long.running += 1;
-        if long.tasks.is_none() {
-            long.tasks = Some(Arc::new(Tasks(unsafe { c::duckdb_create_task_state(database.raw) })));
+        if long.running == 1 {
             database.begun.notify_all();
         }
         drop(long);
@@ -215,15 +224,11 @@ impl WorkerWatch {
 
     pub fn look(&mut self, now: Instant) {
         let CallsSeen { is_any_long, turns } = self.database.calls.look();
-        let are_there = self.database.long_runs().tasks.is_some();
+        let are_there = self.database.long_runs().have_workers(now);
         self.turns = if are_there { 0 } else { self.turns.saturating_add(turns) };
         let are_wanted = is_any_long || self.turns >= TURNS_MAX;
         let begun = || LongRun::begin(&self.database);
         self.long = if are_wanted { self.long.take().or_else(begun) } else { None };
-        let rested = self.database.long_runs().rested(now);
-        if let Some(tasks) = rested {
-            unsafe { c::duckdb_finish_execution(tasks.0) }
-        }
     }
 }
 

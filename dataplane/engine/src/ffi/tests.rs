@@ -109,9 +109,8 @@ fn a_long_statement_has_workers_until_its_end_and_fails_as_a_short_one() {
         assert!(is_at_rest());
     }
     let ended = Instant::now();
-    let mut long = LongRuns { ended: Some(ended), tasks: Some(Arc::new(Tasks(ptr::null_mut()))), ..LongRuns::default() };
-    assert!(long.rested(ended).is_none() && long.tasks.is_some(), "the workers wait for more");
-    assert!(long.rested(ended + LINGER).is_some() && long.tasks.is_none());
+    let long = LongRuns { ended: Some(ended), ..LongRuns::default() };
+    assert!(long.have_workers(ended) && !long.have_workers(ended + LINGER), "the workers wait for more, and rest");
 }
 
 #[test]
@@ -160,7 +159,7 @@ fn one_long_call_has_workers_while_it_goes_on() {
     let workers = |now| {
         watch.lock().unwrap().look(now);
         let long = database.long_runs();
-        (long.running, long.tasks.is_some())
+        (long.running, long.have_workers(now))
     };
     assert_eq!(workers(began), (0, true), "they stay a little longer");
     assert_eq!(workers(Instant::now() + LINGER), (0, false), "and rest");
@@ -175,7 +174,7 @@ fn workers_look_through_the_signals_of_many_short_statements_in_between() {
     let mut workers = |now| {
         watch.look(now);
         let long = database.long_runs();
-        (long.running, long.tasks.is_some())
+        (long.running, long.have_workers(now))
     };
     let now = Instant::now();
     assert_eq!(workers(now), (0, false));
@@ -184,6 +183,7 @@ fn workers_look_through_the_signals_of_many_short_statements_in_between() {
     drop(connection.calls.begin());
     assert_eq!(workers(now), (1, true));
     assert_eq!(workers(now), (0, true));
-    assert_eq!(workers(Instant::now() + LINGER), (0, false));
-    assert_eq!(workers(now), (0, false), "and not soon again");
+    let later = Instant::now() + LINGER;
+    assert_eq!(workers(later), (0, false));
+    assert_eq!(workers(later), (0, false), "and not soon again");
 }
