@@ -177,7 +177,8 @@ fn goes_on_alone(state: c::duckdb_pending_state, elapsed: Duration) -> bool {
     is_open && elapsed < SHORT
 }
 
-/// A long statement: while it lives, and a little longer, the workers run parts of statements.
+/// A call of the engine for a long statement: while it lives, and a little longer, the workers run parts of statements. One
+/// whose rows are read slowly has none in between.
 struct LongRun(Arc<Database>);
 
 impl LongRun {
@@ -187,8 +188,9 @@ impl LongRun {
         if long.workers == 0 {
             return None;
         }
+        let are_there = long.have_workers(Instant::now());
         long.running += 1;
-        if long.running == 1 {
+        if !are_there {
             database.begun.notify_all();
         }
         drop(long);
@@ -752,7 +754,7 @@ impl Prepared<'_> {
             return Err(failed(pending.error()));
         }
         let began = Instant::now();
-        let long = loop {
+        let _long = loop {
             match unsafe { c::duckdb_pending_execute_task(pending.0) } {
                 c::duckdb_pending_state_DUCKDB_PENDING_RESULT_READY => break None,
                 c::duckdb_pending_state_DUCKDB_PENDING_ERROR => return Err(failed(pending.error())),
@@ -769,7 +771,6 @@ impl Prepared<'_> {
             ended: false,
             lazily,
             began,
-            long,
             connection: self.connection,
             prepared: PhantomData,
         };
@@ -804,8 +805,6 @@ pub struct Run<'p> {
     ended: bool,
     lazily: bool,
     began: Instant,
-    /// There once it has run for long, until its end.
-    long: Option<LongRun>,
     connection: &'p Connection,
     prepared: PhantomData<&'p ()>,
 }
@@ -933,14 +932,12 @@ impl Run<'_> {
         if self.ended {
             return Ok(None);
         }
-        if self.long.is_none() && self.is_long() {
-            self.long = LongRun::begin(&self.connection.database);
-        }
+        let long = if self.is_long() { LongRun::begin(&self.connection.database) } else { None };
         let call = self.connection.calls.begin();
         let chunk = Chunk(unsafe { c::duckdb_fetch_chunk(*self.raw) });
-        drop(call);
+        drop((call, long));
         if chunk.0.is_null() || unsafe { c::duckdb_data_chunk_get_size(chunk.0) } == 0 {
-            (self.ended, self.long) = (true, None);
+            self.ended = true;
             return self.error().map_or(Ok(None), Err);
         }
         let lent = LentChunk::new(chunk, &self.connection.database);
