@@ -13,7 +13,6 @@ use platform::{App, Error, Result};
 use super::AuthenticatedCaller;
 use crate::domain::accounts::second_factor::SecondFactorState;
 use crate::domain::api_keys;
-use crate::domain::tenancy::{organizations, users};
 
 /// The caller behind the text of a key, or the one refusal for every text that opens nothing.
 pub async fn known(app: &App, text: &str, peer: IpAddr) -> Result<AuthenticatedCaller> {
@@ -21,26 +20,21 @@ pub async fn known(app: &App, text: &str, peer: IpAddr) -> Result<AuthenticatedC
     let presented = Presented::parse(text, &app.keyring().key_pepper()).ok_or_else(invalid)?;
     let mut conn = app.pool().acquire().await?;
     let found = api_keys::by_prefix(&mut conn, presented.prefix()).await?.ok_or_else(invalid)?;
-    let organization = organizations::governed(&mut conn, &found.org_id).await?.ok_or_else(invalid)?;
-    let member = match &found.key.user_id {
-        Some(user_id) => users::member(&mut conn, &found.org_id, user_id).await?,
-        None => None,
-    };
     // The slow hash below must not hold a connection.
     drop(conn);
     if !fits(app, &presented, &found.secret.hash).await? {
         return Err(invalid());
     }
-    let place = (&found.org_id, &found.env_id);
+    let place = (&found.organization.org_id, &found.env_id);
     let caller = found
         .key
-        .caller(place, member.as_ref(), Some(&found.secret), Some(peer), app.now())
+        .caller(place, found.member.as_ref(), Some(&found.secret), Some(peer), app.now())
         .map_err(|code| if code.http() == 401 { Error::BadCredential(code) } else { Error::Refused(code) })?;
     if app.key_memory().is_due(&found.key.key_id, app.now()) {
         let mut conn = app.pool().acquire().await?;
         api_keys::used(&mut conn, &found.key.key_id, app.now()).await?;
     }
-    let (tier, limits) = (organization.tier, organization.limits);
+    let (tier, limits) = (found.organization.tier, found.organization.limits);
     Ok(AuthenticatedCaller {
         caller,
         tier,

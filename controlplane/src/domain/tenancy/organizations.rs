@@ -22,6 +22,6 @@ pub(crate) mod store;
 mod tests;
 
 pub use administration::{AdministrativeChange, ChangedOrganization, OrganizationStatus, change};
-pub use governed::governed;
+pub use governed::{as_stored, governed};
 pub use http::{OrganizationDraft, found, own, record_founding, rename, routes};
 pub use seed::{OrganizationSeed, Seeded, seed};

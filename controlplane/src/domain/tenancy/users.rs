@@ -24,6 +24,6 @@ pub(crate) mod store;
 #[cfg(test)]
 mod tests;
 
-pub use governed::{attribute_names, governed, known, member};
+pub use governed::{as_stored, attribute_names, governed, known, member};
 pub use http::routes;
 pub(crate) use invitations::{accept, addressee, invite_owner, within_tier};

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use contract::caller::{Attributes, Scopes};
-use contract::governance::{Key, KeySecret};
+use contract::caller::{Attributes, Limits, Scopes};
+use contract::governance::{Key, KeySecret, Member, Organization};
 use contract::network::range;
 use contract::{EnvId, KeyId, OrgId, Timestamp, UserId};
 use platform::{Error, Result, execute};
 use sqlx::PgConnection;
 use sqlx::types::Json;
+
+use crate::domain::tenancy::{organizations, users};
 
 /// A use, if it is the latest one known.
 pub async fn used(conn: &mut PgConnection, key_id: &KeyId, at: Timestamp) -> Result<()> {
@@ -21,23 +23,30 @@ pub async fn used(conn: &mut PgConnection, key_id: &KeyId, at: Timestamp) -> Res
     )
 }
 
-/// A key that a prefix found, with the secret the prefix belongs to. Never a revoked one.
+/// A key that a prefix found, with the secret the prefix belongs to, and for whom it opens what. Never a revoked one.
 #[derive(Debug)]
 pub struct ProvenKey {
-    pub org_id: OrgId,
     pub env_id: EnvId,
+    pub organization: Organization,
+    /// The user that it acts for, if that user is still there.
+    pub member: Option<Member>,
     pub key: Key,
     pub secret: KeySecret,
 }
 
+/// All of it in one statement: each request with a key asks for it.
 pub async fn by_prefix(conn: &mut PgConnection, prefix: &str) -> Result<Option<ProvenKey>> {
     let row = sqlx::query!(
         r#"select e.org_id, k.env_id, k.key_id, k.name, k.scopes, k.ip_allowlist, k.user_id,
                   k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.expires_at,
-                  s.hash, s.not_after
+                  s.hash, s.not_after, o.status as org_status, o.tier, o.quotas as "quotas: Json<Limits>",
+                  u.email as "email?", u.role as "role?", u.status as "status?",
+                  u.attributes as "member_attributes?: Json<Attributes>"
            from api_key_secrets s
            join api_keys k on k.key_id = s.key_id
            join environments e on e.env_id = k.env_id
+           join organizations o on o.org_id = e.org_id
+           left join users u on u.org_id = e.org_id and u.user_id = k.user_id
            where s.prefix = $1 and k.revoked_at is null"#,
         prefix,
     )
@@ -59,7 +68,14 @@ pub async fn by_prefix(conn: &mut PgConnection, prefix: &str) -> Result<Option<P
         agent_id: row.agent_id,
         agent_framework: row.agent_framework,
     };
-    Ok(Some(ProvenKey { org_id: row.org_id.into(), env_id: row.env_id.into(), key, secret }))
+    let organization = organizations::as_stored(row.org_id.into(), row.org_status, &row.tier, row.quotas.0)?;
+    let member = match (row.email, row.role, row.status, row.member_attributes) {
+        (Some(email), Some(role), Some(status), Some(attributes)) => {
+            Some(users::as_stored(email, &role, status, attributes.0)?)
+        }
+        _ => None,
+    };
+    Ok(Some(ProvenKey { env_id: row.env_id.into(), organization, member, key, secret }))
 }
 
 /// The keys that are not revoked, as a data plane must know them. Expired ones too: their time is

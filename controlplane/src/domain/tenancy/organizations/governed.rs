@@ -17,11 +17,11 @@ pub async fn governed(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<
     let Some(row) = row else {
         return Ok(None);
     };
-    let tier = row.tier.parse::<Tier>().map_err(Error::internal)?;
-    Ok(Some(Organization {
-        org_id: org_id.clone(),
-        status: row.status,
-        tier,
-        limits: tier.limits().overridden_by(row.quotas.0),
-    }))
+    as_stored(org_id.clone(), row.status, &row.tier, row.quotas.0).map(Some)
+}
+
+/// An organization by what its row has.
+pub fn as_stored(org_id: OrgId, status: String, tier: &str, quotas: Limits) -> Result<Organization> {
+    let tier = tier.parse::<Tier>().map_err(Error::internal)?;
+    Ok(Organization { org_id, status, tier, limits: tier.limits().overridden_by(quotas) })
 }

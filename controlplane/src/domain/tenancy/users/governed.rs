@@ -17,13 +17,15 @@ pub async fn governed(conn: &mut PgConnection, org_id: &OrgId) -> Result<BTreeMa
     )
     .fetch_all(conn)
     .await?;
-    let member = |email, role: String, status, attributes| {
-        let role = role.parse::<Role>().map_err(Error::internal)?;
-        Ok::<_, Error>(Member { email, role, status, attributes })
-    };
     rows.into_iter()
-        .map(|row| Ok((row.user_id.into(), member(row.email, row.role, row.status, row.attributes.0)?)))
+        .map(|row| Ok((row.user_id.into(), as_stored(row.email, &row.role, row.status, row.attributes.0)?)))
         .collect()
+}
+
+/// A user by what the row has.
+pub fn as_stored(email: String, role: &str, status: String, attributes: Attributes) -> Result<Member> {
+    let role = role.parse::<Role>().map_err(Error::internal)?;
+    Ok(Member { email, role, status, attributes })
 }
 
 /// One user of the organization.
@@ -39,8 +41,7 @@ pub async fn member(conn: &mut PgConnection, org_id: &OrgId, user_id: &UserId) -
     let Some(row) = row else {
         return Ok(None);
     };
-    let role = row.role.parse::<Role>().map_err(Error::internal)?;
-    Ok(Some(Member { email: row.email, role, status: row.status, attributes: row.attributes.0 }))
+    as_stored(row.email, &row.role, row.status, row.attributes.0).map(Some)
 }
 
 /// Those of the ids that are users of the organization.
