@@ -28,6 +28,7 @@ use std::net::IpAddr;
 use axum::http::{HeaderMap, Method, header::AUTHORIZATION};
 use contract::caller::Limits;
 use contract::{Caller, Code, Tier, key};
+use platform::http::call::EnvironmentPlace;
 use platform::{App, Error, Result};
 
 use super::accounts::second_factor::SecondFactorState;
@@ -46,6 +47,8 @@ pub struct AuthenticatedCaller {
     pub second_factor: SecondFactorState,
     /// Of a key that is bound to one agent.
     pub agent_id: Option<String>,
+    /// Of a key's environment.
+    pub place: Option<EnvironmentPlace>,
 }
 
 /// Where all of it is.

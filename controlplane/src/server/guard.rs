@@ -124,7 +124,7 @@ async fn admit(app: &App, route: &Route, request: &mut Request, rate_limit: &mut
         return Ok(());
     }
     let known = authentication::known(app, request.headers(), peer).await;
-    let AuthenticatedCaller { caller, tier, limits, second_factor, agent_id } = match known {
+    let AuthenticatedCaller { caller, tier, limits, second_factor, agent_id, place } = match known {
         Ok(known) => known,
         Err(error) => return Err(app.limits().after_failed_credential(peer, error)),
     };
@@ -145,6 +145,7 @@ async fn admit(app: &App, route: &Route, request: &mut Request, rate_limit: &mut
         in_browser,
         by_dashboard: in_browser && route.of_pages,
         agent_id,
+        place,
         tier,
         limits,
         request_id,

@@ -46,6 +46,13 @@ impl PathIds {
     }
 }
 
+/// Where the data plane of a key's environment is, by what its row had as the key was found.
+#[derive(Debug, Clone)]
+pub struct EnvironmentPlace {
+    pub status: String,
+    pub internal_address: Option<String>,
+}
+
 /// A request that the guard has let in. The organization and the environment that its path names
 /// are the caller's own; the caller's role, scopes and address suffice for the route.
 #[derive(Debug, Clone)]
@@ -58,6 +65,8 @@ pub struct Call {
     pub by_dashboard: bool,
     /// The one agent that the caller's key is bound to.
     pub agent_id: Option<String>,
+    /// Of the environment of the caller's key.
+    pub place: Option<EnvironmentPlace>,
     /// Tier of the caller's organization.
     pub tier: Tier,
     /// What the organization may use.

@@ -110,6 +110,7 @@ pub async fn caller_of_session(app: &App, session_id: &SessionId, user_id: &User
         limits: tier.limits().overridden_by(row.quotas.0),
         second_factor,
         agent_id: None,
+        place: None,
     })
 }
 

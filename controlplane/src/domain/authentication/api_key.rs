@@ -41,6 +41,7 @@ pub async fn known(app: &App, text: &str, peer: IpAddr) -> Result<AuthenticatedC
         limits,
         second_factor: SecondFactorState::default(),
         agent_id: found.key.agent_id,
+        place: Some(found.place),
     })
 }
 

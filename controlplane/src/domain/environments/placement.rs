@@ -2,6 +2,7 @@
 //! ways; the control plane only asks (`provisioner`) and remembers ([`place`]).
 
 use contract::{EnvId, Timestamp};
+use platform::http::call::EnvironmentPlace;
 use platform::jobs::kind::BackgroundJob;
 use platform::jobs::queue;
 use platform::provisioner::{Placement, Provision};
@@ -121,11 +122,14 @@ pub async fn internal_address(conn: &mut PgConnection, env_id: &EnvId) -> Result
     let row = sqlx::query!("select internal_address, status from environments where env_id = $1", env_id.as_str())
         .fetch_optional(conn)
         .await?;
-    match row.map(|row| (row.status, row.internal_address)) {
-        Some((status, _)) if status == "suspended" => {
-            Err(Error::Unavailable("the environment is suspended; resume it, then ask again"))
-        }
-        Some((status, Some(address))) if status != "decommissioning" => Ok(address),
+    address(row.map(|row| EnvironmentPlace { status: row.status, internal_address: row.internal_address }).as_ref())
+}
+
+/// The same of one whose row was read.
+pub fn address(place: Option<&EnvironmentPlace>) -> Result<String> {
+    match place.map(|place| (place.status.as_str(), &place.internal_address)) {
+        Some(("suspended", _)) => Err(Error::Unavailable("the environment is suspended; resume it, then ask again")),
+        Some((status, Some(address))) if status != "decommissioning" => Ok(address.clone()),
         _ => Err(Error::Unavailable("the environment has no data plane yet")),
     }
 }

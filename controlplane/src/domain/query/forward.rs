@@ -20,7 +20,7 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER};
 use hyper_util::client::legacy;
 use platform::dataplane_client::connections::DataPlaneConnection;
-use platform::http::call::Call;
+use platform::http::call::{Call, EnvironmentPlace};
 use platform::{App, Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -64,12 +64,15 @@ pub struct ForwardedQuery<'a> {
     pub key: Option<&'a str>,
     /// How long the statement may take, if it says so.
     pub timeout_ms: Option<u64>,
+    /// Where the data plane is, if that is known already.
+    pub place: Option<&'a EnvironmentPlace>,
 }
 
 impl<'a> ForwardedQuery<'a> {
     /// For the caller of this call, without a key or a time of its own.
     fn of(cx: &'a Call, env_id: &'a EnvId, caller: &'a Forwarded) -> Self {
-        Self { env_id, caller: Some(caller), request_id: &cx.request_id, key: None, timeout_ms: None }
+        let (request_id, place) = (&cx.request_id, place(cx, env_id));
+        Self { env_id, caller: Some(caller), request_id, key: None, timeout_ms: None, place }
     }
 }
 
@@ -103,7 +106,7 @@ pub async fn told_to_us<T: DeserializeOwned>(
     body: &impl Serialize,
 ) -> Result<T> {
     let request_id = RequestId::minted(app.now(), app.entropy());
-    let asked = ForwardedQuery { env_id, caller: None, request_id: &request_id, key: None, timeout_ms: None };
+    let asked = ForwardedQuery { env_id, caller: None, request_id: &request_id, key: None, timeout_ms: None, place: None };
     record(send(app, &asked, path, body).await?).await
 }
 
@@ -111,7 +114,7 @@ pub async fn told_to_us<T: DeserializeOwned>(
 pub async fn bare(cx: &Call, method: Method, path_and_query: &str) -> Result<Response> {
     let (caller, env_id) = (caller(cx)?, cx.env_id()?);
     let asked = ForwardedQuery::of(cx, &env_id, &caller);
-    let line = line(&cx.app, &env_id).await?;
+    let line = line(&cx.app, &asked).await?;
     let request = addressed(&asked, (method, path_and_query), "application/octet-stream", Full::default())?;
     let answer = tokio::time::timeout(PATIENCE, ask(&line, request, asked.timeout_ms)).await;
     answered(&cx.app, &env_id, &line, answer).await
@@ -133,7 +136,7 @@ pub async fn stream(
 ) -> Result<Response> {
     let (caller, env_id) = (caller(cx)?, cx.env_id()?);
     let asked = ForwardedQuery::of(cx, &env_id, &caller);
-    let line = line(&cx.app, &env_id).await?;
+    let line = line(&cx.app, &asked).await?;
     let broke = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&broke);
     let pieces = body.into_data_stream().inspect(move |piece| {
@@ -167,7 +170,7 @@ pub async fn whole(body: Body) -> Result<Bytes> {
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for whom it is asked.
 pub async fn send(app: &App, asked: &ForwardedQuery<'_>, path: &str, body: &impl Serialize) -> Result<Response> {
-    let line = line(app, asked.env_id).await?;
+    let line = line(app, asked).await?;
     let body = Full::from(serde_json::to_vec(body).map_err(Error::internal)?);
     let path = format!("/v1/environments/{}/{path}", asked.env_id);
     let request = addressed(asked, (Method::POST, path.as_str()), "application/json", body)?;
@@ -176,12 +179,15 @@ pub async fn send(app: &App, asked: &ForwardedQuery<'_>, path: &str, body: &impl
 }
 
 /// The way to a data plane, unless it has not answered for some time.
-async fn line(app: &App, env_id: &EnvId) -> Result<Arc<DataPlaneConnection>> {
-    let address = {
-        let mut conn = app.pool().acquire().await?;
-        placement::internal_address(&mut conn, env_id).await?
+async fn line(app: &App, asked: &ForwardedQuery<'_>) -> Result<Arc<DataPlaneConnection>> {
+    let address = match asked.place {
+        Some(place) => placement::address(Some(place))?,
+        None => {
+            let mut conn = app.pool().acquire().await?;
+            placement::internal_address(&mut conn, asked.env_id).await?
+        }
     };
-    let line = app.data_planes()?.line(env_id, &address)?;
+    let line = app.data_planes()?.line(asked.env_id, &address)?;
     line.breaker.try_pass(app.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;
     Ok(line)
 }
@@ -218,6 +224,12 @@ async fn ask(
 ) -> std::result::Result<hyper::Response<Incoming>, legacy::Error> {
     let patience = attempts::patience(line.breaker.is_untroubled(), timeout_ms);
     attempts::until_heard(patience, || line.client.request(request.clone())).await
+}
+
+/// Where the data plane is, as it was found with the key of this request: none of another environment.
+fn place<'c>(cx: &'c Call, env_id: &EnvId) -> Option<&'c EnvironmentPlace> {
+    let is_its = matches!(&cx.caller.credential, Credential::Key { env_id: own, .. } if own == env_id);
+    cx.place.as_ref().filter(|_| is_its)
 }
 
 /// As whom the data plane looks the caller up.

@@ -167,6 +167,7 @@ async fn run(app: &App, claimed: &ClaimedQuery) -> Result<Compared> {
         request_id: &RequestId::from(format!("{REQUEST_ID}{}", claimed.shadow_id)),
         key: None,
         timeout_ms: None,
+        place: None,
     };
     let body = QueryBody {
         sql: claimed.sql.clone(),

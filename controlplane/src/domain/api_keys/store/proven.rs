@@ -6,6 +6,7 @@ use contract::caller::{Attributes, Limits, Scopes};
 use contract::governance::{Key, KeySecret, Member, Organization};
 use contract::network::range;
 use contract::{EnvId, KeyId, OrgId, Timestamp, UserId};
+use platform::http::call::EnvironmentPlace;
 use platform::{Error, Result, execute};
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -27,6 +28,7 @@ pub async fn used(conn: &mut PgConnection, key_id: &KeyId, at: Timestamp) -> Res
 #[derive(Debug)]
 pub struct ProvenKey {
     pub env_id: EnvId,
+    pub place: EnvironmentPlace,
     pub organization: Organization,
     /// The user that it acts for, if that user is still there.
     pub member: Option<Member>,
@@ -39,8 +41,8 @@ pub async fn by_prefix(conn: &mut PgConnection, prefix: &str) -> Result<Option<P
     let row = sqlx::query!(
         r#"select e.org_id, k.env_id, k.key_id, k.name, k.scopes, k.ip_allowlist, k.user_id,
                   k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.expires_at,
-                  s.hash, s.not_after, o.status as org_status, o.tier, o.quotas as "quotas: Json<Limits>",
-                  u.email as "email?", u.role as "role?", u.status as "status?",
+                  s.hash, s.not_after, e.status as env_status, e.internal_address, o.status as org_status, o.tier,
+                  o.quotas as "quotas: Json<Limits>", u.email as "email?", u.role as "role?", u.status as "status?",
                   u.attributes as "member_attributes?: Json<Attributes>"
            from api_key_secrets s
            join api_keys k on k.key_id = s.key_id
@@ -75,7 +77,8 @@ pub async fn by_prefix(conn: &mut PgConnection, prefix: &str) -> Result<Option<P
         }
         _ => None,
     };
-    Ok(Some(ProvenKey { env_id: row.env_id.into(), organization, member, key, secret }))
+    let place = EnvironmentPlace { status: row.env_status, internal_address: row.internal_address };
+    Ok(Some(ProvenKey { env_id: row.env_id.into(), place, organization, member, key, secret }))
 }
 
 /// The keys that are not revoked, as a data plane must know them. Expired ones too: their time is
