@@ -289,6 +289,9 @@ impl Session {
 
     /// The connection, once the rows of the statement before have let go of it.
     async fn connected(&self) -> Result<OwnedMutexGuard<Connected>, Error> {
+        if let Ok(connected) = Arc::clone(&self.0).try_lock_owned() {
+            return Ok(connected); // as nearly always: nothing is waited for
+        }
         let free = Arc::clone(&self.0).lock_owned();
         timeout(BEFORE, free).await.map_err(|_| Error::unavailable("rows of the statement before are still open"))
     }
