@@ -43,16 +43,17 @@ impl KeptAnswers {
 
     /// Puts an answer in place of an earlier one; nothing where it alone is too much.
     pub fn insert(&mut self, key: Key, answer: CachedAnswer) {
-        self.remove(&key);
         let bytes = answer.bytes + key.sql.len() + key.values.len();
         if bytes > self.bytes_max {
-            return;
+            return self.remove(&key);
         }
         self.asked += 1;
         let (key, asked) = (Arc::new(key), self.asked);
         self.order.insert(asked, Arc::clone(&key));
-        self.answers.insert(key, KeptAnswer { answer: Arc::new(answer), bytes, asked });
         self.bytes += bytes;
+        if let Some(earlier) = self.answers.insert(key, KeptAnswer { answer: Arc::new(answer), bytes, asked }) {
+            self.forget(&earlier);
+        }
         while self.bytes > self.bytes_max
             && let Some((_, oldest)) = self.order.pop_first()
         {
@@ -62,9 +63,13 @@ impl KeptAnswers {
 
     fn remove(&mut self, key: &Key) {
         if let Some(gone) = self.answers.remove(key) {
-            self.order.remove(&gone.asked);
-            self.bytes = self.bytes.saturating_sub(gone.bytes);
+            self.forget(&gone);
         }
+    }
+
+    fn forget(&mut self, gone: &KeptAnswer) {
+        self.order.remove(&gone.asked);
+        self.bytes = self.bytes.saturating_sub(gone.bytes);
     }
 }
 
