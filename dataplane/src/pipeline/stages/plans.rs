@@ -74,6 +74,12 @@ impl Basis {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PlanKey {
     text: String,
+    asked: Arc<PlanAsked>,
+}
+
+/// How a text is asked, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct PlanAsked {
     types: Vec<Option<String>>,
     database: Option<String>,
     search_path: Vec<String>,
@@ -193,7 +199,7 @@ fn is_lasting(rules: &Governance, place: &PlanPlace, passed: &Passed) -> bool {
     };
     let is_here = !about.takes_in() && !runtime::is_read(&native.sql.tables);
     let is_own = !judged.meant.iter().chain(&about.tables).any(is_elsewhere);
-    native.role == place.key.role && is_of_place && is_free && changes_rows && is_here && is_own
+    native.role == place.key.asked.role && is_of_place && is_free && changes_rows && is_here && is_own
 }
 
 /// Whether the schema is that of an attached database, at which each statement looks.
@@ -243,7 +249,8 @@ fn weighed(text: &str) -> usize {
 impl PlanKey {
     /// About how many bytes it has: a text of few bytes may have many types beside it, and a long path.
     fn weight(&self) -> usize {
-        let Self { text, types, database, search_path, email, attributes, .. } = self;
+        let Self { text, asked } = self;
+        let PlanAsked { types, database, search_path, email, attributes, .. } = &**asked;
         let types: usize = types.iter().map(|kind| size_of::<String>() + kind.as_ref().map_or(0, String::len)).sum();
         let names: usize = search_path.iter().chain(database).chain(email).map(|name| weighed(name)).sum();
         let attributes: usize = attributes.iter().map(|(name, value)| weighed(name) + weighed(value)).sum();
@@ -252,13 +259,12 @@ impl PlanKey {
 
     /// The same of another text.
     fn with(&self, text: String) -> Self {
-        Self { text, ..self.clone() }
+        Self { text, asked: Arc::clone(&self.asked) }
     }
 
     fn of(query: &Query, who: &Asker, text: &str) -> Self {
         let (ask, caller) = (&query.ask, &who.caller);
-        Self {
-            text: text.to_owned(),
+        let asked = PlanAsked {
             types: ask.types.clone(),
             database: ask.names.database.clone(),
             search_path: ask.names.search_path(),
@@ -270,7 +276,8 @@ impl PlanKey {
             attributes: caller.attributes.clone(),
             key_id: caller.key_id().cloned(),
             agent: who.agent.clone(),
-        }
+        };
+        Self { text: text.to_owned(), asked: Arc::new(asked) }
     }
 }
 

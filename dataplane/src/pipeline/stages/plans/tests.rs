@@ -34,8 +34,7 @@ fn catalogue() -> Arc<sql::Catalog> {
 }
 
 fn key(text: &str) -> PlanKey {
-    PlanKey {
-        text: text.to_owned(),
+    let asked = PlanAsked {
         types: Vec::new(),
         database: None,
         search_path: vec!["main".to_owned()],
@@ -47,7 +46,12 @@ fn key(text: &str) -> PlanKey {
         attributes: Attributes::from([("region".to_owned(), "EU".to_owned())]),
         key_id: None,
         agent: Agent::default(),
-    }
+    };
+    PlanKey { text: text.to_owned(), asked: Arc::new(asked) }
+}
+
+fn asked(key: &mut PlanKey) -> &mut PlanAsked {
+    Arc::make_mut(&mut key.asked)
 }
 
 fn basis() -> Basis {
@@ -80,17 +84,17 @@ fn plans_are_by_the_same_rules_over_the_same_catalogue() {
 fn each_part_of_a_key_sets_plans_apart() {
     let changes: [fn(&mut PlanKey); 12] = [
         |key| key.text.push(' '),
-        |key| key.types.push(Some("DATE".to_owned())),
-        |key| key.database = Some("other".to_owned()),
-        |key| key.search_path.push("more".to_owned()),
-        |key| key.tells_parts = true,
-        |key| key.org_id = "org-2".into(),
-        |key| key.user_id = None,
-        |key| key.email = Some("a@x.example".to_owned()),
-        |key| key.role = Role::Developer,
-        |key| _ = key.attributes.insert("region".to_owned(), "US".to_owned()),
-        |key| key.key_id = Some("k-1".into()),
-        |key| key.agent.verified = true,
+        |key| asked(key).types.push(Some("DATE".to_owned())),
+        |key| asked(key).database = Some("other".to_owned()),
+        |key| asked(key).search_path.push("more".to_owned()),
+        |key| asked(key).tells_parts = true,
+        |key| asked(key).org_id = "org-2".into(),
+        |key| asked(key).user_id = None,
+        |key| asked(key).email = Some("a@x.example".to_owned()),
+        |key| asked(key).role = Role::Developer,
+        |key| _ = asked(key).attributes.insert("region".to_owned(), "US".to_owned()),
+        |key| asked(key).key_id = Some("k-1".into()),
+        |key| asked(key).agent.verified = true,
     ];
     let (plans, sql, basis) = (PlanCache::default(), generated(), basis());
     let place = || place("select 1", &basis);
@@ -108,9 +112,9 @@ fn each_part_of_a_key_sets_plans_apart() {
 fn all_that_a_plan_is_kept_by_is_weighed() {
     let grows: [fn(&mut PlanKey); 4] = [
         |key| key.text.push_str(&"x".repeat(100_000)),
-        |key| key.types.resize(5_000, None),
-        |key| key.search_path.push("x".repeat(100_000)),
-        |key| _ = key.attributes.insert("region".to_owned(), "x".repeat(100_000)),
+        |key| asked(key).types.resize(5_000, None),
+        |key| asked(key).search_path.push("x".repeat(100_000)),
+        |key| _ = asked(key).attributes.insert("region".to_owned(), "x".repeat(100_000)),
     ];
     for (at, grow) in grows.into_iter().enumerate() {
         let mut key = key("select 1");
