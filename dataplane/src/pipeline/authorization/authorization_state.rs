@@ -27,6 +27,13 @@ impl AuthorizationState {
         &self.agent
     }
 
+    /// Whether, while these rules hold, nothing ends it but the end of what the caller has shown: they are those of then,
+    /// and by them no role is lent, no grant counts, and no policy asks for the time.
+    pub fn is_lasting_under(&self, rules: &Arc<Governance>) -> bool {
+        let is_of_no_time = self.moment.as_ref().is_some_and(|moment| moment.is_of_no_time(rules));
+        Arc::ptr_eq(&self.rules, rules) && rules.elevations.is_empty() && is_of_no_time
+    }
+
     /// Does the same apply to the same caller? A role that was lent, a grant, and an hour of the day end by the clock,
     /// without new rules.
     pub fn is_as(&self, then: &Self) -> bool {
@@ -42,4 +49,48 @@ fn same_rules(a: &Governance, b: &Governance) -> bool {
         && a.agent_capabilities == b.agent_capabilities
         && a.organization == b.organization
         && a.environment.status == b.environment.status
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::governance::Elevation;
+    use contract::policy::abac::{Action, Condition};
+    use contract::wire::Who;
+    use contract::{Clock, Role, SystemClock};
+
+    use super::*;
+    use crate::governance::sessions::standing_in;
+    use crate::testing::{analyst_id, governance, rule, ruled};
+
+    /// Whether what the analyst was let through by lasts as long as these rules.
+    fn lasts(rules: Governance, agent_id: Option<&str>) -> bool {
+        let (rules, now) = (Arc::new(rules), SystemClock.now());
+        let caller = standing_in(&rules, &Who::Key { key_id: analyst_id() }, None, now).unwrap();
+        let agent = DeclaredAgent::told(("agent_id", agent_id.map(str::to_owned)), ("framework", None)).unwrap();
+        let then = AuthorizationState::of(Arc::clone(&rules), caller, agent, now);
+        assert!(!then.is_lasting_under(&Arc::new(Governance::clone(&rules))), "others may say the same");
+        then.is_lasting_under(&rules)
+    }
+
+    #[test]
+    fn what_the_clock_may_end_does_not_last() {
+        let changed = |change: fn(&mut Governance)| {
+            let mut rules = governance();
+            change(&mut rules);
+            rules
+        };
+        assert!(lasts(governance(), None) && lasts(governance(), Some("bot")));
+        let at_an_hour = |rules: &mut Governance| {
+            rules.abac_policies = vec![ruled("hours", vec![rule(Condition::DayOfWeek, &["sunday"], Action::Deny)])];
+        };
+        assert!(!lasts(changed(at_an_hour), None));
+        let lent = |rules: &mut Governance| {
+            let (effective_at, expires_at) = (SystemClock.now(), SystemClock.now() + chrono::Duration::hours(1));
+            let (request_id, user_id) = ("r".into(), "u-analyst".into());
+            rules.elevations = vec![Elevation { request_id, user_id, role: Role::Admin, effective_at, expires_at }];
+        };
+        assert!(!lasts(changed(lent), None));
+        let granted = |rules: &mut Governance| _ = rules.agent_capabilities.insert("bot".to_owned(), Vec::new());
+        assert!(lasts(changed(granted), None) && !lasts(changed(granted), Some("bot")));
+    }
 }

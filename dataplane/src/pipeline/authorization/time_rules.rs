@@ -4,7 +4,7 @@
 //! Rows of an open cursor were admitted at one moment and are read at another. The rules may be the same, and still be
 //! over for whoever reads.
 
-use contract::policy::abac::{self, Condition, Effect, Operation, Origin};
+use contract::policy::abac::{self, AbacPolicy, Condition, Effect, Operation, Origin};
 use contract::{Caller, Governance, GrantId, Timestamp, capability};
 
 use super::policy_request::{PolicyRequest, RequestOrigin, asking};
@@ -31,6 +31,17 @@ impl TimeRules {
         let is_open = effect(rules, caller, &agent, now) < Effect::Deny;
         Some(Self { grants: grants.map(unexpired), is_open })
     }
+
+    /// Whether these rules, by which it was told, leave nothing to the clock.
+    pub fn is_of_no_time(&self, rules: &Governance) -> bool {
+        let is_timely =
+            |policy: &AbacPolicy| policy.enabled && policy.rules.iter().any(|rule| is_of_time(&rule.condition));
+        self.grants.is_none() && !rules.abac_policies.iter().any(is_timely)
+    }
+}
+
+fn is_of_time(condition: &Condition) -> bool {
+    matches!(condition, Condition::TimeOfDay | Condition::DayOfWeek)
 }
 
 /// Whether the clock lets them change anything.
@@ -39,7 +50,7 @@ pub(super) fn lets_write(rules: &Governance, caller: &Caller, declared: &Declare
 }
 
 fn effect(rules: &Governance, caller: &Caller, agent: &Agent, now: Timestamp) -> Effect {
-    let timed = asking(&rules.abac_policies, |asks| matches!(asks, Condition::TimeOfDay | Condition::DayOfWeek));
+    let timed = asking(&rules.abac_policies, is_of_time);
     if timed.is_empty() {
         return Effect::Allow; // asked with each statement, and again before its rows are told
     }
