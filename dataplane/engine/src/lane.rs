@@ -1,7 +1,7 @@
 //! The parent's end of a socket: frames out, frames in.
 //!
-//! It waits for what can be read, and not for room to write. A socket that is watched for room says so each time that the
-//! other side has read something, so each statement would wake a thread for nothing.
+//! It waits for what can be read, and not for room to write. A socket that is watched for room says so each time that
+//! the other side has read something, so each statement would wake a thread for nothing.
 
 mod buffer_pool;
 

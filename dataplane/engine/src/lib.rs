@@ -10,7 +10,7 @@
 //! | side | file | what |
 //! |---|---|---|
 //! | parent | `engine` | `Engine`: start, sessions, catalog, stop |
-//! | parent | `session`, `line`, `lane`, `rows`, `row_message` | one connection; its socket; the rows of its statement |
+//! | parent | `session`, `line`, `lane`, `rows`, `row_message` | one connection; its socket; its statement's rows |
 //! | parent | `spool`, `file` | files that the child may read; their columns and rows |
 //! | parent | `waiting` | sessions that have nothing of their own, for the next statement |
 //! | parent | `supervisor`, `process`, `watchdog` | keeps a child alive, ends statements, kills, restarts |

@@ -27,8 +27,9 @@ impl AuthorizationState {
         &self.agent
     }
 
-    /// Whether, while these rules hold, nothing ends it but the end of what the caller has shown: they are those of then,
-    /// and by them no role is lent, no grant counts, and no policy asks for the time.
+    /// Whether, while these rules hold, nothing ends it but the end of what the caller has shown.
+    ///
+    /// They are those of then, and by them no role is lent, no grant counts, and no policy asks for the time.
     pub fn is_lasting_under(&self, rules: &Arc<Governance>) -> bool {
         let is_of_no_time = self.moment.as_ref().is_some_and(|moment| moment.is_of_no_time(rules));
         Arc::ptr_eq(&self.rules, rules) && rules.elevations.is_empty() && is_of_no_time
