@@ -71,6 +71,9 @@ pub fn make_room(taken: &mut Vec<ColumnPieces>, width: usize) {
 
 /// How many rows of a batch are written at a time: fewer of long ones, as they are there with all their columns.
 pub fn share(batch: &RecordBatch) -> usize {
+    if batch.num_rows() == 1 {
+        return 1; // most answers by a key: it need not be weighed
+    }
     let values = batch_bytes(batch) / batch.num_rows().max(1);
     let each = values.saturating_add(VALUE_BYTES * batch.num_columns());
     (SHARE_BYTES / each.max(1)).clamp(1, SHARE_ROWS)
