@@ -175,10 +175,36 @@ fn within(line: Vec<u8>) -> io::Result<Vec<u8>> {
     Ok(serde_json::to_vec(&Entry { sequence, body: body.cut() })?)
 }
 
+/// The number of an entry. Each line begins with it as we write it, and is not read to its end for that.
 fn sequence_of(line: &[u8]) -> io::Result<u64> {
     #[derive(serde::Deserialize)]
     struct Sequence {
         sequence: u64,
     }
+    if let Some(sequence) = first_member(line) {
+        return Ok(sequence);
+    }
     Ok(serde_json::from_slice::<Sequence>(line)?.sequence)
+}
+
+fn first_member(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(b"{\"sequence\":")?;
+    let digits = rest.get(..rest.iter().position(|byte| *byte == b',')?)?;
+    let is_plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) && line.ends_with(b"}");
+    std::str::from_utf8(digits).ok().filter(|_| is_plain)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_line_is_told_however_it_was_written() {
+        for line in [r#"{"sequence":7,"body":{}}"#, r#"{ "sequence": 7, "body": {} }"#, r#"{"body":{},"sequence":7}"#] {
+            assert_eq!(sequence_of(line.as_bytes()).unwrap(), 7, "{line}");
+        }
+        for line in ["", "{}", r#"{"sequence":7"#, r#"{"sequence":7,"body":"#, r#"{"sequence":-7,"body":{}}"#] {
+            assert!(sequence_of(line.as_bytes()).is_err(), "{line}");
+        }
+    }
 }
