@@ -106,7 +106,8 @@ pub async fn told_to_us<T: DeserializeOwned>(
     body: &impl Serialize,
 ) -> Result<T> {
     let request_id = RequestId::minted(app.now(), app.entropy());
-    let asked = ForwardedQuery { env_id, caller: None, request_id: &request_id, key: None, timeout_ms: None, place: None };
+    let asked =
+        ForwardedQuery { env_id, caller: None, request_id: &request_id, key: None, timeout_ms: None, place: None };
     record(send(app, &asked, path, body).await?).await
 }
 
