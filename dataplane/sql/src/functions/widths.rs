@@ -1,42 +1,20 @@
 //! The widths and precisions that a text of `format` or `printf` asks for: so much one call makes of little, outside
 //! of what the engine counts in memory.
 
-/// All of one text together; nothing where one of them is a value of the call.
+/// All of one text together; nothing where one of them is a value of the call. `{0:>20}` is a field of `format`,
+/// `%-20.3f` one of `printf`; `{{` is a brace, `%%` a percent sign.
 pub(crate) fn asked(function: &str, text: &str) -> Option<u64> {
-    if function.eq_ignore_ascii_case("printf") { percents(text) } else { braces(text) }
-}
-
-/// `{0:>20}`; `{{` is a brace.
-fn braces(text: &str) -> Option<u64> {
+    let (sign, value) = if function.eq_ignore_ascii_case("printf") { ('%', '*') } else { ('{', '{') };
     let mut sum = 0;
     let mut rest = text;
-    while let Some((_, after)) = rest.split_once('{') {
-        if let Some(escaped) = after.strip_prefix('{') {
+    while let Some((_, after)) = rest.split_once(sign) {
+        if let Some(escaped) = after.strip_prefix(sign) {
             rest = escaped;
             continue;
         }
-        let (field, after) = after.split_once('}').unwrap_or((after, ""));
-        if field.contains('{') {
-            return None;
-        }
-        sum = numbers(field).fold(sum, u64::saturating_add);
-        rest = after;
-    }
-    Some(sum)
-}
-
-/// `%-20.3f`; `%%` is a percent sign.
-fn percents(text: &str) -> Option<u64> {
-    let mut sum = 0;
-    let mut rest = text;
-    while let Some((_, after)) = rest.split_once('%') {
-        if let Some(escaped) = after.strip_prefix('%') {
-            rest = escaped;
-            continue;
-        }
-        let end = after.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(after.len());
-        let (field, after) = after.split_at(end);
-        if field.contains('*') {
+        let end = after.find(|c: char| if sign == '%' { c.is_ascii_alphabetic() } else { c == '}' });
+        let (field, after) = after.split_at(end.unwrap_or(after.len()));
+        if field.contains(value) {
             return None;
         }
         sum = numbers(field).fold(sum, u64::saturating_add);
