@@ -16,9 +16,19 @@ use serde_json::{Value, json};
 use crate::domain::environments;
 use crate::domain::query::told_of;
 
-/// What a call of a tool may fail of, besides what every request may.
-pub const REFUSALS: &[Code] =
-    &[Code::PolicyDenied, Code::QueryTimeout, Code::QuotaExceeded, Code::ProxyUnreachable, Code::CircuitOpen];
+/// These codes, and what any call of a tool may fail of besides what every request may.
+macro_rules! refusals {
+    ($($code:ident),*) => {
+        &[
+            $(contract::Code::$code,)*
+            contract::Code::PolicyDenied, contract::Code::QueryTimeout, contract::Code::QuotaExceeded,
+            contract::Code::ProxyUnreachable, contract::Code::CircuitOpen,
+        ]
+    };
+}
+pub(crate) use refusals;
+
+pub const REFUSALS: &[Code] = refusals!();
 
 /// Which environment is meant.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ pub use numbers::{Analytics, of_agent};
 
 use std::collections::BTreeMap;
 
-use contract::{Access, Code, EnvId, Scope};
+use contract::{Access, EnvId, Scope};
 use platform::Result;
 use platform::http::call::Call;
 use platform::http::json::{Created, Json, Query};
@@ -20,18 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::domain::agents::agent_tools::{ToolPlace, present, tool};
-
-/// What a call of a tool may fail of, besides what every request may.
-const REFUSALS: &[Code] = &[
-    Code::BranchNotFound,
-    Code::Conflict,
-    Code::PolicyDenied,
-    Code::QueryTimeout,
-    Code::QuotaExceeded,
-    Code::ProxyUnreachable,
-    Code::CircuitOpen,
-];
+use crate::domain::agents::agent_tools::{ToolPlace, present, refusals, tool};
 
 pub fn routes() -> Routes {
     const BRANCHES: &str = "/v1/organizations/{org_id}/branches";
@@ -69,7 +58,7 @@ pub fn routes() -> Routes {
         .delete(BRANCH, Access::Developer, Scope::Agent, discard)
         .says("Gives up a branch and all that was changed on it.")
         .all_ours()
-        .all_refuse(REFUSALS)
+        .all_refuse(refusals!(BranchNotFound, Conflict))
 }
 
 /// "branch `{agent_id, tables[], description?}`", and what the tool takes besides.

@@ -8,7 +8,7 @@
 mod ingest;
 
 use contract::reasoning::{ReasoningBreak, ReasoningSession, ReasoningStep, ReasoningStory};
-use contract::{Access, Code, EnvId, Scope};
+use contract::{Access, EnvId, Scope};
 use platform::Result;
 use platform::http::call::Call;
 use platform::http::json::{Json, Query};
@@ -17,17 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::domain::agents::agent_tools::{ToolPlace, present, tool};
-
-/// What a call of a tool may fail of, besides what every request may.
-const REFUSALS: &[Code] = &[
-    Code::NotFound,
-    Code::PolicyDenied,
-    Code::QueryTimeout,
-    Code::QuotaExceeded,
-    Code::ProxyUnreachable,
-    Code::CircuitOpen,
-];
+use crate::domain::agents::agent_tools::{ToolPlace, present, refusals, tool};
 
 pub fn routes() -> Routes {
     const SESSIONS: &str = "/v1/cot/sessions";
@@ -48,7 +38,7 @@ pub fn routes() -> Routes {
         .get(VERIFY, Access::Member, Scope::Agent, verify)
         .says("Checks the chain of hashes of a session, from its first step to its last.")
         .all_ours()
-        .all_refuse(REFUSALS)
+        .all_refuse(refusals!(NotFound))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

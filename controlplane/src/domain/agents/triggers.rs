@@ -4,7 +4,7 @@
 //! its result is told in the shape of this surface. Members read; whoever registers or switches off here
 //! does so for everybody, and so is a developer at least.
 
-use contract::{Access, Code, EnvId, OrgId, Scope};
+use contract::{Access, EnvId, OrgId, Scope};
 use platform::http::call::Call;
 use platform::http::json::{Created, Json, Query};
 use platform::http::routes::Routes;
@@ -13,17 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::domain::agents::agent_tools::{ToolPlace, present, tool};
-
-/// What a call of a tool may fail of, besides what every request may.
-const REFUSALS: &[Code] = &[
-    Code::TriggerNotFound,
-    Code::PolicyDenied,
-    Code::QueryTimeout,
-    Code::QuotaExceeded,
-    Code::ProxyUnreachable,
-    Code::CircuitOpen,
-];
+use crate::domain::agents::agent_tools::{ToolPlace, present, refusals, tool};
 
 pub fn routes() -> Routes {
     const TRIGGERS: &str = "/v1/organizations/{org_id}/triggers";
@@ -40,7 +30,7 @@ pub fn routes() -> Routes {
         .delete(TRIGGER, Access::Developer, Scope::Agent, delete)
         .says("Switches a trigger off.")
         .all_ours()
-        .all_refuse(REFUSALS)
+        .all_refuse(refusals!(TriggerNotFound))
 }
 
 /// "trigger `{name, concept, threshold=0.85, actions=["webhook"], cooldown_secs=60}`".
