@@ -4,8 +4,6 @@
 //! A bare chain does not show a cut tail or a rewrite of the whole, so the head (sequence, hash)
 //! stands in a table of its own under an HMAC whose key the database does not have.
 
-use std::fmt::Write;
-
 use contract::secrets::hmac_sha256;
 use contract::{EnvId, EventId, OrgId, Timestamp};
 use futures::TryStreamExt;
@@ -46,17 +44,8 @@ impl ChainEntry {
         digest.update(previous_hash);
         digest.update("\n");
         digest.update(body);
-        Ok(written(&digest.finalize()))
+        Ok(format!("sha256:{}", hex::encode(digest.finalize())))
     }
-}
-
-fn written(digest: &[u8]) -> String {
-    let mut out = String::from("sha256:");
-    for byte in digest {
-        // Writing to a String does not fail.
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
 }
 
 fn seal(key: &[u8], org_id: &OrgId, sequence: i64, hash: &str) -> [u8; 32] {

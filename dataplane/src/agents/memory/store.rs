@@ -1,8 +1,6 @@
 //! The table of memories. SQL, and nothing but SQL. A version is written with the end of the one
 //! before it, in one transaction.
 
-use std::fmt::Write;
-
 use chrono::Duration;
 use contract::Timestamp;
 use contract::policy::abac::Operation;
@@ -43,11 +41,7 @@ pub fn digest(content: &str, value: Option<&serde_json::Value>) -> String {
     digest.update(content);
     digest.update([0]);
     digest.update(value.map(ToString::to_string).unwrap_or_default());
-    let mut out = String::new();
-    for byte in digest.finalize() {
-        let _ = write!(out, "{byte:02x}"); // writing to a String does not fail
-    }
-    out
+    hex::encode(digest.finalize())
 }
 
 /// The live version of a key of this agent.

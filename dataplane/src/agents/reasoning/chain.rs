@@ -1,7 +1,5 @@
 //! The chain of hashes over a session, and its check.
 
-use std::fmt::Write;
-
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -47,11 +45,7 @@ pub fn hash(thought: &Thought) -> Result<String, Error> {
     digest.update(&thought.prev_hash);
     digest.update("\n");
     digest.update(body);
-    let mut out = String::from("sha256:");
-    for byte in digest.finalize() {
-        let _ = write!(out, "{byte:02x}"); // writing to a String does not fail
-    }
-    Ok(out)
+    Ok(format!("sha256:{}", hex::encode(digest.finalize())))
 }
 
 /// Walks a session step by step.
