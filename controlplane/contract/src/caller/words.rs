@@ -69,6 +69,23 @@ macro_rules! named {
     };
 }
 
+/// Some of the roles, each by the word that it has among them.
+#[macro_export]
+macro_rules! some_roles {
+    ($(#[$attribute:meta])* $visibility:vis enum $name:ident { $($role:ident),+ $(,)? }) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        $(#[$attribute])*
+        $visibility enum $name { $($role),+ }
+
+        impl $name {
+            pub const fn role(self) -> $crate::Role {
+                match self { $(Self::$role => $crate::Role::$role),+ }
+            }
+        }
+    };
+}
+
 /// Debug output of a type that says its name, and nothing of its values.
 #[macro_export]
 macro_rules! opaque {

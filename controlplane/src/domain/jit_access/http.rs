@@ -93,23 +93,9 @@ pub(super) async fn listed(cx: &Call, env_id: &EnvId, page: &PageRequest) -> Res
     Ok(page.of(answers, total, mark, |answer| answer))
 }
 
-/// "`requested_role`: `admin`, `developer`, `analyst`".
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum JitRole {
-    Admin,
-    Developer,
-    Analyst,
-}
-
-impl JitRole {
-    const fn role(self) -> Role {
-        match self {
-            Self::Admin => Role::Admin,
-            Self::Developer => Role::Developer,
-            Self::Analyst => Role::Analyst,
-        }
-    }
+contract::some_roles! {
+    /// "`requested_role`: `admin`, `developer`, `analyst`".
+    pub enum JitRole { Admin, Developer, Analyst }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

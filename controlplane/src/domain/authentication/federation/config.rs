@@ -66,24 +66,10 @@ pub struct Subject {
     pub role: SubjectRole,
 }
 
-/// Never `owner` or `admin`; a service account stands under the scopes of a key, and here is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "FederatedRole")]
-#[serde(rename_all = "snake_case")]
-pub enum SubjectRole {
-    Developer,
-    Analyst,
-    Auditor,
-}
-
-impl SubjectRole {
-    pub const fn role(self) -> Role {
-        match self {
-            Self::Developer => Role::Developer,
-            Self::Analyst => Role::Analyst,
-            Self::Auditor => Role::Auditor,
-        }
-    }
+contract::some_roles! {
+    /// Never `owner` or `admin`; a service account stands under the scopes of a key, and here is none.
+    #[schemars(rename = "FederatedRole")]
+    pub enum SubjectRole { Developer, Analyst, Auditor }
 }
 
 impl FederationConfig {

@@ -1,6 +1,6 @@
 //! An organization's provider as its owner sees and sets it.
 
-use contract::{OrgId, Redacted, Role, Timestamp};
+use contract::{OrgId, Redacted, Timestamp};
 use platform::events::{self, Event, EventType};
 use platform::http::call::Call;
 use platform::http::json::Json;
@@ -19,23 +19,9 @@ const DOMAINS_MAX: usize = 20;
 const CLIENT_ID_MAX: usize = 255;
 const SECRET_MAX: usize = 1_000;
 
-/// What somebody becomes whom the provider brings in: never `owner` or `admin`.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum DefaultRole {
-    Developer,
-    Analyst,
-    Auditor,
-}
-
-impl DefaultRole {
-    const fn role(self) -> Role {
-        match self {
-            Self::Developer => Role::Developer,
-            Self::Analyst => Role::Analyst,
-            Self::Auditor => Role::Auditor,
-        }
-    }
+contract::some_roles! {
+    /// What somebody becomes whom the provider brings in: never `owner` or `admin`.
+    enum DefaultRole { Developer, Analyst, Auditor }
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -24,28 +24,10 @@ use crate::domain::tenancy::users::store::{self, Invitation, Invitee, User, User
 /// Characters of base62 that hold 256 bits.
 pub(super) const TOKEN_CHARACTERS: usize = 43;
 
-/// "`admin`, `analyst`, `auditor`, `developer`, `service_account`": any role but `owner`.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[schemars(rename = "AssignableRole")]
-#[serde(rename_all = "snake_case")]
-pub enum Assignable {
-    Admin,
-    Analyst,
-    Auditor,
-    Developer,
-    ServiceAccount,
-}
-
-impl Assignable {
-    pub const fn role(self) -> Role {
-        match self {
-            Self::Admin => Role::Admin,
-            Self::Analyst => Role::Analyst,
-            Self::Auditor => Role::Auditor,
-            Self::Developer => Role::Developer,
-            Self::ServiceAccount => Role::ServiceAccount,
-        }
-    }
+contract::some_roles! {
+    /// "`admin`, `analyst`, `auditor`, `developer`, `service_account`": any role but `owner`.
+    #[schemars(rename = "AssignableRole")]
+    pub enum Assignable { Admin, Analyst, Auditor, Developer, ServiceAccount }
 }
 
 /// Rule 1. A key that acts for nobody is not an owner either.
