@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::domain::agents::agent_tools::{REFUSALS, ToolPlace, present, tool};
+use crate::domain::agents::agent_tools::{REFUSALS, ToolPlace, arguments_of, tool};
 
 pub fn routes() -> Routes {
     const MEMORIES: &str = "/v1/organizations/{org_id}/agent-memory";
@@ -42,7 +42,7 @@ pub fn routes() -> Routes {
 }
 
 /// "`{agent_id, content, memory_type="observation"}`", and what the tool takes besides.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewMemory {
     agent_id: String,
@@ -60,7 +60,7 @@ fn observation() -> String {
     "observation".to_owned()
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct MemoryListing {
     env_id: Option<EnvId>,
@@ -75,7 +75,7 @@ struct MemoryListing {
     cursor: Option<String>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemorySearch")]
 struct Search {
@@ -159,16 +159,8 @@ async fn store(cx: Call, Query(place): Query<ToolPlace>, Json(new): Json<NewMemo
         created_at: String,
         embedding_status: String,
     }
-    let NewMemory { agent_id, content, memory_type, memory_key, importance, namespace, metadata, branch_id } = new;
-    let arguments = present(json!({
-        "content": content,
-        "memory_type": memory_type,
-        "memory_key": memory_key,
-        "importance": importance,
-        "namespace": namespace,
-        "metadata": metadata,
-        "branch_id": branch_id,
-    }));
+    let arguments = arguments_of(&new, &["agent_id"], json!({}));
+    let NewMemory { agent_id, content, memory_type, branch_id, .. } = new;
     let StoredMemory { memory_id, agent_id, created_at, embedding_status } =
         tool(&cx, place.env_id, "store_memory", Some(agent_id), arguments).await?;
     let told =
@@ -182,12 +174,8 @@ async fn list(cx: Call, address: Address, Query(wanted): Query<MemoryListing>) -
         memories: Vec<ToolMemory>,
         cursor: Option<String>,
     }
-    let MemoryListing { env_id, agent_id, namespace, memory_type, branch_id, limit, cursor } = wanted;
-    let arguments = present(json!({
-        "agent_id": agent_id, "namespace": namespace, "memory_type": memory_type, "branch_id": branch_id,
-        "limit": limit, "cursor": cursor,
-    }));
-    let page: ToolMemoryPage = tool(&cx, env_id, "list_memories", None, arguments).await?;
+    let arguments = arguments_of(&wanted, &["env_id"], json!({}));
+    let page: ToolMemoryPage = tool(&cx, wanted.env_id, "list_memories", None, arguments).await?;
     let next = page.cursor.map(|cursor| address.after(&cursor));
     Ok(Linked { list: Memories::of(&cx, page.memories), next })
 }
@@ -197,11 +185,8 @@ async fn search(cx: Call, Query(wanted): Query<Search>) -> Result<Json<Memories>
     struct FoundMemories {
         results: Vec<ToolMemory>,
     }
-    let Search { env_id, query, top_k, agent_id, namespace, branch_id } = wanted;
-    let arguments = present(json!({
-        "query": query, "top_k": top_k, "agent_id": agent_id, "namespace": namespace, "branch_id": branch_id,
-    }));
-    let found: FoundMemories = tool(&cx, env_id, "search_memory", None, arguments).await?;
+    let arguments = arguments_of(&wanted, &["env_id"], json!({}));
+    let found: FoundMemories = tool(&cx, wanted.env_id, "search_memory", None, arguments).await?;
     Ok(Json(Memories::of(&cx, found.results)))
 }
 

@@ -9,8 +9,8 @@ use contract::{Code, EnvId};
 use platform::http::call::Call;
 use platform::{Error, Result};
 use schemars::JsonSchema;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::domain::environments;
@@ -78,6 +78,17 @@ pub async fn environment(cx: &Call, asked: Option<EnvId>) -> Result<EnvId> {
 fn several() -> Error {
     let message = "`env_id` says which environment is meant: send `?env_id=`, or a key, which is of one environment";
     Error::invalid("env_id", "required", message)
+}
+
+/// What a request says, as a tool's arguments: without the members that were not given and without `others`, and with
+/// these.
+pub fn arguments_of(request: &impl Serialize, others: &[&str], more: Value) -> Value {
+    let mut arguments = present(json!(request));
+    if let (Some(members), Value::Object(more)) = (arguments.as_object_mut(), more) {
+        members.retain(|name, _| !others.contains(&name.as_str()));
+        members.extend(more);
+    }
+    arguments
 }
 
 /// Without the members that were not given.

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::domain::agents::agent_tools::{ToolPlace, present, refusals, tool};
+use crate::domain::agents::agent_tools::{ToolPlace, arguments_of, present, refusals, tool};
 
 pub fn routes() -> Routes {
     const BRANCHES: &str = "/v1/organizations/{org_id}/branches";
@@ -62,7 +62,7 @@ pub fn routes() -> Routes {
 }
 
 /// "branch `{agent_id, tables[], description?}`", and what the tool takes besides.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewBranch {
     agent_id: String,
@@ -188,7 +188,7 @@ struct Conflicts {
 }
 
 /// How it is merged.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BranchMerge")]
 struct Merging {
@@ -248,11 +248,8 @@ fn named(cx: &Call) -> Result<Value> {
 }
 
 async fn create(cx: Call, Query(place): Query<ToolPlace>, Json(new): Json<NewBranch>) -> Result<Created<Warned>> {
-    let NewBranch { agent_id, tables, keys, name, description, ttl_seconds } = new;
-    let arguments = present(json!({
-        "tables": tables, "keys": keys, "name": name, "description": description, "ttl_seconds": ttl_seconds,
-    }));
-    Ok(Created(tool(&cx, place.env_id, "create_branch", Some(agent_id), arguments).await?))
+    let arguments = arguments_of(&new, &["agent_id"], json!({}));
+    Ok(Created(tool(&cx, place.env_id, "create_branch", Some(new.agent_id), arguments).await?))
 }
 
 async fn list(cx: Call, Query(wanted): Query<BranchListing>) -> Result<Json<Branches>> {
@@ -292,15 +289,7 @@ async fn conflicts(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Conf
 }
 
 async fn merge(cx: Call, Query(place): Query<ToolPlace>, Json(merging): Json<Merging>) -> Result<Json<Merged>> {
-    let Merging { strategy, granularity, dry_run, resolutions } = merging;
-    let branch_id: String = cx.id("branch_id")?;
-    let arguments = present(json!({
-        "branch_id": branch_id,
-        "strategy": strategy,
-        "granularity": granularity,
-        "dry_run": dry_run,
-        "resolutions": resolutions,
-    }));
+    let arguments = arguments_of(&merging, &[], named(&cx)?);
     let report: MergeReport = tool(&cx, place.env_id, "merge_branch", None, arguments).await?;
     let MergeReport { branch_id, status, strategy, tables_merged, rows_affected, conflicts_total, .. } = report;
     let status = if status == "completed" { "merged".to_owned() } else { status };

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::domain::agents::agent_tools::{ToolPlace, present, refusals, tool};
+use crate::domain::agents::agent_tools::{ToolPlace, arguments_of, refusals, tool};
 
 pub fn routes() -> Routes {
     const SESSIONS: &str = "/v1/cot/sessions";
@@ -41,7 +41,7 @@ pub fn routes() -> Routes {
         .all_refuse(refusals!(NotFound))
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReasoningListing {
     env_id: Option<EnvId>,
@@ -74,7 +74,7 @@ struct ReasoningSessions {
     has_more: bool,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReasoningWanted {
     env_id: Option<EnvId>,
@@ -112,21 +112,17 @@ struct ReasoningVerification {
 }
 
 async fn sessions(cx: Call, Query(wanted): Query<ReasoningListing>) -> Result<Json<ReasoningSessionList>> {
-    let ReasoningListing { env_id, agent_id, since, limit, cursor, envelope } = wanted;
-    let arguments = present(json!({"agent_id": agent_id, "since": since, "limit": limit, "cursor": cursor}));
-    let page: ReasoningSessions = tool(&cx, env_id, "get_session_history", None, arguments).await?;
-    let is_bare = envelope != Some(true);
+    let arguments = arguments_of(&wanted, &["env_id", "envelope"], json!({}));
+    let page: ReasoningSessions = tool(&cx, wanted.env_id, "get_session_history", None, arguments).await?;
+    let is_bare = wanted.envelope != Some(true);
     Ok(Json(if is_bare { ReasoningSessionList::Bare(page.sessions) } else { ReasoningSessionList::Enveloped(page) }))
 }
 
 async fn replay(cx: Call, Query(wanted): Query<ReasoningWanted>) -> Result<Json<ReasoningReplay>> {
-    let ReasoningWanted { env_id, from_step, limit, verify_chain } = wanted;
     let session_id: String = cx.id("session_id")?;
-    let arguments = present(json!({
-        "session_id": session_id, "from_step": from_step, "limit": limit, "verify_chain": verify_chain,
-    }));
+    let arguments = arguments_of(&wanted, &["env_id"], json!({"session_id": session_id}));
     let ReasoningStory { session_id, steps, step_count, chain_valid, .. } =
-        tool(&cx, env_id, "replay_decision", None, arguments).await?;
+        tool(&cx, wanted.env_id, "replay_decision", None, arguments).await?;
     Ok(Json(ReasoningReplay { session_id, total_steps: step_count, chain_valid, steps }))
 }
 

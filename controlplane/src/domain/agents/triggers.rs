@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::domain::agents::agent_tools::{ToolPlace, present, refusals, tool};
+use crate::domain::agents::agent_tools::{ToolPlace, arguments_of, present, refusals, tool};
 
 pub fn routes() -> Routes {
     const TRIGGERS: &str = "/v1/organizations/{org_id}/triggers";
@@ -34,7 +34,7 @@ pub fn routes() -> Routes {
 }
 
 /// "trigger `{name, concept, threshold=0.85, actions=["webhook"], cooldown_secs=60}`".
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewTrigger {
     name: String,
@@ -158,20 +158,10 @@ struct DeletedTrigger {
 }
 
 async fn register(cx: Call, Query(place): Query<ToolPlace>, Json(new): Json<NewTrigger>) -> Result<Created<Trigger>> {
-    let NewTrigger { name, concept, threshold, actions, action_config, cooldown_secs, sources, agent_filter } = new;
-    let [action] = actions.as_slice() else {
+    let [action] = new.actions.as_slice() else {
         return Err(Error::invalid("actions", "count", "`actions` names one action"));
     };
-    let arguments = present(json!({
-        "name": name,
-        "concept": concept,
-        "threshold": threshold,
-        "action_type": action,
-        "action_config": action_config,
-        "cooldown_secs": cooldown_secs,
-        "sources": sources,
-        "agent_filter": agent_filter,
-    }));
+    let arguments = arguments_of(&new, &["actions"], json!({"action_type": action}));
     let told: ToolTrigger = tool(&cx, place.env_id, "register_trigger", None, arguments).await?;
     Ok(Created(told.shown(cx.org_id())))
 }
