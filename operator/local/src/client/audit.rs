@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -40,7 +41,8 @@ pub struct Export {
     no_wait: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum Trail {
     /// Every query.
     Query,
@@ -48,7 +50,8 @@ enum Trail {
     Admin,
 }
 
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum Lines {
     #[default]
     Jsonl,
@@ -60,15 +63,7 @@ const EXPORTED: Columns = "export_id, type, format, status, object_storage_path,
 
 impl Export {
     fn body(&self) -> Value {
-        let trail = match self.trail {
-            Trail::Query => "query",
-            Trail::Admin => "admin",
-        };
-        let format = match self.format {
-            Lines::Jsonl => "jsonl",
-            Lines::Csv => "csv",
-        };
-        json!({"type": trail, "start_date": self.from, "end_date": self.to, "format": format})
+        json!({"type": self.trail, "start_date": self.from, "end_date": self.to, "format": self.format})
     }
 
     async fn run(&self, api: &Api) -> Result<Value, Failure> {
