@@ -58,8 +58,7 @@ pub struct PromotionCreation {
 
 /// `{promotion_id, source_env, target_env, status, changes, promoted_by, promoted_at}`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "EnvironmentPromotion")]
-pub struct Promoted {
+pub struct EnvironmentPromotion {
     id: String,
     promotion_id: String,
     source_env: EnvId,
@@ -71,7 +70,7 @@ pub struct Promoted {
     promoted_at: Timestamp,
 }
 
-pub async fn promote(cx: Call, Json(wish): Json<PromotionCreation>) -> Result<Json<Promoted>> {
+pub async fn promote(cx: Call, Json(wish): Json<PromotionCreation>) -> Result<Json<EnvironmentPromotion>> {
     let parts = wish.include.unwrap_or_else(|| EVERYTHING.to_vec());
     if parts.is_empty() {
         return Err(Error::invalid("include", "required", "`include` names at least one kind of policy"));
@@ -116,7 +115,7 @@ pub async fn promote(cx: Call, Json(wish): Json<PromotionCreation>) -> Result<Js
             tracing::debug!(env.id = %promotion.to, "what was promoted is looked at later");
         }
     }
-    Ok(Json(Promoted {
+    Ok(Json(EnvironmentPromotion {
         id: promotion_id.clone(),
         promotion_id,
         source_env: promotion.from,

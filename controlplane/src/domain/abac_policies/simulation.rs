@@ -46,13 +46,12 @@ struct Given {
 pub struct AbacSimulationOutcome {
     decision: &'static str,
     reason: String,
-    matching_policies: Vec<Matching>,
+    matching_policies: Vec<AbacPolicyMatch>,
     evaluation_time_ms: f64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AbacPolicyMatch")]
-struct Matching {
+struct AbacPolicyMatch {
     policy_id: PolicyId,
     name: String,
     action: Action,
@@ -90,7 +89,7 @@ pub async fn simulate(cx: Call, Json(input): Json<Simulation>) -> Result<Json<Ab
 
 fn outcome(found: Decision, writes: bool, evaluation_time_ms: f64) -> AbacSimulationOutcome {
     let (decision, otherwise) = found.in_words(writes);
-    let matching = |(policy_id, name, action)| Matching { policy_id, name, action };
+    let matching = |(policy_id, name, action)| AbacPolicyMatch { policy_id, name, action };
     AbacSimulationOutcome {
         decision,
         reason: found.message.unwrap_or_else(|| otherwise.to_owned()),

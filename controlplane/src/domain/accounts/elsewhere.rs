@@ -17,7 +17,6 @@ use crate::domain::accounts::sessions::{self, SessionHolder};
 
 /// An organization that an account belongs to.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Membership")]
 pub struct Membership {
     pub id: OrgId,
     pub org_id: OrgId,
@@ -31,13 +30,12 @@ pub struct Membership {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "MembershipList")]
-pub(in crate::domain) struct Memberships {
+pub(in crate::domain) struct MembershipList {
     data: Vec<Membership>,
 }
 
 /// Those that the session could be in. One that a provider has opened could be in no other.
-pub(in crate::domain) async fn list(call: Call) -> Result<Json<Memberships>> {
+pub(in crate::domain) async fn list(call: Call) -> Result<Json<MembershipList>> {
     let Credential::Session { session_id } = &call.caller.credential else {
         return Err(Error::Forbidden("a key is for one environment: sign in"));
     };
@@ -45,7 +43,7 @@ pub(in crate::domain) async fn list(call: Call) -> Result<Json<Memberships>> {
     let holder = sessions::holder(&mut conn, session_id).await?;
     let account_id = holder.as_ref().map(|holder| holder.account_id.as_str());
     let data = account::organizations(&mut conn, account_id, call.caller.user_id.as_ref(), call.org_id()).await?;
-    Ok(Json(Memberships { data }))
+    Ok(Json(MembershipList { data }))
 }
 
 /// The session is in another organization from here on; its access tokens of before are nobody's.

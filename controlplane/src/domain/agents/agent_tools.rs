@@ -39,7 +39,6 @@ pub struct ToolPlace {
 
 /// The same, of a list with pages.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(rename = "ListPlace")]
 pub struct ListPlace {
     pub env_id: Option<EnvId>,
 }

@@ -180,8 +180,7 @@ struct Conflict {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "BranchConflicts")]
-struct Conflicts {
+struct BranchConflicts {
     has_conflicts: bool,
     total: u64,
     conflicts: Vec<Conflict>,
@@ -211,8 +210,7 @@ struct Resolution {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "MergedBranch")]
-struct Merged {
+struct MergedBranch {
     branch_id: String,
     /// `merged`, `conflicts` (nothing is merged then) or `dry_run`.
     status: String,
@@ -280,20 +278,20 @@ async fn changes(cx: Call, Query(wanted): Query<Table>) -> Result<Json<ChangedRo
     Ok(Json(tool(&cx, wanted.env_id, "branch_changes", None, arguments).await?))
 }
 
-async fn conflicts(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Conflicts>> {
+async fn conflicts(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<BranchConflicts>> {
     let branch_id: String = cx.id("branch_id")?;
     let arguments = json!({"branch_id": branch_id, "dry_run": true});
     let report: MergeReport = tool(&cx, place.env_id, "merge_branch", None, arguments).await?;
     let MergeReport { conflicts_total, conflicts, .. } = report;
-    Ok(Json(Conflicts { has_conflicts: conflicts_total > 0, total: conflicts_total, conflicts }))
+    Ok(Json(BranchConflicts { has_conflicts: conflicts_total > 0, total: conflicts_total, conflicts }))
 }
 
-async fn merge(cx: Call, Query(place): Query<ToolPlace>, Json(merging): Json<Merging>) -> Result<Json<Merged>> {
+async fn merge(cx: Call, Query(place): Query<ToolPlace>, Json(merging): Json<Merging>) -> Result<Json<MergedBranch>> {
     let arguments = arguments_of(&merging, &[], named(&cx)?);
     let report: MergeReport = tool(&cx, place.env_id, "merge_branch", None, arguments).await?;
     let MergeReport { branch_id, status, strategy, tables_merged, rows_affected, conflicts_total, .. } = report;
     let status = if status == "completed" { "merged".to_owned() } else { status };
-    Ok(Json(Merged { branch_id, status, strategy, conflicts: conflicts_total, tables_merged, rows_affected }))
+    Ok(Json(MergedBranch { branch_id, status, strategy, conflicts: conflicts_total, tables_merged, rows_affected }))
 }
 
 async fn discard(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Discarded>> {

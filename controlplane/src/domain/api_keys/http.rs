@@ -69,8 +69,7 @@ impl ApiKey {
 
 /// The one answer that holds the text of a key.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "NewApiKey")]
-pub struct NewKey {
+pub struct NewApiKey {
     key: String,
     #[serde(flatten)]
     record: ApiKey,
@@ -83,7 +82,7 @@ pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<ApiKey>> {
     Ok(page.of(rows, total, |row| (row.created_at, row.key_id.to_string()), |row| ApiKey::of(row, now)))
 }
 
-pub async fn create(cx: Call, Json(input): Json<ApiKeyCreation>) -> Result<Created<NewKey>> {
+pub async fn create(cx: Call, Json(input): Json<ApiKeyCreation>) -> Result<Created<NewApiKey>> {
     let now = cx.now();
     let mut wanted = input.admit(now)?;
     let env_id = cx.env_id()?;
@@ -91,7 +90,7 @@ pub async fn create(cx: Call, Json(input): Json<ApiKeyCreation>) -> Result<Creat
     let mut tx = environments::begin(&cx, &env_id).await?;
     let row = made(&cx, &mut tx, (&env_id, &minted, now), &mut wanted).await?;
     tx.commit().await?;
-    Ok(Created(NewKey { key: minted.text.expose().clone(), record: ApiKey::of(row, cx.now()) }))
+    Ok(Created(NewApiKey { key: minted.text.expose().clone(), record: ApiKey::of(row, cx.now()) }))
 }
 
 /// A key as the caller may make it. Under the environment's lock; `now` is when its expiry is counted from.

@@ -43,7 +43,6 @@ pub struct PolicySummary {
 
 /// What was asked with one key.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "KeyUsage")]
 pub struct KeyUsage {
     total_queries: i64,
     queries_today: i64,

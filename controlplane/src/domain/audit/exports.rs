@@ -92,7 +92,7 @@ pub struct AuditExport {
     kind: AuditKind,
     format: Format,
     status: &'static str,
-    date_range: Range,
+    date_range: DateRange,
     estimated_records: i64,
     object_storage_path: String,
     created_by: String,
@@ -105,8 +105,7 @@ pub struct AuditExport {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "DateRange")]
-struct Range {
+struct DateRange {
     start: Timestamp,
     end: Timestamp,
 }
@@ -140,7 +139,7 @@ impl AuditExport {
             kind: export.kind,
             format: export.format,
             status: export.status.as_str(),
-            date_range: Range { start: export.start, end: export.end },
+            date_range: DateRange { start: export.start, end: export.end },
             estimated_records: export.estimated_records,
             created_by: export.created_by,
             created_at: export.created_at,

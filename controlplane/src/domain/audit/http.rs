@@ -55,8 +55,7 @@ pub async fn admin(cx: Call, page: PageRequest) -> Result<Paged<events::Recorded
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ChainMark")]
-pub struct Mark {
+pub struct ChainMark {
     event_id: contract::EventId,
     timestamp: Timestamp,
 }
@@ -68,8 +67,8 @@ pub enum ChainVerification {
     Whole {
         chain_valid: bool,
         events_verified: i64,
-        first_event: Option<Mark>,
-        last_event: Option<Mark>,
+        first_event: Option<ChainMark>,
+        last_event: Option<ChainMark>,
         verified_at: Timestamp,
     },
     Broken {
@@ -84,8 +83,9 @@ pub async fn verify_chain(cx: Call) -> Result<Json<ChainVerification>> {
     let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
     let found = events::heads::verify(&cx.app, &mut tx, cx.org_id()).await?;
     tx.commit().await?;
-    let mark =
-        |mark: Option<(contract::EventId, Timestamp)>| mark.map(|(event_id, timestamp)| Mark { event_id, timestamp });
+    let mark = |mark: Option<(contract::EventId, Timestamp)>| {
+        mark.map(|(event_id, timestamp)| ChainMark { event_id, timestamp })
+    };
     let (events_verified, verified_at) = (found.events_verified, cx.now());
     Ok(Json(match found.broken {
         Some(at) => {

@@ -57,12 +57,11 @@ pub struct QueryEntryDetail {
     governance_version: u64,
     snapshot: Option<String>,
     /// Milliseconds of each stage, in the order walked.
-    stages: Vec<Stage>,
+    stages: Vec<QueryStage>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "QueryStage")]
-struct Stage {
+struct QueryStage {
     stage: String,
     ms: f64,
 }
@@ -110,7 +109,7 @@ impl QueryEntryDetail {
         let end = row.finished.map(|end| end.0);
         let stages = end.iter().flat_map(|end| &end.stages);
         Self {
-            stages: stages.map(|(stage, ms)| Stage { stage: stage.clone(), ms: *ms }).collect(),
+            stages: stages.map(|(stage, ms)| QueryStage { stage: stage.clone(), ms: *ms }).collect(),
             sql_original: start.sql_original.clone(),
             sql_healed: start.sql_healed.clone(),
             sql_transpiled: start.sql_transpiled.clone(),

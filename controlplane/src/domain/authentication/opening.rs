@@ -40,13 +40,12 @@ pub struct Login {
     pub refresh_token: String,
     token_type: &'static str,
     expires_in: i64,
-    user: OpenedUser,
-    org: OpenedOrg,
+    user: LoginUser,
+    org: LoginOrganization,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "LoginUser")]
-struct OpenedUser {
+struct LoginUser {
     id: UserId,
     user_id: UserId,
     email: String,
@@ -55,8 +54,7 @@ struct OpenedUser {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "LoginOrganization")]
-struct OpenedOrg {
+struct LoginOrganization {
     id: OrgId,
     org_id: OrgId,
     name: String,
@@ -90,8 +88,14 @@ pub async fn opened(tx: &mut PgConnection, tokens: SessionTokens, holder: &Sessi
         refresh_token: tokens.refresh,
         token_type: "Bearer",
         expires_in: ACCESS_SECONDS,
-        user: OpenedUser { id: user.id, user_id: user.user_id, email: user.email, name: user.name, role: user.role },
-        org: OpenedOrg { id: org.org_id.clone(), org_id: org.org_id, name: org.name, slug: org.slug, tier: org.tier },
+        user: LoginUser { id: user.id, user_id: user.user_id, email: user.email, name: user.name, role: user.role },
+        org: LoginOrganization {
+            id: org.org_id.clone(),
+            org_id: org.org_id,
+            name: org.name,
+            slug: org.slug,
+            tier: org.tier,
+        },
     })
 }
 

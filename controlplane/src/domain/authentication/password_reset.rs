@@ -48,8 +48,7 @@ pub struct ResetBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "PasswordReset")]
-pub struct Reset {
+pub struct PasswordReset {
     email: String,
     reset: bool,
     reset_at: Timestamp,
@@ -60,7 +59,7 @@ pub async fn reset(
     visit: Visit,
     browser: Browser,
     JsonOrForm(body): JsonOrForm<ResetBody>,
-) -> Result<WithCookies<Json<Reset>>> {
+) -> Result<WithCookies<Json<PasswordReset>>> {
     let (app, now) = (&visit.app, visit.now());
     let failed = |error| app.limits().after_failed_credential(visit.peer, error);
     let mut tx = visit.begin().await?;
@@ -77,7 +76,7 @@ pub async fn reset(
     let sessions_terminated = ending::end_all_of_account(&mut tx, &link.account_id, None, now).await?;
     record(&visit, &mut tx, &link).await?;
     tx.commit().await?;
-    let done = Reset { email: link.email, reset: true, reset_at: now, sessions_terminated };
+    let done = PasswordReset { email: link.email, reset: true, reset_at: now, sessions_terminated };
     Ok(browser.forgets(Json(done)))
 }
 

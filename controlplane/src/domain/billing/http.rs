@@ -90,23 +90,21 @@ struct UsageBucket {
 pub struct Usage {
     org_id: OrgId,
     tier: Tier,
-    billing_period: Period,
-    credits: Credits,
-    breakdown: Breakdown,
-    storage: Storage,
+    billing_period: BillingPeriod,
+    credits: UsageCredits,
+    breakdown: UsageBreakdown,
+    storage: UsageStorage,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "BillingPeriod")]
-struct Period {
+struct BillingPeriod {
     start: Timestamp,
     end: Timestamp,
 }
 
 /// Of the month; `null` is unlimited.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "UsageCredits")]
-struct Credits {
+struct UsageCredits {
     limit: Option<f64>,
     used: f64,
     remaining: Option<f64>,
@@ -114,17 +112,15 @@ struct Credits {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "UsageBreakdown")]
-struct Breakdown {
-    queries: Counts,
-    by_environment: Vec<OfEnvironment>,
-    by_day: Vec<OfTime>,
+struct UsageBreakdown {
+    queries: UsageQueries,
+    by_environment: Vec<EnvironmentUsage>,
+    by_day: Vec<UsageOverTime>,
 }
 
 /// `total` counts every operation, also those without a name here.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(rename = "UsageQueries")]
-struct Counts {
+struct UsageQueries {
     total: i64,
     select: i64,
     insert: i64,
@@ -135,8 +131,7 @@ struct Counts {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "EnvironmentUsage")]
-struct OfEnvironment {
+struct EnvironmentUsage {
     env_id: String,
     name: String,
     credits_used: f64,
@@ -145,16 +140,14 @@ struct OfEnvironment {
 
 /// `date` is a day, or the first moment of the group.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "UsageOverTime")]
-struct OfTime {
+struct UsageOverTime {
     date: String,
     credits_used: f64,
     query_count: i64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "UsageStorage")]
-struct Storage {
+struct UsageStorage {
     /// Null: no data plane has measured yet.
     total_gb: Option<f64>,
     limit_gb: Option<u64>,
@@ -183,19 +176,19 @@ pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Usa
     Ok(Json(Usage {
         org_id: cx.org_id().clone(),
         tier: cx.tier,
-        billing_period: Period { start: period, end: period + Months::new(1) },
-        credits: Credits {
+        billing_period: BillingPeriod { start: period, end: period + Months::new(1) },
+        credits: UsageCredits {
             limit: limit.map(credit),
             used: credit(used),
             remaining: limit.map(|limit| credit(limit.saturating_sub(used))),
             usage_percent: limit.map(|limit| percent(used, limit)),
         },
-        breakdown: Breakdown {
-            queries: Counts { dashboard, ..by_operation(&rows) },
+        breakdown: UsageBreakdown {
+            queries: UsageQueries { dashboard, ..by_operation(&rows) },
             by_environment: by_environment(&rows),
             by_day: by_time(&rows, group_by),
         },
-        storage: Storage { total_gb, limit_gb: limits.storage_limit_gb },
+        storage: UsageStorage { total_gb, limit_gb: limits.storage_limit_gb },
     }))
 }
 
@@ -252,8 +245,8 @@ pub async fn used(conn: &mut PgConnection, org_id: &OrgId, period: Timestamp) ->
     Ok(u64::try_from(sum).unwrap_or(0))
 }
 
-fn by_operation(rows: &[UsageBucket]) -> Counts {
-    let mut counts = Counts::default();
+fn by_operation(rows: &[UsageBucket]) -> UsageQueries {
+    let mut counts = UsageQueries::default();
     for row in rows {
         counts.total = counts.total.saturating_add(row.queries);
         let named = match row.operation.as_str() {
@@ -268,12 +261,12 @@ fn by_operation(rows: &[UsageBucket]) -> Counts {
     counts
 }
 
-fn by_environment(rows: &[UsageBucket]) -> Vec<OfEnvironment> {
+fn by_environment(rows: &[UsageBucket]) -> Vec<EnvironmentUsage> {
     let mut sums: BTreeMap<&str, (&str, Sum)> = BTreeMap::new();
     for row in rows {
         sums.entry(&row.env_id).or_insert((&row.name, Sum::default())).1.add(row);
     }
-    let item = |(env_id, (name, sum)): (&str, (&str, Sum))| OfEnvironment {
+    let item = |(env_id, (name, sum)): (&str, (&str, Sum))| EnvironmentUsage {
         env_id: env_id.to_owned(),
         name: name.to_owned(),
         credits_used: signed(sum.micro_credits),
@@ -283,12 +276,12 @@ fn by_environment(rows: &[UsageBucket]) -> Vec<OfEnvironment> {
 }
 
 /// `by_day` whatever it is grouped by.
-fn by_time(rows: &[UsageBucket], group_by: GroupBy) -> Vec<OfTime> {
+fn by_time(rows: &[UsageBucket], group_by: GroupBy) -> Vec<UsageOverTime> {
     let mut sums: BTreeMap<Timestamp, Sum> = BTreeMap::new();
     for row in rows {
         sums.entry(row.bucket).or_default().add(row);
     }
-    let item = |(bucket, sum): (Timestamp, Sum)| OfTime {
+    let item = |(bucket, sum): (Timestamp, Sum)| UsageOverTime {
         date: group_by.date(bucket),
         credits_used: signed(sum.micro_credits),
         query_count: sum.queries,

@@ -231,9 +231,9 @@ pub struct ConnectionInfo {
     place: EnvironmentAddress,
     sslmode: &'static str,
     psql: String,
-    dbt: Dbt,
+    dbt: DbtOutput,
     cli: String,
-    sdk: Sdk,
+    sdk: SdkSettings,
     /// Null where no tools are served.
     flight: Option<String>,
     mcp: Option<String>,
@@ -248,8 +248,7 @@ struct EnvironmentAddress {
 
 /// An output of a dbt profile.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "DbtOutput")]
-struct Dbt {
+struct DbtOutput {
     r#type: &'static str,
     host: String,
     port: i32,
@@ -262,8 +261,7 @@ struct Dbt {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "SdkSettings")]
-struct Sdk {
+struct SdkSettings {
     #[serde(flatten)]
     place: EnvironmentAddress,
     api_key: &'static str,
@@ -295,7 +293,7 @@ pub async fn connection_info(cx: Call) -> Result<Json<ConnectionInfo>> {
         sslmode,
         cli: format!("psql \"{psql}\""),
         psql,
-        dbt: Dbt {
+        dbt: DbtOutput {
             r#type: "postgres",
             host: place.host.clone(),
             port,
@@ -306,7 +304,7 @@ pub async fn connection_info(cx: Call) -> Result<Json<ConnectionInfo>> {
             sslmode,
             threads: 4,
         },
-        sdk: Sdk { place: place.clone(), api_key: KEY_PLACE, env_id },
+        sdk: SdkSettings { place: place.clone(), api_key: KEY_PLACE, env_id },
         place,
         flight,
         mcp,

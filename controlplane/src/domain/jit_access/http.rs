@@ -213,8 +213,7 @@ pub struct Refusal {
 
 /// `{request_id, status, denied_by, reason, denied_at}`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "JitDenial")]
-pub struct Denial {
+pub struct JitDenial {
     id: JitRequestId,
     request_id: JitRequestId,
     status: JitStatus,
@@ -223,14 +222,14 @@ pub struct Denial {
     denied_at: Timestamp,
 }
 
-pub async fn deny(cx: Call, Json(input): Json<Refusal>) -> Result<Json<Denial>> {
+pub async fn deny(cx: Call, Json(input): Json<Refusal>) -> Result<Json<JitDenial>> {
     let reason = text::checked("reason", &input.reason, REASON_MAX)?;
     let (mut tx, mut row) = decided(&cx, JitTransition::Deny).await?;
     row.denial_reason = Some(reason.clone());
     store::save(&mut tx, &row).await?;
     record(&cx, &mut tx, EventType::JitDenied, &row).await?;
     tx.commit().await?;
-    Ok(Json(Denial {
+    Ok(Json(JitDenial {
         id: row.request_id.clone(),
         request_id: row.request_id,
         status: JitStatus::Denied,

@@ -41,8 +41,7 @@ enum PolicyStep {
 
 /// A policy as it is, or would be.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AppliedPolicy")]
-struct Applied {
+struct AppliedPolicy {
     change: PolicyStep,
     #[serde(flatten)]
     policy: PolicyAnswer,
@@ -52,7 +51,7 @@ struct Applied {
 #[schemars(rename = "AppliedPolicies")]
 pub struct Output {
     dry_run: bool,
-    policies: Vec<Applied>,
+    policies: Vec<AppliedPolicy>,
 }
 
 pub async fn apply(cx: Call, Json(input): Json<PoliciesApplication>) -> Result<Json<Output>> {
@@ -76,7 +75,7 @@ pub async fn apply(cx: Call, Json(input): Json<PoliciesApplication>) -> Result<J
     for (index, (plan, unbound)) in planned.into_iter().zip(unbound).enumerate() {
         let warnings = unheard(cx.app.sql(), &plan.wanted.rules, &carried.by_users);
         let done = plan.carry_out(&cx, &mut tx, unbound).await.map_err(|error| within(index, error))?;
-        applied.push(Applied { policy: done.policy.warned(warnings), ..done });
+        applied.push(AppliedPolicy { policy: done.policy.warned(warnings), ..done });
     }
     within_share(RULES, bytes, store::bytes(&mut tx, &env_id).await?)?;
     if dry_run {
@@ -196,7 +195,12 @@ impl Plan {
         there == self.known.as_ref().map(|(known, _)| version(known))
     }
 
-    async fn carry_out(self, cx: &Call, tx: &mut sqlx::PgConnection, unbound: Option<Vec<Unbound>>) -> Result<Applied> {
+    async fn carry_out(
+        self,
+        cx: &Call,
+        tx: &mut sqlx::PgConnection,
+        unbound: Option<Vec<Unbound>>,
+    ) -> Result<AppliedPolicy> {
         let (change, has_new_rules) = (self.step(), self.has_new_rules());
         let PolicyDraft { name, enabled, rules, .. } = self.wanted;
         let policy = match self.known {
@@ -212,7 +216,7 @@ impl Plan {
                 policy
             }
         };
-        Ok(Applied { change, policy: PolicyAnswer::new(policy, unbound) })
+        Ok(AppliedPolicy { change, policy: PolicyAnswer::new(policy, unbound) })
     }
 }
 

@@ -39,8 +39,7 @@ struct ExplanationExtent {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Explanation")]
-struct Bundle {
+struct Explanation {
     /// The one that was asked for.
     artifact: Option<Artifact>,
     attempt: Attempt,
@@ -55,17 +54,16 @@ struct Bundle {
     reviews: Vec<ReviewShown>,
     /// The last word on the artifact.
     release: Option<Release>,
-    lineage: Option<Lineage>,
+    lineage: Option<ExplainedLineage>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ExplainedLineage")]
-struct Lineage {
+struct ExplainedLineage {
     upstream: Graph,
     downstream: Graph,
 }
 
-async fn get(cx: Call, Query(extent): Query<ExplanationExtent>) -> Result<Json<Bundle>> {
+async fn get(cx: Call, Query(extent): Query<ExplanationExtent>) -> Result<Json<Explanation>> {
     let most = fields::integer("max_events", extent.max_events.unwrap_or(EVENTS), 0, EVENTS_MAX)?;
     let id: String = cx.id("id")?;
     // One snapshot: what the parts say of each other fits together.
@@ -91,7 +89,7 @@ async fn bundle(
     attempt_id: &str,
     artifact: Option<Artifact>,
     most: i32,
-) -> Result<Bundle> {
+) -> Result<Explanation> {
     let attempt = attempts::find(conn, org_id, attempt_id).await?;
     let task = tasks::find(conn, org_id, &attempt.task_id).await?;
     let mut decisions = decisions::of_task(conn, &task.id).await?;
@@ -110,12 +108,12 @@ async fn bundle(
         Some(artifact) => {
             let upstream = lineage::walk(conn, org_id, &artifact.id, Direction::Upstream, lineage::DEPTH).await?;
             let downstream = lineage::walk(conn, org_id, &artifact.id, Direction::Downstream, lineage::DEPTH).await?;
-            (releases::of_artifact(conn, org_id, &artifact.id).await?, Some(Lineage { upstream, downstream }))
+            (releases::of_artifact(conn, org_id, &artifact.id).await?, Some(ExplainedLineage { upstream, downstream }))
         }
         None => (None, None),
     };
     let reviews = reviews.into_iter().map(ReviewShown::from).collect();
-    Ok(Bundle {
+    Ok(Explanation {
         artifact,
         attempt,
         task,

@@ -38,17 +38,15 @@ struct RoutingQuery {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "RoutingSignals")]
-struct Signals {
+struct RoutingSignals {
     window_days: i32,
-    models: Vec<Signal>,
+    models: Vec<RoutingSignal>,
     freshness: Freshness,
 }
 
 /// What cannot be said of a model, because there is nothing to say it from, is null.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "RoutingSignal")]
-struct Signal {
+struct RoutingSignal {
     model_id: String,
     sample_size: i64,
     success_rate: Option<f64>,
@@ -61,14 +59,14 @@ struct Signal {
     p99_latency_ms: Option<f64>,
 }
 
-async fn signals(cx: Call, Query(asked): Query<RoutingQuery>) -> Result<Json<Signals>> {
+async fn signals(cx: Call, Query(asked): Query<RoutingQuery>) -> Result<Json<RoutingSignals>> {
     let given = asked.window_days.unwrap_or(WINDOW_DAYS);
     let window_days = fields::integer("window_days", given, 1, WINDOW_DAYS_MAX)?;
     let mut conn = cx.app.pool().acquire().await?;
     let now = clock::now(&mut conn).await?;
     let models = of_models(&mut conn, cx.org_id(), &asked, now - Duration::days(window_days.into())).await?;
     let freshness = Freshness::of(now, clock::now(&mut conn).await?, SLO_MS);
-    Ok(Json(Signals { window_days, models, freshness }))
+    Ok(Json(RoutingSignals { window_days, models, freshness }))
 }
 
 /// The most used first.
@@ -77,9 +75,9 @@ async fn of_models(
     org_id: &OrgId,
     asked: &RoutingQuery,
     since: Timestamp,
-) -> Result<Vec<Signal>> {
+) -> Result<Vec<RoutingSignal>> {
     let found = sqlx::query_as!(
-        Signal,
+        RoutingSignal,
         r#"with samples as (
              select d.id, d.model_id, d.confidence, a.status,
                exists (select from svc_runtime.recovery_actions r

@@ -143,12 +143,11 @@ pub struct Stopped {
     id: ShadowSessionId,
     status: &'static str,
     stopped_at: Option<Timestamp>,
-    final_statistics: Final,
+    final_statistics: ShadowFinalStatistics,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShadowFinalStatistics")]
-struct Final {
+struct ShadowFinalStatistics {
     queries_replayed: i64,
     match_rate: f64,
 }
@@ -163,7 +162,8 @@ pub async fn stop(cx: Call) -> Result<Json<Stopped>> {
     }
     let statistics = store::statistics(&mut tx, &session.session_id).await?;
     tx.commit().await?;
-    let final_statistics = Final { queries_replayed: statistics.queries_replayed, match_rate: statistics.match_rate };
+    let final_statistics =
+        ShadowFinalStatistics { queries_replayed: statistics.queries_replayed, match_rate: statistics.match_rate };
     Ok(Json(Stopped {
         id: session.session_id.clone(),
         session_id: session.session_id,

@@ -52,8 +52,7 @@ pub struct Line {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShadowUpload")]
-pub struct Uploaded {
+pub struct ShadowUpload {
     upload_id: UploadId,
     id: UploadId,
     queries_received: usize,
@@ -84,7 +83,7 @@ impl Takes for Log {
     }
 }
 
-pub async fn upload(cx: Call, Log(body): Log) -> Result<Accepted<Uploaded>> {
+pub async fn upload(cx: Call, Log(body): Log) -> Result<Accepted<ShadowUpload>> {
     let lines = lines(&body)?;
     let upload_id = UploadId::fresh(cx.now(), cx.app.entropy());
     let mut tx = cx.begin().await?;
@@ -102,7 +101,7 @@ pub async fn upload(cx: Call, Log(body): Log) -> Result<Accepted<Uploaded>> {
     }
     store::insert_upload(&mut tx, &upload_id, (&env_id, cx.caller.actor_id()), &lines, cx.now()).await?;
     tx.commit().await?;
-    Ok(Accepted(Uploaded {
+    Ok(Accepted(ShadowUpload {
         id: upload_id.clone(),
         upload_id,
         queries_received: lines.len(),

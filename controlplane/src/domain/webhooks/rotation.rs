@@ -38,8 +38,7 @@ pub struct OwnRotation {
 
 /// Until when both secrets sign.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WebhookSecretRotated")]
-pub struct Rotated {
+pub struct WebhookSecretRotated {
     webhook_id: WebhookId,
     rotated_at: Timestamp,
     previous_secret_signs_until: Timestamp,
@@ -47,26 +46,30 @@ pub struct Rotated {
 
 /// The one answer that holds the new secret.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WebhookNewSecret")]
-pub struct NewSecret {
+pub struct WebhookNewSecret {
     signing_secret: String,
     #[serde(flatten)]
-    rotated: Rotated,
+    rotated: WebhookSecretRotated,
 }
 
-pub async fn rotate(cx: Call, Json(input): Json<WebhookSecretRotation>) -> Result<Json<NewSecret>> {
+pub async fn rotate(cx: Call, Json(input): Json<WebhookSecretRotation>) -> Result<Json<WebhookNewSecret>> {
     let signing_secret = fresh_secret(&cx.app);
     let secret = Redacted::new(signing_secret.clone());
     let rotated = record(&cx, Surface::Organization, &secret, input.grace_period_hours).await?;
-    Ok(Json(NewSecret { signing_secret, rotated }))
+    Ok(Json(WebhookNewSecret { signing_secret, rotated }))
 }
 
-pub async fn rotate_own(cx: Call, Json(input): Json<OwnRotation>) -> Result<Json<Rotated>> {
+pub async fn rotate_own(cx: Call, Json(input): Json<OwnRotation>) -> Result<Json<WebhookSecretRotated>> {
     let secret = admitted(input.secret)?;
     Ok(Json(record(&cx, Surface::Notices, &secret, input.grace_period_hours).await?))
 }
 
-async fn record(cx: &Call, surface: Surface, secret: &Redacted<String>, hours: Option<i64>) -> Result<Rotated> {
+async fn record(
+    cx: &Call,
+    surface: Surface,
+    secret: &Redacted<String>,
+    hours: Option<i64>,
+) -> Result<WebhookSecretRotated> {
     let hours = hours.unwrap_or(GRACE_HOURS);
     if !(0..=GRACE_HOURS_MAX).contains(&hours) {
         let message = format!("`grace_period_hours` is from 0 to {GRACE_HOURS_MAX}");
@@ -81,5 +84,5 @@ async fn record(cx: &Call, surface: Surface, secret: &Redacted<String>, hours: O
     events::record(&cx.app, &mut tx, cx, event).await?;
     store::rotate(&cx.app, &mut tx, &webhook.webhook_id, secret, (now, until)).await?;
     tx.commit().await?;
-    Ok(Rotated { webhook_id: webhook.webhook_id, rotated_at: now, previous_secret_signs_until: until })
+    Ok(WebhookSecretRotated { webhook_id: webhook.webhook_id, rotated_at: now, previous_secret_signs_until: until })
 }

@@ -35,14 +35,13 @@ async fn holder(call: &Call, conn: &mut PgConnection) -> Result<SignedInAccount>
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AuthenticatorEnrolment")]
-pub struct Enrolment {
+pub struct AuthenticatorEnrolment {
     secret: String,
     otpauth_uri: String,
 }
 
 /// A secret for an authenticator, shown once. It asks for nothing until it is confirmed.
-pub async fn enrol(call: Call) -> Result<Created<Enrolment>> {
+pub async fn enrol(call: Call) -> Result<Created<AuthenticatorEnrolment>> {
     let mut tx = call.begin().await?;
     let holder = holder(&call, &mut tx).await?;
     let secret = totp::fresh(&call.app);
@@ -52,7 +51,10 @@ pub async fn enrol(call: Call) -> Result<Created<Enrolment>> {
         return Err(Error::conflict("mfa_enrolled", "the account has an authenticator: remove it first"));
     }
     tx.commit().await?;
-    Ok(Created(Enrolment { otpauth_uri: totp::uri(&secret, &holder.email)?, secret: secret.expose().clone() }))
+    Ok(Created(AuthenticatorEnrolment {
+        otpauth_uri: totp::uri(&secret, &holder.email)?,
+        secret: secret.expose().clone(),
+    }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -63,8 +65,7 @@ pub struct ConfirmBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AuthenticatorConfirmed")]
-pub struct Confirmed {
+pub struct AuthenticatorConfirmed {
     mfa_enabled: bool,
     recovery_codes: Vec<String>,
     sessions_terminated: u64,
@@ -72,7 +73,7 @@ pub struct Confirmed {
 
 /// The first code shows that the secret is where it belongs. Other sessions of the account, which
 /// have shown none, end.
-pub async fn confirm(call: Call, Json(body): Json<ConfirmBody>) -> Result<Json<Confirmed>> {
+pub async fn confirm(call: Call, Json(body): Json<ConfirmBody>) -> Result<Json<AuthenticatorConfirmed>> {
     let (app, now) = (&call.app, call.now());
     let mut tx = call.begin().await?;
     let holder = holder(&call, &mut tx).await?;
@@ -90,7 +91,7 @@ pub async fn confirm(call: Call, Json(body): Json<ConfirmBody>) -> Result<Json<C
     let sessions_terminated = ending::end_all_of_account(&mut tx, &holder.account_id, own, now).await?;
     record(&call, &mut tx, &holder, EventType::AuthMfaEnrolled).await?;
     tx.commit().await?;
-    Ok(Json(Confirmed { mfa_enabled: true, recovery_codes, sessions_terminated }))
+    Ok(Json(AuthenticatorConfirmed { mfa_enabled: true, recovery_codes, sessions_terminated }))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -17,8 +17,7 @@ const LISTED_MAX: usize = 200;
 
 /// What a branch keeps.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "BranchCost")]
-pub(super) struct Cost {
+pub(super) struct BranchCost {
     branch_id: String,
     /// Of all its tables and of their base.
     storage_rows: u64,
@@ -35,7 +34,7 @@ struct BranchKept {
     base_rows: u64,
 }
 
-pub(super) async fn cost(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<Cost>> {
+pub(super) async fn cost(cx: Call, Query(place): Query<ToolPlace>) -> Result<Json<BranchCost>> {
     #[derive(Deserialize)]
     struct Counted {
         branch_id: String,
@@ -43,7 +42,7 @@ pub(super) async fn cost(cx: Call, Query(place): Query<ToolPlace>) -> Result<Jso
     }
     let Counted { branch_id, tables } = tool(&cx, place.env_id, "branch_cost", None, named(&cx)?).await?;
     let storage_rows = tables.values().map(|kept| kept.rows.saturating_add(kept.base_rows)).sum();
-    Ok(Json(Cost { branch_id, storage_rows, tables }))
+    Ok(Json(BranchCost { branch_id, storage_rows, tables }))
 }
 
 /// The branches of an environment, counted.

@@ -48,8 +48,7 @@ struct Trace {
 
 /// What was written.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ReasoningIngested")]
-pub(super) struct Ingested {
+pub(super) struct ReasoningIngested {
     /// Steps that were not there before.
     ingested: u64,
     /// Of all that came, in the order in which they stand.
@@ -60,7 +59,7 @@ pub(super) async fn ingest(
     cx: Call,
     Query(place): Query<ToolPlace>,
     Json(Ingest { mut traces }): Json<Ingest>,
-) -> Result<Json<Ingested>> {
+) -> Result<Json<ReasoningIngested>> {
     #[derive(Deserialize)]
     struct Logged {
         logged: u64,
@@ -72,7 +71,7 @@ pub(super) async fn ingest(
     let steps: Vec<Value> = traces.into_iter().map(step).collect();
     let arguments = json!({"steps": steps, "trace_ids": trace_ids});
     let Logged { logged } = tool(&cx, place.env_id, "log_reasoning_steps", Some(agent_id), arguments).await?;
-    Ok(Json(Ingested { ingested: logged, trace_ids }))
+    Ok(Json(ReasoningIngested { ingested: logged, trace_ids }))
 }
 
 /// Whose steps they are: a call of a tool is one agent's.

@@ -14,7 +14,6 @@ use crate::domain::audit::KeyUsage;
 
 /// A key of an agent: never its text, never its hash.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AgentKey")]
 pub struct AgentKey {
     id: KeyId,
     key_id: KeyId,
@@ -69,7 +68,6 @@ pub struct AgentKeys(pub Vec<AgentKey>);
 
 /// The one answer that holds the text of a key.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "NewAgentKey")]
 pub struct NewAgentKey {
     pub raw_key: String,
     #[serde(flatten)]

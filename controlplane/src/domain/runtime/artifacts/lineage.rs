@@ -30,15 +30,14 @@ pub struct Graph {
     direction: Direction,
     depth: i32,
     /// The root, then the nearest first.
-    pub nodes: Vec<Node>,
-    edges: Vec<Edge>,
+    pub nodes: Vec<LineageNode>,
+    edges: Vec<LineageEdge>,
     /// There are more than are shown.
     truncated: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "LineageNode")]
-pub struct Node {
+pub struct LineageNode {
     distance: i32,
     #[serde(flatten)]
     artifact: Artifact,
@@ -46,8 +45,7 @@ pub struct Node {
 
 /// `from` was made of `to`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "LineageEdge")]
-struct Edge {
+struct LineageEdge {
     from: String,
     to: String,
 }
@@ -93,10 +91,10 @@ pub async fn walk(
     for artifact in &artifacts {
         let made_of = artifact.depends_on.as_array().into_iter().flatten().filter_map(|id| id.as_str());
         let shown = made_of.filter(|id| ids.iter().any(|other| other == id));
-        edges.extend(shown.map(|to| Edge { from: artifact.id.clone(), to: to.to_owned() }));
+        edges.extend(shown.map(|to| LineageEdge { from: artifact.id.clone(), to: to.to_owned() }));
     }
-    let mut nodes: Vec<Node> =
-        artifacts.into_iter().map(|artifact| Node { distance: distance(&artifact.id), artifact }).collect();
+    let mut nodes: Vec<LineageNode> =
+        artifacts.into_iter().map(|artifact| LineageNode { distance: distance(&artifact.id), artifact }).collect();
     nodes.sort_by_key(|node| node.distance);
     Ok(Graph { root: root.to_owned(), direction, depth, nodes, edges, truncated })
 }

@@ -155,8 +155,7 @@ pub struct Heartbeat {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "HeartbeatAnswer")]
-pub struct Beaten {
+pub struct HeartbeatAnswer {
     attempt_id: String,
     status: AttemptStatus,
     lease_token: String,
@@ -168,7 +167,7 @@ pub struct Beaten {
 }
 
 /// "Extends the lease."
-pub async fn heartbeat(cx: Call, Json(heartbeat): Json<Heartbeat>) -> Result<Json<Beaten>> {
+pub async fn heartbeat(cx: Call, Json(heartbeat): Json<Heartbeat>) -> Result<Json<HeartbeatAnswer>> {
     let progress = fields::maybe_object("progress", heartbeat.progress)?;
     let attempt_id: String = cx.id("attempt_id")?;
     let token_sha256 = lease::digest(&heartbeat.lease_token);
@@ -184,7 +183,7 @@ pub async fn heartbeat(cx: Call, Json(heartbeat): Json<Heartbeat>) -> Result<Jso
         lease::held(&attempt, AttemptStatus::Running, clock::now(&mut conn).await?)?;
         return Err(lease::state_conflict(&attempt, "not_running"));
     };
-    Ok(Json(Beaten {
+    Ok(Json(HeartbeatAnswer {
         attempt_id,
         status: beat.status,
         lease_token: heartbeat.lease_token,

@@ -39,7 +39,7 @@ pub struct GateVerdict {
     passed_conditions: Vec<Condition>,
     failed_conditions: Vec<Condition>,
     #[serde(flatten)]
-    sign_off: Option<SignOff>,
+    sign_off: Option<GateSignOff>,
     facts_hash: String,
     gate_version: i32,
     evaluated_at: Timestamp,
@@ -47,8 +47,7 @@ pub struct GateVerdict {
 
 /// Whom a passed gate still waits for.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "GateSignOff")]
-struct SignOff {
+struct GateSignOff {
     approval_role: String,
     client_sign_off: bool,
     /// Absent in a dry run.
@@ -86,7 +85,7 @@ pub async fn evaluate(cx: Call, Json(asked): Json<GateFacts>) -> Result<Json<Gat
     };
     let review = if asked.dry_run { None } else { keep(&cx, &mut tx, &gate, &evaluation, now).await? };
     tx.commit().await?;
-    let sign_off = (evaluation.result == GateResult::PendingManual).then(|| SignOff {
+    let sign_off = (evaluation.result == GateResult::PendingManual).then(|| GateSignOff {
         approval_role: gate.approval_role,
         client_sign_off: gate.client_sign_off_required,
         action_url: review.as_ref().map(|review| reviews::action_url(&review.id)),

@@ -17,19 +17,18 @@ pub struct OfProject {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "GateList")]
-pub struct Gates {
+pub struct GateList {
     data: Vec<Gate>,
 }
 
 /// All six, in their order.
-pub async fn list(cx: Call, Query(of): Query<OfProject>) -> Result<Json<Gates>> {
+pub async fn list(cx: Call, Query(of): Query<OfProject>) -> Result<Json<GateList>> {
     let mut conn = cx.app.pool().acquire().await?;
     let mut data = Vec::new();
     for gate_id in GateId::ALL {
         data.push(store::of_project(&mut conn, cx.org_id(), gate_id, of.project_id.as_deref()).await?);
     }
-    Ok(Json(Gates { data }))
+    Ok(Json(GateList { data }))
 }
 
 pub async fn get(cx: Call, Query(of): Query<OfProject>) -> Result<Json<Gate>> {

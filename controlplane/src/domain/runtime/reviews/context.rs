@@ -16,8 +16,7 @@ use crate::domain::runtime::tasks::{self, Task};
 use crate::domain::runtime::{actor, clock, people, recovery, releases};
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ReviewInContext")]
-pub struct InContext {
+pub struct ReviewInContext {
     #[serde(flatten)]
     review: ReviewShown,
     context: Context,
@@ -35,7 +34,7 @@ struct Context {
     explain_url: Option<String>,
 }
 
-pub async fn get(cx: Call) -> Result<Json<InContext>> {
+pub async fn get(cx: Call) -> Result<Json<ReviewInContext>> {
     let mut tx = cx.begin().await?;
     let id: String = cx.id("review_id")?;
     let mut review = store::find(&mut tx, cx.org_id(), &id).await?;
@@ -51,7 +50,7 @@ pub async fn get(cx: Call) -> Result<Json<InContext>> {
     }
     let context = context(&cx, &mut tx, &review).await?;
     tx.commit().await?;
-    Ok(Json(InContext { review: review.into(), context }))
+    Ok(Json(ReviewInContext { review: review.into(), context }))
 }
 
 async fn context(cx: &Call, conn: &mut sqlx::PgConnection, review: &Review) -> Result<Context> {

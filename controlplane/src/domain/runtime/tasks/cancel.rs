@@ -21,15 +21,14 @@ pub struct Cancellation {
 
 /// The task's own fields stand at the top as well.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CancelledTask")]
-pub struct Closed {
+pub struct CancelledTask {
     #[serde(flatten)]
     answer: TaskView,
     task: Task,
     cancelled_attempts: Vec<String>,
 }
 
-pub async fn cancel(cx: Call, MaybeJson(body): MaybeJson<Cancellation>) -> Result<Json<Closed>> {
+pub async fn cancel(cx: Call, MaybeJson(body): MaybeJson<Cancellation>) -> Result<Json<CancelledTask>> {
     let reason = fields::maybe_prose("reason", body.reason.as_deref())?;
     let mut tx = cx.begin().await?;
     let mut task = store::lock(&mut tx, cx.org_id(), &cx.id::<String>("task_id")?).await?;
@@ -53,5 +52,5 @@ pub async fn cancel(cx: Call, MaybeJson(body): MaybeJson<Cancellation>) -> Resul
     }
     let answer = TaskView::of(&mut tx, task.clone()).await?;
     tx.commit().await?;
-    Ok(Json(Closed { answer, task, cancelled_attempts }))
+    Ok(Json(CancelledTask { answer, task, cancelled_attempts }))
 }

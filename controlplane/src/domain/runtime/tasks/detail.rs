@@ -36,19 +36,18 @@ pub struct TaskDetail {
     events: Vec<WorkflowEvent>,
     reviews: Vec<ReviewShown>,
     recovery_actions: Vec<Recovery>,
-    totals: Totals,
+    totals: TaskTotals,
 }
 
 /// What the task has taken so far.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "TaskTotals")]
-struct Totals {
+struct TaskTotals {
     cost_usd: f64,
     tokens: i64,
     duration_ms: i64,
 }
 
-impl Totals {
+impl TaskTotals {
     fn of(attempts: &[Attempt], invocations: &[Invocation], now: Timestamp) -> Self {
         let tokens = |call: &Invocation| call.input_tokens.saturating_add(call.output_tokens);
         let worked = |attempt: &Attempt| {
@@ -76,7 +75,7 @@ pub async fn get(cx: Call, Query(extent): Query<TaskDetailExtent>) -> Result<Jso
     let events = events::newest_of_task(&mut tx, &task.id, max_events).await?;
     let reviews = reviews::store::of_task(&mut tx, &task.id).await?.into_iter().map(ReviewShown::from).collect();
     let recovery_actions = recovery::of_task(&mut tx, &task.id).await?;
-    let totals = Totals::of(&attempts, &invocations, clock::now(&mut tx).await?);
+    let totals = TaskTotals::of(&attempts, &invocations, clock::now(&mut tx).await?);
     let answer = TaskView::of(&mut tx, task).await?;
     Ok(Json(TaskDetail {
         answer,

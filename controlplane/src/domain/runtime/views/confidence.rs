@@ -11,8 +11,7 @@ use super::{Freshness, SLO_MS};
 use crate::domain::runtime::clock;
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ConfidenceDistribution")]
-pub struct Distribution {
+pub struct ConfidenceDistribution {
     total_artifacts: i64,
     low_confidence: i64,
     medium_confidence: i64,
@@ -24,7 +23,7 @@ pub struct Distribution {
     freshness: Freshness,
 }
 
-pub async fn view(cx: Call) -> Result<Json<Distribution>> {
+pub async fn view(cx: Call) -> Result<Json<ConfidenceDistribution>> {
     let mut conn = cx.app.pool().acquire().await?;
     let asked = clock::now(&mut conn).await?;
     let found = sqlx::query!(
@@ -39,7 +38,7 @@ pub async fn view(cx: Call) -> Result<Json<Distribution>> {
     )
     .fetch_one(&mut *conn)
     .await?;
-    Ok(Json(Distribution {
+    Ok(Json(ConfidenceDistribution {
         total_artifacts: found.total,
         low_confidence: found.low,
         medium_confidence: found.medium,

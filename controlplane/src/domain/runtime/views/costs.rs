@@ -21,18 +21,16 @@ pub struct Window {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "InvocationCosts")]
-pub struct Costs {
+pub struct InvocationCosts {
     total_cost_usd: f64,
     total_invocations: i64,
     total_tokens: i64,
-    by_model: Vec<OfModel>,
+    by_model: Vec<ModelCosts>,
     freshness: Freshness,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ModelCosts")]
-struct OfModel {
+struct ModelCosts {
     model_id: String,
     invocations: i64,
     input_tokens: i64,
@@ -43,13 +41,13 @@ struct OfModel {
     p99_latency_ms: f64,
 }
 
-pub async fn view(cx: Call, Query(window): Query<Window>) -> Result<Json<Costs>> {
+pub async fn view(cx: Call, Query(window): Query<Window>) -> Result<Json<InvocationCosts>> {
     let days = fields::integer("window_days", window.window_days.unwrap_or(WINDOW_DAYS), 1, WINDOW_DAYS_MAX)?;
     let mut conn = cx.app.pool().acquire().await?;
     let asked = clock::now(&mut conn).await?;
     let by_model = by_model(&mut conn, cx.org_id(), asked - Duration::days(days.into())).await?;
-    let tokens = |model: &OfModel| model.input_tokens.saturating_add(model.output_tokens);
-    Ok(Json(Costs {
+    let tokens = |model: &ModelCosts| model.input_tokens.saturating_add(model.output_tokens);
+    Ok(Json(InvocationCosts {
         total_cost_usd: by_model.iter().map(|model| model.cost_usd).sum(),
         total_invocations: by_model.iter().map(|model| model.invocations).sum(),
         total_tokens: by_model.iter().map(tokens).sum(),
@@ -59,9 +57,9 @@ pub async fn view(cx: Call, Query(window): Query<Window>) -> Result<Json<Costs>>
 }
 
 /// The dearest model first.
-async fn by_model(conn: &mut PgConnection, org_id: &OrgId, since: Timestamp) -> Result<Vec<OfModel>> {
+async fn by_model(conn: &mut PgConnection, org_id: &OrgId, since: Timestamp) -> Result<Vec<ModelCosts>> {
     let found = sqlx::query_as!(
-        OfModel,
+        ModelCosts,
         r#"select model_id, count(*) as "invocations!", sum(input_tokens)::bigint as "input_tokens!",
              sum(output_tokens)::bigint as "output_tokens!", sum(cost_usd) as "cost_usd!",
              count(error) as "errors!",

@@ -13,8 +13,7 @@ use crate::domain::runtime::clock;
 use crate::domain::runtime::recovery::{self, Recovery};
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "RecoveryActions")]
-pub struct Recoveries {
+pub struct RecoveryActions {
     total: i64,
     by_kind: BTreeMap<String, i64>,
     by_level: BTreeMap<String, i64>,
@@ -24,7 +23,7 @@ pub struct Recoveries {
 
 const RECENT_MAX: i64 = 50;
 
-pub async fn view(cx: Call) -> Result<Json<Recoveries>> {
+pub async fn view(cx: Call) -> Result<Json<RecoveryActions>> {
     let mut conn = cx.app.pool().acquire().await?;
     let asked = clock::now(&mut conn).await?;
     let counted = sqlx::query!(
@@ -39,7 +38,7 @@ pub async fn view(cx: Call) -> Result<Json<Recoveries>> {
         *by_kind.entry(row.action_type.clone()).or_insert(0) += row.count;
         *by_level.entry(row.level.clone()).or_insert(0) += row.count;
     }
-    Ok(Json(Recoveries {
+    Ok(Json(RecoveryActions {
         total: counted.iter().map(|row| row.count).sum(),
         by_kind,
         by_level,

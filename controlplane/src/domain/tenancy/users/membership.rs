@@ -179,15 +179,14 @@ pub struct TransferBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "OwnershipTransfer")]
-pub struct Transfer {
+pub struct OwnershipTransfer {
     owner: User,
     previous_owner: User,
     transferred_at: Timestamp,
 }
 
 /// "Ownership is transferred explicitly"; the old owner becomes admin.
-pub async fn transfer_ownership(call: Call, Json(body): Json<TransferBody>) -> Result<Json<Transfer>> {
+pub async fn transfer_ownership(call: Call, Json(body): Json<TransferBody>) -> Result<Json<OwnershipTransfer>> {
     let mut tx = call.begin().await?;
     organizations::store::lock(&mut tx, call.org_id()).await?;
     let owner_id = store::owner(&mut tx, call.org_id()).await?.ok_or(Error::NotFound { kind: "owner" })?;
@@ -216,5 +215,5 @@ pub async fn transfer_ownership(call: Call, Json(body): Json<TransferBody>) -> R
     let owner = store::get(&mut tx, call.org_id(), &new.user_id).await?;
     let previous_owner = store::get(&mut tx, call.org_id(), &old.user_id).await?;
     tx.commit().await?;
-    Ok(Json(Transfer { owner, previous_owner, transferred_at: call.now() }))
+    Ok(Json(OwnershipTransfer { owner, previous_owner, transferred_at: call.now() }))
 }
