@@ -3,6 +3,7 @@
 //! On disk a part of a path has a prefix: one for a folder, one for a file, one for the facts that are kept of a file.
 //! So no path that a caller writes is a name of ours. A link is never followed. All of it blocks.
 
+mod aside_file;
 mod external;
 mod file_parts;
 mod known;

@@ -1,22 +1,18 @@
 //! A file on its way into a stage: written aside, and moved to its place once it is whole.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use md5::{Digest, Md5};
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
-use super::{
-    FILE_BYTES_MAX, FilePlace, StageFile, StageFiles, StagePath, UNFINISHED, blocking, known, opened, unavailable,
-};
+use super::aside_file::{AsideFile, grown};
+use super::{FilePlace, StageFile, StageFiles, StagePath, UNFINISHED, blocking, known, opened, unavailable};
 use crate::Error;
 use crate::error::StageFileFault;
 
-/// The next name of an unfinished file.
-static NEXT: AtomicU64 = AtomicU64::new(0);
 /// How often a folder is made again that was removed meanwhile because it was empty.
 const PLACED_MAX: usize = 8;
 /// Bytes that are handed to the disk together, while the next ones come.
@@ -28,33 +24,22 @@ pub struct StageWriter {
     files: StageFiles,
     place: FilePlace,
     path: StagePath,
-    aside: PathBuf,
-    /// None once all is written.
-    file: Option<File>,
+    aside: AsideFile,
     /// None of one that is summed when it is listed.
     md5: Option<Md5>,
     bytes: u64,
     /// Those of them that were handed to the disk.
     handed: u64,
     replaces: bool,
-    is_placed: bool,
 }
 
 impl StageWriter {
     pub(super) fn create(files: StageFiles, place: FilePlace, path: StagePath) -> Result<Self, Error> {
         let folder = files.root.join(UNFINISHED);
         files.make(&folder)?;
-        loop {
-            let aside = folder.join(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
-            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside) {
-                Ok(file) => {
-                    let (file, md5, replaces, is_placed) = (Some(file), Some(Md5::new()), true, false);
-                    return Ok(Self { files, place, path, aside, file, md5, bytes: 0, handed: 0, replaces, is_placed });
-                }
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(unavailable(&error)),
-            }
-        }
+        let aside = AsideFile::create(0o600, |number| folder.join(number.to_string()));
+        let aside = aside.map_err(|error| unavailable(&error))?;
+        Ok(Self { files, place, path, aside, md5: Some(Md5::new()), bytes: 0, handed: 0, replaces: true })
     }
 
     /// The same that replaces no file: where one is there when it is finished, that one stays.
@@ -83,12 +68,12 @@ impl StageWriter {
 
     /// What has been written, to be read.
     pub(super) fn reader(&self) -> Result<File, Error> {
-        opened(&self.aside).map_err(|error| unavailable(&error))
+        opened(self.aside.path()).map_err(|error| unavailable(&error))
     }
 
     /// Where it is while it is written.
     pub(super) fn aside(&self) -> &Path {
-        &self.aside
+        self.aside.path()
     }
 
     /// Another name of the file that it replaces, beside where it is written; none where there is no such file.
@@ -96,7 +81,7 @@ impl StageWriter {
         if !self.replaces {
             return Ok(None);
         }
-        let held = self.aside.with_extension(extension);
+        let held = self.aside.path().with_extension(extension);
         match fs::hard_link(self.place.file(), &held) {
             Ok(()) => Ok(Some(held)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -105,7 +90,7 @@ impl StageWriter {
     }
 
     pub(super) fn inode(&self) -> io::Result<u64> {
-        Ok(fs::symlink_metadata(&self.aside)?.ino())
+        Ok(fs::symlink_metadata(self.aside.path())?.ino())
     }
 
     /// How many have been written.
@@ -114,12 +99,8 @@ impl StageWriter {
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let all = u64::try_from(bytes.len()).ok().and_then(|more| self.bytes.checked_add(more));
-        let Some(all) = all.filter(|all| *all <= FILE_BYTES_MAX) else {
-            return Err(StageFileFault::TooLarge { limit: FILE_BYTES_MAX }.into());
-        };
-        let file = self.file.as_mut().ok_or(ErrorKind::BrokenPipe).map_err(io::Error::from);
-        file.and_then(|file| file.write_all(bytes)).map_err(|error| unavailable(&error))?;
+        let all = grown(self.bytes, bytes.len())?;
+        self.aside.write(bytes).map_err(|error| unavailable(&error))?;
         if let Some(md5) = &mut self.md5 {
             md5.update(bytes);
         }
@@ -134,7 +115,8 @@ impl StageWriter {
         if part < HANDED_BYTES {
             return;
         }
-        if let (Some(file), Ok(from), Ok(length)) = (&self.file, i64::try_from(self.handed), i64::try_from(part)) {
+        if let (Some(file), Ok(from), Ok(length)) = (self.aside.file(), i64::try_from(self.handed), i64::try_from(part))
+        {
             // advice alone: where it is not followed, the end takes longer
             let _ = posix_fadvise(file, from, length, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
         }
@@ -144,7 +126,7 @@ impl StageWriter {
     /// The same that takes no more bytes, and holds no file open until it is finished: there may be many of them.
     #[must_use]
     pub fn full(mut self) -> Self {
-        self.file = None;
+        self.aside.fill_up();
         self
     }
 
@@ -159,16 +141,14 @@ impl StageWriter {
 
     /// All of it is written: it is there from now on.
     pub fn finish(mut self) -> Result<StageFile, Error> {
-        let file = self.file.take().map_or_else(|| opened(&self.aside), Ok);
-        let kept = file.and_then(|file| file.sync_all().and_then(|()| file.metadata()));
+        let kept = self.aside.whole().and_then(|file| file.sync_all().and_then(|()| file.metadata()));
         let metadata = kept.map_err(|error| unavailable(&error))?;
         let modified = metadata.modified().map_err(|error| unavailable(&error))?;
         let md5 = self.md5.take().map(|md5| hex::encode(md5.finalize()));
         for _ in 0..PLACED_MAX {
             self.files.make(&self.place.folder)?;
-            match self.moved() {
+            match self.aside.move_to(&self.place.file(), self.replaces) {
                 Ok(()) => {
-                    self.is_placed = true;
                     self.settled().map_err(|error| unavailable(&error))?;
                     if let Some(md5) = &md5 {
                         known::write(&self.place, md5, &metadata);
@@ -186,18 +166,6 @@ impl StageWriter {
         Err(unavailable(&io::Error::from(ErrorKind::NotFound)))
     }
 
-    /// Moves it to its place, in one step: of two that replace nothing one is refused.
-    fn moved(&self) -> io::Result<()> {
-        if self.replaces {
-            return fs::rename(&self.aside, self.place.file());
-        }
-        fs::hard_link(&self.aside, self.place.file())?;
-        if let Err(error) = fs::remove_file(&self.aside) {
-            tracing::warn!(%error, "the other name of a file of a stage cannot be removed");
-        }
-        Ok(())
-    }
-
     /// Has the disk keep its name, and those of the folders that it is in. One that is gone meanwhile has no name to keep.
     fn settled(&self) -> io::Result<()> {
         let below = |at: &&Path| at.starts_with(&self.files.root);
@@ -206,15 +174,5 @@ impl StageWriter {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         })
-    }
-}
-
-impl Drop for StageWriter {
-    fn drop(&mut self) {
-        if !self.is_placed
-            && let Err(error) = fs::remove_file(&self.aside)
-        {
-            tracing::warn!(%error, "an unfinished file of a stage cannot be removed");
-        }
     }
 }

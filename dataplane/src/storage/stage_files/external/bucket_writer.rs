@@ -4,9 +4,9 @@ use object_store::{MultipartUpload, ObjectStoreExt, PutMode};
 use tokio::runtime::Handle;
 
 use super::bucket::BucketFiles;
-use super::folder_writer::grown;
 use crate::Error;
 use crate::error::StageFileFault;
+use crate::storage::stage_files::aside_file::grown;
 use crate::storage::stage_files::{StageFile, StagePath};
 
 /// The bytes of a part: at most 10,000 of them make an object, and each but the last has at least 5 MiB.
