@@ -168,7 +168,7 @@ mod tests {
 
     fn measured() -> String {
         let metrics = Metrics::default();
-        let trail = Trail::new();
+        let trail = Trail::default();
         trail.now(Stage::PolicyCheck, || ());
         trail.facts().plan = Some(PlanUse::Kept);
         trail.facts().engine_plan = Some(engine::PlanSource::NotKept);

@@ -325,7 +325,7 @@ impl Pipeline {
             return Ok(described);
         }
         let query = startup_gate::cross(self, ask.clone()).await?;
-        let (mut span, t) = (self.tracer.begin("describe", Kind::Server, &ask.asked_at()), Trail::new());
+        let (mut span, t) = (self.tracer.begin("describe", Kind::Server, &ask.asked_at()), Trail::default());
         let described = Box::pin(self.described(&query, &t)).await;
         spans::described(&mut span, &query, &t, described.as_ref().err());
         described

@@ -47,12 +47,6 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Metrics {
-    pub fn new() -> Self {
         let mut measured = Measured::default();
         Self {
             requests: measured.add(row::API_REQUESTS),
@@ -69,7 +63,9 @@ impl Metrics {
             registry: Arc::new(measured),
         }
     }
+}
 
+impl Metrics {
     /// Everything as text.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
         self.registry.text()
@@ -131,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_was_measured_is_in_the_text() {
-        let metrics = Metrics::new();
+        let metrics = Metrics::default();
         metrics.requested("patch", "", "secrets", Some(http::StatusCode::CREATED));
         metrics.took("Environment", "apply", Duration::from_millis(20));
         metrics.environments(&[("active", 3)], Duration::from_secs(2));
@@ -149,7 +145,7 @@ mod tests {
 
     #[test]
     fn every_row_of_the_table_is_measured_and_nothing_else() {
-        let metrics = Metrics::new();
+        let metrics = Metrics::default();
         metrics.requested("list", "", "pods", None);
         metrics.reconciled("Environment", "settled");
         metrics.took("Environment", "plan", Duration::from_millis(1));

@@ -76,7 +76,7 @@ impl Operator {
         log: Option<Log>,
     ) -> Result<Self, StartError> {
         config.model.check()?;
-        let metrics = Metrics::new();
+        let metrics = Metrics::default();
         let (stop, stop_workers) = (CancellationToken::new(), CancellationToken::new());
         let (tracker, workers) = (TaskTracker::new(), TaskTracker::new());
         // two processes of one name, or one that was restarted, are two candidates

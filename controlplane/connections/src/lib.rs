@@ -46,12 +46,6 @@ impl Patience {
     }
 }
 
-impl Default for Patience {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
 /// How long is waited for a peer.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {

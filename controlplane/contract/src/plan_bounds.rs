@@ -23,9 +23,3 @@ pub struct PlanBounds {
 impl PlanBounds {
     pub const DEFAULT: Self = Self { bytes: 16 << 20, idle_secs: 600, in_engine: 16 };
 }
-
-impl Default for PlanBounds {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}

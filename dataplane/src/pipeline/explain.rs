@@ -31,7 +31,7 @@ impl Pipeline {
         let told = |standing: CallerContext, ask: Ask| async move {
             let asker = Asker { caller: standing.caller, agent: standing.agent, when: self.clock.now().into() };
             let sees_policies = Access::Admin.admits(asker.caller.role);
-            let t = Trail::new();
+            let t = Trail::default();
             let made = Box::pin(self.explained(ask, asker, &standing.rules, &t)).await?;
             let hidden = made.changed && !sees_policies;
             let Transpiled { rewritten, governed, parameters, .. } = made.statement.clone();
@@ -57,7 +57,7 @@ impl Pipeline {
             let asker = imagined(run_as, &standing.caller, self.clock.now())?;
             let role = asker.caller.role;
             let original = ask.sql.clone();
-            let t = Trail::new();
+            let t = Trail::default();
             match Box::pin(self.explained(ask, asker, &standing.rules, &t)).await {
                 Ok(made) => Ok(tested(None, role, &standing.rules, &t, made.statement)),
                 Err(error) if denies(&error) => {

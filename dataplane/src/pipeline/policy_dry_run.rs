@@ -57,7 +57,7 @@ impl Pipeline {
         };
         let (time_of_day, day_of_week) = (supposed.time_of_day, supposed.day_of_week);
         let when = When { now: self.clock.now(), time_of_day, day_of_week };
-        let t = Trail::new();
+        let t = Trail::default();
         let (denied, lacks) = match Box::pin(self.gates(ask, Asker { caller, agent, when }, standing, &t)).await {
             Ok(lacks) => (None, lacks),
             Err(error) if denies(&error) => (Some(error), Vec::new()),

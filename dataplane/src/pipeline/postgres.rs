@@ -124,7 +124,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<CatalogueContent> {
     caller.may_query(false).map_err(crate::Error::Lacks)?;
     let asked = who.asks(&rules, (&query.ask).into(), false);
     // A policy about no table in particular shuts the catalogue too.
-    asked.permitted(&[], &[Operation::Select], &Trail::new())?;
+    asked.permitted(&[], &[Operation::Select], &Trail::default())?;
     let engine = pipeline.engine()?;
     attached::looked(pipeline, &rules, query.deadline).await;
     let there = pipeline.remembered.tables.of(&engine, query, &rules).await?;

@@ -86,7 +86,7 @@ impl Pipeline {
             return Err(refused);
         };
         let (tables, operations) = (sql::with_tables_of_stages(vec![stage.path.clone()]), [action.operation()]);
-        let judged = asked.judge((&tables, &tables), &operations, &Trail::new()).map(drop);
+        let judged = asked.judge((&tables, &tables), &operations, &Trail::default()).map(drop);
         let judged = match action {
             FileAction::Get => judged.and_then(|()| asked.opens_whole(&stage.path)),
             FileAction::List | FileAction::Put | FileAction::Remove => judged,

@@ -68,7 +68,7 @@ impl CallerContext {
     /// May the caller read this table of our own?
     pub fn may_read(&self, table: &str) -> bool {
         let (tables, operations) = ([table.to_owned()], [Operation::Select]);
-        self.asked().judge((&tables, &tables), &operations, &Trail::new()).is_ok()
+        self.asked().judge((&tables, &tables), &operations, &Trail::default()).is_ok()
     }
 
     /// Asks what they may read.

@@ -89,11 +89,13 @@ pub struct Trail {
     facts: Mutex<Facts>,
 }
 
-impl Trail {
-    pub fn new() -> Self {
+impl Default for Trail {
+    fn default() -> Self {
         Self { walked: Mutex::new(Vec::with_capacity(Stage::ALL.len())), facts: Mutex::default() }
     }
+}
 
+impl Trail {
     /// Walks one stage.
     pub async fn at<T>(&self, stage: Stage, work: impl Future<Output = T>) -> T {
         let began = Instant::now();
@@ -146,12 +148,6 @@ impl Trail {
     }
 }
 
-impl Default for Trail {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// Milliseconds, to the microsecond.
 pub fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
@@ -171,7 +167,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_trail_remembers_what_was_walked_in_order() {
-        let trail = Trail::new();
+        let trail = Trail::default();
         trail.at(Stage::Semaphore, async {}).await;
         trail.now(Stage::PolicyCheck, || ());
         let names: Vec<_> = trail.stages().into_iter().map(|(name, _)| name).collect();

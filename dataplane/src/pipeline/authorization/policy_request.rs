@@ -171,7 +171,7 @@ impl<'a> PolicyRequest<'a> {
     /// May they do this with files of a stage? What a table's own stage has is judged as the table is.
     pub fn permits_files(&self, stage: &str, operation: Operation) -> Result<()> {
         let paths = sql::with_tables_of_stages(vec![stage.to_owned()]);
-        self.judge((&paths, &paths), &[operation], &Trail::new())?;
+        self.judge((&paths, &paths), &[operation], &Trail::default())?;
         self.opens_tables_whole(&paths)
     }
 

@@ -139,7 +139,7 @@ impl RecheckedStatement {
     /// erased, because the gates ask a transaction which tables it sees, and so whether it still holds.
     fn anew<'a>(&'a self, pipeline: &'a Pipeline, rules: &'a Governance) -> BoxFuture<'a, Result<Option<[u8; 32]>>> {
         Box::pin(async move {
-            let (query, t) = (startup_gate::again(pipeline, self)?, Trail::new());
+            let (query, t) = (startup_gate::again(pipeline, self)?, Trail::default());
             let gates = Gates { pipeline, query: &query, rules, t: &t };
             let passed = Box::pin(gates.govern(&query.ask.sql, &Mode::Recheck)).await?;
             if passed.assumed.is_some() || !self.is_granted(passed.confinement.as_ref()) {

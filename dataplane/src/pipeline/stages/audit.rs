@@ -39,7 +39,7 @@ pub(in crate::pipeline) struct Closing {
 impl Closing {
     pub fn open(pipeline: &Arc<Pipeline>, query: Query) -> Self {
         let span = pipeline.tracer.begin("query", Kind::Server, &query.ask.asked_at());
-        Self { pipeline: Arc::clone(pipeline), query, trail: Trail::new(), span, closed: false }
+        Self { pipeline: Arc::clone(pipeline), query, trail: Trail::default(), span, closed: false }
     }
 
     pub fn query(&self) -> &Query {

@@ -74,7 +74,7 @@ mod tests {
         ];
         for (text, credits) in cases {
             assert_eq!(
-                base(&extract(text, &sql::Variables::default(), &Trail::new()).unwrap().about),
+                base(&extract(text, &sql::Variables::default(), &Trail::default()).unwrap().about),
                 credits,
                 "{text}"
             );

@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     fn about(text: &str) -> StatementInfo {
-        extract(text, &sql::Variables::default(), &Trail::new()).unwrap().about
+        extract(text, &sql::Variables::default(), &Trail::default()).unwrap().about
     }
 
     #[test]
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn the_log_never_sees_literals_nor_text_that_did_not_parse() {
-        let trail = Trail::new();
+        let trail = Trail::default();
         let none = sql::Variables::default();
         extract("select 'secret' from t where x = 42", &none, &trail).unwrap();
         let redacted = trail.facts().redacted.clone().unwrap();

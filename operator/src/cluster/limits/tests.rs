@@ -71,7 +71,7 @@ fn open() -> Arc<Semaphore> {
 }
 
 fn limits(budget: Budget, fence: Option<Fence>) -> Limits {
-    Limits::new(budget, fence, Metrics::new())
+    Limits::new(budget, fence, Metrics::default())
 }
 
 fn soon() -> Instant {

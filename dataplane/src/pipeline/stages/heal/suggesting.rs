@@ -106,7 +106,7 @@ fn of_text(query: &Query) -> Option<String> {
 /// Whether the whole text could be asked as it is: a query that every gate lets through, and that the engine can
 /// prepare.
 async fn passes(pipeline: &Pipeline, query: &Query, rules: &Governance, text: &str) -> bool {
-    let t = Trail::new();
+    let t = Trail::default();
     let reads = sql::parse_with(text, &query.ask.names.variables).is_ok_and(|statement| wish::is_query(&statement));
     // what an error holds of a text is cut; half a statement is none
     let is_told = text.chars().count() <= TEXT_CHARACTERS_MAX;

@@ -139,13 +139,13 @@ fn an_environment_that_nobody_asks_anything_keeps_no_plans() {
         for at in 0..3_000 {
             generation.plans.insert(key(&at.to_string()), Arc::new(plan(&sql)));
         }
-        let plans = PlanCache { bounds: PlanBounds::default(), generation: Mutex::new(generation) };
+        let plans = PlanCache { bounds: PlanBounds::DEFAULT, generation: Mutex::new(generation) };
         plans.sweep();
         plans.generation().plans.entry_count()
     };
-    let at_once = PlanBounds { idle_secs: 0, ..PlanBounds::default() };
+    let at_once = PlanBounds { idle_secs: 0, ..PlanBounds::DEFAULT };
     assert_eq!(sweep(Generation::new(Some(basis.clone()), at_once)), 0);
-    assert!(sweep(Generation::new(Some(basis), PlanBounds::default())) > 1_000, "they are not idle yet");
+    assert!(sweep(Generation::new(Some(basis), PlanBounds::DEFAULT)) > 1_000, "they are not idle yet");
 }
 
 #[test]
