@@ -40,7 +40,7 @@ pub struct ReasoningStep {
 }
 
 /// The first step that is not what it should be.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReasoningBreak {
     pub trace_id: String,
     pub step_number: i64,

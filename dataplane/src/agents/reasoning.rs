@@ -26,7 +26,7 @@ use crate::storage::system_tables::{json_text, json_text_or_null};
 use store::SessionHead;
 
 pub use super::listing_cursor::cursor;
-pub use chain::{Break, ChainVerdict};
+pub use chain::ChainVerdict;
 pub use fields::{History, NewStep, NewSteps, Replay};
 
 /// The name that policies have for it.

@@ -1,5 +1,6 @@
 //! The chain of hashes over a session, and its check.
 
+use contract::reasoning::ReasoningBreak;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -13,16 +14,7 @@ pub const GENESIS: &str = "sha256:0000000000000000000000000000000000000000000000
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainVerdict {
     pub steps_verified: u64,
-    pub broken: Option<Break>,
-}
-
-/// The first step that is not what it should be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Break {
-    pub trace_id: String,
-    pub step_number: i64,
-    pub expected_hash: String,
-    pub actual_hash: String,
+    pub broken: Option<ReasoningBreak>,
 }
 
 /// The hash of a step after the one before it.
@@ -66,7 +58,7 @@ impl Check {
         let expected = hash(&Thought { prev_hash: self.head.clone(), step_number: self.next, ..thought.clone() })?;
         let holds = thought.step_number == self.next && thought.prev_hash == self.head && thought.hash == expected;
         if !holds {
-            self.verdict.broken = Some(Break {
+            self.verdict.broken = Some(ReasoningBreak {
                 trace_id: thought.trace_id.clone(),
                 step_number: thought.step_number,
                 expected_hash: expected,

@@ -1,7 +1,7 @@
 //! `log_reasoning_step`, `replay_decision`, `get_session_history`; and for the REST surface alone many steps at once.
 
 use contract::policy::abac::Operation;
-use contract::reasoning::{ReasoningBreak, ReasoningSession, ReasoningStep, ReasoningStory};
+use contract::reasoning::{ReasoningSession, ReasoningStep, ReasoningStory};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -154,12 +154,7 @@ pub async fn replay(call: ToolCall, replay: Replay) -> Result<ReasoningStory, Er
     };
     let ReplayedSession { thoughts, step_count, verdict } = call.pipeline.act(tool_action, told).await?;
     let chain_valid = verdict.as_ref().map(|verdict| verdict.broken.is_none());
-    let break_detected_at = verdict.and_then(|verdict| verdict.broken).map(|broken| ReasoningBreak {
-        trace_id: broken.trace_id,
-        step_number: broken.step_number,
-        expected_hash: broken.expected_hash,
-        actual_hash: broken.actual_hash,
-    });
+    let break_detected_at = verdict.and_then(|verdict| verdict.broken);
     let steps = thoughts.into_iter().map(ReasoningStep::from).collect();
     Ok(ReasoningStory { session_id, steps, step_count, chain_valid, break_detected_at })
 }
