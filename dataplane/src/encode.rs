@@ -5,6 +5,7 @@ pub mod batch_bytes;
 pub mod cell;
 pub(crate) mod column;
 pub mod csv;
+pub mod delimited;
 pub mod json;
 pub mod parquet_file;
 pub mod pg_rows;

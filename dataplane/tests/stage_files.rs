@@ -242,9 +242,9 @@ async fn what_a_caller_may_see_is_unloaded_and_no_more() {
         (status, String::from_utf8(body).unwrap())
     };
     let all = text("out%2Fdata_0_0_0.csv").await.1;
-    assert!(all.starts_with("id,name,region,ssn,balance\r\n1,Ada,EU,078-05-1120,10.50\r\n"), "{all}");
+    assert!(all.starts_with("id,name,region,ssn,balance\n1,Ada,EU,078-05-1120,10.50\n"), "{all}");
     let again = world.run(plain).await.unwrap_err();
-    assert_eq!(again.code().http(), 409);
+    assert_eq!((again.code().http(), world.last().0.sql_original.as_str()), (409, "PUT main.@files/"));
     assert_eq!(
         world.analyst("copy into @files from customer file_format = (type = csv)").await.unwrap_err().code().http(),
         403
@@ -265,6 +265,7 @@ async fn what_a_caller_may_see_is_unloaded_and_no_more() {
         "copy into @files/x from (delete from customer) file_format = (type = csv)",
         "copy into @files/x from (select id, name from customer) file_format = (type = json)",
         "copy into @files/../x from customer file_format = (type = csv)",
+        "copy into @files/x from customer file_format = (format_name = 'none')",
         "copy into @absent/x from customer file_format = (type = csv)",
         "explain copy into @files/x from customer file_format = (type = csv)",
     ] {
@@ -285,7 +286,7 @@ async fn an_unload_is_compressed_unless_it_says_else() {
     let mut text = String::new();
     GzDecoder::new(packed.as_slice()).read_to_string(&mut text).unwrap();
     assert_eq!(numbers, json!([1000, text.len(), packed.len()]));
-    assert!(packed.len() < text.len() && text.starts_with("0\r\n1\r\n") && text.ends_with("\r\n999\r\n"), "{text}");
+    assert!(packed.len() < text.len() && text.starts_with("0\n1\n") && text.ends_with("\n999\n"), "{text}");
     world.stop().await;
 }
 
@@ -319,9 +320,9 @@ async fn an_unload_is_of_several_files_that_are_there_together() {
         let (_, file) = by(&world, owner_id(), "GET", &format!("files/files/{}", path.replace('/', "%2F")), "").await;
         assert_eq!(u64::try_from(file.len()).unwrap(), *bytes);
         let text = String::from_utf8(file).unwrap();
-        all.push_str(text.strip_prefix("n\r\n").unwrap());
+        all.push_str(text.strip_prefix("n\n").unwrap());
     }
-    assert_eq!(all, (0..1000).map(|n| format!("{n}\r\n")).collect::<Vec<_>>().concat());
+    assert_eq!(all, (0..1000).map(|n| format!("{n}\n")).collect::<Vec<_>>().concat());
     // the second file is there already: none comes
     owner(&world, "PUT", "files/files/again_0_0_1.csv", "mine").await;
     let refused = world.run(&unload("again", "max_file_size = 2000")).await.unwrap_err();

@@ -93,7 +93,7 @@ def test_rows_are_unloaded_replaced_and_the_blobs_removed(lake):
     files = ["in/out/c_0_0_0.csv.gz", "in/out/p_0_0_0.snappy.parquet"]
     assert lake.keys("in/out/") == files
     direct = lake.rows("select r_regionkey, r_name from region order by r_regionkey")
-    csv = gzip.decompress(lake.get(files[0])).decode().split("\r\n")
+    csv = gzip.decompress(lake.get(files[0])).decode().split("\n")
     assert csv == ["r_regionkey,r_name", *(f"{key},{name}" for key, name in direct), ""]
     table = pyarrow.parquet.read_table(io.BytesIO(lake.get(files[1])))
     assert (table.column_names, table.column(1).to_pylist()) == (["r_regionkey", "r_name"], [name for _, name in direct])
@@ -112,7 +112,7 @@ def test_a_blob_of_several_blocks_is_whole(lake):
     [key] = lake.keys("in/")
     whole = lake.get(key)
     assert len(whole) > 8 << 20, "it goes in blocks of 8 MiB"
-    assert [[whole.count(b"\r\n")]] == lake.rows(f"select count(*) {lines}")
+    assert [[whole.count(b"\n")]] == lake.rows(f"select count(*) {lines}")
 
 
 def test_no_other_container_account_or_endpoint_is_reached(lake):

@@ -163,7 +163,7 @@ def test_rows_are_unloaded_as_every_kind_and_the_objects_removed(lake):
     files = ["in/out/c_0_0_0.csv.gz", "in/out/j_0_0_0.json", "in/out/p_0_0_0.snappy.parquet"]
     assert lake.keys("in/out/") == files
     direct = lake.rows("select r_regionkey, r_name from region order by r_regionkey")
-    csv = gzip.decompress(lake.get(files[0])).decode().split("\r\n")
+    csv = gzip.decompress(lake.get(files[0])).decode().split("\n")
     assert csv == ["r_regionkey,r_name", *(f"{key},{name}" for key, name in direct), ""]
     assert [json.loads(line) for line in lake.get(files[1]).splitlines()] == [{"id": key} for key, _ in direct]
     table = pyarrow.parquet.read_table(io.BytesIO(lake.get(files[2])))
@@ -181,7 +181,7 @@ def test_an_object_of_several_parts_is_whole(lake):
     [key] = lake.keys("in/")
     whole = lake.get(key)
     assert len(whole) > 8 << 20, "it goes in parts of 8 MiB"
-    assert [[whole.count(b"\r\n")]] == lake.rows(f"select count(*) {lines}")
+    assert [[whole.count(b"\n")]] == lake.rows(f"select count(*) {lines}")
 
 
 def test_nothing_is_reached_that_the_integration_does_not_allow(lake):

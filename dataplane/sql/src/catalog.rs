@@ -9,6 +9,7 @@ pub(crate) mod external_rows;
 pub mod external_table;
 pub(crate) mod file_format;
 pub mod file_reading;
+pub mod file_writing;
 pub(crate) mod information_schema;
 pub mod own_stage;
 pub mod past_load;

@@ -23,7 +23,7 @@ pub use ast::depth::STACK_BYTES;
 pub use ast::error::{Error, Position};
 pub use bind::resolve::staged::{
     FilesAsked, StagePlace, external_stages, files_asked, stage_ids, stage_location, stage_named, stage_of_external,
-    stage_path,
+    stage_path, unloaded_as_said,
 };
 pub use bind::resolve::temporary::drop_temporary;
 pub use bind::resolve::{Resolved, is_kept, resolve};
@@ -35,6 +35,7 @@ pub use catalog::external_change::ExternalChange;
 pub use catalog::external_rows::ExternalRows;
 pub use catalog::external_table::{KeptExternalTable, RECORD_COLUMN};
 pub use catalog::file_reading::{CsvRecords, FileCompression, FileReading, FileRecords, RecordWidth};
+pub use catalog::file_writing::{CsvWriting, EmptyText, FileWriting, NULL, QUOTE, UnloadCompression, UnloadFormat};
 pub use catalog::own_stage::{UNUSED_STAGE, table_of_stage, with_tables_of_stages};
 pub use catalog::past_load::{FAULT_COLUMNS, LoadJob, PastFile, PastLoad};
 pub use catalog::stage::FileEntry;
@@ -60,7 +61,7 @@ pub use syntax::lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use syntax::parse::{parse, parse_with, request, split};
 pub use syntax::statement::{
     CYCLE, ExternalCommand, Operation, SessionCommand, Statement, StatementKind, TableTemplate, TableUse,
-    TransactionCommand, Unload, UnloadCompression, UnloadFormat, digest, partition_folder,
+    TransactionCommand, Unload, digest, partition_folder,
 };
 pub use syntax::variables::{Variable, Variables};
 

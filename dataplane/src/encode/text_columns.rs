@@ -23,9 +23,9 @@ pub const WHOLE_MAX: u128 = (1 << 53) - 1;
 pub struct TextColumn<'a> {
     pub array: &'a dyn Array,
     pub rows: Range<usize>,
-    pub before: &'static [u8],
-    pub null: &'static [u8],
-    pub behind: &'static [u8],
+    pub before: &'a [u8],
+    pub null: &'a [u8],
+    pub behind: &'a [u8],
 }
 
 impl<'a> TextColumn<'a> {

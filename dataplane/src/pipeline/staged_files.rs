@@ -106,6 +106,15 @@ impl Pipeline {
         Box::pin(self.act(tool_action, |_| work)).await
     }
 
+    /// Writes down that files were not put into the stage, and says why.
+    pub(super) async fn refused_put(self: &Arc<Self>, ask: &Ask, stage: &StagePlace, refused: Error) -> Error {
+        let action = FileAction::Put.asked(ask.clone(), stage, "", None);
+        match Box::pin(self.refuse(action, refused.clone())).await {
+            Ok(()) => refused,
+            Err(told) => told,
+        }
+    }
+
     /// The files of a stage whose paths begin so.
     pub async fn list_files(self: &Arc<Self>, ask: Ask, stage: &StagePlace, prefix: &str) -> Result<Vec<StageFile>> {
         let action = FileAction::List.asked(ask, stage, prefix, None);

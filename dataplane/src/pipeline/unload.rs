@@ -6,6 +6,7 @@
 mod delivered;
 mod encoder;
 mod files;
+mod format;
 mod open_file;
 
 use std::sync::Arc;
@@ -70,15 +71,12 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
         }
     }
     let stage = Box::pin(pipeline.stage(&ask, &unload.stage, FileAction::Put)).await?;
-    let store = pipeline.stage_store(&*pipeline.rules()?, &stage.id, stage.location.as_ref())?;
+    let unload = match Box::pin(prepared(pipeline, &ask, unload, &stage)).await {
+        Ok(unload) => unload,
+        Err(error) => return Err(Box::pin(pipeline.refused_put(&ask, &stage, error)).await),
+    };
     let (files, stage_id) = (pipeline.stage_files.clone(), stage.id.clone());
     let place = UnloadPlace { files, stage_id, query_id: ask.query_id.to_string() };
-    let path = unload.first_file(&place.query_id);
-    StagePath::read(&path)?;
-    let found = if unload.overwrite { Vec::new() } else { Box::pin(store.list(&path)).await? };
-    if found.iter().any(|file| file.path == path) {
-        return Err(StageFileFault::Exists { path }.into());
-    }
     let query_id = QueryId::fresh(pipeline.clock.now(), &pipeline.entropy);
     let put = Ask { query_id, ..ask.clone() }; // whose text is the whole statement
     let mut asked = Ask { sql: rows, ..ask };
@@ -89,6 +87,19 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
         Ok((placed, counts)) => told(answer, &unload, &placed, &counts),
         Err(error) => Err(answer.rows.unsent(error)),
     }
+}
+
+/// The unload with its format, if its first file may come to be in the stage.
+async fn prepared(pipeline: &Arc<Pipeline>, ask: &Ask, unload: Unload, stage: &StagePlace) -> Result<Unload> {
+    let unload = if unload.names_format() { Box::pin(format::formatted(pipeline, ask, unload)).await? } else { unload };
+    let store = pipeline.stage_store(&*pipeline.rules()?, &stage.id, stage.location.as_ref())?;
+    let path = unload.first_file(&ask.query_id.to_string());
+    StagePath::read(&path)?;
+    let found = if unload.overwrite { Vec::new() } else { Box::pin(store.list(&path)).await? };
+    if found.iter().any(|file| file.path == path) {
+        return Err(StageFileFault::Exists { path }.into());
+    }
+    Ok(unload)
 }
 
 /// The files that the rows of the answer are in, and for each the bytes that came for it, and its rows.

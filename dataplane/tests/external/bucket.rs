@@ -309,7 +309,7 @@ async fn objects_of_a_bucket_are_listed_selected_loaded_unloaded_and_removed() {
     let unload =
         "copy into @s/out/r from (select id from customer order by id) file_format = (type = csv compression = none)";
     bucket.ran(unload).await;
-    assert_eq!(bucket.object("in/out/r_0_0_0.csv").unwrap(), b"1\r\n2\r\n3\r\n");
+    assert_eq!(bucket.object("in/out/r_0_0_0.csv").unwrap(), b"1\n2\n3\n");
     assert!(bucket.refused(unload).await.contains("already"));
     let large = "copy into @s/large from (select repeat('x', 1000) from range(9000)) file_format = (type = csv compression = none)";
     if bucket.world.run(large).await.is_ok() {

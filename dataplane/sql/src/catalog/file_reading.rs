@@ -183,7 +183,7 @@ fn changes_nothing(name: &str, value: &OptionValue) -> bool {
 }
 
 /// A sign of one byte, which may be written as an escape.
-fn sign(name: &str, text: &str) -> Result<u8, Error> {
+pub(super) fn sign(name: &str, text: &str) -> Result<u8, Error> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("\\x"));
     let coded = hex.filter(|hex| hex.len() == 2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
     let found = match (text, text.as_bytes(), coded) {
@@ -197,7 +197,7 @@ fn sign(name: &str, text: &str) -> Result<u8, Error> {
     found.filter(fits).ok_or_else(|| Error::unsupported(format!("a {name} of other than one ASCII character")))
 }
 
-fn sign_or_none(name: &str, text: &str) -> Result<Option<u8>, Error> {
+pub(super) fn sign_or_none(name: &str, text: &str) -> Result<Option<u8>, Error> {
     if text.eq_ignore_ascii_case("NONE") { Ok(None) } else { sign(name, text).map(Some) }
 }
 

@@ -27,8 +27,8 @@ pub use kind::{ExternalCommand, SessionCommand, StatementKind, TransactionComman
 pub use normal::CYCLE;
 pub(crate) use normal::expression;
 pub use template::TableTemplate;
-pub(crate) use unload::UnloadSource;
-pub use unload::{Unload, UnloadCompression, UnloadFormat, partition_folder};
+pub(crate) use unload::{SaidFormat, UnloadSource};
+pub use unload::{Unload, partition_folder};
 
 /// A table a statement names, as it names it, and what it does there.
 #[derive(Debug, Clone, PartialEq, Eq)]

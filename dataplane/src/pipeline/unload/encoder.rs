@@ -9,7 +9,8 @@ use contract::wire::Numbers;
 use sql::{Unload, UnloadFormat};
 
 use crate::encode::batch_bytes::batch_bytes;
-use crate::encode::{csv, json};
+use crate::encode::delimited::DelimitedText;
+use crate::encode::json;
 use crate::pipeline::Result;
 use crate::{Column, Error};
 
@@ -32,6 +33,8 @@ pub(super) struct EncodedRows {
 #[derive(Debug, Clone)]
 pub(super) struct RowEncoder {
     format: UnloadFormat,
+    /// Of a CSV file.
+    signs: Arc<DelimitedText>,
     columns: Arc<[Column]>,
     rows_at_a_time: usize,
     /// Rows are parted first, and encoded then.
@@ -41,7 +44,9 @@ pub(super) struct RowEncoder {
 impl RowEncoder {
     pub fn of(unload: &Unload, columns: &[Column]) -> Self {
         let rows_at_a_time = if unload.max_file_bytes < LARGE_BYTES { ROWS_AT_A_TIME } else { ROWS_OF_LARGE };
-        Self { format: unload.format, columns: columns.into(), rows_at_a_time, is_partitioned: unload.is_partitioned() }
+        let signs = Arc::new(DelimitedText::of(&unload.writing.csv));
+        let (format, is_partitioned) = (unload.writing.format, unload.is_partitioned());
+        Self { format, signs, columns: columns.into(), rows_at_a_time, is_partitioned }
     }
 
     /// The same of rows that are parted.
@@ -68,7 +73,7 @@ impl RowEncoder {
             UnloadFormat::Csv => {
                 let values = batch_bytes(&batch);
                 let mut text = BytesMut::with_capacity(values + values / 4); // about as many as there will be
-                csv::bytes(&mut text, &batch);
+                self.signs.rows(&mut text, &batch);
                 text.freeze()
             }
             UnloadFormat::Json => json_lines(&self.columns, &batch)?.into(),
@@ -93,13 +98,22 @@ fn json_lines(columns: &[Column], batch: &RecordBatch) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use arrow::array::{ArrayRef, StringArray};
+    use sql::{CsvWriting, EmptyText};
 
     use super::*;
 
     #[test]
     fn fewer_rows_are_together_where_they_are_wide() {
+        let signs = CsvWriting {
+            delimiter: b',',
+            line_end: "\n",
+            quote: None,
+            null: String::new(),
+            empty: EmptyText::Enclosed,
+        };
         let encoder = RowEncoder {
             format: UnloadFormat::Csv,
+            signs: Arc::new(DelimitedText::of(&signs)),
             columns: Arc::new([]),
             rows_at_a_time: ROWS_OF_LARGE,
             is_partitioned: false,

@@ -10,7 +10,7 @@ use sql::{Unload, UnloadFormat, partition_folder};
 use super::encoder::{EncodedRows, RowEncoder};
 use super::open_file::{FullFile, OpenFile, length};
 use crate::encode::cell::{self, Cell};
-use crate::encode::csv;
+use crate::encode::delimited::DelimitedText;
 use crate::encode::parquet_file::{self, ColumnForms};
 use crate::pipeline::Result;
 use crate::storage::stage_files::StageFiles;
@@ -58,14 +58,14 @@ impl UnloadFiles {
             columns = columns.split_off(1.min(columns.len()));
         }
         let refused = |message: String| Err(Error::InvalidParams { field: "FILE_FORMAT", message });
-        if unload.format == UnloadFormat::Json && columns.len() != 1 {
+        if unload.writing.format == UnloadFormat::Json && columns.len() != 1 {
             return refused("JSON is unloaded of a query of one column, as SELECT OBJECT_CONSTRUCT(*)".to_owned());
         }
         let name = |place: usize, field: &Field| {
             if unload.header { field.name().clone() } else { format!("col{}", place + 1) }
         };
         let schema = parquet_file::named(&schema, name);
-        if unload.format == UnloadFormat::Parquet
+        if unload.writing.format == UnloadFormat::Parquet
             && let Some(why) = parquet_file::refusal(&columns, &schema)
         {
             return refused(why);
@@ -161,16 +161,16 @@ impl UnloadFiles {
         let writer = self.place.files.writer(&self.place.stage_id, &path)?.unsummed();
         // one may be there by its end
         let writer = if self.unload.overwrite { writer } else { writer.keeping_others() };
-        if self.unload.format == UnloadFormat::Parquet {
-            let (compression, schema) = (self.unload.compression, SchemaRef::clone(&self.schema));
+        if self.unload.writing.format == UnloadFormat::Parquet {
+            let (compression, schema) = (self.unload.writing.compression, SchemaRef::clone(&self.schema));
             // rows of another partition may be others
             let before = self.forms.take().filter(|_| !self.unload.is_partitioned());
             return OpenFile::parquet(writer, compression, schema, before);
         }
-        let mut file = OpenFile::text(writer, self.unload.compression);
-        if self.unload.header && self.unload.format == UnloadFormat::Csv {
+        let mut file = OpenFile::text(writer, self.unload.writing.compression);
+        if self.unload.header && self.unload.writing.format == UnloadFormat::Csv {
             let mut text = String::new();
-            csv::header(&mut text, &self.columns);
+            DelimitedText::of(&self.unload.writing.csv).header(&mut text, &self.columns);
             file.add_text(text.as_bytes())?;
         }
         Ok(file)

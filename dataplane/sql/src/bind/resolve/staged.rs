@@ -1,5 +1,7 @@
 //! Stages and file formats, bound to their place, and what is kept of them.
 
+mod unloaded;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -21,6 +23,8 @@ use crate::catalog::table::Table;
 use crate::catalog::tables::{Catalog, SessionNames};
 use crate::syntax::parse::{options, staged};
 use crate::syntax::statement::{Operation, Statement as ParsedStatement, StatementKind};
+
+pub use unloaded::unloaded_as_said;
 
 /// A stage that there is, and where its files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,6 +128,19 @@ pub fn stage_ids(catalog: &Catalog) -> Result<BTreeSet<String>, Error> {
     let all = catalog.definitions().into_iter().filter(|one| one.kind == DefinitionKind::Stage);
     let of_tables = catalog.tables().filter_map(|table| table.own_stage.clone());
     all.map(|one| Ok(one.stage()?.id)).chain(of_tables.map(Ok)).collect()
+}
+
+impl StageFormat {
+    /// What it says, as this session means the name of a file format.
+    pub(super) fn options(self, catalog: &Catalog, session: &SessionNames) -> Result<FormatOptions, Error> {
+        match self {
+            Self::Own(options) => Ok(options),
+            Self::Named(written) => {
+                let name = staged::format_name(&written)?;
+                catalog.staged(DefinitionKind::FileFormat, &name, session)?.file_format()
+            }
+        }
+    }
 }
 
 impl Definition {

@@ -8,7 +8,7 @@ use super::external::{Conditions, conditions};
 use super::{Binder, alias_as_named, located, past_load};
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names::{self, ours};
-use crate::catalog::definition::{Definition, DefinitionKind};
+use crate::catalog::definition::Definition;
 use crate::catalog::file_format::FormatOptions;
 use crate::catalog::file_reading::{FileReading, FileRecords};
 use crate::catalog::stage::{Stage, StageFormat};
@@ -16,7 +16,6 @@ use crate::catalog::staged_rows::{FILE_NAME, LoadOptions, ROW_NUMBER, StageRead,
 use crate::catalog::table::{Column, Table};
 use crate::functions::types::Type;
 use crate::scan::marker::{self, Marked};
-use crate::syntax::parse::staged;
 
 const TEXT: &str = "VARCHAR";
 const JSON: &str = "JSON";
@@ -187,13 +186,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn format_of(&self, format: StageFormat) -> Result<FormatOptions, Error> {
-        match format {
-            StageFormat::Own(options) => Ok(options),
-            StageFormat::Named(written) => {
-                let name = staged::format_name(&written)?;
-                self.catalog.staged(DefinitionKind::FileFormat, &name, self.session)?.file_format()
-            }
-        }
+        format.options(self.catalog, self.session)
     }
 }
 

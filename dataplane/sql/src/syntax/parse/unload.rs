@@ -140,6 +140,11 @@ mod tests {
             let unload = told(&format!("copy into @s from t file_format = (type = {format})"));
             assert_eq!(unload.file(None, 0, "q"), format!("data_0_0_0.{ending}"));
         }
+        // whose ending is known once the format is
+        for text in ["copy into @s from t", "copy into @s from t file_format = (format_name = 'f' compression = none)"]
+        {
+            assert_eq!(told(text).query, "SELECT * FROM t", "{text}");
+        }
         let unload = told(
             "copy into @s/a/ from t file_format = (type = json compression = none) max_file_size = 10
              include_query_id = true detailed_output = true",
@@ -199,13 +204,13 @@ mod tests {
             "COPY INTO @s FROM ()",
             "COPY INTO @s FROM (SELECT 1",
             "COPY INTO @main.~ FROM t FILE_FORMAT = (TYPE = CSV)",
-            "COPY INTO @s FROM t",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = ORC)",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = PARQUET COMPRESSION = GZIP)",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = PARQUET COMPRESSION = LZO)",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV COMPRESSION = SNAPPY)",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV COMPRESSION = BZ2)",
-            "COPY INTO @s FROM t FILE_FORMAT = f",
+            "COPY INTO @s FROM t FILE_FORMAT = (COMPRESSION = NONE)",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV FIELD_DELIMITER = 'ab')",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) PARTITION BY (a)",
             "COPY INTO @s FROM t PARTITION BY a FILE_FORMAT = (TYPE = CSV)",
             "COPY INTO @s FROM t PARTITION BY () FILE_FORMAT = (TYPE = CSV)",

@@ -2,10 +2,13 @@
 
 use std::fmt::Write;
 
-use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptionKind, KeyValueOptions};
+use sqlparser::ast::helpers::key_value_options::{
+    KeyValueOption, KeyValueOptionKind, KeyValueOptions, KeyValueOptionsDelimiter,
+};
 
 use crate::ast::error::Error;
-use crate::catalog::file_format::{counted, flagged, word};
+use crate::catalog::file_format::{FileType, FormatOptions, counted, flagged, word};
+use crate::catalog::file_writing::FileWriting;
 
 /// Bytes that a file has at most unless `MAX_FILE_SIZE` says else, as documented.
 const FILE_BYTES: u64 = 16 << 20;
@@ -15,23 +18,6 @@ const FILE_BYTES_MAX: u64 = 5 << 30;
 const NULL_PARTITION: &str = "__NULL__";
 /// In place of a name that has no letter.
 const EMPTY_PARTITION: &str = "__EMPTY__";
-
-/// How an unloaded file is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnloadFormat {
-    Csv,
-    /// A line for each value of the one column.
-    Json,
-    Parquet,
-}
-
-/// How the bytes of an unloaded file are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnloadCompression {
-    None,
-    /// As is usual for its format: gzip of a text, Snappy within Parquet.
-    OfFormat,
-}
 
 /// The rows of a query on their way into files of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,8 +29,9 @@ pub struct Unload {
     pub query: String,
     /// An expression over the columns of the query: rows that it has the same value for go into files of their own.
     partition_by: Option<String>,
-    pub format: UnloadFormat,
-    pub compression: UnloadCompression,
+    /// As the format says that the statement names, once it is known.
+    pub writing: FileWriting,
+    pub(crate) said: SaidFormat,
     /// With more rows than these bytes hold, another file begins.
     pub max_file_bytes: u64,
     /// Each file names the columns: a CSV in its first line, Parquet in place of `col1`, `col2`, ….
@@ -62,6 +49,17 @@ struct UnloadNames {
     /// The path is that of the only file, not how the paths begin.
     single: bool,
     with_query_id: bool,
+}
+
+/// What a statement says of the format of the files that it writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SaidFormat {
+    /// All of it.
+    Whole,
+    /// As the file format of this name says, and these options beside it.
+    Named { name: String, others: Box<KeyValueOptions> },
+    /// Nothing: it is that of the stage.
+    OfStage,
 }
 
 const KNOWN: [&str; 7] =
@@ -92,8 +90,7 @@ impl Unload {
             let name = other.option_name.to_ascii_uppercase();
             return Err(Error::unsupported(format!("{name} of COPY INTO a stage")));
         }
-        let format = find("FILE_FORMAT").ok_or_else(|| Error::unsupported("COPY INTO a stage without FILE_FORMAT"))?;
-        let (format, compression) = format_of(format)?;
+        let (said, writing) = format_of(find("FILE_FORMAT"))?;
         let max_file_bytes = match find("MAX_FILE_SIZE") {
             Some(option) => counted(option).filter(|bytes| (1..=FILE_BYTES_MAX).contains(bytes)).ok_or_else(|| {
                 Error::syntax(format!("MAX_FILE_SIZE is a whole number of bytes from 1 to {FILE_BYTES_MAX}"))
@@ -113,7 +110,17 @@ impl Unload {
             return Err(Error::syntax("INCLUDE_QUERY_ID = TRUE is not with SINGLE = TRUE or OVERWRITE = TRUE"));
         }
         let (stage, names) = (stage.to_owned(), UnloadNames { path: path.to_owned(), single, with_query_id });
-        Ok(Self { stage, names, query, partition_by, format, compression, max_file_bytes, header, overwrite, detailed })
+        Ok(Self { stage, names, query, partition_by, writing, said, max_file_bytes, header, overwrite, detailed })
+    }
+
+    /// The same with its files written as this format says.
+    pub(crate) fn written_as(self, format: &FormatOptions) -> Result<Self, Error> {
+        Ok(Self { writing: FileWriting::of(format)?, said: SaidFormat::Whole, ..self })
+    }
+
+    /// Whether a file format or the stage says how its files are written.
+    pub fn names_format(&self) -> bool {
+        self.said != SaidFormat::Whole
     }
 
     /// Whether all rows go into one file, whose path is said.
@@ -153,18 +160,7 @@ impl Unload {
             return begin;
         }
         let id = if *with_query_id { format!("_{query_id}") } else { String::new() };
-        format!("{begin}{id}_0_0_{number}.{}", self.ending())
-    }
-
-    const fn ending(&self) -> &'static str {
-        match (self.format, self.compression) {
-            (UnloadFormat::Csv, UnloadCompression::None) => "csv",
-            (UnloadFormat::Csv, UnloadCompression::OfFormat) => "csv.gz",
-            (UnloadFormat::Json, UnloadCompression::None) => "json",
-            (UnloadFormat::Json, UnloadCompression::OfFormat) => "json.gz",
-            (UnloadFormat::Parquet, UnloadCompression::None) => "parquet",
-            (UnloadFormat::Parquet, UnloadCompression::OfFormat) => "snappy.parquet",
-        }
+        format!("{begin}{id}_0_0_{number}.{}", self.writing.ending())
     }
 }
 
@@ -195,32 +191,29 @@ fn folder_name(part: &str) -> String {
     name
 }
 
-/// `FILE_FORMAT = (TYPE = CSV | JSON | PARQUET [COMPRESSION = AUTO | GZIP | SNAPPY | NONE])`.
-/// A file is compressed unless it says else.
-fn format_of(option: &KeyValueOption) -> Result<(UnloadFormat, UnloadCompression), Error> {
-    let KeyValueOptionKind::KeyValueOptions(within) = &option.option_value else {
-        return Err(Error::unsupported("a named file format of COPY INTO a stage"));
+/// `FILE_FORMAT = (TYPE = …)`, `FILE_FORMAT = (FORMAT_NAME = f)`, `FILE_FORMAT = f`, or none, and how files are written as
+/// far as that says it.
+fn format_of(option: Option<&KeyValueOption>) -> Result<(SaidFormat, FileWriting), Error> {
+    let unsaid = |said| -> Result<(SaidFormat, FileWriting), Error> {
+        Ok((said, FileWriting::of(&FormatOptions::new(FileType::Csv))?))
     };
-    let unsupported = |name: &str| Error::unsupported(format!("this {name} of COPY INTO a stage"));
-    let (mut format, mut compression) = (None, "AUTO".to_owned());
-    for option in &within.options {
-        let name = option.option_name.to_ascii_uppercase();
-        let value = word(option).unwrap_or_default().to_ascii_uppercase();
-        match (name.as_str(), value.as_str()) {
-            ("TYPE", "CSV") => format = Some(UnloadFormat::Csv),
-            ("TYPE", "JSON") => format = Some(UnloadFormat::Json),
-            ("TYPE", "PARQUET") => format = Some(UnloadFormat::Parquet),
-            ("COMPRESSION", _) => compression.clone_from(&value),
-            _ => return Err(unsupported(&name)),
+    let Some(option) = option else { return unsaid(SaidFormat::OfStage) };
+    let within = match &option.option_value {
+        KeyValueOptionKind::KeyValueOptions(within) => within,
+        KeyValueOptionKind::Multi(values) if values.is_empty() => return unsaid(SaidFormat::OfStage),
+        _ => {
+            let others = KeyValueOptions { options: Vec::new(), delimiter: KeyValueOptionsDelimiter::Space };
+            return unsaid(SaidFormat::Named { name: word(option)?.to_owned(), others: Box::new(others) });
         }
+    };
+    let is = |name: &str, option: &KeyValueOption| option.option_name.eq_ignore_ascii_case(name);
+    if let Some(place) = within.options.iter().position(|option| is("FORMAT_NAME", option)) {
+        let mut others = within.clone();
+        let name = word(&others.options.remove(place))?.to_owned();
+        return unsaid(SaidFormat::Named { name, others });
     }
-    let format = format.ok_or_else(|| Error::syntax("FILE_FORMAT = (TYPE = …) is CSV, JSON or PARQUET"))?;
-    let compression = match (format, compression.as_str()) {
-        (_, "NONE") => UnloadCompression::None,
-        (_, "AUTO") | (UnloadFormat::Csv | UnloadFormat::Json, "GZIP") | (UnloadFormat::Parquet, "SNAPPY") => {
-            UnloadCompression::OfFormat
-        }
-        _ => return Err(unsupported("COMPRESSION")),
-    };
-    Ok((format, compression))
+    if !within.options.iter().any(|option| is("TYPE", option)) {
+        return Err(Error::syntax("FILE_FORMAT = (TYPE = …) is CSV, JSON or PARQUET"));
+    }
+    Ok((SaidFormat::Whole, FileWriting::of(&FormatOptions::of(within)?)?))
 }
