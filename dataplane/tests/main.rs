@@ -36,6 +36,7 @@ mod filtered;
 mod flight;
 mod found;
 mod healing;
+mod hidden_files;
 mod hostile;
 mod inferred;
 mod ingest;

@@ -160,7 +160,7 @@ const STATEMENTS: &[&str] = &[
     "`CREATE FUNCTION … AS '<expression>'`: SQL, of its parameters alone",
     "`CREATE [OR REPLACE] SEQUENCE`, `<sequence>.NEXTVAL`",
     "`CREATE [OR REPLACE] STAGE`, `ALTER`, `DROP`, `SHOW`, `DESCRIBE` of it, with `FILE_FORMAT` and `COMMENT`: internal ones, whose files go with them, and external ones, with `URL = 's3://…' | 'azure://account.blob.core.windows.net/container/…' | 'file:///…'` and `STORAGE_INTEGRATION`",
-    "`LIST @stage[/path] [PATTERN = '…']`, `REMOVE` of the same outside a transaction; `LS`, `RM`; a path with blanks stands in `'@stage/…'`",
+    "`LIST @stage[/path] [PATTERN = '…']`, `REMOVE` of the same outside a transaction; `LS`, `RM`; a path with blanks stands in `'@stage/…'`. Whom a filter or mask of the stage binds is refused: names, sizes and sums of its files tell of what it hides",
     "`@~`, the own stage of whoever asks, wherever a stage's files are named: of a key, that of the user whom it acts for, or its own. Nobody else reads it, of whatever role, and its files go with the user or the key",
     "`@%table`, the own stage of a table, likewise: who reads the table reads its files, who loads it writes them, and who is bound by a filter or mask of it is refused. The files follow `RENAME` and go with the table",
     "`COPY INTO @stage[/path] FROM table | (query)` outside a transaction, with `FILE_FORMAT`, `HEADER`, `OVERWRITE`, `SINGLE`, `MAX_FILE_SIZE`, `INCLUDE_QUERY_ID`, `DETAILED_OUTPUT`: at most 256 files, all of them or none, of what you may see",

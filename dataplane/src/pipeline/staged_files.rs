@@ -89,7 +89,8 @@ impl Pipeline {
         let judged = asked.judge((&tables, &tables), &operations, &Trail::default()).map(drop);
         let judged = match action {
             FileAction::Get => judged.and_then(|()| asked.opens_whole(&stage.path)),
-            FileAction::List | FileAction::Put | FileAction::Remove => judged,
+            FileAction::List | FileAction::Remove => judged.and_then(|()| asked.tells_files(&stage.path)),
+            FileAction::Put => judged,
         };
         let refused = match judged.and_then(|()| asked.opens_tables_whole(&tables)) {
             Ok(()) if action == FileAction::Put => return Box::pin(own_stages::kept(self, &query, stage)).await,

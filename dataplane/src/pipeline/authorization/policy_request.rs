@@ -168,10 +168,20 @@ impl<'a> PolicyRequest<'a> {
         paths.iter().filter_map(|path| sql::table_of_stage(path)).try_for_each(|table| self.opens_whole(&table))
     }
 
-    /// May they do this with files of a stage? What a table's own stage has is judged as the table is.
+    /// May they know the names, sizes and sums of a stage's files? These tell of records that a filter hides, and let
+    /// guesses at masked values be confirmed.
+    pub fn tells_files(&self, stage: &str) -> Result<()> {
+        if self.is_ruled(stage) || !self.own().denied_columns(stage).is_empty() {
+            return Err(Error::TableDenied { table: stage.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// May they list or remove files of a stage? What a table's own stage has is judged as the table is.
     pub fn permits_files(&self, stage: &str, operation: Operation) -> Result<()> {
         let paths = sql::with_tables_of_stages(vec![stage.to_owned()]);
         self.judge((&paths, &paths), &[operation], &Trail::default())?;
+        self.tells_files(stage)?;
         self.opens_tables_whole(&paths)
     }
 

@@ -1,0 +1,84 @@
+//! Files of a stage under rules: no list, no name and no error tells whom the rules bind what these hide.
+
+use contract::policy::MaskFunction;
+use contract::{Code, Role};
+use dataplane::testing::{analyst_id, filtering, masking};
+
+use crate::copied::{put, ran, staged};
+use crate::stage_files::by;
+use crate::world::{World, world};
+
+/// A stage with a file for each of two regions, and a developer who is no owner.
+async fn regions() -> World {
+    let world = world().await;
+    let id = staged(&world, "create stage s file_format = (type = csv)").await;
+    put(&world, &id, "EU/a.csv", "1,x\n");
+    put(&world, &id, "US/b.csv", "secret,y\n");
+    world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer);
+    world
+}
+
+#[tokio::test]
+async fn files_are_listed_and_removed_by_nobody_whom_a_rule_of_their_stage_binds() {
+    let world = regions().await;
+    assert_eq!(world.analyst("list @s").await.unwrap().json.matches(".csv").count(), 2, "no rule binds them yet");
+    for policy in [
+        masking("main.@s", "$2", MaskFunction::Full),
+        masking("@s", "METADATA$FILENAME", MaskFunction::Full),
+        filtering("main.@s", "false"),
+    ] {
+        world.change(|rules| rules.policies = vec![policy.clone()]);
+        for sql in ["list @s", "ls @s/EU", "list @s pattern = '.*US.*'", "remove @s", "rm @s/none"] {
+            let refused = world.analyst(sql).await.unwrap_err();
+            assert_eq!(refused.code(), Code::TableDenied, "{sql}: {refused}");
+        }
+        for (method, path) in [("GET", "files"), ("GET", "files/EU%2Fa.csv"), ("DELETE", "files/EU%2Fa.csv")] {
+            let (status, told) = by(&world, analyst_id(), method, &format!("s/{path}"), "").await;
+            let told = String::from_utf8_lossy(&told);
+            assert!(status == 403 && !told.contains("md5"), "{method} {path}: {status} {told}");
+        }
+        assert_eq!(ran(&world, "list @s").await.matches(".csv").count(), 2, "the owner is exempt");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn no_name_number_or_error_tells_of_records_that_a_filter_of_their_stage_hides() {
+    let world = regions().await;
+    world.change(|rules| rules.policies = vec![filtering("main.@s", "starts_with(\"METADATA$FILENAME\", 'EU/')")]);
+    for (sql, expected) in [
+        ("select metadata$filename, metadata$file_row_number, $1 from @s", r#"["EU/a.csv",1,"1"]"#),
+        ("select max(metadata$filename) from @s", r#"["EU/a.csv"]"#),
+        ("select count(*) from @s where metadata$filename like 'US/%'", "[0]"),
+        ("select count(*) from @s (pattern => '.*US.*')", "[0]"),
+        ("select $1::integer from @s", "[1]"),
+    ] {
+        let got = world.analyst(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!(got.json, expected, "{sql}");
+    }
+    assert!(world.run("select $1::integer from @s").await.is_err(), "the owner reads all of it");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_stage_of_another_environment_has_no_name_here() {
+    let world = regions().await;
+    ran(&world, "create file format f type = csv").await;
+    ran(&world, "create table t (id varchar, note varchar)").await;
+    for sql in [
+        "list @other.main.s",
+        "remove @other.main.s",
+        "describe stage other.main.s",
+        "select $1 from @other.main.s",
+        "copy into t from @other.main.s",
+        "copy into t from (select $1, $2 from @other.main.s)",
+        "copy into @other.main.s/x from customer file_format = (type = csv)",
+        "create external table e location = @other.main.s file_format = (type = csv)",
+        "select * from table(infer_schema(location => '@other.main.s', file_format => 'f'))",
+    ] {
+        let refused = world.run(sql).await.err().unwrap_or_else(|| panic!("{sql}: it is answered"));
+        assert!((400..500).contains(&refused.code().http()), "{sql}: {refused}");
+    }
+    assert_eq!(world.count("select count(*) from raw.main.t").await, 0);
+    world.stop().await;
+}
