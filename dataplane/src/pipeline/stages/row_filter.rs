@@ -197,7 +197,12 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
             chosen.mask(&schema, &name, &column, put);
             verdicts.push(mask_verdict(mask, &name));
         }
-        for row_filter in filters_on(&rules.policies, table, allowed.who.caller.role) {
+        let filters = filters_on(&rules.policies, table, allowed.who.caller.role);
+        if table.stage().is_some() && !filters.is_empty() {
+            // of a file's record it counts those before it, hidden ones too
+            chosen.mask(&schema, &name, sql::ROW_NUMBER, MaskFunction::Null);
+        }
+        for row_filter in filters {
             let template = templates.of(&row_filter.filter)?;
             for attribute in template.facts().placeholders.iter().filter(|asked| !values.contains_key(*asked)) {
                 let lack = Lack { table: format!("{schema}.{name}"), attribute: attribute.clone() };
