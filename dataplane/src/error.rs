@@ -244,7 +244,7 @@ contract::coded! {
         OtherEnvironment => EnvNotFound,
         #[error("Arrow results need a tier that has them")]
         TierLimit => Forbidden,
-        #[error("the organization stores all that its tier allows: {limit} GB")]
+        #[error("the organization may store {limit} GB by its tier, which has no room for this: remove what is not needed")]
         StorageLimit { limit: u64 } => Forbidden,
         #[error("the data plane is shutting down")]
         ShuttingDown => ShuttingDown,

@@ -69,6 +69,7 @@ mod rejudged;
 mod remembered;
 mod reports;
 mod rest;
+mod room;
 mod searching;
 mod sequences;
 mod stage_files;

@@ -187,6 +187,9 @@ impl Pipeline {
         begun: &AtomicBool,
     ) -> Result<Vec<StageFile>> {
         let store = self.store_of(stage)?;
+        if stage.location.is_none() {
+            self.has_room_for(writers.iter().map(StageWriter::bytes).sum())?;
+        }
         let placed = Box::pin(store.place_all(writers, (&self.tasks, begun))).await?;
         if self.stage_ids().await?.contains(&stage.id) {
             return Ok(placed);

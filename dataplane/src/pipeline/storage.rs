@@ -1,7 +1,8 @@
 //! "Tier quotas", row "Storage": the tier's gigabytes are the organization's, over all its environments.
 //!
 //! What it stores is told by the control plane each minute (`governance::stored`). Beyond the limit a
-//! statement that adds is refused; reading, and whatever makes room, goes on.
+//! statement that adds is refused; reading, and whatever makes room, goes on. A file of a stage, whose bytes are known,
+//! is refused where it would pass the limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use contract::Governance;
 use contract::policy::abac::Operation;
 
-use super::Result;
+use super::{Pipeline, Result};
 use crate::Error;
 
 const GB: u64 = 1_000_000_000;
@@ -27,6 +28,21 @@ impl Storage {
         let Some(limit) = rules.organization.limits.storage_limit_gb else { return Ok(()) };
         let is_full = self.0.load(Ordering::Relaxed) >= limit.saturating_mul(GB);
         if is_full && adds(operation) { Err(Error::StorageLimit { limit }) } else { Ok(()) }
+    }
+
+    /// Whether so many bytes more are within the limit.
+    fn holds(&self, rules: &Governance, bytes: u64) -> Result<()> {
+        let Some(limit) = rules.organization.limits.storage_limit_gb else { return Ok(()) };
+        let passes = self.0.load(Ordering::Relaxed).saturating_add(bytes) > limit.saturating_mul(GB);
+        if passes { Err(Error::StorageLimit { limit }) } else { Ok(()) }
+    }
+}
+
+impl Pipeline {
+    /// Whether the organization may store so many bytes more.
+    pub fn has_room_for(&self, bytes: u64) -> Result<()> {
+        let Some(ledger) = self.threshold.opened() else { return Ok(()) };
+        ledger.storage.holds(&*self.rules()?, bytes)
     }
 }
 

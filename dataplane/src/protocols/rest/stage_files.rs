@@ -89,8 +89,13 @@ impl FileRequest {
     async fn put(&self, path: &str, parts: &Parts, body: Body) -> Result<ListedFile, Error> {
         let stage = self.stage(FileAction::Put).await?;
         let too_large = || StageFileFault::TooLarge { limit: FILE_BYTES_MAX };
-        if incoming::length(parts)?.is_some_and(|length| length > FILE_BYTES_MAX) {
-            return Err(too_large().into());
+        if let Some(length) = incoming::length(parts)? {
+            if length > FILE_BYTES_MAX {
+                return Err(too_large().into());
+            }
+            if stage.location.is_none() {
+                self.pipeline.has_room_for(length)?;
+            }
         }
         let (files, id, path) = (self.pipeline.stage_files.clone(), stage.id.clone(), path.to_owned());
         let writer = blocking(move || files.writer(&id, &path)).await?;
