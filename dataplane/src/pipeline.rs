@@ -321,6 +321,8 @@ impl Pipeline {
     /// What the statement takes and gives, without running it: the gates, then the engine's own
     /// description of the generated SQL. Neither billed nor audited.
     pub async fn describe(self: &Arc<Self>, ask: &Ask) -> Result<Description> {
+        let shown = unload::shown(ask);
+        let ask = shown.as_ref().unwrap_or(ask);
         if let Some(described) = unload::described(ask).or_else(|| template::described(ask)) {
             return Ok(described);
         }

@@ -1,7 +1,9 @@
-//! Files of stages at the limit of what an organization may store.
+//! Files of stages at the limits of an organization's tier: bytes that it stores, and rows of a query.
 
+use contract::Code;
 use serde_json::json;
 
+use crate::copied::{loaded, put, ran, staged};
 use crate::stage_files::{owner, paths};
 use crate::world::world;
 
@@ -21,5 +23,19 @@ async fn no_file_comes_that_takes_an_organization_past_what_it_may_store() {
     assert_eq!(paths(&world, "files").await, ["fits"], "nothing of it is left");
     let (status, told) = owner(&world, "DELETE", "files/files/fits", "").await;
     assert_eq!(status, 200, "{told}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn rows_that_are_selected_over_a_stage_are_limited_and_those_that_are_loaded_are_not() {
+    let world = world().await;
+    let id = staged(&world, "create stage s").await;
+    put(&world, &id, "a.csv", "1\n2\n3\n");
+    ran(&world, "create table t (id integer)").await;
+    world.change(|rules| rules.organization.limits.max_rows_per_query = Some(2));
+    assert_eq!(world.run("select $1 from @s").await.unwrap_err().code(), Code::QuotaExceeded);
+    assert_eq!(ran(&world, "select count(*) from @s").await, "[3]");
+    assert_eq!(ran(&world, "copy into t from @s").await, loaded("a.csv", 3));
+    assert_eq!(world.count("select count(*) from raw.main.t").await, 3);
     world.stop().await;
 }

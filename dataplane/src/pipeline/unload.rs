@@ -46,6 +46,12 @@ pub(super) fn asked(ask: &Ask) -> Option<Unload> {
     }
 }
 
+/// The query whose rows are the answer, where no file is written.
+pub(super) fn shown(ask: &Ask) -> Option<Ask> {
+    let unload = asked(ask).filter(Unload::is_shown)?;
+    Some(Ask { sql: unload.query, ..ask.clone() })
+}
+
 /// What it answers, known without its running; nothing of any other statement.
 pub(super) fn described(ask: &Ask) -> Option<Description> {
     let unload = asked(ask)?;
@@ -57,6 +63,16 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
     let refused = |what: &str| Err(Error::Unsupported { what: format!("COPY INTO a stage {what}") });
     if once.is_some() {
         return refused("under an `Idempotency-Key`");
+    }
+    if unload.is_shown() {
+        if *sql::parse_with(&unload.query, &ask.names.variables)?.kind() != StatementKind::Select {
+            return refused("of something other than a query");
+        }
+        // a first use of a table's stage is kept with the table, which a client's transaction may have changed
+        if ask.transaction.is_none() {
+            Box::pin(pipeline.stage(&ask, &unload.stage, FileAction::Put)).await?;
+        }
+        return Box::pin(pipeline.run_plain(Ask { sql: unload.query, ..ask }, None)).await;
     }
     if ask.transaction.is_some() {
         return refused("in a transaction, which could not take it back,");

@@ -140,6 +140,8 @@ mod tests {
             let unload = told(&format!("copy into @s from t file_format = (type = {format})"));
             assert_eq!(unload.file(None, 0, "q"), format!("data_0_0_0.{ending}"));
         }
+        let shown = "copy into @s from t file_format = (type = csv) validation_mode = 'RETURN_ROWS'";
+        assert!(told(shown).is_shown() && !unload.is_shown());
         // whose ending is known once the format is
         for text in ["copy into @s from t", "copy into @s from t file_format = (format_name = 'f' compression = none)"]
         {
@@ -223,7 +225,7 @@ mod tests {
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) MAX_FILE_SIZE = 5368709121",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) SINGLE = TRUE INCLUDE_QUERY_ID = TRUE",
             "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) OVERWRITE = TRUE INCLUDE_QUERY_ID = TRUE",
-            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) VALIDATION_MODE = RETURN_ROWS",
+            "COPY INTO @s FROM t FILE_FORMAT = (TYPE = CSV) VALIDATION_MODE = RETURN_ERRORS",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

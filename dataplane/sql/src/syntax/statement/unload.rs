@@ -40,6 +40,15 @@ pub struct Unload {
     pub overwrite: bool,
     /// The answer has a row for each file.
     pub detailed: bool,
+    used: UnloadUse,
+}
+
+/// What becomes of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnloadUse {
+    Written,
+    /// They are the answer, and no file is written.
+    Shown,
 }
 
 /// What the files of an unload are called.
@@ -62,8 +71,16 @@ pub(crate) enum SaidFormat {
     OfStage,
 }
 
-const KNOWN: [&str; 7] =
-    ["FILE_FORMAT", "HEADER", "OVERWRITE", "SINGLE", "MAX_FILE_SIZE", "INCLUDE_QUERY_ID", "DETAILED_OUTPUT"];
+const KNOWN: [&str; 8] = [
+    "FILE_FORMAT",
+    "HEADER",
+    "OVERWRITE",
+    "SINGLE",
+    "MAX_FILE_SIZE",
+    "INCLUDE_QUERY_ID",
+    "DETAILED_OUTPUT",
+    "VALIDATION_MODE",
+];
 
 /// The rows that are unloaded, as they are written: a query, and the expression that parts them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +107,7 @@ impl Unload {
             let name = other.option_name.to_ascii_uppercase();
             return Err(Error::unsupported(format!("{name} of COPY INTO a stage")));
         }
+        let used = used(find("VALIDATION_MODE"))?;
         let (said, writing) = format_of(find("FILE_FORMAT"))?;
         let max_file_bytes = match find("MAX_FILE_SIZE") {
             Some(option) => counted(option).filter(|bytes| (1..=FILE_BYTES_MAX).contains(bytes)).ok_or_else(|| {
@@ -110,7 +128,7 @@ impl Unload {
             return Err(Error::syntax("INCLUDE_QUERY_ID = TRUE is not with SINGLE = TRUE or OVERWRITE = TRUE"));
         }
         let (stage, names) = (stage.to_owned(), UnloadNames { path: path.to_owned(), single, with_query_id });
-        Ok(Self { stage, names, query, partition_by, writing, said, max_file_bytes, header, overwrite, detailed })
+        Ok(Self { stage, names, query, partition_by, writing, said, max_file_bytes, header, overwrite, detailed, used })
     }
 
     /// The same with its files written as this format says.
@@ -121,6 +139,11 @@ impl Unload {
     /// Whether a file format or the stage says how its files are written.
     pub fn names_format(&self) -> bool {
         self.said != SaidFormat::Whole
+    }
+
+    /// Whether its rows are the answer, and no file is written.
+    pub fn is_shown(&self) -> bool {
+        self.used == UnloadUse::Shown
     }
 
     /// Whether all rows go into one file, whose path is said.
@@ -189,6 +212,14 @@ fn folder_name(part: &str) -> String {
         }
     }
     name
+}
+
+fn used(option: Option<&KeyValueOption>) -> Result<UnloadUse, Error> {
+    match option.map(word).transpose()? {
+        None => Ok(UnloadUse::Written),
+        Some(mode) if mode.eq_ignore_ascii_case("RETURN_ROWS") => Ok(UnloadUse::Shown),
+        Some(_) => Err(Error::syntax("VALIDATION_MODE of COPY INTO a stage is RETURN_ROWS")),
+    }
 }
 
 /// `FILE_FORMAT = (TYPE = …)`, `FILE_FORMAT = (FORMAT_NAME = f)`, `FILE_FORMAT = f`, or none, and how files are written as
