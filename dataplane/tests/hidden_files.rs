@@ -8,19 +8,19 @@ use crate::copied::{put, ran, staged};
 use crate::stage_files::by;
 use crate::world::{World, world};
 
-/// A stage with a file for each of two regions, and a developer who is no owner.
-async fn regions() -> World {
+/// A stage with a file for each of two regions, and its id. Beside the owner there is a developer.
+async fn regions() -> (World, String) {
     let world = world().await;
     let id = staged(&world, "create stage s file_format = (type = csv)").await;
     put(&world, &id, "EU/a.csv", "1,x\n");
     put(&world, &id, "US/b.csv", "secret,y\n");
     world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer);
-    world
+    (world, id)
 }
 
 #[tokio::test]
 async fn files_are_listed_and_removed_by_nobody_whom_a_rule_of_their_stage_binds() {
-    let world = regions().await;
+    let (world, _) = regions().await;
     assert_eq!(world.analyst("list @s").await.unwrap().json.matches(".csv").count(), 2, "no rule binds them yet");
     for policy in [
         masking("main.@s", "$2", MaskFunction::Full),
@@ -44,7 +44,7 @@ async fn files_are_listed_and_removed_by_nobody_whom_a_rule_of_their_stage_binds
 
 #[tokio::test]
 async fn no_name_number_or_error_tells_of_records_that_a_filter_of_their_stage_hides() {
-    let world = regions().await;
+    let (world, id) = regions().await;
     world.change(|rules| rules.policies = vec![filtering("main.@s", "starts_with(\"METADATA$FILENAME\", 'EU/')")]);
     for (sql, expected) in [
         ("select metadata$filename, $1 from @s", r#"["EU/a.csv","1"]"#),
@@ -58,12 +58,19 @@ async fn no_name_number_or_error_tells_of_records_that_a_filter_of_their_stage_h
         assert_eq!(got.json, expected, "{sql}");
     }
     assert!(world.run("select $1::integer from @s").await.is_err(), "the owner reads all of it");
+    put(&world, &id, "US/c.csv", "4,z\n\n");
+    let told = world.run("select $1 from @s").await.unwrap_err().to_string();
+    assert!(told.starts_with("line 2 of US/c.csv"), "the owner is told of a broken file: {told}");
+    for sql in ["select $1 from @s", "select count(*) from @s where metadata$filename like 'EU/%'"] {
+        let told = world.analyst(sql).await.unwrap_err().to_string();
+        assert!(told.contains("stage main.@s") && !told.contains("US") && !told.contains("line"), "{sql}: {told}");
+    }
     world.stop().await;
 }
 
 #[tokio::test]
 async fn a_stage_of_another_environment_has_no_name_here() {
-    let world = regions().await;
+    let (world, _) = regions().await;
     ran(&world, "create file format f type = csv").await;
     ran(&world, "create table t (id varchar, note varchar)").await;
     for sql in [

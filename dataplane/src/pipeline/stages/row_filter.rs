@@ -88,8 +88,10 @@ pub(super) fn apply(gates: &Gates<'_>, afforded: Afforded, text: &str) -> Result
     }
     let Allowed { resolved, mut about, who, confinement, .. } = allowed;
     about.lacks = lacks;
+    let is_ruled = |rows: &sql::StagedRows| chosen.names(&rows.path());
+    about.ruled_stages = about.staged.iter().filter(|rows| is_ruled(rows)).map(sql::StagedRows::path).collect();
     // what a filter or mask reads of a record, the statement does not name
-    for rows in about.staged.iter_mut().filter(|rows| chosen.names(&rows.path())) {
+    for rows in about.staged.iter_mut().filter(|rows| is_ruled(rows)) {
         rows.members = None;
     }
     let ungoverned = (!chosen.is_empty()).then(|| resolved.clone());

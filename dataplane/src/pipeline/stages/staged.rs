@@ -21,6 +21,7 @@ mod rows;
 mod several;
 mod shown;
 mod source;
+mod unnamed;
 mod viewed;
 
 use std::fmt::Write;
@@ -178,14 +179,16 @@ async fn taken_in(pipeline: &Pipeline, query: &Query, pinned: &mut Pinned, t: &T
             Box::pin(source.past_faults(past, |files| noted(t, &rows, files))).await?;
             continue;
         }
+        let is_ruled = native.about.ruled_stages.contains(&rows.path());
+        let fault = |error| if is_ruled { unnamed::of_stage(&rows, error) } else { error };
         source.made().await?;
-        let mut chosen = source.chosen().await?;
+        let mut chosen = source.chosen().await.map_err(fault)?;
         let Some(load) = rows.load else {
             chosen.truncate(rows.infers.and_then(|options| options.files_max).unwrap_or(usize::MAX));
             noted(t, &rows, &chosen);
             match rows.infers {
                 Some(options) => Box::pin(source.infer(&chosen, options)).await?,
-                None => taken.viewed = Box::pin(source.selected(&chosen, native, is_direct)).await?,
+                None => taken.viewed = Box::pin(source.selected(&chosen, native, is_direct)).await.map_err(fault)?,
             }
             continue;
         };

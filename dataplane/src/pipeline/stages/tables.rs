@@ -51,6 +51,8 @@ pub(in crate::pipeline) struct StatementInfo {
     pub seen: Option<CatalogSnapshot>,
     /// Files of stages that are its rows; known once the names are bound.
     pub staged: Vec<sql::StagedRows>,
+    /// Stages of which no file is named to who asks; known once the rules are chosen.
+    pub ruled_stages: Vec<String>,
     /// What it changes of the files that are known of an external table.
     pub external: Option<sql::ExternalChange>,
     /// Tables of attached databases that it reads; known once it is generated.
@@ -121,6 +123,7 @@ impl StatementInfo {
             branch: None,
             seen: None,
             staged: Vec::new(),
+            ruled_stages: Vec::new(),
             external: None,
             attached: Vec::new(),
             outdated: Vec::new(),

@@ -6,14 +6,14 @@
 use std::collections::HashSet;
 
 use arrow::array::RecordBatch;
-use engine::{FileFault, Kind, Outcome, Session, Statement};
+use engine::{Outcome, Session, Statement};
 use sql::ast::quote;
 use sql::{EngineSql, ExternalChange, ExternalRows, FILE_NAME, StagedRows};
 
 use super::source::FileSource;
+use super::unnamed;
 use crate::Error;
 use crate::encode::cell::Cell;
-use crate::error::StageFileFault;
 use crate::pipeline::stages::snapshot::step_agrees;
 use crate::pipeline::{Pipeline, Query, Result};
 use crate::storage::external_files::{self, KnownFiles};
@@ -125,7 +125,7 @@ fn paths_of(batch: &RecordBatch) -> impl Iterator<Item = &str> {
 
 /// Why a table cannot be read, in words that tell of no file.
 fn told(external: &ExternalRows, reason: String) -> Error {
-    Error::StagedFileRefused { path: called(external), fault: FileFault { line: None, reason } }
+    unnamed::told(called(external), reason)
 }
 
 fn called(external: &ExternalRows) -> String {
@@ -134,38 +134,5 @@ fn called(external: &ExternalRows) -> String {
 
 /// What is wrong with a file, without its name, its line and its values.
 fn hidden(external: &ExternalRows, error: Error) -> Error {
-    let is_of_engine = |kind: Kind| {
-        matches!(
-            kind,
-            Kind::Timeout
-                | Kind::Interrupted
-                | Kind::Crashed
-                | Kind::Starved
-                | Kind::Fatal
-                | Kind::Unavailable
-                | Kind::TransactionAborted
-                | Kind::WriteConflict
-                | Kind::OutOfMemory
-                | Kind::TempSpace
-        )
-    };
-    match error {
-        Error::StagedFileRefused { .. } => told(
-            external,
-            "a file of it has a record that is none of its format, or a value that is none of its column's type"
-                .to_owned(),
-        ),
-        Error::StageFile(
-            StageFileFault::Missing { .. } | StageFileFault::Exists { .. } | StageFileFault::Unnameable { .. },
-        ) => told(external, "a file of its stage cannot be read: see what LIST says of the stage".to_owned()),
-        Error::StageFile(StageFileFault::Replaced { .. }) => StageFileFault::Replaced { path: called(external) }.into(),
-        Error::StageFile(StageFileFault::BrokenOff { .. }) => {
-            StageFileFault::BrokenOff { path: called(external) }.into()
-        }
-        Error::Engine(error) if is_of_engine(error.kind) => Error::Engine(error),
-        Error::Engine(_) | Error::ColumnMissing { .. } => {
-            told(external, "its columns cannot be made of a record of its files".to_owned())
-        }
-        other => other,
-    }
+    unnamed::fault(&called(external), error)
 }
