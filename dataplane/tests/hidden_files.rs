@@ -69,6 +69,25 @@ async fn no_name_number_or_error_tells_of_records_that_a_filter_of_their_stage_h
 }
 
 #[tokio::test]
+async fn no_path_or_pattern_confirms_a_guess_at_names_that_are_masked() {
+    let (world, _) = regions().await;
+    world.change(|rules| rules.policies = vec![masking("@s", "METADATA$FILENAME", MaskFunction::Full)]);
+    assert_eq!(world.analyst("select count(*) from @s").await.unwrap().json, "[2]");
+    let compared = "select count(*) from @s where metadata$filename like 'US%'";
+    assert_eq!(world.analyst(compared).await.unwrap().json, "[0]", "a condition compares what is shown");
+    for sql in [
+        "select count(*) from @s/US",
+        "select count(*) from @s/US/none.csv",
+        "select count(*) from @s (pattern => '.*US.*')",
+    ] {
+        let refused = world.analyst(sql).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PolicyDenied, "{sql}: {refused}");
+    }
+    world.run("select count(*) from @s/US").await.unwrap();
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_stage_of_another_environment_has_no_name_here() {
     let (world, _) = regions().await;
     ran(&world, "create file format f type = csv").await;

@@ -86,6 +86,7 @@ pub(super) fn apply(gates: &Gates<'_>, afforded: Afforded, text: &str) -> Result
     if allowed.about.branch.is_some() {
         fills_no_masked(rules, &allowed)?;
     }
+    chooses_no_masked_files(rules, &allowed)?;
     let Allowed { resolved, mut about, who, confinement, .. } = allowed;
     about.lacks = lacks;
     let is_ruled = |rows: &sql::StagedRows| chosen.names(&rows.path());
@@ -159,6 +160,29 @@ fn fills_no_masked(rules: &Governance, allowed: &Allowed) -> Result<()> {
     let fills = |operation: &Operation| matches!(operation, Operation::Insert | Operation::Merge);
     match allowed.about.written.iter().find(|(path, operation)| fills(operation) && is_masked(path)) {
         Some((path, _)) => Err(Error::FilledOnBranch { table: path.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// A path or pattern compares the names of files as they are: who may not read them could guess them.
+fn chooses_no_masked_files(rules: &Governance, allowed: &Allowed) -> Result<()> {
+    let is_name = |column: &str| column.eq_ignore_ascii_case(sql::FILE_NAME);
+    let is_masked = |path: &str| {
+        let mut denied = allowed.confinement.iter().flat_map(|confinement| &confinement.denied_columns);
+        masks_on(&rules.policies, table_ref(path), allowed.who.caller.role).keys().any(|column| is_name(column))
+            || denied
+                .any(|(schema, name, column)| is_name(column) && path.eq_ignore_ascii_case(&format!("{schema}.{name}")))
+    };
+    let chooses = |rows: &sql::StagedRows| {
+        let sql::FileChoice { prefix, names, pattern } = &rows.chosen;
+        rows.external.is_none() && !(prefix.is_empty() && names.is_empty() && pattern.is_none())
+    };
+    match allowed.about.staged.iter().find(|rows| chooses(rows) && is_masked(&rows.path())) {
+        Some(rows) => {
+            let message =
+                format!("names of files of {} are masked for you: read it without path or pattern", rows.path());
+            Err(Error::PolicyDenied { message })
+        }
         None => Ok(()),
     }
 }
