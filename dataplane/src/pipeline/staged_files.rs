@@ -146,8 +146,7 @@ impl Pipeline {
                 StagePath::read(path)?;
                 let found = Box::pin(files.list(path)).await?.into_iter().find(|file| file.path == path);
                 let found = found.ok_or_else(|| StageFileFault::Missing { path: path.to_owned() })?;
-                // whoever takes it may be slow, and the request is over before its last byte
-                let (tasks, cancel) = (self.tasks.clone(), self.closed.clone());
+                let (tasks, cancel) = (self.tasks.clone(), ask.cancel.clone());
                 let bounds = ReadBounds { tasks, deadline: Instant::now() + GET_WITHIN, cancel };
                 (Box::pin(files.open_listed(&found, &bounds)).await?, found.bytes)
             }

@@ -20,7 +20,7 @@ use futures::{Stream, StreamExt, stream};
 use sql::StagePlace;
 use telemetry::Place;
 use tokio::time::error::Elapsed;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::load::incoming;
@@ -112,10 +112,11 @@ impl FileRequest {
         Ok(RemovedFile { path: path.to_owned(), removed: true })
     }
 
-    async fn sent(&self, path: &str, serving: TaskTrackerToken) -> Result<Response, Error> {
+    /// What is held is kept until the last byte has gone, or nobody takes one any more.
+    async fn sent(&self, path: &str, held: (TaskTrackerToken, DropGuard)) -> Result<Response, Error> {
         let stage = self.stage(FileAction::Get).await?;
         let (file, bytes) = Box::pin(self.pipeline.get_file(self.ask(), &stage, path)).await?;
-        let body = Body::from_stream(read_on(file).map(move |piece| held_by(piece, &serving)));
+        let body = Body::from_stream(read_on(file).map(move |piece| held_by(piece, &held)));
         let mut response = Response::new(body);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
@@ -183,8 +184,8 @@ pub(super) async fn get(
     let request_id = request_id::of(&context.pipeline, &headers);
     let sent = async {
         let asked = FileRequest::of(&context, (&env_id, stage), &headers, &request_id).await?;
-        let _give_up = asked.cancel.clone().drop_guard();
-        asked.sent(&path, serving).await
+        let give_up = asked.cancel.clone().drop_guard();
+        asked.sent(&path, (serving, give_up)).await
     };
     match Box::pin(sent).await {
         Ok(response) => request_id::known_by(response, &request_id),
@@ -206,8 +207,8 @@ fn read_on(file: Box<dyn Read + Send>) -> impl Stream<Item = io::Result<Bytes>> 
     })
 }
 
-/// The piece; a token that is asked for with each of them is kept until the last.
-fn held_by<T>(piece: T, _: &TaskTrackerToken) -> T {
+/// The piece; what is asked for with each of them is kept until the last.
+fn held_by<T>(piece: T, _: &(TaskTrackerToken, DropGuard)) -> T {
     piece
 }
 
