@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use contract::Code;
+use dataplane::testing::owner_id;
 
 use super::{Bucket, LONG_PIECES, Mood};
 use crate::copied::{loaded, packed};
@@ -144,5 +145,28 @@ async fn a_load_whose_engine_is_killed_is_whole_or_not_there() {
     assert_eq!(count().await, left, "{:?}", ran.err());
     bucket.ran(copy).await;
     assert_eq!(count().await, 500_000, "a retry loads it once");
+    bucket.world.stop().await;
+}
+
+#[tokio::test]
+async fn a_load_that_is_cancelled_halfway_is_not_there_and_may_be_sent_again() {
+    let bucket = Bucket::new().await;
+    bucket.put("in/a.csv", "1\n".repeat(500_000));
+    bucket.is(Mood::Waits);
+    let course = Arc::clone(&bucket.kept.lock().unwrap().course);
+    let copy = "copy into t from @s";
+    let ask = bucket.world.ask(owner_id(), copy);
+    let cancel = ask.cancel.clone();
+    let cancelled_halfway = async {
+        course.halfway.notified().await;
+        cancel.cancel(); // as a shutdown does
+    };
+    let (ran, ()) = tokio::join!(bucket.world.whole(ask), cancelled_halfway);
+    let error = ran.unwrap_err();
+    assert_eq!(error.code(), Code::QueryCancelled, "{error}");
+    assert_eq!(bucket.world.count("select count(*) from t").await, 0);
+    assert_eq!(std::fs::read_dir(bucket.world.spool()).unwrap().count(), 0, "a file is left");
+    bucket.is(Mood::Well);
+    assert_eq!(bucket.ran(copy).await, loaded("a.csv", 500_000));
     bucket.world.stop().await;
 }
