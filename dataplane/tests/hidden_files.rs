@@ -69,6 +69,19 @@ async fn no_name_number_or_error_tells_of_records_that_a_filter_of_their_stage_h
 }
 
 #[tokio::test]
+async fn a_column_that_counts_records_counts_none_that_a_filter_of_its_external_table_hides() {
+    let (world, _) = regions().await;
+    let made = "create external table numbered (region varchar as (split_part(metadata$filename, '/', 1)), \
+                line bigint as (metadata$file_row_number)) location = @s auto_refresh = false file_format = (type = csv)";
+    ran(&world, made).await;
+    world.change(|rules| rules.policies = vec![filtering("numbered", "region = 'EU'")]);
+    let seen = world.analyst("select region, line from numbered").await.unwrap();
+    assert_eq!(seen.json, r#"["EU",null]"#);
+    assert_eq!(ran(&world, "select count(line) from numbered").await, "[2]", "the owner is exempt");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn no_path_or_pattern_confirms_a_guess_at_names_that_are_masked() {
     let (world, _) = regions().await;
     world.change(|rules| rules.policies = vec![masking("@s", "METADATA$FILENAME", MaskFunction::Full)]);

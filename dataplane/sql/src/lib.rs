@@ -21,6 +21,7 @@ pub mod syntax;
 
 pub use ast::depth::STACK_BYTES;
 pub use ast::error::{Error, Position};
+pub use bind::resolve::external::numbered_columns;
 pub use bind::resolve::staged::{
     FilesAsked, StagePlace, external_stages, files_asked, stage_ids, stage_location, stage_named, stage_of_external,
     stage_path, unloaded_as_said,

@@ -386,7 +386,7 @@ pub(crate) mod callable;
 mod comment;
 mod expanded;
 mod explained;
-mod external;
+pub(crate) mod external;
 mod past_load;
 mod qualified;
 mod relations;

@@ -224,9 +224,10 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
             verdicts.push(mask_verdict(mask, &name));
         }
         let filters = filters_on(&rules.policies, table, allowed.who.caller.role);
-        if table.stage().is_some() && !filters.is_empty() {
-            // of a file's record it counts those before it, hidden ones too
-            chosen.mask(&schema, &name, sql::ROW_NUMBER, MaskFunction::Null);
+        if !filters.is_empty() {
+            for column in counting(&allowed.known, table) {
+                chosen.mask(&schema, &name, &column, MaskFunction::Null);
+            }
         }
         for row_filter in filters {
             let template = templates.of(&row_filter.filter)?;
@@ -251,6 +252,14 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
         }
     }
     Ok(Chosen { rules: chosen, verdicts, lacks })
+}
+
+/// The columns that count the records of a file before their own, hidden ones too.
+fn counting(known: &sql::Catalog, table: TableRef<'_>) -> Vec<String> {
+    if table.stage().is_some() {
+        return vec![sql::ROW_NUMBER.to_owned()];
+    }
+    known.get(table.schema, table.name).map_or_else(Vec::new, |table| sql::numbered_columns(table))
 }
 
 /// Whether a column is one of an external table beside the whole record, in which its values stand too.

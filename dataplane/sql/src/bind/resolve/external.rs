@@ -267,6 +267,14 @@ impl Binder<'_> {
     }
 }
 
+/// The columns of an external table that are made of a record's number in its file.
+pub fn numbered_columns(table: &Table) -> Vec<String> {
+    let is_numbered = |column: &ExternalColumn| column.expr.to_string().to_ascii_uppercase().contains(ROW_NUMBER);
+    let defined = table.external.as_ref().and_then(|kept| defined_by(&kept.text));
+    let columns = defined.into_iter().flat_map(|definition| definition.columns);
+    columns.filter(is_numbered).map(|column| column.name.value).collect()
+}
+
 /// What a statement says that makes an external table.
 fn defined_by(text: &str) -> Option<ExternalDefinition> {
     match parse::parse(text).ok()?.kind() {
