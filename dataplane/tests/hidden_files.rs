@@ -101,6 +101,23 @@ async fn no_path_or_pattern_confirms_a_guess_at_names_that_are_masked() {
 }
 
 #[tokio::test]
+async fn no_unload_tells_whether_a_hidden_file_is_there() {
+    let (world, _) = regions().await;
+    world.change(|rules| rules.policies = vec![filtering("main.@s", "false")]);
+    let unload = |path: &str, how: &str| {
+        format!("copy into @s/{path} from (select 1 as a) file_format = (type = csv compression = none) {how}")
+    };
+    for path in ["US/b.csv", "US/none.csv"] {
+        let refused = world.analyst(&unload(path, "single = true")).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PolicyDenied, "{path}: {refused}");
+    }
+    world.analyst(&unload("US/b", "include_query_id = true")).await.unwrap();
+    world.analyst(&unload("US/b.csv", "single = true overwrite = true")).await.unwrap();
+    assert_eq!(ran(&world, "list @s").await.matches(".csv").count(), 3);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_stage_of_another_environment_has_no_name_here() {
     let (world, _) = regions().await;
     ran(&world, "create file format f type = csv").await;

@@ -107,6 +107,14 @@ impl Pipeline {
         Box::pin(self.act(tool_action, |_| work)).await
     }
 
+    /// Whether whoever asks may know which files the stage has.
+    pub(super) async fn tells_files(self: &Arc<Self>, ask: &Ask, stage: &StagePlace) -> Result<()> {
+        let query = startup_gate::cross(self, ask.clone()).await?;
+        let rules = self.rules()?;
+        let who = policy::caller(self, &query, &rules)?;
+        who.asks(&rules, ask.into(), true).tells_files(&stage.path)
+    }
+
     /// Writes down that files were not put into the stage, and says why.
     pub(super) async fn refused_put(self: &Arc<Self>, ask: &Ask, stage: &StagePlace, refused: Error) -> Error {
         let action = FileAction::Put.asked(ask.clone(), stage, "", None);

@@ -108,6 +108,11 @@ pub(super) async fn run(pipeline: &Arc<Pipeline>, ask: Ask, unload: Unload, once
 /// The unload with its format, if its first file may come to be in the stage.
 async fn prepared(pipeline: &Arc<Pipeline>, ask: &Ask, unload: Unload, stage: &StagePlace) -> Result<Unload> {
     let unload = if unload.names_format() { Box::pin(format::formatted(pipeline, ask, unload)).await? } else { unload };
+    if unload.may_meet_others() && Box::pin(pipeline.tells_files(ask, stage)).await.is_err() {
+        let message = "a rule hides files of this stage from you: say INCLUDE_QUERY_ID = TRUE or OVERWRITE = TRUE, \
+                       so that it does not follow from them whether yours can be there";
+        return Err(Error::PolicyDenied { message: message.to_owned() });
+    }
     let store = pipeline.stage_store(&*pipeline.rules()?, &stage.id, stage.location.as_ref())?;
     let path = unload.first_file(&ask.query_id.to_string());
     StagePath::read(&path)?;

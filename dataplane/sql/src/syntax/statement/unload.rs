@@ -141,6 +141,11 @@ impl Unload {
         self.said != SaidFormat::Whole
     }
 
+    /// Whether it fails where a file is there whose path somebody can guess.
+    pub fn may_meet_others(&self) -> bool {
+        !self.overwrite && !self.names.with_query_id
+    }
+
     /// Whether its rows are the answer, and no file is written.
     pub fn is_shown(&self) -> bool {
         self.used == UnloadUse::Shown
