@@ -1,15 +1,20 @@
-//! Every unsafe line of Sluice: DuckDB's C API behind types that cannot be misused, here and in `columns`.
+//! Every unsafe line of Sluice: DuckDB's C API behind types that cannot be misused.
 //!
 //! Rules that make the blocks below sound: a handle is made and destroyed in one place (its type's
 //! constructor and `Drop`); a `Prepared` borrows its `Connection` and a `Run` its `Prepared`, so
-//! nothing outlives what it points into; a chunk has its memory to itself, and is kept by columns that
-//! point into it; a connection is used by one thread at a time, only the interrupt comes from another,
+//! nothing outlives what it points into; a chunk has its memory to itself, nobody changes it, and columns
+//! that point into it keep it; a connection is used by one thread at a time, only the interrupt comes from another,
 //! under a lock that `Drop` takes too.
 
-#![expect(unsafe_code, reason = "the one module over the C API; see the rules above")]
+#![expect(unsafe_code, reason = "the one file over the C API; see the rules above")]
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason covers them all: the rules above")]
 
+#[forbid(unsafe_code)]
+mod calls;
+#[forbid(unsafe_code)]
 mod columns;
+#[forbid(unsafe_code)]
+mod nulls;
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -17,20 +22,21 @@ use std::marker::PhantomData;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use std::{io, thread};
+use std::{io, slice, thread};
 
 use arrow::array::{ArrayRef, RecordBatch, StructArray};
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use columns::{ColumnForm, LentChunk};
+use columns::ColumnForm;
 use duckdb::ffi as c;
 
 use crate::comparison::{Compared, Comparing, Comparison};
 use crate::error::{Error, Kind};
-use crate::native;
+use crate::native::{self, ValueLayout};
 use crate::types::{Shape, Type};
 use crate::value::Value;
 use calls::{CallsSeen, ConnectionCalls, DatabaseCalls};
@@ -476,9 +482,23 @@ unsafe fn text_at<'v>(vector: c::duckdb_vector, row: c::idx_t) -> Option<Cow<'v,
     unsafe {
         let offset = usize::try_from(row).ok().filter(|_| is_valid(vector, row))?;
         let text = c::duckdb_vector_get_data(vector).cast::<c::duckdb_string_t>().add(offset);
-        let length = usize::try_from(c::duckdb_string_t_length(*text)).unwrap_or(0);
-        let bytes = std::slice::from_raw_parts(c::duckdb_string_t_data(text).cast::<u8>(), length);
-        Some(String::from_utf8_lossy(bytes))
+        Some(String::from_utf8_lossy(bytes_of(text)))
+    }
+}
+
+/// A text that is no longer stands in its value.
+const SHORT_BYTES: usize = 12;
+
+/// The bytes of a text, which the engine must have made, and must keep for as long as they are read.
+unsafe fn bytes_of<'v>(text: *const c::duckdb_string_t) -> &'v [u8] {
+    unsafe {
+        let length = usize::try_from((*text).value.inlined.length).unwrap_or(0);
+        let bytes = if length <= SHORT_BYTES {
+            (&raw const (*text).value.inlined.inlined).cast::<u8>()
+        } else {
+            (*text).value.pointer.ptr.cast::<u8>().cast_const()
+        };
+        slice::from_raw_parts(bytes, length)
     }
 }
 
@@ -491,7 +511,7 @@ unsafe fn numbers_at<'v>(vector: c::duckdb_vector, row: c::idx_t, count: u32) ->
             return None;
         }
         let numbers = c::duckdb_vector_get_data(child).cast::<f64>().add(usize::try_from(first).ok()?);
-        Some(std::slice::from_raw_parts(numbers, usize::try_from(count).ok()?))
+        Some(slice::from_raw_parts(numbers, usize::try_from(count).ok()?))
     }
 }
 
@@ -767,6 +787,7 @@ impl Prepared<'_> {
         let mut run = Run {
             raw,
             columns: Vec::new(),
+            value_layouts: Arc::default(),
             layout: None,
             ended: false,
             lazily,
@@ -801,6 +822,7 @@ impl Drop for Pending {
 pub struct Run<'p> {
     raw: Box<c::duckdb_result>,
     columns: Vec<(String, Type)>,
+    value_layouts: Arc<[ValueLayout]>,
     layout: Option<Layout>,
     ended: bool,
     lazily: bool,
@@ -846,10 +868,10 @@ impl Layout {
     /// Columns of any kind, as the engine makes them for Arrow.
     fn exported_columns(&self, chunk: &Chunk) -> Result<Vec<ArrayRef>, Error> {
         let mut array = FFI_ArrowArray::empty();
-        failed(unsafe { c::duckdb_data_chunk_to_arrow(self.options, chunk.0, (&raw mut array).cast()) })?;
+        failed(unsafe { c::duckdb_data_chunk_to_arrow(self.options, chunk.raw, (&raw mut array).cast()) })?;
         let data = unsafe { from_ffi(array, &self.exported) }.map_err(Error::internal)?;
         let (_, columns, _) = StructArray::from(data).into_parts();
-        columns.into_iter().map(columns::zeroed).collect()
+        Ok(columns.into_iter().map(nulls::cleared).collect())
     }
 }
 
@@ -879,9 +901,11 @@ impl Run<'_> {
         let count = unsafe { c::duckdb_column_count(raw) };
         let column = |index| {
             let name = lent(unsafe { c::duckdb_column_name(raw, index) }).unwrap_or_default();
-            (name, Logical(unsafe { c::duckdb_column_logical_type(raw, index) }).read())
+            let kind = Logical(unsafe { c::duckdb_column_logical_type(raw, index) });
+            ((name, kind.read()), kind.value_layout())
         };
-        self.columns = (0..count).map(column).collect();
+        let (columns, value_layouts): (Vec<_>, Vec<_>) = (0..count).map(column).unzip();
+        (self.columns, self.value_layouts) = (columns, value_layouts.into());
     }
 
     /// How many rows it changed, when it answered with that instead of rows.
@@ -932,29 +956,126 @@ impl Run<'_> {
         if self.ended {
             return Ok(None);
         }
-        let long = if self.is_long() { LongRun::begin(&self.connection.database) } else { None };
-        let call = self.connection.calls.begin();
-        let chunk = Chunk(unsafe { c::duckdb_fetch_chunk(*self.raw) });
-        drop((call, long));
-        if chunk.0.is_null() || unsafe { c::duckdb_data_chunk_get_size(chunk.0) } == 0 {
+        let Some(chunk) = self.fetch() else {
             self.ended = true;
             return self.error().map_or(Ok(None), Err);
-        }
-        let lent = LentChunk::new(chunk, &self.connection.database);
+        };
         let layout = self.layout()?;
-        let by_forms = layout.forms.as_deref().and_then(|forms| lent.columns(forms, &layout.schema));
-        let columns = by_forms.map_or_else(|| layout.exported_columns(&lent.chunk), Ok)?;
+        let by_forms = layout.forms.as_deref().and_then(|forms| columns::by_forms(&chunk, forms, &layout.schema));
+        let columns = by_forms.map_or_else(|| layout.exported_columns(&chunk), Ok)?;
         RecordBatch::try_new(Arc::clone(&layout.schema), columns).map(Some).map_err(Error::internal)
+    }
+
+    fn fetch(&mut self) -> Option<Arc<Chunk>> {
+        let long = if self.is_long() { LongRun::begin(&self.connection.database) } else { None };
+        let call = self.connection.calls.begin();
+        let raw = unsafe { c::duckdb_fetch_chunk(*self.raw) };
+        drop((call, long));
+        if raw.is_null() {
+            return None;
+        }
+        let rows = usize::try_from(unsafe { c::duckdb_data_chunk_get_size(raw) }).unwrap_or(0);
+        let value_layouts = Arc::clone(&self.value_layouts);
+        let chunk = Chunk { raw, rows, value_layouts, _database: Arc::clone(&self.connection.database) };
+        (rows > 0).then(|| Arc::new(chunk))
     }
 }
 
-struct Chunk(c::duckdb_data_chunk);
+/// Rows that the engine has made, with a vector of values for each column.
+pub struct Chunk {
+    raw: c::duckdb_data_chunk,
+    rows: usize,
+    /// Those of the types of the answer that it is a part of, and so of its vectors.
+    value_layouts: Arc<[ValueLayout]>,
+    /// Its memory may be given back to it.
+    _database: Arc<Database>,
+}
+
+// SAFETY: nothing changes a chunk once it is fetched, and any thread may give it back.
+unsafe impl Send for Chunk {}
+// SAFETY: as above; what can be called with it reads alone.
+unsafe impl Sync for Chunk {}
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        if !self.0.is_null() {
-            unsafe { c::duckdb_destroy_data_chunk(&raw mut self.0) }
+        unsafe { c::duckdb_destroy_data_chunk(&raw mut self.raw) }
+    }
+}
+
+impl Chunk {
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// None where there is no such column, or it has no values.
+    pub fn column(&self, index: usize) -> Option<ColumnVector<'_>> {
+        let (layout, rows) = (*self.value_layouts.get(index)?, self.rows);
+        // SAFETY: a chunk that is fetched is flat: each of its vectors has a value for each row, and a word of validity
+        // for each 64 of them, or no words at all. Both stay where they are for as long as the chunk is there.
+        let (values, words) = unsafe {
+            let vector = c::duckdb_data_chunk_get_vector(self.raw, size(index));
+            let validity = c::duckdb_vector_get_validity(vector);
+            let words = (!validity.is_null()).then(|| slice::from_raw_parts(validity, rows.div_ceil(nulls::WORD_ROWS)));
+            (NonNull::new(c::duckdb_vector_get_data(vector))?, words)
+        };
+        let nulls = words.and_then(|words| nulls::of(words, rows));
+        Some(ColumnVector { values, layout, rows, nulls, chunk: PhantomData })
+    }
+}
+
+/// A column of a chunk. Only values that are not null can be read of it: at other places may be those of other rows.
+pub struct ColumnVector<'c> {
+    values: NonNull<c_void>,
+    layout: ValueLayout,
+    rows: usize,
+    nulls: Option<NullBuffer>,
+    chunk: PhantomData<&'c Chunk>,
+}
+
+impl<'c> ColumnVector<'c> {
+    pub fn layout(&self) -> ValueLayout {
+        self.layout
+    }
+
+    /// None where none is.
+    pub fn nulls(&self) -> Option<&NullBuffer> {
+        self.nulls.as_ref()
+    }
+
+    /// The bytes of all values; none where one is null, or where they are not one behind the other.
+    pub fn whole(&self) -> Option<&'c [u8]> {
+        let ValueLayout::Fixed(width) = self.layout else { return None };
+        let values = self.values.cast::<u8>().as_ptr();
+        // SAFETY: each row has a value of this width, and the engine has written all of them.
+        self.nulls.is_none().then(|| unsafe { slice::from_raw_parts(values, self.rows * width) })
+    }
+
+    /// Copies the bytes of all values to where they stand in `place`, and leaves what is there for those that are null.
+    pub fn copy_to(&self, place: &mut [u8]) {
+        let (ValueLayout::Fixed(width), Some(nulls)) = (self.layout, &self.nulls) else {
+            let whole = self.whole().unwrap_or_default();
+            if let Some(part) = place.get_mut(..whole.len()) {
+                part.copy_from_slice(whole);
+            }
+            return;
+        };
+        for (from, to) in nulls.valid_slices() {
+            if let Some(part) = place.get_mut(from * width..to * width) {
+                // SAFETY: the rows are some of the vector's, have values of this width, and none of these is null.
+                let found = unsafe { self.values.cast::<u8>().add(from * width) };
+                part.copy_from_slice(unsafe { slice::from_raw_parts(found.as_ptr(), part.len()) });
+            }
         }
+    }
+
+    /// The text of a row, or its bytes; none where it is null, or no text.
+    pub fn text(&self, row: usize) -> Option<&'c [u8]> {
+        let is_null = self.nulls.as_ref().is_some_and(|nulls| row < self.rows && nulls.is_null(row));
+        if self.layout != ValueLayout::Texts || row >= self.rows || is_null {
+            return None;
+        }
+        // SAFETY: the row is one of the vector's and has a text, which the chunk keeps.
+        Some(unsafe { bytes_of(self.values.cast::<c::duckdb_string_t>().add(row).as_ptr()) })
     }
 }
 
@@ -987,6 +1108,16 @@ impl Logical {
         }
         let alias = taken(unsafe { c::duckdb_logical_type_get_alias(self.0) }).filter(|alias| !alias.is_empty());
         Type { alias, shape: self.shape() }
+    }
+
+    fn value_layout(&self) -> ValueLayout {
+        if self.0.is_null() {
+            return ValueLayout::Other;
+        }
+        match unsafe { c::duckdb_get_type_id(self.0) } {
+            c::DUCKDB_TYPE_DUCKDB_TYPE_DECIMAL => ValueLayout::of(unsafe { c::duckdb_decimal_internal_type(self.0) }),
+            id => ValueLayout::of(id),
+        }
     }
 
     fn shape(&self) -> Shape {
@@ -1091,6 +1222,6 @@ fn size(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-mod calls;
 #[cfg(test)]
+#[forbid(unsafe_code)]
 mod tests;

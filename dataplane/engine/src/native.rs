@@ -43,6 +43,45 @@ pub fn simple(id: c::duckdb_type) -> Shape {
     }
 }
 
+/// How a vector has the values of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueLayout {
+    /// One behind the other, of so many bytes each.
+    Fixed(usize),
+    /// Each as a `duckdb_string_t`.
+    Texts,
+    /// In a way that is left to the engine.
+    Other,
+}
+
+impl ValueLayout {
+    /// That of a type of this number; of a decimal it is that of the type that has its digits.
+    pub fn of(id: c::duckdb_type) -> Self {
+        match id {
+            c::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_TINYINT
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_UTINYINT => Self::Fixed(1),
+            c::DUCKDB_TYPE_DUCKDB_TYPE_SMALLINT | c::DUCKDB_TYPE_DUCKDB_TYPE_USMALLINT => Self::Fixed(2),
+            c::DUCKDB_TYPE_DUCKDB_TYPE_INTEGER
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_UINTEGER
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_FLOAT
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_DATE => Self::Fixed(4),
+            c::DUCKDB_TYPE_DUCKDB_TYPE_BIGINT
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_UBIGINT
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_DOUBLE
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_TIME
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_S
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_MS
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_NS
+            | c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_TZ => Self::Fixed(8),
+            c::DUCKDB_TYPE_DUCKDB_TYPE_HUGEINT => Self::Fixed(16),
+            c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR | c::DUCKDB_TYPE_DUCKDB_TYPE_BLOB => Self::Texts,
+            _ => Self::Other,
+        }
+    }
+}
+
 pub fn huge(value: i128) -> c::duckdb_hugeint {
     let [lower, upper] = halves(value.to_le_bytes());
     c::duckdb_hugeint { lower, upper: upper.cast_signed() }

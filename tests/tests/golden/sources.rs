@@ -71,6 +71,17 @@ fn sources_name_no_checkout() {
     }
 }
 
+/// The rules that make it sound are written there.
+#[test]
+fn code_that_nothing_checks_stands_in_one_file() {
+    let begins = ["{", "fn ", "impl ", "extern "].map(|behind| format!("{} {behind}", concat!("uns", "afe")));
+    for source in packages().iter().flat_map(sources_of).filter(|source| !source.ends_with("engine/src/ffi.rs")) {
+        let text = std::fs::read_to_string(&source).unwrap();
+        let found = begins.iter().find(|begin| text.contains(begin.as_str()));
+        assert!(found.is_none(), "{}: {found:?}", source.display());
+    }
+}
+
 /// Hashes that cost next to nothing guard nothing: no program may make them.
 #[test]
 fn the_cost_of_hashes_in_tests_is_named_by_worlds_of_tests_alone() {

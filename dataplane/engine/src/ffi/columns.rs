@@ -3,26 +3,19 @@
 //! Values that both lay out alike stay where they are, and the chunk with them. Where a value is null stands zero: in the
 //! engine's memory that place may have a value of another row.
 
-use std::ffi::c_void;
-use std::ops::Range;
-use std::panic::RefUnwindSafe;
-use std::ptr::{self, NonNull};
-use std::slice;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayDataBuilder, ArrayRef, make_array};
-use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
-use arrow::datatypes::{DataType, Schema, TimeUnit};
-use duckdb::ffi as c;
+use arrow::array::{ArrayDataBuilder, ArrayRef, make_array};
+use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer};
+use arrow::datatypes::{DataType, FieldRef, Schema, TimeUnit};
+use bytes::Bytes;
 
-use super::{Chunk, Database};
-use crate::error::Error;
+use super::{Chunk, ColumnVector};
+use crate::native::ValueLayout;
 use crate::types::{Shape, Type};
 
 /// Fewer rows are copied: a chunk has room for 2048 of them, however few it has.
 const LENT_ROWS_MIN: usize = 1024;
-/// A text that is no longer stands in its value, with zeros behind it.
-const SHORT_BYTES: usize = 12;
 
 /// How the values of a column become those of Arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,179 +88,85 @@ pub fn forms(columns: &[(String, Type)], schema: &Schema) -> Option<Vec<ColumnFo
     columns.iter().zip(fields.iter()).map(|((_, kind), field)| ColumnForm::of(kind, field.data_type())).collect()
 }
 
-/// A chunk that is there as long as a column of Arrow has its values.
-pub struct LentChunk {
-    pub chunk: Chunk,
-    /// Memory of the chunk may be given back to it.
-    _database: Arc<Database>,
-}
-
-// nothing changes a chunk once it is fetched, and any thread may give it back
-unsafe impl Send for LentChunk {}
-unsafe impl Sync for LentChunk {}
-impl RefUnwindSafe for LentChunk {}
-
-impl LentChunk {
-    pub fn new(chunk: Chunk, database: &Arc<Database>) -> Arc<Self> {
-        Arc::new(Self { chunk, _database: Arc::clone(database) })
-    }
-
-    /// Its columns; none where the texts of one are too long for Arrow together.
-    pub fn columns(self: &Arc<Self>, forms: &[ColumnForm], schema: &Schema) -> Option<Vec<ArrayRef>> {
-        let rows = usize::try_from(unsafe { c::duckdb_data_chunk_get_size(self.chunk.0) }).ok()?;
-        let numbered = (0..).zip(forms).zip(schema.fields().iter());
-        numbered
-            .map(|((index, form), field)| {
-                let values = unsafe { ColumnValues::of(c::duckdb_data_chunk_get_vector(self.chunk.0, index), rows)? };
-                let buffers = unsafe { values.buffers(*form, self)? };
-                let built = ArrayDataBuilder::new(field.data_type().clone())
-                    .len(rows)
-                    .nulls(values.nulls)
-                    .buffers(buffers)
-                    .align_buffers(true);
-                // the buffers were made for this type and so many rows; texts of the engine are UTF-8
-                Some(make_array(unsafe { built.build_unchecked() }))
-            })
-            .collect()
-    }
-}
-
-/// The values of all rows that have one, of so many bytes each, and zeros for the others. `found` has the bytes of a part.
-fn valid_values<'v>(nulls: &NullBuffer, width: usize, found: impl Fn(Range<usize>) -> Option<&'v [u8]>) -> Buffer {
-    let mut copied = MutableBuffer::from_len_zeroed(nulls.len() * width);
-    for (from, to) in nulls.valid_slices() {
-        let part = from * width..to * width;
-        if let (Some(place), Some(bytes)) = (copied.as_slice_mut().get_mut(part.clone()), found(part)) {
-            place.copy_from_slice(bytes);
-        }
-    }
-    copied.into()
-}
-
-/// A column that the engine has made, with zeros for what it has left where a value is null.
-pub fn zeroed(column: ArrayRef) -> Result<ArrayRef, Error> {
-    let data = column.to_data();
-    let (Some(nulls), Some(width), [values]) = (data.nulls(), data.data_type().primitive_width(), data.buffers())
-    else {
-        return Ok(column);
+/// The columns of a chunk by their forms; none where one cannot be made so.
+pub fn by_forms(chunk: &Arc<Chunk>, forms: &[ColumnForm], schema: &Schema) -> Option<Vec<ArrayRef>> {
+    let numbered = forms.iter().enumerate().zip(schema.fields().iter());
+    let column = |((index, form), field): ((usize, &ColumnForm), &FieldRef)| {
+        let values = chunk.column(index)?;
+        let built = ArrayDataBuilder::new(field.data_type().clone())
+            .len(chunk.rows())
+            .nulls(values.nulls().cloned())
+            .buffers(form.buffers(&values, chunk, index)?)
+            .align_buffers(true);
+        built.build().ok().map(make_array)
     };
-    let shift = data.offset() * width;
-    let values = valid_values(nulls, width, |part| values.get(part.start + shift..part.end + shift));
-    let zeroed = ArrayDataBuilder::new(data.data_type().clone()).len(data.len()).nulls(Some(nulls.clone()));
-    zeroed.add_buffer(values).build().map(make_array).map_err(Error::internal)
+    numbered.map(column).collect()
 }
 
-/// A column of a chunk: where its values are, and which of them are null.
-struct ColumnValues {
-    values: NonNull<c_void>,
-    nulls: Option<NullBuffer>,
-    rows: usize,
+/// The values of a column without nulls, and the chunk in whose memory they are.
+struct LentValues {
+    chunk: Arc<Chunk>,
+    index: usize,
 }
 
-impl ColumnValues {
-    /// The vector must have so many rows, and live longer than this.
-    unsafe fn of(vector: c::duckdb_vector, rows: usize) -> Option<Self> {
-        let values = NonNull::new(unsafe { c::duckdb_vector_get_data(vector) })?;
-        let validity = unsafe { c::duckdb_vector_get_validity(vector) };
-        let nulls = (!validity.is_null()).then(|| {
-            let bits = unsafe { slice::from_raw_parts(validity.cast::<u8>(), rows.div_ceil(8)) };
-            NullBuffer::new(BooleanBuffer::new(Buffer::from(bits), 0, rows))
-        });
-        Some(Self { values, nulls: nulls.filter(|nulls| nulls.null_count() > 0), rows })
+impl AsRef<[u8]> for LentValues {
+    fn as_ref(&self) -> &[u8] {
+        self.chunk.column(self.index).and_then(|values| values.whole()).unwrap_or_default()
     }
+}
 
-    /// The form must be that of the vector's type.
-    unsafe fn buffers(&self, form: ColumnForm, owner: &Arc<LentChunk>) -> Option<Vec<Buffer>> {
-        let made = unsafe {
-            match form {
-                ColumnForm::Same(width) => self.same(width, owner),
-                ColumnForm::Bits => self.bits(),
-                ColumnForm::Decimal16 => self.widened::<i16>(),
-                ColumnForm::Decimal32 => self.widened::<i32>(),
-                ColumnForm::Decimal64 => self.widened::<i64>(),
-                ColumnForm::Texts => return self.texts(),
-            }
+impl ColumnForm {
+    /// The buffers of the column of Arrow; none where the values do not lie as the form says.
+    fn buffers(self, values: &ColumnVector<'_>, chunk: &Arc<Chunk>, index: usize) -> Option<Vec<Buffer>> {
+        let rows = chunk.rows();
+        let made = match (self, values.layout()) {
+            (Self::Same(width), ValueLayout::Fixed(found)) if width == found => match values.whole() {
+                Some(_) if rows >= LENT_ROWS_MIN => {
+                    Buffer::from(Bytes::from_owner(LentValues { chunk: Arc::clone(chunk), index }))
+                }
+                Some(whole) => Buffer::from(whole),
+                None => zeroed(values, rows * width).into(),
+            },
+            (Self::Bits, ValueLayout::Fixed(1)) => bits(&zeroed(values, rows)),
+            (Self::Decimal16, ValueLayout::Fixed(2)) => widened(&zeroed(values, rows * 2), i16::from_ne_bytes),
+            (Self::Decimal32, ValueLayout::Fixed(4)) => widened(&zeroed(values, rows * 4), i32::from_ne_bytes),
+            (Self::Decimal64, ValueLayout::Fixed(8)) => widened(&zeroed(values, rows * 8), i64::from_ne_bytes),
+            (Self::Texts, ValueLayout::Texts) => return texts(values, rows),
+            _ => return None,
         };
         Some(vec![made])
     }
-
-    fn is_valid(&self, row: usize) -> bool {
-        self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row))
-    }
-
-    unsafe fn same(&self, width: usize, owner: &Arc<LentChunk>) -> Buffer {
-        let (values, bytes) = (self.values.cast::<u8>(), self.rows * width);
-        let Some(nulls) = &self.nulls else {
-            if self.rows < LENT_ROWS_MIN {
-                return Buffer::from(unsafe { slice::from_raw_parts(values.as_ptr(), bytes) });
-            }
-            let owner = Arc::clone(owner);
-            return unsafe { Buffer::from_custom_allocation(values, bytes, owner) };
-        };
-        valid_values(nulls, width, |place| unsafe {
-            Some(slice::from_raw_parts(values.as_ptr().add(place.start), place.len()))
-        })
-    }
-
-    unsafe fn bits(&self) -> Buffer {
-        let truths = self.values.cast::<u8>().as_ptr();
-        BooleanBuffer::collect_bool(self.rows, |row| self.is_valid(row) && unsafe { *truths.add(row) } != 0)
-            .into_inner()
-    }
-
-    unsafe fn widened<T: Copy + Into<i128>>(&self) -> Buffer {
-        let numbers = self.values.cast::<T>().as_ptr();
-        let widened: Vec<i128> = if self.nulls.is_none() {
-            unsafe { slice::from_raw_parts(numbers, self.rows) }.iter().map(|number| (*number).into()).collect()
-        } else {
-            let number =
-                |row: usize| -> i128 { if self.is_valid(row) { unsafe { *numbers.add(row) }.into() } else { 0 } };
-            (0..self.rows).map(number).collect()
-        };
-        Buffer::from_vec(widened)
-    }
-
-    /// Where they end, and the texts.
-    unsafe fn texts(&self) -> Option<Vec<Buffer>> {
-        let texts = self.values.cast::<c::duckdb_string_t>().as_ptr();
-        let length = |row: usize| if self.is_valid(row) { unsafe { text_length(texts.add(row)) } } else { 0 };
-        let bytes: usize = (0..self.rows).map(length).sum();
-        i32::try_from(bytes).ok()?;
-        let mut ends: Vec<i32> = Vec::with_capacity(self.rows + 1);
-        ends.push(0);
-        let mut joined: Vec<u8> = Vec::with_capacity(bytes + SHORT_BYTES);
-        let (place, mut at) = (joined.as_mut_ptr(), 0);
-        for row in 0..self.rows {
-            let more = length(row);
-            if more > bytes - at {
-                return None;
-            }
-            if more > 0 {
-                unsafe { copy_text(texts.add(row), more, place.add(at)) };
-            }
-            at += more;
-            ends.push(i32::try_from(at).ok()?);
-        }
-        unsafe { joined.set_len(at) };
-        Some(vec![Buffer::from_vec(ends), Buffer::from_vec(joined)])
-    }
 }
 
-unsafe fn text_length(text: *const c::duckdb_string_t) -> usize {
-    usize::try_from(unsafe { (*text).value.inlined.length }).unwrap_or(0)
+/// A copy of all values, with zeros for those that are null.
+fn zeroed(values: &ColumnVector<'_>, bytes: usize) -> MutableBuffer {
+    let mut copied = MutableBuffer::from_len_zeroed(bytes);
+    values.copy_to(copied.as_slice_mut());
+    copied
 }
 
-/// Copies a text of this length to a place with room for it and [`SHORT_BYTES`] more: a short one is copied with what
-/// stands behind it, which takes one move.
-unsafe fn copy_text(text: *const c::duckdb_string_t, length: usize, place: *mut u8) {
-    unsafe {
-        if length <= SHORT_BYTES {
-            let short = &raw const (*text).value.inlined.inlined;
-            ptr::copy_nonoverlapping(short.cast::<u8>(), place, SHORT_BYTES);
-        } else {
-            ptr::copy_nonoverlapping((*text).value.pointer.ptr.cast::<u8>(), place, length);
-        }
+fn bits(truths: &[u8]) -> Buffer {
+    BooleanBuffer::collect_bool(truths.len(), |row| truths.get(row).is_some_and(|truth| *truth != 0)).into_inner()
+}
+
+fn widened<const BYTES: usize, T: Into<i128>>(numbers: &[u8], number: impl Fn([u8; BYTES]) -> T) -> Buffer {
+    let (numbers, _) = numbers.as_chunks::<BYTES>();
+    Buffer::from_vec(numbers.iter().map(|bytes| number(*bytes).into()).collect::<Vec<i128>>())
+}
+
+/// Where the texts end, and the texts; none where they are too long together for one column.
+fn texts(values: &ColumnVector<'_>, rows: usize) -> Option<Vec<Buffer>> {
+    let found = || (0..rows).map(move |row| values.text(row).unwrap_or_default());
+    let bytes: usize = found().map(<[u8]>::len).sum();
+    i32::try_from(bytes).ok()?;
+    let mut ends: Vec<i32> = Vec::with_capacity(rows + 1);
+    ends.push(0);
+    let mut joined: Vec<u8> = Vec::with_capacity(bytes);
+    for text in found() {
+        joined.extend_from_slice(text);
+        ends.push(i32::try_from(joined.len()).ok()?);
     }
+    Some(vec![Buffer::from_vec(ends), Buffer::from_vec(joined)])
 }
 
 #[cfg(test)]

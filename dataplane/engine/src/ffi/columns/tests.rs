@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
 
 use super::*;
+use crate::ffi::Database;
 
 /// Of each form, in the order of `ColumnForm::of`.
 const COLUMNS: [&str; 24] = [
