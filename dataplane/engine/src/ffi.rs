@@ -871,7 +871,7 @@ impl Layout {
         failed(unsafe { c::duckdb_data_chunk_to_arrow(self.options, chunk.raw, (&raw mut array).cast()) })?;
         let data = unsafe { from_ffi(array, &self.exported) }.map_err(Error::internal)?;
         let (_, columns, _) = StructArray::from(data).into_parts();
-        Ok(columns.into_iter().map(nulls::cleared).collect())
+        columns.into_iter().map(nulls::cleared).collect()
     }
 }
 

@@ -4,6 +4,9 @@
 use arrow::array::{Array, ArrayData, ArrayRef, MutableArrayData, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+
+use crate::error::Error;
 
 /// How many rows have their bit in one word.
 pub const WORD_ROWS: usize = 64;
@@ -22,11 +25,27 @@ pub fn of(words: &[u64], rows: usize) -> Option<NullBuffer> {
     (nulls.null_count() > 0).then_some(nulls)
 }
 
-/// A column that the engine has made, with nothing where a value is null.
-pub fn cleared(column: ArrayRef) -> ArrayRef {
-    let data = column.to_data();
+/// A column that the engine has made, with nothing where a value is null, or is part of one that is.
+pub fn cleared(column: ArrayRef) -> Result<ArrayRef, Error> {
+    let made = cleared_data(&column.to_data()).map_err(Error::internal)?;
+    Ok(made.map_or(column, make_array))
+}
+
+/// None where it stays as it is.
+fn cleared_data(data: &ArrayData) -> Result<Option<ArrayData>, ArrowError> {
+    let parts = data.child_data().iter().map(cleared_data).collect::<Result<Vec<_>, _>>()?;
+    let made = if parts.iter().any(Option::is_some) {
+        let both = parts.into_iter().zip(data.child_data());
+        let parts = both.map(|(made, found)| made.unwrap_or_else(|| found.clone())).collect();
+        Some(data.clone().into_builder().child_data(parts).align_buffers(true).build()?)
+    } else {
+        None
+    };
     let nulls = data.nulls().filter(|nulls| nulls.null_count() > 0 && leaves_values(data.data_type()));
-    nulls.map_or(column, |nulls| make_array(valid_rows(&data, nulls)))
+    Ok(match nulls {
+        Some(nulls) => Some(valid_rows(made.as_ref().unwrap_or(data), nulls)),
+        None => made,
+    })
 }
 
 /// Whether a column of the engine may have a value, or parts of one, where it is null.
@@ -52,9 +71,20 @@ fn valid_rows(data: &ArrayData, nulls: &NullBuffer) -> ArrayData {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::Int64Array;
+    use arrow::array::{AsArray, BooleanArray, FixedSizeListArray, Int64Array, ListArray, StringArray, StructArray};
+    use arrow::buffer::OffsetBuffer;
+    use arrow::datatypes::{Field, Int64Type};
 
     use super::*;
+
+    fn numbers(nulls: Vec<bool>) -> ArrayRef {
+        let values = (7..).take(nulls.len()).collect::<Vec<i64>>();
+        Arc::new(Int64Array::new(values.into(), Some(nulls.into())))
+    }
+
+    fn item() -> Arc<Field> {
+        Arc::new(Field::new("item", DataType::Int64, true))
+    }
 
     #[test]
     fn rows_behind_the_last_leave_no_bit() {
@@ -68,8 +98,36 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_left_in_parts_of_what_is_null() {
+        let truths: ArrayRef = Arc::new(BooleanArray::from(vec![true, true]));
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["shown", "hidden"]));
+        let inner = FixedSizeListArray::new(item(), 2, numbers(vec![true, false, true, true]), None);
+        let parts: Vec<ArrayRef> = vec![truths, texts, Arc::new(inner)];
+        let fields: Vec<_> = parts.iter().map(|part| Field::new("f", part.data_type().clone(), true)).collect();
+        let column = StructArray::new(fields.into(), parts, Some(vec![true, false].into()));
+        let made = cleared(Arc::new(column)).unwrap();
+        made.to_data().validate_full().unwrap();
+        let made = made.as_struct();
+        assert!(made.is_valid(0) && made.is_null(1));
+        assert!(made.column(0).as_boolean().value(0) && !made.column(0).as_boolean().value(1));
+        assert_eq!(made.column(1).as_string::<i32>().values().as_slice(), b"shown");
+        let numbers = made.column(2).as_fixed_size_list().values().as_primitive::<Int64Type>();
+        assert_eq!(numbers.values()[..], [7, 0, 0, 0]);
+    }
+
+    #[test]
+    fn nothing_is_left_in_items_of_a_list_that_are_null() {
+        let offsets = OffsetBuffer::new(vec![0, 1, 1, 3].into());
+        let nulls = Some(vec![true, false, true].into());
+        let column: ArrayRef = Arc::new(ListArray::new(item(), offsets, numbers(vec![true, false, true]), nulls));
+        let made = cleared(Arc::clone(&column)).unwrap();
+        assert_eq!(&made, &column);
+        assert_eq!(made.as_list::<i32>().values().as_primitive::<Int64Type>().values()[..], [7, 0, 9]);
+    }
+
+    #[test]
     fn a_column_without_nulls_stays_as_it_is() {
         let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
-        assert!(Arc::ptr_eq(&cleared(Arc::clone(&column)), &column));
+        assert!(Arc::ptr_eq(&cleared(Arc::clone(&column)).unwrap(), &column));
     }
 }

@@ -98,6 +98,32 @@ fn nothing_of_the_engine_stands_where_a_value_is_null() {
     assert!(column.values()[..2].iter().all(|left| *left == IntervalMonthDayNano::default()));
 }
 
+/// Nulls around parts and items, and items that are null.
+#[test]
+fn nothing_of_the_engine_stands_in_parts_of_what_is_null() {
+    let database = Database::open(Path::new(":memory:"), &[]).unwrap();
+    let connection = database.connect().unwrap();
+    let prepared = connection
+        .prepare(
+            "select case when i % 2 = 0 then {'n': i, 't': 'text ' || i} end, \
+             case when i % 2 = 0 then [i, i]::bigint[2] end, [case when i % 2 = 0 then i end], \
+             map([i], [case when i % 2 = 0 then i end]) \
+             from (select i + 7 as i from range(100) t(i))",
+        )
+        .unwrap();
+    let batch = prepared.run(true).unwrap().next().unwrap().unwrap();
+    let (parts, pairs, lists) = (batch.column(0).as_struct(), batch.column(1), batch.column(2));
+    let items = [pairs.as_fixed_size_list().values(), lists.as_list::<i32>().values()];
+    let numbers = [parts.column(0), items[0], items[1], batch.column(3).as_map().values()];
+    for column in numbers.map(|column| column.as_primitive::<Int64Type>()) {
+        assert!(column.null_count() * 2 == column.len() && column.len() >= 100);
+        assert!((0..column.len()).all(|row| column.is_valid(row) || column.values()[row] == 0));
+    }
+    let texts = parts.column(1).as_string::<i32>();
+    assert!((0..texts.len()).all(|row| texts.is_valid(row) == parts.is_valid(row)));
+    assert_eq!(texts.values().len(), texts.iter().flatten().map(str::len).sum::<usize>());
+}
+
 #[test]
 fn a_column_that_is_left_to_the_engine_has_no_form() {
     let plain = |shape| Type { alias: None, shape };
