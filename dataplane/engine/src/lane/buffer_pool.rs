@@ -10,6 +10,8 @@ const FRAMES_MAX: usize = 2;
 const KEPT_BYTES_MAX: usize = 2 << 20;
 /// A frame that has so many bytes has room for some more, so that one that is a little longer can come in its place.
 const ROUNDED_BYTES: usize = 256 << 10;
+/// So many times a frame's bytes may its memory have: whoever keeps rows of it counts their bytes, and keeps all of it.
+const ROOM_MAX: usize = 4;
 
 /// The last frames that were read.
 #[derive(Default)]
@@ -21,7 +23,7 @@ impl BufferPool {
         let unused = self.0.iter().position(Bytes::is_unique).and_then(|place| self.0.remove(place));
         if let Some(Ok(mut memory)) = unused.map(Bytes::try_into_mut) {
             memory.clear();
-            if memory.capacity() >= length {
+            if (length..=length.saturating_mul(ROOM_MAX)).contains(&memory.capacity()) {
                 return memory;
             }
         }
@@ -78,6 +80,13 @@ mod tests {
         drop(frame(&mut pool, 300_000));
         assert!(pool.take(600_000).capacity() >= 600_000);
         assert!(pool.0.is_empty(), "it is given back");
+    }
+
+    #[test]
+    fn a_short_frame_does_not_keep_the_memory_of_a_long_one() {
+        let mut pool = BufferPool::default();
+        drop(frame(&mut pool, KEPT_BYTES_MAX));
+        assert!(pool.take(40_000).capacity() <= ROOM_MAX * 40_000);
     }
 
     #[test]
