@@ -39,7 +39,9 @@ impl FileSource<'_> {
     ) -> Result<Option<ViewedFile>> {
         let is_alone = native.about.staged.len() == 1 && self.query.ask.transaction.is_none();
         let rows = self.rows;
-        let is_fit = is_direct && is_alone && rows.load.is_none() && rows.members.is_some();
+        // else no column of the file is described, and each member would be NULL
+        let names_columns = rows.selects() && rows.members.is_some();
+        let is_fit = is_direct && is_alone && rows.load.is_none() && names_columns;
         let records = &rows.reading.records;
         if let (true, [file], FileRecords::Parquet { binary_is_text }) = (is_fit, files, records)
             && let Some((by_member, reads)) = native.sql.by_member(&rows.kept_as)?
