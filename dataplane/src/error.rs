@@ -102,7 +102,7 @@ contract::coded! {
             "only statements that read are run here: run_sql, or a query without reads_only, takes one that changes something"
         )]
         ReadsOnly => ScopeViolation,
-        /// What cannot be streamed must fit in memory.
+        /// An answer that cannot be streamed must fit in memory.
         #[error("the answer is larger than {limit} bytes: ask for less, or read it where it is streamed")]
         AnswerTooLarge { limit: usize } => QuotaExceeded,
         /// What a client keeps here between its calls.
@@ -152,7 +152,7 @@ contract::coded! {
         /// A temporary table of the connection: the rules that filled it are others, or the engine has started anew.
         #[error("temporary table {table} was dropped, because what filled it would not be the same now: make it again")]
         TemporaryGone { table: String } => WriteConflict,
-        /// What was before a savepoint cannot be had again.
+        /// Nothing leads back to before a savepoint.
         #[error("another transaction has committed to what this one has read or written: run it again")]
         Overtaken => WriteConflict,
         #[error(

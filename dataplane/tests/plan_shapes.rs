@@ -177,7 +177,7 @@ async fn texts_that_write_other_values_leave_what_each_would_by_itself() {
     world.stop().await;
 }
 
-/// What was the same in the first two texts stays as it is, until a text shows that it may be another.
+/// A literal that was the same in the first two texts stays as it is, until a text shows that it may be another.
 #[tokio::test]
 async fn a_literal_that_was_the_same_in_two_texts_is_planned_anew_where_it_is_another() {
     let world = world().await;

@@ -37,8 +37,8 @@ pub const DYING: Duration = Duration::from_secs(1);
 /// What a child inherits: where the loader finds the engine's library. No keys, no addresses.
 const INHERITED: [&str; 1] = ["LD_LIBRARY_PATH"];
 
-/// How the child's allocator works. Each arena reserves address space, which is bounded. What one statement gives back the
-/// next one takes: handed to the kernel each time, its pages would have to be made anew. An idle child hands them back.
+/// How the child's allocator works. Each arena reserves address space, which is bounded. The next statement takes
+/// the memory of the one before: of memory from the kernel each page is made anew. An idle child hands it back.
 const ALLOCATOR: [(&str, &str); 3] =
     [("MALLOC_ARENA_MAX", "4"), ("MALLOC_MMAP_THRESHOLD_", "4194304"), ("MALLOC_TRIM_THRESHOLD_", "4194304")];
 

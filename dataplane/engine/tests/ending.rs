@@ -93,7 +93,7 @@ async fn a_statement_that_nobody_waits_for_is_ended() {
     let world = world().await;
     let mut session = world.session().await.unwrap();
     let (before, never) = (world.incarnation().await, CancellationToken::new());
-    // by then it has begun: what has not is given up, and its process goes on
+    // by then it has begun: one that has not is given up, and its process goes on
     let gone = tokio::time::timeout(Duration::from_secs(2), session.run(read(BOMB), soon(), &never)).await;
     assert!(gone.is_err());
     drop(session);

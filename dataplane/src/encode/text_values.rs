@@ -1,6 +1,6 @@
-//! Doubles, days and moments as the text encodings write them, in less time where they are as most of them are.
+//! Doubles, days and moments as the text encodings write them: the usual ones by their digits.
 //!
-//! Formatting one takes many times longer than its digits. The others are written as a value by itself is (`cell`).
+//! To format one takes many times longer. The others are written as a value by itself is (`cell`).
 
 use std::io::Write;
 use std::ops::RangeInclusive;
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_a_range_is_written_as_any_other() {
+    fn a_value_at_the_end_of_a_range_is_written_as_any_other() {
         for (value, expected) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),

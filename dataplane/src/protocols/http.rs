@@ -114,13 +114,14 @@ async fn secured(
     connection(builder, stream, peer, limits, routes, ends).await;
 }
 
-/// Of who has agreed on nothing: the first bytes tell.
+/// For a client that has agreed on no version: its first bytes tell.
 pub fn any_version() -> auto::Builder<TokioExecutor> {
     auto::Builder::new(TokioExecutor::new())
 }
 
-/// Of who has agreed on HTTP/2. Nothing is told from first bytes: if we left while they are awaited, the connection would
-/// end without a word, and the client could not know whether its request was heard.
+/// For a client that has agreed on HTTP/2.
+///
+/// Its first bytes are not awaited: a connection that ended meanwhile would not say whether its request was heard.
 fn http2() -> auto::Builder<TokioExecutor> {
     any_version().http2_only()
 }
@@ -183,7 +184,7 @@ mod tests {
     const GO_AWAY: u8 = 7;
 
     #[tokio::test]
-    async fn who_has_agreed_on_http2_while_we_leave_is_told_so() {
+    async fn a_client_that_agrees_on_http2_while_we_leave_is_told_so() {
         let (ours, mut theirs) = tokio::io::duplex(64 * 1024);
         let (ends, peer) = (CancellationToken::new(), SocketAddr::from(([127, 0, 0, 1], 1)));
         ends.cancel();

@@ -165,7 +165,7 @@ async fn connection(
     let serving = hall.ending.serving();
     let mut wire = opened.wire;
     let ended = match login {
-        // Who was about to say who they are is told too: a busy machine needs longer for it than the last moment.
+        // A client that is logging in is told too: on a busy machine that takes longer than the last moment.
         _ if hall.ending.draining.is_cancelled() => ConnectionEnd::Fatal(ErrorResponse::from(&Error::ShuttingDown)),
         None => ConnectionEnd::Closed,
         Some(Err(end)) => end,

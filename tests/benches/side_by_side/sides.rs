@@ -202,8 +202,9 @@ async fn governed(world: &World, amounts: &Amounts) -> String {
     analyst.key
 }
 
-/// How far the server may send ahead, and how much in one frame of HTTP/2: without a word of the client 16 KiB, each of
-/// which is a call of the system on both sides. Clients in C++ raise both by themselves.
+/// How far the server may send ahead, and how much in one frame of HTTP/2, as clients in C++ ask for.
+///
+/// A client that asks for nothing gets frames of 16 KiB, each of which is a call of the system on both sides.
 const AHEAD_BYTES: u32 = 4 << 20;
 const FRAME_BYTES: u32 = 1 << 20;
 

@@ -46,7 +46,7 @@ impl PathIds {
     }
 }
 
-/// Where the data plane of a key's environment is, by what its row had as the key was found.
+/// Where the data plane of a key's environment is, as read with the key.
 #[derive(Debug, Clone)]
 pub struct EnvironmentPlace {
     pub status: String,
@@ -65,7 +65,7 @@ pub struct Call {
     pub by_dashboard: bool,
     /// The one agent that the caller's key is bound to.
     pub agent_id: Option<String>,
-    /// Of the environment of the caller's key.
+    /// Where the data plane of the caller's key is; none of a session.
     pub place: Option<EnvironmentPlace>,
     /// Tier of the caller's organization.
     pub tier: Tier,

@@ -9,9 +9,9 @@ use hyper_util::client::legacy;
 use tokio::time::Instant;
 
 /// How long a data plane is tried that answered the last time: as long as a statement waits for its place there.
-/// A process beside it has taken over by then, and a connection that leads nowhere, for three seconds, is not the last.
+/// A connection that leads nowhere takes three seconds, so there is time for another.
 const TRIED_FOR: Duration = Duration::from_secs(5);
-/// The same of one that did not answer the last time, so that nobody waits long for one that is away.
+/// How long one is tried that did not answer the last time: nobody waits long for one that is away.
 const TRIED_AGAIN_FOR: Duration = Duration::from_millis(300);
 const PAUSE_MIN: Duration = Duration::from_millis(25);
 const PAUSE_MAX: Duration = Duration::from_millis(400);
@@ -40,7 +40,7 @@ where
     }
 }
 
-/// Has nobody heard the request, and may somebody hear it soon? What cannot be told may have been heard.
+/// Has nobody heard the request, and may somebody hear it soon? False where that cannot be told.
 fn is_unheard(error: &legacy::Error) -> bool {
     if error.is_connect() || !is_caused(error, &is_of_connection) {
         return !is_caused(error, &is_of_tls);

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_is_read_and_then_the_end() {
+    fn bytes_that_come_are_read_and_then_the_end() {
         let (mut theirs, ours) = UnixStream::pair().unwrap();
         let writer = thread::spawn(move || theirs.write_all(b"request").unwrap());
         let mut read = Vec::new();
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_told_that_the_socket_is_cut() {
+    fn a_reader_that_waits_is_told_that_the_socket_is_cut() {
         let (_theirs, ours) = UnixStream::pair().unwrap();
         ours.shutdown(std::net::Shutdown::Both).unwrap();
         assert_eq!(Requests(&ours).read(&mut [0]).unwrap(), 0);

@@ -175,7 +175,7 @@ fn within(line: Vec<u8>) -> io::Result<Vec<u8>> {
     Ok(serde_json::to_vec(&Entry { sequence, body: body.cut() })?)
 }
 
-/// The number of an entry. Each line begins with it as we write it, and is not read to its end for that.
+/// The number of an entry, with which each line of ours begins: the rest of it is not read.
 fn sequence_of(line: &[u8]) -> io::Result<u64> {
     #[derive(serde::Deserialize)]
     struct Sequence {

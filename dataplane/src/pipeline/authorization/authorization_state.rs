@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_clock_may_end_does_not_last() {
+    fn a_state_that_the_clock_may_end_does_not_last() {
         let changed = |change: fn(&mut Governance)| {
             let mut rules = governance();
             change(&mut rules);

@@ -32,7 +32,7 @@ impl TimeRules {
         Some(Self { grants: grants.map(unexpired), is_open })
     }
 
-    /// Whether these rules, by which it was told, leave nothing to the clock.
+    /// Whether these rules, by which it was made, leave nothing to the clock.
     pub fn is_of_no_time(&self, rules: &Governance) -> bool {
         let is_timely =
             |policy: &AbacPolicy| policy.enabled && policy.rules.iter().any(|rule| is_of_time(&rule.condition));

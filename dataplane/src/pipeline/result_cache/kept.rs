@@ -1,6 +1,6 @@
 //! Answers by what decides them: the one that was asked for longest ago goes first.
 //!
-//! Each is there, and others are gone for it, when it is put there, and not when there is time for that.
+//! Others go at once when one is put there, and not later.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -112,7 +112,7 @@ impl Watch {
 
     /// Does the same still apply to the same caller?
     pub fn still_holds(&self, then: &AuthorizationState) -> bool {
-        // by the rules of then, who asks is who they were: they may only have ended
+        // then the caller is the same, or has ended
         if self.sessions.rules().is_ok_and(|rules| then.is_lasting_under(&rules)) {
             return self.sessions.refusal(&self.who, self.secret.as_deref(), self.peer).is_none();
         }

@@ -126,7 +126,7 @@ fn what_fits_is_left_as_it_is() {
 }
 
 #[test]
-fn what_is_cut_alone_is_as_if_nothing_had_been_cleaned() {
+fn an_entry_that_is_cut_alone_is_as_if_nothing_had_been_cleaned() {
     for text in ["select 'ä'", "\u{1}\0".repeat(50_000).as_str()] {
         for body in all(text) {
             assert_eq!(body.clone().cut(), body.bounded(&plain));

@@ -24,7 +24,7 @@ pub async fn used(conn: &mut PgConnection, key_id: &KeyId, at: Timestamp) -> Res
     )
 }
 
-/// A key that a prefix found, with the secret the prefix belongs to, and for whom it opens what. Never a revoked one.
+/// A key that a prefix found, never a revoked one: with its secret, its organization and its user.
 #[derive(Debug)]
 pub struct ProvenKey {
     pub env_id: EnvId,
@@ -36,7 +36,7 @@ pub struct ProvenKey {
     pub secret: KeySecret,
 }
 
-/// All of it in one statement: each request with a key asks for it.
+/// The key of a prefix, in one statement: each request with a key asks for it.
 pub async fn by_prefix(conn: &mut PgConnection, prefix: &str) -> Result<Option<ProvenKey>> {
     let row = sqlx::query!(
         r#"select e.org_id, k.env_id, k.key_id, k.name, k.scopes, k.ip_allowlist, k.user_id,

@@ -81,7 +81,7 @@ async fn until_a_request(tls: &mut TlsStream<TcpStream>) {
 }
 
 #[tokio::test]
-async fn what_was_not_heard_is_asked_of_the_successor() {
+async fn a_request_that_was_not_heard_is_asked_of_the_successor() {
     let world = World::start().await;
     for leaving in [Leaving::Drops, Leaving::GoesAway] {
         let seen = taken_over(&world, leaving, 5).await;
@@ -91,7 +91,7 @@ async fn what_was_not_heard_is_asked_of_the_successor() {
 }
 
 #[tokio::test]
-async fn what_was_heard_is_not_asked_again() {
+async fn a_request_that_was_heard_is_not_asked_again() {
     let world = World::start().await;
     let seen = taken_over(&world, Leaving::Takes, 5).await;
     world.app.expect_5xx(1);

@@ -215,7 +215,7 @@ impl SecretSource {
         Ok(SasToken { sas_token })
     }
 
-    /// The Secret names this place: what is sent there as it is could be used by whoever has chosen it.
+    /// The Secret names this place: whoever has chosen it could use a password or signature that is sent there.
     fn is_for(&self, found: &SecretValues, host: &str, usual_port: u16) -> Result<(), String> {
         if found.hosts.iter().any(|named| is_host(named, host, usual_port)) {
             return Ok(());

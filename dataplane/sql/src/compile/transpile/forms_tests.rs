@@ -1,4 +1,4 @@
-//! Literals of one form decide nothing: what is made of a third text follows from what was made of two.
+//! Literals of one form decide nothing: the SQL of a third text follows from that of two.
 
 use super::EngineSql;
 use super::literal::LiteralForm;

@@ -95,7 +95,7 @@ pub fn first_token(text: &str) -> &str {
     text.get(..length).unwrap_or_default()
 }
 
-/// How long what is in quotes at the beginning of a text is: a quote in it is doubled.
+/// The length of the part in quotes that a text begins with: a quote in it is doubled.
 fn quoted(text: &str, quote: char) -> usize {
     let mut at = 1;
     while let Some(length) = text.get(at..).and_then(|rest| rest.find(quote)) {

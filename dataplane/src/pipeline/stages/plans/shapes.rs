@@ -30,8 +30,9 @@ impl PlanCache {
         sharing.plan(&literals).map(Arc::new)
     }
 
-    /// Takes note of the plan of a text by its shape: says whether the text has it there from now on. Each statement waits for
-    /// the lock, so plans are compared without it.
+    /// Takes note of the plan of a text by its shape: says whether the text has it there from now on.
+    ///
+    /// Each statement waits for the lock, so plans are compared without it.
     pub(super) fn learn(&self, place: &PlanPlace, plan: &Arc<KeptPlan>) -> bool {
         let Some(TextShape { text, literals }) = TextShape::of(&place.key.text) else { return false };
         let generation = self.generation();

@@ -129,7 +129,7 @@ impl FileSource<'_> {
             return Box::pin(self.failed_of_doubted((file, doubted), &judged, let_through, own)).await;
         }
         let judged = checks.judged(&read.query, &read.line);
-        // of CSV what is broken was found before
+        // broken records of CSV were found before
         let found = own.failed_records(&judged, !is_csv, self.query.deadline, &self.query.ask.cancel).await;
         let found = found.map_err(|error| self.fault(file, error))?;
         if is_csv && found.records != let_through {

@@ -5,7 +5,7 @@
 //! be, which are then written as one, as the key of `LISTAGG(DISTINCT …)` is. One that stands twice is left in the shape.
 //! Spelled in another way, or in a function's body, it is found in what is generated.
 //!
-//! How long a string is decides nothing in a query. Where it is written into a column of a length, a long one is looked at,
+//! The length of a string decides nothing in a query. Where it is written into a column of a length, a long one is looked at,
 //! so texts of one shape that may write have strings of one length.
 
 use std::ops::Range;
