@@ -18,9 +18,7 @@ use super::stages::policy;
 use super::{Pipeline, Result, ToolAction, own_stages, startup_gate};
 use crate::error::StageFileFault;
 use crate::request::trail::Trail;
-use crate::storage::stage_files::{
-    ReadBounds, StageFile, StagePath, StageStore, StageWriter, blocking, user_stage, user_stages,
-};
+use crate::storage::stage_files::{ReadBounds, StageFile, StageStore, StageWriter, blocking, user_stage, user_stages};
 use crate::{Ask, Error};
 
 /// How long an object of a store is read for whoever takes it: as long as a file may take on its way in.
@@ -151,9 +149,7 @@ impl Pipeline {
                 (Box::new(file) as Box<dyn Read + Send>, bytes)
             }
             StageStore::External(files) => {
-                StagePath::read(path)?;
-                let found = Box::pin(files.list(path)).await?.into_iter().find(|file| file.path == path);
-                let found = found.ok_or_else(|| StageFileFault::Missing { path: path.to_owned() })?;
+                let found = Box::pin(files.find(path)).await?;
                 let (tasks, cancel) = (self.tasks.clone(), ask.cancel.clone());
                 let bounds = ReadBounds { tasks, deadline: Instant::now() + GET_WITHIN, cancel };
                 (Box::pin(files.open_listed(&found, &bounds)).await?, found.bytes)

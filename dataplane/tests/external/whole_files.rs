@@ -14,11 +14,21 @@ async fn a_file_of_a_folder_is_sent_put_there_and_removed() {
     disk.put("in/2026/a.csv", "1,x\n");
     disk.put("in/secret/s.csv", "sesame\n");
     disk.put("other/o.csv", "sesame\n");
+    disk.put("in/.sluice-unfinished.1", "sesame\n");
     disk.stage("s", "in/").await;
     let (status, read) = by(&disk.world, owner_id(), "GET", "s/files/2026%2Fa.csv", "").await;
     assert_eq!((status, read.as_slice()), (200, b"1,x\n".as_slice()));
     assert_eq!(disk.world.last().0.sql_original, "GET main.@s/2026/a.csv, 4 bytes");
-    for path in ["none.csv", "2026", "2026%2Fa", "secret%2Fs.csv", "..%2Fother%2Fo.csv", "%2E%2E%2Fother%2Fo.csv"] {
+    for path in [
+        "none.csv",
+        "2026",
+        "2026%2Fa",
+        "2026%2Fa.csv%2Fx",
+        ".sluice-unfinished.1",
+        "secret%2Fs.csv",
+        "..%2Fother%2Fo.csv",
+        "%2E%2E%2Fother%2Fo.csv",
+    ] {
         let (status, told) = by(&disk.world, owner_id(), "GET", &format!("s/files/{path}"), "").await;
         let told = String::from_utf8_lossy(&told);
         assert!((400..500).contains(&status) && !told.contains("sesame"), "{path}: {status} {told}");
@@ -34,6 +44,20 @@ async fn a_file_of_a_folder_is_sent_put_there_and_removed() {
     let (status, told) = by(&disk.world, analyst_id(), "GET", "s/files/2026%2Fa.csv", "").await;
     assert_eq!(status, 403, "{}", String::from_utf8_lossy(&told));
     disk.world.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_is_sent_however_many_others_have_paths_that_begin_so() {
+    let bucket = Bucket::new().await;
+    bucket.put("in/a.csv", "1\n");
+    for number in 0..=10_000 {
+        bucket.put(&format!("in/a.csv.{number}"), "");
+    }
+    let (status, listed) = by(&bucket.world, owner_id(), "GET", "s/files?prefix=a", "").await;
+    assert_eq!(status, 400, "{}", String::from_utf8_lossy(&listed));
+    let (status, read) = by(&bucket.world, owner_id(), "GET", "s/files/a.csv", "").await;
+    assert_eq!((status, read.as_slice()), (200, b"1\n".as_slice()));
+    bucket.world.stop().await;
 }
 
 #[tokio::test]

@@ -95,6 +95,21 @@ impl ExternalFiles {
         Ok(allowed)
     }
 
+    /// The file of a path. One that the integration does not allow is missing, as in a list.
+    pub async fn find(&self, path: &str) -> Result<StageFile, Error> {
+        let missing = || StageFileFault::Missing { path: path.to_owned() };
+        let wanted = StagePath::read(path)?;
+        self.permitted(path).map_err(|_| missing())?;
+        let found = match &self.kind {
+            ExternalKind::Folder(folder) => {
+                let folder = folder.clone();
+                blocking(move || folder.found(&wanted)).await?
+            }
+            ExternalKind::Bucket(bucket) => Box::pin(bucket.found(&wanted)).await?,
+        };
+        found.ok_or_else(|| missing().into())
+    }
+
     /// The file that was listed, to be read. If it is another by its end, reading it fails.
     pub async fn open_listed(&self, listed: &StageFile, bounds: &ReadBounds) -> Result<Box<dyn Read + Send>, Error> {
         let path = self.allowed(&listed.path)?;

@@ -101,6 +101,15 @@ impl BucketFiles {
         Ok(found)
     }
 
+    /// The object of this path, if it is there.
+    pub async fn found(&self, path: &StagePath) -> Result<Option<StageFile>, Error> {
+        match self.store.head(&self.key(path.as_str())?).await {
+            Ok(object) => self.told(path.as_str().to_owned(), &object).map(Some),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.fault(&error, path.as_str())),
+        }
+    }
+
     pub async fn open_listed(
         &self,
         path: &StagePath,

@@ -65,6 +65,19 @@ impl FolderFiles {
         Ok(found)
     }
 
+    /// The file of this path, if there is one that a list has.
+    pub fn found(&self, path: &StagePath) -> Result<Option<StageFile>, Error> {
+        let (folder, place) = self.place(path);
+        let is_unfinished = path.as_str().split('/').any(|name| name.starts_with(UNFINISHED_FILE));
+        let is_below = folder == self.base || looked_at(&folder)?.is_some_and(|metadata| metadata.is_dir());
+        if is_unfinished || !is_below || !self.is_there(&folder)? {
+            return Ok(None);
+        }
+        let metadata = looked_at(&place)?.filter(Metadata::is_file);
+        let found = metadata.map(|metadata| told(path.as_str().to_owned(), &metadata));
+        found.transpose().map_err(|error| unavailable(&error))
+    }
+
     pub fn open_listed(&self, path: &StagePath, listed: &StageFile) -> Result<Box<dyn Read + Send>, Error> {
         let missing = || Error::from(StageFileFault::Missing { path: path.as_str().to_owned() });
         let (folder, place) = self.place(path);
