@@ -1,8 +1,8 @@
 //! The one table of error codes: the specification's three code tables joined, with the SQLSTATE
 //! that the PostgreSQL wire shows for each row.
 //!
-//! A row that has no partner in one of the tables carries its one code in both columns. The door
-//! chooses the body (`body`); a room or a stage only ever names the row.
+//! A row that has no partner in one of the tables carries its one code in both columns. The protocol
+//! chooses the body (`body`); a handler or a stage only ever names the row.
 
 mod coded;
 mod exit_class;

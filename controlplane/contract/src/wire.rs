@@ -144,7 +144,7 @@ pub struct Forwarded {
     #[serde(flatten)]
     pub who: Who,
     pub peer: Option<IpAddr>,
-    /// The door it came through, where that is another than the one it is forwarded to: `dashboard` or `shadow`.
+    /// The origin it came from, where that is another than the protocol it is forwarded to: `dashboard` or `shadow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// The dashboard asks it for one of its own pages. The control plane alone says so, of a request whose statement or
@@ -154,7 +154,7 @@ pub struct Forwarded {
 }
 
 impl Forwarded {
-    /// A caller who asks for themselves, at the door that it is forwarded to.
+    /// A caller who asks for themselves, by the protocol that it is forwarded to.
     pub const fn of(who: Who, peer: Option<IpAddr>) -> Self {
         Self { who, peer, origin: None, by_dashboard: false }
     }

@@ -3,7 +3,7 @@
 //!
 //! The resource is the truth for an organization and an environment: REST writes it first, takes
 //! its uid for the id, and projects what it says into the row, in the request's transaction. What
-//! others wrote is projected by the mirrors of the rooms, by the same functions. Where there is
+//! others wrote is projected by the followers of resources, by the same functions. Where there is
 //! nobody who writes resources, on one machine, the row is the truth.
 
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@
 //! What an event tells is written in the transaction that recorded it (`outbox`); from there a
 //! queue of its own delivers at least once (`delivery`), and "receivers deduplicate on the event
 //! id". A receiver is somewhere that a stranger has named: what may be reached is decided twice, when
-//! the URL is given and when its name has become an address (`address`, `courier`).
+//! the URL is given and when its name has become an address (`address`, `egress::client`).
 
 mod delivery;
 mod http;

@@ -156,7 +156,7 @@ fn the_posts_that_ignore_a_key_are_these() {
     );
 }
 
-/// Whatever the endpoint: the key is looked at before its room is.
+/// Whatever the endpoint: the key is looked at before its handler runs.
 #[tokio::test]
 async fn every_post_that_a_key_counts_for_names_one_that_cannot_be_one() {
     let app = TestApp::start().await;

@@ -1,4 +1,4 @@
-//! The rooms, in the order of the specification's Endpoints part.
+//! The resource modules, in the order of the specification's Endpoints part.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -49,7 +49,7 @@ pub fn routes() -> Routes {
         .and(dashboard::routes())
 }
 
-/// The rows of every room, without their handlers.
+/// The rows of every resource module, without their handlers.
 pub fn rows() -> &'static [Route] {
     static ROWS: OnceLock<Vec<Route>> = OnceLock::new();
     ROWS.get_or_init(|| routes().rows().to_vec())

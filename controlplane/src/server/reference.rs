@@ -23,7 +23,7 @@ pub use document::document;
 
 use crate::server::endpoints;
 
-/// The document of all rooms, indented.
+/// The document of all routes, indented.
 pub fn printed() -> String {
     let document = document(&endpoints::rows().iter().collect::<Vec<_>>());
     format!("{document:#}\n")

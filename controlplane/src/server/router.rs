@@ -1,8 +1,8 @@
 //! The middleware that every request passes, in this order.
 //!
-//! Request id → address → body limit → (guard: who → rate limit → may they) → idempotency → room →
+//! Request id → address → body limit → (guard: who → rate limit → may they) → idempotency → handler →
 //! error body →
-//! `X-Request-Id` and rate limit headers. A room never renders an error: it names a row of the
+//! `X-Request-Id` and rate limit headers. A handler never renders an error: it names a row of the
 //! code table, and the middleware writes body 1 with the request id.
 
 #[cfg(test)]
@@ -90,8 +90,8 @@ async fn middleware(State(app): State<App>, mut request: Request, next: Next) ->
         if origin.is_err() && !probe {
             return platform::http::peer::unreadable().into_response();
         }
-        let room = AssertUnwindSafe(next.run(request)).catch_unwind();
-        room.await.unwrap_or_else(|_| Error::Panicked.into_response())
+        let handler = AssertUnwindSafe(next.run(request)).catch_unwind();
+        handler.await.unwrap_or_else(|_| Error::Panicked.into_response())
     };
     let answered = place.around(answer.instrument(span)).await;
     platform::http::traced::answered(&mut traced, &answered, &request_id);

@@ -3,6 +3,6 @@
 use tests::golden;
 
 #[test]
-fn the_document_is_what_the_rooms_say() {
+fn the_document_is_what_the_routes_say() {
     golden::compare("openapi.json", &controlplane::server::reference::printed());
 }

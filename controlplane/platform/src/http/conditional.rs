@@ -5,7 +5,7 @@
 //! to the version that `If-Match` names, and is 412 otherwise: two admins cannot overwrite each other.
 //! What a list shows of a record suffices: `If-Match: W/"<updated_at>"`.
 //!
-//! The version is compared by the room, under the lock that the change is made under
+//! The version is compared by the handler, under the lock that the change is made under
 //! ([`ExpectedVersion::holds`]). A route that compares none refuses the header: who sends it believes to be
 //! safe.
 

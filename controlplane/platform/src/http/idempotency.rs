@@ -38,7 +38,7 @@ struct IdempotencyClaim {
     request_sha256: Vec<u8>,
 }
 
-/// Runs the room, unless the record knows the answer already.
+/// Runs the handler, unless the record knows the answer already.
 pub async fn once(app: &App, route: &Route, request: Request, next: Next) -> Response {
     match attempt(app, route, request, next).await {
         Ok(response) => response,
@@ -63,14 +63,14 @@ async fn attempt(app: &App, route: &Route, mut request: Request, next: Next) -> 
     if let Some(replay) = claim.enter(app).await? {
         return Ok(replay);
     }
-    // Dropped with the connection, the room would end half-way and the record stay open.
+    // Dropped with the connection, the handler would end half-way and the record stay open.
     let (app, secret) = (app.clone(), route.secret);
     let place = telemetry::here();
-    let room = app.clone().tasks().spawn(place.around(async move {
+    let handler = app.clone().tasks().spawn(place.around(async move {
         let response = next.run(Request::from_parts(parts, Body::from(body))).await;
         claim.leave(&app, response, secret).await
     }));
-    room.await.map_err(|_| Error::Panicked)?
+    handler.await.map_err(|_| Error::Panicked)?
 }
 
 /// Does a key count for this route? For a POST that changes something, or runs a statement that may, and has a caller.

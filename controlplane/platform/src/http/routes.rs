@@ -1,4 +1,4 @@
-//! The route table: what a room offers, who may use it, and the handler, in one row.
+//! The route table: method, path, who may use it, and the handler, in one row.
 //!
 //! The rows are kept beside the router that is built from them, so the guard, the refusal tests
 //! and the printed API read the same list that serves. A handler cannot be mounted without a row.
@@ -12,7 +12,7 @@ use crate::App;
 use crate::http::route::{Route, Secret};
 use crate::http::signature::DescribedHandler;
 
-/// The rows of a room, or of all rooms.
+/// The rows of a resource module, or of all of them.
 #[derive(Default)]
 pub struct Routes {
     rows: Vec<Route>,

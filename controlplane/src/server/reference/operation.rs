@@ -40,12 +40,12 @@ fn place(row: &Route) -> Vec<&'static str> {
     name.split("::").chain(rest.split("::")).filter(|part| !["", "http"].contains(part)).collect()
 }
 
-/// `api_keys_rotate`: the room and the handler.
+/// `api_keys_rotate`: the resource module and the handler.
 pub fn id(row: &Route) -> String {
     place(row).join("_")
 }
 
-/// The room; of the runtime the part of it.
+/// The resource module; of the runtime the part of it.
 pub fn tag(row: &Route) -> String {
     let place = place(row);
     let depth = if place.first() == Some(&"runtime") { 2 } else { 1 };

@@ -56,7 +56,7 @@ async fn a_bad_credential_of_any_kind_is_401() {
 }
 
 #[tokio::test]
-async fn while_shutting_down_rooms_refuse_and_readiness_says_so() {
+async fn while_shutting_down_routes_refuse_and_readiness_says_so() {
     let app = TestApp::start().await;
     app.app.shutdown().cancel();
     let answer = app.get("/v1/auth/me", "").await;

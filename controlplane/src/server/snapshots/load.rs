@@ -1,7 +1,7 @@
-//! One environment's snapshot, read from the rooms in one repeatable-read transaction.
+//! One environment's snapshot, read from the resource modules in one repeatable-read transaction.
 //!
 //! Not here: what a snapshot is (`contract::governance`), when it is sent (`publisher`), and how
-//! its version grows (the triggers of `0010_governance.sql`, and of each later room beside its tables).
+//! its version grows (the triggers of `0010_governance.sql`, and of each later migration beside its tables).
 
 use contract::governance::HexKey;
 use contract::{EnvId, Governance, Keyring};

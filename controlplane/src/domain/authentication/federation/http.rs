@@ -1,4 +1,4 @@
-//! Requests and answers of the room.
+//! Requests and answers of federation providers.
 
 use contract::{OrgId, Timestamp};
 use platform::events::{self, Event, EventType};

@@ -1,4 +1,4 @@
-//! Requests and answers of the room.
+//! Requests and answers of organizations.
 
 use contract::caller::Credential;
 use contract::{Access, OrgId, Timestamp, UserId};

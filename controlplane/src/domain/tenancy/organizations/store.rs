@@ -7,7 +7,7 @@ use platform::{Error, OnConstraint, Result, changed, execute, scalar};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-/// A row, as the room sees it.
+/// The columns of an organization that are read.
 #[derive(Debug, Clone)]
 pub struct Organization {
     pub org_id: OrgId,

@@ -1,4 +1,4 @@
-//! Route table and list of the room.
+//! Route table and list of users.
 
 use std::str::FromStr;
 

@@ -16,7 +16,7 @@ use sqlx::types::Json;
 pub use self::invitation::{Invitation, Invitee, accept, invitation, invitation_delivered, invite, renew_invitation};
 pub use self::owner::{Owner, Owning, answered_for, insert_owner, owner, owner_like, owning};
 
-/// A user, as the room sees and answers it.
+/// A user, as it is stored and answered.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct User {
     pub id: UserId,

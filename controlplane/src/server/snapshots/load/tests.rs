@@ -153,7 +153,7 @@ async fn a_listening_connection_that_breaks_loses_no_news() {
 
 /// A data plane that is sent more than it takes keeps the rules of before.
 #[tokio::test]
-async fn no_room_makes_a_snapshot_larger_than_its_share() {
+async fn no_resource_makes_a_snapshot_larger_than_its_share() {
     let world = World::start().await;
     let bot = json!({"name": "k", "scopes": ["query:read"], "agent_id": "bot"});
     world.create_key(bot).await;
