@@ -42,25 +42,26 @@ impl Body {
     }
 
     fn within(mut self, clean: Option<&dyn Fn(&str) -> String>) -> Self {
-        let mut room = Room { clean, left: LISTS_BYTES_MAX };
+        let mut budget = ListBudget { clean, left: LISTS_BYTES_MAX };
         match &mut self {
-            Self::Started(start) => room.started(start),
-            Self::Finished(finish) => room.finished(finish),
-            Self::BranchMerged(merged) => room.merged(merged),
-            Self::TriggerFired(fired) => room.fired(fired),
-            Self::TriggerError(failed) => room.failed(failed),
+            Self::Started(start) => budget.started(start),
+            Self::Finished(finish) => budget.finished(finish),
+            Self::BranchMerged(merged) => budget.merged(merged),
+            Self::TriggerFired(fired) => budget.fired(fired),
+            Self::TriggerError(failed) => budget.failed(failed),
         }
         self
     }
 }
 
-struct Room<'a> {
+/// The bytes that lists of one entry may still take, and the cleaning of its texts.
+struct ListBudget<'a> {
     clean: Option<&'a dyn Fn(&str) -> String>,
     /// Bytes that lists may still take.
     left: usize,
 }
 
-impl Room<'_> {
+impl ListBudget<'_> {
     fn started(&mut self, start: &mut Started) {
         let Started {
             query_id,
@@ -132,8 +133,8 @@ impl Room<'_> {
         }
         make_finite(execution_time_ms);
         make_finite(transpilation_time_ms);
-        self.taken(stages, |room, (name, ms)| {
-            room.member(name, NAME_BYTES_MAX);
+        self.taken(stages, |budget, (name, ms)| {
+            budget.member(name, NAME_BYTES_MAX);
             make_finite(ms);
         });
     }
@@ -184,15 +185,15 @@ impl Room<'_> {
     }
 
     fn verdicts(&mut self, verdicts: &mut Vec<Verdict>) {
-        self.taken(verdicts, |room, Verdict { policy_id, policy_name, action, columns, function }| {
+        self.taken(verdicts, |budget, Verdict { policy_id, policy_name, action, columns, function }| {
             let mut id = String::from(policy_id.clone());
-            room.member(&mut id, NAME_BYTES_MAX);
+            budget.member(&mut id, NAME_BYTES_MAX);
             *policy_id = id.into();
-            room.member(policy_name, NAME_BYTES_MAX);
-            room.member(action, NAME_BYTES_MAX);
-            room.list(columns);
+            budget.member(policy_name, NAME_BYTES_MAX);
+            budget.member(action, NAME_BYTES_MAX);
+            budget.list(columns);
             for function in function.iter_mut() {
-                room.member(function, NAME_BYTES_MAX);
+                budget.member(function, NAME_BYTES_MAX);
             }
         });
     }
@@ -223,7 +224,7 @@ impl Room<'_> {
 
     fn list(&mut self, items: &mut Vec<String>) {
         let whole = items.len();
-        self.taken(items, |room, item| room.member(item, MEMBER_BYTES_MAX));
+        self.taken(items, |budget, item| budget.member(item, MEMBER_BYTES_MAX));
         if items.len() < whole {
             items.push(CUT.to_owned());
         }
@@ -256,7 +257,7 @@ impl Room<'_> {
                 self.member(&mut text, NUMBER_BYTES_MAX);
                 *value = Value::String(text);
             }
-            Value::Array(items) => self.taken(items, |room, item| room.json(item, depth - 1)),
+            Value::Array(items) => self.taken(items, |budget, item| budget.json(item, depth - 1)),
             Value::Object(members) => {
                 for (mut name, mut value) in std::mem::take(members) {
                     if self.left == 0 {

@@ -168,12 +168,12 @@ fn what_is_cut_is_marked_and_keeps_whole_characters() {
 #[test]
 fn metadata_has_no_depth_and_no_number_that_would_not_be_stored() {
     let mut value = (0..120).fold(json!(1), |inner, _| json!([inner]));
-    let mut room = Room { clean: Some(&plain), left: LISTS_BYTES_MAX };
-    room.json(&mut value, DEPTH_MAX);
+    let mut budget = ListBudget { clean: Some(&plain), left: LISTS_BYTES_MAX };
+    budget.json(&mut value, DEPTH_MAX);
     assert_eq!(value.to_string().matches('[').count(), DEPTH_MAX, "{value}");
     for (number, plainly) in [("1.5", true), ("1e300", true), ("0", true), ("-7", true)] {
         let mut value: Value = serde_json::from_str(number).unwrap();
-        room.json(&mut value, 1);
+        budget.json(&mut value, 1);
         assert_eq!(value.is_number(), plainly, "{number}");
     }
     // without arbitrary precision they are read as something else, or not at all
@@ -181,7 +181,7 @@ fn metadata_has_no_depth_and_no_number_that_would_not_be_stored() {
         if let Ok(mut value) = serde_json::from_str::<Value>(number) {
             let written = value.to_string();
             let as_written = written == number;
-            room.json(&mut value, 1);
+            budget.json(&mut value, 1);
             assert!(value.is_string() || !as_written, "{number}: {value}");
         }
     }
