@@ -1,4 +1,4 @@
-//! What agents remember, over REST: the twin of the memory tools.
+//! Memories of agents, over REST: the same calls as the memory tools.
 //!
 //! Nothing is remembered here. Each request becomes a call of the tool in the environment's data
 //! plane, for the caller that the guard has let in, and its result is told in the shape of this

@@ -1,4 +1,4 @@
-//! Tools of the agent tool server, called for the REST surfaces that are their twins.
+//! Tools of the agent tool server, called for the REST routes that answer the same.
 //!
 //! Each request becomes a call of the tool in the environment's data plane, for the caller that the
 //! guard has let in. The environment is the key's, else `?env_id=`, else the organization's only one;

@@ -1,4 +1,4 @@
-//! Branches of an environment's tables, over REST: the twin of the branch tools.
+//! Branches of an environment's tables, over REST: the same calls as the branch tools.
 //!
 //! Nothing is kept here: each request becomes a call of a tool in the environment's data plane, and
 //! its result is told in the shape of this surface. A branch is somebody's with an agent's name, has

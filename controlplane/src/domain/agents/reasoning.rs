@@ -1,4 +1,4 @@
-//! What agents thought, over REST: the twin of the tools of the reasoning ledger.
+//! Reasoning of agents, over REST: the same calls as the tools of the reasoning ledger.
 //!
 //! Nothing is kept here: each request becomes a call of a tool in the environment's data plane, and its
 //! result is told in the shape of this surface. The environment is the key's, else `?env_id=`, else the

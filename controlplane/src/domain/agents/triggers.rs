@@ -1,4 +1,4 @@
-//! Triggers of an environment, over REST: the twin of the trigger tools.
+//! Triggers of an environment, over REST: the same calls as the trigger tools.
 //!
 //! Nothing is kept here: each request becomes a call of a tool in the environment's data plane, and
 //! its result is told in the shape of this surface. Members read; whoever registers or switches off here

@@ -15,8 +15,8 @@ struct AtListener(std::net::TcpListener);
 impl AtListener {
     fn placement(&self) -> Placement {
         let internal = self.0.local_addr().unwrap();
-        let door = ("127.0.0.1".to_owned(), internal.port());
-        Placement { internal: internal.to_string(), pg: door.clone(), tools: door, database: "demo".to_owned() }
+        let address = ("127.0.0.1".to_owned(), internal.port());
+        Placement { internal: internal.to_string(), pg: address.clone(), tools: address, database: "demo".to_owned() }
     }
 }
 

@@ -90,9 +90,9 @@ async fn read_whole(request: Request<Incoming>) -> Result<Response<Body>, hyper:
 }
 
 async fn place(world: &World, internal: SocketAddr) {
-    let door = ("127.0.0.1".to_owned(), 5439);
+    let address = ("127.0.0.1".to_owned(), 5439);
     let placement =
-        Placement { internal: internal.to_string(), pg: door.clone(), tools: door, database: "demo".to_owned() };
+        Placement { internal: internal.to_string(), pg: address.clone(), tools: address, database: "demo".to_owned() };
     environments::place(world.app.app.pool(), &world.env_id, &placement, world.app.app.now()).await.unwrap();
 }
 

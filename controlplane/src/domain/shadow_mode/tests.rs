@@ -255,7 +255,7 @@ async fn a_log_is_replayed_compared_and_reported() {
 }
 
 #[tokio::test]
-async fn a_replay_has_come_through_the_door_shadow() {
+async fn a_replay_has_the_origin_shadow() {
     let world = World::start().await;
     let heard = |request: &Request<Incoming>| {
         let caller: Value = serde_json::from_slice(request.headers()["x-sluice-caller"].as_bytes()).unwrap();

@@ -76,7 +76,7 @@ pub async fn get(call: Call) -> Result<Json<SingleSignOn>> {
     Ok(Json(view(&call.app, &organization.slug, connection)))
 }
 
-/// The issuer is asked before it is believed: one that cannot be reached would close the door.
+/// The issuer is asked before it is believed: with one that cannot be reached nobody could sign in.
 pub async fn put(call: Call, Json(body): Json<SingleSignOnInput>) -> Result<Json<SingleSignOn>> {
     let (app, now) = (&call.app, call.now());
     let client_id = text::checked("client_id", &body.client_id, CLIENT_ID_MAX)?;

@@ -43,13 +43,13 @@ async fn asked(world: &World, method: Method, path: &str, headers: &[(&str, &str
     world.app.send(request.body(Body::from(body.to_string())).unwrap()).await
 }
 
-/// As the data plane was told who asks: the door, and whether the dashboard asks for itself.
+/// As the data plane was told who asks: the origin, and whether the dashboard asks for itself.
 fn told(answer: &Answer) -> (Value, Value) {
     let caller = &answer.body["rows"][0][0]["caller"];
     (caller["origin"].clone(), caller["by_dashboard"].clone())
 }
 
-/// The door `dashboard` of attribute rules: a session in a browser's cookies, and nothing else.
+/// The origin `dashboard` of attribute rules: a session in a browser's cookies, and nothing else.
 #[tokio::test]
 async fn what_a_browsers_cookies_ask_has_come_through_the_dashboard() {
     let world = World::start().await;

@@ -36,7 +36,7 @@ async fn a_tenant_is_an_organization_of_its_own_that_its_parent_counts() {
     let listed = app.get(&path, &bearer(&opened)).await.expect(200);
     let row = &listed["data"][0];
     assert_eq!((row["user_count"].as_i64(), row["query_count_today"].as_i64()), (Some(1), Some(5)));
-    // Its own door is closed to a session of the parent.
+    // Its own routes are closed to a session of the parent.
     let inside = format!("/v1/organizations/{}", made["tenant_id"].as_str().unwrap());
     assert_eq!(app.get(&inside, &bearer(&opened)).await.code(), (404, "NOT_FOUND"));
     let body = json!({"email": "olga@example.com", "password": app.password(), "org_id": made["tenant_id"]});

@@ -47,7 +47,7 @@ impl Operator {
         self.client.revoke(request).await.unwrap().into_inner()
     }
 
-    /// Does the text open the door?
+    /// Is the text the key?
     async fn opens(&self, text: &str) -> bool {
         let me = self.served.world.app.get("/v1/auth/me", &format!("ApiKey {text}")).await;
         me.status.as_u16() == 200
