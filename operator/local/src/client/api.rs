@@ -68,7 +68,7 @@ impl Api {
         self.request_to(method, &format!("{}{path}", self.url))
     }
 
-    /// To another door of the same platform.
+    /// To another address of the same platform.
     pub fn request_to(&self, method: Method, url: &str) -> RequestBuilder {
         self.http.request(method, url).header(http::header::AUTHORIZATION, self.key.expose().clone())
     }

@@ -13,8 +13,8 @@ use super::output::Columns;
 use super::waiting::waited;
 use super::{Access, Api, Class, Failure, Output, Told};
 
-/// A door that does not open within it is shut.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A port that cannot be connected to within it is not reached.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -95,7 +95,7 @@ async fn looked(api: &Api) -> Vec<Finding> {
     found.push(environment(&place));
     found.push(statement(api, &place).await);
     found.push(lists(api, &place).await);
-    found.push(door(&place).await);
+    found.push(pg_port(&place).await);
     found.push(chain(api, &place).await);
     found
 }
@@ -190,14 +190,14 @@ async fn lists(api: &Api, place: &Place) -> Finding {
     )
 }
 
-/// Nothing is said at the door: whether it opens from here is the question.
-async fn door(place: &Place) -> Finding {
+/// Whether the PostgreSQL port can be connected to from here; nothing is sent.
+async fn pg_port(place: &Place) -> Finding {
     let Some(record) = &place.record else { return Finding::hidden("psql") };
     let (host, port) = (text(record, "/connection/host"), record.pointer("/connection/port"));
     let Some(port) = port.and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok()) else {
         return Finding::bad("psql", "the environment tells no address", "wait until it is active");
     };
-    let opened = tokio::time::timeout(PATIENCE, TcpStream::connect((host.as_str(), port))).await;
+    let opened = tokio::time::timeout(CONNECT_WITHIN, TcpStream::connect((host.as_str(), port))).await;
     match opened {
         Ok(Ok(_)) => Finding::ok("psql", format!("{host}:{port} opens")),
         Ok(Err(_)) | Err(_) => Finding::bad(

@@ -43,19 +43,19 @@ fn a_request_is_read_as_the_api_server_reads_it() {
 
 type Answer = Pin<Box<dyn Future<Output = Result<Response<()>, BoxError>> + Send>>;
 
-/// A service that counts what reaches it, waits for a place at `door`, and answers `code`.
+/// A service that counts what reaches it, waits for one of `places`, and answers `code`.
 fn served(
     limits: &Limits,
     code: u16,
-    door: &Arc<Semaphore>,
+    places: &Arc<Semaphore>,
 ) -> (impl FnMut(&str, &str) -> Answer + use<>, Arc<AtomicUsize>) {
     let reached = Arc::new(AtomicUsize::new(0));
-    let (counter, door) = (Arc::clone(&reached), Arc::clone(door));
+    let (counter, places) = (Arc::clone(&reached), Arc::clone(places));
     let mut service = limits.layer(service_fn(move |_: Request<()>| {
         counter.fetch_add(1, Ordering::SeqCst);
-        let door = Arc::clone(&door);
+        let places = Arc::clone(&places);
         async move {
-            door.acquire().await.unwrap().forget();
+            places.acquire().await.unwrap().forget();
             Ok::<_, Infallible>(Response::builder().status(StatusCode::from_u16(code).unwrap()).body(()).unwrap())
         }
     }));
@@ -102,14 +102,14 @@ async fn once_leadership_has_run_out_nothing_is_changed_and_reading_goes_on() {
 #[tokio::test]
 async fn a_change_that_waited_past_the_end_of_leadership_is_not_sent() {
     let (leads, fence) = watch::channel(Some(soon()));
-    let door = Arc::new(Semaphore::new(0));
+    let places = Arc::new(Semaphore::new(0));
     let budget = Budget { at_once: 1, ..Budget::default() };
-    let (mut call, reached) = served(&limits(budget, Some(fence)), 200, &door);
+    let (mut call, reached) = served(&limits(budget, Some(fence)), 200, &places);
     let (first, second) = (call("GET", SECRET), call("PATCH", SECRET));
     let end = async {
         tokio::task::yield_now().await;
         leads.send(None).unwrap();
-        door.add_permits(2);
+        places.add_permits(2);
     };
     let (first, second, ()) = tokio::join!(first, second, end);
     first.unwrap();
@@ -119,14 +119,14 @@ async fn a_change_that_waited_past_the_end_of_leadership_is_not_sent() {
 
 #[tokio::test]
 async fn what_could_go_on_only_after_its_time_does_not() {
-    let (mut reached, door) = (false, Semaphore::new(0));
+    let (mut reached, places) = (false, Semaphore::new(0));
     let deadline = Instant::now() + Duration::from_millis(20);
     let call = before(deadline, async {
-        door.acquire().await.unwrap().forget();
+        places.acquire().await.unwrap().forget();
         reached = true;
     });
     let held_still = async {
-        door.add_permits(1);
+        places.add_permits(1);
         // as a process that is stopped: nothing of it runs, and the clock goes on
         while Instant::now() < deadline {
             std::hint::spin_loop();
@@ -139,14 +139,14 @@ async fn what_could_go_on_only_after_its_time_does_not() {
 
 #[tokio::test]
 async fn no_more_than_so_many_run_at_once() {
-    let door = Arc::new(Semaphore::new(0));
-    let (mut call, reached) = served(&limits(Budget { at_once: 4, ..Budget::default() }, None), 200, &door);
+    let places = Arc::new(Semaphore::new(0));
+    let (mut call, reached) = served(&limits(Budget { at_once: 4, ..Budget::default() }, None), 200, &places);
     let mut calls: FuturesUnordered<_> = (0..12).map(|_| call("GET", SECRET)).collect();
     for done in 0..12 {
         let pending = tokio::time::timeout(Duration::from_millis(20), calls.next()).await;
         assert!(pending.is_err(), "nobody was let through");
         assert_eq!(reached.load(Ordering::SeqCst), (4 + done).min(12));
-        door.add_permits(1);
+        places.add_permits(1);
         calls.next().await.unwrap().unwrap();
     }
 }
