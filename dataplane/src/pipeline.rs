@@ -100,7 +100,7 @@ pub type EngineSlot = watch::Receiver<Option<engine::Engine>>;
 pub struct Pipeline {
     pub snapshots: Snapshots,
     pub engine: EngineSlot,
-    pub threshold: StartupGate,
+    pub startup_gate: StartupGate,
     pub gate: Gate,
     pub remembered: PipelineCaches,
     /// PostgreSQL's, for each who asks.
@@ -184,7 +184,7 @@ impl Pipeline {
     }
 
     async fn run_plain(self: &Arc<Self>, ask: Ask, once: Option<Once>) -> Result<Answer> {
-        let query = Query { once, ..startup_gate::cross(self, ask).await? };
+        let query = Query { once, ..startup_gate::enter(self, ask).await? };
         if let Some(question) = postgres::question(self, &query) {
             return Box::pin(postgres::answer(self, &query, &question)).await;
         }
@@ -326,7 +326,7 @@ impl Pipeline {
         if let Some(described) = unload::described(ask).or_else(|| template::described(ask)) {
             return Ok(described);
         }
-        let query = startup_gate::cross(self, ask.clone()).await?;
+        let query = startup_gate::enter(self, ask.clone()).await?;
         let (mut span, t) = (self.tracer.begin("describe", Kind::Server, &ask.asked_at()), Trail::default());
         let described = Box::pin(self.described(&query, &t)).await;
         spans::described(&mut span, &query, &t, described.as_ref().err());

@@ -101,7 +101,7 @@ async fn world_of(clock: SharedClock, model: &ModelSettings, temp_limit_bytes: u
         snapshots,
         engine: watch::channel(Some(engine.clone())).1,
         gate: Gate::new(100),
-        threshold: StartupGate::new(ownership.subscribe()),
+        startup_gate: StartupGate::new(ownership.subscribe()),
         remembered: PipelineCaches::default(),
         catalogue: Catalogue::new(config.clone()),
         runtime: RuntimeTables::new(config, None),

@@ -89,7 +89,7 @@ impl Pipeline {
     /// What the gates make of the statement for this caller.
     async fn explained(&self, ask: Ask, asker: Asker, rules: &Governance, t: &Trail) -> Result<Explained> {
         let original = ask.sql.clone();
-        let query = startup_gate::cross(self, ask).await?;
+        let query = startup_gate::enter(self, ask).await?;
         let gates = Gates { pipeline: self, query: &query, rules, t };
         let passed = Box::pin(gates.govern(&original, &Mode::Explain(Box::new(asker)))).await?;
         let Passed { native, plain, changed, assumed, .. } = passed;

@@ -78,7 +78,7 @@ impl Pipeline {
 
     /// Whoever may write here at all; on which table, the statement that writes it is judged.
     async fn admitted(&self, ask: &Ask) -> Result<Query> {
-        let query = startup_gate::cross(self, ask.clone()).await?;
+        let query = startup_gate::enter(self, ask.clone()).await?;
         let rules = self.rules()?;
         let who = policy::caller(self, &query, &rules)?;
         who.caller.may_query(true).map_err(Error::Lacks)?;

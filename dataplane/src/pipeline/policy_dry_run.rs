@@ -85,7 +85,7 @@ impl Pipeline {
 
     async fn gates(&self, ask: Ask, asker: Asker, standing: &CallerContext, t: &Trail) -> Result<Vec<Lack>> {
         let rules = &standing.rules;
-        let query = startup_gate::cross(self, ask).await?;
+        let query = startup_gate::enter(self, ask).await?;
         let gates = Gates { pipeline: self, query: &query, rules, t };
         Box::pin(gates.judge(&query.ask.sql, asker)).await
     }

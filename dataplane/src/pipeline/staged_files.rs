@@ -64,7 +64,7 @@ impl Pipeline {
     /// The stage that a name means to whoever asks, who may do this with files of stages.
     /// Who may not is refused before anything is opened or taken in, and that is written down.
     pub async fn stage(self: &Arc<Self>, ask: &Ask, name: &str, action: FileAction) -> Result<StagePlace> {
-        let query = startup_gate::cross(self, ask.clone()).await?;
+        let query = startup_gate::enter(self, ask.clone()).await?;
         let rules = self.rules()?;
         let who = policy::caller(self, &query, &rules)?;
         who.caller.may_query(action.writes()).map_err(Error::Lacks)?;
@@ -107,7 +107,7 @@ impl Pipeline {
 
     /// Whether whoever asks may know which files the stage has.
     pub(super) async fn tells_files(self: &Arc<Self>, ask: &Ask, stage: &StagePlace) -> Result<()> {
-        let query = startup_gate::cross(self, ask.clone()).await?;
+        let query = startup_gate::enter(self, ask.clone()).await?;
         let rules = self.rules()?;
         let who = policy::caller(self, &query, &rules)?;
         who.asks(&rules, ask.into(), true).tells_files(&stage.path)

@@ -2,7 +2,7 @@
 //!
 //! While another data plane hands over, this one is parked: callers are let in and their statements
 //! wait, at most a thousand, each at most its own timeout. Who is refused here has asked nothing
-//! yet: it is neither billed nor written down, because there are no books to write into.
+//! yet: it is neither billed nor written down, because there is no log to write into.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
@@ -49,7 +49,7 @@ pub struct UsageLedger {
     pub storage: Storage,
 }
 
-/// The places to wait in, and the news that the house is open.
+/// The places to wait in, and the state of ownership that is waited for.
 #[derive(Debug)]
 pub struct StartupGate {
     ownership: watch::Receiver<OwnershipState>,
@@ -61,12 +61,12 @@ impl StartupGate {
         Self { ownership, waiting: AtomicUsize::new(0) }
     }
 
-    /// The books, if the house is open.
+    /// The usage ledger, if this process owns the data.
     pub fn opened(&self) -> Option<Arc<UsageLedger>> {
         self.ownership.borrow().ledger()
     }
 
-    /// The books, once the house is open; and whether they were waited for.
+    /// The usage ledger, once this process owns the data; and whether it was waited for.
     async fn ledger(&self, pipeline: &Pipeline, ask: &Ask, timeout: Duration) -> Result<(Arc<UsageLedger>, bool)> {
         if let Some(ledger) = self.opened() {
             return Ok((ledger, false));
@@ -87,14 +87,14 @@ impl StartupGate {
 }
 
 /// Lets a statement in. Its time counts from here.
-pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
+pub(super) async fn enter(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
     let settings = pipeline.rules()?.environment.settings.query_timeout();
     let timeout = ask.timeout.unwrap_or(settings).min(Duration::from_millis(TIMEOUT_MS_MAX));
     let deadline = Instant::now() + timeout;
     if pipeline.closed.is_cancelled() {
         return Err(Error::ShuttingDown);
     }
-    let (ledger, waited) = pipeline.threshold.ledger(pipeline, &ask, timeout).await?;
+    let (ledger, waited) = pipeline.startup_gate.ledger(pipeline, &ask, timeout).await?;
     let closed = pipeline.closed.clone();
     let mut ask = ask;
     let branch = branches::named(&ask.names.schema);
@@ -117,7 +117,7 @@ pub(super) fn again(pipeline: &Pipeline, statement: &RecheckedStatement) -> Resu
         judged_by: Some(statement.seen.clone()),
         timeout,
         deadline: Instant::now() + timeout,
-        ledger: pipeline.threshold.opened().ok_or(Error::NotReady)?,
+        ledger: pipeline.startup_gate.opened().ok_or(Error::NotReady)?,
         waited: false,
         closed: pipeline.closed.clone(),
         started: AtomicBool::new(false),

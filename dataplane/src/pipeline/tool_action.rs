@@ -104,7 +104,7 @@ impl Pipeline {
         let ToolAction { ask, tables, operation, reads } = tool_action;
         let operations = operations(operation, &reads);
         let about = about(tables, operation, reads);
-        let closing = Closing::open(self, startup_gate::cross(self, ask).await?);
+        let closing = Closing::open(self, startup_gate::enter(self, ask).await?);
         let began = Instant::now();
         let done = Box::pin(self.acted(&closing, (&about, &operations), work)).await;
         match done {

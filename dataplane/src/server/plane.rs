@@ -238,7 +238,7 @@ impl DataPlaneParts {
         let pipeline = Arc::new(Pipeline {
             snapshots: snapshots.clone(),
             engine: engine.subscribe(),
-            threshold: StartupGate::new(ownership.subscribe()),
+            startup_gate: StartupGate::new(ownership.subscribe()),
             gate: Gate::new(settings.max_concurrent_queries),
             remembered: PipelineCaches::of(settings.plans),
             catalogue: engines::catalogue(settings),
@@ -347,7 +347,7 @@ impl DataPlaneParts {
         self.ending.drain(grace, drain, || self.claim.wanted()).await;
         // An error means that it panicked: then it opens nothing any more either.
         let _ = owning.await;
-        if let Some(ledger) = self.pipeline.threshold.opened() {
+        if let Some(ledger) = self.pipeline.startup_gate.opened() {
             ledger.log.close();
         }
         self.closing.cancel();

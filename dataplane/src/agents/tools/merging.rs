@@ -125,7 +125,7 @@ fn tell(call: &ToolCall, merged: &Merged, strategy: Strategy, actor_id: String, 
         actor_id,
         merged_at,
     };
-    let Some(ledger) = call.pipeline.threshold.opened() else { return };
+    let Some(ledger) = call.pipeline.startup_gate.opened() else { return };
     if let Err(error) = ledger.log.happened(Body::BranchMerged(Box::new(told))) {
         tracing::error!(branch.id = %merged.branch.branch_id, %error, "a merge could not be recorded");
     }

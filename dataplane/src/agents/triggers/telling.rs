@@ -82,7 +82,7 @@ fn fired(judged: TriggerJudgement, happening: &Happening, fired_at: Timestamp) -
 }
 
 fn tell(pipeline: &Pipeline, body: Body) {
-    let Some(ledger) = pipeline.threshold.opened() else { return };
+    let Some(ledger) = pipeline.startup_gate.opened() else { return };
     if let Err(error) = ledger.log.happened(body) {
         tracing::error!(%error, "a trigger could not be recorded");
     }

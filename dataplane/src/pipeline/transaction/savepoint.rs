@@ -94,7 +94,7 @@ impl ClientTransaction {
 impl Pipeline {
     /// Takes the transaction of an ask back to where it stood. It may work as long as a statement.
     pub async fn roll_back_to(&self, ask: Ask, mark: &TransactionSavepoint) -> Result<()> {
-        let query = startup_gate::cross(self, ask).await?;
+        let query = startup_gate::enter(self, ask).await?;
         let _slot = semaphore::enter(self, &query).await?;
         let mut transaction = query.transaction().await?.ok_or(Error::FailedTransaction)?;
         Box::pin(transaction.go_back(&query, mark)).await

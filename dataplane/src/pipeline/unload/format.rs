@@ -12,7 +12,7 @@ use crate::storage::stage_files::user_stage;
 
 /// The unload with the format that its names mean to whoever asks.
 pub(super) async fn formatted(pipeline: &Arc<Pipeline>, ask: &Ask, unload: Unload) -> Result<Unload> {
-    let query = startup_gate::cross(pipeline, ask.clone()).await?;
+    let query = startup_gate::enter(pipeline, ask.clone()).await?;
     let rules = pipeline.rules()?;
     let who = policy::caller(pipeline, &query, &rules)?;
     let seen = pipeline.remembered.tables.now(&pipeline.engine()?, &rules).await?;

@@ -64,7 +64,7 @@ impl Folder {
 }
 
 impl Owner {
-    /// Takes over, unless the books are open already, and keeps an engine until everything is closed.
+    /// Takes over, unless the usage ledger is open already, and keeps an engine until everything is closed.
     pub async fn run(self, ledger: Option<Arc<UsageLedger>>) {
         let ledger = match ledger {
             Some(ledger) => ledger,
