@@ -1,4 +1,4 @@
-//! Limits on what callers of the rooms say, each refusal naming its field.
+//! Limits on arguments of tools and routes, each refusal naming its field.
 
 pub mod json_depth;
 

@@ -34,7 +34,8 @@ telemetry::labels! {
 /// A query that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct EndedQuery<'a> {
-    pub door: &'static str,
+    /// Of its request: a protocol, `dashboard` or `shadow`.
+    pub origin: &'static str,
     /// Stable code of its error.
     pub code: Option<&'static str>,
     pub rows: u64,
@@ -115,12 +116,12 @@ impl Default for Metrics {
 impl Metrics {
     /// Counts a query, once, when it ends.
     pub fn ended(&self, query: EndedQuery<'_>) {
-        let EndedQuery { door, code, rows, charged, execution, trail } = query;
-        self.queries.get_or_create(&QueryLabels { door, code: code.unwrap_or(NO_ERROR) }).inc();
+        let EndedQuery { origin, code, rows, charged, execution, trail } = query;
+        self.queries.get_or_create(&QueryLabels { door: origin, code: code.unwrap_or(NO_ERROR) }).inc();
         self.rows.inc_by(rows);
         self.credits.inc_by(credits(charged));
         if execution > Duration::ZERO {
-            self.executions.get_or_create(&ProtocolLabel { door }).observe(execution.as_secs_f64());
+            self.executions.get_or_create(&ProtocolLabel { door: origin }).observe(execution.as_secs_f64());
         }
         let (plan, of_engine) = {
             let facts = trail.facts();
@@ -173,7 +174,7 @@ mod tests {
         trail.facts().plan = Some(PlanUse::Kept);
         trail.facts().engine_plan = Some(engine::PlanSource::NotKept);
         let query = EndedQuery {
-            door: "pgwire",
+            origin: "pgwire",
             code: None,
             rows: 3,
             charged: CREDIT,

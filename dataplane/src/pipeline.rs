@@ -388,7 +388,7 @@ impl Pipeline {
         self.snapshots.borrow().clone().ok_or(Error::NoGovernance)
     }
 
-    /// What a room has written to these tables: answers that were kept from them are stale.
+    /// Says that a tool has written to these tables: answers that were kept from them are stale.
     pub(crate) fn wrote(&self, tables: &[String]) {
         self.remembered.answers.wrote(tables);
     }

@@ -24,7 +24,7 @@ pub struct ToolCaller {
 }
 
 impl ToolCaller {
-    /// One statement of this guest.
+    /// One statement of this caller.
     pub fn ask(&self, pipeline: &Pipeline, sql: String, timeout_ms: Option<u64>) -> Ask {
         let query_id = QueryId::fresh(pipeline.clock.now(), &pipeline.entropy);
         let ask = Ask {

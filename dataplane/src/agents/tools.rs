@@ -140,8 +140,8 @@ impl ToolDefinition {
         self
     }
 
-    /// What a room changes is followed by more (events, indexes, answers that are stale by then), also when the caller
-    /// leaves in between. A statement has its own end.
+    /// A tool that changes something goes on behind it (events, indexes, answers that are stale by then), also when the
+    /// caller leaves in between. A statement has its own end.
     pub async fn run(&self, call: ToolCall, arguments: JsonObject) -> Result<ToolResult, Error> {
         let (tasks, budget) = (call.pipeline.tasks.clone(), call.budget);
         let work = (self.run)(call, Value::Object(arguments));

@@ -1,4 +1,4 @@
-//! What a room does for a caller (remembers, recalls, judges): no statement, but the same gates.
+//! Actions of a tool for a caller (remembers, recalls, judges): no statement, but the same gates.
 //!
 //! It enters by the semaphore, is checked against the policies under the name of its table, costs
 //! what a statement of its kind costs, and is metered and audited. The stages of a statement's text

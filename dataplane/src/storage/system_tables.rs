@@ -1,5 +1,5 @@
-//! The tables of our own, in schemas that no statement of a caller reaches: how a room reads and
-//! writes them.
+//! The tables of our own, in schemas that no statement of a caller reaches: how tools read
+//! and write them.
 //!
 //! The statements are ours, on sessions of their own. What is written is one transaction, with its
 //! line in the log of changes.

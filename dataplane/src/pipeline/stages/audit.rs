@@ -176,7 +176,7 @@ impl Closing {
         finished.stages = self.trail.stages();
         spans::ended(&mut self.span, &self.query, &self.trail, rows, error);
         pipeline.metrics.ended(metrics::EndedQuery {
-            door: self.query.ask.origin.as_str(),
+            origin: self.query.ask.origin.as_str(),
             code: error.map(|error| error.code().stable()),
             rows,
             charged: cost,

@@ -3,7 +3,7 @@
 //!
 //! A command is a message of Flight SQL, or a statement as plain text. A statement is described when it is asked for
 //! and run when its ticket is redeemed: one ask, with whatever verdict it has at every other protocol. Each call carries
-//! a credential, which is checked here; what is kept between two calls (`desk`) is its caller's alone.
+//! a credential, which is checked here; what is kept between two calls (`handles`) is its caller's alone.
 
 mod binding;
 mod columns;

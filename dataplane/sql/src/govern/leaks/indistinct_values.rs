@@ -83,7 +83,7 @@ impl LineageWalk<'_> {
         has(|kind| kind == Type::Text) && has(Type::is_number)
     }
 
-    /// Whether what stands to the left, or around it, is asked for in a query by a value that has twins: the engine asks
+    /// Whether what stands to the left, or around it, is asked for in a query by an indistinct value: the engine asks
     /// once for all that are equal, by the first of them.
     pub(in crate::govern) fn correlates_by_indistinct_values<T: Visit>(&self, part: &T) -> bool {
         part.visit(&mut Correlated(self)).is_break()
@@ -127,7 +127,7 @@ impl LineageWalk<'_> {
     }
 }
 
-/// Finds a value with twins of what is in reach.
+/// Finds an indistinct value of what is in reach.
 struct Correlated<'w, 'a>(&'w LineageWalk<'a>);
 
 impl Correlated<'_, '_> {
@@ -185,7 +185,7 @@ pub(in crate::govern) fn is_nest(kind: Type) -> bool {
     matches!(kind, Type::List | Type::Struct | Type::Map | Type::Json | Type::Unknown)
 }
 
-/// Whether values of a type have twins; those of a type that is not known may.
+/// Whether values of a type may be indistinct: equal and yet not the same. Those of a type that is not known may.
 pub(in crate::govern) fn of_kind(kind: Type) -> bool {
     match kind {
         // a variant is ordered by a key, and two of them may have the same
