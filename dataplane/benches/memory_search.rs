@@ -13,8 +13,8 @@
 )]
 
 #[expect(dead_code, reason = "shared with the tests, which ask for more")]
-#[path = "../tests/door.rs"]
-mod door;
+#[path = "../tests/agents_router.rs"]
+mod agents_router;
 #[expect(dead_code, reason = "shared with the tests, which ask for more")]
 #[path = "../tests/world.rs"]
 mod world;
@@ -48,18 +48,18 @@ fn main() {
 
 async fn measured() {
     let world = world::world().await;
-    let door = door::door(&world);
+    let router = agents_router::router(&world);
     let texts = texts();
     remember(&world, &texts).await;
     let began = Instant::now();
-    search(&door, "warm").await;
+    search(&router, "warm").await;
     println!("{MEMORIES} memories, the index made from the table: {:?}", began.elapsed());
 
     let (mut took, mut found) = (Vec::with_capacity(SEARCHES), 0);
     for number in 0..SEARCHES {
         let meant = texts.get(number * (MEMORIES / SEARCHES)).unwrap();
         let began = Instant::now();
-        let ids = search(&door, &question(meant)).await;
+        let ids = search(&router, &question(meant)).await;
         took.push(began.elapsed());
         found += usize::from(ids.contains(&format!("m{}", number * (MEMORIES / SEARCHES))));
     }
@@ -69,7 +69,7 @@ async fn measured() {
     for number in 0..STORED {
         let began = Instant::now();
         let arguments = json!({"content": format!("{number} {}", texts.get(number * 7).unwrap())});
-        let (stored, is_error) = door::tool(&door, demo_key(), "store_memory", arguments).await;
+        let (stored, is_error) = agents_router::tool(&router, demo_key(), "store_memory", arguments).await;
         took.push(began.elapsed());
         assert!(!is_error, "{stored}");
     }
@@ -78,8 +78,8 @@ async fn measured() {
 }
 
 /// The ids of the ten that fit best.
-async fn search(door: &Router, query: &str) -> Vec<String> {
-    let (found, is_error) = door::tool(door, demo_key(), "search_memory", json!({"query": query})).await;
+async fn search(router: &Router, query: &str) -> Vec<String> {
+    let (found, is_error) = agents_router::tool(router, demo_key(), "search_memory", json!({"query": query})).await;
     assert!(!is_error, "{found}");
     let hits = found["results"].as_array().unwrap().iter();
     hits.map(|hit| hit["memory_id"].as_str().unwrap().to_owned()).collect()

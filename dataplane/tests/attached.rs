@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config, NoTls};
 
-use crate::door::{called, door};
+use crate::agents_router::{called, router};
 use crate::world::{World, world};
 
 const TABLES: &str = "
@@ -332,7 +332,7 @@ async fn a_list_of_a_database_that_is_away_says_that_it_is_of_before_to_whoever_
         "select table_name from information_schema.tables where table_schema = 'shop'",
         "select column_name from information_schema.columns where table_name = 'orders'",
     ];
-    let (listed, texts) = called(&door(&shop.world), demo_key(), "list_tables", json!({})).await;
+    let (listed, texts) = called(&router(&shop.world), demo_key(), "list_tables", json!({})).await;
     assert_eq!((&listed["structuredContent"]["warnings"], texts.len()), (&json!([]), 1), "{listed}");
     for sql in lists {
         let fresh = shop.world.run(sql).await.unwrap().answer.warnings;
@@ -348,7 +348,7 @@ async fn a_list_of_a_database_that_is_away_says_that_it_is_of_before_to_whoever_
         assert!(told.contains("database shop") && !told.contains("127.0.0.1"), "{sql}: {told}");
     }
     assert!(shop.world.run("select count(*) from customer").await.unwrap().answer.warnings.is_empty());
-    let (listed, texts) = called(&door(&shop.world), demo_key(), "list_tables", json!({})).await;
+    let (listed, texts) = called(&router(&shop.world), demo_key(), "list_tables", json!({})).await;
     let told = listed["structuredContent"]["warnings"][0].as_str().unwrap_or_else(|| panic!("{listed}"));
     assert!(told.contains("database shop") && !told.contains("127.0.0.1"), "{told}");
     assert_eq!(texts.get(1).map(String::as_str), Some(told), "it is in words, too");
@@ -356,7 +356,7 @@ async fn a_list_of_a_database_that_is_away_says_that_it_is_of_before_to_whoever_
         rules.abac_policies =
             ["shop.orders", "shop.totals"].map(|table| testing::denying(table, &[Role::Owner])).to_vec();
     });
-    let (listed, _) = called(&door(&shop.world), analyst_key(), "list_tables", json!({})).await;
+    let (listed, _) = called(&router(&shop.world), analyst_key(), "list_tables", json!({})).await;
     assert_eq!(listed["structuredContent"]["warnings"], json!([]), "{listed}");
     let hidden = shop.world.analyst(lists[0]).await.unwrap().answer.warnings;
     assert!(hidden.is_empty(), "who sees none of its tables: {hidden:?}");

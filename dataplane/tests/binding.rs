@@ -7,7 +7,7 @@ use contract::runtime_tables::Table;
 use dataplane::testing::{filtering, masking, owner_id};
 use serde_json::{Value, json};
 
-use crate::door::as_json;
+use crate::agents_router::as_json;
 use crate::rest::post;
 use crate::world::{World, world};
 

@@ -1,4 +1,4 @@
-//! What one session may hold at once, and how many requests of HTTP have a place at the wire's door.
+//! What one session may hold at once, and how many requests of HTTP have a place at the wire's port.
 
 use contract::Code;
 use dataplane::Error;
@@ -71,7 +71,7 @@ async fn what_would_end_the_engines_process_is_refused() {
     wired.stop().await;
 }
 
-/// What the door answers to a request without a credential on a connection that stays open.
+/// The answer of the port to a request without a credential on a connection that stays open.
 async fn greeted(stream: &mut TcpStream) -> Vec<u8> {
     let mut status = vec![0; 12];
     let asked = stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;

@@ -17,12 +17,12 @@ use contract::{Clock, Role, SystemClock, TestClock, Timestamp};
 use dataplane::testing::{analyst_key, filtering, masking, rule, ruled};
 use serde_json::{Value, json};
 
-use crate::door::{door, tool, tool_as};
+use crate::agents_router::{router, tool, tool_as};
 use crate::memory::{done, refused};
 use crate::pgwire::{simple, wired};
 use crate::world::{World, world, world_at};
 
-/// A table with a key, a table without one, and the door.
+/// A table with a key, a table without one, and the router.
 async fn started() -> (World, Router) {
     let world = world().await;
     for sql in [
@@ -33,24 +33,24 @@ async fn started() -> (World, Router) {
     ] {
         world.run(sql).await.unwrap();
     }
-    let door = door(&world);
-    (world, door)
+    let router = router(&world);
+    (world, router)
 }
 
-async fn branch(door: &Router) -> String {
-    let made = done(door, "create_branch", json!({"tables": ["stock", "note", "main.customer"]})).await;
+async fn branch(router: &Router) -> String {
+    let made = done(router, "create_branch", json!({"tables": ["stock", "note", "main.customer"]})).await;
     assert_eq!((&made["status"], &made["tables"][0]), (&json!("active"), &json!("main.stock")), "{made}");
     made["branch_id"].as_str().unwrap().to_owned()
 }
 
-async fn on(door: &Router, branch_id: &str, sql: &str) -> Value {
-    done(door, "branch_query", json!({"branch_id": branch_id, "sql": sql})).await["rows"].clone()
+async fn on(router: &Router, branch_id: &str, sql: &str) -> Value {
+    done(router, "branch_query", json!({"branch_id": branch_id, "sql": sql})).await["rows"].clone()
 }
 
-async fn merge(door: &Router, branch_id: &str, more: Value) -> Value {
+async fn merge(router: &Router, branch_id: &str, more: Value) -> Value {
     let mut arguments = json!({"branch_id": branch_id});
     arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    done(door, "merge_branch", arguments).await
+    done(router, "merge_branch", arguments).await
 }
 
 async fn stock(world: &World) -> String {
@@ -59,29 +59,29 @@ async fn stock(world: &World) -> String {
 
 #[tokio::test]
 async fn a_branch_and_the_mainline_do_not_see_each_other_until_it_is_merged() {
-    let (world, door) = started().await;
-    let id = branch(&door).await;
-    on(&door, &id, "update stock set amount = 11 where sku = 1").await;
-    on(&door, &id, "insert into stock values (4, 40, 'D')").await;
-    on(&door, &id, "delete from stock where sku = 3").await;
-    on(&door, &id, "delete from note where text = 'y'").await;
+    let (world, router) = started().await;
+    let id = branch(&router).await;
+    on(&router, &id, "update stock set amount = 11 where sku = 1").await;
+    on(&router, &id, "insert into stock values (4, 40, 'D')").await;
+    on(&router, &id, "delete from stock where sku = 3").await;
+    on(&router, &id, "delete from note where text = 'y'").await;
     world.run("update stock set place = 'Z' where sku = 1").await.unwrap();
-    let seen = on(&door, &id, "select s.sku, s.place from stock s join main.stock t using (sku) order by 1").await;
+    let seen = on(&router, &id, "select s.sku, s.place from stock s join main.stock t using (sku) order by 1").await;
     assert_eq!(seen, json!([{"sku": 1, "place": "A"}, {"sku": 2, "place": "B"}, {"sku": 4, "place": "D"}]));
     assert_eq!(stock(&world).await, r#"[1,10,"Z"],[2,20,"B"],[3,30,"C"]"#);
-    let diff = done(&door, "branch_diff", json!({"branch_id": id})).await;
+    let diff = done(&router, "branch_diff", json!({"branch_id": id})).await;
     assert_eq!(diff["tables"]["main.stock"], json!({"added": 1, "changed": 1, "deleted": 1}), "{diff}");
-    let dry = merge(&door, &id, json!({"dry_run": true})).await;
+    let dry = merge(&router, &id, json!({"dry_run": true})).await;
     assert_eq!(
         (&dry["status"], &dry["rows_affected"], &dry["conflicts_total"]),
         (&json!("dry_run"), &json!(0), &json!(0))
     );
-    let merged = merge(&door, &id, json!({})).await;
+    let merged = merge(&router, &id, json!({})).await;
     assert_eq!((&merged["status"], &merged["rows_affected"]), (&json!("completed"), &json!(4)), "{merged}");
     assert_eq!(merged["tables_merged"], json!(["main.stock", "main.note"]));
     assert_eq!(stock(&world).await, r#"[1,11,"Z"],[2,20,"B"],[4,40,"D"]"#, "one cell from each side");
     assert_eq!(world.run("select text from note order by 1").await.unwrap().json, r#"["x"],["x"]"#);
-    let again = refused(&door, "merge_branch", json!({"branch_id": id})).await;
+    let again = refused(&router, "merge_branch", json!({"branch_id": id})).await;
     assert_eq!((&again["status"], &again["details"]["reason"]), (&json!(409), &json!("merged")), "{again}");
     let kept = world.count("select count(*) from duckdb_schemas() where starts_with(schema_name, '_svc_b') and schema_name <> '_svc_branches'").await;
     assert_eq!(kept, 0, "nothing of it is left");
@@ -96,7 +96,7 @@ async fn a_branch_and_the_mainline_do_not_see_each_other_until_it_is_merged() {
 
 #[tokio::test]
 async fn each_strategy_decides_a_conflict_its_own_way() {
-    let (world, door) = started().await;
+    let (world, router) = started().await;
     let rows = |amount: i64| format!(r#"[1,{amount},"A"],[2,20,"B"],[3,30,"C"]"#);
     let cases = [
         (json!({"strategy": "fail_on_conflict"}), "conflicts", rows(12)),
@@ -107,10 +107,10 @@ async fn each_strategy_decides_a_conflict_its_own_way() {
     ];
     for (mut how, status, left) in cases {
         world.run("update stock set amount = 10 where sku = 1").await.unwrap();
-        let id = branch(&door).await;
-        on(&door, &id, "update stock set amount = 11 where sku = 1").await;
+        let id = branch(&router).await;
+        on(&router, &id, "update stock set amount = 11 where sku = 1").await;
         world.run("update stock set amount = 12 where sku = 1").await.unwrap();
-        let seen = merge(&door, &id, json!({"dry_run": true, "strategy": "fail_on_conflict"})).await;
+        let seen = merge(&router, &id, json!({"dry_run": true, "strategy": "fail_on_conflict"})).await;
         let conflict = &seen["conflicts"][0];
         assert_eq!((&conflict["kind"], &conflict["key"]), (&json!("divergent_update"), &json!({"sku": 1})), "{seen}");
         assert_eq!(
@@ -121,10 +121,10 @@ async fn each_strategy_decides_a_conflict_its_own_way() {
         if let Some(take) = how.as_object_mut().unwrap().remove("take") {
             how["resolutions"] = json!([{"conflict_id": conflict["conflict_id"], "take": take}]);
         }
-        let merged = merge(&door, &id, how.clone()).await;
+        let merged = merge(&router, &id, how.clone()).await;
         assert_eq!((merged["status"].as_str(), stock(&world).await), (Some(status), left), "{how}");
         if status == "conflicts" {
-            done(&door, "discard_branch", json!({"branch_id": id})).await;
+            done(&router, "discard_branch", json!({"branch_id": id})).await;
         }
     }
     world.stop().await;
@@ -132,12 +132,12 @@ async fn each_strategy_decides_a_conflict_its_own_way() {
 
 #[tokio::test]
 async fn what_governs_a_table_governs_its_copy() {
-    let (world, door) = started().await;
-    let id = branch(&door).await;
+    let (world, router) = started().await;
+    let id = branch(&router).await;
     world.change(|rules| {
         rules.policies = vec![masking("customer", "ssn", MaskFunction::Full), filtering("stock", "place = 'A'")];
     });
-    let ask = |name: &'static str, arguments: Value| tool(&door, analyst_key(), name, arguments);
+    let ask = |name: &'static str, arguments: Value| tool(&router, analyst_key(), name, arguments);
     let on = |sql: &'static str| json!({"branch_id": id, "sql": sql});
     let (seen, _) = ask("branch_query", on("select ssn from customer where id = 1")).await;
     assert_eq!((&seen["rows"], &seen["columns_masked"]), (&json!([{"ssn": "***"}]), &json!(["ssn"])), "{seen}");
@@ -145,7 +145,7 @@ async fn what_governs_a_table_governs_its_copy() {
     assert_eq!(seen["rows"], json!([{"n": 1}]));
     assert_eq!(world.last().0.tables_accessed, ["main.stock"]);
     for sql in ["select * from _svc_branches.branches", "create table t (x integer)", "drop table stock"] {
-        let refusal = refused(&door, "branch_query", json!({"branch_id": id, "sql": sql})).await;
+        let refusal = refused(&router, "branch_query", json!({"branch_id": id, "sql": sql})).await;
         assert!(matches!(refusal["status"].as_u64(), Some(400..=499)), "{sql}: {refusal}");
     }
     let elsewhere = format!("select * from _svc_branch_{id}.stock");
@@ -155,8 +155,8 @@ async fn what_governs_a_table_governs_its_copy() {
 
 #[tokio::test]
 async fn what_defines_is_refused_on_a_branch_by_its_name() {
-    let (world, door) = started().await;
-    let id = branch(&door).await;
+    let (world, router) = started().await;
+    let id = branch(&router).await;
     for (sql, what) in [
         ("create table t (x integer)", "create"),
         ("create table t as select * from stock", "create"),
@@ -165,7 +165,7 @@ async fn what_defines_is_refused_on_a_branch_by_its_name() {
         ("alter table stock rename column place to spot", "alter"),
         ("drop table stock", "drop"),
     ] {
-        let refusal = refused(&door, "branch_query", json!({"branch_id": id, "sql": sql})).await;
+        let refusal = refused(&router, "branch_query", json!({"branch_id": id, "sql": sql})).await;
         assert_eq!(
             (&refusal["status"], &refusal["details"]["reason"]),
             (&json!(422), &json!("branch")),
@@ -174,51 +174,52 @@ async fn what_defines_is_refused_on_a_branch_by_its_name() {
         assert!(refusal["details"]["construct"].as_str().unwrap().eq_ignore_ascii_case(what), "{sql}: {refusal}");
         assert!(refusal["message"].as_str().unwrap().contains("define it on the mainline"), "{sql}: {refusal}");
     }
-    assert_eq!(merge(&door, &id, json!({})).await["status"], "completed", "nothing has changed there");
+    assert_eq!(merge(&router, &id, json!({})).await["status"], "completed", "nothing has changed there");
     world.stop().await;
 }
 
 #[tokio::test]
 async fn copy_into_is_refused_on_a_branch_by_its_name() {
-    let (world, door) = started().await;
+    let (world, router) = started().await;
     world.run("create stage files").await.unwrap();
-    let id = branch(&door).await;
+    let id = branch(&router).await;
     let copy = json!({"branch_id": id, "sql": "copy into note from @files"});
-    let refusal = refused(&door, "branch_query", copy).await;
+    let refusal = refused(&router, "branch_query", copy).await;
     assert_eq!(refusal["status"], 422, "{refusal}");
     assert!(refusal["message"].as_str().unwrap().contains("COPY INTO on a branch"), "{refusal}");
     let insert = json!({"branch_id": id, "sql": "insert into note select $1 from @files"});
-    done(&door, "branch_query", insert).await;
+    done(&router, "branch_query", insert).await;
     world.stop().await;
 }
 
 #[tokio::test]
 async fn nobody_merges_what_is_hidden_from_them() {
-    let (world, door) = started().await;
+    let (world, router) = started().await;
     world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer);
-    let id = branch(&door).await;
-    on(&door, &id, "update customer set ssn = 'forged' where id = 1").await;
+    let id = branch(&router).await;
+    on(&router, &id, "update customer set ssn = 'forged' where id = 1").await;
     for (policy, hides) in [
         (filtering("note", "text = 'x'"), "rows"),
         (masking("customer", "ssn", MaskFunction::Full), "masked columns"),
         (filtering("elsewhere", "id in (select sku from stock)"), "reads table main.stock"),
     ] {
         world.change(|rules| rules.policies = vec![policy]);
-        let (refusal, is_error) = tool(&door, analyst_key(), "merge_branch", json!({"branch_id": id})).await;
+        let (refusal, is_error) = tool(&router, analyst_key(), "merge_branch", json!({"branch_id": id})).await;
         let error = &refusal["error"];
         assert!(is_error && error["status"] == 403, "{refusal}");
         assert!(error["message"].as_str().unwrap().contains(hides), "{refusal}");
     }
-    assert_eq!(merge(&door, &id, json!({})).await["status"], "completed", "who sees it all may");
+    assert_eq!(merge(&router, &id, json!({})).await["status"], "completed", "who sees it all may");
     world.stop().await;
 }
 
 #[tokio::test]
 async fn making_a_branch_is_judged_as_making_its_tables() {
-    let (world, door) = started().await;
+    let (world, router) = started().await;
     world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer);
     let wanted = || json!({"tables": ["stock"]});
-    let developer = async |agent: Option<&str>| tool_as(&door, (analyst_key(), agent), "create_branch", wanted()).await;
+    let developer =
+        async |agent: Option<&str>| tool_as(&router, (analyst_key(), agent), "create_branch", wanted()).await;
     for (condition, values, action) in [
         (Condition::OperationIs, &["create"], Action::Deny),
         (Condition::OperationIs, &["select"], Action::Deny),
@@ -261,14 +262,14 @@ async fn making_a_branch_is_judged_as_making_its_tables() {
     assert!(!developer(None).await.1, "without a limit of rows nobody counts");
     world.change(|rules| rules.organization.limits.storage_limit_gb = Some(1));
     world.ledger.storage.told(1_000_000_000);
-    let full = refused(&door, "create_branch", wanted()).await;
+    let full = refused(&router, "create_branch", wanted()).await;
     assert_eq!(full["details"]["quota"], "storage", "{full}");
     world.stop().await;
 }
 
 #[tokio::test]
 async fn what_is_masked_on_the_mainline_decides_no_merge_and_stays() {
-    let (world, door) = started().await;
+    let (world, router) = started().await;
     world.run("create table pay (id integer primary key, name varchar, salary integer)").await.unwrap();
     world.run("insert into pay values (1, 'a', 10), (2, 'b', 20), (3, 'c', 30)").await.unwrap();
     world.change(|rules| {
@@ -276,7 +277,7 @@ async fn what_is_masked_on_the_mainline_decides_no_merge_and_stays() {
         rules.policies = vec![masking("pay", "salary", MaskFunction::Full)];
     });
     let developer = async |name: &'static str, arguments: Value| {
-        let (told, is_error) = tool(&door, analyst_key(), name, arguments).await;
+        let (told, is_error) = tool(&router, analyst_key(), name, arguments).await;
         assert!(!is_error, "{name}: {told}");
         told
     };
@@ -285,7 +286,7 @@ async fn what_is_masked_on_the_mainline_decides_no_merge_and_stays() {
     for sql in ["update pay set name = 'x' where id = 1", "delete from pay where id = 2"] {
         developer("branch_query", json!({"branch_id": id, "sql": sql})).await;
     }
-    on(&door, id.as_str().unwrap(), "insert into pay values (4, 'd', 40)").await;
+    on(&router, id.as_str().unwrap(), "insert into pay values (4, 'd', 40)").await;
     let dry = async |granularity: &str| {
         let how = json!({
             "branch_id": id, "dry_run": true, "strategy": "fail_on_conflict", "granularity": granularity,
@@ -322,18 +323,18 @@ async fn what_is_masked_on_the_mainline_decides_no_merge_and_stays() {
 #[tokio::test]
 async fn a_session_is_on_a_branch_by_its_search_path() {
     let wired = wired().await;
-    let door = door(&wired.world);
-    let made = done(&door, "create_branch", json!({"tables": ["customer"]})).await;
+    let router = router(&wired.world);
+    let made = done(&router, "create_branch", json!({"tables": ["customer"]})).await;
     let client = wired.owner().await;
     simple(&client, &format!("set search_path = {}", made["schema_name"].as_str().unwrap())).await;
     simple(&client, "begin; delete from customer where id = 1").await;
-    let busy = refused(&door, "merge_branch", json!({"branch_id": made["branch_id"]})).await;
+    let busy = refused(&router, "merge_branch", json!({"branch_id": made["branch_id"]})).await;
     assert_eq!(busy["status"], 409, "somebody writes: {busy}");
     simple(&client, "commit").await;
     assert_eq!(simple(&client, "select count(*) from customer").await, ["2", "(1)"]);
     simple(&client, "set search_path = main").await;
     assert_eq!(simple(&client, "select count(*) from customer").await, ["3", "(1)"]);
-    assert_eq!(merge(&door, made["branch_id"].as_str().unwrap(), json!({})).await["status"], "completed");
+    assert_eq!(merge(&router, made["branch_id"].as_str().unwrap(), json!({})).await["status"], "completed");
     assert_eq!(simple(&client, "select count(*) from customer").await, ["2", "(1)"]);
     wired.stop().await;
 }
@@ -342,32 +343,32 @@ async fn a_session_is_on_a_branch_by_its_search_path() {
 async fn a_branch_ends_with_its_time_and_is_forgotten_by_all_but_its_record() {
     let clock = TestClock::at(SystemClock.now());
     let world = world_at(Arc::new(clock.clone())).await;
-    let door = door(&world);
-    let made = done(&door, "create_branch", json!({"tables": ["customer"], "ttl_seconds": 60})).await;
+    let router = router(&world);
+    let made = done(&router, "create_branch", json!({"tables": ["customer"], "ttl_seconds": 60})).await;
     let listed = async |status: &str| {
-        let list = done(&door, "branch_list", json!({"status": status})).await;
+        let list = done(&router, "branch_list", json!({"status": status})).await;
         list["branches"].as_array().unwrap().len()
     };
     assert_eq!((listed("active").await, listed("expired").await), (1, 0));
     clock.advance(Duration::seconds(60));
     let gone = json!({"branch_id": made["branch_id"], "sql": "select 1"});
-    assert_eq!(refused(&door, "branch_query", gone).await["code"], "SVC_ERR_404_BRANCH_NOT_FOUND");
+    assert_eq!(refused(&router, "branch_query", gone).await["code"], "SVC_ERR_404_BRANCH_NOT_FOUND");
     assert_eq!((listed("active").await, listed("expired").await), (0, 1));
     clock.advance(Duration::days(31));
-    let other = done(&door, "create_branch", json!({"tables": ["customer"]})).await;
-    done(&door, "discard_branch", json!({"branch_id": other["branch_id"]})).await;
+    let other = done(&router, "create_branch", json!({"tables": ["customer"]})).await;
+    done(&router, "discard_branch", json!({"branch_id": other["branch_id"]})).await;
     assert_eq!((listed("all").await, listed("discarded").await), (1, 1), "records stay for a month");
     world.stop().await;
 }
 
 #[tokio::test]
 async fn a_table_that_was_changed_meanwhile_is_a_conflict_of_schemas() {
-    let (world, door) = started().await;
-    let id = branch(&door).await;
-    on(&door, &id, "update stock set amount = 0").await;
+    let (world, router) = started().await;
+    let id = branch(&router).await;
+    on(&router, &id, "update stock set amount = 0").await;
     world.run("alter table stock add column colour varchar").await.unwrap();
-    let merged = merge(&door, &id, json!({})).await;
+    let merged = merge(&router, &id, json!({})).await;
     assert_eq!((&merged["status"], &merged["conflicts"][0]["kind"]), (&json!("conflicts"), &json!("schema")));
-    assert_eq!(merge(&door, &id, json!({"strategy": "main_wins"})).await["status"], "completed");
+    assert_eq!(merge(&router, &id, json!({"strategy": "main_wins"})).await["status"], "completed");
     world.stop().await;
 }

@@ -13,7 +13,7 @@ use dataplane::protocols::agents::{AgentsContext, routes};
 use dataplane::testing::{analyst_key, demo_key, masking};
 use serde_json::{Value, json};
 
-use crate::door::{called, door, served};
+use crate::agents_router::{called, router, served};
 use crate::world::{World, world};
 
 const BYTES: usize = 6_000;
@@ -23,8 +23,8 @@ pub fn tight(world: &World) -> Router {
 }
 
 /// The structured result and its texts, each within the budget.
-pub async fn within(door: &Router, key: &str, name: &str, arguments: Value) -> (Value, Vec<String>) {
-    let (result, texts) = called(door, key, name, arguments).await;
+pub async fn within(router: &Router, key: &str, name: &str, arguments: Value) -> (Value, Vec<String>) {
+    let (result, texts) = called(router, key, name, arguments).await;
     assert_eq!(result["isError"], false, "{name}: {result}");
     let structured = result["structuredContent"].clone();
     let row = dataplane::agents::tools::all().find(|row| row.tool.name == name).unwrap();
@@ -41,12 +41,12 @@ pub async fn within(door: &Router, key: &str, name: &str, arguments: Value) -> (
 #[tokio::test]
 async fn rows_and_long_cells_are_cut_and_the_second_text_says_so() {
     let world = world().await;
-    let door = tight(&world);
+    let router = tight(&world);
     let shown = |result: &Value| result["rows"].as_array().unwrap().len();
     let narrower = "ask narrower: a condition, fewer columns, an aggregate or LIMIT";
     for name in ["run_sql", "run_sql_readonly"] {
         let sql = "select range as n, repeat('x', 100) as c from range(5000)";
-        let (result, texts) = within(&door, demo_key(), name, json!({"sql": sql})).await;
+        let (result, texts) = within(&router, demo_key(), name, json!({"sql": sql})).await;
         let some = shown(&result);
         assert!((20..60).contains(&some) && result["truncated"] == true, "{some}");
         assert_eq!(serde_json::from_str::<Value>(&texts[0]).unwrap(), result["rows"]);
@@ -59,13 +59,13 @@ async fn rows_and_long_cells_are_cut_and_the_second_text_says_so() {
         assert_eq!(billed, ("completed", some), "nobody is billed for what they are not shown");
 
         let long = json!({"sql": "select 7 as n, repeat('x', 60000) as c"});
-        let (result, texts) = within(&door, demo_key(), name, long).await;
+        let (result, texts) = within(&router, demo_key(), name, long).await;
         let row = &result["rows"][0];
         assert!(row["n"] == 7 && row["c"].as_str().unwrap().ends_with("x…"), "{row}");
         assert_eq!(texts[1], "rows: 1, the whole answer\ntexts of more than 750 bytes are cut, and end in …");
 
         let few = json!({"sql": "select id from customer order by id", "max_rows": 2});
-        let (result, texts) = within(&door, demo_key(), name, few).await;
+        let (result, texts) = within(&router, demo_key(), name, few).await;
         assert_eq!((shown(&result), &result["truncated"]), (2, &json!(true)));
         let told = format!("rows: the first 2 of more, no more than 2 were wanted; {narrower}");
         assert_eq!(texts[1].lines().next(), Some(told.as_str()));
@@ -76,14 +76,14 @@ async fn rows_and_long_cells_are_cut_and_the_second_text_says_so() {
 #[tokio::test]
 async fn what_makes_rows_true_is_said_beside_them() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     let (_, texts) =
-        called(&door, demo_key(), "run_sql", json!({"sql": "update customer set name = 'Al' where id < 3"})).await;
+        called(&router, demo_key(), "run_sql", json!({"sql": "update customer set name = 'Al' where id < 3"})).await;
     assert_eq!(texts[1..], ["rows changed: 2"]);
     world.change(|rules| rules.policies = vec![masking("customer", "ssn", MaskFunction::Full)]);
     let masked = json!({"sql": "select ssn form customer where id = 1"});
     for name in ["run_sql", "run_sql_readonly", "run_sql_arrow"] {
-        let (_, texts) = called(&door, analyst_key(), name, masked.clone()).await;
+        let (_, texts) = called(&router, analyst_key(), name, masked.clone()).await;
         let healed = "healed: form was read as FROM; this was run: select ssn from customer where id = 1";
         assert_eq!(
             texts[1].lines().collect::<Vec<_>>(),
@@ -97,15 +97,15 @@ async fn what_makes_rows_true_is_said_beside_them() {
 #[tokio::test]
 async fn an_arrow_stream_that_is_cut_is_a_whole_stream_of_its_first_rows() {
     let world = world().await;
-    let door = tight(&world);
+    let router = tight(&world);
     let sql = "select range as n, 'row ' || range as c from range(100000)";
-    let (result, texts) = within(&door, demo_key(), "run_sql_arrow", json!({"sql": sql})).await;
+    let (result, texts) = within(&router, demo_key(), "run_sql_arrow", json!({"sql": sql})).await;
     let stream = BASE64_STANDARD.decode(result["data"].as_str().unwrap()).unwrap();
     let batches = StreamReader::try_new(stream.as_slice(), None).unwrap().map(Result::unwrap);
     let rows = batches.map(|batch| batch.num_rows()).sum::<usize>();
     assert!(rows > 10 && result["rows"] == rows && result["truncated"] == true, "{rows} rows, {}", result["rows"]);
     assert!(texts[1].starts_with(&format!("rows: the first {rows} of ")), "{}", texts[1]);
-    let (result, texts) = within(&door, demo_key(), "run_sql_arrow", json!({"sql": "select 1"})).await;
+    let (result, texts) = within(&router, demo_key(), "run_sql_arrow", json!({"sql": "select 1"})).await;
     assert!(result.get("truncated").is_none() && texts[1] == "rows: 1, the whole answer", "{result} {texts:?}");
     world.stop().await;
 }
@@ -114,7 +114,7 @@ async fn an_arrow_stream_that_is_cut_is_a_whole_stream_of_its_first_rows() {
 #[tokio::test]
 async fn a_list_that_is_cut_goes_on_where_it_says() {
     let world = world().await;
-    let (wide, door) = (door(&world), tight(&world));
+    let (wide, router) = (router(&world), tight(&world));
     for n in 0..30 {
         let memory = json!({"content": format!("memory {n} {}", "m".repeat(400)), "memory_key": format!("k{n}")});
         let step = json!({"session_id": "long", "content": format!("step {n} {}", "s".repeat(400))});
@@ -132,7 +132,7 @@ async fn a_list_that_is_cut_goes_on_where_it_says() {
     ] {
         let (mut arguments, mut seen, mut pages) = (arguments, BTreeSet::new(), 0);
         loop {
-            let (result, texts) = within(&door, demo_key(), name, arguments.clone()).await;
+            let (result, texts) = within(&router, demo_key(), name, arguments.clone()).await;
             for item in result[list].as_array().unwrap() {
                 assert!(seen.insert(item[id].to_string()), "{name}: {item} comes twice");
             }
@@ -147,13 +147,13 @@ async fn a_list_that_is_cut_goes_on_where_it_says() {
         }
         assert!(seen.len() == all && pages > 1, "{name}: {} in {pages} pages", seen.len());
     }
-    let (found, texts) = within(&door, demo_key(), "search_memory", json!({"query": "memory", "top_k": 30})).await;
+    let (found, texts) = within(&router, demo_key(), "search_memory", json!({"query": "memory", "top_k": 30})).await;
     let some = found["results"].as_array().unwrap().len();
     let rest = format!("the rest: the same call with cursor {}", found["next_cursor"]);
     assert!(texts[1].contains(&format!("{some} of ")) && texts[1].ends_with(&rest), "{}", texts[1]);
     let long = json!({"content": "y".repeat(50_000), "memory_key": "long"});
     assert_eq!(called(&wide, demo_key(), "store_memory", long).await.0["isError"], false);
-    let (found, texts) = within(&door, demo_key(), "load_memory_exact", json!({"key": "long"})).await;
+    let (found, texts) = within(&router, demo_key(), "load_memory_exact", json!({"key": "long"})).await;
     assert!(
         found["content"].as_str().unwrap().ends_with("y…") && texts[1].starts_with("texts of more than"),
         "{texts:?}"
@@ -164,17 +164,17 @@ async fn a_list_that_is_cut_goes_on_where_it_says() {
 #[tokio::test]
 async fn tables_that_are_too_many_or_too_wide_are_cut() {
     let world = world().await;
-    let door = tight(&world);
+    let router = tight(&world);
     for n in 0..60 {
         world.run(&format!("create table table_{n} (id integer)")).await.unwrap();
     }
     // the widest comes last: each definition has the catalogue read again
     let columns = (0..300).map(|n| format!("column_{n} integer")).collect::<Vec<_>>().join(", ");
     world.run(&format!("create table wide ({columns})")).await.unwrap();
-    let (listed, texts) = within(&door, demo_key(), "list_tables", json!({"include_columns": true})).await;
+    let (listed, texts) = within(&router, demo_key(), "list_tables", json!({"include_columns": true})).await;
     assert_eq!(listed["truncated"], true);
     assert!(texts[1].contains("of 62 tables are shown"), "{}", texts[1]);
-    let (described, texts) = within(&door, demo_key(), "describe_table", json!({"table_name": "wide"})).await;
+    let (described, texts) = within(&router, demo_key(), "describe_table", json!({"table_name": "wide"})).await;
     let rest = format!("the rest: the same call with cursor {}", described["next_cursor"]);
     assert!(texts[1].contains("of 300 columns are shown") && texts[1].ends_with(&rest), "{}", texts[1]);
     world.stop().await;

@@ -6,7 +6,7 @@ use dataplane::testing::demo_key;
 use dataplane::{DeclaredAgent, Error};
 use serde_json::{Value, json};
 
-use crate::door::{door, tool_as};
+use crate::agents_router::{router, tool_as};
 use crate::world::{Got, World, world};
 
 fn capabilities(tables: &[&str], operations: &[&str]) -> Capabilities {
@@ -178,13 +178,13 @@ async fn a_description_leaves_out_what_is_denied_and_is_written_down_like_any_qu
     let mut granted = capabilities(&["main.customer", "main.keyed"], &["select"]);
     granted.column_restrictions.insert("keyed".to_owned(), granted.column_restrictions["customer"].clone());
     world.grant("g", granted, far());
-    let door = door(&world);
+    let router = router(&world);
     let named = |described: &Value| {
         let columns = described["columns"].as_array().unwrap();
         columns.iter().map(|column| column["column_name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let arguments = json!({"table_name": "customer", "sample_rows": 1});
-    let (described, is_error) = tool_as(&door, (demo_key(), Some("bot")), "describe_table", arguments.clone()).await;
+    let (described, is_error) = tool_as(&router, (demo_key(), Some("bot")), "describe_table", arguments.clone()).await;
     assert!(!is_error, "{described}");
     assert_eq!(named(&described), ["id", "name", "region", "balance"]);
     assert_eq!(described["sample"][0]["name"], "Ada");
@@ -193,15 +193,15 @@ async fn a_description_leaves_out_what_is_denied_and_is_written_down_like_any_qu
     assert_eq!((started.grant_id, started.origin.as_str()), (Some("g".into()), "mcp"));
     assert_eq!((finished.outcome.as_str(), finished.micro_credits > 0), ("completed", true));
     let keyed = json!({"table_name": "KEYED"});
-    let (described, _) = tool_as(&door, (demo_key(), Some("bot")), "describe_table", keyed).await;
+    let (described, _) = tool_as(&router, (demo_key(), Some("bot")), "describe_table", keyed).await;
     assert_eq!(
         (named(&described), &described["primary_key"]),
         (vec!["id".to_owned(), "name".to_owned()], &json!(["id"]))
     );
-    let (described, _) = tool_as(&door, (demo_key(), Some("other")), "describe_table", arguments).await;
+    let (described, _) = tool_as(&router, (demo_key(), Some("other")), "describe_table", arguments).await;
     assert!(named(&described).contains(&"ssn".to_owned()), "another agent: {described}");
     let other = json!({"table_name": "nowhere"});
-    let (refused, _) = tool_as(&door, (demo_key(), Some("bot")), "describe_table", other).await;
+    let (refused, _) = tool_as(&router, (demo_key(), Some("bot")), "describe_table", other).await;
     assert_eq!(refused["error"]["code"], Code::TableDenied.stable());
     assert_eq!(world.last().1.outcome.as_str(), "refused");
     world.stop().await;

@@ -6,7 +6,7 @@ use contract::policy::MaskFunction;
 use dataplane::testing::{filtering, masking};
 use serde_json::json;
 
-use crate::door::door;
+use crate::agents_router::router;
 use crate::memory::done;
 use crate::world::{World, world};
 
@@ -126,13 +126,13 @@ async fn a_governed_table_may_be_commented_on() {
 #[tokio::test]
 async fn a_branch_merges_into_a_table_that_was_commented_on_meanwhile() {
     let world = world().await;
-    let door = door(&world);
-    let branch = done(&door, "create_branch", json!({"tables": ["customer"]})).await["branch_id"].clone();
+    let router = router(&world);
+    let branch = done(&router, "create_branch", json!({"tables": ["customer"]})).await["branch_id"].clone();
     world.run("comment on table customer is 'people'").await.unwrap();
     world.run("comment on column customer.id is 'a key'").await.unwrap();
     let changed = json!({"branch_id": branch, "sql": "update customer set balance = 0 where id = 1"});
-    done(&door, "branch_query", changed).await;
-    let merged = done(&door, "merge_branch", json!({"branch_id": branch})).await;
+    done(&router, "branch_query", changed).await;
+    let merged = done(&router, "merge_branch", json!({"branch_id": branch})).await;
     assert_eq!(merged["conflicts"], json!([]), "{merged}");
     assert_eq!(world.count("select count(*) from raw.main.customer where balance = 0").await, 1);
     world.stop().await;

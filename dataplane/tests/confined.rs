@@ -7,7 +7,7 @@ use dataplane::testing::{self, analyst_id, demo_key, denying, filtering};
 use futures::StreamExt;
 use serde_json::json;
 
-use crate::door::{door, tool_as};
+use crate::agents_router::{router, tool_as};
 use crate::memory::done;
 use crate::world::{World, world};
 
@@ -102,10 +102,10 @@ async fn a_key_that_is_revoked_gets_no_more_rows_of_an_answer_that_runs() {
 #[tokio::test]
 async fn a_tool_tells_no_more_records_than_the_agent_was_granted() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     for content in ["the first of three", "the second of three", "the third of three"] {
-        done(&door, "store_memory", json!({"content": content})).await;
-        done(&door, "log_reasoning_step", json!({"session_id": content, "content": content})).await;
+        done(&router, "store_memory", json!({"content": content})).await;
+        done(&router, "log_reasoning_step", json!({"session_id": content, "content": content})).await;
     }
     let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let capabilities = Capabilities {
@@ -124,9 +124,9 @@ async fn a_tool_tells_no_more_records_than_the_agent_was_granted() {
         ("search_memory", json!({"query": "of three", "top_k": 2}), json!({"query": "of three"})),
         ("get_session_history", json!({"limit": 2}), json!({})),
     ] {
-        let (told, is_error) = tool_as(&door, (demo_key(), Some("bot")), name, few).await;
+        let (told, is_error) = tool_as(&router, (demo_key(), Some("bot")), name, few).await;
         assert!(!is_error, "{name}: {told}");
-        let (refused, _) = tool_as(&door, (demo_key(), Some("bot")), name, many).await;
+        let (refused, _) = tool_as(&router, (demo_key(), Some("bot")), name, many).await;
         assert_eq!(refused["error"]["status"], 403, "{name}: {refused}");
         assert!(refused["error"]["message"].as_str().unwrap().contains('2'), "{name}: {refused}");
     }

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::door::as_json;
+use crate::agents_router::as_json;
 use crate::rest::query;
 use crate::world::{World, world};
 

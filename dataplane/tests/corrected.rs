@@ -1,6 +1,6 @@
 //! What rules correct, the same over every protocol, and what is only suggested.
 
-mod doors;
+mod protocols;
 
 use contract::policy::MaskFunction;
 use contract::{Code, Heal};

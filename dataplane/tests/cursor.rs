@@ -9,8 +9,8 @@ use contract::policy::MaskFunction;
 use dataplane::testing::{analyst_key, demo_key, masking};
 use serde_json::{Value, json};
 
+use crate::agents_router::{router, tool};
 use crate::budget::{tight, within};
-use crate::door::{door, tool};
 use crate::world::{World, world};
 
 const ROWS: i64 = 300;
@@ -26,14 +26,14 @@ async fn numbered() -> World {
 /// The numbers of all pages, the rows that were billed, and how many pages there were.
 async fn paged(
     world: &World,
-    door: &Router,
+    router: &Router,
     name: &str,
     mut arguments: Value,
     numbers: impl Fn(&Value) -> Vec<i64>,
 ) -> (Vec<i64>, u64, u32) {
     let (mut seen, mut billed, mut pages) = (Vec::new(), 0, 0);
     loop {
-        let (result, texts) = within(door, demo_key(), name, arguments.clone()).await;
+        let (result, texts) = within(router, demo_key(), name, arguments.clone()).await;
         seen.extend(numbers(&result));
         billed += world.last().1.rows_returned;
         pages += 1;
@@ -60,26 +60,26 @@ fn of_stream(result: &Value) -> Vec<i64> {
 #[tokio::test]
 async fn page_by_page_a_result_is_whole_and_each_row_is_billed_once() {
     let world = numbered().await;
-    let door = tight(&world);
-    let (made, _) = tool(&door, demo_key(), "create_branch", json!({"tables": ["number"]})).await;
+    let router = tight(&world);
+    let (made, _) = tool(&router, demo_key(), "create_branch", json!({"tables": ["number"]})).await;
     for (name, arguments) in [
         ("run_sql", json!({"sql": SQL})),
         ("run_sql", json!({"sql": SQL, "max_rows": 40})),
         ("run_sql_readonly", json!({"sql": "select n, c from number where n >= $1", "params": [0]})),
         ("branch_query", json!({"sql": SQL, "branch_id": made["branch_id"]})),
     ] {
-        let (seen, billed, pages) = paged(&world, &door, name, arguments.clone(), of_rows).await;
+        let (seen, billed, pages) = paged(&world, &router, name, arguments.clone(), of_rows).await;
         assert_eq!(seen, (0..ROWS).collect::<Vec<_>>(), "{name} {arguments}");
         assert!(billed == ROWS.unsigned_abs() && pages > 4, "{name} {arguments}: {billed} rows in {pages} pages");
     }
-    let (seen, billed, pages) = paged(&world, &door, "run_sql_arrow", json!({"sql": SQL}), of_stream).await;
+    let (seen, billed, pages) = paged(&world, &router, "run_sql_arrow", json!({"sql": SQL}), of_stream).await;
     assert_eq!(seen, (0..ROWS).collect::<Vec<_>>());
     assert!(billed == ROWS.unsigned_abs() && pages > 4, "{billed} rows in {pages} pages");
     world.stop().await;
 }
 
-async fn begun(door: &Router, key: &str) -> Value {
-    let (result, is_error) = tool(door, key, "run_sql", json!({"sql": SQL})).await;
+async fn begun(router: &Router, key: &str) -> Value {
+    let (result, is_error) = tool(router, key, "run_sql", json!({"sql": SQL})).await;
     assert!(!is_error && result["next_cursor"].is_string(), "{result}");
     result["next_cursor"].clone()
 }
@@ -87,8 +87,8 @@ async fn begun(door: &Router, key: &str) -> Value {
 #[tokio::test]
 async fn a_cursor_is_its_callers_and_of_its_statement_alone() {
     let world = numbered().await;
-    let door = tight(&world);
-    let cursor = begun(&door, demo_key()).await;
+    let router = tight(&world);
+    let cursor = begun(&router, demo_key()).await;
     for (key, arguments) in [
         (analyst_key(), json!({"sql": SQL, "cursor": cursor})),
         (demo_key(), json!({"sql": "select n, c from number", "cursor": cursor})),
@@ -96,7 +96,7 @@ async fn a_cursor_is_its_callers_and_of_its_statement_alone() {
         (demo_key(), json!({"sql": "delete from number", "cursor": cursor})),
         (demo_key(), json!({"sql": SQL, "cursor": "AAAA"})),
     ] {
-        let (refused, is_error) = tool(&door, key, "run_sql", arguments.clone()).await;
+        let (refused, is_error) = tool(&router, key, "run_sql", arguments.clone()).await;
         assert!(is_error, "{arguments}: {refused}");
         let error = &refused["error"];
         assert_eq!(
@@ -111,17 +111,17 @@ async fn a_cursor_is_its_callers_and_of_its_statement_alone() {
 #[tokio::test]
 async fn what_is_another_answer_by_now_is_not_gone_on_with() {
     let world = numbered().await;
-    let door = tight(&world);
+    let router = tight(&world);
     let going_on = async |key: &'static str, cursor: Value| {
-        tool(&door, key, "run_sql", json!({"sql": SQL, "cursor": cursor})).await
+        tool(&router, key, "run_sql", json!({"sql": SQL, "cursor": cursor})).await
     };
-    let cursor = begun(&door, demo_key()).await;
+    let cursor = begun(&router, demo_key()).await;
     world.run("insert into customer (id) values (9)").await.unwrap();
     let (result, is_error) = going_on(demo_key(), cursor.clone()).await;
     assert!(!is_error, "its tables are as they were: {result}");
 
     world.run("insert into number values (-1, 'y')").await.unwrap();
-    let of_analyst = begun(&door, analyst_key()).await;
+    let of_analyst = begun(&router, analyst_key()).await;
     world.change(|rules| rules.policies = vec![masking("number", "c", MaskFunction::Full)]);
     for (key, cursor) in [(demo_key(), cursor), (analyst_key(), of_analyst)] {
         let (refused, is_error) = going_on(key, cursor).await;
@@ -138,12 +138,12 @@ async fn what_is_another_answer_by_now_is_not_gone_on_with() {
 #[tokio::test]
 async fn rows_that_another_run_would_not_give_again_have_no_cursor() {
     let world = numbered().await;
-    let door = tight(&world);
+    let router = tight(&world);
     for sql in [
         "select random() as r, repeat('x', 100) as c from range(300)",
         "update number set c = upper(c) where n > 0 returning n, c",
     ] {
-        let (result, texts) = within(&door, demo_key(), "run_sql", json!({"sql": sql})).await;
+        let (result, texts) = within(&router, demo_key(), "run_sql", json!({"sql": sql})).await;
         assert!(result["truncated"] == true && result["next_cursor"].is_null(), "{sql}");
         assert!(!texts[1].contains("cursor"), "{}", texts[1]);
     }
@@ -158,7 +158,7 @@ async fn what_was_shown_counts_for_the_rows_that_one_statement_may_have() {
     let first = json!({"sql": SQL, "max_rows": 60});
     let (result, _) = tool(&narrow, demo_key(), "run_sql", first.clone()).await;
     let next = json!({"sql": SQL, "max_rows": 60, "cursor": result["next_cursor"]});
-    let (refused, is_error) = tool(&door(&world), demo_key(), "run_sql", next).await;
+    let (refused, is_error) = tool(&router(&world), demo_key(), "run_sql", next).await;
     assert!(is_error, "{refused}");
     world.stop().await;
 }

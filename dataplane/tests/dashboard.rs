@@ -9,7 +9,7 @@ use contract::wire::{Forwarded, Who, header};
 use dataplane::testing::{analyst_id, demo_key, masking, owner_id, rule, ruled};
 use serde_json::json;
 
-use crate::door::{as_json, door, post, whole};
+use crate::agents_router::{as_json, post, router, whole};
 use crate::rest::post_as;
 use crate::world::{World, world};
 
@@ -27,7 +27,7 @@ async fn seen(world: &World, sql: &str) -> Response<Body> {
 }
 
 #[tokio::test]
-async fn a_page_costs_nothing_and_a_person_at_the_same_door_pays() {
+async fn a_page_costs_nothing_and_a_person_at_the_same_endpoint_pays() {
     let world = world().await;
     let list = "/v1/environments/env-1/tools/list_memories";
     for by_dashboard in [true, false] {
@@ -88,7 +88,7 @@ async fn nobody_else_can_say_that_it_is_for_a_page() {
     for name in [header::CALLER, "x-requested-with"] {
         let claims = [(name, if name == header::CALLER { claim.as_str() } else { "sluice-dashboard" })];
         let answer =
-            post(&door(&world), "/v1/query/arrow", demo_key(), &claims, &json!({"sql": format!("select '{name}'")}))
+            post(&router(&world), "/v1/query/arrow", demo_key(), &claims, &json!({"sql": format!("select '{name}'")}))
                 .await;
         assert_eq!(answer.status(), 200);
         whole(answer).await;

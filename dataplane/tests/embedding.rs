@@ -12,7 +12,7 @@ use dataplane::agents::memory::{Embedder, Memories, Progress};
 use dataplane::protocols::agents::routes;
 use serde_json::{Value, json};
 
-use crate::door::{door, served};
+use crate::agents_router::{router, served};
 use crate::memory::done;
 use crate::party::{Party, clock, status};
 use crate::world::{World, world, world_with};
@@ -42,25 +42,25 @@ async fn model() -> Party {
     Party::answering(|body| vectors(body, 256)).await
 }
 
-/// A door that remembers by these.
+/// A router that remembers by these.
 fn remembering(world: &World, memories: &Memories) -> Router {
-    let mut door = served(world, Ending::default());
-    door.memories = memories.clone();
-    routes(door)
+    let mut context = served(world, Ending::default());
+    context.memories = memories.clone();
+    routes(context)
 }
 
-async fn store(door: &Router, content: &str) -> Value {
-    done(door, "store_memory", json!({"content": content})).await
+async fn store(router: &Router, content: &str) -> Value {
+    done(router, "store_memory", json!({"content": content})).await
 }
 
-async fn best(door: &Router, query: &str) -> (Value, f64) {
-    let found = done(door, "search_memory", json!({"query": query, "top_k": 1})).await;
+async fn best(router: &Router, query: &str) -> (Value, f64) {
+    let found = done(router, "search_memory", json!({"query": query, "top_k": 1})).await;
     (found["results"][0]["content"].clone(), found["results"][0]["similarity_score"].as_f64().unwrap_or(-1.0))
 }
 
 /// Ready, pending and failed.
-async fn counts(door: &Router) -> [Value; 3] {
-    let stats = done(door, "embedding_stats", json!({})).await;
+async fn counts(router: &Router) -> [Value; 3] {
+    let stats = done(router, "embedding_stats", json!({})).await;
     ["ready", "pending", "failed"].map(|name| stats[name].clone())
 }
 
@@ -68,19 +68,19 @@ async fn counts(door: &Router) -> [Value; 3] {
 async fn what_shares_no_word_is_found_by_what_it_means() {
     let party = model().await;
     let world = world_with(Arc::new(clock()), &party.embedding()).await;
-    let door = door(&world);
+    let router = router(&world);
     for content in ["the automobile is red", "an invoice goes out by mail"] {
-        assert_eq!(store(&door, content).await["embedding_status"], "ready");
+        assert_eq!(store(&router, content).await["embedding_status"], "ready");
     }
-    let (found, similarity) = best(&door, "whose car is it").await;
+    let (found, similarity) = best(&router, "whose car is it").await;
     assert_eq!(found, "the automobile is red");
     assert!(similarity > 0.99, "{similarity}");
-    let similar = store(&door, "my automobile was red").await;
+    let similar = store(&router, "my automobile was red").await;
     assert!(similar["similar_memory_id"].is_string(), "{similar}");
-    let stats = done(&door, "embedding_stats", json!({})).await;
+    let stats = done(&router, "embedding_stats", json!({})).await;
     assert_eq!((&stats["embedder"], &stats["dimensions"]), (&json!("model:near"), &json!(256)));
     assert_eq!(stats["calibration"][1], json!({"cosine": 0.33, "score": 0.5}));
-    assert_eq!(done(&door, "embedding_stats", json!({"namespace": "elsewhere"})).await["ready"], 0);
+    assert_eq!(done(&router, "embedding_stats", json!({"namespace": "elsewhere"})).await["ready"], 0);
     let asked = &party.asked()[0];
     assert_eq!((asked.path.as_str(), asked.authorization.as_str()), ("/v1/embeddings", "Bearer hush-key"));
     assert_eq!((&asked.body["model"], &asked.body["dimensions"]), (&json!("near"), &json!(256)));
@@ -92,21 +92,21 @@ async fn what_is_stored_while_no_model_answers_is_found_by_its_words_and_by_mean
     let (clock, party) = (clock(), model().await);
     let world = world_with(Arc::new(clock.clone()), &party.embedding()).await;
     let memories = world.memories.clone();
-    let door = remembering(&world, &memories);
+    let router = remembering(&world, &memories);
     party.answers(|_| status(503));
     for content in ["the automobile is red", "an invoice goes out"] {
-        assert_eq!(store(&door, content).await["embedding_status"], "pending");
+        assert_eq!(store(&router, content).await["embedding_status"], "pending");
     }
-    assert_eq!(best(&door, "a red one").await, (json!("the automobile is red"), 0.0));
-    assert_eq!(done(&door, "search_memory", json!({"query": "car"})).await["results"], json!([]));
-    assert_eq!(counts(&door).await, [json!(0), json!(2), json!(0)]);
+    assert_eq!(best(&router, "a red one").await, (json!("the automobile is red"), 0.0));
+    assert_eq!(done(&router, "search_memory", json!({"query": "car"})).await["results"], json!([]));
+    assert_eq!(counts(&router).await, [json!(0), json!(2), json!(0)]);
     assert_eq!(memories.catch_up(&world.pipeline).await.unwrap(), Progress::Waiting);
     party.answers(|body| vectors(body, 256));
     clock.advance(Duration::minutes(2));
     assert_eq!(memories.catch_up(&world.pipeline).await.unwrap(), Progress::Done);
-    for door in [door, remembering(&world, &Memories::embedded_by(memories.embedder().clone()))] {
-        assert_eq!(counts(&door).await, [json!(2), json!(0), json!(0)]);
-        assert_eq!(best(&door, "car").await.0, "the automobile is red");
+    for router in [router, remembering(&world, &Memories::embedded_by(memories.embedder().clone()))] {
+        assert_eq!(counts(&router).await, [json!(2), json!(0), json!(0)]);
+        assert_eq!(best(&router, "car").await.0, "the automobile is red");
     }
     world.stop().await;
 }
@@ -116,10 +116,10 @@ async fn a_text_that_the_model_refuses_keeps_no_other_from_its_vector() {
     let (clock, party) = (clock(), model().await);
     let world = world_with(Arc::new(clock.clone()), &party.embedding()).await;
     let memories = world.memories.clone();
-    let door = remembering(&world, &memories);
+    let router = remembering(&world, &memories);
     party.answers(|_| status(503));
     for content in ["the automobile is red", "unspeakable", "an invoice goes out"] {
-        store(&door, content).await;
+        store(&router, content).await;
     }
     party.answers(|body| {
         let refused = body["input"].to_string().contains("unspeakable");
@@ -127,13 +127,13 @@ async fn a_text_that_the_model_refuses_keeps_no_other_from_its_vector() {
     });
     clock.advance(Duration::minutes(2));
     assert_eq!(memories.catch_up(&world.pipeline).await.unwrap(), Progress::Done);
-    assert_eq!(counts(&door).await, [json!(2), json!(0), json!(1)]);
+    assert_eq!(counts(&router).await, [json!(2), json!(0), json!(1)]);
     let asked = party.asked().len();
     assert_eq!(memories.catch_up(&world.pipeline).await.unwrap(), Progress::Done);
     assert_eq!(party.asked().len(), asked, "it is not asked again");
-    assert_eq!(store(&door, "unspeakable as well").await["embedding_status"], "failed");
-    assert_eq!(best(&door, "unspeakable well").await.0, "unspeakable as well");
-    let listed = done(&door, "list_memories", json!({})).await;
+    assert_eq!(store(&router, "unspeakable as well").await["embedding_status"], "failed");
+    assert_eq!(best(&router, "unspeakable well").await.0, "unspeakable as well");
+    let listed = done(&router, "list_memories", json!({})).await;
     for memory in listed["memories"].as_array().unwrap() {
         let refused = memory["content"].as_str().unwrap().contains("unspeakable");
         assert_eq!(memory["embedding_status"], if refused { "failed" } else { "ready" }, "{memory}");
@@ -146,13 +146,13 @@ async fn an_answer_that_holds_no_such_vectors_counts_for_nothing() {
     let party = model().await;
     let world = world_with(Arc::new(clock()), &party.embedding()).await;
     let memories = world.memories.clone();
-    let door = remembering(&world, &memories);
+    let router = remembering(&world, &memories);
     for (at, length) in [255, 1_536, 4].into_iter().enumerate() {
         party.answers(move |body| vectors(body, length));
-        assert_eq!(store(&door, &format!("automobile {at}")).await["embedding_status"], "pending", "{length}");
+        assert_eq!(store(&router, &format!("automobile {at}")).await["embedding_status"], "pending", "{length}");
         assert_eq!(memories.catch_up(&world.pipeline).await.unwrap(), Progress::Waiting);
     }
-    assert_eq!(counts(&door).await, [json!(0), json!(3), json!(0)]);
+    assert_eq!(counts(&router).await, [json!(0), json!(3), json!(0)]);
     world.stop().await;
 }
 
@@ -164,15 +164,15 @@ async fn another_embedder_makes_its_own_vectors_and_compares_no_others() {
     let rows = |by: &str| format!("select count(*) from raw._svc_memory.memories where embedder_id = '{by}'");
     store(&remembering(&world, &built_in), "the automobile is red").await;
     assert_eq!(built_in.catch_up(&world.pipeline).await.unwrap(), Progress::Done);
-    let door = remembering(&world, &model);
-    assert_eq!(counts(&door).await, [json!(0), json!(1), json!(0)]);
-    assert_eq!(best(&door, "the automobile").await, (json!("the automobile is red"), 0.0));
+    let router = remembering(&world, &model);
+    assert_eq!(counts(&router).await, [json!(0), json!(1), json!(0)]);
+    assert_eq!(best(&router, "the automobile").await, (json!("the automobile is red"), 0.0));
     assert_eq!(model.catch_up(&world.pipeline).await.unwrap(), Progress::Done);
-    assert!(best(&door, "car").await.1 > 0.99);
+    assert!(best(&router, "car").await.1 > 0.99);
     assert_eq!((world.count(&rows("model:near")).await, world.count(&rows("hash-v2")).await), (1, 0));
     let again = Memories::embedded_by(Embedder::BuiltIn);
-    let door = remembering(&world, &again);
-    assert!(best(&door, "the automobile is red").await.1 > 0.99);
+    let router = remembering(&world, &again);
+    assert!(best(&router, "the automobile is red").await.1 > 0.99);
     assert_eq!(again.catch_up(&world.pipeline).await.unwrap(), Progress::Done);
     assert_eq!((world.count(&rows("model:near")).await, world.count(&rows("hash-v2")).await), (0, 1));
     world.stop().await;
@@ -183,11 +183,11 @@ async fn two_tenants_of_one_model_never_meet() {
     let party = model().await;
     let (one, other) = (world_with(Arc::new(clock()), &party.embedding()).await, world().await);
     let third = world_with(Arc::new(clock()), &party.embedding()).await;
-    store(&door(&one), "the automobile is red").await;
+    store(&router(&one), "the automobile is red").await;
     for world in [&other, &third] {
-        let door = door(world);
-        assert_eq!(done(&door, "search_memory", json!({"query": "red automobile car"})).await["results"], json!([]));
-        assert_eq!(counts(&door).await, [json!(0), json!(0), json!(0)]);
+        let router = router(world);
+        assert_eq!(done(&router, "search_memory", json!({"query": "red automobile car"})).await["results"], json!([]));
+        assert_eq!(counts(&router).await, [json!(0), json!(0), json!(0)]);
     }
     for world in [one, other, third] {
         world.stop().await;

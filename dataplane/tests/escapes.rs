@@ -3,7 +3,7 @@
 use dataplane::testing::{demo_key, owner_id};
 use serde_json::json;
 
-use crate::door::{as_json, door, post, tool, whole};
+use crate::agents_router::{as_json, post, router, tool, whole};
 use crate::flight::{asked, client, fetched, status};
 use crate::rest;
 use crate::world::world;
@@ -42,22 +42,22 @@ async fn rest_reads_escapes_where_the_body_asks() {
 #[tokio::test]
 async fn tools_read_escapes_where_the_call_asks() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     for name in ["run_sql", "run_sql_readonly"] {
         let asked = json!({"sql": SQL, "standard_conforming_strings": "off"});
-        let (result, is_error) = tool(&door, demo_key(), name, asked).await;
+        let (result, is_error) = tool(&router, demo_key(), name, asked).await;
         assert!(!is_error, "{result}");
         assert_eq!((&result["rows"], &result["warnings"]), (&json!([{"a": ROW[0], "b": ROW[1]}]), &json!([])));
-        let (result, _) = tool(&door, demo_key(), name, json!({"sql": STANDARD})).await;
+        let (result, _) = tool(&router, demo_key(), name, json!({"sql": STANDARD})).await;
         assert_eq!((&result["rows"], &result["warnings"]), (&json!([{"a": "a\\"}]), &json!([BACKSLASH])));
     }
     let asked = json!({"sql": SQL, "standard_conforming_strings": "off"});
-    let (result, is_error) = tool(&door, demo_key(), "run_sql_arrow", asked.clone()).await;
+    let (result, is_error) = tool(&router, demo_key(), "run_sql_arrow", asked.clone()).await;
     assert!(!is_error && result["rows"] == 1, "{result}");
-    let response = post(&door, "/v1/query/arrow", demo_key(), &[], &asked).await;
+    let response = post(&router, "/v1/query/arrow", demo_key(), &[], &asked).await;
     assert_eq!(response.status(), 200);
     whole(response).await;
-    let unread = post(&door, "/v1/query/arrow", demo_key(), &[], &json!({"sql": SQL})).await;
+    let unread = post(&router, "/v1/query/arrow", demo_key(), &[], &json!({"sql": SQL})).await;
     assert_eq!(as_json(unread).await["error"], "SVC_ERR_400_BAD_SQL");
     world.stop().await;
 }
@@ -65,8 +65,8 @@ async fn tools_read_escapes_where_the_call_asks() {
 #[tokio::test]
 async fn flight_reads_escapes_where_a_header_asks() {
     let world = world().await;
-    let door = door(&world);
-    let mut client = client(&door, demo_key());
+    let router = router(&world);
+    let mut client = client(&router, demo_key());
     let sql = r"select 'it\'s' as a";
     assert_eq!(asked(&mut client, STANDARD).await.unwrap(), [r"a\"]);
     assert!(asked(&mut client, sql).await.is_err());

@@ -6,7 +6,7 @@ use contract::policy::abac::{Action, Condition};
 use dataplane::testing::{analyst_id, analyst_key, filtering, masking, owner_id, rule, ruled};
 use serde_json::{Value, json};
 
-use crate::door::{as_json, door, tool};
+use crate::agents_router::{as_json, router, tool};
 use crate::rest::post;
 use crate::world::{World, world};
 
@@ -61,7 +61,7 @@ async fn whoever_lacks_an_attribute_is_told_that_there_are_no_rows_for_them() {
     let warning = "no rows of main.customer for you: a rule needs `segment`, and you have none";
     let told = transpile(&world, analyst_id().as_str(), sql).await;
     assert_eq!((&told["tables_hidden"], &told["warnings"]), (&json!(["main.customer"]), &json!([warning])));
-    let (judged, _) = tool(&door(&world), analyst_key(), "enforce_abac_policy", json!({"query": sql})).await;
+    let (judged, _) = tool(&router(&world), analyst_key(), "enforce_abac_policy", json!({"query": sql})).await;
     assert_eq!((&judged["decision"], &judged["reason"]), (&json!("allow"), &json!(warning)));
     for (attributes, hidden) in [(json!({}), json!(["main.customer"])), (json!({"segment": "Ada"}), json!([]))] {
         let told = test(&world, sql, json!({"role": "analyst", "attributes": attributes})).await;

@@ -24,13 +24,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 use tonic::{Code, Request, Status};
 
-use crate::door::{door, served};
+use crate::agents_router::{router, served};
 use crate::world::world;
 
 pub type Client = FlightSqlServiceClient<Router>;
 
-pub fn client(door: &Router, key: &str) -> Client {
-    let mut client = FlightSqlServiceClient::new(door.clone());
+pub fn client(router: &Router, key: &str) -> Client {
+    let mut client = FlightSqlServiceClient::new(router.clone());
     client.set_token(key.to_owned());
     client
 }
@@ -79,7 +79,7 @@ async fn rows_are_governed_and_written_down_like_any_query() {
         rules.policies =
             vec![masking("customer", "ssn", MaskFunction::Full), filtering("customer", "region = {region}")];
     });
-    let mut client = client(&door(&world), analyst_key());
+    let mut client = client(&router(&world), analyst_key());
     client.set_header("x-agent-id", "agent-7");
     let rows = asked(&mut client, "select id, ssn, balance from customer order by id").await.unwrap();
     assert_eq!(rows, ["1|***|10.50", "3|***|30.75"]);
@@ -93,7 +93,7 @@ async fn rows_are_governed_and_written_down_like_any_query() {
 #[tokio::test]
 async fn a_long_answer_has_the_values_of_all_its_rows() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     let told = asked(&mut client, "select 'row ' || range as t from range(100000)").await.unwrap();
     assert!(told.len() == 100_000 && told.iter().enumerate().all(|(row, text)| *text == format!("row {row}")));
     world.stop().await;
@@ -103,7 +103,7 @@ async fn a_long_answer_has_the_values_of_all_its_rows() {
 async fn the_schema_that_was_told_is_the_one_that_comes() {
     let world = world().await;
     world.change(|rules| rules.policies = vec![masking("customer", "balance", MaskFunction::Null)]);
-    let mut client = client(&door(&world), analyst_key());
+    let mut client = client(&router(&world), analyst_key());
     for sql in [
         "select * from customer",
         "select sum(id), count(*), avg(id), now(), null, 'x' from customer",
@@ -121,11 +121,11 @@ async fn the_schema_that_was_told_is_the_one_that_comes() {
 #[tokio::test]
 async fn a_command_may_be_the_statement_and_its_ticket_is_good_once_for_its_caller() {
     let world = world().await;
-    let door = door(&world);
-    let (mut owner, mut analyst) = (client(&door, demo_key()), client(&door, analyst_key()));
+    let router = router(&world);
+    let (mut owner, mut analyst) = (client(&router, demo_key()), client(&router, analyst_key()));
     let mut asking = Request::new(FlightDescriptor::new_cmd("select count(*) from customer"));
     asking.metadata_mut().insert("x-api-key", demo_key().parse().unwrap());
-    let info = FlightServiceClient::new(door.clone()).get_flight_info(asking).await.unwrap().into_inner();
+    let info = FlightServiceClient::new(router.clone()).get_flight_info(asking).await.unwrap().into_inner();
     assert!(!String::from_utf8_lossy(&ticket(&info).ticket).contains("customer"), "it holds no SQL");
     let stolen = fetched(&mut analyst, &info).await.unwrap_err();
     assert_eq!(stolen.code(), Code::NotFound, "{stolen}");
@@ -137,7 +137,7 @@ async fn a_command_may_be_the_statement_and_its_ticket_is_good_once_for_its_call
 #[tokio::test]
 async fn errors_are_statuses_and_a_refused_statement_is_written_down_once() {
     let world = world().await;
-    let mut client = client(&door(&world), analyst_key());
+    let mut client = client(&router(&world), analyst_key());
     let cases = [
         ("slct 1", Code::InvalidArgument, "SVC_ERR_400_BAD_SQL"),
         ("select * from nowhere", Code::NotFound, "SVC_ERR_404_TABLE_NOT_FOUND"),
@@ -160,7 +160,7 @@ async fn errors_are_statuses_and_a_refused_statement_is_written_down_once() {
 #[tokio::test]
 async fn prepared_statements_take_values_and_tell_their_types() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     let sql = "select name from customer where id = $1 and region = $2";
     let mut prepared = client.prepare(sql.to_owned(), None).await.unwrap();
     let kinds = |schema: &Schema| schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
@@ -180,7 +180,7 @@ async fn prepared_statements_take_values_and_tell_their_types() {
 #[tokio::test]
 async fn many_rows_of_values_are_written_together_or_not_at_all() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     assert_eq!(client.execute_update("create table t (n integer primary key)".to_owned(), None).await.unwrap(), 0);
     let mut prepared = client.prepare("insert into t values ($1)".to_owned(), None).await.unwrap();
     assert!(prepared.dataset_schema().unwrap().fields().is_empty());
@@ -199,7 +199,7 @@ async fn many_rows_of_values_are_written_together_or_not_at_all() {
 #[tokio::test]
 async fn a_statement_without_rows_is_run_when_it_is_asked_for() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     for (sql, changed) in [("create table t (n integer)", 0), ("insert into t values (1), (2)", 2), ("drop table t", 0)]
     {
         let info = client.execute(sql.to_owned(), None).await.unwrap();
@@ -218,8 +218,8 @@ async fn a_statement_without_rows_is_run_when_it_is_asked_for() {
 #[tokio::test]
 async fn a_transaction_is_committed_rolled_back_or_failed() {
     let world = world().await;
-    let door = door(&world);
-    let (mut client, mut other) = (client(&door, demo_key()), client(&door, analyst_key()));
+    let router = router(&world);
+    let (mut client, mut other) = (client(&router, demo_key()), client(&router, analyst_key()));
     for (end, left) in [(EndTransaction::Rollback, "3"), (EndTransaction::Commit, "2")] {
         let transaction = client.begin_transaction().await.unwrap();
         let sql = "delete from customer where id = 3".to_owned();
@@ -252,8 +252,8 @@ async fn the_catalog_holds_what_the_caller_may_see() {
         rules.policies = vec![masking("customer", "balance", MaskFunction::Full)];
         rules.abac_policies = vec![denying("keyed", &[Role::Owner])];
     });
-    let door = door(&world);
-    let (mut owner, mut analyst) = (client(&door, demo_key()), client(&door, analyst_key()));
+    let router = router(&world);
+    let (mut owner, mut analyst) = (client(&router, demo_key()), client(&router, analyst_key()));
     let info = owner.get_catalogs().await.unwrap();
     assert_eq!(fetched(&mut owner, &info).await.unwrap(), ["demo"]);
     let info = owner.get_db_schemas(CommandGetDbSchemas::default()).await.unwrap();
@@ -292,7 +292,7 @@ async fn the_catalog_holds_what_the_caller_may_see() {
 #[tokio::test]
 async fn facts_of_the_service_and_its_types_are_told() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     let info =
         client.get_sql_info(vec![SqlInfo::FlightSqlServerName, SqlInfo::FlightSqlServerTransaction]).await.unwrap();
     let (_, facts) = batches(&mut client, &info).await.unwrap();
@@ -307,8 +307,8 @@ async fn facts_of_the_service_and_its_types_are_told() {
 #[tokio::test]
 async fn a_handshake_gives_a_bearer_that_dies_with_its_key() {
     let world = world().await;
-    let door = door(&world);
-    let mut client = FlightSqlServiceClient::new(door.clone());
+    let router = router(&world);
+    let mut client = FlightSqlServiceClient::new(router.clone());
     assert!(client.handshake("anybody", "svc_test_wrong").await.is_err());
     client.handshake("anybody", demo_key()).await.unwrap();
     let bearer = client.token().unwrap().clone();
@@ -331,7 +331,7 @@ async fn a_handshake_gives_a_bearer_that_dies_with_its_key() {
 #[tokio::test]
 async fn a_flight_is_cancelled_before_it_runs_and_while_it_runs() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     let endless = "select count(*) from range(10000000) a(x), range(10000000) b(y) where x * y % 7 = 3";
     let cancel = async |client: &mut Client, info: &FlightInfo| {
         let body = CancelFlightInfoRequest { info: Some(info.clone()) }.encode_to_vec();

@@ -6,7 +6,7 @@ use dataplane::protocols::agents::routes;
 use dataplane::testing::demo_key;
 use serde_json::{Value, json};
 
-use crate::door::{door, served, tool};
+use crate::agents_router::{router, served, tool};
 use crate::memory::{done, found};
 use crate::world::{World, world};
 
@@ -43,14 +43,14 @@ async fn remember(world: &World, texts: impl Iterator<Item = String>) {
 #[tokio::test]
 async fn every_word_and_script_is_found_in_every_form() {
     let world = world().await;
-    let first = door(&world);
+    let first = router(&world);
     for (content, _) in ASKED {
         done(&first, "store_memory", json!({"content": content})).await;
     }
-    for door in [first, door(&world)] {
+    for router in [first, router(&world)] {
         for (content, queries) in ASKED {
             for query in queries {
-                let best = found(&door, json!({"query": query, "top_k": 1})).await;
+                let best = found(&router, json!({"query": query, "top_k": 1})).await;
                 assert_eq!(best, [content], "{query}");
             }
         }
@@ -65,11 +65,11 @@ async fn what_was_stored_before_is_found_and_gets_vectors_of_today() {
     let memories = Memories::default();
     let mut served = served(&world, Ending::default());
     served.memories = memories.clone();
-    let door = routes(served);
+    let router = routes(served);
     let similarity = |found: Value| found["results"][0]["similarity_score"].as_f64().unwrap();
     for caught_up in [false, true] {
         for (content, queries) in ASKED {
-            let best = done(&door, "search_memory", json!({"query": queries[0], "top_k": 1})).await;
+            let best = done(&router, "search_memory", json!({"query": queries[0], "top_k": 1})).await;
             assert_eq!(best["results"][0]["content"], content, "{best}");
             assert!(similarity(best) > 0.0, "{content}: {caught_up}");
         }
@@ -83,7 +83,7 @@ async fn what_was_stored_before_is_found_and_gets_vectors_of_today() {
 #[tokio::test]
 async fn hits_stand_in_the_order_of_the_score_that_is_shown() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     for (content, importance) in [
         ("gold prices rose", 1.0),
         ("gold gold gold", 0.9),
@@ -98,15 +98,15 @@ async fn hits_stand_in_the_order_of_the_score_that_is_shown() {
         ("milk", 0.5),
         ("orders of milk are late", 0.7),
     ] {
-        done(&door, "store_memory", json!({"content": content, "importance": importance})).await;
+        done(&router, "store_memory", json!({"content": content, "importance": importance})).await;
     }
     for query in ["coffee gold", "customer coffee milk", "gold", "late orders of golden coffee"] {
-        let hits = done(&door, "search_memory", json!({"query": query})).await;
+        let hits = done(&router, "search_memory", json!({"query": query})).await;
         let scores: Vec<_> =
             hits["results"].as_array().unwrap().iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
         assert!(scores.len() > 2 && scores.is_sorted_by(|one, other| one >= other), "{query}: {scores:?}");
     }
-    let best = found(&door, json!({"query": "coffee gold", "top_k": 1})).await;
+    let best = found(&router, json!({"query": "coffee gold", "top_k": 1})).await;
     assert_eq!(best, ["coffee is paid in gold by the customer"], "both words, before what is more important");
     world.stop().await;
 }
@@ -116,12 +116,12 @@ async fn a_list_of_any_length_is_read_to_its_end() {
     const MANY: usize = 450;
     let world = world().await;
     remember(&world, (0..MANY).map(|number| format!("note {number}"))).await; // all of one moment
-    let door = door(&world);
+    let router = router(&world);
     let (mut seen, mut cursor) = (Vec::new(), None::<String>);
     while seen.len() <= MANY {
         let mut arguments = json!({"limit": 200, "agent_id": "a"});
         arguments.as_object_mut().unwrap().extend(cursor.map(|cursor| ("cursor".to_owned(), json!(cursor))));
-        let page = done(&door, "list_memories", arguments).await;
+        let page = done(&router, "list_memories", arguments).await;
         seen.extend(page["memories"].as_array().unwrap().iter().map(|memory| memory["memory_id"].to_string()));
         cursor = page["cursor"].as_str().map(str::to_owned);
         if cursor.is_none() {
@@ -131,7 +131,7 @@ async fn a_list_of_any_length_is_read_to_its_end() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), MANY);
-    let (other, _) = tool(&door, demo_key(), "list_memories", json!({"agent_id": "b"})).await;
+    let (other, _) = tool(&router, demo_key(), "list_memories", json!({"agent_id": "b"})).await;
     assert_eq!(other["memories"], json!([]));
     world.stop().await;
 }

@@ -6,7 +6,7 @@ use contract::policy::{MaskFunction, Policy, Rules};
 use dataplane::testing::{denying, filtering, masking};
 use serde_json::json;
 
-use crate::door::{door, tool};
+use crate::agents_router::{router, tool};
 use crate::memory::done;
 use crate::world::{World, world};
 
@@ -394,13 +394,13 @@ async fn nobody_guesses_masked_values_on_a_branch() {
         }
     }
     world.change(|rules| rules.policies = vec![mask]);
-    let door = door(&world);
-    let branch = done(&door, "create_branch", json!({"tables": ["customer"]})).await["branch_id"].clone();
+    let router = router(&world);
+    let branch = done(&router, "create_branch", json!({"tables": ["customer"]})).await["branch_id"].clone();
     let deleting = json!({"branch_id": branch, "sql": "delete from customer where id = 1"});
-    done(&door, "branch_query", deleting).await;
+    done(&router, "branch_query", deleting).await;
     let guess = "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50)";
     let guessing = json!({"branch_id": branch, "sql": guess});
-    let (refused, is_error) = tool(&door, dataplane::testing::demo_key(), "branch_query", guessing).await;
+    let (refused, is_error) = tool(&router, dataplane::testing::demo_key(), "branch_query", guessing).await;
     assert!(is_error, "{refused}");
     assert_eq!(refused["error"]["code"], "POLICY_DENIED", "{refused}");
     world.stop().await;

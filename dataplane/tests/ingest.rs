@@ -19,7 +19,7 @@ use dataplane::testing::{analyst_key, demo_key, denying, filtering, masking};
 use futures::stream;
 use tonic::{Code, Status};
 
-use crate::door::door;
+use crate::agents_router::router;
 use crate::flight::{Client, asked, client, status};
 use crate::world::{World, world};
 
@@ -62,7 +62,7 @@ fn people(rows: &[(i32, &str)]) -> Vec<RecordBatch> {
 #[tokio::test]
 async fn a_table_is_made_added_to_or_replaced_as_the_mode_says() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     for (mode, outcome, left) in [
         (APPEND, Err(Code::NotFound), None),
         (CREATE_APPEND, Ok(3), Some(3)),
@@ -88,7 +88,7 @@ async fn a_table_is_made_added_to_or_replaced_as_the_mode_says() {
 #[tokio::test]
 async fn a_text_longer_than_its_column_is_refused() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     world.run("create table coded (id integer, region varchar(3))").await.unwrap();
     assert_eq!(put(&mut client, command("coded", APPEND), people(&[(1, "abc")])).await.unwrap(), 1);
     let refused = put(&mut client, command("coded", APPEND), people(&[(2, "ab"), (3, "abcd")])).await.unwrap_err();
@@ -100,7 +100,7 @@ async fn a_text_longer_than_its_column_is_refused() {
 #[tokio::test]
 async fn every_type_makes_a_column_that_holds_it() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     let words: DictionaryArray<Int32Type> = [Some("it's"), None].into_iter().collect();
     let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), None]), None]);
     let embedded =
@@ -144,7 +144,7 @@ async fn every_type_makes_a_column_that_holds_it() {
 #[tokio::test]
 async fn columns_are_matched_by_name_and_fit_the_tables_types() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     let sql = "create table wanted (day date, amount decimal(8,1), note varchar default 'none', n integer, w float[2])";
     client.execute_update(sql.to_owned(), None).await.unwrap();
     let columns: [(&str, ArrayRef); 4] = [
@@ -169,7 +169,7 @@ async fn columns_are_matched_by_name_and_fit_the_tables_types() {
 #[tokio::test]
 async fn a_decimal_that_its_column_would_round_is_refused() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     world.run("create table sums (amount numeric, n integer)").await.unwrap();
     let amounts = |name, hundredths: i128| {
         let amounts = Decimal128Array::from(vec![100, hundredths]).with_precision_and_scale(10, 2).unwrap();
@@ -188,7 +188,7 @@ async fn a_decimal_that_its_column_would_round_is_refused() {
 #[tokio::test]
 async fn all_of_many_rows_are_written_or_none() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     client.execute_update("create table t (n bigint primary key)".to_owned(), None).await.unwrap();
     let many: Vec<_> = [0..30_000, 30_000..30_001, 30_001..50_000].into_iter().flat_map(numbers).collect();
     assert_eq!(put(&mut client, command("t", APPEND), many).await.unwrap(), 50_000);
@@ -202,7 +202,7 @@ async fn all_of_many_rows_are_written_or_none() {
 #[tokio::test]
 async fn it_is_part_of_the_clients_transaction() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     for (end, left) in
         [(EndTransaction::Rollback, Err(Code::NotFound)), (EndTransaction::Commit, Ok(vec!["2".to_owned()]))]
     {
@@ -223,7 +223,7 @@ async fn it_is_part_of_the_clients_transaction() {
 
 /// What the analyst is answered, and how many people there are then.
 async fn added(world: &World, rows: &[(i32, &str)]) -> (Result<i64, (Code, String)>, i64) {
-    let mut analyst = client(&door(world), analyst_key());
+    let mut analyst = client(&router(world), analyst_key());
     let answered = put(&mut analyst, command("customer", APPEND), people(rows)).await;
     let answered = answered.map_err(|error| {
         let (stable, _) = error.message().split_once(':').unwrap();
@@ -245,7 +245,7 @@ async fn an_ingest_is_governed_as_an_insert_is() {
     assert_eq!(added(&world, &[(5, "US")]).await, (Ok(1), 5), "an INSERT may fill what is masked");
     world.change(|rules| rules.abac_policies = vec![denying("customer", &[Role::Owner])]);
     assert_eq!(added(&world, &[(6, "EU")]).await, (denied("SVC_ERR_403_TABLE_DENIED"), 5));
-    let mut analyst = client(&door(&world), analyst_key());
+    let mut analyst = client(&router(&world), analyst_key());
     for mode in [CREATE, CREATE_APPEND, REPLACE] {
         let error = put(&mut analyst, command("customer", mode), people(&[(6, "EU")])).await.unwrap_err();
         assert!(matches!(error.code(), Code::PermissionDenied | Code::AlreadyExists), "{mode:?}: {error}");
@@ -259,7 +259,7 @@ async fn an_ingest_is_governed_as_an_insert_is() {
 #[tokio::test]
 async fn each_insert_of_it_is_written_down() {
     let world = world().await;
-    let mut client = client(&door(&world), demo_key());
+    let mut client = client(&router(&world), demo_key());
     let before = world.entries().len();
     put(&mut client, command("t", CREATE), numbers(0..25_000)).await.unwrap();
     let entries = world.entries().split_off(before);

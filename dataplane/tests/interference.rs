@@ -2,7 +2,7 @@
 //!
 //! "Two data sets that differ only in what the caller may not see give identical answers, errors,
 //! headers and audit text": a pair of planes, A and B, whose hidden rows, masked values and denied
-//! table differ. Every statement is asked of both, at the REST door, at the PostgreSQL wire and over
+//! table differ. Every statement is asked of both, over REST, at the PostgreSQL wire and over
 //! Arrow Flight; only the order of rows and times may differ.
 
 mod attacks;
@@ -16,7 +16,7 @@ use contract::{Governance, Role};
 use dataplane::testing::{analyst_key, denying, filtering, masking};
 
 use crate::pgwire::wired;
-use crate::{door, flight};
+use crate::{agents_router, flight};
 use generator::Dice;
 use side::{Side, Surface};
 
@@ -146,7 +146,7 @@ impl Pair {
         let mut sides = Vec::new();
         for own in OWN {
             let wired = wired().await;
-            let mut flight = flight::client(&door::door(&wired.world), analyst_key());
+            let mut flight = flight::client(&agents_router::router(&wired.world), analyst_key());
             flight.set_header(header::REQUEST_ID, "req-7");
             let side = Side::new(wired, flight);
             side.fill(own).await;
@@ -196,20 +196,20 @@ impl Pair {
     }
 
     /// Asks both; a difference, or a hidden value, is the error.
-    async fn compare(&mut self, sql: &str, door: Surface) -> Result<String, String> {
-        self.compare_after("", sql, door).await
+    async fn compare(&mut self, sql: &str, surface: Surface) -> Result<String, String> {
+        self.compare_after("", sql, surface).await
     }
 
     /// The same where an answer may hold what a statement before has written into a view.
-    async fn compare_after(&mut self, before: &str, sql: &str, door: Surface) -> Result<String, String> {
+    async fn compare_after(&mut self, before: &str, sql: &str, surface: Surface) -> Result<String, String> {
         let [a, b] = &mut self.sides;
-        let (a, b) = tokio::join!(a.shown(sql, door), b.shown(sql, door));
+        let (a, b) = tokio::join!(a.shown(sql, surface), b.shown(sql, surface));
         if a != b {
-            return Err(format!("{door:?}: {sql}\n  A: {a}\n  B: {b}"));
+            return Err(format!("{surface:?}: {sql}\n  A: {a}\n  B: {b}"));
         }
         let (answer, asked) = (without_digests(&a.to_lowercase()), format!("{before} {sql}").to_lowercase());
         match HIDDEN.iter().find(|hidden| holds(&answer, hidden) && !asked.contains(**hidden)) {
-            Some(hidden) => Err(format!("{door:?}: {sql}\n  shows {hidden}: {a}")),
+            Some(hidden) => Err(format!("{surface:?}: {sql}\n  shows {hidden}: {a}")),
             None => Ok(a),
         }
     }
@@ -295,11 +295,11 @@ async fn random_statements_are_answered_alike_whatever_is_hidden() {
             pair.rule(FILTERS[dice.below(FILTERS.len())], role, strong);
         }
         let made = dice.statement();
-        let door = Surface::ALL[dice.below(Surface::ALL.len())];
+        let surface = Surface::ALL[dice.below(Surface::ALL.len())];
         if number < from {
             continue;
         }
-        let shown = pair.compare(&made.sql, door).await;
+        let shown = pair.compare(&made.sql, surface).await;
         let is_run = shown.as_ref().is_ok_and(|answer| has_run(answer));
         answered += usize::from(is_run);
         let refused = shown.is_ok() && !is_run;

@@ -11,7 +11,7 @@ use dataplane::testing::{demo_key, owner_id};
 use futures::StreamExt;
 use serde_json::json;
 
-use crate::door::{door, tool};
+use crate::agents_router::{router, tool};
 use crate::pgwire::{simple, wired_in};
 use crate::world::{World, impatient, world};
 
@@ -69,9 +69,9 @@ async fn a_transaction_that_is_idle_is_rolled_back() {
 #[tokio::test]
 async fn a_tool_that_nobody_waits_for_is_ended() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     let endless = "select count(*) from range(10000000) a(x), range(10000000) b(y) where x * y % 7 = 3";
-    let mut call = Box::pin(tool(&door, demo_key(), "run_sql", json!({"sql": endless})));
+    let mut call = Box::pin(tool(&router, demo_key(), "run_sql", json!({"sql": endless})));
     tokio::select! {
         answer = &mut call => panic!("{answer:?}"),
         () = eventually("it runs", || in_use(&world) == 1) => {}

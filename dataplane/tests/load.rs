@@ -12,7 +12,7 @@ use futures::stream;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::door::as_json;
+use crate::agents_router::as_json;
 use crate::rest::{router, sent};
 use crate::world::{World, world};
 
@@ -256,11 +256,11 @@ async fn a_load_is_governed_as_an_insert_is() {
 #[tokio::test]
 async fn a_named_load_tells_its_rows_and_is_cancelled_whole_by_whoever_sends_it() {
     let world = world().await;
-    let door = router(&world);
+    let router = router(&world);
     let asked = |method: Method, path: &str, who: &KeyId, body: Body| {
         let request = Request::builder().method(method).uri(format!("/v1/environments/env-1/{path}"));
         let request = request.header(header::CALLER, caller(who)).header(header::OPERATION, "op-1");
-        door.clone().oneshot(request.body(body).unwrap())
+        router.clone().oneshot(request.body(body).unwrap())
     };
     let operation = async |method: Method, who: &KeyId| {
         let response = asked(method, "operations/op-1", who, Body::empty()).await.unwrap();

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod agents;
+mod agents_router;
 mod altered;
 mod attached;
 mod binding;
@@ -22,7 +23,6 @@ mod cursor;
 mod dashboard;
 mod defaults;
 mod documented;
-mod door;
 mod edges;
 mod embedding;
 mod ending;

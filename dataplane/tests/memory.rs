@@ -4,23 +4,23 @@ use axum::Router;
 use dataplane::testing::{analyst_id, analyst_key, demo_key, denying};
 use serde_json::{Value, json};
 
-use crate::door::{door, tool};
+use crate::agents_router::{router, tool};
 use crate::world::world;
 
-pub async fn done(door: &Router, name: &str, arguments: Value) -> Value {
-    let (result, is_error) = tool(door, demo_key(), name, arguments.clone()).await;
+pub async fn done(router: &Router, name: &str, arguments: Value) -> Value {
+    let (result, is_error) = tool(router, demo_key(), name, arguments.clone()).await;
     assert!(!is_error, "{name} {arguments}: {result}");
     result
 }
 
-pub async fn refused(door: &Router, name: &str, arguments: Value) -> Value {
-    let (result, is_error) = tool(door, demo_key(), name, arguments.clone()).await;
+pub async fn refused(router: &Router, name: &str, arguments: Value) -> Value {
+    let (result, is_error) = tool(router, demo_key(), name, arguments.clone()).await;
     assert!(is_error, "{name} {arguments}: {result}");
     result["error"].clone()
 }
 
-pub async fn found(door: &Router, arguments: Value) -> Vec<String> {
-    let result = done(door, "search_memory", arguments).await;
+pub async fn found(router: &Router, arguments: Value) -> Vec<String> {
+    let result = done(router, "search_memory", arguments).await;
     let contents = result["results"].as_array().unwrap().iter().map(|hit| hit["content"].as_str().unwrap().to_owned());
     contents.collect()
 }
@@ -28,7 +28,7 @@ pub async fn found(door: &Router, arguments: Value) -> Vec<String> {
 #[tokio::test]
 async fn what_was_stored_is_found_at_once_and_after_a_restart() {
     let world = world().await;
-    let first = door(&world);
+    let first = router(&world);
     for content in [
         "the customer Acme prefers invoices by mail",
         "nightly loads of the orders table finish at four",
@@ -37,11 +37,11 @@ async fn what_was_stored_is_found_at_once_and_after_a_restart() {
         let stored = done(&first, "store_memory", json!({"content": content})).await;
         assert_eq!((&stored["created"], &stored["embedding_status"]), (&json!(true), &json!("ready")));
     }
-    let second = door(&world); // nothing is known but the table
-    for door in [first, second] {
-        let hits = found(&door, json!({"query": "how do customers want their invoice?", "top_k": 1})).await;
+    let second = router(&world); // nothing is known but the table
+    for router in [first, second] {
+        let hits = found(&router, json!({"query": "how do customers want their invoice?", "top_k": 1})).await;
         assert_eq!(hits, ["the customer Acme prefers invoices by mail"]);
-        assert_eq!(found(&door, json!({"query": "zebra"})).await, Vec::<String>::new());
+        assert_eq!(found(&router, json!({"query": "zebra"})).await, Vec::<String>::new());
     }
     let (started, finished) = world.last();
     assert_eq!(
@@ -55,34 +55,34 @@ async fn what_was_stored_is_found_at_once_and_after_a_restart() {
 #[tokio::test]
 async fn a_key_has_versions_and_each_can_be_loaded() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     let store = |content: &str, more: Value| {
         let mut arguments = json!({"content": content, "memory_key": "limit"});
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         arguments
     };
-    let one = done(&door, "store_memory", store("ten", json!({"value": {"n": 10}, "if_version": 0}))).await;
-    let again = done(&door, "store_memory", store("ten", json!({"value": {"n": 10}}))).await;
+    let one = done(&router, "store_memory", store("ten", json!({"value": {"n": 10}, "if_version": 0}))).await;
+    let again = done(&router, "store_memory", store("ten", json!({"value": {"n": 10}}))).await;
     assert_eq!((&again["memory_id"], &again["deduplicated"]), (&one["memory_id"], &json!(true)));
-    let stale = refused(&door, "store_memory", store("twenty", json!({"if_version": 7}))).await;
+    let stale = refused(&router, "store_memory", store("twenty", json!({"if_version": 7}))).await;
     assert_eq!((&stale["status"], &stale["details"]["version"]), (&json!(412), &json!(1)), "{stale}");
-    let two = done(&door, "store_memory", store("twenty", json!({"if_version": 1}))).await;
+    let two = done(&router, "store_memory", store("twenty", json!({"if_version": 1}))).await;
     assert_eq!((&two["version"], &two["created"]), (&json!(2), &json!(false)));
-    let live = done(&door, "load_memory_exact", json!({"key": "limit"})).await;
+    let live = done(&router, "load_memory_exact", json!({"key": "limit"})).await;
     assert_eq!((&live["content"], &live["supersedes"]), (&json!("twenty"), &one["memory_id"]));
-    let before = done(&door, "load_memory_exact", json!({"key": "limit", "version": 1})).await;
+    let before = done(&router, "load_memory_exact", json!({"key": "limit", "version": 1})).await;
     assert_eq!((&before["content"], &before["value"]["n"]), (&json!("ten"), &json!(10)));
-    let then = done(&door, "load_memory_exact", json!({"key": "limit", "as_of": before["created_at"]})).await;
+    let then = done(&router, "load_memory_exact", json!({"key": "limit", "as_of": before["created_at"]})).await;
     assert_eq!(then["memory_id"], one["memory_id"]);
-    assert_eq!(found(&door, json!({"query": "ten twenty"})).await, ["twenty"]);
-    assert_eq!(refused(&door, "load_memory_exact", json!({"key": "nothing"})).await["code"], "NOT_FOUND");
+    assert_eq!(found(&router, json!({"query": "ten twenty"})).await, ["twenty"]);
+    assert_eq!(refused(&router, "load_memory_exact", json!({"key": "nothing"})).await["code"], "NOT_FOUND");
     world.stop().await;
 }
 
 #[tokio::test]
 async fn branches_see_what_their_visibility_says() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     for (content, key, branch) in [
         ("colour of the house is red", "house", None),
         ("colour of the house is blue", "house", Some("b1")),
@@ -93,7 +93,7 @@ async fn branches_see_what_their_visibility_says() {
         if let Some(branch) = branch {
             arguments["branch_id"] = json!(branch);
         }
-        done(&door, "store_memory", arguments).await;
+        done(&router, "store_memory", arguments).await;
     }
     let cases = [
         (json!({}), vec!["green", "red"]),
@@ -104,26 +104,26 @@ async fn branches_see_what_their_visibility_says() {
     for (more, colours) in cases {
         let mut arguments = json!({"query": "colour"});
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let mut hits = found(&door, arguments).await;
+        let mut hits = found(&router, arguments).await;
         hits.sort_by_key(|hit| hit.rsplit(' ').next().unwrap().to_owned());
         let seen: Vec<_> = hits.iter().map(|hit| hit.rsplit(' ').next().unwrap()).collect();
         assert_eq!(seen, colours, "{more}");
     }
     let exact = json!({"key": "car", "branch_id": "b1"});
-    assert_eq!(refused(&door, "load_memory_exact", exact).await["code"], "NOT_FOUND", "no fallback");
+    assert_eq!(refused(&router, "load_memory_exact", exact).await["code"], "NOT_FOUND", "no fallback");
     world.stop().await;
 }
 
 #[tokio::test]
 async fn a_key_made_for_an_agent_reaches_that_agents_memories_alone() {
     let world = world().await;
-    let door = door(&world);
-    done(&door, "store_memory", json!({"content": "the owner's secret plan", "memory_key": "plan"})).await;
+    let router = router(&world);
+    done(&router, "store_memory", json!({"content": "the owner's secret plan", "memory_key": "plan"})).await;
     world.change(|rules| {
         let key = rules.keys.iter_mut().find(|key| key.key_id == analyst_id()).unwrap();
         key.agent_id = Some("agent-7".to_owned());
     });
-    let ask = |name: &'static str, arguments: Value| tool(&door, analyst_key(), name, arguments);
+    let ask = |name: &'static str, arguments: Value| tool(&router, analyst_key(), name, arguments);
     let (stored, _) = ask("store_memory", json!({"content": "the agent's own plan"})).await;
     let (hits, _) = ask("search_memory", json!({"query": "plan"})).await;
     assert_eq!(hits["results"].as_array().unwrap().len(), 1, "{hits}");
@@ -133,10 +133,10 @@ async fn a_key_made_for_an_agent_reaches_that_agents_memories_alone() {
     let (other, is_error) = ask("list_memories", json!({"agent_id": "u-owner"})).await;
     assert!(is_error && other["error"]["code"] == "POLICY_DENIED", "{other}");
     for (listing, count) in [(json!({}), 2), (json!({"agent_id": "agent-7"}), 1), (json!({"agent_id": "nobody"}), 0)] {
-        let listed = done(&door, "list_memories", listing.clone()).await;
+        let listed = done(&router, "list_memories", listing.clone()).await;
         assert_eq!(listed["memories"].as_array().unwrap().len(), count, "{listing}");
     }
-    let mine = done(&door, "search_memory", json!({"query": "plan"})).await;
+    let mine = done(&router, "search_memory", json!({"query": "plan"})).await;
     assert_eq!(mine["results"].as_array().unwrap().len(), 2, "who is bound to no agent searches all");
     for row in mine["results"].as_array().unwrap() {
         let (gone, is_error) = ask("delete_memory", json!({"memory_id": row["memory_id"]})).await;
@@ -148,7 +148,7 @@ async fn a_key_made_for_an_agent_reaches_that_agents_memories_alone() {
 #[tokio::test]
 async fn searches_are_narrowed_by_what_is_asked_of_a_memory() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     for (content, kind, importance, team) in [
         ("deploy on monday", "fact", 0.9, "core"),
         ("deploy on friday", "preference", 0.2, "web"),
@@ -157,7 +157,7 @@ async fn searches_are_narrowed_by_what_is_asked_of_a_memory() {
         let metadata = json!({"team": team});
         let arguments =
             json!({"content": content, "memory_type": kind, "importance": importance, "metadata": metadata});
-        done(&door, "store_memory", arguments).await;
+        done(&router, "store_memory", arguments).await;
     }
     let cases = [
         (json!({"memory_type": "preference"}), vec!["deploy on friday"]),
@@ -170,7 +170,7 @@ async fn searches_are_narrowed_by_what_is_asked_of_a_memory() {
     for (more, expected) in cases {
         let mut arguments = json!({"query": "deploy"});
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        assert_eq!(found(&door, arguments).await, expected, "{more}");
+        assert_eq!(found(&router, arguments).await, expected, "{more}");
     }
     world.stop().await;
 }
@@ -178,10 +178,14 @@ async fn searches_are_narrowed_by_what_is_asked_of_a_memory() {
 #[tokio::test]
 async fn pages_hold_every_memory_once() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     for number in 0..7 {
-        done(&door, "store_memory", json!({"content": format!("note {number}"), "memory_key": format!("n/{number}")}))
-            .await;
+        done(
+            &router,
+            "store_memory",
+            json!({"content": format!("note {number}"), "memory_key": format!("n/{number}")}),
+        )
+        .await;
     }
     let (mut seen, mut cursor) = (Vec::new(), Value::Null);
     loop {
@@ -189,7 +193,7 @@ async fn pages_hold_every_memory_once() {
         if !cursor.is_null() {
             arguments["cursor"] = cursor;
         }
-        let page = done(&door, "list_memories", arguments).await;
+        let page = done(&router, "list_memories", arguments).await;
         seen.extend(page["memories"].as_array().unwrap().iter().map(|memory| memory["content"].to_string()));
         cursor = page["cursor"].clone();
         assert_eq!(page["has_more"], json!(!cursor.is_null()));
@@ -205,17 +209,17 @@ async fn pages_hold_every_memory_once() {
 #[tokio::test]
 async fn a_memory_ends_and_a_forgotten_one_leaves_no_version() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     let rows = "select count(*) from raw._svc_memory.memories";
     for (mode, left) in [("retire", 2), ("forget", 0)] {
         for content in ["first", "second"] {
-            done(&door, "store_memory", json!({"content": content, "memory_key": mode, "namespace": mode})).await;
+            done(&router, "store_memory", json!({"content": content, "memory_key": mode, "namespace": mode})).await;
         }
-        let live = done(&door, "load_memory_exact", json!({"key": mode, "namespace": mode})).await;
+        let live = done(&router, "load_memory_exact", json!({"key": mode, "namespace": mode})).await;
         let arguments = json!({"memory_id": live["memory_id"], "mode": mode});
-        assert_eq!(done(&door, "delete_memory", arguments.clone()).await["deleted"], true);
-        assert_eq!(refused(&door, "delete_memory", arguments).await["code"], "NOT_FOUND");
-        assert_eq!(found(&door, json!({"query": "second", "namespace": mode})).await, Vec::<String>::new());
+        assert_eq!(done(&router, "delete_memory", arguments.clone()).await["deleted"], true);
+        assert_eq!(refused(&router, "delete_memory", arguments).await["code"], "NOT_FOUND");
+        assert_eq!(found(&router, json!({"query": "second", "namespace": mode})).await, Vec::<String>::new());
         assert_eq!(world.count(&format!("{rows} where namespace = '{mode}'")).await, left);
     }
     world.stop().await;
@@ -224,7 +228,7 @@ async fn a_memory_ends_and_a_forgotten_one_leaves_no_version() {
 #[tokio::test]
 async fn bad_input_names_its_field() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     let cases = [
         ("store_memory", json!({"content": " "}), "content"),
         ("store_memory", json!({"content": "x".repeat(65_537)}), "content"),
@@ -242,7 +246,7 @@ async fn bad_input_names_its_field() {
         ("delete_memory", json!({"memory_id": "m", "mode": "burn"}), "mode"),
     ];
     for (name, arguments, field) in cases {
-        let error = refused(&door, name, arguments.clone()).await;
+        let error = refused(&router, name, arguments.clone()).await;
         assert_eq!((&error["code"], &error["details"]["field"]), (&json!("SVC_ERR_400_INVALID_PARAMS"), &json!(field)));
     }
     world.stop().await;
@@ -251,15 +255,15 @@ async fn bad_input_names_its_field() {
 #[tokio::test]
 async fn policies_hold_for_memories_and_no_statement_reaches_them() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     for sql in
         ["select * from _svc_memory.memories", "delete from svc_memory.memories", "drop table raw._svc_memory.memories"]
     {
-        let error = refused(&door, "run_sql", json!({"sql": sql})).await;
+        let error = refused(&router, "run_sql", json!({"sql": sql})).await;
         assert_eq!(error["code"], "SVC_ERR_404_TABLE_NOT_FOUND", "{sql}: {error}");
     }
     world.change(|rules| rules.abac_policies.push(denying("svc_memory.memories", &[])));
-    let error = refused(&door, "search_memory", json!({"query": "anything"})).await;
+    let error = refused(&router, "search_memory", json!({"query": "anything"})).await;
     assert_eq!(error["code"], "SVC_ERR_403_TABLE_DENIED", "{error}");
     assert_eq!(world.last().1.outcome.as_str(), "refused");
     world.stop().await;
@@ -271,16 +275,16 @@ const RECALLED_MIN: [usize; 2] = [180, 196];
 #[tokio::test]
 async fn what_a_question_means_is_nearly_always_among_the_ten() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     let pairs: Vec<Value> =
         include_str!("questions.jsonl").lines().map(|line| serde_json::from_str(line).expect(line)).collect();
     assert_eq!(pairs.len(), 200);
     for pair in &pairs {
-        done(&door, "store_memory", json!({"content": pair["memory"]})).await;
+        done(&router, "store_memory", json!({"content": pair["memory"]})).await;
     }
     let mut recalled = [0, 0];
     for pair in &pairs {
-        let hits = found(&door, json!({"query": pair["question"]})).await;
+        let hits = found(&router, json!({"query": pair["question"]})).await;
         assert!(hits.len() <= 10);
         let place = hits.iter().position(|hit| *hit == pair["memory"]);
         recalled[0] += usize::from(place == Some(0));

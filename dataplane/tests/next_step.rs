@@ -6,7 +6,7 @@ use contract::{Code, TestClock, Timestamp};
 use dataplane::testing::demo_key;
 use serde_json::json;
 
-use crate::door::{called, door, tool};
+use crate::agents_router::{called, router, tool};
 use crate::memory::done;
 use crate::world::{world, world_at};
 
@@ -15,12 +15,12 @@ async fn a_scope_that_is_lacking_is_named_with_who_can_give_it() {
     let world = world().await;
     let scopes = contract::Scopes::try_from(vec!["query:read".to_owned()]).unwrap();
     world.change(|rules| rules.keys.iter_mut().for_each(|key| key.scopes = scopes.clone()));
-    let door = door(&world);
+    let router = router(&world);
     for (name, arguments, scope) in [
         ("run_sql", json!({"sql": "delete from customer"}), "query:write"),
         ("search_memory", json!({"query": "anything"}), "agent:*"),
     ] {
-        let (refused, is_error) = tool(&door, demo_key(), name, arguments).await;
+        let (refused, is_error) = tool(&router, demo_key(), name, arguments).await;
         let error = &refused["error"];
         assert!(is_error && error["code"] == "SVC_ERR_403_SCOPE_VIOLATION", "{name}: {refused}");
         assert_eq!(error["details"], json!({"given_by": ["owner", "admin"], "scope": scope}), "{name}");
@@ -50,10 +50,10 @@ async fn a_quota_that_is_used_up_says_until_when() {
 async fn a_table_that_stayed_on_the_mainline_is_said_to_be_there() {
     let world = world().await;
     world.run("create table stock (sku integer primary key)").await.unwrap();
-    let door = door(&world);
-    let branch_id = done(&door, "create_branch", json!({"tables": ["stock"]})).await["branch_id"].clone();
+    let router = router(&world);
+    let branch_id = done(&router, "create_branch", json!({"tables": ["stock"]})).await["branch_id"].clone();
     let asked = async |sql: &'static str| {
-        called(&door, demo_key(), "branch_query", json!({"branch_id": branch_id, "sql": sql})).await
+        called(&router, demo_key(), "branch_query", json!({"branch_id": branch_id, "sql": sql})).await
     };
     for sql in ["select * from customer", "update customer set name = 'x'"] {
         let (_, texts) = asked(sql).await;

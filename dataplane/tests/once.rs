@@ -16,11 +16,11 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::door::{as_json, door, post, whole};
+use crate::agents_router::{as_json, post, router, whole};
 use crate::world::{World, world, world_at};
 
 async fn sent(world: &World, path: &str, who: &str, key: &str, body: Value) -> Response<Body> {
-    let door = RestContext {
+    let context = RestContext {
         env_id: "env-1".into(),
         pipeline: world.pipeline.clone(),
         memories: world.memories.clone(),
@@ -35,7 +35,7 @@ async fn sent(world: &World, path: &str, who: &str, key: &str, body: Value) -> R
         .header(header::IDEMPOTENCY_KEY, key)
         .body(Body::from(body.to_string()))
         .unwrap();
-    routes(door).oneshot(request).await.unwrap()
+    routes(context).oneshot(request).await.unwrap()
 }
 
 async fn query(world: &World, key: &str, sql: &str) -> Response<Body> {
@@ -173,15 +173,15 @@ async fn a_key_is_of_one_caller_one_path_and_one_body() {
 #[tokio::test]
 async fn the_raw_arrow_route_has_keys_too() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     let body = json!({"sql": "insert into customer (id) values (9) returning id"});
     for replayed in [false, true] {
-        let told = post(&door, "/v1/query/arrow", demo_key(), &[("idempotency-key", "k")], &body).await;
+        let told = post(&router, "/v1/query/arrow", demo_key(), &[("idempotency-key", "k")], &body).await;
         assert_eq!((told.status().as_u16(), is_replayed(&told)), (200, replayed));
         assert_eq!(told.headers().contains_key("x-rows-withheld"), replayed);
         assert_eq!(told.headers()["x-rows-affected"], "1");
     }
-    let refused = post(&door, "/v1/query/arrow", demo_key(), &[("idempotency-key", "")], &body).await;
+    let refused = post(&router, "/v1/query/arrow", demo_key(), &[("idempotency-key", "")], &body).await;
     assert_eq!(refused.status(), 400);
     assert_eq!(world.count("select count(*) from raw.main.customer").await, 4);
     world.stop().await;

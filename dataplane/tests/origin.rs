@@ -5,7 +5,7 @@ use contract::policy::MaskFunction;
 use dataplane::testing::{analyst_id, analyst_key, denying, filtering, masking};
 use serde_json::json;
 
-use crate::door::{door, tool};
+use crate::agents_router::{router, tool};
 use crate::memory::done;
 use crate::world::{World, world};
 
@@ -182,15 +182,15 @@ async fn a_closed_table_is_nothing_that_somebody_may_have_meant() {
 async fn a_branch_keeps_the_origin_of_what_it_copied() {
     let world = governed().await;
     world.run("create table made as select ssn as code from customer").await.unwrap();
-    let door = door(&world);
-    let branch = done(&door, "create_branch", json!({"tables": ["made"]})).await["branch_id"].clone();
+    let router = router(&world);
+    let branch = done(&router, "create_branch", json!({"tables": ["made"]})).await["branch_id"].clone();
     let reading = json!({"branch_id": branch, "sql": "select code from made order by code"});
     let merging = json!({"branch_id": branch, "dry_run": true});
     for mainline in ["drop table made", "create table made as select 'open' as code"] {
         world.run(mainline).await.unwrap();
-        assert_eq!(done(&door, "branch_query", reading.clone()).await["row_count"], 3, "{mainline}");
+        assert_eq!(done(&router, "branch_query", reading.clone()).await["row_count"], 3, "{mainline}");
         for (name, asked) in [("branch_query", &reading), ("merge_branch", &merging)] {
-            let (refused, is_error) = tool(&door, analyst_key(), name, asked.clone()).await;
+            let (refused, is_error) = tool(&router, analyst_key(), name, asked.clone()).await;
             assert!(is_error, "{mainline}, {name}: {refused}");
             assert_eq!(refused["error"]["code"], "SVC_ERR_403_TABLE_DENIED", "{mainline}, {name}: {refused}");
         }
@@ -323,14 +323,14 @@ async fn what_is_added_and_rolled_back_closes_nothing() {
 async fn nothing_is_added_on_a_branch_that_would_close_its_table() {
     let world = governed().await;
     world.run("create table open (id integer, code varchar)").await.unwrap();
-    let door = door(&world);
-    let branch = done(&door, "create_branch", json!({"tables": ["open", "customer"]})).await["branch_id"].clone();
+    let router = router(&world);
+    let branch = done(&router, "create_branch", json!({"tables": ["open", "customer"]})).await["branch_id"].clone();
     let on = |sql: &str| json!({"branch_id": branch, "sql": sql});
-    let refusal = crate::memory::refused(&door, "branch_query", on("insert into open select id, ssn from customer"));
+    let refusal = crate::memory::refused(&router, "branch_query", on("insert into open select id, ssn from customer"));
     let refusal = refusal.await;
     assert_eq!((&refusal["status"], &refusal["details"]["table"]), (&json!(403), &json!("main.open")), "{refusal}");
-    done(&door, "branch_query", on("insert into open values (1, 'x')")).await;
-    assert_eq!(done(&door, "merge_branch", json!({"branch_id": branch})).await["status"], "completed");
+    done(&router, "branch_query", on("insert into open values (1, 'x')")).await;
+    assert_eq!(done(&router, "merge_branch", json!({"branch_id": branch})).await["status"], "completed");
     assert!(!denied(&world, "select * from open").await);
     world.stop().await;
 }

@@ -9,8 +9,8 @@ use dataplane::protocols::agents::{AgentsContext, routes};
 use dataplane::testing::{analyst_key, demo_key};
 use serde_json::{Value, json};
 
+use crate::agents_router::{called, router, served, tool};
 use crate::budget::{tight, within};
-use crate::door::{called, door, served, tool};
 use crate::memory::done;
 use crate::world::{World, world};
 
@@ -97,19 +97,19 @@ fn cases(branch_id: &Value) -> Vec<Case> {
 /// A world with much of everything; the branch that has conflicts.
 async fn filled() -> (World, Value) {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     for n in 0..60 {
         world.run(&format!("create table table_{n} (id integer)")).await.unwrap();
         let content = format!("memory {n} says where the gold is, {}", "m".repeat(n * 9));
-        done(&door, "store_memory", json!({"content": content})).await;
+        done(&router, "store_memory", json!({"content": content})).await;
     }
     for n in 0..40 {
         let trigger = json!({"name": format!("trigger {n}"), "concept": "a refund ".repeat(1 + n % 9)});
-        done(&door, "register_trigger", trigger).await;
+        done(&router, "register_trigger", trigger).await;
     }
     for n in 0..12 {
         let branch = json!({"tables": ["customer"], "name": format!("branch {n}"), "description": "b".repeat(400)});
-        done(&door, "create_branch", branch).await;
+        done(&router, "create_branch", branch).await;
     }
     // the widest comes last: each definition has the catalogue read again
     let columns = (0..300).map(|n| format!("column_{n} varchar")).collect::<Vec<_>>().join(", ");
@@ -117,8 +117,8 @@ async fn filled() -> (World, Value) {
     world.run("insert into wide (column_0, column_299) values ('a', repeat('z', 9000)), ('b', 'c')").await.unwrap();
     world.run("create table keyed (k integer primary key, a integer)").await.unwrap();
     world.run("insert into keyed select range, 0 from range(120)").await.unwrap();
-    let branch_id = done(&door, "create_branch", json!({"tables": ["keyed"]})).await["branch_id"].clone();
-    done(&door, "branch_query", json!({"branch_id": branch_id, "sql": "update keyed set a = 1"})).await;
+    let branch_id = done(&router, "create_branch", json!({"tables": ["keyed"]})).await["branch_id"].clone();
+    done(&router, "branch_query", json!({"branch_id": branch_id, "sql": "update keyed set a = 1"})).await;
     world.run("update keyed set a = 2").await.unwrap();
     (world, branch_id)
 }
@@ -188,8 +188,8 @@ fn whatever_lists_can_be_gone_on_with() {
     }
 }
 
-async fn first_cursor(door: &Router, case: &Case) -> Value {
-    let (result, _) = within(door, demo_key(), case.name, case.asked.clone()).await;
+async fn first_cursor(router: &Router, case: &Case) -> Value {
+    let (result, _) = within(router, demo_key(), case.name, case.asked.clone()).await;
     assert!(result["next_cursor"].is_string(), "{}: {result:.300}", case.name);
     result["next_cursor"].clone()
 }
@@ -197,18 +197,18 @@ async fn first_cursor(door: &Router, case: &Case) -> Value {
 #[tokio::test]
 async fn a_cursor_of_a_list_is_its_callers_and_of_its_question_alone() {
     let (world, branch_id) = filled().await;
-    let door = tight(&world);
+    let router = tight(&world);
     for case in cases(&branch_id).into_iter().filter(|case| case.name != "list_memories") {
-        let cursor = first_cursor(&door, &case).await;
+        let cursor = first_cursor(&router, &case).await;
         let with = |arguments: &Value, cursor: &Value| {
             let mut arguments = arguments.clone();
             arguments["cursor"] = cursor.clone();
             arguments
         };
-        let (refused, is_error) = tool(&door, analyst_key(), case.name, with(&case.asked, &cursor)).await;
+        let (refused, is_error) = tool(&router, analyst_key(), case.name, with(&case.asked, &cursor)).await;
         assert!(is_error, "{}: {refused}", case.name);
         for (asked, cursor) in [(&case.other, &cursor), (&case.asked, &json!("AAAA")), (&case.asked, &json!(""))] {
-            let (refused, is_error) = tool(&door, demo_key(), case.name, with(asked, cursor)).await;
+            let (refused, is_error) = tool(&router, demo_key(), case.name, with(asked, cursor)).await;
             assert!(is_error, "{} {asked}: {refused}", case.name);
             let error = &refused["error"];
             let told = (&error["code"], &error["details"]["field"]);
@@ -222,11 +222,11 @@ async fn a_cursor_of_a_list_is_its_callers_and_of_its_question_alone() {
 #[tokio::test]
 async fn definitions_that_change_meanwhile_neither_repeat_nor_lose_a_name() {
     let world = world().await;
-    let door = tight(&world);
+    let router = tight(&world);
     for n in 100..160 {
         world.run(&format!("create table table_{n} (id integer)")).await.unwrap();
     }
-    let (first, _) = within(&door, demo_key(), "list_tables", json!({})).await;
+    let (first, _) = within(&router, demo_key(), "list_tables", json!({})).await;
     let shown = each(&first["tables"], "table_name");
     let last = shown.last().unwrap().clone();
     for sql in [
@@ -238,7 +238,7 @@ async fn definitions_that_change_meanwhile_neither_repeat_nor_lose_a_name() {
     }
     let (mut all, mut cursor) = (shown, first["next_cursor"].clone());
     while cursor.is_string() {
-        let (next, _) = within(&door, demo_key(), "list_tables", json!({"cursor": cursor})).await;
+        let (next, _) = within(&router, demo_key(), "list_tables", json!({"cursor": cursor})).await;
         all.extend(each(&next["tables"], "table_name"));
         cursor = next["next_cursor"].clone();
     }
@@ -248,16 +248,16 @@ async fn definitions_that_change_meanwhile_neither_repeat_nor_lose_a_name() {
 
     let columns = (0..300).map(|n| format!("column_{n} integer")).collect::<Vec<_>>().join(", ");
     world.run(&format!("create table wide ({columns})")).await.unwrap();
-    let (first, _) = within(&door, demo_key(), "describe_table", json!({"table_name": "wide"})).await;
+    let (first, _) = within(&router, demo_key(), "describe_table", json!({"table_name": "wide"})).await;
     let shown = each(&first["columns"], "column_name");
     world.run(&format!("alter table wide drop column {}", shown.last().unwrap())).await.unwrap();
     let behind = json!({"table_name": "wide", "cursor": first["next_cursor"]});
-    let (next, _) = within(&door, demo_key(), "describe_table", behind.clone()).await;
+    let (next, _) = within(&router, demo_key(), "describe_table", behind.clone()).await;
     assert_eq!(next["columns"][0]["column_name"], format!("column_{}", shown.len()), "{next:.300}");
     for column in shown.iter().rev().skip(1).take(4) {
         world.run(&format!("alter table wide drop column {column}")).await.unwrap();
     }
-    let (refused, is_error) = tool(&door, demo_key(), "describe_table", behind).await;
+    let (refused, is_error) = tool(&router, demo_key(), "describe_table", behind).await;
     assert!(is_error && refused["error"]["code"] == "CONFLICT", "{refused}");
     assert_eq!(refused["error"]["details"]["reason"], "cursor", "{refused}");
     world.stop().await;
@@ -267,15 +267,15 @@ async fn definitions_that_change_meanwhile_neither_repeat_nor_lose_a_name() {
 #[tokio::test]
 async fn who_goes_on_changes_nothing() {
     let (world, branch_id) = filled().await;
-    let door = tight(&world);
+    let router = tight(&world);
     for n in 0..40 {
         let trigger = json!({"name": format!("trigger {n}"), "concept": "a refund", "cooldown_secs": 0});
-        done(&door, "register_trigger", trigger).await;
+        done(&router, "register_trigger", trigger).await;
     }
     let mut asked = json!({"content": "a refund", "dry_run": false});
     let (mut seen, mut fired) = (0, 0);
     loop {
-        let (told, _) = within(&door, demo_key(), "evaluate_triggers", asked.clone()).await;
+        let (told, _) = within(&router, demo_key(), "evaluate_triggers", asked.clone()).await;
         seen += told["results"].as_array().unwrap().len();
         fired += told["fired"].as_array().unwrap().len();
         asked["cursor"] = told["next_cursor"].clone();
@@ -286,13 +286,13 @@ async fn who_goes_on_changes_nothing() {
     assert_eq!((seen, fired), (40, 40));
 
     let mut asked = json!({"branch_id": branch_id, "strategy": "fail_on_conflict"});
-    let (told, _) = within(&door, demo_key(), "merge_branch", asked.clone()).await;
+    let (told, _) = within(&router, demo_key(), "merge_branch", asked.clone()).await;
     assert_eq!(told["status"], "conflicts", "{told:.300}");
     asked["cursor"] = told["next_cursor"].clone();
     world.run("update keyed set a = 0").await.unwrap(); // by now it would be merged
-    let (refused, is_error) = tool(&door, demo_key(), "merge_branch", asked).await;
+    let (refused, is_error) = tool(&router, demo_key(), "merge_branch", asked).await;
     assert!(is_error && refused["error"]["details"]["reason"] == "cursor", "{refused}");
-    let (list, _) = called(&door, demo_key(), "branch_list", json!({})).await;
+    let (list, _) = called(&router, demo_key(), "branch_list", json!({})).await;
     assert!(list["structuredContent"]["branches"][0]["branch_id"] == branch_id, "it is open still");
     world.stop().await;
 }

@@ -62,8 +62,8 @@ pub async fn wired_in(world: World, tls: Option<Arc<rustls::ServerConfig>>, loca
         limits,
     };
     let http = rest::own_routes(rest, sessions.clone());
-    let door = PgWireContext { pipeline, sessions, tls, local, local_trust: None, http, limits };
-    tasks.spawn(pgwire::serve(listener, door, ending.clone()));
+    let context = PgWireContext { pipeline, sessions, tls, local, local_trust: None, http, limits };
+    tasks.spawn(pgwire::serve(listener, context, ending.clone()));
     Wired { world, address, tasks, ending, notices: Arc::default() }
 }
 

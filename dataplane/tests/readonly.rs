@@ -3,7 +3,7 @@
 use dataplane::testing::demo_key;
 use serde_json::json;
 
-use crate::door::{door, tool};
+use crate::agents_router::{router, tool};
 use crate::world::world;
 
 /// What changes data or definitions, however it is written.
@@ -76,18 +76,18 @@ const OTHERS: &[&str] = &[
 #[tokio::test]
 async fn no_form_of_a_change_is_run() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     let before = world.run("select * from customer order by id").await.unwrap().json;
     let tables = "select count(*) from duckdb_tables() where not internal and schema_name = 'main'";
     let counted = world.count(tables).await;
     for name in ["run_sql_readonly", "run_sql_arrow"] {
         for sql in CHANGES {
-            let (refused, is_error) = tool(&door, demo_key(), name, json!({"sql": sql})).await;
+            let (refused, is_error) = tool(&router, demo_key(), name, json!({"sql": sql})).await;
             assert!(is_error, "{name}: {sql}");
             assert_eq!(refused["error"]["code"], "SVC_ERR_403_SCOPE_VIOLATION", "{name}: {sql}: {refused}");
         }
         for sql in OTHERS {
-            let (refused, is_error) = tool(&door, demo_key(), name, json!({"sql": sql})).await;
+            let (refused, is_error) = tool(&router, demo_key(), name, json!({"sql": sql})).await;
             assert!(is_error, "{name}: {sql}");
             let code = refused["error"]["code"].as_str().unwrap();
             let expected =

@@ -10,7 +10,7 @@ use contract::policy::{MaskFunction, Policy, Rules};
 use contract::{Governance, Role, TestClock};
 use dataplane::testing::{demo_key, denying, filtering, masking, owner_id, rule, ruled};
 
-use crate::door::door;
+use crate::agents_router::router;
 use crate::flight::{client, status};
 use crate::pgwire::{Wired, refused, simple, wired, wired_in};
 use crate::world::{world, world_at};
@@ -290,10 +290,10 @@ async fn a_commit_at_an_hour_that_is_for_reading_is_refused() {
 }
 
 #[tokio::test]
-async fn a_transaction_of_another_door_is_judged_again_too() {
+async fn a_transaction_of_another_protocol_is_judged_again_too() {
     let world = world().await;
-    let door = door(&world);
-    let mut client = client(&door, demo_key());
+    let router = router(&world);
+    let mut client = client(&router, demo_key());
     let before = (**world.rules.borrow().as_ref().unwrap()).clone();
     for (what, change, [_, ends]) in CHANGES {
         let transaction = client.begin_transaction().await.unwrap();

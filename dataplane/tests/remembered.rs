@@ -7,21 +7,21 @@ use dataplane::protocols::agents::{AgentsContext, routes};
 use dataplane::testing::{analyst_id, analyst_key, denying};
 use serde_json::{Value, json};
 
-use crate::door::{served, tool};
+use crate::agents_router::{served, tool};
 use crate::memory::{done, refused};
 use crate::world::{World, world, world_at};
 
-/// A door that remembers what the branches know of, as a data plane's does.
-fn door(world: &World) -> Router {
+/// A router that remembers what the branches know of, as a data plane's does.
+fn router(world: &World) -> Router {
     routes(AgentsContext { memories: world.memories.clone(), ..served(world, Ending::default()) })
 }
 
-async fn branch(door: &Router) -> String {
-    let made = done(door, "create_branch", json!({"tables": ["customer"]})).await;
+async fn branch(router: &Router) -> String {
+    let made = done(router, "create_branch", json!({"tables": ["customer"]})).await;
     made["branch_id"].as_str().unwrap().to_owned()
 }
 
-async fn store(door: &Router, content: &str, key: Option<&str>, branch: Option<&str>) -> Value {
+async fn store(router: &Router, content: &str, key: Option<&str>, branch: Option<&str>) -> Value {
     let mut arguments = json!({"content": content});
     if let Some(key) = key {
         arguments["memory_key"] = json!(key);
@@ -29,40 +29,40 @@ async fn store(door: &Router, content: &str, key: Option<&str>, branch: Option<&
     if let Some(branch) = branch {
         arguments["branch_id"] = json!(branch);
     }
-    done(door, "store_memory", arguments).await
+    done(router, "store_memory", arguments).await
 }
 
-async fn mainline(door: &Router, key: &str) -> (String, i64) {
-    let found = done(door, "load_memory_exact", json!({"key": key})).await;
+async fn mainline(router: &Router, key: &str) -> (String, i64) {
+    let found = done(router, "load_memory_exact", json!({"key": key})).await;
     (found["content"].as_str().unwrap().to_owned(), found["version"].as_i64().unwrap())
 }
 
-async fn found(door: &Router, query: &str) -> Vec<String> {
-    let result = done(door, "search_memory", json!({"query": query})).await;
+async fn found(router: &Router, query: &str) -> Vec<String> {
+    let result = done(router, "search_memory", json!({"query": query})).await;
     result["results"].as_array().unwrap().iter().map(|hit| hit["content"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
 async fn memories_of_a_branch_become_the_mainlines_by_their_keys() {
     let world = world().await;
-    let door = door(&world);
-    let before = store(&door, "the limit is ten", Some("limit"), None).await;
-    store(&door, "stars are far", None, None).await;
-    let id = branch(&door).await;
-    store(&door, "the limit is twelve", Some("limit"), Some(&id)).await;
-    store(&door, "the fee is two", Some("fee"), Some(&id)).await;
-    store(&door, "the moon is near", None, Some(&id)).await;
-    store(&door, "stars are far", None, Some(&id)).await; // as on the mainline
-    assert_eq!(found(&door, "what is the limit?").await, ["the limit is ten"], "nothing of it is seen yet");
-    let merged = done(&door, "merge_branch", json!({"branch_id": id})).await;
+    let router = router(&world);
+    let before = store(&router, "the limit is ten", Some("limit"), None).await;
+    store(&router, "stars are far", None, None).await;
+    let id = branch(&router).await;
+    store(&router, "the limit is twelve", Some("limit"), Some(&id)).await;
+    store(&router, "the fee is two", Some("fee"), Some(&id)).await;
+    store(&router, "the moon is near", None, Some(&id)).await;
+    store(&router, "stars are far", None, Some(&id)).await; // as on the mainline
+    assert_eq!(found(&router, "what is the limit?").await, ["the limit is ten"], "nothing of it is seen yet");
+    let merged = done(&router, "merge_branch", json!({"branch_id": id})).await;
     assert_eq!((&merged["status"], &merged["rows_affected"]), (&json!("completed"), &json!(3)), "{merged}");
     assert_eq!(merged["tables_merged"], json!(["svc_memory.memories"]));
-    assert_eq!(mainline(&door, "limit").await, ("the limit is twelve".to_owned(), 2));
-    assert_eq!(mainline(&door, "fee").await, ("the fee is two".to_owned(), 1));
-    let live = done(&door, "load_memory_exact", json!({"key": "limit"})).await;
+    assert_eq!(mainline(&router, "limit").await, ("the limit is twelve".to_owned(), 2));
+    assert_eq!(mainline(&router, "fee").await, ("the fee is two".to_owned(), 1));
+    let live = done(&router, "load_memory_exact", json!({"key": "limit"})).await;
     assert_eq!(live["supersedes"], before["memory_id"], "{live}");
-    assert_eq!(found(&door, "what is the limit?").await, ["the limit is twelve"]);
-    assert_eq!(found(&door, "the moon").await, ["the moon is near"]);
+    assert_eq!(found(&router, "what is the limit?").await, ["the limit is twelve"]);
+    assert_eq!(found(&router, "the moon").await, ["the moon is near"]);
     let left = "select count(*) from raw._svc_memory.memories where branch_id is not null";
     assert_eq!(world.count(left).await, 0);
     world.stop().await;
@@ -72,7 +72,7 @@ async fn memories_of_a_branch_become_the_mainlines_by_their_keys() {
 async fn a_key_that_both_sides_have_changed_is_a_conflict_that_the_strategy_decides() {
     let clock = TestClock::at(SystemClock.now());
     let world = world_at(std::sync::Arc::new(clock.clone())).await;
-    let door = door(&world);
+    let router = router(&world);
     let later = || clock.advance(chrono::Duration::seconds(1));
     let cases = [
         ("fail_on_conflict", "conflicts", "ours"),
@@ -83,15 +83,15 @@ async fn a_key_that_both_sides_have_changed_is_a_conflict_that_the_strategy_deci
     ];
     for (case, (strategy, status, left)) in cases.into_iter().enumerate() {
         let (changed, new) = (format!("changed {case}"), format!("new {case}"));
-        store(&door, "base", Some(&changed), None).await;
+        store(&router, "base", Some(&changed), None).await;
         later();
-        let id = branch(&door).await;
+        let id = branch(&router).await;
         later();
         for key in [&changed, &new] {
-            store(&door, "theirs", Some(key), Some(&id)).await;
-            store(&door, "ours", Some(key), None).await;
+            store(&router, "theirs", Some(key), Some(&id)).await;
+            store(&router, "ours", Some(key), None).await;
         }
-        let dry = done(&door, "merge_branch", json!({"branch_id": id, "dry_run": true})).await;
+        let dry = done(&router, "merge_branch", json!({"branch_id": id, "dry_run": true})).await;
         let conflicts = dry["conflicts"].as_array().unwrap();
         let mut kinds: Vec<_> = conflicts.iter().map(|one| one["kind"].as_str().unwrap()).collect();
         kinds.sort_unstable();
@@ -104,13 +104,13 @@ async fn a_key_that_both_sides_have_changed_is_a_conflict_that_the_strategy_deci
             "ours" | "theirs" => json!({"branch_id": id, "strategy": "manual", "resolutions": resolutions}),
             _ => json!({"branch_id": id, "strategy": strategy}),
         };
-        let merged = done(&door, "merge_branch", how).await;
+        let merged = done(&router, "merge_branch", how).await;
         assert_eq!(merged["status"], status, "{strategy}: {merged}");
         for key in [&changed, &new] {
-            assert_eq!(mainline(&door, key).await.0, left, "{strategy}: {key}");
+            assert_eq!(mainline(&router, key).await.0, left, "{strategy}: {key}");
         }
         if status == "conflicts" {
-            done(&door, "discard_branch", json!({"branch_id": id})).await;
+            done(&router, "discard_branch", json!({"branch_id": id})).await;
         }
     }
     world.stop().await;
@@ -120,34 +120,34 @@ async fn a_key_that_both_sides_have_changed_is_a_conflict_that_the_strategy_deci
 async fn what_the_mainline_has_given_up_is_a_conflict_and_base_is_no_answer() {
     let clock = TestClock::at(SystemClock.now());
     let world = world_at(std::sync::Arc::new(clock.clone())).await;
-    let door = door(&world);
-    let kept = store(&door, "base", Some("k"), None).await;
+    let router = router(&world);
+    let kept = store(&router, "base", Some("k"), None).await;
     clock.advance(chrono::Duration::seconds(1));
-    let id = branch(&door).await;
-    store(&door, "theirs", Some("k"), Some(&id)).await;
+    let id = branch(&router).await;
+    store(&router, "theirs", Some("k"), Some(&id)).await;
     clock.advance(chrono::Duration::seconds(1));
-    done(&door, "delete_memory", json!({"memory_id": kept["memory_id"]})).await;
-    let dry = done(&door, "merge_branch", json!({"branch_id": id, "dry_run": true})).await;
+    done(&router, "delete_memory", json!({"memory_id": kept["memory_id"]})).await;
+    let dry = done(&router, "merge_branch", json!({"branch_id": id, "dry_run": true})).await;
     let conflict = &dry["conflicts"][0];
     assert_eq!((&conflict["kind"], &conflict["ours"]), (&json!("delete_update"), &Value::Null), "{dry}");
     let resolutions = json!([{"conflict_id": conflict["conflict_id"], "take": "base"}]);
     let how = json!({"branch_id": id, "strategy": "manual", "resolutions": resolutions});
-    assert_eq!(refused(&door, "merge_branch", how).await["details"]["field"], "resolutions");
-    done(&door, "merge_branch", json!({"branch_id": id})).await;
-    assert_eq!(mainline(&door, "k").await, ("theirs".to_owned(), 2), "versions go on");
+    assert_eq!(refused(&router, "merge_branch", how).await["details"]["field"], "resolutions");
+    done(&router, "merge_branch", json!({"branch_id": id})).await;
+    assert_eq!(mainline(&router, "k").await, ("theirs".to_owned(), 2), "versions go on");
     world.stop().await;
 }
 
 #[tokio::test]
 async fn memories_of_a_branch_that_is_given_up_are_gone() {
     let world = world().await;
-    let door = door(&world);
-    let id = branch(&door).await;
-    store(&door, "a passing thought", None, Some(&id)).await;
+    let router = router(&world);
+    let id = branch(&router).await;
+    store(&router, "a passing thought", None, Some(&id)).await;
     let there = json!({"query": "a passing thought", "branch_id": id});
-    assert_eq!(done(&door, "search_memory", there.clone()).await["results"].as_array().unwrap().len(), 1);
-    done(&door, "discard_branch", json!({"branch_id": id})).await;
-    assert_eq!(done(&door, "search_memory", there).await["results"], json!([]));
+    assert_eq!(done(&router, "search_memory", there.clone()).await["results"].as_array().unwrap().len(), 1);
+    done(&router, "discard_branch", json!({"branch_id": id})).await;
+    assert_eq!(done(&router, "search_memory", there).await["results"], json!([]));
     assert_eq!(world.count("select count(*) from raw._svc_memory.memories").await, 0);
     world.stop().await;
 }
@@ -155,11 +155,11 @@ async fn memories_of_a_branch_that_is_given_up_are_gone() {
 #[tokio::test]
 async fn who_may_not_know_of_memories_merges_none_and_an_agent_none_of_others() {
     let world = world().await;
-    let door = door(&world);
-    let id = branch(&door).await;
-    store(&door, "a secret", Some("k"), Some(&id)).await;
+    let router = router(&world);
+    let id = branch(&router).await;
+    store(&router, "a secret", Some("k"), Some(&id)).await;
     world.change(|rules| rules.abac_policies.push(denying("svc_memory.memories", &[])));
-    let denied = refused(&door, "merge_branch", json!({"branch_id": id})).await;
+    let denied = refused(&router, "merge_branch", json!({"branch_id": id})).await;
     assert_eq!(denied["code"], "SVC_ERR_403_TABLE_DENIED", "{denied}");
     world.change(|rules| {
         rules.abac_policies.clear();
@@ -167,9 +167,9 @@ async fn who_may_not_know_of_memories_merges_none_and_an_agent_none_of_others() 
             key.agent_id = Some("a".to_owned());
         }
     });
-    let own = branch(&door).await; // of the agent `a`
+    let own = branch(&router).await; // of the agent `a`
     world.behind_our_back(&format!("update raw._svc_memory.memories set branch_id = '{own}'")).await;
-    let denied = refused(&door, "merge_branch", json!({"branch_id": own})).await;
+    let denied = refused(&router, "merge_branch", json!({"branch_id": own})).await;
     assert_eq!(denied["code"], "POLICY_DENIED", "{denied}");
     world.stop().await;
 }
@@ -177,22 +177,22 @@ async fn who_may_not_know_of_memories_merges_none_and_an_agent_none_of_others() 
 #[tokio::test]
 async fn an_agent_leaves_nothing_on_anothers_branch() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     world.change(|rules| {
         for key in &mut rules.keys {
             let agent = if key.key_id == analyst_id() { "other" } else { "own" };
             key.agent_id = Some(agent.to_owned());
         }
     });
-    let id = branch(&door).await; // of the agent `own`
+    let id = branch(&router).await; // of the agent `own`
     for unreached in [id.as_str(), "0123456789abcdef0123456789abcdef"] {
         let left = json!({"content": "in your way", "branch_id": unreached});
-        let (refused, is_error) = tool(&door, analyst_key(), "store_memory", left).await;
+        let (refused, is_error) = tool(&router, analyst_key(), "store_memory", left).await;
         assert!(is_error && refused["error"]["code"] == "SVC_ERR_404_BRANCH_NOT_FOUND", "{refused}");
     }
     assert_eq!(world.count("select count(*) from raw._svc_memory.memories").await, 0);
-    store(&door, "my own", Some("k"), Some(&id)).await;
-    assert_eq!(done(&door, "merge_branch", json!({"branch_id": id})).await["status"], "completed");
-    assert_eq!(mainline(&door, "k").await.0, "my own");
+    store(&router, "my own", Some("k"), Some(&id)).await;
+    assert_eq!(done(&router, "merge_branch", json!({"branch_id": id})).await["status"], "completed");
+    assert_eq!(mainline(&router, "k").await.0, "my own");
     world.stop().await;
 }

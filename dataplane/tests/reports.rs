@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::door::as_json;
+use crate::agents_router::as_json;
 use crate::rest::query;
 use crate::world::{World, world};
 

@@ -1,4 +1,4 @@
-//! The internal REST door: bodies of answers and of refusals.
+//! The internal REST routes: bodies of answers and of refusals.
 
 use arrow::ipc::reader::StreamReader;
 use axum::Router;
@@ -14,7 +14,7 @@ use dataplane::testing::{analyst_id, masking, owner_id, rule, ruled};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::door::{as_json, whole};
+use crate::agents_router::{as_json, whole};
 use crate::world::{World, world};
 
 pub async fn post(world: &World, path: &str, who: &str, body: Value) -> Response<Body> {
@@ -42,7 +42,7 @@ pub async fn sent(world: &World, request: Request<Body>) -> Response<Body> {
 
 /// The routes for several requests that know of each other.
 pub fn router(world: &World) -> Router {
-    let door = RestContext {
+    let context = RestContext {
         env_id: "env-1".into(),
         pipeline: world.pipeline.clone(),
         memories: world.memories.clone(),
@@ -51,7 +51,7 @@ pub fn router(world: &World) -> Router {
         ending: Ending::default(),
         limits: connections::Patience::DEFAULT.limits(),
     };
-    routes(door)
+    routes(context)
 }
 
 pub async fn query(world: &World, body: Value) -> Response<Body> {
@@ -300,30 +300,30 @@ async fn what_a_request_sets_is_its_own_and_it_is_told() {
     world.stop().await;
 }
 
-/// `QueryOriginIs` knows the doors that the control plane alone can tell.
+/// `QueryOriginIs` knows the origins that the control plane alone can tell.
 #[tokio::test]
-async fn what_came_through_the_dashboard_or_a_replay_is_judged_by_that_door() {
+async fn what_came_through_the_dashboard_or_a_replay_is_judged_by_that_origin() {
     let world = world().await;
     let (path, tool) = ("/v1/environments/env-1/query", "/v1/environments/env-1/tools/list_tables");
-    let doors = [(None, "rest"), (Some(Origin::Dashboard), "dashboard"), (Some(Origin::Shadow), "shadow")];
+    let origins = [(None, "rest"), (Some(Origin::Dashboard), "dashboard"), (Some(Origin::Shadow), "shadow")];
     for closed in ["rest", "dashboard", "shadow", "arrow"] {
         let denies = rule(Condition::QueryOriginIs, &[closed], Action::Deny);
         world.change(|rules| rules.abac_policies = vec![ruled("closed", vec![denies.clone()])]);
-        for (origin, door) in doors {
+        for (origin, name) in origins {
             let who = owner_id();
             let arrow = json!({"sql": "select 1", "format": "arrow"});
-            let as_arrow = if door == "shadow" { "shadow" } else { "arrow" };
+            let as_arrow = if name == "shadow" { "shadow" } else { "arrow" };
             let asked = [
-                (path, json!({"sql": "select 1"}), door),
+                (path, json!({"sql": "select 1"}), name),
                 (path, arrow, as_arrow),
-                (tool, json!({"arguments": {}}), door),
+                (tool, json!({"arguments": {}}), name),
             ];
-            for (path, body, door) in asked {
+            for (path, body, name) in asked {
                 let answer = post_through(&world, origin, path, who.as_str(), body).await;
                 assert_eq!(
                     answer.status(),
-                    if door == closed { 403 } else { 200 },
-                    "{door} at {path}, closed {closed}"
+                    if name == closed { 403 } else { 200 },
+                    "{name} at {path}, closed {closed}"
                 );
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::door::door;
+use crate::agents_router::router;
 use crate::memory::done;
 use crate::pgwire::{simple, wired};
 use crate::world::{World, world};
@@ -59,9 +59,9 @@ async fn what_a_transaction_has_dropped_counts_on_when_it_is_undone() {
 #[tokio::test]
 async fn a_sequence_that_a_branch_counts_by_stays() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     world.run("create table counted (id integer autoincrement, name varchar)").await.unwrap();
-    done(&door, "create_branch", json!({"tables": ["counted"]})).await;
+    done(&router, "create_branch", json!({"tables": ["counted"]})).await;
     world.run("drop table counted").await.unwrap();
     assert_eq!(world.counters().await, 1);
     world.stop().await;

@@ -13,7 +13,7 @@ use flate2::read::GzDecoder;
 use futures::stream;
 use serde_json::{Value, json};
 
-use crate::door::{as_json, whole};
+use crate::agents_router::{as_json, whole};
 use crate::rest::{post, sent};
 use crate::world::{World, world};
 

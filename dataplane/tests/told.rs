@@ -6,7 +6,7 @@ use dataplane::DeclaredAgent;
 use dataplane::testing::{analyst_key, demo_key, denying, filtering, owner_id};
 use serde_json::{Value, json};
 
-use crate::door::{door, tool, tool_as};
+use crate::agents_router::{router, tool, tool_as};
 use crate::memory::done;
 use crate::world::{World, world};
 
@@ -28,17 +28,17 @@ fn granted(world: &World, tables: &[&str], denied: &[&str]) {
 async fn a_branch_tells_of_the_tables_that_one_may_see_and_of_none_that_has_none() {
     let world = world().await;
     world.run("create table payroll (id integer)").await.unwrap();
-    let door = door(&world);
-    let mixed = done(&door, "create_branch", json!({"tables": ["customer", "payroll"]})).await["branch_id"].clone();
-    let hidden = done(&door, "create_branch", json!({"tables": ["payroll"]})).await["branch_id"].clone();
+    let router = router(&world);
+    let mixed = done(&router, "create_branch", json!({"tables": ["customer", "payroll"]})).await["branch_id"].clone();
+    let hidden = done(&router, "create_branch", json!({"tables": ["payroll"]})).await["branch_id"].clone();
     let tables = |branch: &Value| branch["tables"].clone();
     let seen = async |who: (&str, Option<&str>), reason: &str| {
-        let (listed, _) = tool_as(&door, who, "branch_list", json!({})).await;
+        let (listed, _) = tool_as(&router, who, "branch_list", json!({})).await;
         let listed: Vec<_> = listed["branches"].as_array().unwrap().iter().map(tables).collect();
         assert_eq!(listed, [json!(["main.customer"])], "{reason}");
-        let (one, _) = tool_as(&door, who, "branch_get", json!({"branch_id": mixed})).await;
+        let (one, _) = tool_as(&router, who, "branch_get", json!({"branch_id": mixed})).await;
         assert_eq!(tables(&one), json!(["main.customer"]), "{reason}: {one}");
-        let (absent, _) = tool_as(&door, who, "branch_get", json!({"branch_id": hidden})).await;
+        let (absent, _) = tool_as(&router, who, "branch_get", json!({"branch_id": hidden})).await;
         assert_eq!(absent["error"]["code"], "SVC_ERR_404_BRANCH_NOT_FOUND", "{reason}: {absent}");
         for (name, asked) in [
             ("branch_diff", json!({"branch_id": mixed})),
@@ -46,7 +46,7 @@ async fn a_branch_tells_of_the_tables_that_one_may_see_and_of_none_that_has_none
             ("branch_changes", json!({"branch_id": mixed, "table": "elsewhere"})),
             ("merge_branch", json!({"branch_id": mixed, "dry_run": true})),
         ] {
-            let (refused, is_error) = tool_as(&door, who, name, asked).await;
+            let (refused, is_error) = tool_as(&router, who, name, asked).await;
             assert!(is_error && !refused.to_string().contains("payroll"), "{reason}, {name}: {refused}");
             assert_eq!(refused["error"]["code"], "SVC_ERR_403_TABLE_DENIED", "{reason}, {name}: {refused}");
         }
@@ -55,7 +55,7 @@ async fn a_branch_tells_of_the_tables_that_one_may_see_and_of_none_that_has_none
     seen((demo_key(), Some("bot")), "outside of the grant").await;
     world.change(|rules| rules.abac_policies = vec![denying("payroll", &[Role::Owner])]);
     seen((analyst_key(), None), "denied by policy").await;
-    let all = done(&door, "branch_list", json!({})).await;
+    let all = done(&router, "branch_list", json!({})).await;
     assert_eq!(all["branches"].as_array().unwrap().len(), 2, "the owner: {all}");
     world.stop().await;
 }
@@ -65,11 +65,11 @@ async fn a_branch_does_not_tell_of_a_table_that_its_origin_closes() {
     let world = world().await;
     world.change(|rules| rules.policies = vec![filtering("customer", "id = 1")]);
     world.run("create table made as select * from customer").await.unwrap();
-    let door = door(&world);
-    let branch = done(&door, "create_branch", json!({"tables": ["made", "customer"]})).await["branch_id"].clone();
-    let (one, _) = tool(&door, analyst_key(), "branch_get", json!({"branch_id": branch})).await;
+    let router = router(&world);
+    let branch = done(&router, "create_branch", json!({"tables": ["made", "customer"]})).await["branch_id"].clone();
+    let (one, _) = tool(&router, analyst_key(), "branch_get", json!({"branch_id": branch})).await;
     assert_eq!(one["tables"], json!(["main.customer"]), "{one}");
-    let (listed, _) = tool(&door, analyst_key(), "branch_list", json!({})).await;
+    let (listed, _) = tool(&router, analyst_key(), "branch_list", json!({})).await;
     assert_eq!(listed["branches"][0]["tables"], json!(["main.customer"]), "{listed}");
     world.stop().await;
 }
@@ -151,9 +151,9 @@ async fn a_denied_column_is_told_of_by_name_to_who_has_named_it() {
 async fn the_list_of_tables_has_no_denied_column() {
     let world = world().await;
     granted(&world, &["customer"], &["ssn"]);
-    let door = door(&world);
+    let router = router(&world);
     let bot = (demo_key(), Some("bot"));
-    let (listed, is_error) = tool_as(&door, bot, "list_tables", json!({"include_columns": true})).await;
+    let (listed, is_error) = tool_as(&router, bot, "list_tables", json!({"include_columns": true})).await;
     assert!(!is_error && !listed.to_string().contains("ssn"), "{listed}");
     assert_eq!(listed["tables"][0]["columns"].as_array().unwrap().len(), 4, "{listed}");
     world.stop().await;

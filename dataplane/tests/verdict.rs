@@ -8,7 +8,7 @@ use contract::{Role, Timestamp};
 use dataplane::testing::{analyst_key, demo_key, denying, filtering, rule, ruled};
 use serde_json::{Value, json};
 
-use crate::door::{door, tool_as};
+use crate::agents_router::{router, tool_as};
 use crate::world::{World, world};
 
 type Who<'a> = (&'a str, Option<&'a str>);
@@ -51,22 +51,22 @@ async fn governed() -> (World, Router) {
         rules.abac_policies = vec![denying("payroll", &[Role::Owner])];
     });
     world.run("create table made as select * from customer").await.unwrap();
-    let door = door(&world);
-    (world, door)
+    let router = router(&world);
+    (world, router)
 }
 
-async fn told(door: &Router, who: Who<'_>, question: Value) -> Verdict {
-    let (judged, is_error) = tool_as(door, who, "enforce_abac_policy", question.clone()).await;
+async fn told(router: &Router, who: Who<'_>, question: Value) -> Verdict {
+    let (judged, is_error) = tool_as(router, who, "enforce_abac_policy", question.clone()).await;
     assert!(!is_error, "{question}: {judged}");
     (judged["decision"].as_str().unwrap().to_owned(), judged["code"].as_str().map(str::to_owned))
 }
 
 /// What is told of the statement is what becomes of it.
-async fn agrees(door: &Router, who: Who<'_>, sql: &str, denied: bool) {
-    let (ran, is_error) = tool_as(door, who, "run_sql", json!({"sql": sql})).await;
+async fn agrees(router: &Router, who: Who<'_>, sql: &str, denied: bool) {
+    let (ran, is_error) = tool_as(router, who, "run_sql", json!({"sql": sql})).await;
     let code = ran["error"]["code"].as_str().map(str::to_owned);
     let expected = (if denied { "deny" } else { "allow" }.to_owned(), code);
-    let judged = told(door, who, json!({"query": sql})).await;
+    let judged = told(router, who, json!({"query": sql})).await;
     assert_eq!((is_error, judged), (denied, expected), "{who:?} {sql}: {ran}");
 }
 
@@ -80,7 +80,7 @@ fn table_denied() -> Verdict {
 
 #[tokio::test]
 async fn of_a_statement_it_tells_what_becomes_of_it() {
-    let (world, door) = governed().await;
+    let (world, router) = governed().await;
     for (who, sql, denied) in [
         (bot(), "select id from customer", false),
         (bot(), "select ssn from customer", true),
@@ -97,21 +97,21 @@ async fn of_a_statement_it_tells_what_becomes_of_it() {
         (analyst(), "select id from seen", true),
         (analyst(), "delete from orders", true),
     ] {
-        agrees(&door, who, sql, denied).await;
+        agrees(&router, who, sql, denied).await;
     }
     world.change(|rules| {
         let reads = rule(Condition::RoleIs, &["owner"], Action::ReadOnly);
         rules.abac_policies = vec![ruled("reads", vec![reads])];
     });
     let reading = json!({"query": "select id from orders"});
-    assert_eq!(told(&door, owner(), reading).await, ("read_only".to_owned(), None));
-    agrees(&door, owner(), "delete from orders", true).await;
+    assert_eq!(told(&router, owner(), reading).await, ("read_only".to_owned(), None));
+    agrees(&router, owner(), "delete from orders", true).await;
     world.stop().await;
 }
 
 #[tokio::test]
 async fn of_a_table_it_tells_what_becomes_of_who_reads_it() {
-    let (world, door) = governed().await;
+    let (world, router) = governed().await;
     for (who, table, verdict) in [
         (bot(), "orders", table_denied()),
         (bot(), "main.nowhere", table_denied()),
@@ -123,27 +123,27 @@ async fn of_a_table_it_tells_what_becomes_of_who_reads_it() {
         (owner(), "nowhere", allowed()),
         (analyst(), "customer", allowed()),
     ] {
-        assert_eq!(told(&door, who, json!({"table": table})).await, verdict, "{who:?} {table}");
+        assert_eq!(told(&router, who, json!({"table": table})).await, verdict, "{who:?} {table}");
     }
     let both = json!({"query": "select id from orders", "table": "made"});
-    assert_eq!(told(&door, owner(), both.clone()).await, allowed());
-    assert_eq!(told(&door, analyst(), both).await, table_denied());
+    assert_eq!(told(&router, owner(), both.clone()).await, allowed());
+    assert_eq!(told(&router, analyst(), both).await, table_denied());
     world.stop().await;
 }
 
 #[tokio::test]
 async fn it_is_told_of_somebody_imagined_too() {
-    let (world, door) = governed().await;
+    let (world, router) = governed().await;
     let imagined = |role: &str| json!({"table": "made", "context": {"user_role": role}});
-    assert_eq!(told(&door, owner(), imagined("analyst")).await, table_denied());
-    assert_eq!(told(&door, owner(), imagined("owner")).await, allowed());
+    assert_eq!(told(&router, owner(), imagined("analyst")).await, table_denied());
+    assert_eq!(told(&router, owner(), imagined("owner")).await, allowed());
     let late = rule(Condition::TimeOfDay, &[], Action::Deny);
     let exempt_roles = vec![Role::Owner]; // who asks, at whatever hour it is
     let late = AbacRule { start: Some("20:00".to_owned()), end: Some("06:00".to_owned()), exempt_roles, ..late };
     world.change(|rules| rules.abac_policies = vec![ruled("by day", vec![late])]);
     for (time, decision) in [("12:00", "allow"), ("23:00", "deny")] {
         let question = json!({"table": "orders", "context": {"user_role": "analyst", "time_of_day": time}});
-        assert_eq!(told(&door, owner(), question).await.0, decision, "{time}");
+        assert_eq!(told(&router, owner(), question).await.0, decision, "{time}");
     }
     world.stop().await;
 }

@@ -20,7 +20,7 @@ use tokio_postgres::{CancelToken, NoTls};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::door::{as_json, served};
+use crate::agents_router::{as_json, served};
 use crate::flight::client;
 use crate::pgwire::{Wired, wired};
 use crate::world::World;

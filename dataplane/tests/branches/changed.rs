@@ -7,17 +7,17 @@ use dataplane::testing::{analyst_key, filtering, masking};
 use serde_json::{Value, json};
 
 use super::{branch, on, started};
-use crate::door::tool;
+use crate::agents_router::tool;
 use crate::memory::{done, refused};
 
-async fn changes(door: &Router, id: &str, table: &str) -> Value {
-    done(door, "branch_changes", json!({"branch_id": id, "table": table})).await
+async fn changes(router: &Router, id: &str, table: &str) -> Value {
+    done(router, "branch_changes", json!({"branch_id": id, "table": table})).await
 }
 
 #[tokio::test]
 async fn each_changed_row_is_shown_as_it_was_and_as_it_is() {
-    let (world, door) = started().await;
-    let id = branch(&door).await;
+    let (world, router) = started().await;
+    let id = branch(&router).await;
     for sql in [
         "update stock set amount = null where sku = 1",
         "delete from stock where sku = 3",
@@ -25,12 +25,12 @@ async fn each_changed_row_is_shown_as_it_was_and_as_it_is() {
         "delete from note where text = 'x'",
         "insert into note values ('z'), (null), (null)",
     ] {
-        on(&door, &id, sql).await;
+        on(&router, &id, sql).await;
     }
     world.run("update stock set amount = 99").await.unwrap();
     world.run("delete from note").await.unwrap();
     let row = |sku: &str, amount: Value, place: &str| json!({"sku": sku, "amount": amount, "place": place});
-    let stock = changes(&door, &id, "STOCK").await;
+    let stock = changes(&router, &id, "STOCK").await;
     assert_eq!(stock["truncated"], false);
     assert_eq!(
         stock["rows"],
@@ -40,7 +40,7 @@ async fn each_changed_row_is_shown_as_it_was_and_as_it_is() {
             {"change": "added", "times": 1, "before": null, "after": row("4", json!("40"), "D")},
         ])
     );
-    let note = changes(&door, &id, "main.note").await;
+    let note = changes(&router, &id, "main.note").await;
     let mut rows = note["rows"].as_array().unwrap().clone();
     rows.sort_by_key(ToString::to_string);
     let mut wanted = vec![
@@ -50,33 +50,33 @@ async fn each_changed_row_is_shown_as_it_was_and_as_it_is() {
     ];
     wanted.sort_by_key(ToString::to_string);
     assert_eq!(rows, wanted);
-    assert_eq!(changes(&door, &id, "customer").await["rows"], json!([]));
-    let absent = refused(&door, "branch_changes", json!({"branch_id": id, "table": "elsewhere"})).await;
+    assert_eq!(changes(&router, &id, "customer").await["rows"], json!([]));
+    let absent = refused(&router, "branch_changes", json!({"branch_id": id, "table": "elsewhere"})).await;
     assert_eq!((&absent["status"], &absent["details"]["field"]), (&json!(400), &json!("table")), "{absent}");
     world.stop().await;
 }
 
 #[tokio::test]
 async fn rows_and_values_are_cut_and_their_columns_may_be_named_anything() {
-    let (world, door) = started().await;
+    let (world, router) = started().await;
     world.run("create table odd (n varchar, here varchar, c1 varchar, \"a \"\"b\" varchar)").await.unwrap();
-    let id = done(&door, "create_branch", json!({"tables": ["odd"]})).await["branch_id"].as_str().unwrap().to_owned();
+    let id = done(&router, "create_branch", json!({"tables": ["odd"]})).await["branch_id"].as_str().unwrap().to_owned();
     let long = "é".repeat(501);
-    on(&door, &id, &format!("insert into odd values ('{long}', 'h', 'c', 'b')")).await;
-    let shown = changes(&door, &id, "odd").await;
+    on(&router, &id, &format!("insert into odd values ('{long}', 'h', 'c', 'b')")).await;
+    let shown = changes(&router, &id, "odd").await;
     let after = &shown["rows"][0]["after"];
     assert_eq!(after["n"].as_str().unwrap().chars().count(), 500);
     assert_eq!((&after["here"], &after["c1"], &after["a \"b"]), (&json!("h"), &json!("c"), &json!("b")), "{shown}");
     let rows: Vec<_> = (0..101).map(|n| format!("('{n}', 'h', 'c', 'b')")).collect();
-    on(&door, &id, &format!("insert into odd values {}", rows.join(", "))).await;
-    let shown = changes(&door, &id, "odd").await;
+    on(&router, &id, &format!("insert into odd values {}", rows.join(", "))).await;
+    let shown = changes(&router, &id, "odd").await;
     assert_eq!((shown["rows"].as_array().unwrap().len(), &shown["truncated"]), (100, &json!(true)));
     world.stop().await;
 }
 
 #[tokio::test]
 async fn what_is_masked_or_hidden_is_not_shown_and_a_change_of_it_alone_neither() {
-    let (world, door) = started().await;
+    let (world, router) = started().await;
     world.run("create table pay (id integer primary key, name varchar, salary integer)").await.unwrap();
     world.run("create table bag (name varchar, salary integer)").await.unwrap();
     for table in ["pay values (1, 'a', 10), (2, 'b', 20)", "bag values ('a', 10), ('b', 20)"] {
@@ -87,14 +87,14 @@ async fn what_is_masked_or_hidden_is_not_shown_and_a_change_of_it_alone_neither(
         rules.policies =
             vec![masking("pay", "salary", MaskFunction::Full), masking("bag", "salary", MaskFunction::Full)];
     });
-    let made = done(&door, "create_branch", json!({"tables": ["pay", "bag"]})).await;
+    let made = done(&router, "create_branch", json!({"tables": ["pay", "bag"]})).await;
     let id = made["branch_id"].as_str().unwrap();
     for table in ["pay", "bag"] {
-        on(&door, id, &format!("update {table} set salary = 77 where name = 'a'")).await;
-        on(&door, id, &format!("update {table} set name = 'B' where name = 'b'")).await;
+        on(&router, id, &format!("update {table} set salary = 77 where name = 'a'")).await;
+        on(&router, id, &format!("update {table} set name = 'B' where name = 'b'")).await;
     }
     let developer = async |table: &str| {
-        tool(&door, analyst_key(), "branch_changes", json!({"branch_id": id, "table": table})).await
+        tool(&router, analyst_key(), "branch_changes", json!({"branch_id": id, "table": table})).await
     };
     let (pay, _) = developer("pay").await;
     let row = |name: &str| json!({"id": "2", "name": name, "salary": "***"});
@@ -103,7 +103,7 @@ async fn what_is_masked_or_hidden_is_not_shown_and_a_change_of_it_alone_neither(
     assert!(bag["rows"].as_array().unwrap().len() == 2 && !bag.to_string().contains("\"a\""), "{bag}");
     assert!(!bag.to_string().contains("77") && !bag.to_string().contains("20"), "{bag}");
     world.change(|rules| rules.policies = vec![masking("pay", "id", MaskFunction::Full)]);
-    on(&door, id, "update pay set id = 9 where name = 'B'").await;
+    on(&router, id, "update pay set id = 9 where name = 'B'").await;
     let (pay, _) = developer("pay").await;
     let row = |name: &str, salary: &str| json!({"id": "***", "name": name, "salary": salary});
     let shown = pay["rows"].as_array().unwrap();

@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::{Value, json};
 
 use super::{merge, on};
-use crate::door::{door, tool};
+use crate::agents_router::{router, tool};
 use crate::memory::done;
 use crate::world::{World, world};
 
@@ -95,17 +95,17 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 #[test]
 fn a_merge_is_what_the_model_says_whatever_both_sides_did() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let (world, door) = runtime.block_on(async {
+    let (world, router) = runtime.block_on(async {
         let world = world().await;
         world.run("create table keyed (k integer primary key, a integer, b integer)").await.unwrap();
         world.run("create table given (a integer, k integer, b integer)").await.unwrap();
         world.run("create table bag (a integer, b integer)").await.unwrap();
-        let door = door(&world);
-        (world, door)
+        let router = router(&world);
+        (world, router)
     });
     let mut runner = TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
     let tried = runner.run(&(acts(), acts(), acts(), any::<bool>()), |(first, ours, theirs, branch_wins)| {
-        let (found, expected) = runtime.block_on(tried(&world, &door, (&first, &ours, &theirs), branch_wins));
+        let (found, expected) = runtime.block_on(tried(&world, &router, (&first, &ours, &theirs), branch_wins));
         if found == expected { Ok(()) } else { Err(TestCaseError::fail(format!("{found:?}, not {expected:?}"))) }
     });
     runtime.block_on(world.stop());
@@ -115,9 +115,9 @@ fn a_merge_is_what_the_model_says_whatever_both_sides_did() {
 /// Of a table with a key, of one whose key was given, of one without.
 type All = (Rows, Rows, Bag);
 
-async fn all(door: &Router) -> All {
+async fn all(router: &Router) -> All {
     let read = async |sql: &str| {
-        let (result, _) = tool(door, demo_key(), "run_sql", json!({"sql": sql})).await;
+        let (result, _) = tool(router, demo_key(), "run_sql", json!({"sql": sql})).await;
         let number = |row: &Value, name: &str| row[name].as_i64().unwrap();
         let rows = result["rows"].as_array().unwrap().clone();
         rows.iter().map(|row| (number(row, "k"), (number(row, "a"), number(row, "b")))).collect::<Vec<_>>()
@@ -135,7 +135,7 @@ async fn all(door: &Router) -> All {
 
 async fn tried(
     world: &World,
-    door: &Router,
+    router: &Router,
     (first, ours, theirs): (&[Act], &[Act], &[Act]),
     branch_wins: bool,
 ) -> (All, All) {
@@ -146,28 +146,28 @@ async fn tried(
         world.run(&sql).await.unwrap();
     }
     let new = json!({"tables": ["keyed", "given", "bag"], "keys": {"given": ["k"]}});
-    let made = done(door, "create_branch", new).await;
+    let made = done(router, "create_branch", new).await;
     let id = made["branch_id"].as_str().unwrap();
     for sql in ours.iter().flat_map(|act| act.sql()) {
         world.run(&sql).await.unwrap();
     }
     for sql in theirs.iter().flat_map(|act| act.sql()) {
-        on(door, id, &sql).await;
+        on(router, id, &sql).await;
     }
     let (expected, is_disputed) = model(first, ours, theirs, branch_wins);
-    let before = all(door).await;
+    let before = all(router).await;
     let (strategy, take) = if branch_wins { ("branch_wins", "theirs") } else { ("main_wins", "ours") };
-    let merged = merge(door, id, json!({"strategy": strategy})).await;
+    let merged = merge(router, id, json!({"strategy": strategy})).await;
     assert_eq!(merged["status"], if is_disputed { "conflicts" } else { "completed" }, "{merged}");
     if is_disputed {
-        assert_eq!(all(door).await, before, "nothing is merged");
+        assert_eq!(all(router).await, before, "nothing is merged");
         let conflicts = merged["conflicts"].as_array().unwrap().iter();
         let each = conflicts.map(|one| json!({"conflict_id": one["conflict_id"], "take": take}));
         let resolutions: Vec<_> = each.collect();
-        let merged = merge(door, id, json!({"strategy": "manual", "resolutions": resolutions})).await;
+        let merged = merge(router, id, json!({"strategy": "manual", "resolutions": resolutions})).await;
         assert_eq!(merged["status"], "completed", "{merged}");
     }
-    (all(door).await, expected)
+    (all(router).await, expected)
 }
 
 /// What it comes to, and whether somebody must decide.

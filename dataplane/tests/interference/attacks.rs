@@ -41,24 +41,24 @@ impl Steps {
 }
 
 /// Each case is asked at both of these.
-const DOORS: [Surface; 2] = [Surface::Json, Surface::Simple];
+const SURFACES: [Surface; 2] = [Surface::Json, Surface::Simple];
 /// And at one of these in turn: a class has cases at all of them.
 const MORE: [Surface; 4] = [Surface::Copy, Surface::Cursor, Surface::Flight, Surface::Transpile];
 
 /// What went wrong with a case, if anything, and whether it may have changed something.
-async fn attacked(pair: &mut Pair, case: &Case, door: Surface) -> (Vec<String>, bool) {
+async fn attacked(pair: &mut Pair, case: &Case, surface: Surface) -> (Vec<String>, bool) {
     let (mut breaches, mut may_have_changed) = (Vec::new(), false);
     for sql in case.sql.as_slice() {
-        let compared = pair.compare(sql, door).await;
+        let compared = pair.compare(sql, surface).await;
         if others().is_some() {
-            println!("{door:?}: {sql}\n  {compared:?}");
+            println!("{surface:?}: {sql}\n  {compared:?}");
         }
-        let is_run = door != Surface::Transpile && compared.as_ref().map_or(true, |answer| has_run(answer));
+        let is_run = surface != Surface::Transpile && compared.as_ref().map_or(true, |answer| has_run(answer));
         may_have_changed |= is_run && !is_read(sql);
         match compared {
             Err(breach) => breaches.push(format!("{}: {breach}", case.class)),
             Ok(answer) if case.fails && is_run => {
-                breaches.push(format!("{}: {door:?}: {sql}\n  ran: {answer}", case.class));
+                breaches.push(format!("{}: {surface:?}: {sql}\n  ran: {answer}", case.class));
             }
             Ok(_) => {}
         }
@@ -90,8 +90,8 @@ async fn no_attack_learns_from_answers_that_were_kept() {
         for sql in case.sql.as_slice() {
             pair.owner_asks(sql).await;
         }
-        for door in DOORS {
-            breaches.extend(attacked(&mut pair, &case, door).await.0);
+        for surface in SURFACES {
+            breaches.extend(attacked(&mut pair, &case, surface).await.0);
         }
         count += 1;
     }
@@ -111,9 +111,10 @@ async fn no_attack_of_the_file_shows_what_is_hidden() {
         pair.rule(filter, role, MaskFunction::Full);
         let reads = role == Role::Analyst;
         let turn = MORE[count % MORE.len()];
-        let doors = if reads { vec![DOORS[0], DOORS[1], turn] } else { vec![DOORS[count % DOORS.len()], turn] };
-        for door in doors {
-            let (found, may_have_changed) = attacked(&mut pair, &case, door).await;
+        let surfaces =
+            if reads { vec![SURFACES[0], SURFACES[1], turn] } else { vec![SURFACES[count % SURFACES.len()], turn] };
+        for surface in surfaces {
+            let (found, may_have_changed) = attacked(&mut pair, &case, surface).await;
             breaches.extend(found);
             // an analyst changes nothing here, and neither does a statement that was refused or only read
             if !reads && may_have_changed {

@@ -89,14 +89,14 @@ impl Side {
         }
     }
 
-    pub async fn shown(&mut self, sql: &str, door: Surface) -> String {
+    pub async fn shown(&mut self, sql: &str, surface: Surface) -> String {
         self.seen = *self.wired.world.ledger.log.written().borrow();
-        let answer = match door {
+        let answer = match surface {
             Surface::Json => self.rest("query", json!({"sql": sql}), "json").await,
             Surface::Csv => self.rest("query", json!({"sql": sql, "format": "csv"}), "csv").await,
             Surface::Arrow => self.rest("query", json!({"sql": sql, "format": "arrow"}), "arrow").await,
             Surface::Transpile => self.rest("transpile", json!({"sql": sql}), "json").await,
-            Surface::Simple | Surface::Extended | Surface::Copy | Surface::Cursor => self.wire(sql, door).await,
+            Surface::Simple | Surface::Extended | Surface::Copy | Surface::Cursor => self.wire(sql, surface).await,
             Surface::Flight => self.flight(sql).await,
         };
         format!("{answer}\n{}", self.logged())
@@ -154,9 +154,9 @@ impl Side {
         self.client.as_ref().unwrap()
     }
 
-    async fn wire(&mut self, sql: &str, door: Surface) -> String {
+    async fn wire(&mut self, sql: &str, surface: Surface) -> String {
         let client = self.client().await;
-        let answer = match door {
+        let answer = match surface {
             Surface::Extended => extended(client, sql).await,
             Surface::Copy => copied(client, sql).await,
             Surface::Cursor => fetched(client, sql).await,

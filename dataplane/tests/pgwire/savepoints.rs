@@ -7,7 +7,7 @@ use dataplane::testing::masking;
 use tokio_postgres::Client;
 
 use super::{Wired, refused, simple, wired};
-use crate::door::door;
+use crate::agents_router::router;
 use crate::memory::done;
 
 async fn rows(client: &Client) -> Vec<String> {
@@ -356,7 +356,7 @@ async fn the_way_back_is_judged_by_the_rules_of_now() {
 async fn a_branch_goes_back_too() {
     let wired = wired().await;
     let client = wired.owner().await;
-    let made = done(&door(&wired.world), "create_branch", serde_json::json!({"tables": ["customer"]})).await;
+    let made = done(&router(&wired.world), "create_branch", serde_json::json!({"tables": ["customer"]})).await;
     simple(&client, &format!("set search_path = branch_{}", made["branch_id"].as_str().unwrap())).await;
     simple(&client, "begin; insert into customer (id, name) values (9, 'Zoe'); savepoint a; delete from customer")
         .await;

@@ -1,4 +1,4 @@
-//! The door for agents and programs over a world, asked without a socket.
+//! The router of the agents' port over a world, asked without a socket.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use tower::ServiceExt;
 
 use crate::world::World;
 
-pub fn door(world: &World) -> Router {
+pub fn router(world: &World) -> Router {
     routes(served(world, Ending::default()))
 }
 
@@ -49,7 +49,7 @@ pub fn served(world: &World, ending: Ending) -> AgentsContext {
 }
 
 /// POSTs as `key`, as a client does that sends nothing but what it must.
-pub async fn post(door: &Router, path: &str, key: &str, headers: &[(&str, &str)], body: &Value) -> Response<Body> {
+pub async fn post(router: &Router, path: &str, key: &str, headers: &[(&str, &str)], body: &Value) -> Response<Body> {
     let mut request = Request::post(path).body(Body::from(body.to_string())).unwrap();
     let mut put = |name: &str, value: &str| {
         request.headers_mut().insert(HeaderName::try_from(name).unwrap(), value.parse().unwrap());
@@ -62,7 +62,7 @@ pub async fn post(door: &Router, path: &str, key: &str, headers: &[(&str, &str)]
     for (name, value) in headers {
         put(name, value);
     }
-    door.clone().oneshot(request).await.unwrap()
+    router.clone().oneshot(request).await.unwrap()
 }
 
 pub async fn whole(response: Response<Body>) -> (Vec<u8>, HeaderMap) {
@@ -76,26 +76,26 @@ pub async fn as_json(response: Response<Body>) -> Value {
     serde_json::from_slice(&body).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
 }
 
-pub async fn rpc(door: &Router, key: &str, method: &str, params: Value) -> Value {
-    rpc_as(door, (key, None), method, params).await
+pub async fn rpc(router: &Router, key: &str, method: &str, params: Value) -> Value {
+    rpc_as(router, (key, None), method, params).await
 }
 
-async fn rpc_as(door: &Router, (key, agent): (&str, Option<&str>), method: &str, params: Value) -> Value {
+async fn rpc_as(router: &Router, (key, agent): (&str, Option<&str>), method: &str, params: Value) -> Value {
     let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
     let headers: Vec<_> = [("accept", "*/*")].into_iter().chain(agent.map(|agent| ("x-agent-id", agent))).collect();
-    let answer = as_json(post(door, "/mcp", key, &headers, &message).await).await;
+    let answer = as_json(post(router, "/mcp", key, &headers, &message).await).await;
     assert_eq!(answer["id"], 7, "{answer}");
     answer
 }
 
 /// Calls a tool; its result, or body 2 of what it is refused with, and whether it is an error.
-pub async fn tool(door: &Router, key: &str, name: &str, arguments: Value) -> (Value, bool) {
-    tool_as(door, (key, None), name, arguments).await
+pub async fn tool(router: &Router, key: &str, name: &str, arguments: Value) -> (Value, bool) {
+    tool_as(router, (key, None), name, arguments).await
 }
 
 /// The same by a key that says which agent it is.
-pub async fn tool_as(door: &Router, who: (&str, Option<&str>), name: &str, arguments: Value) -> (Value, bool) {
-    let (result, texts) = called_as(door, who, name, arguments).await;
+pub async fn tool_as(router: &Router, who: (&str, Option<&str>), name: &str, arguments: Value) -> (Value, bool) {
+    let (result, texts) = called_as(router, who, name, arguments).await;
     let is_error = result["isError"].as_bool().unwrap_or_else(|| panic!("{result}"));
     if is_error {
         assert!(result.get("structuredContent").is_none(), "{name}: no schema holds an error: {result}");
@@ -105,12 +105,12 @@ pub async fn tool_as(door: &Router, who: (&str, Option<&str>), name: &str, argum
 }
 
 /// A whole result, and its texts.
-pub async fn called(door: &Router, key: &str, name: &str, arguments: Value) -> (Value, Vec<String>) {
-    called_as(door, (key, None), name, arguments).await
+pub async fn called(router: &Router, key: &str, name: &str, arguments: Value) -> (Value, Vec<String>) {
+    called_as(router, (key, None), name, arguments).await
 }
 
-async fn called_as(door: &Router, who: (&str, Option<&str>), name: &str, arguments: Value) -> (Value, Vec<String>) {
-    let answer = rpc_as(door, who, "tools/call", json!({"name": name, "arguments": arguments})).await;
+async fn called_as(router: &Router, who: (&str, Option<&str>), name: &str, arguments: Value) -> (Value, Vec<String>) {
+    let answer = rpc_as(router, who, "tools/call", json!({"name": name, "arguments": arguments})).await;
     let result = answer["result"].clone();
     let texts = result["content"].as_array().unwrap_or_else(|| panic!("{answer}")).iter();
     let texts = texts.map(|item| item["text"].as_str().unwrap().to_owned()).collect();

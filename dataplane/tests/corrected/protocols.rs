@@ -7,7 +7,7 @@ use dataplane::testing::{analyst_key, demo_key};
 use serde_json::{Value, json};
 use tokio_postgres::error::SqlState;
 
-use crate::door::{as_json, door, post, rpc, tool, whole};
+use crate::agents_router::{as_json, post, router, rpc, tool, whole};
 use crate::flight::{batches, client, status};
 use crate::pgwire::{refused, simple, wired};
 use crate::rest::query;
@@ -44,12 +44,12 @@ async fn rest_says_it_in_a_header_of_every_format() {
 #[tokio::test]
 async fn arrow_says_it_in_its_header_and_its_schema() {
     let world = world().await;
-    let door = door(&world);
-    let response = post(&door, "/v1/query/arrow", demo_key(), &[], &json!({"sql": MISSPELT})).await;
+    let router = router(&world);
+    let response = post(&router, "/v1/query/arrow", demo_key(), &[], &json!({"sql": MISSPELT})).await;
     assert_eq!(response.headers()["x-query-healed"], HOW);
     let (body, _) = whole(response).await;
     assert_eq!(StreamReader::try_new(body.as_slice(), None).unwrap().schema().metadata()[HEALED], HOW);
-    let off = post(&door, "/v1/query/arrow", demo_key(), &[], &json!({"sql": MISSPELT, "heal": "off"})).await;
+    let off = post(&router, "/v1/query/arrow", demo_key(), &[], &json!({"sql": MISSPELT, "heal": "off"})).await;
     assert_eq!(as_json(off).await["error"], "SVC_ERR_400_BAD_SQL");
     world.stop().await;
 }
@@ -57,8 +57,8 @@ async fn arrow_says_it_in_its_header_and_its_schema() {
 #[tokio::test]
 async fn flight_says_it_in_the_schema_of_its_rows_and_describes_what_will_run() {
     let world = world().await;
-    let door = door(&world);
-    let mut client = client(&door, analyst_key());
+    let router = router(&world);
+    let mut client = client(&router, analyst_key());
     let info = client.execute(MISSPELT.to_owned(), None).await.unwrap();
     assert!(!info.schema.is_empty(), "it is described");
     let (schema, rows) = batches(&mut client, &info).await.unwrap();
@@ -80,20 +80,20 @@ async fn flight_says_it_in_the_schema_of_its_rows_and_describes_what_will_run() 
 #[tokio::test]
 async fn tools_say_it_in_a_text_of_its_own() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     for (name, has_warnings) in [("run_sql", true), ("run_sql_readonly", true), ("run_sql_arrow", false)] {
         let params = json!({"name": name, "arguments": {"sql": MISSPELT}});
-        let result = rpc(&door, demo_key(), "tools/call", params).await["result"].clone();
+        let result = rpc(&router, demo_key(), "tools/call", params).await["result"].clone();
         let told = format!("{HOW}; this was run: select name from customer where id = 1");
         let note = result["content"][1]["text"].as_str().unwrap();
         assert_eq!(note.lines().collect::<Vec<_>>(), [told.as_str(), "rows: 1, the whole answer"], "{result}");
         let warnings = &result["structuredContent"]["warnings"];
         assert_eq!(*warnings == json!([HOW]), has_warnings, "{result}");
-        let (result, is_error) = tool(&door, demo_key(), name, json!({"sql": MISSPELT, "heal": "off"})).await;
+        let (result, is_error) = tool(&router, demo_key(), name, json!({"sql": MISSPELT, "heal": "off"})).await;
         assert!(is_error && result["error"]["code"] == "SVC_ERR_400_BAD_SQL", "{result}");
     }
     let params = json!({"name": "run_sql", "arguments": {"sql": "select name from customer"}});
-    let plain = rpc(&door, demo_key(), "tools/call", params).await;
+    let plain = rpc(&router, demo_key(), "tools/call", params).await;
     assert_eq!(plain["result"]["content"][1]["text"], "rows: 3, the whole answer");
     world.stop().await;
 }
@@ -101,16 +101,16 @@ async fn tools_say_it_in_a_text_of_its_own() {
 #[tokio::test]
 async fn what_describes_or_lists_is_never_healed() {
     let world = world().await;
-    let door = door(&world);
+    let router = router(&world);
     for name in ["customers", "custmer", "KÄSE"] {
-        let (result, is_error) = tool(&door, demo_key(), "describe_table", json!({"table_name": name})).await;
+        let (result, is_error) = tool(&router, demo_key(), "describe_table", json!({"table_name": name})).await;
         assert!(is_error && result["error"]["code"] == "SVC_ERR_404_TABLE_NOT_FOUND", "{name}: {result}");
     }
     let near = json!({"table_name": "customers"});
-    let (result, _) = tool(&door, demo_key(), "describe_table", near).await;
+    let (result, _) = tool(&router, demo_key(), "describe_table", near).await;
     assert_eq!(result["error"]["details"]["did_you_mean"], "main.customer");
     world.run(r#"create table "Käse" (n integer)"#).await.unwrap();
-    let (result, is_error) = tool(&door, demo_key(), "describe_table", json!({"table_name": "KÄSE"})).await;
+    let (result, is_error) = tool(&router, demo_key(), "describe_table", json!({"table_name": "KÄSE"})).await;
     assert!(is_error, "{result}");
     world.stop().await;
 }
@@ -144,7 +144,7 @@ async fn the_wire_says_it_in_a_notice_in_both_its_protocols_and_in_a_transaction
 }
 
 #[tokio::test]
-async fn another_name_is_refused_at_every_door() {
+async fn another_name_is_refused_by_every_protocol() {
     let wired = wired().await;
     let world = &wired.world;
     world.run("create table kpi (revenue_2024 integer)").await.unwrap();
@@ -154,10 +154,10 @@ async fn another_name_is_refused_at_every_door() {
     assert_eq!(rest["error"]["message"], message);
     let suggestion = "select sum(revenue_2024) from kpi";
     assert_eq!(rest["error"]["details"]["suggestion"], suggestion);
-    let door = door(world);
-    let (result, is_error) = tool(&door, demo_key(), "run_sql", json!({"sql": sql})).await;
+    let router = router(world);
+    let (result, is_error) = tool(&router, demo_key(), "run_sql", json!({"sql": sql})).await;
     assert!(is_error && result["error"]["details"]["suggestion"] == suggestion, "{result}");
-    let mut flight = client(&door, demo_key());
+    let mut flight = client(&router, demo_key());
     let info = flight.execute(sql.to_owned(), None).await.unwrap();
     assert!(batches(&mut flight, &info).await.unwrap_err().message().ends_with(message));
     let pg = wired.owner().await;
