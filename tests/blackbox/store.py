@@ -1,4 +1,4 @@
-"""A store that speaks S3, for the suite: moto's server, behind a door that lets in the access keys that it was told.
+"""A store that speaks S3, for the suite: moto's server, behind a check of the access keys that it was told.
 
 It prints its address and that of Azurite, and ends with its standard input: with whoever has started it. It is started
 before the platform under test, which has to be told by name that it may reach them.
@@ -18,7 +18,7 @@ KNOWN_KEYS = "/known-access-keys"
 REFUSED = "<Error><Code>InvalidAccessKeyId</Code><Message>no such key</Message><AWSAccessKeyId>{}</AWSAccessKeyId></Error>"
 
 
-class Door:
+class KeyCheck:
     def __init__(self):
         self.store, self.known = DomainDispatcherApplication(create_backend_app), set()
 
@@ -39,7 +39,7 @@ class Door:
 
 def main():
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = make_server("127.0.0.1", 0, Door(), threaded=True, request_handler=MotoRequestHandler)
+    server = make_server("127.0.0.1", 0, KeyCheck(), threaded=True, request_handler=MotoRequestHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     host, port = server.server_address[:2]
     with containers.running() as azurite:

@@ -12,7 +12,7 @@ import pytest
 
 from matrix import BY_KEY, LAST, MANY, REFUSED, ROWS, SLOW, customer
 
-DOORS = ["flight", "wire"]
+PROTOCOLS = ["flight", "wire"]
 
 # One value of each type that both drivers can bind.
 EVERY_TYPE = pyarrow.table({
@@ -30,7 +30,7 @@ COLUMNS = """yes boolean, small smallint, whole integer, big bigint, double doub
              moment timestamp"""
 
 
-@pytest.fixture(params=DOORS)
+@pytest.fixture(params=PROTOCOLS)
 def connect(request, platform, opened):
     def connect(key=None, autocommit=True):
         key = key or platform.key

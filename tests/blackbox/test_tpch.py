@@ -46,7 +46,7 @@ def through_rest(platform, key, sql):
     return [[direct.plain(cell) for cell in row] for row in answer.body["rows"]]
 
 
-DOORS = {"psql": through_psql, "rest": through_rest}
+PROTOCOLS = {"psql": through_psql, "rest": through_rest}
 
 
 def alike(got, wanted):
@@ -56,10 +56,10 @@ def alike(got, wanted):
 
 
 @pytest.mark.parametrize("name", sorted(direct.QUERIES))
-@pytest.mark.parametrize("door", sorted(DOORS))
-def test_the_owner_gets_what_the_engine_gives(platform, engine, door, name):
+@pytest.mark.parametrize("protocol", sorted(PROTOCOLS))
+def test_the_owner_gets_what_the_engine_gives(platform, engine, protocol, name):
     sql = direct.QUERIES[name]
-    alike(DOORS[door](platform, platform.key, sql), direct.rows(engine, sql))
+    alike(PROTOCOLS[protocol](platform, platform.key, sql), direct.rows(engine, sql))
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +71,10 @@ def analyst(platform):
 
 
 @pytest.mark.parametrize("name", sorted(direct.QUERIES))
-@pytest.mark.parametrize("door", sorted(DOORS))
-def test_an_analyst_gets_the_governed_answer(platform, governed_engine, analyst, door, name):
+@pytest.mark.parametrize("protocol", sorted(PROTOCOLS))
+def test_an_analyst_gets_the_governed_answer(platform, governed_engine, analyst, protocol, name):
     sql = direct.QUERIES[name]
-    alike(DOORS[door](platform, analyst, sql), direct.rows(governed_engine, sql))
+    alike(PROTOCOLS[protocol](platform, analyst, sql), direct.rows(governed_engine, sql))
 
 
 def test_the_mask_and_the_filter_show_in_the_audit_log_and_the_usage(platform, analyst):

@@ -1,8 +1,8 @@
 //! Data planes as processes of their own, as pods run them, under a control plane in this process.
 
-mod door;
 mod mount;
 mod process;
+mod protocol;
 mod service;
 mod spent;
 mod weight;
@@ -25,9 +25,9 @@ use tokio_util::sync::CancellationToken;
 use crate::postgres::Database;
 use crate::tls::Trust;
 
-pub use door::Door;
 pub use mount::Mount;
 pub use process::Pod;
+pub use protocol::Protocol;
 pub use service::Service;
 pub use spent::Spent;
 pub use weight::Weight;

@@ -5,12 +5,12 @@
 mod agents;
 mod chaos;
 mod commands;
-mod doors;
 mod golden;
 mod governance;
 mod memories;
 mod pods;
 mod prometheus;
+mod protocols;
 mod runtime_tables;
 mod tenants;
 mod traces;

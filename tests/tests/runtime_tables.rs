@@ -1,4 +1,4 @@
-//! The runtime's tables, read as SQL through the doors of an environment.
+//! The runtime's tables, read as SQL by every protocol of an environment.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn code(body: &Value) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_runtime_is_queried_like_any_table_at_every_door() {
+async fn the_runtime_is_queried_like_any_table_by_every_protocol() {
     let world = working().await;
     let analyst = world.user("analyst", json!({})).await;
     let cases = [

@@ -85,31 +85,31 @@ async fn a_query_over_rest_is_one_trace_from_the_request_to_the_last_stage() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_door_reads_the_context_where_its_protocol_carries_it() {
+async fn every_protocol_reads_the_trace_context_that_it_carries() {
     let received = Received::listening().await;
     let world = world(&received).await;
     let tools = agents::url(&world).await;
     let client = reqwest::Client::new();
-    let door = async |number: u8, name: &str| {
+    let origin = async |number: u8, name: &str| {
         let told = whole(&world, &received, &trace(number, true).0).await;
         let query = query(&told);
         assert_eq!((query.attributes["sluice.door"].as_str(), query.parent_id.as_str()), (name, ASKED));
     };
     let psql = world.psql(&world.key).await.unwrap();
     psql.simple_query(&format!("{SQL} /*traceparent='{}'*/;", trace(2, true).1)).await.unwrap();
-    door(2, "pgwire").await;
+    origin(2, "pgwire").await;
     psql.query(&format!("/*traceparent='{}'*/ {SQL}", trace(3, true).1), &[]).await.unwrap();
-    door(3, "pgwire").await;
+    origin(3, "pgwire").await;
     let params = json!({"name": "run_sql", "arguments": {"sql": SQL}, "_meta": {"traceparent": trace(4, true).1}});
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let call = client.post(&tools).header("x-api-key", &world.key).header("traceparent", trace(5, true).1);
     assert_eq!(call.json(&message).send().await.unwrap().status(), 200);
-    door(4, "mcp").await;
+    origin(4, "mcp").await;
     assert_eq!(received.of(&trace(5, true).0).len(), 0, "the nearer context counts");
     let arrow = client.post(tools.replace("/mcp", "/v1/query/arrow")).header("x-api-key", &world.key);
     let arrow = arrow.header("traceparent", trace(6, true).1).json(&json!({"sql": SQL}));
     assert_eq!(arrow.send().await.unwrap().status(), 200);
-    door(6, "arrow").await;
+    origin(6, "arrow").await;
     world.end().await;
 }
 
@@ -153,8 +153,8 @@ async fn what_a_data_plane_asks_the_control_plane_for_a_call_is_in_its_trace() {
     let called = |told: &Told| told.name == "sluice.governance.v1.Governance/RegisterAgent";
     let told = world.until(async || Some(received.of(&trace_id)).filter(|told| told.iter().any(called))).await;
     let call = told.iter().find(|told| called(told)).unwrap();
-    let deed = whole(&world, &received, &trace_id).await;
-    assert_eq!((call.service.as_str(), &call.parent_id), ("sluice-controlplane", &query(&deed).span_id));
+    let spans = whole(&world, &received, &trace_id).await;
+    assert_eq!((call.service.as_str(), &call.parent_id), ("sluice-controlplane", &query(&spans).span_id));
     world.end().await;
 }
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use tests::pods::{Door, Installation, Pod};
+use tests::pods::{Installation, Pod, Protocol};
 
 use crate::figures;
 use crate::goals::{Bound, Goals};
@@ -27,15 +27,17 @@ pub async fn print(goals: &mut Goals) {
     installation.psql.route(&[pod.psql]);
     pod.until("ready").await;
     figures::table(&format!("Memory of an idle connection, of {CONNECTIONS}"), &["protocol", "KB each"]);
-    for (door, name) in [(Door::WireText, "wire"), (Door::RawArrow, "REST"), (Door::Flight, "Flight SQL")] {
+    for (protocol, name) in
+        [(Protocol::WireText, "wire"), (Protocol::RawArrow, "REST"), (Protocol::Flight, "Flight SQL")]
+    {
         for _ in 0..WARM {
-            drop(Box::pin(installation.connected(&pod, door)).await);
+            drop(Box::pin(installation.connected(&pod, protocol)).await);
         }
         tokio::time::sleep(SETTLES).await;
         let before = pod.memory();
         let mut open = Vec::new();
         for _ in 0..CONNECTIONS {
-            open.push(Box::pin(installation.connected(&pod, door)).await);
+            open.push(Box::pin(installation.connected(&pod, protocol)).await);
         }
         tokio::time::sleep(SETTLES).await;
         let each = figures::real(pod.memory().saturating_sub(before)) / f64::from(CONNECTIONS) / 1_000.0;

@@ -12,7 +12,7 @@
 //! | `peers` | `pgbench` on PostgreSQL and `PgBouncer`, and DuckDB's own server, where they are installed |
 //! | `tpch` | the 22 queries of TPC-H, governed with and without a row filter |
 //! | `idle` | memory of a connection that nobody uses, by protocol |
-//! | `memory` | what a data plane holds while a huge answer runs through each door |
+//! | `memory` | what a data plane holds while a huge answer runs through each protocol |
 //! | `data` | files of a stage that are loaded, scanned and unloaded |
 //! | `large` | only when it is named: a file of a gigabyte through an engine of 512 MiB |
 //!

@@ -1,7 +1,7 @@
 //! What a data plane holds while an answer of any size runs through it: its own process and its engine's, weighed
 //! together every 50 ms. The client is this process, which drops each row that it has read.
 
-use tests::pods::{Door, Installation, Pod};
+use tests::pods::{Installation, Pod, Protocol};
 
 use crate::amounts::Amounts;
 use crate::figures;
@@ -24,25 +24,25 @@ pub async fn print(amounts: &Amounts) {
         )
     };
     let title = format!("Memory of a data plane and its engine, in MiB, during {} rows of 3 columns", amounts.huge);
-    figures::table(&title, &["door", "M rows/s", "after the first second", "highest"]);
+    figures::table(&title, &["protocol", "M rows/s", "after the first second", "highest"]);
     let mut held = Vec::new();
-    for door in Door::ALL {
+    for protocol in Protocol::ALL {
         // Opens what is opened once.
-        Box::pin(installation.drained(&pod, door, &sql(1_000))).await;
-        let (rows, weight) = Box::pin(pod.weighed(installation.drained(&pod, door, &sql(amounts.huge)))).await;
-        assert_eq!(rows, amounts.huge, "{}", door.name());
+        Box::pin(installation.drained(&pod, protocol, &sql(1_000))).await;
+        let (rows, weight) = Box::pin(pod.weighed(installation.drained(&pod, protocol, &sql(amounts.huge)))).await;
+        assert_eq!(rows, amounts.huge, "{}", protocol.name());
         figures::row(&[
-            door.name().to_owned(),
+            protocol.name().to_owned(),
             format!("{:.2}", figures::per_second(rows, weight.took) / 1e6),
             (weight.first >> 20).to_string(),
             (weight.highest >> 20).to_string(),
         ]);
-        held.push((door.name(), weight));
+        held.push((protocol.name(), weight));
     }
-    for (door, weight) in held {
+    for (protocol, weight) in held {
         assert!(
             weight.highest <= weight.first + GROWTH_MAX,
-            "{door}: it grew by more than {GROWTH_MAX} bytes: {weight:?}"
+            "{protocol}: it grew by more than {GROWTH_MAX} bytes: {weight:?}"
         );
     }
     drop(pod);

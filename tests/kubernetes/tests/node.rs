@@ -1,7 +1,6 @@
 //! What needs a node.
 
 mod deletion;
-mod door;
 mod installation;
 mod keys;
 mod leader;
@@ -11,3 +10,4 @@ mod plugin;
 mod pods;
 mod rollout;
 mod switch;
+mod wire_client;

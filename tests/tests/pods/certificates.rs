@@ -8,7 +8,7 @@ use tests::pods::{Installation, Pod};
 
 use super::takeover::{number, routed};
 
-/// Whether the door for agents is who this authority says.
+/// Whether the agents' endpoint has a certificate of this authority.
 async fn agents_trust(pod: &Pod, authority: &Authority) -> bool {
     let pem = authority.issue("nobody").unwrap().authority;
     let trusted = reqwest::Certificate::from_pem(pem.as_bytes()).unwrap();

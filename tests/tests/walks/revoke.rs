@@ -9,7 +9,7 @@ use tests::World;
 const PROMISED: Duration = Duration::from_millis(250);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_key_is_refused_at_every_door() {
+async fn a_revoked_key_is_refused_by_every_protocol() {
     let world = World::new().await;
     let scopes = json!({"scopes": ["query:read"]});
     let key = world.key_for(&world.env_id, scopes).await;

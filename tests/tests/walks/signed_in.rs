@@ -1,5 +1,5 @@
-//! Who is signed in asks an environment's own doors with the token that they have: with their role, and one that they
-//! were lent, until they sign out.
+//! Who is signed in asks an environment's own endpoints with the token that they have: with their role, and one that
+//! they were lent, until they sign out.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ async fn arrow(url: &str, token: &str) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_opens_the_door_for_agents_with_its_users_role_until_they_sign_out() {
+async fn a_token_is_accepted_by_the_agent_tool_server_with_its_users_role_until_they_sign_out() {
     let world = World::new().await;
     let (url, token) = (agents::url(&world).await, signed_in(&world, "analyst").await);
     let write = "update customers set name = 'Alicia' where id = 1";

@@ -11,7 +11,7 @@ use super::installation::{Tenant, shared};
 #[tokio::test]
 async fn an_environment_of_the_same_name_takes_up_the_volume_that_was_retained() {
     let tenant = Tenant::ready("retained").await;
-    tenant.door("app").await.ask("create table kept as select 7 as n").await;
+    tenant.wire("app").await.ask("create table kept as select 7 as n").await;
     let environments = tenant.world.api::<Environment>();
     environments.delete(&tenant.name, &DeleteParams::default()).await.unwrap();
     absent(&environments, &tenant.name).await;
@@ -23,7 +23,7 @@ async fn an_environment_of_the_same_name_takes_up_the_volume_that_was_retained()
     tenant.apply(json!({})).await;
     tenant.settled().await;
     tenant.key("app", json!({})).await;
-    assert_eq!(tenant.door("app").await.ask("select n from kept").await, "7");
+    assert_eq!(tenant.wire("app").await.ask("select n from kept").await, "7");
     let taken = claims.get("retained-dev-data").await.unwrap();
     assert_eq!(taken.metadata.uid, claim.metadata.uid);
 }

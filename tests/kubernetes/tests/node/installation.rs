@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::{interval, timeout};
 
-use super::door::Door;
+use super::wire_client::WireClient;
 
 pub const ROOT: &str = "../..";
 
@@ -117,7 +117,7 @@ impl Tenant {
         tenant.settled().await;
         let active = began.elapsed();
         tenant.key("app", json!({})).await;
-        let answers = tenant.door("app").await.ask("select 1").await;
+        let answers = tenant.wire("app").await.ask("select 1").await;
         assert_eq!(answers, "1");
         let all = began.elapsed();
         figure(
@@ -193,10 +193,10 @@ impl Tenant {
         ready(&self.world.api::<ApiKey>(), &name).await
     }
 
-    /// The door of the environment, for the key of that name.
-    pub async fn door(&self, key: &str) -> Door {
+    /// A client of the environment, with the key of that name.
+    pub async fn wire(&self, key: &str) -> WireClient {
         let text = entry(&self.world, &self.key_name(key), "key").await;
-        Door::open(&self.world, &self.name, "dev", text).await
+        WireClient::open(&self.world, &self.name, "dev", text).await
     }
 }
 

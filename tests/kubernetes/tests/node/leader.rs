@@ -34,7 +34,7 @@ async fn a_creation_outlives_the_operator_that_began_it() {
     let taken_over = began.elapsed();
     tenant.settled().await;
     tenant.key("app", json!({})).await;
-    assert_eq!(tenant.door("app").await.ask("select 1").await, "1");
+    assert_eq!(tenant.wire("app").await.ask("select 1").await, "1");
     figure(
         9,
         format_args!(

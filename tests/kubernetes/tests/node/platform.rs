@@ -8,8 +8,8 @@ use kubernetes::{World, absent, commands::helm, ready, until, wait::says};
 use reqwest::Method;
 use serde_json::json;
 
-use super::door::Door;
 use super::installation::{ROOT, Rest, entry, installed, shared};
+use super::wire_client::WireClient;
 
 /// The samples, ready.
 async fn environment(world: &World) -> Environment {
@@ -26,11 +26,11 @@ async fn an_applied_environment_answers_by_psql_and_by_rest_and_keeps_its_data()
     assert_eq!(status.env_id, applied.metadata.uid);
     assert_eq!(serde_json::to_value(status.phase).unwrap(), "active");
 
-    let door = Door::open(&world, "acme-dev", "dev", entry(&world, "acme-dev-app", "key").await).await;
-    door.ask("create table t as select 42 as answer").await;
-    assert_eq!(door.ask("select answer from t").await, "42");
+    let wire = WireClient::open(&world, "acme-dev", "dev", entry(&world, "acme-dev-app", "key").await).await;
+    wire.ask("create table t as select 42 as answer").await;
+    assert_eq!(wire.ask("select answer from t").await, "42");
 
-    let rest = Rest::of(&world, format!("ApiKey {}", door.key)).await;
+    let rest = Rest::of(&world, format!("ApiKey {}", wire.key)).await;
     let query = format!("/v1/environments/{}/query", status.env_id.unwrap());
     let answer = rest.ok(Method::POST, &query, json!({"sql": "select answer from t"})).await;
     assert!(answer.to_string().contains("42"), "{answer}");

@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::door::{Door, Session};
 use super::installation::{Rest, Tenant, eventually};
+use super::wire_client::{Session, WireClient};
 
 const WRITERS: u32 = 20;
 const READERS: u32 = 2;
@@ -40,7 +40,7 @@ struct Seen {
 }
 
 struct Load {
-    door: Door,
+    wire: WireClient,
     rest: Rest,
     query: String,
     done: AtomicU64,
@@ -79,7 +79,7 @@ impl Load {
 
     async fn insert(&self, session: &mut Option<Session>, number: i64) -> Result<(), tokio_postgres::Error> {
         if session.is_none() {
-            *session = Some(self.door.connect().await?);
+            *session = Some(self.wire.connect().await?);
         }
         let client = &session.as_ref().unwrap().client;
         // one message, one answer: the driver hides an error that meets its own housekeeping
@@ -109,7 +109,7 @@ impl Load {
 
     /// A statement whose rows are asked for so slowly that it runs for [`LONG`]; its rows.
     async fn long(self: Arc<Self>) -> usize {
-        let session = self.door.connect().await.unwrap();
+        let session = self.wire.connect().await.unwrap();
         let sql = format!("select n, repeat('x', 200) from range({LONG_ROWS}) t(n)");
         let rows = session.client.query_raw(&sql, Vec::<i32>::new()).await.unwrap();
         let (mut rows, mut count) = (pin!(rows), 0);
@@ -140,11 +140,11 @@ async fn rolled_out(tenant: &Tenant, before: i64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rollout_under_twenty_psql_clients_and_rest_fails_nothing_and_writes_each_row_once() {
     let tenant = Tenant::ready("rolled").await;
-    let door = tenant.door("app").await;
-    door.ask("create table ledger (n bigint)").await;
-    let rest = Rest::of(&tenant.world, format!("ApiKey {}", door.key)).await;
+    let wire = tenant.wire("app").await;
+    wire.ask("create table ledger (n bigint)").await;
+    let rest = Rest::of(&tenant.world, format!("ApiKey {}", wire.key)).await;
     let query = format!("/v1/environments/{}/query", tenant.settled().await.metadata.uid.unwrap());
-    let load = Arc::new(Load { door, rest, query, done: AtomicU64::new(0), stop: CancellationToken::new() });
+    let load = Arc::new(Load { wire, rest, query, done: AtomicU64::new(0), stop: CancellationToken::new() });
     let (mut writers, mut readers, mut long) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
     for writer in 0..WRITERS {
         writers.spawn(Arc::clone(&load).write(writer));
@@ -171,7 +171,7 @@ async fn a_rollout_under_twenty_psql_clients_and_rest_fails_nothing_and_writes_e
     assert!(failures.is_empty(), "{failures:#?}");
     assert_eq!(rows, [LONG_ROWS as usize]);
     assert!(ran >= LONG, "{ran:?}");
-    let kept = load.door.connect().await.unwrap().client.query("select n from ledger", &[]).await.unwrap();
+    let kept = load.wire.connect().await.unwrap().client.query("select n from ledger", &[]).await.unwrap();
     let unique: BTreeSet<i64> = kept.iter().map(|row| row.get(0)).collect();
     assert_eq!(unique.len(), kept.len(), "a row was written twice");
     assert!(writers.iter().flat_map(|seen| &seen.acknowledged).all(|number| unique.contains(number)), "a row was lost");

@@ -36,8 +36,8 @@ async fn gone(tenant: &Tenant) {
 #[tokio::test]
 async fn a_suspended_environment_drains_to_nothing_and_resumes_with_its_data() {
     let tenant = Tenant::ready("switched").await;
-    let door = tenant.door("app").await;
-    door.ask("create table kept as select 7 as n").await;
+    let wire = tenant.wire("app").await;
+    wire.ask("create table kept as select 7 as n").await;
     let claim = tenant.world.api::<PersistentVolumeClaim>().get("switched-dev-data").await.unwrap();
 
     let began = Instant::now();
@@ -45,14 +45,14 @@ async fn a_suspended_environment_drains_to_nothing_and_resumes_with_its_data() {
     gone(&tenant).await;
     let drained = began.elapsed();
     phase(&tenant.world, &tenant.name, EnvironmentPhase::Suspended).await;
-    assert!(!door.psql("select n from kept").await.success, "nobody is there");
+    assert!(!wire.psql("select n from kept").await.success, "nobody is there");
 
     let began = Instant::now();
     tenant.apply(json!({"suspended": false})).await;
-    eventually("answering again", async || door.is_reached().await && door.psql("select 1").await.success).await;
+    eventually("answering again", async || wire.is_reached().await && wire.psql("select 1").await.success).await;
     let resumed = began.elapsed();
     let started = tenant.pod_started_in().await;
-    assert_eq!(door.ask("select n from kept").await, "7");
+    assert_eq!(wire.ask("select n from kept").await, "7");
     tenant.settled().await;
     let after = tenant.world.api::<PersistentVolumeClaim>().get("switched-dev-data").await.unwrap();
     assert_eq!(after.metadata.uid, claim.metadata.uid);
@@ -77,5 +77,5 @@ async fn an_organization_that_is_suspended_takes_its_environments_with_it() {
     assert!(!seen.spec.suspended, "its own specification is not changed");
     tenant.world.kubectl(&["patch", "organization/stopped", "--type=merge", "--patch", &patch(false)]).await;
     tenant.settled().await;
-    assert_eq!(tenant.door("app").await.ask("select 1").await, "1");
+    assert_eq!(tenant.wire("app").await.ask("select 1").await, "1");
 }

@@ -1,4 +1,4 @@
-//! The PostgreSQL door of an environment, by its Service, the server's certificate checked: with
+//! A client of the PostgreSQL wire of an environment, by its Service, the server's certificate checked: with
 //! psql, and with a driver that tells exactly what became of each statement.
 
 use std::io::Write;
@@ -27,7 +27,7 @@ const REACHED_WITHIN: Duration = Duration::from_millis(50);
 /// Length and code of the message that asks for TLS.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
-pub struct Door {
+pub struct WireClient {
     address: String,
     host: String,
     database: String,
@@ -43,7 +43,7 @@ pub struct Session {
     link: JoinHandle<Result<(), Error>>,
 }
 
-impl Door {
+impl WireClient {
     pub async fn open(world: &World, environment: &str, database: &str, key: String) -> Self {
         let pem = entry(world, &format!("{environment}-tls"), "ca.crt").await;
         let mut authority = NamedTempFile::new().unwrap();
@@ -54,7 +54,7 @@ impl Door {
         let tls = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let tls = tls.with_root_certificates(roots).with_no_client_auth();
         let address = address(world, environment).await;
-        let door = Self {
+        let wire = Self {
             address,
             host: format!("{environment}.{}.svc", world.namespace),
             database: database.to_owned(),
@@ -64,8 +64,8 @@ impl Door {
             links: TaskTracker::new(),
         };
         // the node learns of a new Service a moment after the API server
-        eventually("reached by its Service", async || door.is_reached().await).await;
-        door
+        eventually("reached by its Service", async || wire.is_reached().await).await;
+        wire
     }
 
     /// Whether somebody is there. Asked anew instead of waited for: a lost packet is repeated late.

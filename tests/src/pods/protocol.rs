@@ -1,4 +1,4 @@
-//! The doors of a data plane as clients that read an answer to its end, drop each row, and keep only the count.
+//! The protocols of a data plane as clients that read an answer to its end, drop each row, and keep only the count.
 
 use arrow::buffer::Buffer;
 use arrow::ipc::reader::StreamDecoder;
@@ -14,7 +14,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use super::{Installation, Pod};
 
 #[derive(Debug, Clone, Copy)]
-pub enum Door {
+pub enum Protocol {
     /// The simple protocol.
     WireText,
     /// The extended protocol.
@@ -25,7 +25,7 @@ pub enum Door {
     Flight,
 }
 
-impl Door {
+impl Protocol {
     pub const ALL: [Self; 5] = [Self::WireText, Self::WireBinary, Self::Json, Self::RawArrow, Self::Flight];
 
     pub fn name(self) -> &'static str {
@@ -40,37 +40,37 @@ impl Door {
 }
 
 impl Installation {
-    /// How many rows a statement of the owner has at this door of the pod.
-    pub async fn drained(&self, pod: &Pod, door: Door, sql: &str) -> u64 {
-        match door {
-            Door::WireText => self.text(sql).await,
-            Door::WireBinary => self.binary(sql).await,
-            Door::Json => self.json(sql).await,
-            Door::RawArrow => self.raw_arrow(pod, sql).await,
-            Door::Flight => self.flight(pod, sql).await,
+    /// How many rows a statement of the owner has by this protocol of the pod.
+    pub async fn drained(&self, pod: &Pod, protocol: Protocol, sql: &str) -> u64 {
+        match protocol {
+            Protocol::WireText => self.text(sql).await,
+            Protocol::WireBinary => self.binary(sql).await,
+            Protocol::Json => self.json(sql).await,
+            Protocol::RawArrow => self.raw_arrow(pod, sql).await,
+            Protocol::Flight => self.flight(pod, sql).await,
         }
     }
 
-    /// A connection of its own to this door of the pod, which has had one answer: open until it is dropped.
-    pub async fn connected(&self, pod: &Pod, door: Door) -> Box<dyn Send> {
+    /// A connection of its own by this protocol of the pod, which has had one answer: open until it is dropped.
+    pub async fn connected(&self, pod: &Pod, protocol: Protocol) -> Box<dyn Send> {
         const SQL: &str = "select 42";
-        let (count, kept): (u64, Box<dyn Send>) = match door {
-            Door::WireText | Door::WireBinary => {
+        let (count, kept): (u64, Box<dyn Send>) = match protocol {
+            Protocol::WireText | Protocol::WireBinary => {
                 let client = self.psql().await.unwrap();
                 let answer = client.simple_query(SQL).await.unwrap();
                 (answer.iter().map(rows_in).sum(), Box::new(client))
             }
-            Door::Json => unreachable!("the control plane has its connections"),
-            Door::RawArrow => {
+            Protocol::Json => unreachable!("the control plane has its connections"),
+            Protocol::RawArrow => {
                 let client = self.web_client(pod);
                 (drained_arrow(self.arrow_request(&client, pod, SQL)).await, Box::new(client))
             }
-            Door::Flight => {
+            Protocol::Flight => {
                 let mut client = self.flight_client(pod).await;
                 (drained_flight(&mut client, SQL).await, Box::new(client))
             }
         };
-        assert_eq!(count, 1, "{}", door.name());
+        assert_eq!(count, 1, "{}", protocol.name());
         kept
     }
 

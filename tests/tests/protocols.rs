@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tests::World;
 use tests::world::Analyst;
 
-/// What a door answered: rows as text, or the stable code.
+/// The answer of a protocol: rows as text, or the stable code.
 type Outcome = Result<Vec<Vec<Option<String>>>, String>;
 
 async fn rest(world: &World, caller: &Analyst, sql: &str) -> Outcome {
@@ -59,7 +59,7 @@ fn stable(error: &tokio_postgres::Error) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_doors_agree() {
+async fn the_protocols_agree() {
     let world = World::new().await;
     let analyst = world.user("analyst", json!({"region": "EU"})).await;
     world
@@ -116,7 +116,7 @@ async fn the_doors_agree() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_doors_agree_on_what_an_agent_was_granted() {
+async fn the_protocols_agree_on_what_an_agent_was_granted() {
     let world = World::new().await;
     let bot = world.key_for(&world.env_id, json!({"scopes": ["query:read", "query:write"], "agent_id": "bot"})).await;
     let capabilities = json!({
