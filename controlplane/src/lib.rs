@@ -121,7 +121,7 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
         Some(identity) => Some(serve_data_planes(&app, publisher, grpc_listen, Arc::clone(identity)).await?),
         None => None,
     };
-    let limits = app.config().patience.limits();
+    let limits = app.config().connection_timeouts.limits();
     app.tasks().spawn(platform::http::serve::serve(
         listener,
         server::router::router(&app),

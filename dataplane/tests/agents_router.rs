@@ -10,7 +10,7 @@ use dataplane::agents::reasoning::Thoughts;
 use dataplane::agents::tools::ResultBudget;
 use dataplane::governance::RulesSource;
 use dataplane::protocols::agents::{AgentsContext, routes};
-use dataplane::protocols::probes::Vitals;
+use dataplane::protocols::probes::ProbeState;
 use dataplane::{Ending, Sessions};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ pub fn router(world: &World) -> Router {
 pub fn served(world: &World, ending: Ending) -> AgentsContext {
     let pipeline = world.pipeline.clone();
     let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
-    let vitals = Vitals {
+    let probe_state = ProbeState {
         began: Instant::now(),
         engine: pipeline.engine.clone(),
         ownership: world.ownership.subscribe(),
@@ -41,9 +41,9 @@ pub fn served(world: &World, ending: Ending) -> AgentsContext {
         thoughts: Thoughts::default(),
         triggers: world.triggers.clone(),
         ending,
-        limits: connections::Patience::DEFAULT.limits(),
+        limits: connections::ConnectionTimeouts::DEFAULT.limits(),
         budget: ResultBudget::of(dataplane::server::config::TOOL_RESULT_BYTES),
-        vitals,
+        probe_state,
         local: true,
     }
 }

@@ -27,7 +27,7 @@ async fn sent(world: &World, path: &str, who: &str, key: &str, body: Value) -> R
         thoughts: Thoughts::default(),
         triggers: world.triggers.clone(),
         ending: Ending::default(),
-        limits: connections::Patience::DEFAULT.limits(),
+        limits: connections::ConnectionTimeouts::DEFAULT.limits(),
     };
     let caller = Forwarded::of(Who::Key { key_id: who.into() }, Some([127, 0, 0, 1].into()));
     let request = Request::post(format!("/v1/environments/env-1/{path}"))

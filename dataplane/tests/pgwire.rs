@@ -51,7 +51,7 @@ pub async fn wired_in(world: World, tls: Option<Arc<rustls::ServerConfig>>, loca
     let (tasks, ending) = (TaskTracker::new(), Ending::default());
     let pipeline = Arc::clone(&world.pipeline);
     let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
-    let limits = connections::Patience::DEFAULT.limits();
+    let limits = connections::ConnectionTimeouts::DEFAULT.limits();
     let rest = rest::RestContext {
         env_id: "env-1".into(),
         pipeline: Arc::clone(&pipeline),

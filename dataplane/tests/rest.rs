@@ -49,7 +49,7 @@ pub fn router(world: &World) -> Router {
         thoughts: Thoughts::default(),
         triggers: world.triggers.clone(),
         ending: Ending::default(),
-        limits: connections::Patience::DEFAULT.limits(),
+        limits: connections::ConnectionTimeouts::DEFAULT.limits(),
     };
     routes(context)
 }

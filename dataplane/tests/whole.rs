@@ -96,7 +96,7 @@ async fn asked_over_http(
             thoughts: Thoughts::default(),
             triggers: world.triggers.clone(),
             ending: ending.clone(),
-            limits: connections::Patience::DEFAULT.limits(),
+            limits: connections::ConnectionTimeouts::DEFAULT.limits(),
         })
     };
     let response = routes.oneshot(request).await.unwrap();

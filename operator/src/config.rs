@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use clap::builder::RangedU64ValueParser;
-use connections::Patience;
+use connections::ConnectionTimeouts;
 use contract::plan_bounds::{BYTES_RANGE, IDLE_SECS_RANGE, IN_ENGINE_RANGE, PlanBounds};
 use contract::wire::{TOOL_RESULT_BYTES, TOOL_RESULT_BYTES_RANGE, setting};
 use crds::{CollectorSecret, GivenSecrets, ImageSource, SecretKey};
@@ -62,7 +62,7 @@ pub struct Config {
     pub dataplane_listen: IpAddr,
     /// Of data planes.
     #[command(flatten)]
-    pub patience: Patience,
+    pub connection_timeouts: ConnectionTimeouts,
     /// Bytes that one result of an agent's tool may hold; rows and long texts beyond are cut, and the result says so.
     #[arg(long, env = setting::TOOL_RESULT_BYTES, default_value_t = TOOL_RESULT_BYTES, value_parser = result_bytes())]
     pub tool_result_bytes: usize,
@@ -158,7 +158,7 @@ impl Config {
             control_plane: self.control_plane.clone().unwrap_or(control_plane),
             cluster_domain: self.cluster_domain.clone(),
             listen: self.dataplane_listen,
-            http_idle_secs: self.patience.http_idle_secs,
+            http_idle_secs: self.connection_timeouts.http_idle_secs,
             tool_result_bytes: self.tool_result_bytes,
             plans: PlanBounds { bytes: self.plan_bytes, idle_secs: self.plan_idle_secs, in_engine: self.engine_plans },
             account: self.dataplane_account.clone(),

@@ -32,13 +32,13 @@ const HEAD: Duration = Duration::from_secs(10);
 
 // The setting. No documentation, which would be taken for that of the program.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub struct Patience {
+pub struct ConnectionTimeouts {
     /// Seconds that a connection lives between two requests: more than a balancer in front keeps it.
     #[arg(long, env = "SLUICE_HTTP_IDLE_SECS", default_value_t = Self::DEFAULT.http_idle_secs, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     pub http_idle_secs: u64,
 }
 
-impl Patience {
+impl ConnectionTimeouts {
     pub const DEFAULT: Self = Self { http_idle_secs: 75 };
 
     pub const fn limits(self) -> Limits {

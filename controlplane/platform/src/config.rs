@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use connections::Patience;
+use connections::ConnectionTimeouts;
 use contract::wire::port;
 use contract::{Keyring, Redacted};
 use ipnet::IpNet;
@@ -109,7 +109,7 @@ pub struct Config {
     pub watch_namespaces: Vec<String>,
 
     #[command(flatten)]
-    pub patience: Patience,
+    pub connection_timeouts: ConnectionTimeouts,
     /// Networks whose `X-Forwarded-For` is believed.
     #[arg(long, env = "SLUICE_TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
@@ -178,7 +178,7 @@ impl Config {
             kubernetes: false,
             namespace: None,
             watch_namespaces: Vec::new(),
-            patience: Patience::DEFAULT,
+            connection_timeouts: ConnectionTimeouts::DEFAULT,
             trusted_proxies: Vec::new(),
             rate_limit_address: 600,
             rate_limit_failed_credentials: 300,

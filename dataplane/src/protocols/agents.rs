@@ -46,7 +46,7 @@ pub struct AgentsContext {
     pub limits: Limits,
     /// What a result of a tool may hold.
     pub budget: ResultBudget,
-    pub vitals: probes::Vitals,
+    pub probe_state: probes::ProbeState,
     /// Everything is on this machine: names and origins other than its own are refused.
     pub local: bool,
 }
@@ -62,7 +62,7 @@ pub async fn serve(listener: TcpListener, tls: Option<watch::Receiver<Arc<Server
 /// The routes.
 pub fn routes(context: AgentsContext) -> Router {
     let (tools, flight, probes) =
-        (mcp::routes(&context), flight::routes(&context), probes::routes(context.vitals.clone()));
+        (mcp::routes(&context), flight::routes(&context), probes::routes(context.probe_state.clone()));
     let own = Router::new().route("/v1/query/arrow", post(raw_arrow::query)).fallback(nothing_here);
     own.with_state(context).merge(tools).merge(flight).merge(probes)
 }

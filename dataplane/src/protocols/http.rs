@@ -175,7 +175,7 @@ pub async fn whole(body: Body) -> Result<Bytes, Error> {
 
 #[cfg(test)]
 mod tests {
-    use connections::Patience;
+    use connections::ConnectionTimeouts;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
@@ -188,7 +188,7 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(64 * 1024);
         let (ends, peer) = (CancellationToken::new(), SocketAddr::from(([127, 0, 0, 1], 1)));
         ends.cancel();
-        let limits = Patience::DEFAULT.limits();
+        let limits = ConnectionTimeouts::DEFAULT.limits();
         let told = async {
             theirs.write_all(PREFACE_AND_SETTINGS).await.unwrap();
             loop {

@@ -36,7 +36,7 @@ const STARTING_HELD: Duration = Duration::from_secs(1);
 
 /// What the probes look at.
 #[derive(Debug, Clone)]
-pub struct Vitals {
+pub struct ProbeState {
     pub began: Instant,
     pub engine: EngineSlot,
     pub ownership: watch::Receiver<OwnershipState>,
@@ -44,7 +44,7 @@ pub struct Vitals {
     pub leaving: CancellationToken,
 }
 
-impl Vitals {
+impl ProbeState {
     /// May a query be sent here now?
     pub fn ready(&self) -> bool {
         let takes = matches!(self.engine_state(), "ready" | "parked");
@@ -87,15 +87,15 @@ impl Vitals {
 /// What this port tells of.
 #[derive(Debug)]
 pub struct Probed {
-    pub vitals: Vitals,
+    pub probe_state: ProbeState,
     pub pipeline: Arc<Pipeline>,
     pub log: Option<Log>,
 }
 
 pub async fn serve(listener: TcpListener, probed: Probed, closing: CancellationToken) {
-    let Probed { vitals, pipeline, log } = probed;
-    let measured = Router::new().route(probe::METRICS, get(metrics)).with_state((vitals.clone(), pipeline));
-    let routes = routes(vitals).merge(measured).merge(log::routes(log));
+    let Probed { probe_state, pipeline, log } = probed;
+    let measured = Router::new().route(probe::METRICS, get(metrics)).with_state((probe_state.clone(), pipeline));
+    let routes = routes(probe_state).merge(measured).merge(log::routes(log));
     let routes = routes.into_make_service_with_connect_info::<SocketAddr>();
     let served = axum::serve(listener, routes).with_graceful_shutdown(closing.cancelled_owned()).await;
     if let Err(error) = served {
@@ -104,48 +104,48 @@ pub async fn serve(listener: TcpListener, probed: Probed, closing: CancellationT
 }
 
 /// `/health` and `/ready`: without a credential, wherever they are served.
-pub fn routes(vitals: Vitals) -> Router {
-    Router::new().route(probe::HEALTH, get(health)).route(probe::READY, get(ready)).with_state(vitals)
+pub fn routes(probe_state: ProbeState) -> Router {
+    Router::new().route(probe::HEALTH, get(health)).route(probe::READY, get(ready)).with_state(probe_state)
 }
 
-async fn health(State(vitals): State<Vitals>) -> Json<Value> {
+async fn health(State(probe_state): State<ProbeState>) -> Json<Value> {
     Json(json!({
         "status": "ok",
         "version": env!("CARGO_PKG_VERSION"),
-        "uptime_seconds": vitals.began.elapsed().as_secs(),
+        "uptime_seconds": probe_state.began.elapsed().as_secs(),
     }))
 }
 
-async fn ready(State(vitals): State<Vitals>) -> (StatusCode, Json<Value>) {
-    readiness(&vitals, STARTING_HELD).await
+async fn ready(State(probe_state): State<ProbeState>) -> (StatusCode, Json<Value>) {
+    readiness(&probe_state, STARTING_HELD).await
 }
 
-async fn readiness(vitals: &Vitals, starting_held: Duration) -> (StatusCode, Json<Value>) {
-    if vitals.starting() {
-        let _ = timeout(starting_held, vitals.settled()).await;
+async fn readiness(probe_state: &ProbeState, starting_held: Duration) -> (StatusCode, Json<Value>) {
+    if probe_state.starting() {
+        let _ = timeout(starting_held, probe_state.settled()).await;
     }
-    let ready = vitals.ready();
+    let ready = probe_state.ready();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let body = json!({
         "ready": ready,
-        "engine": vitals.engine_state(),
-        "control_plane": vitals.source.borrow().as_str(),
+        "engine": probe_state.engine_state(),
+        "control_plane": probe_state.source.borrow().as_str(),
     });
     (status, Json(body))
 }
 
-async fn metrics(State((vitals, pipeline)): State<(Vitals, Arc<Pipeline>)>, headers: HeaderMap) -> Response {
+async fn metrics(State((probe_state, pipeline)): State<(ProbeState, Arc<Pipeline>)>, headers: HeaderMap) -> Response {
     let (slots, waiting) = pipeline.gate.standing();
-    let reports_waiting = match &*vitals.ownership.borrow() {
+    let reports_waiting = match &*probe_state.ownership.borrow() {
         OwnershipState::Open(ledger) => ledger.log.written().borrow().saturating_sub(*ledger.log.acked().borrow()),
         OwnershipState::Opening | OwnershipState::Parked => 0,
     };
     let standing = StateGauges {
         slots,
         waiting,
-        engine_up: vitals.engine_state() == "ready",
-        ready: vitals.ready(),
-        connected: *vitals.source.borrow() == RulesSource::Connected,
+        engine_up: probe_state.engine_state() == "ready",
+        ready: probe_state.ready(),
+        connected: *probe_state.source.borrow() == RulesSource::Connected,
         reports_waiting,
     };
     scrape::answered(&headers, pipeline.metrics.text(standing))
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     struct Starting {
-        vitals: Vitals,
+        probe_state: ProbeState,
         ownership: watch::Sender<OwnershipState>,
         source: watch::Sender<RulesSource>,
         _engine: watch::Sender<Option<engine::Engine>>,
@@ -166,36 +166,36 @@ mod tests {
         let (ownership, source) =
             (watch::Sender::new(OwnershipState::Opening), watch::Sender::new(RulesSource::Unknown));
         let engine = watch::Sender::new(None);
-        let vitals = Vitals {
+        let probe_state = ProbeState {
             began: Instant::now(),
             engine: engine.subscribe(),
             ownership: ownership.subscribe(),
             source: source.subscribe(),
             leaving: CancellationToken::new(),
         };
-        Starting { vitals, ownership, source, _engine: engine }
+        Starting { probe_state, ownership, source, _engine: engine }
     }
 
     #[tokio::test]
     async fn who_asks_while_it_starts_hears_of_it_as_soon_as_it_is_ready() {
-        let Starting { vitals, ownership, source, _engine } = starting();
+        let Starting { probe_state, ownership, source, _engine } = starting();
         let becoming = async {
             tokio::task::yield_now().await;
             source.send_replace(RulesSource::Connected);
             tokio::task::yield_now().await;
             ownership.send_replace(OwnershipState::Parked);
         };
-        let ((status, _), ()) = tokio::join!(readiness(&vitals, Duration::from_mins(1)), becoming);
+        let ((status, _), ()) = tokio::join!(readiness(&probe_state, Duration::from_mins(1)), becoming);
         assert_eq!(status, StatusCode::OK);
     }
 
     #[tokio::test]
     async fn one_that_does_not_become_ready_says_so_after_a_while_and_one_that_goes_at_once() {
-        let Starting { vitals, ownership: _ownership, source: _source, _engine } = starting();
-        let (status, Json(body)) = readiness(&vitals, Duration::from_millis(1)).await;
+        let Starting { probe_state, ownership: _ownership, source: _source, _engine } = starting();
+        let (status, Json(body)) = readiness(&probe_state, Duration::from_millis(1)).await;
         assert_eq!((status, &body["engine"]), (StatusCode::SERVICE_UNAVAILABLE, &json!("starting")));
-        vitals.leaving.cancel();
-        let (status, _) = readiness(&vitals, Duration::MAX).await;
+        probe_state.leaving.cancel();
+        let (status, _) = readiness(&probe_state, Duration::MAX).await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     }
 }

@@ -12,7 +12,7 @@ use contract::wire::{TOOL_RESULT_BYTES_RANGE, Who, port, setting};
 use contract::{Entropy, EnvId, Redacted, SharedClock};
 use telemetry::{Collector, Telemetry};
 
-pub use connections::Patience;
+pub use connections::ConnectionTimeouts;
 pub use contract::plan_bounds::PlanBounds;
 pub use contract::wire::TOOL_RESULT_BYTES;
 
@@ -45,7 +45,7 @@ pub struct Settings {
     /// How long a stop then waits for queries that run.
     pub drain: Duration,
     /// How long a peer over HTTP may be silent.
-    pub patience: Patience,
+    pub connection_timeouts: ConnectionTimeouts,
     /// What a result of a tool may hold, in each of its forms.
     pub tool_result_bytes: usize,
     pub plans: PlanBounds,
@@ -189,7 +189,7 @@ pub struct Arguments {
     #[arg(long, env = setting::STORAGE_AMBIENT)]
     pub storage_ambient: bool,
     #[command(flatten)]
-    pub patience: Patience,
+    pub connection_timeouts: ConnectionTimeouts,
     #[command(flatten)]
     pub model: ModelSettings,
     #[command(flatten)]
@@ -271,7 +271,7 @@ impl Arguments {
             max_concurrent_queries: self.max_concurrent_queries,
             grace: Duration::from_secs(self.endpoint_grace_secs),
             drain: Duration::from_secs(self.drain_secs),
-            patience: self.patience,
+            connection_timeouts: self.connection_timeouts,
             tool_result_bytes: self.tool_result_bytes,
             plans: PlanBounds { bytes: self.plan_bytes, idle_secs: self.plan_idle_secs, in_engine: self.engine_plans },
             storage_hosts: self.storage_hosts,

@@ -77,7 +77,7 @@ pub struct Running {
     pub probes: SocketAddr,
     pub pipeline: Arc<Pipeline>,
     pub sessions: Sessions,
-    vitals: probes::Vitals,
+    probe_state: probes::ProbeState,
     failed: CancellationToken,
     ended: TaskTracker,
 }
@@ -85,17 +85,17 @@ pub struct Running {
 impl Running {
     /// Waits until queries may be sent, or until it goes.
     pub async fn ready(&self) {
-        self.vitals.settled().await;
+        self.probe_state.settled().await;
     }
 
     /// Where the rules come from now.
     pub fn source(&self) -> RulesSource {
-        *self.vitals.source.borrow()
+        *self.probe_state.source.borrow()
     }
 
     /// Waits until it stops, because it was told to or because it cannot go on.
     pub async fn leaving(&self) {
-        self.vitals.leaving.cancelled().await;
+        self.probe_state.leaving.cancelled().await;
     }
 
     /// Did it stop because it could not go on?
@@ -123,7 +123,7 @@ impl DataPlane {
             probes: listeners.probes.local_addr()?,
             pipeline: Arc::clone(&parts.pipeline),
             sessions: parts.sessions.clone(),
-            vitals: parts.vitals.clone(),
+            probe_state: parts.probe_state.clone(),
             failed: owner.failed.clone(),
             ended: TaskTracker::new(),
         };
@@ -158,13 +158,13 @@ fn sessions(settings: &Settings, snapshots: &Snapshots, link: &Link) -> Sessions
 }
 
 /// What the probes look at.
-fn vitals(
+fn probe_state(
     engine: &watch::Sender<Option<engine::Engine>>,
     ownership: &watch::Sender<OwnershipState>,
     follower: &Follower,
     ending: &Ending,
-) -> probes::Vitals {
-    probes::Vitals {
+) -> probes::ProbeState {
+    probes::ProbeState {
         began: Instant::now(),
         engine: engine.subscribe(),
         ownership: ownership.subscribe(),
@@ -200,7 +200,7 @@ struct DataPlaneParts {
     memories: Memories,
     triggers: Triggers,
     sessions: Sessions,
-    vitals: probes::Vitals,
+    probe_state: probes::ProbeState,
     ending: Ending,
     keeping: TaskTracker,
     background: TaskTracker,
@@ -260,7 +260,7 @@ impl DataPlaneParts {
         let parts = Self {
             claim: Arc::clone(&claim),
             sessions: sessions(settings, &snapshots, &link),
-            vitals: vitals(&engine, &ownership, &follower, &ending),
+            probe_state: probe_state(&engine, &ownership, &follower, &ending),
             follower,
             link,
             pipeline,
@@ -291,7 +291,7 @@ impl DataPlaneParts {
         let (background, closing) = (&self.background, &self.closing);
         background.spawn(Arc::clone(&self.follower).run(self.link.clone(), closing.clone()));
         let probed = probes::Probed {
-            vitals: self.vitals.clone(),
+            probe_state: self.probe_state.clone(),
             pipeline: Arc::clone(&self.pipeline),
             log: settings.telemetry.log.clone(),
         };
@@ -301,7 +301,7 @@ impl DataPlaneParts {
         background.spawn(embedding::catch_up(Arc::clone(&self.pipeline), self.memories.clone()));
         background.spawn(triggers::attend(Arc::clone(&self.pipeline), self.triggers.clone()));
         let (memories, thoughts) = (self.memories.clone(), Thoughts::default());
-        let limits = settings.patience.limits();
+        let limits = settings.connection_timeouts.limits();
         let context = rest::RestContext {
             env_id: settings.env_id,
             pipeline: Arc::clone(&self.pipeline),
@@ -311,7 +311,8 @@ impl DataPlaneParts {
             ending: self.ending.clone(),
             limits,
         };
-        let http = probes::routes(self.vitals.clone()).merge(rest::own_routes(context.clone(), self.sessions.clone()));
+        let http =
+            probes::routes(self.probe_state.clone()).merge(rest::own_routes(context.clone(), self.sessions.clone()));
         background.spawn(rest::serve(listeners.rest, shown.rest.subscribe(), context));
         let context = agents::AgentsContext {
             pipeline: Arc::clone(&self.pipeline),
@@ -322,7 +323,7 @@ impl DataPlaneParts {
             ending: self.ending.clone(),
             limits,
             budget: ResultBudget::of(settings.tool_result_bytes),
-            vitals: self.vitals.clone(),
+            probe_state: self.probe_state.clone(),
             local: settings.local,
         };
         background.spawn(agents::serve(listeners.tools, shown.tools.as_ref().map(watch::Sender::subscribe), context));

@@ -63,7 +63,7 @@ impl Side {
     pub fn new(wired: Wired, flight: flight::Client) -> Self {
         let (memories, thoughts) = (Memories::default(), Thoughts::default());
         let (pipeline, triggers) = (wired.world.pipeline.clone(), wired.world.triggers.clone());
-        let (ending, limits) = (Ending::default(), connections::Patience::DEFAULT.limits());
+        let (ending, limits) = (Ending::default(), connections::ConnectionTimeouts::DEFAULT.limits());
         let context = RestContext { env_id: "env-1".into(), pipeline, memories, thoughts, triggers, ending, limits };
         Self { wired, client: None, flight, rest: routes(context), seen: 0 }
     }

@@ -18,7 +18,9 @@ use controlplane::platform::identity::Authority;
 use controlplane::platform::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use dataplane::governance::link::TlsIdentity;
 use dataplane::model::ModelSettings;
-use dataplane::server::config::{EngineSettings, Listeners, Patience, PlanBounds, Settings, TOOL_RESULT_BYTES};
+use dataplane::server::config::{
+    ConnectionTimeouts, EngineSettings, Listeners, PlanBounds, Settings, TOOL_RESULT_BYTES,
+};
 use dataplane::{DataPlane, Running};
 use telemetry::Telemetry;
 use tokio::process::Command;
@@ -182,7 +184,7 @@ impl LocalEnvironments {
             max_concurrent_queries: CONCURRENT_QUERIES_MAX,
             grace: Duration::ZERO,
             drain: Duration::from_millis(TIMEOUT_MS_MAX),
-            patience: Patience::DEFAULT,
+            connection_timeouts: ConnectionTimeouts::DEFAULT,
             tool_result_bytes: TOOL_RESULT_BYTES,
             plans: PlanBounds::DEFAULT,
             storage_hosts: self.storage.storage_hosts.clone(),

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::{Patience, serving};
+use crate::{ConnectionTimeouts, serving};
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 /// Far apart, so that a machine that is busy elsewhere does not take one for the other.
@@ -59,9 +59,9 @@ async fn closed_after(peer: &mut DuplexStream) -> Duration {
 
 #[test]
 fn the_limits_are_longer_than_a_balancers_and_a_setting() {
-    let limits = Patience::DEFAULT.limits();
+    let limits = ConnectionTimeouts::DEFAULT.limits();
     assert_eq!((limits.idle.as_secs(), limits.head.as_secs()), (75, 10));
-    assert_eq!(Patience { http_idle_secs: 5 }.limits().idle.as_secs(), 5);
+    assert_eq!(ConnectionTimeouts { http_idle_secs: 5 }.limits().idle.as_secs(), 5);
 }
 
 #[tokio::test]

@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: Limits = connections::Patience::DEFAULT.limits();
+    const LIMITS: Limits = connections::ConnectionTimeouts::DEFAULT.limits();
     const SHORT: Duration = Duration::from_millis(50);
 
     struct Served {

@@ -225,7 +225,8 @@ async fn an_answer_that_breaks_off_breaks_off_here_too() {
     own_data_plane(&world, breaks_off).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (router, limits) = (crate::server::router::router(&world.app.app), connections::Patience::DEFAULT.limits());
+    let (router, limits) =
+        (crate::server::router::router(&world.app.app), connections::ConnectionTimeouts::DEFAULT.limits());
     let shutdown = CancellationToken::new();
     world.app.app.tasks().spawn(platform::http::serve::serve(listener, router, limits, shutdown.clone()));
     for (path, format) in [("query", "json"), ("query", "csv"), ("query", "arrow"), ("query/arrow", "")] {
