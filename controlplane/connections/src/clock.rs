@@ -13,10 +13,10 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 
 /// The clock of one connection. Each request moves it twice, so that its count is odd while one is served.
 #[derive(Debug, Clone, Default)]
-pub struct Clock(Arc<Turns>);
+pub struct Clock(Arc<RequestCount>);
 
 #[derive(Debug, Default)]
-struct Turns {
+struct RequestCount {
     count: AtomicU64,
     /// The stream, while it waits for the end of a request: its time between two requests begins then.
     stream: AtomicWaker,
@@ -43,7 +43,7 @@ impl Clock {
 
 /// A request that is being served; dropped, the connection waits for the next.
 #[derive(Debug)]
-pub struct Busy(Arc<Turns>);
+pub struct Busy(Arc<RequestCount>);
 
 impl Drop for Busy {
     fn drop(&mut self) {

@@ -1,11 +1,11 @@
 //! Mail: what a person is told at their address.
 //!
-//! "Invitation email sent"; "send a sign-in link by email". A [`Letter`] is queued in the transaction
+//! "Invitation email sent"; "send a sign-in link by email". An [`OutgoingMail`] is queued in the transaction
 //! of what it tells (`outbox`) and leaves on rounds of its own (`rounds`): a request never waits for
 //! a mail server, one that hangs keeps no job waiting, and a mail that was queued leaves though the
 //! process dies. It leaves at least once, with the same `Message-ID`.
 //!
-//! A letter may hold a link that opens an account. It is sealed while it waits, and its text is
+//! A mail may hold a link that opens an account. It is sealed while it waits, and its text is
 //! forgotten once it has left or is of no use any more.
 //!
 //! Where nothing is configured no mail leaves, and what needs one says so ([`open`]).
@@ -30,7 +30,7 @@ pub use rounds::{run_due, work};
 
 /// What somebody is to read.
 #[derive(Debug)]
-pub struct Letter<'a> {
+pub struct OutgoingMail<'a> {
     pub to: &'a Email,
     pub subject: &'a str,
     pub text: &'a str,

@@ -2,7 +2,7 @@ use chrono::Duration;
 use contract::OrgId;
 use platform::App;
 use platform::http::text::Email;
-use platform::mails::{self, Cause, Letter, MailKind, Queued, queue, run_due, sweep};
+use platform::mails::{self, Cause, MailKind, OutgoingMail, Queued, queue, run_due, sweep};
 use test_servers::mail::MailServer;
 
 use crate::testing::TestApp;
@@ -15,10 +15,10 @@ async fn with_server() -> (TestApp, MailServer) {
 async fn write(app: &TestApp, text: &str) {
     let to = Email::try_from("ada@example.com".to_owned()).unwrap();
     let good_until = app.app.now() + Duration::minutes(15);
-    let letter = Letter { to: &to, subject: "Grüße", text, good_until };
+    let outgoing = OutgoingMail { to: &to, subject: "Grüße", text, good_until };
     let cause = Cause { kind: MailKind::Link, org_id: None };
     let mut tx = app.app.pool().begin().await.unwrap();
-    queue(&app.app, &mut tx, cause, &letter).await.unwrap();
+    queue(&app.app, &mut tx, cause, &outgoing).await.unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -27,8 +27,8 @@ async fn until_full(app: &App, kind: MailKind, org_id: Option<&OrgId>, to: impl 
     let mut tx = app.pool().begin().await.unwrap();
     for n in 0..2_000 {
         let to = Email::try_from(to(n)).unwrap();
-        let letter = Letter { to: &to, subject: "s", text: "t", good_until: app.now() };
-        if queue(app, &mut tx, Cause { kind, org_id }, &letter).await.unwrap() == Queued::Full {
+        let outgoing = OutgoingMail { to: &to, subject: "s", text: "t", good_until: app.now() };
+        if queue(app, &mut tx, Cause { kind, org_id }, &outgoing).await.unwrap() == Queued::Full {
             tx.commit().await.unwrap();
             return n;
         }

@@ -38,7 +38,7 @@ pub struct Secrets {
 
 /// What is sent. The body is signed as it is.
 #[derive(Debug)]
-pub struct Parcel<'a> {
+pub struct WebhookRequest<'a> {
     pub url: &'a str,
     pub secrets: &'a Secrets,
     pub event_id: &'a EventId,
@@ -66,7 +66,7 @@ impl Receipt {
     }
 }
 
-/// Whoever brings parcels.
+/// The client that sends webhook requests.
 #[derive(Clone)]
 pub struct EgressClient {
     client: Client,
@@ -89,23 +89,23 @@ impl EgressClient {
     }
 
     /// Never fails: what went wrong is in the receipt, in words that say nothing of our network.
-    pub async fn bring(&self, parcel: Parcel<'_>) -> Receipt {
+    pub async fn send(&self, webhook_request: WebhookRequest<'_>) -> Receipt {
         let begun = Instant::now();
-        let (status, error) = match self.admit(parcel.url) {
-            Ok(url) => self.post(url, parcel).await,
+        let (status, error) = match self.admit(webhook_request.url) {
+            Ok(url) => self.post(url, webhook_request).await,
             Err(_) => (None, Some("the URL is not one that may be sent to")),
         };
         Receipt { status, error, took: begun.elapsed() }
     }
 
-    async fn post(&self, url: Url, parcel: Parcel<'_>) -> (Option<u16>, Option<&'static str>) {
+    async fn post(&self, url: Url, webhook_request: WebhookRequest<'_>) -> (Option<u16>, Option<&'static str>) {
         let mut traced = HeaderMap::new();
-        parcel.place.write(&mut traced);
+        webhook_request.place.write(&mut traced);
         let mut request = self.client.post(url).headers(traced);
-        for (name, value) in headers(&parcel) {
+        for (name, value) in headers(&webhook_request) {
             request = request.header(name, value);
         }
-        match request.body(parcel.body).send().await {
+        match request.body(webhook_request.body).send().await {
             Ok(reply) if reply.status().is_success() => (Some(reply.status().as_u16()), None),
             Ok(reply) => (Some(reply.status().as_u16()), Some("the receiver did not answer 2xx")),
             Err(error) => (None, Some(said(&error))),
@@ -138,8 +138,8 @@ fn trusting(roots: RootCertStore, loopback: bool, reply_within: Duration, agent:
 /// `X-Service-Event-Id`, `X-Service-Timestamp` (ISO 8601), `X-Service-Delivery-Attempt` (1-based)";
 /// the organization's webhooks get them as well. The signature covers the body alone, so those of
 /// Standard Webhooks stand beside it: their signature covers id and time too, and there may be several.
-fn headers(parcel: &Parcel<'_>) -> Vec<(&'static str, String)> {
-    let Parcel { url: _, secrets, event_id, event_type, body, attempt, now, place: _ } = parcel;
+fn headers(webhook_request: &WebhookRequest<'_>) -> Vec<(&'static str, String)> {
+    let WebhookRequest { url: _, secrets, event_id, event_type, body, attempt, now, place: _ } = webhook_request;
     let time = now.timestamp().to_string();
     let each: Vec<_> = std::iter::once(&secrets.current).chain(&secrets.previous).collect();
     let standard: Vec<_> = each.iter().map(|secret| standard_signature(secret, event_id, &time, body)).collect();

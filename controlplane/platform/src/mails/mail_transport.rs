@@ -1,4 +1,4 @@
-//! Whoever brings mail out: to a mail server by SMTP, or into a folder of this machine where a
+//! The transport of mails: to a mail server by SMTP, or into a folder of this machine where a
 //! person can read it.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use reqwest::Url;
 use tokio::fs;
 use tokio::io::AsyncWriteExt;
 
-use super::Letter;
+use super::OutgoingMail;
 use crate::{Config, Error, Result};
 
 /// For each step of the conversation with a mail server.
@@ -56,8 +56,8 @@ impl MailTransport {
         Ok(Some(Self { way, from: config.mail_from.parse()? }))
     }
 
-    pub async fn bring(&self, mail_id: &str, letter: &Letter<'_>, now: Timestamp) -> Result<()> {
-        let message = self.message(mail_id, letter, now)?;
+    pub async fn send(&self, mail_id: &str, outgoing: &OutgoingMail<'_>, now: Timestamp) -> Result<()> {
+        let message = self.message(mail_id, outgoing, now)?;
         match &self.way {
             MailRoute::Server(server) => {
                 let sent = tokio::time::timeout(SENT_WITHIN, server.send(message)).await;
@@ -68,17 +68,17 @@ impl MailTransport {
         }
     }
 
-    fn message(&self, mail_id: &str, letter: &Letter<'_>, now: Timestamp) -> Result<Message> {
-        let to: Address = letter.to.as_str().parse().map_err(Error::internal)?;
+    fn message(&self, mail_id: &str, outgoing: &OutgoingMail<'_>, now: Timestamp) -> Result<Message> {
+        let to: Address = outgoing.to.as_str().parse().map_err(Error::internal)?;
         let message_id = format!("<{mail_id}@{}>", self.from.email.domain());
         Message::builder()
             .from(self.from.clone())
             .to(Mailbox::new(None, to))
-            .subject(letter.subject)
+            .subject(outgoing.subject)
             .date(SystemTime::from(now))
             .message_id(Some(message_id))
             .header(ContentType::TEXT_PLAIN)
-            .body(body(letter.text))
+            .body(body(outgoing.text))
             .map_err(Error::internal)
     }
 }

@@ -4,13 +4,13 @@ use chrono::Duration;
 use contract::{OrgId, Redacted, Timestamp};
 use sqlx::PgConnection;
 
-use super::{Cause, Letter, limits};
+use super::{Cause, OutgoingMail, limits};
 use crate::{App, Error, Result};
 
 /// How long it is remembered that a mail has left.
 const KEPT: Duration = Duration::days(30);
 
-/// What became of a letter.
+/// What became of a mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queued {
     /// It leaves, or no mail leaves here at all.
@@ -19,27 +19,27 @@ pub enum Queued {
     Full,
 }
 
-/// Queues a letter in the transaction of what it tells. Nothing is queued where no mail leaves.
-pub async fn queue(app: &App, tx: &mut PgConnection, cause: Cause<'_>, letter: &Letter<'_>) -> Result<Queued> {
+/// Queues a mail in the transaction of what it tells. Nothing is queued where no mail leaves.
+pub async fn queue(app: &App, tx: &mut PgConnection, cause: Cause<'_>, outgoing: &OutgoingMail<'_>) -> Result<Queued> {
     if app.mail_transport().is_none() {
         return Ok(Queued::Yes);
     }
-    if !limits::admits(tx, cause, letter.to, app.now()).await? {
+    if !limits::admits(tx, cause, outgoing.to, app.now()).await? {
         tracing::warn!(kind = cause.kind.as_str(), org.id = ?cause.org_id, "a mail beyond the day's limit is not sent");
         return Ok(Queued::Full);
     }
     let mail_id = contract::ids::fresh(app.now(), app.entropy());
-    let text = Redacted::new(letter.text.to_owned());
+    let text = Redacted::new(outgoing.text.to_owned());
     let sealed = app.keyring().seal(&record(&mail_id), &text, app.entropy()).map_err(Error::internal)?;
     sqlx::query!(
         "insert into mails
              (mail_id, recipient, subject, body, good_until, next_attempt_at, created_at, kind, org_id)
          values ($1, $2, $3, $4, $5, $6, $6, $7, $8)",
         mail_id,
-        letter.to.as_str(),
-        letter.subject,
+        outgoing.to.as_str(),
+        outgoing.subject,
         sealed,
-        letter.good_until,
+        outgoing.good_until,
         app.now(),
         cause.kind.as_str(),
         cause.org_id.map(OrgId::as_str),
@@ -54,7 +54,7 @@ fn record(mail_id: &str) -> String {
     format!("mail:{mail_id}")
 }
 
-/// A mail in the hands of whoever brings it out.
+/// A mail that is being sent.
 #[derive(Debug)]
 pub struct ClaimedMail {
     pub mail_id: String,

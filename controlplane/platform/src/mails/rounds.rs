@@ -5,7 +5,7 @@ use std::time::Duration as Wait;
 
 use chrono::Duration;
 
-use super::Letter;
+use super::OutgoingMail;
 use super::outbox::{self, ClaimedMail};
 use crate::database::notifications::{hear, listen};
 use crate::http::text::Email;
@@ -51,7 +51,7 @@ pub async fn run_due(app: &App) -> Result<usize> {
         if mail.good_until <= app.now() {
             outbox::close(app, &mail.mail_id, false, Some("nobody needs it any more")).await?;
         } else {
-            match bring(app, &mail).await {
+            match deliver(app, &mail).await {
                 Ok(()) => outbox::close(app, &mail.mail_id, true, None).await?,
                 Err(error) => again(app, &mail, &error.with_sources()).await?,
             }
@@ -63,12 +63,12 @@ pub async fn run_due(app: &App) -> Result<usize> {
     Ok(count)
 }
 
-async fn bring(app: &App, mail: &ClaimedMail) -> Result<()> {
+async fn deliver(app: &App, mail: &ClaimedMail) -> Result<()> {
     let mail_transport = app.mail_transport().ok_or(Error::NoMail)?;
     let text = mail.text(app)?;
     let to = Email::kept(mail.recipient.clone());
-    let letter = Letter { to: &to, subject: &mail.subject, text: text.expose(), good_until: mail.good_until };
-    mail_transport.bring(&mail.mail_id, &letter, app.now()).await
+    let outgoing = OutgoingMail { to: &to, subject: &mail.subject, text: text.expose(), good_until: mail.good_until };
+    mail_transport.send(&mail.mail_id, &outgoing, app.now()).await
 }
 
 async fn again(app: &App, mail: &ClaimedMail, error: &str) -> Result<()> {

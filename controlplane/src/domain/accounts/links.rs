@@ -13,7 +13,7 @@ use platform::http::json::Accepted;
 use platform::http::text::Email;
 use platform::jobs::kind::BackgroundJob;
 use platform::jobs::queue;
-use platform::mails::{self, Cause, Letter, MailKind, Queued};
+use platform::mails::{self, Cause, MailKind, OutgoingMail, Queued};
 use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,10 +126,10 @@ async fn write(app: &App, purpose: Purpose, email: &Email) -> Result<()> {
     store::end_all(&mut tx, &account.id, purpose, now).await?;
     store::insert(&mut tx, &sha256(&token), &account.id, purpose, now, good_until).await?;
     let text = text(purpose, &url(app, purpose.page(), &token));
-    let letter = Letter { to: email, subject: purpose.subject(), text: &text, good_until };
+    let outgoing = OutgoingMail { to: email, subject: purpose.subject(), text: &text, good_until };
     let cause = Cause { kind: MailKind::Link, org_id: None };
     // Whoever asked is not told what became of it: that would say who has an account.
-    if mails::queue(app, &mut tx, cause, &letter).await? == Queued::Yes {
+    if mails::queue(app, &mut tx, cause, &outgoing).await? == Queued::Yes {
         tx.commit().await?;
     }
     Ok(())

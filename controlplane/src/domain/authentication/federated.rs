@@ -21,7 +21,7 @@ use sqlx::PgConnection;
 use super::AuthenticatedCaller;
 use crate::domain::accounts::sessions::{self, LoginSource, Method, Proof};
 use crate::domain::authentication::federation::{self, Provider};
-use crate::domain::tenancy::users::store::Newcomer;
+use crate::domain::tenancy::users::store::UninvitedUser;
 use crate::domain::tenancy::{organizations, users};
 
 /// What stands before a signed request to AWS STS.
@@ -87,7 +87,7 @@ async fn open(app: &App, digest: &[u8], proven: &Proven, peer: IpAddr) -> Result
             follow(app, &mut tx, proven, &user_id, peer).await?;
             user_id
         }
-        None => newcomer(app, &mut tx, proven, peer).await?,
+        None => uninvited_user(app, &mut tx, proven, peer).await?,
     };
     let source = LoginSource { peer, user_agent: None };
     let proof = Proof { method: Method::Federated, second_factor_at: None };
@@ -120,13 +120,14 @@ async fn follow(app: &App, tx: &mut PgConnection, proven: &Proven, user_id: &Use
 
 /// A user of the organization without an account, whose address is of no mailbox: what the cloud
 /// calls them is their name.
-async fn newcomer(app: &App, tx: &mut PgConnection, proven: &Proven, peer: IpAddr) -> Result<UserId> {
+async fn uninvited_user(app: &App, tx: &mut PgConnection, proven: &Proven, peer: IpAddr) -> Result<UserId> {
     let provider = &proven.provider;
     users::within_tier(tx, &provider.org_id).await?;
     let mark = hex::encode(&sessions::sha256(&format!("{}\n{}", provider.provider_id, proven.subject))[..8]);
     let email = Email::try_from(format!("{mark}@federated.invalid")).map_err(Error::internal)?;
-    let newcomer = Newcomer { org_id: &provider.org_id, email: &email, name: Some(&proven.subject), role: proven.role };
-    let user_id = users::store::insert_vouched_for(tx, app, &newcomer).await?;
+    let uninvited_user =
+        UninvitedUser { org_id: &provider.org_id, email: &email, name: Some(&proven.subject), role: proven.role };
+    let user_id = users::store::insert_vouched_for(tx, app, &uninvited_user).await?;
     federation::link(tx, &provider.provider_id, &proven.subject, &user_id).await?;
     let event = Event::new(EventType::UserAccepted, user_id.as_str())
         .before(json!({"status": "absent"}))

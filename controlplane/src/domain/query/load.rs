@@ -79,12 +79,12 @@ impl Answers for LoadedAnswer {
 }
 
 /// Whether a load is an operation: its id, and whether it is answered before its end.
-pub struct OperationWish {
+pub struct OperationRequest {
     operation_id: Option<OperationId>,
     is_async: bool,
 }
 
-impl FromRequestParts<App> for OperationWish {
+impl FromRequestParts<App> for OperationRequest {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
@@ -98,7 +98,7 @@ impl FromRequestParts<App> for OperationWish {
     }
 }
 
-impl Takes for OperationWish {
+impl Takes for OperationRequest {
     fn takes(said: &mut Signature<'_>) {
         said.header(
             "Sluice-Operation",
@@ -114,8 +114,13 @@ fn prefers_async(value: &HeaderValue) -> bool {
     words.map(str::trim).any(|word| word.eq_ignore_ascii_case("respond-async"))
 }
 
-pub async fn load(cx: Call, Query(_): Query<LoadQuery>, wish: OperationWish, file: SentFile) -> Result<LoadedAnswer> {
-    let OperationWish { operation_id, is_async } = wish;
+pub async fn load(
+    cx: Call,
+    Query(_): Query<LoadQuery>,
+    requested: OperationRequest,
+    file: SentFile,
+) -> Result<LoadedAnswer> {
+    let OperationRequest { operation_id, is_async } = requested;
     if let Some(operation_id) = operation_id {
         return followed_load::load(cx, (operation_id, is_async), file).await.map(LoadedAnswer);
     }

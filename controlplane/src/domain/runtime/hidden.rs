@@ -27,14 +27,14 @@ const HIDDEN: Error = Error::Barred {
 
 /// Who wants to be told something, and when.
 #[derive(Debug, Clone, Copy)]
-pub struct Seeker<'a> {
+pub struct RuntimeReader<'a> {
     pub caller: &'a Caller,
     /// The one agent that the caller's key is bound to.
     pub agent_id: Option<&'a str>,
     pub now: Timestamp,
 }
 
-impl<'a> From<&'a Call> for Seeker<'a> {
+impl<'a> From<&'a Call> for RuntimeReader<'a> {
     fn from(cx: &'a Call) -> Self {
         Self { caller: &cx.caller, agent_id: cx.agent_id.as_deref(), now: cx.now() }
     }
@@ -67,8 +67,8 @@ pub fn told(method: &Method, path: &str) -> &'static [Table] {
 }
 
 /// 403 if something of these tables is hidden from who asks.
-pub async fn permit(conn: &mut PgConnection, seeker: Seeker<'_>, tables: &[Table]) -> Result<()> {
-    let Seeker { caller, agent_id, now } = seeker;
+pub async fn permit(conn: &mut PgConnection, runtime_reader: RuntimeReader<'_>, tables: &[Table]) -> Result<()> {
+    let RuntimeReader { caller, agent_id, now } = runtime_reader;
     if tables.is_empty() {
         return Ok(());
     }

@@ -13,7 +13,7 @@ use chrono::Duration;
 use contract::OrgId;
 use platform::events::{self, Event, EventType, Origin};
 use platform::http::text::Email;
-use platform::mails::{self, Cause, Letter, MailKind};
+use platform::mails::{self, Cause, MailKind, OutgoingMail};
 use platform::{App, Result};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -25,7 +25,7 @@ use crate::domain::tenancy::users::store::Audience;
 
 /// Who is written to about one thing.
 const ADDRESSES_MAX: i64 = 50;
-/// A letter that could not leave for so long tells nothing new.
+/// A mail that could not leave for so long tells nothing new.
 const GOOD_FOR: Duration = Duration::days(3);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,9 +104,9 @@ async fn mail(app: &App, tx: &mut PgConnection, notification: Notification, revi
     let cause = Cause { kind: MailKind::Notification, org_id: Some(&org_id) };
     for address in addresses(tx, notification, review).await? {
         let to = Email::kept(address);
-        let letter = Letter { to: &to, subject: notification.subject(), text: &text, good_until };
+        let outgoing = OutgoingMail { to: &to, subject: notification.subject(), text: &text, good_until };
         // The review waits for people whether or not a mail tells them.
-        mails::queue(app, tx, cause, &letter).await?;
+        mails::queue(app, tx, cause, &outgoing).await?;
     }
     Ok(())
 }

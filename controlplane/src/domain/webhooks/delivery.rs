@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use platform::database::notifications::{hear, listen};
-use platform::egress::client::{Parcel, Receipt, Secrets};
+use platform::egress::client::{Receipt, Secrets, WebhookRequest};
 use platform::{App, Error, Result};
 use telemetry::{Kind, Place};
 use tokio::sync::{Notify, Semaphore};
@@ -97,7 +97,7 @@ async fn attempt(app: &App, claimed: &ClaimedDelivery) -> Result<()> {
     let Some(secrets) = secrets else { return Ok(()) };
     let recorded = Place::of(claimed.traceparent.as_deref(), claimed.tracestate.as_deref());
     let mut span = app.tracer().follow("webhook", Kind::Client, &recorded);
-    let receipt = app.egress().bring(parcel(app, claimed, &secrets, span.place().clone())).await;
+    let receipt = app.egress().send(webhook_request(app, claimed, &secrets, span.place().clone())).await;
     span.tell("sluice.event.type", claimed.event_type.clone());
     span.tell("http.request.resend_count", i64::from(claimed.attempts) - 1);
     match receipt.status {
@@ -108,8 +108,13 @@ async fn attempt(app: &App, claimed: &ClaimedDelivery) -> Result<()> {
     settle(app, claimed, surface, &receipt).await
 }
 
-fn parcel<'a>(app: &App, claimed: &'a ClaimedDelivery, secrets: &'a Secrets, place: Place) -> Parcel<'a> {
-    Parcel {
+fn webhook_request<'a>(
+    app: &App,
+    claimed: &'a ClaimedDelivery,
+    secrets: &'a Secrets,
+    place: Place,
+) -> WebhookRequest<'a> {
+    WebhookRequest {
         url: &claimed.url,
         secrets,
         event_id: &claimed.event_id,

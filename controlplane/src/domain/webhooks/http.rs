@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use contract::{EventId, Redacted, Timestamp, WebhookId};
-use platform::egress::client::{Parcel, SECRET_PREFIX};
+use platform::egress::client::{SECRET_PREFIX, WebhookRequest};
 use platform::events::{self, Event, EventType};
 use platform::http::call::Call;
 use platform::http::json::{Created, Json};
@@ -198,8 +198,9 @@ pub async fn test(cx: Call) -> Result<Json<WebhookTest>> {
     let body = serde_json::to_vec(&envelope).map_err(Error::internal)?;
     let (url, event_type) = (webhook.url.as_str(), TEST_TYPE);
     let place = telemetry::here();
-    let parcel = Parcel { url, secrets: &secrets, event_id: &event_id, event_type, body, attempt: 1, now, place };
-    let receipt = cx.app.egress().bring(parcel).await;
+    let webhook_request =
+        WebhookRequest { url, secrets: &secrets, event_id: &event_id, event_type, body, attempt: 1, now, place };
+    let receipt = cx.app.egress().send(webhook_request).await;
     if let Some(reason) = receipt.error {
         return Err(Error::DeliveryFailed { reason, status_code: receipt.status });
     }

@@ -25,7 +25,7 @@ use crate::server::kubernetes::organizations::Projected;
 const AGAIN: Duration = Duration::from_secs(2);
 
 /// What a watch tells, whatever its kind.
-enum News {
+enum WatchEvent {
     Begins(Watch),
     /// Of an object: the list it is in, if it is from one, and what is to be done, if it could be read.
     Is(Option<Watch>, ObjectKey, Option<SyncTask>),
@@ -62,19 +62,19 @@ enum SyncTask {
 /// Follows until shutdown.
 pub async fn follow(cluster: &Cluster, app: &App) {
     let mut mirror = Mirror { cluster, app, listed: HashSet::new(), waiting: BTreeMap::new() };
-    let mut news = cluster.news();
+    let mut watch_events = cluster.watch_events();
     let mut again = tokio::time::interval(AGAIN);
     loop {
         tokio::select! {
             () = app.shutdown().cancelled() => return,
-            Some(news) = news.next() => mirror.hear(news).await,
+            Some(watch_event) = watch_events.next() => mirror.hear(watch_event).await,
             _ = again.tick() => mirror.try_again().await,
         }
     }
 }
 
 impl Cluster {
-    fn news(&self) -> impl futures::Stream<Item = News> + Unpin + use<> {
+    fn watch_events(&self) -> impl futures::Stream<Item = WatchEvent> + Unpin + use<> {
         let namespaces: Vec<Option<String>> =
             if self.watched.is_empty() { vec![None] } else { self.watched.iter().cloned().map(Some).collect() };
         select_all(namespaces.into_iter().flat_map(|namespace| {
@@ -94,7 +94,7 @@ impl Cluster {
         kind: WatchedKind,
         namespace: Option<String>,
         read: fn(&K) -> Result<SyncTask>,
-    ) -> BoxStream<'static, News>
+    ) -> BoxStream<'static, WatchEvent>
     where
         K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
             + Clone
@@ -112,20 +112,20 @@ impl Cluster {
         let told = move |event: watcher::Result<Event<DeserializeGuard<K>>>| {
             let is = |listing: Option<&Watch>, object: &DeserializeGuard<K>| {
                 let subject = (kind, object.uid()?);
-                Some(News::Is(listing.cloned(), subject, understood(object, read)))
+                Some(WatchEvent::Is(listing.cloned(), subject, understood(object, read)))
             };
-            let news = match event {
-                Ok(Event::Init) => Some(News::Begins(listing.clone())),
+            let watch_event = match event {
+                Ok(Event::Init) => Some(WatchEvent::Begins(listing.clone())),
                 Ok(Event::InitApply(object)) => is(Some(&listing), &object),
                 Ok(Event::Apply(object)) => is(None, &object),
-                Ok(Event::InitDone) => Some(News::Ends(listing.clone())),
-                Ok(Event::Delete(object)) => object.uid().map(|uid| News::Gone((kind, uid))),
+                Ok(Event::InitDone) => Some(WatchEvent::Ends(listing.clone())),
+                Ok(Event::Delete(object)) => object.uid().map(|uid| WatchEvent::Gone((kind, uid))),
                 Err(error) => {
                     tracing::warn!(%error, ?kind, "the watch was broken: it is begun again");
                     None
                 }
             };
-            futures::future::ready(news)
+            futures::future::ready(watch_event)
         };
         watcher(api, watcher::Config::default()).default_backoff().filter_map(told).boxed()
     }
@@ -156,17 +156,17 @@ struct Mirror<'a> {
 }
 
 impl Mirror<'_> {
-    async fn hear(&mut self, news: News) {
-        match news {
-            News::Begins(listing) => self.listed.retain(|(other, _)| *other != listing),
-            News::Is(listing, subject, task) => {
+    async fn hear(&mut self, watch_event: WatchEvent) {
+        match watch_event {
+            WatchEvent::Begins(listing) => self.listed.retain(|(other, _)| *other != listing),
+            WatchEvent::Is(listing, subject, task) => {
                 self.listed.extend(listing.map(|listing| (listing, subject.1.clone())));
                 if let Some(task) = task {
                     self.attempt(subject, task).await;
                 }
             }
-            News::Gone(subject) => self.attempt(subject, SyncTask::Remove).await,
-            News::Ends(listing) => self.compare(&listing).await,
+            WatchEvent::Gone(subject) => self.attempt(subject, SyncTask::Remove).await,
+            WatchEvent::Ends(listing) => self.compare(&listing).await,
         }
     }
 

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use replicas::{Replica, Word};
+use replicas::{Replica, ReplicaMessage};
 
 use crate::domain::environments;
 use crate::server::snapshots::load;
@@ -111,7 +111,7 @@ impl Publisher {
             shutdown.run_until_cancelled(tokio::time::sleep(SWEEP)).await;
         }
         // Unsaid, the others find out by waiting once.
-        let _ = tokio::time::timeout(SWEEP, self.replica.say([Word::Leaves])).await;
+        let _ = tokio::time::timeout(SWEEP, self.replica.say([ReplicaMessage::Leaves])).await;
     }
 
     async fn listen(&self) -> Result<()> {

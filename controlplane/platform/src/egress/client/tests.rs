@@ -14,9 +14,9 @@ fn only(secret: &str) -> Secrets {
     Secrets { current: Redacted::new(secret.to_owned()), previous: None }
 }
 
-async fn bring(egress: &EgressClient, url: &str) -> Receipt {
+async fn send(egress: &EgressClient, url: &str) -> Receipt {
     let (secrets, event_id) = (only("a secret of the test"), EventId::from("evt"));
-    let parcel = Parcel {
+    let webhook_request = WebhookRequest {
         url,
         secrets: &secrets,
         event_id: &event_id,
@@ -26,7 +26,7 @@ async fn bring(egress: &EgressClient, url: &str) -> Receipt {
         now: chrono::DateTime::UNIX_EPOCH,
         place: Place::default(),
     };
-    egress.bring(parcel).await
+    egress.send(webhook_request).await
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn what_is_not_2xx_is_no_success_and_a_redirect_is_not_followed() {
         (Reply::Redirect(other.url()), false),
     ] {
         receiver.replies(reply.clone());
-        let receipt = bring(&egress, &receiver.url()).await;
+        let receipt = send(&egress, &receiver.url()).await;
         assert_eq!((receipt.accepted(), receipt.status.is_some()), (accepted, true), "{reply:?}");
     }
     assert_eq!((receiver.got().len(), other.got().len()), (7, 0));
@@ -55,7 +55,7 @@ async fn a_receiver_that_thinks_too_long_is_left() {
     let receiver = Receiver::start().await;
     receiver.replies(Reply::Held(Arc::new(Notify::new())));
     let egress = EgressClient::within(true, Duration::from_millis(50), public()).unwrap();
-    let receipt = bring(&egress, &receiver.url()).await;
+    let receipt = send(&egress, &receiver.url()).await;
     assert_eq!((receipt.status, receipt.error), (None, Some("the receiver did not answer in time")));
 }
 
@@ -64,7 +64,7 @@ async fn a_receiver_that_thinks_too_long_is_left() {
 async fn this_machine_is_not_reached_whatever_the_url() {
     let mut receiver = Receiver::start().await;
     let egress = EgressClient::new(false).unwrap();
-    assert_eq!(bring(&egress, &receiver.url()).await.error, Some("the URL is not one that may be sent to"));
+    assert_eq!(send(&egress, &receiver.url()).await.error, Some("the URL is not one that may be sent to"));
     assert!(receiver.got().is_empty());
 }
 
@@ -77,8 +77,9 @@ async fn a_name_that_has_become_an_address_of_ours_is_not_connected_to() {
     let (secrets, event_id) = (only("s"), EventId::from("evt"));
     let (event_type, now) = ("key.created", chrono::DateTime::UNIX_EPOCH);
     let (body, place) = (Vec::new(), Place::default());
-    let parcel = Parcel { url: "", secrets: &secrets, event_id: &event_id, event_type, body, attempt: 1, now, place };
-    assert_eq!(egress.post(url, parcel).await, (None, Some("the name has no public address")));
+    let webhook_request =
+        WebhookRequest { url: "", secrets: &secrets, event_id: &event_id, event_type, body, attempt: 1, now, place };
+    assert_eq!(egress.post(url, webhook_request).await, (None, Some("the name has no public address")));
     assert!(receiver.got().is_empty());
 }
 
@@ -87,7 +88,7 @@ async fn where_nobody_listens_nothing_is_delivered() {
     let receiver = Receiver::start().await;
     let url = receiver.url();
     drop(receiver);
-    let receipt = bring(&EgressClient::new(true).unwrap(), &url).await;
+    let receipt = send(&EgressClient::new(true).unwrap(), &url).await;
     assert_eq!(receipt.status, None);
     assert!(receipt.error.is_some());
 }
@@ -149,7 +150,7 @@ async fn a_receiver_with_https_gets_nothing_unless_its_certificate_is_its_own_an
             }
             stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await.ok()
         };
-        let (receipt, answered) = tokio::join!(bring(&egress, &url), answer);
+        let (receipt, answered) = tokio::join!(send(&egress, &url), answer);
         assert_eq!((receipt.accepted(), receipt.status), (accepted, accepted.then_some(204)), "{:?}", receipt.error);
         assert_eq!(answered.is_some(), accepted);
     }

@@ -13,7 +13,7 @@ use super::store::{self, SsoConnection};
 use crate::domain::accounts::sessions::SessionHolder;
 use crate::domain::authentication::opening;
 use crate::domain::tenancy::organizations;
-use crate::domain::tenancy::users::store::{self as users, Newcomer, User};
+use crate::domain::tenancy::users::store::{self as users, UninvitedUser, User};
 use crate::domain::tenancy::users::within_tier;
 
 /// What a provider says of somebody.
@@ -67,17 +67,22 @@ async fn by_address(visit: &Visit, tx: &mut PgConnection, connection: &SsoConnec
             users::get(tx, org_id, &user.user_id).await
         }
         Some(user) => Ok(user),
-        None => newcomer(visit, tx, connection, person).await,
+        None => uninvited_user(visit, tx, connection, person).await,
     }
 }
 
-async fn newcomer(visit: &Visit, tx: &mut PgConnection, connection: &SsoConnection, person: &Person) -> Result<User> {
+async fn uninvited_user(
+    visit: &Visit,
+    tx: &mut PgConnection,
+    connection: &SsoConnection,
+    person: &Person,
+) -> Result<User> {
     let org_id = &connection.org_id;
     within_tier(tx, org_id).await?;
     let role: Role = connection.default_role.parse().map_err(Error::internal)?;
     let name: Option<String> = person.name.as_ref().map(|name| name.chars().take(NAME_MAX).collect());
-    let newcomer = Newcomer { org_id, email: &person.email, name: name.as_deref(), role };
-    let user_id = users::insert_vouched_for(tx, &visit.app, &newcomer).await?;
+    let uninvited_user = UninvitedUser { org_id, email: &person.email, name: name.as_deref(), role };
+    let user_id = users::insert_vouched_for(tx, &visit.app, &uninvited_user).await?;
     accepted(visit, tx, &user_id, role.as_str(), org_id, &person.email, "absent").await?;
     users::get(tx, org_id, &user_id).await
 }

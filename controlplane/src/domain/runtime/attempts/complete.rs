@@ -38,7 +38,7 @@ pub struct Completion {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AttemptFailure")]
 #[serde(deny_unknown_fields)]
-pub struct Surrender {
+pub struct AttemptFailure {
     lease_token: String,
     failure_reason: Option<String>,
     failure_kind: Option<FailureKind>,
@@ -68,10 +68,10 @@ pub async fn complete(cx: Call, Json(completion): Json<Completion>) -> Result<Js
     finish(&cx, &attempt_id, &lease_token, ending, result).await.map(StoredCompletion).map(Json)
 }
 
-pub async fn fail(cx: Call, Json(surrender): Json<Surrender>) -> Result<Json<StoredCompletion>> {
+pub async fn fail(cx: Call, Json(failure): Json<AttemptFailure>) -> Result<Json<StoredCompletion>> {
     let attempt_id: String = cx.id("attempt_id")?;
-    let ending = ending(AttemptOutcome::Failed, surrender.failure_reason.as_deref(), surrender.failure_kind)?;
-    finish(&cx, &attempt_id, &surrender.lease_token, ending, None).await.map(StoredCompletion).map(Json)
+    let ending = ending(AttemptOutcome::Failed, failure.failure_reason.as_deref(), failure.failure_kind)?;
+    finish(&cx, &attempt_id, &failure.lease_token, ending, None).await.map(StoredCompletion).map(Json)
 }
 
 /// "`failure_reason` string when failed."

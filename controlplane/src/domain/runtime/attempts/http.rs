@@ -177,7 +177,9 @@ pub async fn heartbeat(cx: Call, Json(heartbeat): Json<Heartbeat>) -> Result<Jso
         lease::proven(&attempt, &heartbeat.lease_token)?;
         lease::speaking(&cx, &attempt)?;
     }
-    let Some(beat) = store::beat(&mut conn, cx.org_id(), &attempt_id, &token_sha256, progress.as_ref()).await? else {
+    let Some(extended) =
+        store::extend_lease(&mut conn, cx.org_id(), &attempt_id, &token_sha256, progress.as_ref()).await?
+    else {
         let attempt = store::find(&mut conn, cx.org_id(), &attempt_id).await?;
         lease::proven(&attempt, &heartbeat.lease_token)?;
         lease::held(&attempt, AttemptStatus::Running, clock::now(&mut conn).await?)?;
@@ -185,11 +187,11 @@ pub async fn heartbeat(cx: Call, Json(heartbeat): Json<Heartbeat>) -> Result<Jso
     };
     Ok(Json(HeartbeatAnswer {
         attempt_id,
-        status: beat.status,
+        status: extended.status,
         lease_token: heartbeat.lease_token,
-        lease_expires_at: beat.lease_expires_at,
-        heartbeat_interval_secs: heartbeat_interval(beat.lease_ttl_secs),
-        cancel_requested: beat.cancel_requested,
-        server_time: beat.at,
+        lease_expires_at: extended.lease_expires_at,
+        heartbeat_interval_secs: heartbeat_interval(extended.lease_ttl_secs),
+        cancel_requested: extended.cancel_requested,
+        server_time: extended.at,
     }))
 }

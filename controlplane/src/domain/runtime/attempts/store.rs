@@ -137,7 +137,7 @@ pub async fn save(tx: &mut PgConnection, attempt: &mut Attempt, now: Timestamp) 
 
 /// What a heartbeat has made of a lease.
 #[derive(Debug)]
-pub struct Beat {
+pub struct ExtendedLease {
     pub status: AttemptStatus,
     pub lease_expires_at: Timestamp,
     pub lease_ttl_secs: i32,
@@ -146,15 +146,15 @@ pub struct Beat {
 }
 
 /// Extends a lease that is held by this token and has not ended; `None` when it is not.
-pub async fn beat(
+pub async fn extend_lease(
     conn: &mut PgConnection,
     org_id: &OrgId,
     id: &str,
     token_sha256: &[u8],
     progress: Option<&Value>,
-) -> Result<Option<Beat>> {
-    let beaten = sqlx::query_as!(
-        Beat,
+) -> Result<Option<ExtendedLease>> {
+    let extended = sqlx::query_as!(
+        ExtendedLease,
         r#"update svc_runtime.task_attempts
            set lease_expires_at = svc_runtime.clock() + make_interval(secs => lease_ttl_secs),
                last_heartbeat_at = svc_runtime.clock(), updated_at = svc_runtime.clock(),
@@ -168,7 +168,7 @@ pub async fn beat(
         token_sha256,
         progress,
     );
-    Ok(beaten.fetch_optional(conn).await?)
+    Ok(extended.fetch_optional(conn).await?)
 }
 
 /// Remembers what an attempt was completed with and what was answered.

@@ -25,7 +25,7 @@ use serde::Deserialize;
 use super::{WorkflowEvent, store};
 use crate::domain::authentication::AuthenticatedCaller;
 use crate::domain::authentication::reader::Reader;
-use crate::domain::runtime::hidden::{self, Seeker};
+use crate::domain::runtime::hidden::{self, RuntimeReader};
 use crate::domain::runtime::{fields, tasks};
 
 pub const ACCESS: Access = Access::Member;
@@ -125,8 +125,9 @@ impl Workflow {
     /// Reads on, as far as the reader may still.
     async fn read(&mut self) -> Result<()> {
         let (AuthenticatedCaller { caller, agent_id, .. }, mut conn) = self.reader.admitted().await?;
-        let seeker = Seeker { caller: &caller, agent_id: agent_id.as_deref(), now: self.reader.app().now() };
-        hidden::permit(&mut conn, seeker, &[Table::WorkflowEvents]).await?;
+        let runtime_reader =
+            RuntimeReader { caller: &caller, agent_id: agent_id.as_deref(), now: self.reader.app().now() };
+        hidden::permit(&mut conn, runtime_reader, &[Table::WorkflowEvents]).await?;
         self.waiting = store::seen(&mut conn, self.reader.org_id(), &self.about, self.after, BATCH).await?;
         Ok(())
     }

@@ -7,7 +7,7 @@ use platform::http::call::Call;
 use platform::http::json::{Created, Json};
 use platform::http::text::{self, Email, NAME_MAX};
 use platform::mails;
-use platform::mails::{Cause, Letter, MailKind, Queued};
+use platform::mails::{Cause, MailKind, OutgoingMail, Queued};
 use platform::{App, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -124,14 +124,14 @@ async fn mail(app: &App, tx: &mut PgConnection, org: &Organization, invitee: &In
         invitee.role,
         INVITATION.num_days(),
     );
-    let letter = Letter {
+    let outgoing = OutgoingMail {
         to: invitee.email,
         subject: &format!("Invitation to {name}"),
         text: &text,
         good_until: invitee.expires_at,
     };
     let cause = Cause { kind: MailKind::Invitation, org_id: Some(invitee.org_id) };
-    match mails::queue(app, tx, cause, &letter).await? {
+    match mails::queue(app, tx, cause, &outgoing).await? {
         Queued::Yes => Ok(()),
         Queued::Full => Err(Error::MailsExhausted),
     }

@@ -146,16 +146,20 @@ pub async fn come_vouched_for(conn: &mut PgConnection, user_id: &UserId, now: Ti
 }
 
 /// Somebody new whom the organization's provider has brought in.
-pub async fn insert_vouched_for(conn: &mut PgConnection, app: &App, newcomer: &Newcomer<'_>) -> Result<UserId> {
+pub async fn insert_vouched_for(
+    conn: &mut PgConnection,
+    app: &App,
+    uninvited_user: &UninvitedUser<'_>,
+) -> Result<UserId> {
     let user_id = UserId::fresh(app.now(), app.entropy());
     sqlx::query!(
         "insert into users (user_id, org_id, email, name, role, status, vouched_for, created_at, updated_at)
          values ($1, $2, $3, $4, $5, 'active', true, $6, $6)",
         user_id.as_str(),
-        newcomer.org_id.as_str(),
-        newcomer.email.as_str(),
-        newcomer.name,
-        newcomer.role.as_str(),
+        uninvited_user.org_id.as_str(),
+        uninvited_user.email.as_str(),
+        uninvited_user.name,
+        uninvited_user.role.as_str(),
         app.now(),
     )
     .execute(conn)
@@ -170,7 +174,7 @@ pub async fn has_account(conn: &mut PgConnection, user_id: &UserId) -> Result<bo
 
 /// Who comes without having been invited.
 #[derive(Debug)]
-pub struct Newcomer<'a> {
+pub struct UninvitedUser<'a> {
     pub org_id: &'a OrgId,
     pub email: &'a Email,
     pub name: Option<&'a str>,

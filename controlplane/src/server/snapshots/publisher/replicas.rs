@@ -24,12 +24,12 @@ pub(super) struct Replica {
 struct ReplicaReport {
     replica: String,
     #[serde(flatten)]
-    word: Word,
+    word: ReplicaMessage,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "word", rename_all = "snake_case")]
-pub(super) enum Word {
+pub(super) enum ReplicaMessage {
     /// Whoever begins to listen does not know how the others stand.
     Asks,
     /// The data planes of the environment that follow this replica rule by `least`; `None`: there
@@ -49,7 +49,7 @@ impl Replica {
     pub async fn tell(&self, attached: &Attached) -> Result<()> {
         loop {
             let news = attached.news(WORDS_MAX).await;
-            self.say(news.into_iter().map(|(env_id, least)| Word::Followed { env_id, least })).await?;
+            self.say(news.into_iter().map(|(env_id, least)| ReplicaMessage::Followed { env_id, least })).await?;
         }
     }
 
@@ -57,10 +57,10 @@ impl Replica {
     pub async fn ask(&self, attached: &Attached) -> Result<()> {
         attached.left(None);
         attached.tell_again();
-        self.say([Word::Asks]).await
+        self.say([ReplicaMessage::Asks]).await
     }
 
-    pub async fn say(&self, words: impl IntoIterator<Item = Word>) -> Result<()> {
+    pub async fn say(&self, words: impl IntoIterator<Item = ReplicaMessage>) -> Result<()> {
         let said = words.into_iter().map(|word| ReplicaReport { replica: self.name.clone(), word });
         let said: Vec<String> = said.filter_map(|said| serde_json::to_string(&said).ok()).collect();
         sqlx::query!("select pg_notify('in_force', said) from unnest($1::text[]) as said", &said)
@@ -77,9 +77,9 @@ impl Replica {
         };
         match word {
             _ if replica == self.name => {}
-            Word::Asks => attached.tell_again(),
-            Word::Followed { env_id, least } => attached.elsewhere(&env_id, &replica, least),
-            Word::Leaves => attached.left(Some(&replica)),
+            ReplicaMessage::Asks => attached.tell_again(),
+            ReplicaMessage::Followed { env_id, least } => attached.elsewhere(&env_id, &replica, least),
+            ReplicaMessage::Leaves => attached.left(Some(&replica)),
         }
     }
 }

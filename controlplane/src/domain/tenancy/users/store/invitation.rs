@@ -1,4 +1,4 @@
-//! Who is invited: the token in the letter, and what becomes of it.
+//! Who is invited: the token in the mail, and what becomes of it.
 
 use contract::caller::Attributes;
 use contract::{OrgId, Role, Timestamp, UserId};
