@@ -14,7 +14,7 @@ mod statement;
 
 use std::time::Duration;
 
-use contract::{Code, Lack, Timestamp};
+use contract::{Code, MissingPermission, Timestamp};
 
 use class::{engine_code, engine_message};
 use statement::sql_code;
@@ -61,7 +61,7 @@ contract::coded! {
         Caller(Code),
         /// Their key or their role does not suffice.
         #[error("{0}")]
-        Lacks(Lack),
+        Lacks(MissingPermission),
         #[error("the organization asks for a second factor: sign in with one")]
         SecondFactorDue => Forbidden,
         #[error("{message}")]

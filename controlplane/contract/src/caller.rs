@@ -5,7 +5,7 @@
 //! for a user needs that user's role *and* the scope. A key that acts for nobody needs the scope,
 //! which then stands for the role.
 
-mod lack;
+mod missing_permission;
 mod role;
 mod scope;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use crate::{EnvId, KeyId, OrgId, SessionId, UserId};
 
-pub use lack::Lack;
+pub use missing_permission::MissingPermission;
 pub use role::{Access, Role};
 pub use scope::{Scope, Scopes};
 pub use tier::{Limits, Tier};
@@ -75,36 +75,38 @@ impl Caller {
     /// May this caller use a route of this row? `scope` is `None` for resources with no scope
     /// family; a key that acts for nobody has no business there. "A key's scopes limit its operations": one that is
     /// limited at all manages nothing that no scope can name, whomever it acts for.
-    pub fn may(&self, access: Access, scope: Option<Scope>) -> Result<(), Lack> {
+    pub fn may(&self, access: Access, scope: Option<Scope>) -> Result<(), MissingPermission> {
         let role_fits = access.admits(self.role);
-        let lacks_role = Lack::Role { own: self.role, access };
+        let lacks_role = MissingPermission::Role { own: self.role, access };
         match &self.credential {
             Credential::Session { .. } => role_fits.then_some(()).ok_or(lacks_role),
             Credential::Key { scopes, acts_for_user, .. } => {
                 if let Some(scope) = scope
                     && !scopes.grants(scope)
                 {
-                    return Err(Lack::Scope(scope));
+                    return Err(MissingPermission::Scope(scope));
                 }
                 let manages = !matches!(access, Access::Public | Access::Authenticated | Access::Member);
                 match (*acts_for_user, scope) {
-                    (true, None) if role_fits && manages && !scopes.are_all() => Err(Lack::EveryScope),
+                    (true, None) if role_fits && manages && !scopes.are_all() => Err(MissingPermission::EveryScope),
                     (true, _) => role_fits.then_some(()).ok_or(lacks_role),
                     (false, Some(_)) => Ok(()),
-                    (false, None) => matches!(access, Access::Authenticated).then_some(()).ok_or(Lack::User),
+                    (false, None) => {
+                        matches!(access, Access::Authenticated).then_some(()).ok_or(MissingPermission::User)
+                    }
                 }
             }
         }
     }
 
     /// May this caller run a statement that reads, or one that writes?
-    pub fn may_query(&self, writes: bool) -> Result<(), Lack> {
+    pub fn may_query(&self, writes: bool) -> Result<(), MissingPermission> {
         let scope = if writes { Scope::QueryWrite } else { Scope::QueryRead };
         if let Credential::Key { scopes, .. } = &self.credential
             && !scopes.grants(scope)
         {
-            return Err(Lack::Scope(scope));
+            return Err(MissingPermission::Scope(scope));
         }
-        self.role.may_query(writes).then_some(()).ok_or(Lack::Query { own: self.role, writes })
+        self.role.may_query(writes).then_some(()).ok_or(MissingPermission::Query { own: self.role, writes })
     }
 }

@@ -41,7 +41,7 @@ pub mod strings;
 pub mod wire;
 
 pub use analyzer::SqlAnalyzer;
-pub use caller::{Access, Caller, Lack, Role, Scope, Scopes, Tier};
+pub use caller::{Access, Caller, MissingPermission, Role, Scope, Scopes, Tier};
 pub use clock::{Clock, SharedClock, SystemClock, TestClock, Timestamp};
 pub use codes::Code;
 pub use entropy::Entropy;

@@ -70,7 +70,7 @@ contract::coded! {
         Refused(Code),
         /// Their key or their role does not suffice.
         #[error("{0}")]
-        Lacks(contract::Lack),
+        Lacks(contract::MissingPermission),
         #[error("{0}")]
         Forbidden(&'static str) => Forbidden,
         /// Not this caller, whatever their role; another could.

@@ -18,8 +18,8 @@ mod embedder;
 mod embedding;
 mod fields;
 mod index;
+mod likeness;
 mod reembedding;
-mod said;
 mod score;
 mod search;
 mod stats;
@@ -42,14 +42,14 @@ use crate::pipeline::CallerContext;
 use crate::storage::system_tables::{self, json_text, json_text_or_null};
 use embedder::Provenance;
 use index::Index;
-use search::Meant;
+use search::SearchMeaning;
 
 pub use super::listing_cursor::cursor;
 pub use comparing::comparing;
 pub use embedder::Embedder;
 pub use fields::{MemoryListing, NewMemory, Recall, Search};
+pub use likeness::{ComparedText, Likeness};
 pub use reembedding::Progress;
-pub use said::{ComparedText, Likeness};
 pub use search::Hit;
 pub use stats::Stats;
 pub use stored::Stored;
@@ -247,7 +247,7 @@ impl Memories {
         let search = search.checked()?;
         let agent = MemoryReach::of(&standing).narrowed(search.agent_id.clone())?;
         let embedded = self.embedder.embed(&search.query, standing.deadline).await;
-        let meant = Meant { vector: embedded.vector().cloned(), calibration: self.embedder.calibration() };
+        let meant = SearchMeaning { vector: embedded.vector().cloned(), calibration: self.embedder.calibration() };
         let index = self.shared(&standing, now).await?;
         // A look at every memory: too long for a thread that others wait for.
         let found = move || search::find(&index, &search, &behind, &meant, agent.as_deref(), now);

@@ -9,8 +9,8 @@
 //! A trigger tells whoever sees it what it has heard. So a key made for an agent registers triggers that hear that
 //! agent alone, and nobody registers one that hears a table which is closed to them, or others' statements without a
 //! right to the log of them. Rights are judged when it is
-//! registered and at every later look (`sight`), not when it fires: a firing is told to the organization's webhooks,
-//! which are an administrator's, and its count to those who may read then what was heard.
+//! registered and at every later look (`visibility`), not when it fires: a firing is told to the organization's
+//! webhooks, which are an administrator's, and its count to those who may read then what was heard.
 //!
 //! A score means what it means in a search of memories by the built-in embedder, whoever makes the vectors of
 //! memories: `max(C(cosine), lexical)`.
@@ -18,9 +18,9 @@
 mod action;
 mod fields;
 mod queries;
-mod sight;
 mod store;
 mod telling;
+mod visibility;
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ use crate::storage::system_tables::{self, Author, json_text, json_text_or_null};
 pub use action::{Action, Config};
 pub use fields::{NewTrigger, TriggerListing, TriggerQuestion};
 pub use queries::{TriggerQueue, attend};
-pub use sight::TriggerVisibility;
 pub use telling::notice;
+pub use visibility::TriggerVisibility;
 
 /// Triggers of one environment, those that are switched off included.
 const TRIGGERS_MAX: usize = 1_000;
@@ -116,7 +116,7 @@ impl Trigger {
 
 /// Something that triggers may notice.
 #[derive(Debug, Clone)]
-pub struct Happening {
+pub struct TriggerContent {
     pub source: TriggerSource,
     pub content: String,
     /// The memory or step that it is.
@@ -135,7 +135,7 @@ pub struct TriggerJudgement {
     pub in_cooldown: bool,
 }
 
-/// What came of a happening: what has fired, and what has failed to.
+/// What came of a content: what has fired, and what has failed to.
 #[derive(Debug, Default)]
 pub struct Noticed {
     pub fired: Vec<TriggerJudgement>,
@@ -184,9 +184,9 @@ impl Triggers {
         let enabled = listing.enabled()?;
         let mut held = self.known.lock().await;
         let known = loaded(&mut held, standing.into()).await?;
-        let sight = TriggerVisibility::of(standing);
+        let visibility = TriggerVisibility::of(standing);
         let listed =
-            |trigger: &&Trigger| enabled.is_none_or(|wanted| trigger.enabled == wanted) && sight.shows(trigger);
+            |trigger: &&Trigger| enabled.is_none_or(|wanted| trigger.enabled == wanted) && visibility.shows(trigger);
         Ok(known.iter().filter(listed).cloned().collect())
     }
 
@@ -207,14 +207,14 @@ impl Triggers {
     pub async fn judge(
         &self,
         standing: &CallerContext,
-        happening: &Happening,
+        trigger_content: &TriggerContent,
         ids: &[String],
         now: Timestamp,
     ) -> Result<Vec<TriggerJudgement>, Error> {
-        let (place, sight) = (standing.into(), TriggerVisibility::of(standing));
+        let (place, visibility) = (standing.into(), TriggerVisibility::of(standing));
         let mut held = self.known.lock().await;
         let known = loaded(&mut held, place).await?;
-        let known: Vec<_> = known.iter().filter(|trigger| sight.shows(trigger)).collect();
+        let known: Vec<_> = known.iter().filter(|trigger| visibility.shows(trigger)).collect();
         if let Some(unknown) = ids.iter().find(|id| !known.iter().any(|trigger| trigger.trigger_id == **id)) {
             tracing::debug!(trigger.id = %unknown, "there is no such trigger");
             return Err(Error::TriggerNotFound);
@@ -223,26 +223,31 @@ impl Triggers {
             |trigger: &&Trigger| if ids.is_empty() { trigger.enabled } else { ids.contains(&trigger.trigger_id) };
         let asked: Vec<_> = known.into_iter().filter(wanted).cloned().collect();
         drop(held);
-        let mut judged = weighed(asked, &happening.content);
+        let mut judged = weighed(asked, &trigger_content.content);
         for judged in judged.iter_mut().filter(|judged| judged.matched) {
-            judged.in_cooldown = store::fired_since(place, &judged.trigger, &happening.agent_id, now).await?;
+            judged.in_cooldown = store::fired_since(place, &judged.trigger, &trigger_content.agent_id, now).await?;
         }
         Ok(judged)
     }
 
     /// Fires what is to be fired. One at a time, so that a cooldown holds.
-    async fn notice(&self, author: Author<'_>, happening: &Happening, now: Timestamp) -> Result<Noticed, Error> {
+    async fn notice(
+        &self,
+        author: Author<'_>,
+        trigger_content: &TriggerContent,
+        now: Timestamp,
+    ) -> Result<Noticed, Error> {
         let concerns = |trigger: &Trigger| {
             trigger.enabled
-                && trigger.sources.contains(&happening.source)
-                && trigger.agent_filter.as_ref().is_none_or(|agent| *agent == happening.agent_id)
+                && trigger.sources.contains(&trigger_content.source)
+                && trigger.agent_filter.as_ref().is_none_or(|agent| *agent == trigger_content.agent_id)
         };
         let mut held = self.known.lock().await;
         let known = loaded(&mut held, author.place).await?;
         let asked = known.iter().filter(|trigger| concerns(trigger)).cloned().collect();
         let mut noticed = Noticed::default();
-        for judged in weighed(asked, &happening.content).into_iter().filter(|judged| judged.matched) {
-            match store::fire(author, &judged.trigger, &happening.agent_id, now).await {
+        for judged in weighed(asked, &trigger_content.content).into_iter().filter(|judged| judged.matched) {
+            match store::fire(author, &judged.trigger, &trigger_content.agent_id, now).await {
                 Ok(true) => noticed.fired.push(judged),
                 Ok(false) => {} // it has, not long ago
                 Err(error) => noticed.failed.push((judged.trigger, error)),

@@ -11,7 +11,7 @@ use contract::caller::Credential;
 use contract::explain::{ATTRIBUTES_MAX, Filtering, Masking, Matching, RunAs, Tested, Transpiled, Verdict};
 use contract::policy::abac::{Operation, Origin};
 use contract::policy::{filters_on, masks_on};
-use contract::{Access, Caller, Governance, Lack, Role};
+use contract::{Access, Caller, Governance, MissingPermission, Role};
 
 use super::stages::policy::{Agent, Asker};
 use super::stages::transpile::{self, Native, Passed};
@@ -49,7 +49,7 @@ impl Pipeline {
     pub async fn tested(self: &Arc<Self>, ask: Ask, run_as: RunAs) -> Result<Tested> {
         let told = |standing: CallerContext, mut ask: Ask| async move {
             if !Access::Admin.admits(standing.caller.role) {
-                return Err(Error::Lacks(Lack::Role { own: standing.caller.role, access: Access::Admin }));
+                return Err(Error::Lacks(MissingPermission::Role { own: standing.caller.role, access: Access::Admin }));
             }
             ask.origin = run_as.query_origin.unwrap_or(Origin::Rest);
             ask.peer = None;

@@ -11,7 +11,7 @@ use contract::{Caller, Role, report};
 use super::explain::denies;
 use super::stages::Gates;
 use super::stages::policy::{Agent, Asker};
-use super::stages::tables::Lack;
+use super::stages::tables::MissingAttribute;
 use super::{CallerContext, Pipeline, Result, startup_gate};
 use crate::request::trail::Trail;
 use crate::{Ask, Bounds, Error};
@@ -83,7 +83,13 @@ impl Pipeline {
         })
     }
 
-    async fn gates(&self, ask: Ask, asker: Asker, standing: &CallerContext, t: &Trail) -> Result<Vec<Lack>> {
+    async fn gates(
+        &self,
+        ask: Ask,
+        asker: Asker,
+        standing: &CallerContext,
+        t: &Trail,
+    ) -> Result<Vec<MissingAttribute>> {
         let rules = &standing.rules;
         let query = startup_gate::enter(self, ask).await?;
         let gates = Gates { pipeline: self, query: &query, rules, t };

@@ -6,7 +6,7 @@
 //! They are neither billed nor audited.
 
 mod content;
-mod shelf;
+mod session_pool;
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 pub use content::{CatalogueContent, CatalogueEntry, Sort, type_id};
-use shelf::SessionPool;
+use session_pool::SessionPool;
 
 use crate::Error;
 
@@ -33,7 +33,7 @@ const PERMITTED: [&str; 1] = ["generate_subscripts"];
 pub struct Catalogue {
     config: engine::Config,
     engine: OnceCell<Engine>,
-    shelf: SessionPool,
+    session_pool: SessionPool,
     places: Semaphore,
 }
 
@@ -63,17 +63,22 @@ impl Catalogue {
             temp_limit_bytes: 0,
             threads: 1,
             address_space_bytes: ADDRESS_SPACE_BYTES,
-            sessions_max: u16::try_from(QUESTIONS_MAX + shelf::KEPT_MAX).unwrap_or(u16::MAX),
+            sessions_max: u16::try_from(QUESTIONS_MAX + session_pool::KEPT_MAX).unwrap_or(u16::MAX),
             mask_key: [0; 32],
             ..like
         };
-        Self { config, engine: OnceCell::new(), shelf: SessionPool::default(), places: Semaphore::new(QUESTIONS_MAX) }
+        Self {
+            config,
+            engine: OnceCell::new(),
+            session_pool: SessionPool::default(),
+            places: Semaphore::new(QUESTIONS_MAX),
+        }
     }
 
     /// The whole answer: the catalogue is small, and what is not is refused by the engine.
     pub async fn ask(&self, question: &CatalogueQuery<'_>) -> Result<Held, Error> {
         let _place = self.place(question).await?;
-        if let Some(mut kept) = self.shelf.take(&question.seen) {
+        if let Some(mut kept) = self.session_pool.take(&question.seen) {
             let answered = answer(&mut kept, question).await;
             if self.put_back(question, kept, &answered) {
                 return answered;
@@ -87,7 +92,7 @@ impl Catalogue {
 
     pub async fn describe(&self, question: &CatalogueQuery<'_>) -> Result<DescribedAnswer, Error> {
         let _place = self.place(question).await?;
-        if let Some(mut kept) = self.shelf.take(&question.seen) {
+        if let Some(mut kept) = self.session_pool.take(&question.seen) {
             let described = describe(&mut kept, question).await;
             if self.put_back(question, kept, &described) {
                 return described;
@@ -116,7 +121,7 @@ impl Catalogue {
         };
         let is_lost = kind.is_some_and(may_be_lost);
         if !is_lost && !kind.is_some_and(may_be_busy) {
-            self.shelf.put(&question.seen, session);
+            self.session_pool.put(&question.seen, session);
         }
         !is_lost
     }
@@ -133,7 +138,7 @@ impl Catalogue {
     }
 
     pub async fn stop(&self) {
-        self.shelf.clear();
+        self.session_pool.clear();
         if let Some(engine) = self.engine.get() {
             engine.stop().await;
         }

@@ -4,8 +4,8 @@ use super::*;
 use crate::Code;
 use crate::body::Problem;
 
-fn code(refused: Result<(), Lack>) -> Option<Code> {
-    refused.err().map(Lack::code)
+fn code(refused: Result<(), MissingPermission>) -> Option<Code> {
+    refused.err().map(MissingPermission::code)
 }
 
 fn caller(role: Role, credential: Credential) -> Caller {
@@ -64,22 +64,22 @@ fn what_is_lacking_is_said_with_who_can_give_it() {
     let (own, access) = (Role::Analyst, Access::Developer);
     for (lack, message, details) in [
         (
-            Lack::Scope(Scope::QueryWrite),
+            MissingPermission::Scope(Scope::QueryWrite),
             "the key has no scope `query:write`: the owner or admin of the organization makes a key that has it",
             serde_json::json!({"given_by": ["owner", "admin"], "scope": "query:write"}),
         ),
         (
-            Lack::Role { own, access },
+            MissingPermission::Role { own, access },
             "this takes one of the roles owner, admin, developer, and yours is analyst: the owner or admin can give you one",
             serde_json::json!({"given_by": ["owner", "admin"], "role": "analyst", "roles": ["owner", "admin", "developer"]}),
         ),
         (
-            Lack::Role { own, access: Access::Owner },
+            MissingPermission::Role { own, access: Access::Owner },
             "this takes one of the roles owner, and yours is analyst: the owner can give you one",
             serde_json::json!({"given_by": ["owner"], "role": "analyst", "roles": ["owner"]}),
         ),
         (
-            Lack::Query { own: Role::Auditor, writes: false },
+            MissingPermission::Query { own: Role::Auditor, writes: false },
             "this takes one of the roles owner, admin, developer, analyst, and yours is auditor: the owner or admin can \
              give you one",
             serde_json::json!({"given_by": ["owner", "admin"], "role": "auditor",

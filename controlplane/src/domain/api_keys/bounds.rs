@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use contract::caller::{Credential, Scopes};
 use contract::network::range;
-use contract::{Access, Lack, OrgId, Role, Scope, Timestamp, UserId};
+use contract::{Access, MissingPermission, OrgId, Role, Scope, Timestamp, UserId};
 use ipnet::IpNet;
 use platform::http::call::Call;
 use platform::{Error, Result};
@@ -114,11 +114,11 @@ async fn may_hold(tx: &mut PgConnection, cx: &Call, scopes: &Scopes, user_id: Op
     if let Credential::Key { scopes: own, .. } = &cx.caller.credential
         && let Some(scope) = Scope::ALL.iter().find(|scope| scopes.grants(**scope) && !own.grants(**scope))
     {
-        return Err(Error::Lacks(Lack::Scope(*scope)));
+        return Err(Error::Lacks(MissingPermission::Scope(*scope)));
     }
     let Some(user_id) = user_id else { return is_theirs_to_give(cx, scopes) };
     if !matches!(cx.caller.role, Role::Owner | Role::Admin) {
-        return Err(Error::Lacks(Lack::Role { own: cx.caller.role, access: Access::Admin }));
+        return Err(Error::Lacks(MissingPermission::Role { own: cx.caller.role, access: Access::Admin }));
     }
     if acts_for(tx, cx.org_id(), user_id).await? == Role::Owner && cx.caller.role != Role::Owner {
         return Err(Error::Forbidden("a key that acts for the owner is the owner's to make and to rotate"));

@@ -74,7 +74,7 @@ impl Catalog {
         if table.is_external() {
             return Err(Error::unsupported("the own stage of an external table"));
         }
-        let is_copy = table.shelf() != table.schema;
+        let is_copy = table.stored_schema() != table.schema;
         if table.temporary || is_copy {
             let construct = "the own stage of a table that is temporary or on a branch".to_owned();
             let message = format!("{construct} is not supported: make a stage, or put the files into @~");

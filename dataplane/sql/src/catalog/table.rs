@@ -153,12 +153,12 @@ impl Table {
         if self.temporary {
             names::temporary(self.stored_name())
         } else {
-            names::qualified(self.shelf(), self.stored_name())
+            names::qualified(self.stored_schema(), self.stored_name())
         }
     }
 
     /// The schema that the engine finds it in.
-    pub(crate) fn shelf(&self) -> &str {
+    pub(crate) fn stored_schema(&self) -> &str {
         self.stored_in.as_deref().unwrap_or(&self.schema)
     }
 

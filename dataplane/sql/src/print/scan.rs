@@ -120,10 +120,10 @@ impl Printer<'_> {
 
     fn raw(&mut self, scan: &Scan) {
         let catalog = if scan.table.temporary { names::TEMP_CATALOG } else { names::RAW_CATALOG };
-        self.tables.push(format!("{catalog}.{}.{}", scan.table.shelf(), scan.table.stored_name()));
+        self.tables.push(format!("{catalog}.{}.{}", scan.table.stored_schema(), scan.table.stored_name()));
         quote::name_into(&mut self.out, catalog);
         self.put(".");
-        quote::name_into(&mut self.out, scan.table.shelf());
+        quote::name_into(&mut self.out, scan.table.stored_schema());
         self.put(".");
         quote::name_into(&mut self.out, scan.table.stored_name());
     }

@@ -49,7 +49,7 @@ pub struct Fit {
 
 /// What a search means, by the embedder of the index; without a vector it is by words alone.
 #[derive(Debug)]
-pub struct Meant {
+pub struct SearchMeaning {
     pub vector: Option<Vector>,
     pub calibration: &'static Calibration,
 }
@@ -64,7 +64,7 @@ pub fn find(
     index: &Index,
     search: &Search,
     behind: &Behind,
-    meant: &Meant,
+    meant: &SearchMeaning,
     agent: Option<&str>,
     now: Timestamp,
 ) -> Result<(Vec<(String, Fit)>, bool), Error> {
@@ -84,7 +84,7 @@ fn ordered(
     index: &Index,
     search: &Search,
     all: bool,
-    meant: &Meant,
+    meant: &SearchMeaning,
     agent: Option<&str>,
     now: Timestamp,
 ) -> Vec<(String, Fit)> {
@@ -231,11 +231,11 @@ mod tests {
         }
     }
 
-    fn meant(query: &str) -> Meant {
-        Meant { vector: Some(embed(query)), calibration: &score::BUILT_IN }
+    fn meant(query: &str) -> SearchMeaning {
+        SearchMeaning { vector: Some(embed(query)), calibration: &score::BUILT_IN }
     }
 
-    fn first_page(index: &Index, search: &Search, meant: &Meant, agent: Option<&str>) -> Vec<(String, Fit)> {
+    fn first_page(index: &Index, search: &Search, meant: &SearchMeaning, agent: Option<&str>) -> Vec<(String, Fit)> {
         find(index, search, &Behind::default(), meant, agent, chrono::DateTime::UNIX_EPOCH).unwrap().0
     }
 
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!((found.len(), found[0].0.as_str()), (3, "m2"));
         assert!(similarity("m0").abs() < 1e-9 && similarity("m1").abs() < 1e-9 && similarity("m2") > 0.99);
         index.embed("m0", EmbeddingOutcome::Ready(embed(TEXTS[0])));
-        let words_alone = Meant { vector: None, calibration: &score::BUILT_IN };
+        let words_alone = SearchMeaning { vector: None, calibration: &score::BUILT_IN };
         let found = first_page(&index, &search, &words_alone, None);
         assert!(found.len() == 3 && found.iter().all(|(_, fit)| fit.similarity.abs() < 1e-9 && fit.score > 0.9));
         let same = memory(9, "fact", None, 0.5, TEXTS[0]);
@@ -313,7 +313,7 @@ mod tests {
         let long = format!("coffee is paid in gold {}", "by nobody whom anybody has ever seen here ".repeat(30));
         index.add(&memory(300, "fact", None, 0.0, &long), EmbeddingOutcome::Pending);
         let search: Search = serde_json::from_value(json!({"query": "coffee gold", "top_k": 3})).unwrap();
-        let meant = Meant { vector: None, calibration: &score::BUILT_IN };
+        let meant = SearchMeaning { vector: None, calibration: &score::BUILT_IN };
         let found = first_page(&index, &search, &meant, None);
         let scores: Vec<_> = found.iter().map(|(id, fit)| (id.starts_with("m300"), fit.score)).collect();
         assert_eq!(scores, [(true, 1.0), (false, 0.5), (false, 0.5)]);
@@ -340,7 +340,7 @@ mod tests {
     ) -> Vec<(String, f64)> {
         let (mut all, mut behind) = (Vec::new(), Behind::default());
         loop {
-            let meant = Meant { vector: None, calibration: &score::BUILT_IN };
+            let meant = SearchMeaning { vector: None, calibration: &score::BUILT_IN };
             let (page, more) = find(index, search, &behind, &meant, None, chrono::DateTime::UNIX_EPOCH).unwrap();
             behind = page.iter().fold(behind, |behind, (id, fit)| behind.and(&worth(id, fit.score)));
             all.extend(page.iter().map(|(id, fit)| (id.clone(), fit.score)));
@@ -385,7 +385,7 @@ mod tests {
         assert!((0..120).all(|place| ids.contains(&format!("m{place}"))), "none lost");
         index.add(&memory(2_000, "fact", None, 0.5, "gold"), EmbeddingOutcome::Pending);
         let behind = Behind::default().and(&worth("m0", 0.25));
-        let meant = Meant { vector: None, calibration: &score::BUILT_IN };
+        let meant = SearchMeaning { vector: None, calibration: &score::BUILT_IN };
         let refused = find(&index, &search, &behind, &meant, None, chrono::DateTime::UNIX_EPOCH);
         assert!(matches!(refused, Err(Error::CursorOver { .. })), "what it has shown is worth something else");
     }

@@ -15,7 +15,7 @@ use crate::agents::last_shown::Behind;
 use crate::agents::memory::{
     self, Hit, Memory, MemoryListing, MemoryReach, MemorySeed, NewMemory, Recall, Search, Stats, Stored,
 };
-use crate::agents::triggers::{self, Happening, TriggerSource};
+use crate::agents::triggers::{self, TriggerContent, TriggerSource};
 use crate::limits::invalid;
 use crate::pipeline::{CallerContext, ToolAction};
 use crate::storage::branches::Writing;
@@ -175,8 +175,8 @@ pub async fn store(call: ToolCall, new: NewMemory) -> Result<StoredMemory, Error
             return Ok(((stored, Vec::new()), 1));
         }
         let (content_id, agent_id) = (Some(stored.memory_id.clone()), stored.agent_id.clone());
-        let happening = Happening { source: TriggerSource::Memory, content, content_id, agent_id, metadata };
-        let fired = triggers::notice((&own.pipeline, &own.triggers), &standing, &happening, now).await;
+        let trigger_content = TriggerContent { source: TriggerSource::Memory, content, content_id, agent_id, metadata };
+        let fired = triggers::notice((&own.pipeline, &own.triggers), &standing, &trigger_content, now).await;
         Ok(((stored, fired), 1))
     };
     let (stored, triggers_fired) = call.pipeline.act(tool_action, stored).await?;

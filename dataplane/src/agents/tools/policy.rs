@@ -7,7 +7,7 @@
 use chrono::Weekday;
 use contract::policy::abac::{Action, Operation, Origin, hour_and_minute};
 use contract::policy::{TableRef, filters_on, masks_on};
-use contract::{Access, Lack, Role};
+use contract::{Access, MissingPermission, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -148,7 +148,7 @@ fn supposed(given: &Given, standing: &CallerContext) -> Result<Supposed, Error> 
     let role = read("user_role", given.user_role.as_deref(), |text| text.parse::<Role>().ok())?;
     let own = standing.caller.role;
     if role.is_some_and(|role| role != own) && !Access::Admin.admits(own) {
-        return Err(Error::Lacks(Lack::Role { own, access: Access::Admin }));
+        return Err(Error::Lacks(MissingPermission::Role { own, access: Access::Admin }));
     }
     Ok(Supposed {
         role,

@@ -9,7 +9,7 @@ use super::budget::Rest;
 use super::{Telling, ToolCall, moment};
 use crate::Error;
 use crate::agents::reasoning::{self, History, NewStep, NewSteps, Replay, ReplayedSession, Session, Thought};
-use crate::agents::triggers::{self, Happening, TriggerSource};
+use crate::agents::triggers::{self, TriggerContent, TriggerSource};
 use crate::pipeline::{CallerContext, ToolAction};
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -108,7 +108,7 @@ pub async fn log(call: ToolCall, new: NewStep) -> Result<Logged, Error> {
     let own = &call;
     let logged = |standing: CallerContext| async move {
         let thought = own.thoughts.append(standing.clone(), new, trace_id, now).await?;
-        let fired = triggers::notice((&own.pipeline, &own.triggers), &standing, &happening(&thought), now).await;
+        let fired = triggers::notice((&own.pipeline, &own.triggers), &standing, &trigger_content(&thought), now).await;
         Ok(((thought, fired), 1))
     };
     let (thought, triggers_fired) = call.pipeline.act(tool_action, logged).await?;
@@ -116,8 +116,8 @@ pub async fn log(call: ToolCall, new: NewStep) -> Result<Logged, Error> {
     Ok(Logged { trace_id, session_id, step_number, hash, prev_hash, triggers_fired })
 }
 
-fn happening(thought: &Thought) -> Happening {
-    Happening {
+fn trigger_content(thought: &Thought) -> TriggerContent {
+    TriggerContent {
         source: TriggerSource::ReasoningStep,
         content: thought.content.clone(),
         content_id: Some(thought.trace_id.clone()),
@@ -135,7 +135,9 @@ pub async fn log_together(call: ToolCall, new: NewSteps) -> Result<LoggedTogethe
         let thoughts = own.thoughts.append_all(standing.clone(), new, now).await?;
         let mut fired = Vec::new();
         for thought in &thoughts {
-            fired.extend(triggers::notice((&own.pipeline, &own.triggers), &standing, &happening(thought), now).await);
+            fired.extend(
+                triggers::notice((&own.pipeline, &own.triggers), &standing, &trigger_content(thought), now).await,
+            );
         }
         let count = u64::try_from(thoughts.len()).unwrap_or(u64::MAX);
         Ok(((count, fired), count))

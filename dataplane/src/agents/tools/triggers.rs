@@ -11,8 +11,8 @@ use super::{Telling, ToolCall, moment};
 use crate::Error;
 use crate::agents::memory::MemoryReach;
 use crate::agents::triggers::{
-    Action, Config, Happening, NewTrigger, Trigger, TriggerJudgement, TriggerListing, TriggerPosition, TriggerQuestion,
-    TriggerSource, notice,
+    Action, Config, NewTrigger, Trigger, TriggerContent, TriggerJudgement, TriggerListing, TriggerPosition,
+    TriggerQuestion, TriggerSource, notice,
 };
 use crate::pipeline::{CallerContext, ToolAction};
 
@@ -181,7 +181,7 @@ pub async fn evaluate(call: ToolCall, question: TriggerQuestion) -> Result<Evalu
     let evaluated = |standing: CallerContext| async move {
         // what fires spends the agent's cooldown
         let reach = if question.dry_run { MemoryReach::of(&standing) } else { MemoryReach::to_leave(&standing)? };
-        let happening = Happening {
+        let trigger_content = TriggerContent {
             source: TriggerSource::Explicit,
             content: question.content,
             content_id: None,
@@ -189,12 +189,12 @@ pub async fn evaluate(call: ToolCall, question: TriggerQuestion) -> Result<Evalu
             metadata: question.metadata,
         };
         let triggers = &own.triggers;
-        let mut judged = triggers.judge(&standing, &happening, &question.trigger_ids, now).await?;
+        let mut judged = triggers.judge(&standing, &trigger_content, &question.trigger_ids, now).await?;
         judged.retain(|judged| is_behind(from.as_ref(), &judged.trigger));
         let fired = if question.dry_run {
             Vec::new()
         } else {
-            notice((&own.pipeline, &own.triggers), &standing, &happening, now).await
+            notice((&own.pipeline, &own.triggers), &standing, &trigger_content, now).await
         };
         let count = u64::try_from(judged.len()).unwrap_or(u64::MAX);
         Ok(((judged, fired), count))

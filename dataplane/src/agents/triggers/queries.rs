@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Map;
 use tokio::sync::mpsc;
 
-use super::{Happening, TriggerSource, Triggers, telling};
+use super::{TriggerContent, TriggerSource, Triggers, telling};
 use crate::Pipeline;
 use crate::pipeline::{AgentStatement, StatementObserver};
 use crate::storage::system_tables::{Author, ReadTarget};
@@ -50,7 +50,7 @@ pub async fn attend(pipeline: Arc<Pipeline>, triggers: Triggers) {
     while let Some(Some(asked)) = pipeline.closed.run_until_cancelled(leave.recv()).await {
         let Some(engine) = pipeline.engine.borrow().clone() else { continue };
         let AgentStatement { query_id, agent_id, sql, at } = asked;
-        let happening = Happening {
+        let trigger_content = TriggerContent {
             source: TriggerSource::Query,
             content: sql,
             content_id: Some(query_id.to_string()),
@@ -58,6 +58,6 @@ pub async fn attend(pipeline: Arc<Pipeline>, triggers: Triggers) {
             metadata: Map::new(),
         };
         let place = ReadTarget { engine: &engine, deadline: Instant::now() + WITHIN };
-        telling::told((&pipeline, &triggers), Author { place, query_id: &query_id }, &happening, at).await;
+        telling::told((&pipeline, &triggers), Author { place, query_id: &query_id }, &trigger_content, at).await;
     }
 }

@@ -1,10 +1,10 @@
-//! What comes of a happening: events in the log of reports, for the control plane to record.
+//! What comes of a content that triggers notice: events in the log of reports, for the control plane to record.
 
 use contract::Timestamp;
 use contract::report::{Body, TriggerError, TriggerFired};
 use serde_json::{Value, json};
 
-use super::{Config, Happening, Trigger, TriggerJudgement, TriggerVisibility, Triggers};
+use super::{Config, Trigger, TriggerContent, TriggerJudgement, TriggerVisibility, Triggers};
 use crate::Pipeline;
 use crate::pipeline::CallerContext;
 use crate::storage::system_tables::Author;
@@ -17,25 +17,25 @@ const CONTENT_CHARS_MAX: usize = 1_000;
 pub async fn notice(
     (pipeline, triggers): (&Pipeline, &Triggers),
     standing: &CallerContext,
-    happening: &Happening,
+    trigger_content: &TriggerContent,
     now: Timestamp,
 ) -> Vec<String> {
-    let fired = told((pipeline, triggers), standing.into(), happening, now).await;
+    let fired = told((pipeline, triggers), standing.into(), trigger_content, now).await;
     if fired.is_empty() {
         return Vec::new();
     }
-    let sight = TriggerVisibility::of(standing);
-    fired.into_iter().filter(|trigger| sight.shows(trigger)).map(|trigger| trigger.trigger_id).collect()
+    let visibility = TriggerVisibility::of(standing);
+    fired.into_iter().filter(|trigger| visibility.shows(trigger)).map(|trigger| trigger.trigger_id).collect()
 }
 
 /// The same, of what nobody waits for: those that have fired.
 pub async fn told(
     (pipeline, triggers): (&Pipeline, &Triggers),
     author: Author<'_>,
-    happening: &Happening,
+    trigger_content: &TriggerContent,
     now: Timestamp,
 ) -> Vec<Trigger> {
-    let noticed = match triggers.notice(author, happening, now).await {
+    let noticed = match triggers.notice(author, trigger_content, now).await {
         Ok(noticed) => noticed,
         Err(error) => {
             tracing::warn!(%error, "the triggers could not be asked");
@@ -53,30 +53,30 @@ pub async fn told(
     }
     let those_fired = noticed.fired.iter().map(|judged| judged.trigger.clone()).collect();
     for judged in noticed.fired {
-        tell(pipeline, Body::TriggerFired(Box::new(fired(judged, happening, now))));
+        tell(pipeline, Body::TriggerFired(Box::new(fired(judged, trigger_content, now))));
     }
     those_fired
 }
 
-fn fired(judged: TriggerJudgement, happening: &Happening, fired_at: Timestamp) -> TriggerFired {
+fn fired(judged: TriggerJudgement, trigger_content: &TriggerContent, fired_at: Timestamp) -> TriggerFired {
     let TriggerJudgement { trigger, likeness, .. } = judged;
-    let mut metadata = happening.metadata.clone();
+    let mut metadata = trigger_content.metadata.clone();
     metadata.insert("action_type".to_owned(), json!(trigger.action));
     // what the text's own metadata says there is not the trigger's
     metadata.remove("action_config");
     if trigger.config != Config::default() {
         metadata.insert("action_config".to_owned(), json!(trigger.config));
     }
-    metadata.insert("source".to_owned(), json!(happening.source));
+    metadata.insert("source".to_owned(), json!(trigger_content.source));
     TriggerFired {
         trigger_id: trigger.trigger_id,
         trigger_name: trigger.name,
         fired_at,
         similarity_score: likeness.score,
         threshold: trigger.threshold,
-        content: happening.content.chars().take(CONTENT_CHARS_MAX).collect(),
-        content_id: happening.content_id.clone(),
-        agent_id: happening.agent_id.clone(),
+        content: trigger_content.content.chars().take(CONTENT_CHARS_MAX).collect(),
+        content_id: trigger_content.content_id.clone(),
+        agent_id: trigger_content.agent_id.clone(),
         metadata: Value::Object(metadata),
     }
 }

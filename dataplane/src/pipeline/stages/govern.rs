@@ -13,7 +13,7 @@ use super::plans::{KeptPlan, PlanFacts, PlanHit, PlanLookup};
 use super::policy::Asker;
 use super::quota::Reservation;
 use super::row_filter::Filtered;
-use super::tables::{Lack, StatementInfo};
+use super::tables::{MissingAttribute, StatementInfo};
 use super::transpile::{KeptSql, Passed};
 use super::{Gates, Mode, cost, embed, plans, policy, quota, row_filter, tables, transpile};
 use crate::governance::table_path::table_ref;
@@ -86,7 +86,7 @@ impl Gates<'_> {
     }
 
     /// Walks a statement through the stages that a verdict is of, 2 to 6: says of which tables this caller sees no row.
-    pub async fn judge(&self, text: &str, who: Asker) -> Result<Vec<Lack>> {
+    pub async fn judge(&self, text: &str, who: Asker) -> Result<Vec<MissingAttribute>> {
         let filtered = Box::pin(self.filtered(text, &Mode::Explain(Box::new(who)))).await?;
         Ok(filtered.about.lacks)
     }

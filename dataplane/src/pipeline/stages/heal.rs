@@ -6,11 +6,11 @@
 //! What no rule may correct is suggested at most (`suggesting`).
 
 mod asking;
+mod intent;
 mod likeness;
 mod safe;
-mod sight;
 mod suggesting;
-mod wish;
+mod visible_relations;
 mod written;
 
 use contract::{Governance, Heal};

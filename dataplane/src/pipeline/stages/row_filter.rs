@@ -18,7 +18,7 @@ use sql::govern::filter::FilterTemplate;
 use super::Gates;
 use super::policy::Allowed;
 use super::quota::{Afforded, Reservation};
-use super::tables::{Lack, StatementInfo};
+use super::tables::{MissingAttribute, StatementInfo};
 use crate::Error;
 use crate::governance::table_path::table_ref;
 use crate::pipeline::Result;
@@ -200,7 +200,7 @@ fn concerns(verdict: &Verdict, reached: &BTreeSet<String>) -> bool {
 struct Chosen {
     rules: sql::Rules,
     verdicts: Vec<Verdict>,
-    lacks: Vec<Lack>,
+    lacks: Vec<MissingAttribute>,
 }
 
 fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Result<Chosen> {
@@ -232,7 +232,7 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
         for row_filter in filters {
             let template = templates.of(&row_filter.filter)?;
             for attribute in template.facts().placeholders.iter().filter(|asked| !values.contains_key(*asked)) {
-                let lack = Lack { table: format!("{schema}.{name}"), attribute: attribute.clone() };
+                let lack = MissingAttribute { table: format!("{schema}.{name}"), attribute: attribute.clone() };
                 if !lacks.contains(&lack) {
                     lacks.push(lack);
                 }

@@ -62,7 +62,7 @@ pub(in crate::pipeline) struct StatementInfo {
     /// What it leaves of the history of loads, as the engine is told in its transaction.
     pub history: Vec<String>,
     /// Row filters that hide all of a table from who asks; known once the rules are chosen.
-    pub lacks: Vec<Lack>,
+    pub lacks: Vec<MissingAttribute>,
     /// Files of a stage that it removes once it has run.
     pub removes: Option<FileRemoval>,
     /// What the policies have judged it by, where its plan may be kept.
@@ -95,12 +95,12 @@ impl JudgedNames {
 
 /// A row filter that is false because who asks has no value for a name in it. How many rows that hides is not told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::pipeline) struct Lack {
+pub(in crate::pipeline) struct MissingAttribute {
     pub table: String,
     pub attribute: String,
 }
 
-impl fmt::Display for Lack {
+impl fmt::Display for MissingAttribute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { table, attribute } = self;
         write!(f, "no rows of {table} for you: a rule needs `{attribute}`, and you have none")

@@ -27,7 +27,7 @@ pub(super) fn paths(tree: &ast::Statement, bound: &[&Arc<Table>]) -> Vec<(String
                 return (format!("{}.{}", names::TEMPORARY_SCHEMA, name.name), operation);
             }
             let schema = name.schema.as_deref().unwrap_or(names::MAIN_SCHEMA);
-            let known = bound.iter().find(|table| table.shelf() == schema && table.name == name.name);
+            let known = bound.iter().find(|table| table.stored_schema() == schema && table.name == name.name);
             (known.map_or_else(|| format!("{schema}.{}", name.name), |table| table.path()), operation)
         })
         .collect()

@@ -1,14 +1,14 @@
 //! A model is asked for a statement that failed and that the rules cannot heal, where the environment permits that.
 //!
-//! It is told the statement, the error that the caller would see, and what they may see of the catalogue (`sight`);
-//! never a row, a policy or a name that is kept from them. What it writes is somebody else's text: one query that
-//! changes nothing, or it counts for nothing; and it passes every gate as if the caller had written it.
+//! It is told the statement, the error that the caller would see, and what they may see of the catalogue
+//! (`visible_relations`); never a row, a policy or a name that is kept from them. What it writes is somebody else's
+//! text: one query that changes nothing, or it counts for nothing; and it passes every gate as if the caller had written it.
 
 use contract::Governance;
 
 use super::super::audit::capped;
-use super::sight::VisibleRelations;
-use super::wish;
+use super::intent;
+use super::visible_relations::VisibleRelations;
 use crate::Error;
 use crate::model::{Healer, HealingRequest};
 use crate::pipeline::{Pipeline, Query};
@@ -42,7 +42,7 @@ pub(super) async fn corrected(
     error: &Error,
 ) -> Option<Healed> {
     let (text, variables) = (&query.ask.sql, &query.ask.names.variables);
-    let named = wish::read_by(text, variables)?;
+    let named = intent::read_by(text, variables)?;
     let tables = VisibleRelations::of(pipeline, query, rules).await.ok()?.lines(&named);
     let told = format!("{}: {error}", error.code().stable());
     let question = HealingRequest { statement: text, error: &told, tables: &tables };
@@ -60,7 +60,7 @@ pub(super) async fn corrected(
     }
     let statement = sql::parse_with(&sql, variables).ok()?;
     let how = how(error, &sql);
-    wish::is_query(&statement).then_some(Healed { sql, how })
+    intent::is_query(&statement).then_some(Healed { sql, how })
 }
 
 /// On one line, and no longer than a warning may be.
@@ -79,7 +79,7 @@ mod tests {
         for error in [
             Error::TableDenied { table: "main.payroll".to_owned() },
             Error::PolicyDenied { message: "denied by policy".to_owned() },
-            Error::Lacks(contract::Lack::User),
+            Error::Lacks(contract::MissingPermission::User),
             Error::ReadsOnly,
             Error::RowRefused,
             Error::Unverified { why: "tables differ".to_owned() },

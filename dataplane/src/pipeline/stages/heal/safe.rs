@@ -6,8 +6,8 @@
 use contract::Governance;
 use sql::ast::error::ErrorKind;
 
-use super::sight::VisibleRelations;
-use super::wish;
+use super::intent;
+use super::visible_relations::VisibleRelations;
 use crate::Error;
 use crate::pipeline::{Pipeline, Query};
 use crate::request::answer::Healed;
@@ -28,20 +28,20 @@ pub(super) async fn corrected(pipeline: &Pipeline, query: &Query, rules: &Govern
             (sql, wrong, right.to_uppercase())
         }
         Error::Sql(sql::Error { kind: ErrorKind::TableNotFound { schema, name, .. }, .. }) if !name.is_ascii() => {
-            let sight = VisibleRelations::of(pipeline, query, rules).await.ok()?;
+            let visible_relations = VisibleRelations::of(pipeline, query, rules).await.ok()?;
             let schema = schema.as_deref().unwrap_or(&query.ask.names.schema);
-            recased(text, name, sight.tables_in(schema))?
+            recased(text, name, visible_relations.tables_in(schema))?
         }
         Error::ColumnMissing { name } if !name.is_ascii() => {
             let statement = sql::parse_with(text, variables).ok()?;
-            let sight = VisibleRelations::of(pipeline, query, rules).await.ok()?;
-            recased(text, name, sight.columns(statement.tables()))?
+            let visible_relations = VisibleRelations::of(pipeline, query, rules).await.ok()?;
+            recased(text, name, visible_relations.columns(statement.tables()))?
         }
         _ => return None,
     };
     let statement = sql::parse_with(&sql, variables).ok()?;
     let how = format!("healed: {wrong} was read as {right}");
-    wish::is_query(&statement).then_some(Healed { sql, how })
+    intent::is_query(&statement).then_some(Healed { sql, how })
 }
 
 /// The text with the only name that has the same letters. The engine tells letters of ASCII from no other case of

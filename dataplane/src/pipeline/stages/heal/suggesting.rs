@@ -1,8 +1,8 @@
 //! What an error says besides: the name that was meant, what columns there are, and, where a whole corrected text
 //! passes every gate for this caller, that text. Nothing of it is run.
 //!
-//! Every name comes from what the caller is shown of the catalogue (`sight`), so none tells of anything that is hidden
-//! from them; and a refusal gets no hint at all.
+//! Every name comes from what the caller is shown of the catalogue (`visible_relations`), so none tells of anything that
+//! is hidden from them; and a refusal gets no hint at all.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use contract::Governance;
 use contract::body::TEXT_CHARACTERS_MAX;
 use sql::ast::error::ErrorKind;
 
+use super::intent;
 use super::likeness::{function, nearest, ranked};
-use super::sight::VisibleRelations;
-use super::wish;
+use super::visible_relations::VisibleRelations;
 use crate::Error;
 use crate::error::Hint;
 use crate::pipeline::{Pipeline, Query};
@@ -107,7 +107,7 @@ fn of_text(query: &Query) -> Option<String> {
 /// prepare.
 async fn passes(pipeline: &Pipeline, query: &Query, rules: &Governance, text: &str) -> bool {
     let t = Trail::default();
-    let reads = sql::parse_with(text, &query.ask.names.variables).is_ok_and(|statement| wish::is_query(&statement));
+    let reads = sql::parse_with(text, &query.ask.names.variables).is_ok_and(|statement| intent::is_query(&statement));
     // what an error holds of a text is cut; half a statement is none
     let is_told = text.chars().count() <= TEXT_CHARACTERS_MAX;
     let described = Box::pin(pipeline.described_as(query, text, rules, &t));

@@ -167,33 +167,33 @@ mod tests {
 
     #[test]
     fn a_handle_is_its_callers_alone() {
-        let shelf = HandleMap::new("thing", TICKET_FOR, 2, &Entropy::seeded(1));
-        let handle = shelf.put(&who("ada"), 7, 1).unwrap();
-        assert_eq!(shelf.get(&who("ada"), &handle).unwrap(), 7);
-        assert!(shelf.get(&who("bob"), &handle).is_err());
-        assert!(shelf.take(&who("bob"), &handle).is_err());
-        assert_eq!(shelf.take(&who("ada"), &handle).unwrap(), 7);
-        assert!(shelf.get(&who("ada"), &handle).is_err());
+        let handles = HandleMap::new("thing", TICKET_FOR, 2, &Entropy::seeded(1));
+        let handle = handles.put(&who("ada"), 7, 1).unwrap();
+        assert_eq!(handles.get(&who("ada"), &handle).unwrap(), 7);
+        assert!(handles.get(&who("bob"), &handle).is_err());
+        assert!(handles.take(&who("bob"), &handle).is_err());
+        assert_eq!(handles.take(&who("ada"), &handle).unwrap(), 7);
+        assert!(handles.get(&who("ada"), &handle).is_err());
     }
 
     #[tokio::test]
     async fn what_lies_unused_for_its_time_is_gone() {
-        let shelf = HandleMap::new("thing", Duration::ZERO, 2, &Entropy::seeded(1));
-        let handle = shelf.put(&who("ada"), 7, 1).unwrap();
-        assert!(shelf.get(&who("ada"), &handle).is_err());
-        shelf.outlive(&handle).await;
-        assert!(shelf.kept.lock().unwrap().is_empty());
+        let handles = HandleMap::new("thing", Duration::ZERO, 2, &Entropy::seeded(1));
+        let handle = handles.put(&who("ada"), 7, 1).unwrap();
+        assert!(handles.get(&who("ada"), &handle).is_err());
+        handles.outlive(&handle).await;
+        assert!(handles.kept.lock().unwrap().is_empty());
     }
 
     #[test]
     fn nobody_can_leave_more_than_a_bound() {
-        let shelf = HandleMap::new("thing", TICKET_FOR, 2, &Entropy::seeded(1));
-        assert!(shelf.put(&who("ada"), 0, BYTES_MAX + 1).is_err());
-        let first = shelf.put(&who("ada"), 1, 1).unwrap();
-        shelf.put(&who("ada"), 2, 1).unwrap();
-        assert!(shelf.put(&who("ada"), 3, 1).is_err());
-        assert!(shelf.put(&who("bob"), 3, 1).is_ok());
-        shelf.take(&who("ada"), &first).unwrap();
-        assert!(shelf.put(&who("ada"), 3, 1).is_ok());
+        let handles = HandleMap::new("thing", TICKET_FOR, 2, &Entropy::seeded(1));
+        assert!(handles.put(&who("ada"), 0, BYTES_MAX + 1).is_err());
+        let first = handles.put(&who("ada"), 1, 1).unwrap();
+        handles.put(&who("ada"), 2, 1).unwrap();
+        assert!(handles.put(&who("ada"), 3, 1).is_err());
+        assert!(handles.put(&who("bob"), 3, 1).is_ok());
+        handles.take(&who("ada"), &first).unwrap();
+        assert!(handles.put(&who("ada"), 3, 1).is_ok());
     }
 }

@@ -8,7 +8,7 @@ use crate::body::Problem;
 
 /// Why a caller may not do something, as far as it is their own key or role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
+pub enum MissingPermission {
     /// The key has no such scope.
     Scope(Scope),
     /// The key is limited, and what is asked for has no scope.
@@ -21,7 +21,7 @@ pub enum Lack {
     Query { own: Role, writes: bool },
 }
 
-impl Lack {
+impl MissingPermission {
     pub const fn code(self) -> Code {
         match self {
             Self::Scope(_) | Self::EveryScope => Code::ScopeViolation,
@@ -61,7 +61,7 @@ impl Lack {
 }
 
 /// Behind the meaning of its code, which it makes more exact.
-impl fmt::Display for Lack {
+impl fmt::Display for MissingPermission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let givers = self.givers().join(" or ");
         match (self, self.roles()) {
