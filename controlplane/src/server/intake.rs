@@ -6,11 +6,11 @@
 //! entry is seen and not papered over.
 //!
 //! What is stored is within the bounds of an entry, and no text of it opens a key. Should the database
-//! refuse an entry for what is in it all the same, the least of it is stored in its place (`aside`),
+//! refuse an entry for what is in it all the same, the least of it is stored in its place (`set_aside`),
 //! its credits included, and what follows it goes on: nobody can stop an environment's audit by what
 //! they ask.
 
-mod aside;
+mod set_aside;
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ use crate::domain::{agent_capabilities, agents, api_keys, billing, environments,
 /// Stores the entries; every entry of the log up to the returned one is stored.
 pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> Result<u64> {
     match store_all(app, env_id, log, entries).await {
-        Err(error) if aside::is_of_content(&error) => aside::store_each(app, env_id, log, entries).await,
+        Err(error) if set_aside::is_of_content(&error) => set_aside::store_each(app, env_id, log, entries).await,
         stored => stored,
     }
 }

@@ -5,7 +5,7 @@
 //! dies leaves a lock that ends. What fails is tried again after longer and longer waits, and then
 //! kept for people to see.
 //!
-//! Not here: what runs beside each other, webhook deliveries on ladders of their own
+//! Not here: what runs beside each other, webhook deliveries with delays of their own
 //! (`webhooks::work`) and shadow queries (`shadow_mode::work`), and mail, which waits for a mail server
 //! (`mails::work`).
 

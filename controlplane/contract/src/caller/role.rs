@@ -27,16 +27,16 @@ impl Role {
         }
     }
 
-    /// The higher of the two. A service account has no place on this ladder: its keys' scopes
+    /// The higher of the two. A service account has no place in this order: its keys' scopes
     /// govern it, so nothing raises it and it raises nobody.
     pub const fn raised_to(self, other: Self) -> Self {
-        match (self.rung(), other.rung()) {
+        match (self.rank(), other.rank()) {
             (Some(own), Some(higher)) if higher > own => other,
             _ => self,
         }
     }
 
-    const fn rung(self) -> Option<u8> {
+    const fn rank(self) -> Option<u8> {
         match self {
             Self::ServiceAccount => None,
             Self::Auditor => Some(0),

@@ -1,10 +1,10 @@
 //! Recovery: what is done about an attempt that failed, by itself or by a person.
 //!
-//! The ladder, in this order and never for more attempts than `max_retries` and one: L1 the same
+//! The levels, in this order and never for more attempts than `max_retries` and one: L1 the same
 //! again, L2 with a stronger model, L3 a repair of what was made, L4 a person. What cannot go better
 //! another time (a missing dependency, a denial, an empty budget) blocks the task instead, and costs
 //! no retry. The step is decided in the transaction of the failure (`plan`), by rule alone
-//! (`ladder`).
+//! (`levels`).
 //!
 //! "POST `/v2/recovery`: records a recovery. POST `/v2/recovery/:attempt_id`: `action` (`retry`,
 //! `retry_with_model`, `escalate`, `repair`, `approve`, `block`), `override_reason`."
@@ -12,7 +12,7 @@
 mod derive;
 mod failure;
 mod http;
-mod ladder;
+mod levels;
 mod manual;
 mod plan;
 mod resume;

@@ -1,6 +1,6 @@
 //! Deliveries as they are made: many at once, each with its own end.
 //!
-//! They have a queue of their own beside `jobs`: jobs run one after another and share one ladder,
+//! They have a queue of their own beside `jobs`: jobs run one after another and share one list of delays,
 //! while a receiver that hangs must not keep the others waiting. A delivery is claimed under a lock
 //! that ends, so it is made at least once though who claimed it dies.
 

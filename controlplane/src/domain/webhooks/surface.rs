@@ -8,7 +8,7 @@ use platform::events::{EventType, WebhookName};
 
 /// Delays before each attempt. "A non-2xx reply is retried with delays of 1 minute, 5 minutes, 30
 /// minutes, 2 hours, 12 hours."
-const ORGANIZATION_LADDER: [Duration; 6] = [
+const ORGANIZATION_DELAYS: [Duration; 6] = [
     Duration::zero(),
     Duration::minutes(1),
     Duration::minutes(5),
@@ -19,7 +19,7 @@ const ORGANIZATION_LADDER: [Duration; 6] = [
 
 /// "Attempts at immediate, 30 seconds, 2 minutes, 10 minutes, 30 minutes, 1 hour after the previous
 /// (6 attempts)."
-const NOTICES_LADDER: [Duration; 6] = [
+const NOTICES_DELAYS: [Duration; 6] = [
     Duration::zero(),
     Duration::seconds(30),
     Duration::minutes(2),
@@ -76,16 +76,16 @@ impl Surface {
     }
 
     /// Delays before each attempt.
-    pub const fn ladder(self) -> &'static [Duration; 6] {
+    pub const fn retry_delays(self) -> &'static [Duration; 6] {
         match self {
-            Self::Organization => &ORGANIZATION_LADDER,
-            Self::Notices => &NOTICES_LADDER,
+            Self::Organization => &ORGANIZATION_DELAYS,
+            Self::Notices => &NOTICES_DELAYS,
         }
     }
 
     /// How long after the `attempts`th failed attempt the next one is due; `None` after the last.
     pub fn wait_after(self, attempts: i32) -> Option<Duration> {
-        usize::try_from(attempts).ok().and_then(|next| self.ladder().get(next)).copied()
+        usize::try_from(attempts).ok().and_then(|next| self.retry_delays().get(next)).copied()
     }
 
     /// "After 5 failed retries the webhook is `failed`"; on the other surface only "the event is
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn both_ladders_are_the_specifications() {
-        let seconds = |surface: Surface| surface.ladder().map(|delay| delay.num_seconds());
+        let seconds = |surface: Surface| surface.retry_delays().map(|delay| delay.num_seconds());
         assert_eq!(seconds(Surface::Organization), [0, 60, 300, 1_800, 7_200, 43_200]);
         assert_eq!(seconds(Surface::Notices), [0, 30, 120, 600, 1_800, 3_600]);
         for surface in [Surface::Organization, Surface::Notices] {

@@ -199,10 +199,10 @@ async fn a_change_that_is_not_made_tells_nobody() {
     assert_eq!(types(&receiver.got()), ["policy.created"]);
 }
 
-/// Walks a ladder to the microsecond: just before each rung nothing comes, at the rung one attempt.
+/// Walks the retry delays to the microsecond: just before the end of each nothing comes, at its end one attempt.
 async fn walk(world: &World, receiver: &mut Receiver, surface: Surface) -> Vec<(String, Vec<u8>)> {
     let mut seen = Vec::new();
-    for (attempt, delay) in (1..).zip(surface.ladder()) {
+    for (attempt, delay) in (1..).zip(surface.retry_delays()) {
         if *delay > Duration::zero() {
             world.app.advance(*delay - Duration::microseconds(1));
             assert_eq!(due(world).await, 0, "attempt {attempt} before its time");

@@ -23,19 +23,19 @@ use crate::stores::{Item, WrittenObject};
 
 /// The error of a plan, and the child at which it stopped.
 #[derive(Debug)]
-pub struct Halt {
+pub struct ApplyFailure {
     /// Absent: before the first child.
     pub at: Option<Key>,
     pub error: Error,
 }
 
-pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Result<(), Halt> {
+pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Result<(), ApplyFailure> {
     // what has nothing to do takes no time, and would only hide what has
     let acts = plan.finalizer == Finalizer::Add || !plan.writes.is_empty() || !plan.deletes.is_empty();
     let _step = acts.then(|| context.step("Environment", "apply"));
     let item = Item::Environment(NamespacedName::of(observed.environment.as_ref()));
     if plan.finalizer == Finalizer::Add {
-        finalizer(context, observed, &item, true).await.map_err(|error| Halt { at: None, error })?;
+        finalizer(context, observed, &item, true).await.map_err(|error| ApplyFailure { at: None, error })?;
     }
     let of = |turn: ApplyStage| plan.writes.iter().filter(move |write| ApplyStage::of(write, observed) == turn);
     // side by side: there are a dozen at most, and the client has its limits
@@ -50,8 +50,8 @@ pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Resul
         one(context, observed, &item, write).await?;
     }
     for order in &plan.deletes {
-        let halt = |error| Halt { at: Some(order.key.clone()), error };
-        delete(context, observed, order).await.map_err(halt)?;
+        let failed = |error| ApplyFailure { at: Some(order.key.clone()), error };
+        delete(context, observed, order).await.map_err(failed)?;
     }
     for write in of(ApplyStage::Growth) {
         one(context, observed, &item, write).await?;
@@ -92,10 +92,10 @@ pub async fn finalizer(context: &Context, observed: &Observed, item: &Item, ours
     }
 }
 
-async fn one(context: &Context, observed: &Observed, item: &Item, write: &Write) -> Result<(), Halt> {
+async fn one(context: &Context, observed: &Observed, item: &Item, write: &Write) -> Result<(), ApplyFailure> {
     let key = write.key();
     tracing::debug!(environment = observed.environment.name_any(), child = %key, "writes");
-    carry_out(context, observed, item, write).await.map_err(|error| Halt { at: Some(key), error })
+    carry_out(context, observed, item, write).await.map_err(|error| ApplyFailure { at: Some(key), error })
 }
 
 async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &Write) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use crds::{Condition, ConditionStatus, ConditionType, Reason, TlsMode};
 use super::findings::Findings;
 use super::validate::{Desired, Invalid, Off};
 use super::volume::{self, Growth};
-use super::workload::{Trouble, WorkloadState};
+use super::workload::{StartObstacle, WorkloadState};
 use super::{certificates, workload};
 use crate::conditions::rfc3339;
 use crate::objects::hold::Hold;
@@ -132,29 +132,29 @@ fn workload_available(it: &Findings<'_>) -> Draft {
         (WorkloadState::Off | WorkloadState::Draining, _) => switched_off(it, False).of(type_),
         (WorkloadState::Absent, Err(invalid)) => Draft::not(type_, invalid.reason, &invalid.message),
         (WorkloadState::Absent, Ok(_)) => Draft::not(type_, Reason::Starting, "there is no workload yet"),
-        (WorkloadState::Starting(trouble), _) => Draft::not(type_, trouble.reason, &trouble.message),
+        (WorkloadState::Starting(obstacle), _) => Draft::not(type_, obstacle.reason, &obstacle.message),
         (WorkloadState::TimedOut(_), _) if enough_answer(it) => Draft::fine(type_, True),
-        (WorkloadState::TimedOut(trouble), _) => Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
+        (WorkloadState::TimedOut(obstacle), _) => Draft::not(type_, Reason::RolloutTimedOut, timed_out(obstacle)),
     }
 }
 
-fn timed_out(trouble: &Trouble) -> String {
-    because("the rollout made no progress within its deadline and was halted; what ran before goes on", trouble)
+fn timed_out(obstacle: &StartObstacle) -> String {
+    because("the rollout made no progress within its deadline and was halted; what ran before goes on", obstacle)
 }
 
 /// What becomes of replicas that are being replaced.
-fn replacing(it: &Findings<'_>, trouble: &Trouble) -> String {
+fn replacing(it: &Findings<'_>, obstacle: &StartObstacle) -> String {
     let old_goes_first = it.verdict.as_ref().is_ok_and(|desired| desired.old_goes_first);
     let what = if old_goes_first {
         "replicas are being replaced, the old one first, for its successor has no place beside it"
     } else {
         "replicas are being replaced"
     };
-    because(what, trouble)
+    because(what, obstacle)
 }
 
-fn because(what: &str, trouble: &Trouble) -> String {
-    if trouble.is_known() { format!("{what}: {}", trouble.message) } else { what.to_owned() }
+fn because(what: &str, obstacle: &StartObstacle) -> String {
+    if obstacle.is_known() { format!("{what}: {}", obstacle.message) } else { what.to_owned() }
 }
 
 fn enough_answer(it: &Findings<'_>) -> bool {
@@ -294,10 +294,10 @@ fn ready(it: &Findings<'_>, parts: &[Draft; 9]) -> Draft {
         return Draft::not(type_, Reason::DriftContested, message);
     }
     match &it.workload {
-        WorkloadState::TimedOut(trouble) => return Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
-        WorkloadState::Rolling(trouble) => {
-            let reason = if trouble.is_known() { trouble.reason } else { Reason::NewGeneration };
-            return Draft::unknown(type_, reason, replacing(it, trouble));
+        WorkloadState::TimedOut(obstacle) => return Draft::not(type_, Reason::RolloutTimedOut, timed_out(obstacle)),
+        WorkloadState::Rolling(obstacle) => {
+            let reason = if obstacle.is_known() { obstacle.reason } else { Reason::NewGeneration };
+            return Draft::unknown(type_, reason, replacing(it, obstacle));
         }
         _ => {}
     }
@@ -316,14 +316,14 @@ fn progressing(it: &Findings<'_>, ready: &Draft) -> Draft {
     let settled = it.verdict.is_err() || ready.status == True;
     match (&it.workload, ready.reason) {
         (WorkloadState::Draining, _) => draining(it).of(type_),
-        (WorkloadState::TimedOut(trouble), _) => Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
+        (WorkloadState::TimedOut(obstacle), _) => Draft::not(type_, Reason::RolloutTimedOut, timed_out(obstacle)),
         (_, reason) if it.held_back() => Draft::not(type_, reason, ready.message.clone()),
         (WorkloadState::Off, _)
         | (WorkloadState::Absent | WorkloadState::Settled, Reason::ExpansionNotAllowed | Reason::DriftContested) => {
             Draft::fine(type_, False)
         }
         (_, reason) if settled => Draft::not(type_, reason, ready.message.clone()),
-        (WorkloadState::Rolling(trouble), _) => Draft::is(type_, Reason::RollingOut, replacing(it, trouble)),
+        (WorkloadState::Rolling(obstacle), _) => Draft::is(type_, Reason::RollingOut, replacing(it, obstacle)),
         (_, reason) => Draft::is(type_, reason, ready.message.clone()),
     }
 }
@@ -334,14 +334,14 @@ fn degraded(it: &Findings<'_>) -> Draft {
     let works = matches!(it.workload, WorkloadState::Settled | WorkloadState::Rolling(_) | WorkloadState::TimedOut(_));
     match (it.verdict, &it.workload) {
         (Err(invalid), _) if works => Draft::is(type_, invalid.reason, &invalid.message),
-        (_, WorkloadState::TimedOut(trouble)) => Draft::is(type_, Reason::RolloutTimedOut, timed_out(trouble)),
+        (_, WorkloadState::TimedOut(obstacle)) => Draft::is(type_, Reason::RolloutTimedOut, timed_out(obstacle)),
         // before what `Ready` tells of pods, which the contest may be the cause of
         _ if let Some(message) = it.changes.contests.message() => Draft::is(type_, Reason::DriftContested, message),
-        (_, WorkloadState::Starting(trouble)) if trouble.is_known() => {
-            Draft::is(type_, trouble.reason, &trouble.message)
+        (_, WorkloadState::Starting(obstacle)) if obstacle.is_known() => {
+            Draft::is(type_, obstacle.reason, &obstacle.message)
         }
-        (_, WorkloadState::Rolling(trouble)) if trouble.is_known() => {
-            Draft::is(type_, trouble.reason, replacing(it, trouble))
+        (_, WorkloadState::Rolling(obstacle)) if obstacle.is_known() => {
+            Draft::is(type_, obstacle.reason, replacing(it, obstacle))
         }
         _ if it.changes.growth == Growth::Refused => Draft { status: True, ..storage_resizing(it).of(type_) },
         _ if !it.unsynced_keys().is_empty() => Draft { status: True, ..credentials_synced(it).of(type_) },

@@ -3,7 +3,7 @@
 use crds::{Condition, ConditionStatus, ConditionType, EnvironmentStatus, Reason};
 use kube::Resource;
 
-use super::apply::Halt;
+use super::apply::ApplyFailure;
 use super::plan::interrupted;
 use crate::Error;
 use crate::cluster::write;
@@ -19,17 +19,17 @@ pub async fn publish(
     context: &Context,
     observed: &Observed,
     plan: &Plan,
-    applied: Result<(), Halt>,
+    applied: Result<(), ApplyFailure>,
 ) -> Result<(), Error> {
     let _step = context.step("Environment", "publish");
     let environment = observed.environment.as_ref();
     let status = match &applied {
         Ok(()) => plan.status.clone(),
-        Err(Halt { at: Some(key), error }) if matches!(error.class(), Class::Invalid | Class::Transient) => {
+        Err(ApplyFailure { at: Some(key), error }) if matches!(error.class(), Class::Invalid | Class::Transient) => {
             interrupted(observed, plan, key, &error.message())
         }
         // nothing that a user should hear of: it is looked at again soon
-        Err(_) => return applied.map_err(|halt| halt.error),
+        Err(_) => return applied.map_err(|failed| failed.error),
     };
     announce(context, observed, plan, &status, &applied);
     if environment.status.as_ref() != Some(&status) {
@@ -37,7 +37,7 @@ pub async fn publish(
         let item = Item::Environment(NamespacedName::of(environment));
         context.expected.note(&item, WrittenObject::Itself, written.resource_version());
     }
-    applied.map_err(|halt| halt.error)
+    applied.map_err(|failed| failed.error)
 }
 
 fn announce(
@@ -45,7 +45,7 @@ fn announce(
     observed: &Observed,
     plan: &Plan,
     status: &EnvironmentStatus,
-    applied: &Result<(), Halt>,
+    applied: &Result<(), ApplyFailure>,
 ) {
     let environment = observed.environment.as_ref();
     let about = environment.object_ref(&());
@@ -55,8 +55,8 @@ fn announce(
                 context.events.say(about.clone(), event.warning, &event.reason, event.action, &event.note);
             }
         }
-        Err(halt) if has_failed(status) && !environment.status.as_ref().is_some_and(has_failed) => {
-            context.events.say(about, true, "ApplyFailed", "Apply", &halt.error.message());
+        Err(failed) if has_failed(status) && !environment.status.as_ref().is_some_and(has_failed) => {
+            context.events.say(about, true, "ApplyFailed", "Apply", &failed.error.message());
         }
         Err(_) => {}
     }

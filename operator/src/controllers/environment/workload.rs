@@ -18,23 +18,23 @@ pub enum WorkloadState {
     /// None should run, and some still let statements finish.
     Draining,
     /// Fewer answer than should; and why, if that is known.
-    Starting(Trouble),
+    Starting(StartObstacle),
     /// Enough answer, but not all of them as specified yet; and why, if that is known.
-    Rolling(Trouble),
+    Rolling(StartObstacle),
     /// A rollout has been given up; what ran before still runs. And why, if that is known.
-    TimedOut(Trouble),
+    TimedOut(StartObstacle),
     /// All answer, and all as specified.
     Settled,
 }
 
 /// The obstacle that keeps replicas from starting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct StartObstacle {
     pub reason: Reason,
     pub message: String,
 }
 
-impl Trouble {
+impl StartObstacle {
     /// It is more than that starting takes its time.
     pub fn is_known(&self) -> bool {
         self.reason != Reason::Starting
@@ -75,7 +75,7 @@ pub fn state(observed: &Observed, wanted: i32, pending: bool) -> WorkloadState {
         return match (wanted, observed.pods.is_empty()) {
             (0, true) if pending => WorkloadState::Off,
             (0, false) => WorkloadState::Draining,
-            _ if pending => WorkloadState::Starting(trouble(None, &observed.pods)),
+            _ if pending => WorkloadState::Starting(obstacle(None, &observed.pods)),
             _ => WorkloadState::Absent,
         };
     };
@@ -91,11 +91,11 @@ pub fn state(observed: &Observed, wanted: i32, pending: bool) -> WorkloadState {
     if enough && complete && !pending {
         return WorkloadState::Settled;
     }
-    let trouble = trouble(Some(deployment), &observed.pods);
+    let obstacle = obstacle(Some(deployment), &observed.pods);
     if seen && !pending && gave_up(deployment) {
-        return WorkloadState::TimedOut(trouble);
+        return WorkloadState::TimedOut(obstacle);
     }
-    if enough { WorkloadState::Rolling(trouble) } else { WorkloadState::Starting(trouble) }
+    if enough { WorkloadState::Rolling(obstacle) } else { WorkloadState::Starting(obstacle) }
 }
 
 /// The Deployment has made no progress within its deadline.
@@ -125,24 +125,26 @@ pub fn makes_place_by_ending(pods: &[PodFacts]) -> bool {
 }
 
 /// What keeps a pod from being made, else from being placed, else from running.
-fn trouble(deployment: Option<&Deployment>, pods: &[PodFacts]) -> Trouble {
+fn obstacle(deployment: Option<&Deployment>, pods: &[PodFacts]) -> StartObstacle {
     let refused = deployment.and_then(|it| condition(it, "ReplicaFailure")).filter(|it| it.status == "True");
     if let Some(refused) = refused {
         let message = unnamed(refused.message.as_deref().unwrap_or_default());
-        return Trouble { reason: Reason::ReplicaFailure, message };
+        return StartObstacle { reason: Reason::ReplicaFailure, message };
     }
     let starting = || pods.iter().filter(|pod| !pod.ready && !pod.ending);
     if let Some(message) = starting().find_map(|pod| pod.unschedulable.clone()) {
-        return Trouble { reason: Reason::Unschedulable, message };
+        return StartObstacle { reason: Reason::Unschedulable, message };
     }
     let broken = |pod: &PodFacts| {
         let why = pod.waiting.clone()?;
-        // a container that is being created is on its way, not in trouble
+        // a container that is being created is on its way, and no obstacle
         (why.ends_with("BackOff") || why.starts_with("Err") || why.ends_with("Error")).then_some(why)
     };
     match starting().find_map(broken) {
-        Some(why) => Trouble { reason: Reason::CrashLooping, message: format!("the container does not run: {why}") },
-        None => Trouble { reason: Reason::Starting, message: "replicas are starting".to_owned() },
+        Some(why) => {
+            StartObstacle { reason: Reason::CrashLooping, message: format!("the container does not run: {why}") }
+        }
+        None => StartObstacle { reason: Reason::Starting, message: "replicas are starting".to_owned() },
     }
 }
 

@@ -32,7 +32,7 @@ pub async fn record(cx: Call, Json(report): Json<RecoveryReport>) -> Result<Json
     let state_after = fields::object("state_after", report.state_after)?;
     let trigger_event = fields::maybe_name("trigger_event", report.trigger_event.as_deref())?;
     let status = fields::name("status", report.status.as_deref().unwrap_or("recorded"))?;
-    // The ladder counts what it has initiated; nobody else says so.
+    // The rules count what they have initiated; nobody else says so.
     if status == "initiated" {
         return Err(platform::Error::invalid("status", "recorded", "`initiated` is what the platform does itself"));
     }

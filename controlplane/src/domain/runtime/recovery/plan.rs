@@ -6,7 +6,7 @@ use platform::{App, Result};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::ladder::{self, Past};
+use super::levels::{self, Past};
 use super::{Action, FailureKind, Level, Recovery, failure, store};
 use crate::domain::runtime::attempts::Attempt;
 use crate::domain::runtime::events::{self, EventSubject};
@@ -36,7 +36,7 @@ pub async fn plan(
         has_artifact: known.artifact_id.is_some(),
         is_repair: task.repairs.is_some(),
     };
-    let level = ladder::step(kind, &past);
+    let level = levels::step(kind, &past);
     let mut recovery = begin(app, task, attempt, kind, now);
     (recovery.level, recovery.derived) = (Some(level), derived);
     let reason = attempt.failure_reason.clone().unwrap_or_else(|| "the attempt failed".to_owned());

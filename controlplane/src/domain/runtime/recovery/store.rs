@@ -73,7 +73,7 @@ pub async fn insert(tx: &mut PgConnection, recovery: &Recovery) -> Result<()> {
     )
 }
 
-/// What the ladder wants to know of a task.
+/// The past of a task, by which its next recovery level is chosen.
 #[derive(Debug)]
 pub struct TaskHistory {
     /// Levels taken, from the first.

@@ -180,7 +180,7 @@ async fn a_task_that_waits_for_a_person_resumes_when_they_approve_and_stays_bloc
 }
 
 #[tokio::test]
-async fn a_person_does_what_the_ladder_would() {
+async fn a_person_does_what_the_rules_would() {
     let runtime = Runtime::start().await;
     for (body, level) in [
         (json!({"action": "retry"}), "L1"),

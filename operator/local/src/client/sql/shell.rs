@@ -25,7 +25,7 @@ A statement ends with a semicolon. Ctrl-C cancels one that runs, and clears one 
 
 /// What a line asks for.
 #[derive(Debug, PartialEq, Eq)]
-enum Wish<'a> {
+enum PromptInput<'a> {
     Nothing,
     Help,
     End,
@@ -34,7 +34,7 @@ enum Wish<'a> {
     Statements,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> PromptInput<'a> {
     fn of(line: &'a str) -> Self {
         let line = line.trim();
         let mut words = line.split_whitespace();
@@ -71,14 +71,14 @@ pub async fn run(mut asking: Asking) -> Result<(), Failure> {
             Signal::CtrlD => return Ok(()),
             _ => continue,
         };
-        match Wish::of(&line) {
-            Wish::Nothing => {}
-            Wish::End => return Ok(()),
-            Wish::Help => HELP.lines().for_each(notice),
-            Wish::Output(Some(output)) => asking.output = output,
-            Wish::Output(None) => notice("\\output takes table, json or csv"),
-            Wish::Unknown(command) => notice(&format!("there is no {command}: \\? for help")),
-            Wish::Statements => one_by_one(&asking, &line).await,
+        match PromptInput::of(&line) {
+            PromptInput::Nothing => {}
+            PromptInput::End => return Ok(()),
+            PromptInput::Help => HELP.lines().for_each(notice),
+            PromptInput::Output(Some(output)) => asking.output = output,
+            PromptInput::Output(None) => notice("\\output takes table, json or csv"),
+            PromptInput::Unknown(command) => notice(&format!("there is no {command}: \\? for help")),
+            PromptInput::Statements => one_by_one(&asking, &line).await,
         }
     }
 }
@@ -104,7 +104,7 @@ struct Ended;
 
 impl Validator for Ended {
     fn validate(&self, line: &str) -> ValidationResult {
-        if Wish::of(line) != Wish::Statements || lex::is_ended(line) {
+        if PromptInput::of(line) != PromptInput::Statements || lex::is_ended(line) {
             ValidationResult::Complete
         } else {
             ValidationResult::Incomplete
@@ -143,19 +143,19 @@ mod tests {
     #[test]
     fn a_line_is_a_command_a_statement_or_nothing() {
         let cases = [
-            ("", Wish::Nothing),
-            ("  \n", Wish::Nothing),
-            ("\\q", Wish::End),
-            ("exit", Wish::End),
-            ("\\?", Wish::Help),
-            ("\\output json", Wish::Output(Some(Output::Json))),
-            ("\\output arrow", Wish::Output(None)),
-            ("\\dt", Wish::Unknown("\\dt")),
-            ("select 1;", Wish::Statements),
-            ("help me", Wish::Statements),
+            ("", PromptInput::Nothing),
+            ("  \n", PromptInput::Nothing),
+            ("\\q", PromptInput::End),
+            ("exit", PromptInput::End),
+            ("\\?", PromptInput::Help),
+            ("\\output json", PromptInput::Output(Some(Output::Json))),
+            ("\\output arrow", PromptInput::Output(None)),
+            ("\\dt", PromptInput::Unknown("\\dt")),
+            ("select 1;", PromptInput::Statements),
+            ("help me", PromptInput::Statements),
         ];
-        for (line, wish) in cases {
-            assert_eq!(Wish::of(line), wish, "{line}");
+        for (line, input) in cases {
+            assert_eq!(PromptInput::of(line), input, "{line}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The ladder itself: which step follows a failure. Pure.
+//! The order of recovery levels: which of them follows a failure. Pure.
 
 use super::{FailureKind, Level};
 
