@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::agents_router::{router, served};
 use crate::memory::done;
-use crate::party::{Party, clock, status};
+use crate::model_server::{ModelServer, clock, status};
 use crate::world::{World, world, world_with};
 
 /// Words that mean the same point the same way.
@@ -38,8 +38,8 @@ fn vectors(body: &Value, length: usize) -> Response<Body> {
     axum::Json(json!({"data": texts.map(one).collect::<Vec<_>>()})).into_response()
 }
 
-async fn model() -> Party {
-    Party::answering(|body| vectors(body, 256)).await
+async fn model() -> ModelServer {
+    ModelServer::answering(|body| vectors(body, 256)).await
 }
 
 /// A router that remembers by these.
@@ -66,8 +66,8 @@ async fn counts(router: &Router) -> [Value; 3] {
 
 #[tokio::test]
 async fn what_shares_no_word_is_found_by_what_it_means() {
-    let party = model().await;
-    let world = world_with(Arc::new(clock()), &party.embedding()).await;
+    let server = model().await;
+    let world = world_with(Arc::new(clock()), &server.embedding()).await;
     let router = router(&world);
     for content in ["the automobile is red", "an invoice goes out by mail"] {
         assert_eq!(store(&router, content).await["embedding_status"], "ready");
@@ -81,7 +81,7 @@ async fn what_shares_no_word_is_found_by_what_it_means() {
     assert_eq!((&stats["embedder"], &stats["dimensions"]), (&json!("model:near"), &json!(256)));
     assert_eq!(stats["calibration"][1], json!({"cosine": 0.33, "score": 0.5}));
     assert_eq!(done(&router, "embedding_stats", json!({"namespace": "elsewhere"})).await["ready"], 0);
-    let asked = &party.asked()[0];
+    let asked = &server.asked()[0];
     assert_eq!((asked.path.as_str(), asked.authorization.as_str()), ("/v1/embeddings", "Bearer hush-key"));
     assert_eq!((&asked.body["model"], &asked.body["dimensions"]), (&json!("near"), &json!(256)));
     world.stop().await;
@@ -89,11 +89,11 @@ async fn what_shares_no_word_is_found_by_what_it_means() {
 
 #[tokio::test]
 async fn what_is_stored_while_no_model_answers_is_found_by_its_words_and_by_meaning_later() {
-    let (clock, party) = (clock(), model().await);
-    let world = world_with(Arc::new(clock.clone()), &party.embedding()).await;
+    let (clock, server) = (clock(), model().await);
+    let world = world_with(Arc::new(clock.clone()), &server.embedding()).await;
     let memories = world.memories.clone();
     let router = remembering(&world, &memories);
-    party.answers(|_| status(503));
+    server.answers(|_| status(503));
     for content in ["the automobile is red", "an invoice goes out"] {
         assert_eq!(store(&router, content).await["embedding_status"], "pending");
     }
@@ -101,7 +101,7 @@ async fn what_is_stored_while_no_model_answers_is_found_by_its_words_and_by_mean
     assert_eq!(done(&router, "search_memory", json!({"query": "car"})).await["results"], json!([]));
     assert_eq!(counts(&router).await, [json!(0), json!(2), json!(0)]);
     assert_eq!(memories.catch_up(&world.pipeline).await.unwrap(), Progress::Waiting);
-    party.answers(|body| vectors(body, 256));
+    server.answers(|body| vectors(body, 256));
     clock.advance(Duration::minutes(2));
     assert_eq!(memories.catch_up(&world.pipeline).await.unwrap(), Progress::Done);
     for router in [router, remembering(&world, &Memories::embedded_by(memories.embedder().clone()))] {
@@ -113,24 +113,24 @@ async fn what_is_stored_while_no_model_answers_is_found_by_its_words_and_by_mean
 
 #[tokio::test]
 async fn a_text_that_the_model_refuses_keeps_no_other_from_its_vector() {
-    let (clock, party) = (clock(), model().await);
-    let world = world_with(Arc::new(clock.clone()), &party.embedding()).await;
+    let (clock, server) = (clock(), model().await);
+    let world = world_with(Arc::new(clock.clone()), &server.embedding()).await;
     let memories = world.memories.clone();
     let router = remembering(&world, &memories);
-    party.answers(|_| status(503));
+    server.answers(|_| status(503));
     for content in ["the automobile is red", "unspeakable", "an invoice goes out"] {
         store(&router, content).await;
     }
-    party.answers(|body| {
+    server.answers(|body| {
         let refused = body["input"].to_string().contains("unspeakable");
         if refused { status(400) } else { vectors(body, 256) }
     });
     clock.advance(Duration::minutes(2));
     assert_eq!(memories.catch_up(&world.pipeline).await.unwrap(), Progress::Done);
     assert_eq!(counts(&router).await, [json!(2), json!(0), json!(1)]);
-    let asked = party.asked().len();
+    let asked = server.asked().len();
     assert_eq!(memories.catch_up(&world.pipeline).await.unwrap(), Progress::Done);
-    assert_eq!(party.asked().len(), asked, "it is not asked again");
+    assert_eq!(server.asked().len(), asked, "it is not asked again");
     assert_eq!(store(&router, "unspeakable as well").await["embedding_status"], "failed");
     assert_eq!(best(&router, "unspeakable well").await.0, "unspeakable as well");
     let listed = done(&router, "list_memories", json!({})).await;
@@ -143,12 +143,12 @@ async fn a_text_that_the_model_refuses_keeps_no_other_from_its_vector() {
 
 #[tokio::test]
 async fn an_answer_that_holds_no_such_vectors_counts_for_nothing() {
-    let party = model().await;
-    let world = world_with(Arc::new(clock()), &party.embedding()).await;
+    let server = model().await;
+    let world = world_with(Arc::new(clock()), &server.embedding()).await;
     let memories = world.memories.clone();
     let router = remembering(&world, &memories);
     for (at, length) in [255, 1_536, 4].into_iter().enumerate() {
-        party.answers(move |body| vectors(body, length));
+        server.answers(move |body| vectors(body, length));
         assert_eq!(store(&router, &format!("automobile {at}")).await["embedding_status"], "pending", "{length}");
         assert_eq!(memories.catch_up(&world.pipeline).await.unwrap(), Progress::Waiting);
     }
@@ -158,8 +158,8 @@ async fn an_answer_that_holds_no_such_vectors_counts_for_nothing() {
 
 #[tokio::test]
 async fn another_embedder_makes_its_own_vectors_and_compares_no_others() {
-    let party = model().await;
-    let world = world_with(Arc::new(clock()), &party.embedding()).await;
+    let server = model().await;
+    let world = world_with(Arc::new(clock()), &server.embedding()).await;
     let (model, built_in) = (world.memories.clone(), Memories::default());
     let rows = |by: &str| format!("select count(*) from raw._svc_memory.memories where embedder_id = '{by}'");
     store(&remembering(&world, &built_in), "the automobile is red").await;
@@ -180,9 +180,9 @@ async fn another_embedder_makes_its_own_vectors_and_compares_no_others() {
 
 #[tokio::test]
 async fn two_tenants_of_one_model_never_meet() {
-    let party = model().await;
-    let (one, other) = (world_with(Arc::new(clock()), &party.embedding()).await, world().await);
-    let third = world_with(Arc::new(clock()), &party.embedding()).await;
+    let server = model().await;
+    let (one, other) = (world_with(Arc::new(clock()), &server.embedding()).await, world().await);
+    let third = world_with(Arc::new(clock()), &server.embedding()).await;
     store(&router(&one), "the automobile is red").await;
     for world in [&other, &third] {
         let router = router(world);

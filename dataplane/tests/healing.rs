@@ -11,12 +11,12 @@ use dataplane::Bounds;
 use dataplane::testing::{analyst_id, denying, filtering, masking, owner_id};
 use serde_json::{Value, json};
 
-use crate::party::{KEY, Party, clock, says, status, writes};
+use crate::model_server::{KEY, ModelServer, clock, says, status, writes};
 use crate::world::{World, world, world_with};
 
 /// A world that permits its models to be asked.
-async fn auto(clock: SharedClock, party: &Party) -> World {
-    let world = world_with(clock, &party.healing()).await;
+async fn auto(clock: SharedClock, server: &ModelServer) -> World {
+    let world = world_with(clock, &server.healing()).await;
     world.change(|rules| rules.environment.settings.heal = Heal::Auto);
     world
 }
@@ -35,8 +35,8 @@ async fn governed(world: &World) {
 
 #[tokio::test]
 async fn what_no_rule_heals_a_model_corrects_and_it_passes_the_gates_again() {
-    let party = Party::answering(|_| writes("select name\nfrom customer where id = 1")).await;
-    let world = auto(Arc::new(clock()), &party).await;
+    let server = ModelServer::answering(|_| writes("select name\nfrom customer where id = 1")).await;
+    let world = auto(Arc::new(clock()), &server).await;
     for sql in [
         "selec name form customer where id = 1",
         "select fullname from customer where id = 1",
@@ -53,7 +53,7 @@ async fn what_no_rule_heals_a_model_corrects_and_it_passes_the_gates_again() {
         let healed = Some("select name\nfrom customer where id = 1");
         assert_eq!((started.sql_original.as_str(), started.sql_healed.as_deref()), (sql, healed));
     }
-    let asked = party.asked();
+    let asked = server.asked();
     assert_eq!(asked.len(), 3);
     assert_eq!((asked[0].path.as_str(), asked[0].authorization.as_str()), ("/v1/chat/completions", "Bearer hush-key"));
     let body = &asked[0].body;
@@ -66,8 +66,8 @@ async fn what_no_rule_heals_a_model_corrects_and_it_passes_the_gates_again() {
 
 #[tokio::test]
 async fn the_rules_come_first_and_a_refusal_or_a_write_is_told_to_nobody() {
-    let party = Party::answering(|_| writes("select 1")).await;
-    let world = auto(Arc::new(clock()), &party).await;
+    let server = ModelServer::answering(|_| writes("select 1")).await;
+    let world = auto(Arc::new(clock()), &server).await;
     governed(&world).await;
     world.run("select name form customer where id = 1").await.unwrap();
     for sql in [
@@ -84,25 +84,25 @@ async fn the_rules_come_first_and_a_refusal_or_a_write_is_told_to_nobody() {
     ] {
         assert!(world.analyst(sql).await.is_err(), "{sql}");
     }
-    assert!(party.asked().is_empty(), "{:?}", party.asked().iter().map(|it| it.body.clone()).collect::<Vec<_>>());
+    assert!(server.asked().is_empty(), "{:?}", server.asked().iter().map(|it| it.body.clone()).collect::<Vec<_>>());
     world.stop().await;
 }
 
 #[tokio::test]
 async fn a_model_is_told_what_its_caller_may_see_and_nothing_else() {
-    let party = Party::answering(|_| writes("select name, balance from customer order by id")).await;
-    let world = auto(Arc::new(clock()), &party).await;
+    let server = ModelServer::answering(|_| writes("select name, balance from customer order by id")).await;
+    let world = auto(Arc::new(clock()), &server).await;
     governed(&world).await;
     let got = world.analyst("slct name, balance from customer").await.unwrap();
     assert_eq!(got.json, r#"["Ada","***"],["Cleo","***"]"#, "masked and filtered as ever");
-    let told = party.asked()[0].body.to_string();
+    let told = server.asked()[0].body.to_string();
     let table = r#"\\\"main\\\".\\\"customer\\\" (\\\"id\\\" INTEGER, \\\"name\\\" VARCHAR"#;
     assert!(told.contains(table) && told.contains(r#"\\\"balance\\\" VARCHAR"#), "{told}");
     for hidden in ["payroll", "iban", "PAYIBAN", "Ada", "Bob", "078-05", "DECIMAL", "region =", "_svc", KEY] {
         assert!(!told.contains(hidden), "{hidden} was told: {told}");
     }
     world.run("slct name, balance from customer").await.unwrap();
-    let told = party.asked()[1].body.to_string();
+    let told = server.asked()[1].body.to_string();
     assert!(told.contains("payroll") && told.contains("DECIMAL"), "the owner may see it: {told}");
     world.stop().await;
 }
@@ -142,7 +142,7 @@ const STATEMENTS: [&str; 23] = [
     "",
 ];
 
-/// Everything that a hostile, broken or clumsy party may answer.
+/// Everything that a hostile, broken or clumsy server may answer.
 fn attacks() -> Vec<(&'static str, Box<Answers>)> {
     let body = |text: &'static str| Response::new(Body::from(text));
     let elsewhere = || Response::builder().status(307).header("location", "http://127.0.0.1:1/v1");
@@ -170,13 +170,13 @@ async fn whatever_a_model_answers_the_caller_has_the_error_that_they_would_have_
     let expected = without.analyst(asked).await.unwrap_err();
     let (entry, finished) = without.last();
     let clock = clock();
-    let party = Party::answering(|_| status(500)).await;
-    let world = auto(Arc::new(clock.clone()), &party).await;
+    let server = ModelServer::answering(|_| status(500)).await;
+    let world = auto(Arc::new(clock.clone()), &server).await;
     governed(&world).await;
     let attacks = attacks();
     let count = attacks.len();
     for (attack, answers) in attacks {
-        party.answers(answers);
+        server.answers(answers);
         clock.advance(Duration::minutes(2)); // past any pause
         let error = world.analyst(asked).await.expect_err(attack);
         assert_eq!((error.code(), error.to_string()), (expected.code(), expected.to_string()), "{attack}");
@@ -185,7 +185,7 @@ async fn whatever_a_model_answers_the_caller_has_the_error_that_they_would_have_
         assert_eq!((end.error_code, end.outcome), (finished.error_code.clone(), finished.outcome), "{attack}");
         assert_eq!((end.rows_returned, end.micro_credits), (0, 0), "{attack}");
     }
-    assert_eq!(party.asked().len(), count, "once each");
+    assert_eq!(server.asked().len(), count, "once each");
     assert_eq!(world.count("select count(*) from raw.main.customer").await, 3);
     assert_eq!(world.run("select * from made").await.unwrap_err().code(), Code::TableNotFound);
     world.stop().await;
@@ -195,15 +195,15 @@ async fn whatever_a_model_answers_the_caller_has_the_error_that_they_would_have_
 #[tokio::test]
 async fn an_endpoint_that_fails_is_left_alone_for_a_while() {
     let clock = clock();
-    let party = Party::answering(|_| status(503)).await;
-    let world = auto(Arc::new(clock.clone()), &party).await;
+    let server = ModelServer::answering(|_| status(503)).await;
+    let world = auto(Arc::new(clock.clone()), &server).await;
     let failing = "slct 1 from customer";
     for (after, asked) in [(0, 1), (0, 1), (1, 2), (1, 2), (1, 3)] {
         clock.advance(Duration::seconds(after));
         assert_eq!(world.run(failing).await.unwrap_err().code(), Code::BadSql);
-        assert_eq!(party.asked().len(), asked, "{after} s later");
+        assert_eq!(server.asked().len(), asked, "{after} s later");
     }
-    party.answers(|_| writes("select 1 as one"));
+    server.answers(|_| writes("select 1 as one"));
     assert!(world.run(failing).await.is_err(), "still left alone");
     clock.advance(Duration::seconds(4));
     assert_eq!(world.run(failing).await.unwrap().json, "[1]");
@@ -212,8 +212,8 @@ async fn an_endpoint_that_fails_is_left_alone_for_a_while() {
 
 #[tokio::test]
 async fn a_model_is_asked_only_where_the_environment_and_the_request_permit_it() {
-    let party = Party::answering(|_| writes("select 1 as one")).await;
-    let world = world_with(Arc::new(clock()), &party.healing()).await;
+    let server = ModelServer::answering(|_| writes("select 1 as one")).await;
+    let world = world_with(Arc::new(clock()), &server.healing()).await;
     let failing = "slct 1 from customer";
     let asking = |heal| {
         let ask = world.ask(owner_id(), failing);
@@ -229,21 +229,21 @@ async fn a_model_is_asked_only_where_the_environment_and_the_request_permit_it()
     ] {
         world.change(|rules| rules.environment.settings.heal = environment);
         assert_eq!(world.whole(asking(request)).await.is_ok(), is_asked, "{environment} {request:?}");
-        assert_eq!(party.asked().len(), usize::from(is_asked), "{environment} {request:?}");
+        assert_eq!(server.asked().len(), usize::from(is_asked), "{environment} {request:?}");
     }
     world.stop().await;
 }
 
 #[tokio::test]
 async fn what_was_described_is_what_runs_and_the_model_is_asked_once() {
-    let party = Party::answering(|_| writes("select name from customer where id = 1")).await;
-    let world = auto(Arc::new(clock()), &party).await;
+    let server = ModelServer::answering(|_| writes("select name from customer where id = 1")).await;
+    let world = auto(Arc::new(clock()), &server).await;
     let ask = || world.ask(owner_id(), "select fullname from customer where id = 1");
     let described = world.pipeline.describe(&ask()).await.unwrap();
     assert_eq!(described.columns[0].name, "name");
-    party.answers(|_| writes("select 1 as another"));
+    server.answers(|_| writes("select 1 as another"));
     assert_eq!(world.whole(ask()).await.unwrap().json, r#"["Ada"]"#);
-    assert_eq!(party.asked().len(), 1);
+    assert_eq!(server.asked().len(), 1);
     let other = world.ask(analyst_id(), "select fullname from customer where id = 1");
     assert_eq!(world.whole(other).await.unwrap().json, "[1]", "another caller's is their own");
     world.stop().await;

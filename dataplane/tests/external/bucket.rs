@@ -24,7 +24,7 @@ use crate::world::{World, world};
 
 /// How requests for an object are answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mood {
+pub(super) enum ResponseMode {
     Well,
     /// Another server is named.
     Redirects,
@@ -64,9 +64,9 @@ struct Course {
 pub(super) struct Kept {
     objects: BTreeMap<String, Vec<u8>>,
     parts: BTreeMap<u32, Vec<u8>>,
-    mood: Mood,
+    mode: ResponseMode,
     changes: u32,
-    /// Requests for objects since the mood has come.
+    /// Requests for objects since the mode has come.
     asked: u32,
     /// Bytes of objects that were sent.
     pub sent: usize,
@@ -96,7 +96,7 @@ impl Bucket {
         let kept: Shared = Arc::new(Mutex::new(Kept {
             objects: BTreeMap::new(),
             parts: BTreeMap::new(),
-            mood: Mood::Well,
+            mode: ResponseMode::Well,
             changes: 0,
             asked: 0,
             sent: 0,
@@ -150,9 +150,9 @@ impl Bucket {
         self.kept.lock().unwrap().objects.get(key).cloned()
     }
 
-    pub fn is(&self, mood: Mood) {
+    pub fn is(&self, mode: ResponseMode) {
         let mut kept = self.kept.lock().unwrap();
-        (kept.mood, kept.asked) = (mood, 0);
+        (kept.mode, kept.asked) = (mode, 0);
     }
 
     pub async fn ran(&self, sql: &str) -> String {
@@ -180,20 +180,25 @@ fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap
         kept.too_fast = fewer;
         return said(503, "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>");
     }
-    if kept.mood == Mood::Denies {
+    if kept.mode == ResponseMode::Denies {
         return said(403, "<Error><AWSAccessKeyId>AKIDSESAME</AWSAccessKeyId></Error>");
     }
     let Some(key) = uri.path().strip_prefix("/lake/").filter(|key| !key.is_empty()) else { return listed(kept, query) };
     kept.asked += 1;
-    match kept.mood {
-        Mood::Redirects => {
+    match kept.mode {
+        ResponseMode::Redirects => {
             let moved = Response::builder().status(307).header(header::LOCATION, "http://169.254.169.254/latest/");
             return moved.body(Body::empty()).unwrap();
         }
-        Mood::Away => return said(503, "<Error><Code>SlowDown</Code></Error>"),
-        Mood::Changes => kept.changes += 1,
-        Mood::ChangesOnce => kept.changes = u32::from(kept.asked > 1),
-        Mood::Well | Mood::Denies | Mood::Cuts | Mood::Replaces | Mood::Waits | Mood::Long => {}
+        ResponseMode::Away => return said(503, "<Error><Code>SlowDown</Code></Error>"),
+        ResponseMode::Changes => kept.changes += 1,
+        ResponseMode::ChangesOnce => kept.changes = u32::from(kept.asked > 1),
+        ResponseMode::Well
+        | ResponseMode::Denies
+        | ResponseMode::Cuts
+        | ResponseMode::Replaces
+        | ResponseMode::Waits
+        | ResponseMode::Long => {}
     }
     match (method.as_str(), number("partNumber="), query.contains("uploadId=")) {
         ("PUT", Some(part), _) => {
@@ -240,16 +245,18 @@ fn got(kept: &mut Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
     let mut answer = Response::builder()
         .header(header::ETAG, tag)
         .header(header::LAST_MODIFIED, "Thu, 01 Jan 2026 00:00:00 GMT")
-        .header(header::CONTENT_LENGTH, listed_bytes(kept.mood, &bytes));
+        .header(header::CONTENT_LENGTH, listed_bytes(kept.mode, &bytes));
     if let Some(part) = part {
         let said = format!("bytes {}-{}/{size}", part.start, part.end - 1);
         answer = answer.status(206).header(header::CONTENT_RANGE, said);
     }
     let (half, rest) = (bytes.slice(..bytes.len() / 2), bytes.slice(bytes.len() / 2..));
     let course = Arc::clone(&kept.course);
-    let body = match kept.mood {
-        Mood::Cuts | Mood::Replaces => Body::from_stream(stream::iter([Ok(half), Err(std::io::Error::other("cut"))])),
-        Mood::Waits => {
+    let body = match kept.mode {
+        ResponseMode::Cuts | ResponseMode::Replaces => {
+            Body::from_stream(stream::iter([Ok(half), Err(std::io::Error::other("cut"))]))
+        }
+        ResponseMode::Waits => {
             course.halfway.notify_one();
             let waiting = async move {
                 course.goes_on.notified().await;
@@ -257,21 +264,21 @@ fn got(kept: &mut Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
             };
             Body::from_stream(stream::iter([Ok(half)]).chain(stream::once(waiting)))
         }
-        Mood::Long => Body::from_stream(stream::iter(0..LONG_PIECES).map(move |_| {
+        ResponseMode::Long => Body::from_stream(stream::iter(0..LONG_PIECES).map(move |_| {
             course.pieces.fetch_add(1, Ordering::Relaxed);
             Ok::<_, std::io::Error>(Bytes::from_static(&PIECE))
         })),
         _ => Body::from(bytes),
     };
-    if kept.mood == Mood::Replaces {
+    if kept.mode == ResponseMode::Replaces {
         kept.changes += 1;
     }
     answer.body(body).unwrap()
 }
 
 /// As many bytes as an object is said to have.
-fn listed_bytes(mood: Mood, bytes: &[u8]) -> usize {
-    if mood == Mood::Long { LONG_PIECES * PIECE.len() } else { bytes.len() }
+fn listed_bytes(mode: ResponseMode, bytes: &[u8]) -> usize {
+    if mode == ResponseMode::Long { LONG_PIECES * PIECE.len() } else { bytes.len() }
 }
 
 /// The bytes of `bytes=4-9` or `bytes=4-`.
@@ -284,7 +291,7 @@ fn listed(kept: &Kept, query: &str) -> Response<Body> {
     let prefix = query.split('&').find_map(|pair| pair.strip_prefix("prefix=")).unwrap_or_default().replace("%2F", "/");
     let mut xml = String::from("<ListBucketResult><IsTruncated>false</IsTruncated>");
     for (key, bytes) in kept.objects.iter().filter(|(key, _)| key.starts_with(&prefix)) {
-        let (size, tag) = (listed_bytes(kept.mood, bytes), tag(kept, bytes));
+        let (size, tag) = (listed_bytes(kept.mode, bytes), tag(kept, bytes));
         let _ = write!(
             xml,
             "<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>{tag}</ETag>\
@@ -339,24 +346,24 @@ async fn objects_of_a_bucket_are_listed_selected_loaded_unloaded_and_removed() {
 async fn of_an_object_that_breaks_off_nothing_is_kept() {
     let bucket = Bucket::new().await;
     bucket.put("in/a.csv", "1\n".repeat(500_000)); // so much that half of it is on its way before it is cut
-    for (mood, words) in [
-        (Mood::Cuts, "try again"),
-        (Mood::Changes, "replaced"),
-        (Mood::Away, "try again"),
-        (Mood::Redirects, "try again"),
-        (Mood::Denies, "refuses the credentials"),
+    for (mode, words) in [
+        (ResponseMode::Cuts, "try again"),
+        (ResponseMode::Changes, "replaced"),
+        (ResponseMode::Away, "try again"),
+        (ResponseMode::Redirects, "try again"),
+        (ResponseMode::Denies, "refuses the credentials"),
     ] {
-        bucket.is(mood);
+        bucket.is(mode);
         let said = bucket.refused("copy into t from @s").await;
         assert!(said.contains(words), "{said}");
         assert!(!said.contains("ESAME") && !said.contains("sesame") && !said.contains("127.0.0.1"), "{said}");
         assert_eq!(bucket.world.count("select count(*) from t").await, 0, "{said}");
     }
     let unload = "copy into @s/r from customer file_format = (type = csv compression = none)";
-    bucket.is(Mood::Away);
+    bucket.is(ResponseMode::Away);
     let said = bucket.refused(unload).await;
     assert!(said.contains("try again") && bucket.object("in/r_0_0_0.csv").is_none(), "{said}");
-    bucket.is(Mood::Well);
+    bucket.is(ResponseMode::Well);
     bucket.ran("copy into t from @s").await;
     assert_eq!(bucket.world.count("select count(*) from t").await, 500_000, "a retry works");
     bucket.world.stop().await;
@@ -368,8 +375,8 @@ async fn an_outage_of_the_store_fails_a_load_that_leaves_out_files_that_fail() {
     bucket.put("in/a.csv", "1\n".repeat(500_000));
     bucket.put("in/b.csv", "7\n");
     bucket.put("in/c.csv.gz", "no gzip");
-    for mood in [Mood::Cuts, Mood::Changes] {
-        bucket.is(mood);
+    for mode in [ResponseMode::Cuts, ResponseMode::Changes] {
+        bucket.is(mode);
         for how in ["on_error = continue", "on_error = skip_file", "validation_mode = return_errors"] {
             let refused = bucket.world.run(&format!("copy into t from @s/a {how}")).await.unwrap_err();
             let told = refused.to_string();
@@ -378,7 +385,7 @@ async fn an_outage_of_the_store_fails_a_load_that_leaves_out_files_that_fail() {
         }
     }
     assert_eq!(bucket.world.count("select count(*) from t").await, 0);
-    bucket.is(Mood::Well);
+    bucket.is(ResponseMode::Well);
     let of_its_own = bucket.ran("copy into t from @s files = ('b.csv', 'c.csv.gz') on_error = continue").await;
     assert!(of_its_own.contains(r#"["b.csv","LOADED",1,1"#) && of_its_own.contains("LOAD_FAILED"), "{of_its_own}");
     bucket.world.stop().await;
@@ -388,11 +395,11 @@ async fn an_outage_of_the_store_fails_a_load_that_leaves_out_files_that_fail() {
 async fn an_object_that_comes_in_the_place_of_one_that_is_removed_stays() {
     let bucket = Bucket::new().await;
     bucket.put("in/a.csv", "1\n");
-    bucket.is(Mood::Changes);
+    bucket.is(ResponseMode::Changes);
     let refused = bucket.world.run("remove @s/a").await.unwrap_err();
     assert_eq!(refused.code(), contract::Code::WriteConflict, "{refused}");
     assert!(bucket.object("in/a.csv").is_some());
-    bucket.is(Mood::Well);
+    bucket.is(ResponseMode::Well);
     bucket.ran("remove @s/a").await;
     assert!(bucket.object("in/a.csv").is_none());
     bucket.world.stop().await;

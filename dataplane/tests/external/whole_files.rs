@@ -5,7 +5,7 @@ use dataplane::testing::{analyst_id, masking, owner_id};
 use serde_json::json;
 
 use super::Disk;
-use super::bucket::{Bucket, Mood};
+use super::bucket::{Bucket, ResponseMode};
 use crate::stage_files::{answered, by, owner};
 
 #[tokio::test]
@@ -67,12 +67,12 @@ async fn an_object_is_sent_whole_or_breaks_off() {
     let got = async || answered(&bucket.world, owner_id(), "GET", "s/files/a.csv", "").await;
     let whole = axum::body::to_bytes(got().await.into_body(), usize::MAX).await.unwrap();
     assert!(whole == "1\n".repeat(1_000_000), "{} bytes", whole.len());
-    bucket.is(Mood::Cuts);
+    bucket.is(ResponseMode::Cuts);
     let cut = got().await;
     assert_eq!(cut.status().as_u16(), 200, "its head has gone out before it breaks off");
     assert!(axum::body::to_bytes(cut.into_body(), usize::MAX).await.is_err());
-    for (mood, status) in [(Mood::Away, 503), (Mood::Denies, 403), (Mood::Changes, 409)] {
-        bucket.is(mood);
+    for (mode, status) in [(ResponseMode::Away, 503), (ResponseMode::Denies, 403), (ResponseMode::Changes, 409)] {
+        bucket.is(mode);
         let told = got().await;
         assert_eq!(told.status().as_u16(), status);
         let told = axum::body::to_bytes(told.into_body(), usize::MAX).await.unwrap();

@@ -7,7 +7,7 @@
 //! thirty seconds is lost in three. `./dev soak runtime` runs it for half an hour.
 
 mod checker;
-mod mishap;
+mod fault;
 mod proxy;
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use contract::Entropy;
-use mishap::Mishap;
+use fault::Fault;
 use proxy::Wire;
 use serde_json::{Value, json};
 use tests::runtime::{ControlPlane, Database, Worker, history, soak_secs};
@@ -53,8 +53,8 @@ struct Chaos {
     /// When nobody could have swept: seconds since the beginning.
     outages: Vec<(f64, f64)>,
     /// What will go wrong next, the last first.
-    deck: Vec<Mishap>,
-    done: BTreeMap<Mishap, u32>,
+    deck: Vec<Fault>,
+    done: BTreeMap<Fault, u32>,
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -177,7 +177,7 @@ impl Chaos {
     /// Whether something has yet to happen.
     fn lacks(&self) -> bool {
         let told = std::fs::read_to_string(history(&self.folder)).unwrap();
-        self.done.len() < Mishap::ALL.len() || !told.contains(r#""status":409"#)
+        self.done.len() < Fault::ALL.len() || !told.contains(r#""status":409"#)
     }
 
     /// Nothing goes wrong any more: what was begun ends.
@@ -200,7 +200,7 @@ impl Chaos {
 
     /// A run in which nothing happened proves nothing.
     fn was_wild_enough(&self, told: &[Value]) {
-        assert_eq!(self.done.len(), Mishap::ALL.len(), "{:?}", self.done);
+        assert_eq!(self.done.len(), Fault::ALL.len(), "{:?}", self.done);
         let count =
             |what: &str, status: u64| told.iter().filter(|l| l["what"] == what && l["status"] == status).count();
         println!("{:?}; {} answers, {} lost", self.done, told.len(), told.iter().filter(|l| l["status"] == 0).count());

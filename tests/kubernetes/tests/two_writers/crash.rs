@@ -15,14 +15,14 @@ use tokio_util::sync::CancellationToken;
 use super::platform;
 
 /// Operators that find a control plane.
-struct Scene {
+struct CrashTest {
     bench: Bench,
     database: String,
     running: Running,
     stop: CancellationToken,
 }
 
-impl Scene {
+impl CrashTest {
     /// The authority is the operator's, so that one has been there before.
     async fn new(purpose: &str) -> Self {
         let mut bench = Bench::new(purpose).await;

@@ -2,7 +2,8 @@
 //!
 //! It is told the statement, the error that the caller would see, and what they may see of the catalogue
 //! (`visible_relations`); never a row, a policy or a name that is kept from them. What it writes is somebody else's
-//! text: one query that changes nothing, or it counts for nothing; and it passes every gate as if the caller had written it.
+//! text: one query that changes nothing, or it counts for nothing; and it passes every gate as if the caller had
+//! written it.
 
 use contract::Governance;
 

@@ -7,26 +7,26 @@ use kubernetes::wait::says;
 use kubernetes::{absent, ready, until};
 use serde_json::{Value, json};
 
-use super::Scene;
+use super::CrashTest;
 
 fn counted(line: &str) -> bool {
     is_change_of(line, &["apikeys", "apikeys/status", "secrets"])
         || is_step_of(line, "ApiKey", &["put", "delivered", "revoke"])
 }
 
-impl Scene {
+impl CrashTest {
     /// With an environment that the control plane knows.
     async fn with_an_environment(purpose: &str) -> Self {
-        let scene = Self::new(purpose).await;
-        let operator = scene.bench.operator("builder").await;
-        let name = scene.bench.tenant("acme", "prod").await;
-        scene.bench.settled(&name).await;
+        let test = Self::new(purpose).await;
+        let operator = test.bench.operator("builder").await;
+        let name = test.bench.tenant("acme", "prod").await;
+        test.bench.settled(&name).await;
         // what is done about the owner is none of a key's steps
-        until(&scene.bench.world.api::<Organization>(), "acme", "settled", |it| says(it, "CredentialsSynced")).await;
-        let uid = scene.bench.world.api::<Environment>().get(&name).await.unwrap().uid().unwrap();
-        scene.row(&format!("select max(env_id) from environments where env_id = '{uid}'")).await;
+        until(&test.bench.world.api::<Organization>(), "acme", "settled", |it| says(it, "CredentialsSynced")).await;
+        let uid = test.bench.world.api::<Environment>().get(&name).await.unwrap().uid().unwrap();
+        test.row(&format!("select max(env_id) from environments where env_id = '{uid}'")).await;
         operator.stop().await;
-        scene
+        test
     }
 
     async fn key(&self, name: &str, more: Value) {
@@ -58,73 +58,73 @@ impl Scene {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_after_every_step_of_a_keys_creation_one_key_lives_and_its_secret_opens() {
-    let scene = Scene::with_an_environment("minted").await;
+    let test = CrashTest::with_an_environment("minted").await;
     let name = |step: u64| format!("k{step}");
-    let steps = scene
+    let steps = test
         .killed_at_every_step(
             counted,
-            async |step| scene.key(&name(step), json!({})).await,
+            async |step| test.key(&name(step), json!({})).await,
             async |step| {
-                ready(&scene.bench.world.api::<ApiKey>(), &name(step)).await;
-                assert_eq!(scene.recorded(&name(step)).await, "1 1 1 0", "after step {step}");
-                assert!(scene.opens(&scene.held(&name(step), "key").await).await, "after step {step}");
+                ready(&test.bench.world.api::<ApiKey>(), &name(step)).await;
+                assert_eq!(test.recorded(&name(step)).await, "1 1 1 0", "after step {step}");
+                assert!(test.opens(&test.held(&name(step), "key").await).await, "after step {step}");
             },
         )
         .await;
     assert!(steps >= 5, "the finalizer, the key, its Secret, word of it, the status: {steps}");
-    scene.done().await;
+    test.done().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_after_every_step_of_a_rotation_one_text_is_present_and_the_old_ones_have_their_grace() {
-    let scene = Scene::with_an_environment("turned").await;
-    scene.key("ci", json!({})).await;
-    let operator = scene.bench.operator("builder").await;
-    ready(&scene.bench.world.api::<ApiKey>(), "ci").await;
+    let test = CrashTest::with_an_environment("turned").await;
+    test.key("ci", json!({})).await;
+    let operator = test.bench.operator("builder").await;
+    ready(&test.bench.world.api::<ApiKey>(), "ci").await;
     operator.stop().await;
-    let first = scene.held("ci", "key").await;
+    let first = test.held("ci", "key").await;
     let rotation = |step: u64| json!({"rotation": {"id": format!("r{step}"), "gracePeriodHours": 1}});
-    let steps = scene
+    let steps = test
         .killed_at_every_step(
             counted,
-            async |step| scene.key("ci", rotation(step)).await,
+            async |step| test.key("ci", rotation(step)).await,
             async |step| {
-                ready(&scene.bench.world.api::<ApiKey>(), "ci").await;
-                assert_eq!(scene.recorded("ci").await, format!("1 1 1 {step}"), "after step {step}");
-                let present = scene.held("ci", "key").await;
-                assert!(present != first && scene.opens(&present).await, "after step {step}");
-                assert!(scene.opens(&first).await, "after step {step}");
+                ready(&test.bench.world.api::<ApiKey>(), "ci").await;
+                assert_eq!(test.recorded("ci").await, format!("1 1 1 {step}"), "after step {step}");
+                let present = test.held("ci", "key").await;
+                assert!(present != first && test.opens(&present).await, "after step {step}");
+                assert!(test.opens(&first).await, "after step {step}");
             },
         )
         .await;
     assert!(steps >= 4, "the text, its Secret, word of it, the status: {steps}");
-    scene.done().await;
+    test.done().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_after_every_step_of_a_keys_deletion_nothing_is_left_and_nothing_opens() {
-    let scene = Scene::with_an_environment("ended").await;
-    let (keys, secrets) = (scene.bench.world.api::<ApiKey>(), scene.bench.world.api::<Secret>());
+    let test = CrashTest::with_an_environment("ended").await;
+    let (keys, secrets) = (test.bench.world.api::<ApiKey>(), test.bench.world.api::<Secret>());
     let name = |step: u64| format!("k{step}");
     let texts = std::sync::Mutex::new(Vec::new());
     let begin = async |step| {
-        scene.key(&name(step), json!({})).await;
-        let operator = scene.bench.operator("builder").await;
+        test.key(&name(step), json!({})).await;
+        let operator = test.bench.operator("builder").await;
         ready(&keys, &name(step)).await;
         operator.stop().await;
-        let text = scene.held(&name(step), "key").await;
+        let text = test.held(&name(step), "key").await;
         texts.lock().unwrap().push(text);
         keys.delete(&name(step), &DeleteParams::default()).await.unwrap();
     };
-    let steps = scene
+    let steps = test
         .killed_at_every_step(counted, begin, async |step| {
             absent(&keys, &name(step)).await;
             absent(&secrets, &name(step)).await;
-            assert!(scene.recorded(&name(step)).await.starts_with("1 0 "), "after step {step}");
+            assert!(test.recorded(&name(step)).await.starts_with("1 0 "), "after step {step}");
             let text = texts.lock().unwrap().last().unwrap().clone();
-            assert!(!scene.opens(&text).await, "after step {step}");
+            assert!(!test.opens(&text).await, "after step {step}");
         })
         .await;
     assert!(steps >= 2, "the revocation, the finalizer: {steps}");
-    scene.done().await;
+    test.done().await;
 }

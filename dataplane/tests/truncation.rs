@@ -157,11 +157,11 @@ struct Cause {
     /// Made before it is asked.
     rules: fn(&mut Governance),
     /// Done when its first bytes have come.
-    strikes: Strike,
+    interruption: Interruption,
     code: Code,
 }
 
-enum Strike {
+enum Interruption {
     Nothing,
     RevokesTheKey,
     EndsTheEngine,
@@ -175,42 +175,48 @@ const CAUSES: [Cause; 5] = [
         name: "more rows than the tier allows",
         sql: ENDLESS,
         rules: |rules| rules.organization.limits.max_rows_per_query = Some(5_000),
-        strikes: Strike::Nothing,
+        interruption: Interruption::Nothing,
         code: Code::QuotaExceeded,
     },
     Cause {
         name: "no more time",
         sql: ENDLESS,
         rules: |rules| rules.environment.settings.query_timeout_ms = 1_500,
-        strikes: Strike::Nothing,
+        interruption: Interruption::Nothing,
         code: Code::QueryTimeout,
     },
     Cause {
         name: "a key that is revoked",
         sql: ENDLESS,
         rules: as_it_is,
-        strikes: Strike::RevokesTheKey,
+        interruption: Interruption::RevokesTheKey,
         code: Code::InvalidKey,
     },
     Cause {
         name: "an engine that ends",
         sql: ENDLESS,
         rules: as_it_is,
-        strikes: Strike::EndsTheEngine,
+        interruption: Interruption::EndsTheEngine,
         code: Code::EngineCrash,
     },
-    Cause { name: "a cancel", sql: ENDLESS, rules: as_it_is, strikes: Strike::Cancels, code: Code::QueryCancelled },
+    Cause {
+        name: "a cancel",
+        sql: ENDLESS,
+        rules: as_it_is,
+        interruption: Interruption::Cancels,
+        code: Code::QueryCancelled,
+    },
 ];
 
-async fn strike(world: &World, strike: &Strike, cancels: &[Cancel]) {
-    match strike {
-        Strike::Nothing => {}
-        Strike::RevokesTheKey => world.change(|rules| rules.keys.retain(|key| key.key_id != owner_id())),
-        Strike::EndsTheEngine => {
+async fn interrupt(world: &World, interruption: &Interruption, cancels: &[Cancel]) {
+    match interruption {
+        Interruption::Nothing => {}
+        Interruption::RevokesTheKey => world.change(|rules| rules.keys.retain(|key| key.key_id != owner_id())),
+        Interruption::EndsTheEngine => {
             let process = world.engine_id().to_string();
             assert!(Command::new("kill").args(["-KILL", &process]).status().unwrap().success());
         }
-        Strike::Cancels => {
+        Interruption::Cancels => {
             for cancel in cancels {
                 match cancel {
                     Cancel::Http(closed) => closed.cancel(),
@@ -221,7 +227,7 @@ async fn strike(world: &World, strike: &Strike, cancels: &[Cancel]) {
     }
 }
 
-/// So many answers begin before the cause strikes: it strikes them all, and a deadline is waited for once.
+/// So many answers begin before the cause comes: it interrupts them all, and a deadline is waited for once.
 const AT_ONCE: usize = 3;
 
 /// Asks in each of these forms, and holds that none of the answers looks whole; those over HTTP have the code.
@@ -237,7 +243,7 @@ async fn breaks_off(wired: &Wired, cause: &Cause, forms: &[Form]) {
         rests.push(rest);
         cancels.push(cancel);
     }
-    strike(world, &cause.strikes, &cancels).await;
+    interrupt(world, &cause.interruption, &cancels).await;
     for (form, ended) in forms.iter().zip(join_all(rests.into_iter().map(whole)).await) {
         assert!(ended.is_err(), "{form:?}, {}: it looks whole", cause.name);
     }

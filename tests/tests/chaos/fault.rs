@@ -7,7 +7,7 @@ use tests::runtime::ControlPlane;
 use super::Chaos;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mishap {
+pub enum Fault {
     WorkerStopped,
     WorkerKilled,
     ControlPlaneKilled,
@@ -18,7 +18,7 @@ pub enum Mishap {
     TasksLocked,
 }
 
-impl Mishap {
+impl Fault {
     pub const ALL: [Self; 7] = [
         Self::WorkerStopped,
         Self::WorkerKilled,
@@ -37,19 +37,19 @@ impl Mishap {
 
 impl Chaos {
     pub async fn something_happens(&mut self) {
-        let mishap = self.next();
+        let fault = self.next();
         let since = self.began.elapsed().as_secs_f64();
-        self.bring_about(mishap).await;
-        *self.done.entry(mishap).or_default() += 1;
-        if mishap.is_outage() {
+        self.bring_about(fault).await;
+        *self.done.entry(fault).or_default() += 1;
+        if fault.is_outage() {
             self.outages.push((since, self.began.elapsed().as_secs_f64()));
         }
         self.rest(500).await;
     }
 
-    fn next(&mut self) -> Mishap {
+    fn next(&mut self) -> Fault {
         if self.deck.is_empty() {
-            let mut left = Mishap::ALL.to_vec();
+            let mut left = Fault::ALL.to_vec();
             while !left.is_empty() {
                 let one = self.dice(left.len());
                 self.deck.push(left.swap_remove(one));
@@ -58,32 +58,32 @@ impl Chaos {
         self.deck.pop().unwrap()
     }
 
-    async fn bring_about(&mut self, mishap: Mishap) {
+    async fn bring_about(&mut self, fault: Fault) {
         let one = self.dice(self.workers.len());
-        match mishap {
-            Mishap::WorkerStopped => {
+        match fault {
+            Fault::WorkerStopped => {
                 // Past the lease: four seconds of ours are forty of the database's.
                 self.workers[one].signal(Signal::SIGSTOP);
                 self.rest(4_000).await;
                 self.workers[one].signal(Signal::SIGCONT);
             }
-            Mishap::WorkerKilled => {
+            Fault::WorkerKilled => {
                 self.workers[one].kill().await;
                 self.workers[one] = self.worker();
             }
-            Mishap::ControlPlaneKilled => {
+            Fault::ControlPlaneKilled => {
                 self.control.kill().await;
                 self.control = ControlPlane::start(&self.database).await;
                 self.wire.lead_to(self.control.http);
             }
-            Mishap::DatabaseCrashed => self.database.crash().await,
-            Mishap::DatabaseRestarted => self.database.restart().await,
-            Mishap::SessionsCut => {
+            Fault::DatabaseCrashed => self.database.crash().await,
+            Fault::DatabaseRestarted => self.database.restart().await,
+            Fault::SessionsCut => {
                 let cut = "select pg_terminate_backend(pid) from pg_stat_activity
                            where pid <> pg_backend_pid() and backend_type = 'client backend'";
                 self.database.client().await.batch_execute(cut).await.unwrap();
             }
-            Mishap::TasksLocked => {
+            Fault::TasksLocked => {
                 let client = self.database.client().await;
                 client.batch_execute("begin; lock table svc_runtime.tasks in access exclusive mode").await.unwrap();
                 self.rest(2_000).await;

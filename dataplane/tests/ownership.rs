@@ -12,17 +12,17 @@ use crate::memory::done;
 use crate::world::world;
 
 /// A memory, a trigger and a branch of the owner's.
-struct Theirs {
+struct OwnersThings {
     memory_id: Value,
     trigger_id: Value,
     branch_id: Value,
 }
 
-async fn made(router: &Router) -> Theirs {
+async fn made(router: &Router) -> OwnersThings {
     let memory = done(router, "store_memory", json!({"content": "pay on friday", "memory_key": "plan"})).await;
     let trigger = done(router, "register_trigger", json!({"name": "refunds", "concept": "a refund"})).await;
     let branch = done(router, "create_branch", json!({"tables": ["customer"]})).await;
-    Theirs {
+    OwnersThings {
         memory_id: memory["memory_id"].clone(),
         trigger_id: trigger["trigger_id"].clone(),
         branch_id: branch["branch_id"].clone(),
@@ -30,7 +30,7 @@ async fn made(router: &Router) -> Theirs {
 }
 
 /// Everything that changes or ends it.
-fn attempts(theirs: &Theirs) -> Vec<(&'static str, Value)> {
+fn attempts(theirs: &OwnersThings) -> Vec<(&'static str, Value)> {
     vec![
         ("store_memory", json!({"content": "pay never", "memory_key": "plan"})),
         ("delete_memory", json!({"memory_id": theirs.memory_id})),
@@ -47,7 +47,7 @@ async fn analyst(router: &Router, agent: Option<&str>, name: &str, arguments: Va
     tool_as(router, (analyst_key(), agent), name, arguments).await
 }
 
-async fn is_untouched(router: &Router, theirs: &Theirs) {
+async fn is_untouched(router: &Router, theirs: &OwnersThings) {
     let memory = done(router, "load_memory_exact", json!({"key": "plan"})).await;
     assert_eq!((&memory["content"], &memory["version"]), (&json!("pay on friday"), &json!(1)));
     let trigger = &done(router, "list_triggers", json!({})).await["triggers"][0];

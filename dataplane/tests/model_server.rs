@@ -1,4 +1,4 @@
-//! The remote party: a server of models on loopback that answers as it is told, and keeps what it was asked.
+//! A server of models on loopback that answers as it is told, and keeps what it was asked.
 
 use std::sync::{Arc, Mutex};
 
@@ -29,14 +29,14 @@ struct Told {
     answers: Arc<Mutex<Arc<Answers>>>,
 }
 
-pub struct Party {
+pub struct ModelServer {
     url: String,
     told: Told,
     /// Ends with it.
     _serving: JoinSet<()>,
 }
 
-impl Party {
+impl ModelServer {
     pub async fn answering(answers: impl Fn(&Value) -> Response<Body> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
