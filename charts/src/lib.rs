@@ -1,4 +1,4 @@
-//! What a platform team installs, as far as it is made from the types of the product.
+//! The chart and manifests that a platform team installs, as far as they are made from the types of the product.
 //!
 //! Printed and compared, never edited: the roles, from the tables of requests that operator and
 //! control plane make; the custom resource definitions; the values with their schema and their

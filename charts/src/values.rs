@@ -1,4 +1,4 @@
-//! What may be set when the chart is installed: `values.yaml`, its schema and the table of the
+//! Settings of an installation of the chart: `values.yaml`, its schema and the table of the
 //! README are printed from these types, so that the three cannot disagree.
 //!
 //! A field's documentation is what a person reads beside the value. What is not named here is

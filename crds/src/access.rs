@@ -1,4 +1,4 @@
-//! What a program may ask the API server for: the shape of the tables of operator and control plane,
+//! Requests that a program may make of the API server: the shape of the tables of operator and control plane,
 //! from which the chart's roles are generated.
 
 /// Verbs on one kind.

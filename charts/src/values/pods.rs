@@ -1,4 +1,4 @@
-//! What pods are beside their program: where they run, as whom, and what others know them by.
+//! Settings of pods beside their program: where they run, as whom, and by which names others know them.
 
 use std::collections::BTreeMap;
 

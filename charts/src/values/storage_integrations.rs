@@ -1,4 +1,4 @@
-//! What storage integrations reach, and by which credentials.
+//! The reach of storage integrations, and their credentials.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

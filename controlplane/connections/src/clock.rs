@@ -1,4 +1,4 @@
-//! What a stream and the requests on it tell each other: whether one is being served.
+//! State that a stream shares with the requests on it: whether one is being served.
 
 use std::pin::Pin;
 use std::sync::Arc;

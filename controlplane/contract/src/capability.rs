@@ -1,4 +1,4 @@
-//! What agents were granted: tables, operations, how much of both, and columns denied to them.
+//! Capability grants of agents: tables, operations, how much of both, and columns denied to them.
 //!
 //! "`capabilities`: `allowed_tables` string[] (schema-qualified names), `allowed_operations`
 //! string[], `max_queries_per_hour` integer, `max_rows_per_query` integer, `column_restrictions`

@@ -1,4 +1,4 @@
-//! What becomes of a statement, told without running it: for the caller (`transpile`), or for somebody
+//! The explanation of a statement without running it: for the caller (`transpile`), or for somebody
 //! imagined (`policies/test`), which owners and admins may ask. No row leaves.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What may be done with a statement that fails, and who has a say in it: the environment, and each request for less.
+//! How far a statement that fails may be corrected, and who decides it: the environment, and each request for less.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What the control plane and the data planes have agreed on.
+//! The contract between the control plane and the data planes.
 //!
 //! Ids, time, error codes and bodies, who is calling and what that permits, keys, policies, the
 //! governance snapshot, the reports that flow back, and the names used on the wire. Both planes

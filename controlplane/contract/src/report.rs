@@ -1,4 +1,4 @@
-//! What a data plane reports back: two entries a query, in order, never lost and never doubled.
+//! Reports of a data plane: two entries a query, in order, never lost and never doubled.
 //!
 //! `started` is in the data plane's log before the first byte leaves; `finished` follows when the
 //! stream ends. A `started` without `finished` after a restart ends as `interrupted`.

@@ -1,4 +1,4 @@
-//! What a control plane is while it runs: everything a handler or a job may use.
+//! The context of a running control plane: everything a handler or a job may use.
 
 use std::sync::Arc;
 

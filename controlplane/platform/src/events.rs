@@ -1,4 +1,4 @@
-//! What has happened: the IAM audit trail.
+//! Events: the IAM audit trail.
 //!
 //! [`record`] is the only way to say that something happened, and says it in the caller's
 //! transaction: an event without its change, or a change without its event, cannot be committed.

@@ -1,4 +1,4 @@
-//! What handlers are given and answer with: calls, bodies, pages, conditional requests, routes.
+//! Requests and answers of handlers: calls, bodies, pages, conditional requests, routes.
 
 pub mod body;
 pub mod call;

@@ -1,4 +1,4 @@
-//! What every resource is built on: context, HTTP, jobs, events, mail, identity, clients of other servers.
+//! The base of every resource: context, HTTP, jobs, events, mail, identity, clients of other servers.
 #![forbid(unsafe_code)]
 
 pub mod archive;

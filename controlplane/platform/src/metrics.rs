@@ -1,4 +1,4 @@
-//! What a control plane measures, for Prometheus: the rows of [`contract::metrics::controlplane`].
+//! Metrics of a control plane, for Prometheus: the rows of [`contract::metrics::controlplane`].
 //!
 //! What happens is counted when it ends; what waits in the database is counted when it is asked for.
 

@@ -1,4 +1,4 @@
-//! What kubectl changes, as the control plane follows it.
+//! Changes by kubectl, as the control plane follows them.
 
 mod rest;
 mod secrets;

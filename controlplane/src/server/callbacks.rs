@@ -1,4 +1,4 @@
-//! What the platform calls of the domain and of the server.
+//! Functions of the domain and of the server that the platform calls.
 
 use platform::context::Callbacks;
 

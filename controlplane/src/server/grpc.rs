@@ -1,4 +1,4 @@
-//! What data planes call: `Watch`, `Report`, `Reserve`, `Stored`, `RuntimeRows`, `RegisterAgent`, `Vouch`
+//! Procedures that data planes call: `Watch`, `Report`, `Reserve`, `Stored`, `RuntimeRows`, `RegisterAgent`, `Vouch`
 //! (proto/governance.proto), over mutual TLS.
 //!
 //! "The certificate names the environment, and every call is served for that environment only."

@@ -1,4 +1,4 @@
-//! What happens on its own: every kind of job there is, with its schedule.
+//! Background jobs: every kind of them, with its schedule.
 //!
 //! A job is a row, written in the transaction of whatever asks for it, picked with `for update
 //! skip locked`, woken by NOTIFY and polled as a fallback. It runs at least once: a worker that

@@ -1,4 +1,4 @@
-//! What a process tells whoever watches it: spans of what is asked of it, for a collector; the lines of its
+//! Telemetry of a process: spans of requests, for a collector; the lines of its
 //! log, whose level can be changed while it runs; what it measures, for a scraper.
 //!
 //! "OTLP with W3C context in and out; one span per pipeline stage; `db.query.text` redacted." Nothing

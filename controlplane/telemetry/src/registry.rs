@@ -1,4 +1,4 @@
-//! What a program measures: each metric registered as its row of [`contract::metrics`] describes it.
+//! The metrics of a program: each metric registered as its row of [`contract::metrics`] describes it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is measured, for whoever scrapes it: in the format of OpenMetrics where that is asked for, as
+//! The metrics endpoint: in the format of OpenMetrics where that is asked for, as
 //! Prometheus does, and in Prometheus' older one for everybody else, its own checker among them.
 //!
 //! They differ in what they say about the numbers: of a counter the older one names the series.

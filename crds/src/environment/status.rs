@@ -1,4 +1,4 @@
-//! What the operator writes of an environment.
+//! The status of an environment, which the operator writes.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;

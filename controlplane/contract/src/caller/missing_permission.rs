@@ -1,4 +1,4 @@
-//! What a caller lacks for what they ask, in words that say who can give it.
+//! The permission that a caller lacks for a request, in words that say who can give it.
 
 use std::fmt;
 

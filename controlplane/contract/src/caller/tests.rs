@@ -1,4 +1,4 @@
-//! What a session and a key permit.
+//! Permissions of a session and of a key.
 
 use super::*;
 use crate::Code;

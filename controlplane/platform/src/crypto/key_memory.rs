@@ -1,4 +1,4 @@
-//! What this process remembers of API keys: that a text was verified, and when a use was last written.
+//! The memory of this process of API keys: that a text was verified, and when a use was last written.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

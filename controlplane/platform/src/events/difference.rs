@@ -1,4 +1,4 @@
-//! What an event tells of a change: what is another than it was, and nothing else.
+//! The difference that an event records of a change: members that changed, and nothing else.
 
 use serde_json::{Map, Value};
 

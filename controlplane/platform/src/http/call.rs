@@ -1,4 +1,4 @@
-//! What a handler is given: who is calling, for which organization and environment, and the means
+//! The call that a handler is given: who is calling, for which organization and environment, and the means
 //! to answer.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What an endpoint takes and answers, as the signature of its handler says it.
+//! The request and answer of an endpoint, as the signature of its handler says them.
 //!
 //! A handler is mounted only if each of its arguments says what it takes of the request ([`Takes`])
 //! and its result says what it answers ([`Answers`]). So the document of the API (`reference`) is

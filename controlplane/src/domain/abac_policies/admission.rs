@@ -1,4 +1,4 @@
-//! What may be stored as the rules of an ABAC policy.
+//! Validation of the rules of an ABAC policy before they are stored.
 //!
 //! The form (members, types, limits) is 400. "Unknown condition, action or attribute is refused
 //! when it is written", and so is a value that no caller could ever have: 422 `INVALID_RULE`.

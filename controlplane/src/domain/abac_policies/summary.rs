@@ -1,4 +1,4 @@
-//! What the policies say of agents, by framework: "`frameworks` is an object keyed by framework
+//! The summary of policies for agents, by framework: "`frameworks` is an object keyed by framework
 //! name; each value has `allowed` boolean, `policies_applied` integer, `restrictions` string[]."
 //!
 //! The frameworks are those that an enabled policy or a key of the environment names. An agent is

@@ -1,5 +1,5 @@
-//! What may be stored as capabilities: 400 names the member that is not in order, 422 `INVALID_RULE` a table where no
-//! column can be denied (`own_tables`).
+//! Validation of capabilities before they are stored: 400 names the member that is not in order, 422 `INVALID_RULE` a
+//! table where no column can be denied (`own_tables`).
 
 use std::str::FromStr;
 

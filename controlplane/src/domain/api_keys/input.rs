@@ -1,4 +1,4 @@
-//! What a key is made from, admitted: "400 for invalid scopes or CIDR".
+//! The input of a key, validated: "400 for invalid scopes or CIDR".
 
 use std::collections::BTreeMap;
 

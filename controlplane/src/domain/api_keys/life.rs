@@ -1,4 +1,4 @@
-//! What happens to a key, whoever asks for it: it is made, rotated, revoked. Under the lock of its
+//! The life of a key, whoever asks: it is made, rotated, revoked. Under the lock of its
 //! environment, which the caller holds.
 
 use chrono::Duration;

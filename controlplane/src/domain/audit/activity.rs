@@ -1,4 +1,4 @@
-//! What one agent's queries were, and what the policies did with them.
+//! The queries of one agent, and the verdicts of policies on them.
 //!
 //! "`activity` (`total_queries`, `queries_today`, `queries_this_hour`, `avg_execution_time_ms`,
 //! `tables_accessed`, `credits_consumed_today`, `last_query_at`) and `policy_summary`

@@ -1,4 +1,4 @@
-//! What a caller may use, for a user interface to show or hide.
+//! Permissions of a caller, for a user interface to show or hide.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What an organization stores: "`storage` (`total_gb`, `limit_gb`)". Each data plane measures its own
+//! The storage of an organization: "`storage` (`total_gb`, `limit_gb`)". Each data plane measures its own
 //! disk and says so each minute; the organization's is the sum over its environments, which it is told in
 //! return: beyond the tier's gigabytes it takes no more.
 

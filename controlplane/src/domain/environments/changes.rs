@@ -1,4 +1,4 @@
-//! What of an environment changes, and the events that say so.
+//! Changes of an environment, and their events.
 
 use contract::EnvId;
 use platform::events::{self, Event, EventType, Origin};

@@ -1,4 +1,4 @@
-//! What the removal of an environment takes with it.
+//! Records that the removal of an environment removes with it.
 
 use contract::EnvId;
 use platform::events::{self, Event, EventType, Origin};

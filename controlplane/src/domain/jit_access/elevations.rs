@@ -1,4 +1,4 @@
-//! What approved requests raise: in the snapshot, and in the guard.
+//! Roles that approved requests raise: in the snapshot, and in the guard.
 
 use contract::governance::Elevation;
 use contract::{EnvId, JitRequestId, Role, Timestamp, UserId};

@@ -1,4 +1,4 @@
-//! What may be stored as the rules of a policy.
+//! Validation of the rules of a policy before they are stored.
 //!
 //! The form (members, types, roles, mask functions) is 400; a filter that names an attribute
 //! nobody carries, or that no data plane could hold to, is 422 `INVALID_RULE`. "A placeholder is known

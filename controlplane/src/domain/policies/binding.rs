@@ -1,4 +1,4 @@
-//! What the rules of a policy name, held against what the environment's data plane has.
+//! Names in the rules of a policy, compared with the tables and columns of the environment's data plane.
 //!
 //! A rule that names a table or a column that is not there is refused, unless its writer accepts that it rules nothing
 //! yet. Tables of the runtime and of agents, and what `TableIs` and `StageIs` name, are only marked. While the data plane

@@ -1,4 +1,4 @@
-//! What becomes of a statement, told by the environment's data plane without running it.
+//! The explanation of a statement by the environment's data plane, without running it.
 //!
 //! The endpoint "of the transpile group": original, rewritten and governed SQL, and the policy tester:
 //! "'run as' (role, agent, framework, time) shows filters, masks, verdict and rewritten SQL".

@@ -1,4 +1,4 @@
-//! What the rules of environments hide of the runtime's tables, `/v2` does not tell.
+//! Rows and columns of the runtime's tables that rules of environments hide, and `/v2` refuses.
 //!
 //! A mask, a row filter, a rule by `TableIs` and an agent's grants hold where SQL reads `svc_runtime`. `/v2` tells whole
 //! records of the same tables, and belongs to the organization: so a read is refused to whom an environment hides any

@@ -1,4 +1,4 @@
-//! What operators look at: numbers over everything an organization runs.
+//! Views for operators: numbers over everything an organization runs.
 //!
 //! "`freshness`: `computed_at`, `staleness_ms`, `within_slo` boolean." A view is computed when it
 //! is asked for, in one statement; its staleness is the time that took.

@@ -1,4 +1,4 @@
-//! What came of a query, against what came of it before.
+//! Comparison of the outcome of a query with its outcome before.
 //!
 //! "Matched = runs, and count and hash agree where given." A `result_hash` is `sha256:` and the hex
 //! SHA-256 of the rows: each row as the JSON array of the query endpoint, compact, the rows sorted

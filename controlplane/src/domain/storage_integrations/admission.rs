@@ -1,4 +1,4 @@
-//! What a storage integration may be: its name, its prefixes, and how far the operator lets it reach.
+//! Validation of a storage integration: its name, its prefixes, and how far the operator lets it reach.
 
 use contract::Redacted;
 use contract::storage_integration::{ANY_PREFIX, AccessKey, DatabaseUser, Location, StorageCredentials, StorageKind};

@@ -1,4 +1,4 @@
-//! What an event tells, and whom: one delivery for each webhook that wants it, written in the
+//! Deliveries of an event: one for each webhook that wants it, written in the
 //! transaction that recorded the event.
 
 use contract::{DeliveryId, EventId, OrgId, Timestamp};

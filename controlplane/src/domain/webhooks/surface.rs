@@ -1,4 +1,4 @@
-//! What the two surfaces differ in, and the states of a webhook and of a delivery.
+//! Differences of the two surfaces, and the states of a webhook and of a delivery.
 
 use std::collections::BTreeSet;
 
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ladders_are_the_specifications() {
+    fn both_lists_of_delays_are_the_specifications() {
         let seconds = |surface: Surface| surface.retry_delays().map(|delay| delay.num_seconds());
         assert_eq!(seconds(Surface::Organization), [0, 60, 300, 1_800, 7_200, 43_200]);
         assert_eq!(seconds(Surface::Notices), [0, 30, 120, 600, 1_800, 3_600]);

@@ -1,4 +1,4 @@
-//! What REST changes, where resources are written first.
+//! Changes by REST, where resources are written first.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What the operator calls about keys that were written as resources (proto/operator.proto).
+//! Procedures that the operator calls about keys that were written as resources (proto/operator.proto).
 //!
 //! Only the operator's own certificate is served: it carries that one name and no other.
 

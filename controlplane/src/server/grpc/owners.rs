@@ -1,4 +1,4 @@
-//! What the operator calls about owners of organizations that were written as resources
+//! Procedures that the operator calls about owners of organizations that were written as resources
 //! (proto/operator.proto).
 
 use chrono::SecondsFormat;

@@ -1,4 +1,4 @@
-//! What a resource says, in the control plane's own words.
+//! The spec of a resource, in types of the control plane.
 
 use contract::Tier;
 use contract::caller::Limits;

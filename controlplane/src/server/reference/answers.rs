@@ -1,4 +1,4 @@
-//! What operations share of their answers: headers, errors, and the bodies of errors.
+//! Parts that answers of operations share: headers, errors, and the bodies of errors.
 
 use std::collections::BTreeSet;
 

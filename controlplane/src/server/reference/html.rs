@@ -1,4 +1,4 @@
-//! What both pages are made of. No script: a page is read, linked to and printed.
+//! HTML of both pages. No script: a page is read, linked to and printed.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! What a change of the definitions would break: an object that is stored, a manifest that was accepted,
-//! a client that reads a field.
+//! Objects and clients that a change of the definitions would break: an object that is stored, a manifest that was
+//! accepted, a client that reads a field.
 //!
 //! Nothing may be removed and nothing tightened. A new CEL rule counts as tightened, since nobody can
 //! tell which stored objects it refuses. Loosening, new optional fields and new kinds are free.

@@ -1,4 +1,4 @@
-//! What a rule asks about, and how that stands to one query.
+//! Conditions of attribute rules, and whether one query meets them.
 
 use std::net::IpAddr;
 use std::str::FromStr;

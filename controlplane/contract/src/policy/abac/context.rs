@@ -1,4 +1,4 @@
-//! What is known of one query when its policies are evaluated.
+//! The context of one query when its policies are evaluated.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! What all policies together say of one query.
+//! The decision of all policies together on one query.
 
 use super::Action;
 use crate::PolicyId;

@@ -1,4 +1,4 @@
-//! What is answered of the keys of agents.
+//! Answers about the keys of agents.
 
 use contract::caller::Limits;
 use contract::capability::Confined;

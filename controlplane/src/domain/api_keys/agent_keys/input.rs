@@ -1,4 +1,4 @@
-//! What an agent's key is made from, and what its agent may reach.
+//! The input of an agent's key, and the reach of its agent.
 
 use chrono::Duration;
 use contract::caller::Scopes;

@@ -1,4 +1,4 @@
-//! What is known of the resource that stands for a key in a cluster.
+//! Columns about the resource that stands for a key in a cluster.
 
 use contract::{EnvId, KeyId, Timestamp};
 use platform::{Result, execute};

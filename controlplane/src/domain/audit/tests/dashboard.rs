@@ -1,4 +1,5 @@
-//! What the dashboard asked for its own pages: left out of lists, usage and bill unless it is asked for, and never lost.
+//! Queries of the dashboard for its own pages: left out of lists, usage and bill unless it is asked for, and never
+//! lost.
 
 use contract::policy::abac::Origin;
 use contract::report::{Body, Entry};

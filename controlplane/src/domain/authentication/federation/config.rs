@@ -1,4 +1,4 @@
-//! What a provider has to be told of, by its type.
+//! The configuration of a provider, by its type.
 
 use contract::Role;
 use platform::http::text;

@@ -1,4 +1,5 @@
-//! What a provider says of somebody: in its token, and at its userinfo endpoint where the token leaves something out.
+//! Claims of a provider about a person: in its token, and at its userinfo endpoint where the token leaves something
+//! out.
 //!
 //! Providers deviate: `email_verified` is a text at Cognito, `JumpCloud` and B2C, and several put only the
 //! subject into the token.

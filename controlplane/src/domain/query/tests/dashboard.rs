@@ -1,4 +1,4 @@
-//! What the session of a browser asks, and what of it the dashboard asks for its own pages.
+//! Queries of a browser's session, and those of the dashboard for its own pages.
 
 use axum::body::Body;
 use axum::http::{Method, Request};

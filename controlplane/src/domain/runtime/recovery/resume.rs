@@ -1,4 +1,4 @@
-//! What a person's yes to the review of a recovery makes of its task: "approve: pipeline resumes".
+//! The effect of an approved review of a recovery on its task: "approve: pipeline resumes".
 //! After a no it stays as it is: blocked, or failed.
 
 use contract::Timestamp;

@@ -1,4 +1,4 @@
-//! What a review is about: found by whichever id it was named with, or absent.
+//! The subject of a review: found by whichever id it was named with, or absent.
 
 use platform::http::call::Call;
 use platform::{Error, Result};

@@ -1,4 +1,4 @@
-//! What came of a session's queries.
+//! Outcomes of a session's queries.
 
 use contract::ShadowSessionId;
 use platform::Result;

@@ -1,4 +1,4 @@
-//! What of an organization changes, and the events that say so.
+//! Changes of an organization, and their events.
 
 use platform::events::{self, Event, EventType, Origin};
 use platform::resources::OrganizationChange;

@@ -1,4 +1,4 @@
-//! What policies may ask about a user: `{region}` in a row filter is the caller's attribute.
+//! Attributes of a user that policies may ask for: `{region}` in a row filter is the caller's attribute.
 
 use contract::caller::Attributes;
 use platform::events::{self, Event, EventType};

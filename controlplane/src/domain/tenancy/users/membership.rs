@@ -1,4 +1,4 @@
-//! What happens to a user after the invitation: role, suspension, removal, ownership.
+//! The membership of a user after the invitation: role, suspension, removal, ownership.
 
 use contract::{Role, Timestamp, UserId};
 use platform::events::{self, Event, EventType};

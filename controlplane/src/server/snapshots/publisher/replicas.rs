@@ -1,4 +1,4 @@
-//! What the replicas of the control plane tell each other, so that each can wait for the data planes
+//! Messages between replicas of the control plane, so that each can wait for the data planes
 //! that follow another: which environments' data planes follow it, and what those rule by.
 //!
 //! Nothing is kept of it and nothing is owed: who hears of no replica waits for none.
