@@ -1,4 +1,4 @@
-//! What a statement is called in a refusal.
+//! The name of a statement in a refusal.
 
 use sqlparser::ast::Statement;
 

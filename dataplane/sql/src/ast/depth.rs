@@ -1,4 +1,4 @@
-//! What a statement may ask of the stack.
+//! The bound on the stack that a statement may use.
 //!
 //! How deep one nests is bounded before it is parsed; a rewrite makes it a few times deeper still. Trees are walked,
 //! copied and dropped by recursion, also by code that is not ours, so the bound is kept by the room that a thread has.

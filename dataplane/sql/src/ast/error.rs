@@ -1,4 +1,4 @@
-//! What is wrong with a statement, and where.
+//! Errors of a statement, with their place.
 //!
 //! Messages name the thing and its kind, never what the caller may not see; the data plane maps
 //! [`ErrorKind`] to a code.

@@ -1,4 +1,4 @@
-//! What stands behind `*`.
+//! Options behind `*`.
 
 use sqlparser::ast::{
     ExcludeSelectItem, Ident, IdentWithAlias, ObjectName, RenameSelectItem, WildcardAdditionalOptions,

@@ -1,4 +1,4 @@
-//! What type an expression has, as far as scopes, casts and literals tell; the one answer to that question.
+//! The type of an expression, as far as scopes, casts and literals tell it; no other place answers that.
 //!
 //! What it cannot tell is [`Type::Unknown`], never a guess. It reads the warehouse's form and the engine's, since a
 //! rewrite asks for arguments that are rewritten already. Where [`ColumnTypes::is_certain`] holds, a type is said only

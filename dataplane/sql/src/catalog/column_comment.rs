@@ -1,4 +1,4 @@
-//! What the engine keeps as the comment of a column: what people said of it, and how many characters its texts hold.
+//! The comment of a column in the engine: the comment of people, and how many characters its texts hold.
 //!
 //! The engine forgets the length of a type of text, and whether it was spelled VARCHAR or TEXT, JSONB or JSON, which are
 //! two types to who asks PostgreSQL's catalogue. Its comment goes where the column goes: through renames, and with the transaction.

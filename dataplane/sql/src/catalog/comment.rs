@@ -1,4 +1,4 @@
-//! What the engine keeps as the comment of a table, view or function: what people said of it, and what is ours.
+//! The comment of a table, view or function in the engine: the comment of people, and facts of ours.
 //!
 //! Ours is where the rows of a table are from, or the statement that a view or function is read by, and before it the
 //! id of a table's own stage. Who comments can neither write nor lose them: their words stand before, with their length.

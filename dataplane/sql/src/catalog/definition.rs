@@ -1,4 +1,4 @@
-//! What the caller's statements define beside tables: views, functions, sequences, stages and file formats.
+//! Objects that statements define beside tables: views, functions, sequences, stages and file formats.
 //!
 //! The engine keeps an entry of the name, so that names collide and disappear as they should, and with it, as a
 //! comment, the statement that made it. A view or function is read by its statement, put in where it is named,

@@ -1,4 +1,4 @@
-//! What a statement changes of the files that are known of an external table.
+//! Changes of a statement to the known files of an external table.
 
 use crate::catalog::staged_rows::StagedRows;
 

@@ -1,4 +1,4 @@
-//! What may be corrected in a text without changing which data it reads or computes.
+//! Corrections of a text that do not change which data it reads or computes.
 //!
 //! A misspelt keyword, where one correction alone makes a statement of the text. Names are never guessed here:
 //! [`renamed`] writes one that its caller has decided on. (`==` needs no correction: the dialect reads it as `=`.)

@@ -1,4 +1,4 @@
-//! What the warehouse notes of a table and never checks: foreign keys, and what is added to a table that is there.
+//! Constraints that the warehouse notes and never checks: foreign keys, and what is added to a table that is there.
 //!
 //! The engine would check a foreign key, and adds no constraint behind: they are left out, and the caller is told.
 

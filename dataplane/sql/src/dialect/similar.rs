@@ -1,4 +1,4 @@
-//! What PostgreSQL matches by: `~`, which finds a pattern anywhere where the engine's is of the whole text, the
+//! Pattern operators of PostgreSQL: `~`, which finds a pattern anywhere where the engine's is of the whole text, the
 //! operators of LIKE, and SIMILAR TO, whose patterns are the standard's and to the engine regular expressions.
 
 use sqlparser::ast::Expr;

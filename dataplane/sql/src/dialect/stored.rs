@@ -1,5 +1,5 @@
-//! What is written into a column: text is read as a cast to the column's type reads it, and a column of variants
-//! makes a variant of any plain value.
+//! Conversion of values that are written into a column: text is read as a cast to the column's type reads it, and a
+//! column of variants makes a variant of any plain value.
 //!
 //! The engine's own reading differs from a cast's: it takes no blank before an offset, and no `on` for TRUE.
 

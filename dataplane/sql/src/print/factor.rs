@@ -1,4 +1,4 @@
-//! What stands in FROM.
+//! Printing of relations in FROM.
 
 use sqlparser::ast::{
     BinaryOperator, Expr, ExprWithAlias, FunctionArg, Join, JoinConstraint, JoinOperator, NullInclusion,

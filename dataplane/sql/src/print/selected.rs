@@ -1,4 +1,4 @@
-//! What a select list names, and what `*` leaves out, replaces and renames.
+//! Printing of a select list, with the columns that `*` leaves out, replaces and renames.
 
 use sqlparser::ast::{
     ExceptSelectItem, ExcludeSelectItem, IdentWithAlias, ObjectName, RenameSelectItem, ReplaceSelectElement,

@@ -1,4 +1,4 @@
-//! What the columns of an answer are called.
+//! Labels of the columns of an answer.
 
 use sqlparser::ast::{Expr, Select, SelectItem, SetExpr, Statement};
 

@@ -1,4 +1,4 @@
-//! What may be called: the functions on the list, and in FROM those whose size is bounded.
+//! Functions that may be called: those on the list, and in FROM those whose size is bounded.
 
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, ObjectName, UnaryOperator, Value};
 

@@ -1,4 +1,4 @@
-//! What the engine is to keep as a comment: with what is defined, and where one is commented on.
+//! Comments that the engine is to keep: of a definition, and of COMMENT ON.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What stands for a name in FROM: the table, a view's query, a part of the catalogue.
+//! The relation that a name in FROM stands for: the table, a view's query, a part of the catalogue.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a statement writes to, makes or drops, bound to its place.
+//! The target that a statement writes, makes or drops, bound to its place.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What functions answer: the warehouse's before they are rewritten, and the engine's.
+//! Types that functions answer: the warehouse's before they are rewritten, and the engine's.
 
 use sqlparser::ast;
 

@@ -1,4 +1,4 @@
-//! What PostgreSQL's tables show beside what they hold: `tableoid`, a column of every table that `*` leaves out, and
+//! System columns of PostgreSQL's tables: `tableoid`, a column of every table that `*` leaves out, and
 //! columns that hold the id of a function and are read as its name.
 
 use std::collections::{BTreeSet, HashMap};

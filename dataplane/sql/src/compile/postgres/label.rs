@@ -1,4 +1,4 @@
-//! What a column is called that has no name.
+//! The label of a column that has no name.
 
 use sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, SetExpr, Statement};
 

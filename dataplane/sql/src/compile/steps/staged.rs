@@ -1,4 +1,5 @@
-//! What the engine keeps of a stage or file format: a macro that no caller can name, with the statement that made it.
+//! The record of a stage or file format in the engine: a macro that no caller can name, with the statement that made
+//! it.
 
 use sqlparser::ast::{AlterTable, AlterTableOperation, ObjectName, RenameTableNameKind, Statement};
 

@@ -1,4 +1,4 @@
-//! What is known of a type beyond its family.
+//! Details of a type beyond its family.
 
 /// Digits of a DECIMAL.
 pub(crate) const DIGITS_MAX: u16 = 38;

@@ -1,4 +1,4 @@
-//! What may be a filter: a boolean that depends on the row, of functions that always answer the same.
+//! Validation of a filter: a boolean that depends on the row, of functions that always answer the same.
 
 use std::ops::ControlFlow;
 

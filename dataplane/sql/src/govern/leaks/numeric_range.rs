@@ -1,4 +1,4 @@
-//! What is known of a value beyond the family of its type: whether comparing it with another can fail.
+//! The range of a value beyond the family of its type: whether comparing it with another can fail.
 //!
 //! Numbers of two widths are compared as one that holds both. A DECIMAL has 38 digits: if both need more, a value is
 //! cast to a type that may not hold it, and which value that was is told by the error.

@@ -1,4 +1,4 @@
-//! What FROM offers: tables, subqueries and joins, and the names that each of them brings.
+//! Relations of FROM: tables, subqueries and joins, and the names that each of them brings.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! What a select list names: expressions, and the columns that `*` stands for.
+//! Items of a select list: expressions, and the columns that `*` stands for.
 
 use sqlparser::ast::{ExcludeSelectItem, Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions};
 

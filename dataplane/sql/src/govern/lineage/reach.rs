@@ -1,4 +1,4 @@
-//! What an expression is made of: the masked columns it reaches, and the one that it is.
+//! Columns in an expression: the masked columns it reaches, and the one that it is.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! What several queries, or several rows, have as one column: set operations and VALUES.
+//! Columns of several queries or rows together: set operations and VALUES.
 //!
 //! Values of two types become values of one, and a cast to it can fail: a text that is no JSON, a day that no
 //! TIMESTAMP holds.

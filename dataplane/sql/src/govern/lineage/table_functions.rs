@@ -1,4 +1,4 @@
-//! What a function in FROM offers: the columns it is known to answer, under the names that its alias gives them.
+//! Columns of a function in FROM: those it is known to answer, under the names that its alias gives them.
 
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, TableAlias, TableFactor,

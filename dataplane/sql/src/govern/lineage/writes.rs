@@ -1,4 +1,4 @@
-//! What a statement that writes reads for it: the rows that it stores, and those that it finds its own by.
+//! Columns that a statement reads in order to write: the rows that it stores, and those that it finds its own by.
 
 use std::ops::ControlFlow;
 

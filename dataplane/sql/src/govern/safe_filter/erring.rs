@@ -1,4 +1,4 @@
-//! What fails on purpose, under TRY.
+//! Expressions that fail on purpose, under TRY.
 //!
 //! The engine takes `error` for volatile and refuses to try what is. A text that is no number fails as well; a NULL in
 //! its place would not: `coalesce(100 / id > 1, TRUE)` would show a row that is hidden.

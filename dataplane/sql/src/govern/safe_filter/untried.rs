@@ -1,6 +1,6 @@
-//! What fails by an error that the engine's TRY lets through for the kind of what it is given: parts of a moment that
-//! its kind has not ("not implemented"), a pattern that ends in its sign (a syntax error). What fails so on some values
-//! of every kind is in no filter, whatever it is about (`filter/uncaught.rs`).
+//! Expressions that fail by an error that the engine's TRY lets through for the kind of argument: parts of a moment
+//! that its kind has not ("not implemented"), a pattern that ends in its sign (a syntax error). What fails so on some
+//! values of every kind is in no filter, whatever it is about (`filter/uncaught.rs`).
 
 use sqlparser::ast::Expr;
 

@@ -1,4 +1,4 @@
-//! What the parser crate has no form for in what counts: `CREATE OR REPLACE SEQUENCE`, START before INCREMENT.
+//! Syntax of sequences that the parser crate has no form for: `CREATE OR REPLACE SEQUENCE`, START before INCREMENT.
 
 use std::mem;
 

@@ -1,4 +1,4 @@
-//! What a statement does, read off its whole tree.
+//! Facts of a statement, read off its whole tree.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! What kind of statement it is.
+//! The kind of a statement.
 
 use sqlparser::ast::{
     AlterTable, AlterTableOperation, DiscardObject, ObjectName, ObjectType, Reset, Set, Statement, Use,

@@ -1,4 +1,4 @@
-//! What the engine refuses whatever tables there are, refused here with its name and place.
+//! Constructs that the engine refuses whatever tables there are, refused here with its name and place.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! What `COPY INTO @stage` writes where, and how.
+//! `COPY INTO @stage`: its query, its place, and its options.
 
 use std::fmt::Write;
 

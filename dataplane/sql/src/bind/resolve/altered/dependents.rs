@@ -1,4 +1,4 @@
-//! What depends on a column that is dropped: a key or CHECK of its table, and under CASCADE or RESTRICT a view.
+//! Dependents of a column that is dropped: a key or CHECK of its table, and under CASCADE or RESTRICT a view.
 //!
 //! PostgreSQL drops views with the column under CASCADE, and refuses under RESTRICT. Here either word refuses: whether a
 //! caller may drop a view is asked of the view alone. Without a word it is the warehouse's, which looks at no view. A view

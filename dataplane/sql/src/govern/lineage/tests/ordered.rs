@@ -1,4 +1,4 @@
-//! What follows the order of rows, over one table.
+//! Expressions that follow the order of rows, over one table.
 
 use super::care;
 use crate::ExecutionMode;

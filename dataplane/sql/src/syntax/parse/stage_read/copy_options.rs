@@ -1,4 +1,4 @@
-//! What stands behind the stage of COPY INTO a table: which files are loaded, how they are read, and what is an error.
+//! Options behind the stage of COPY INTO a table: which files are loaded, how they are read, and what is an error.
 
 use sqlparser::ast::helpers::key_value_options::{KeyValueOption, KeyValueOptions};
 use sqlparser::dialect::SnowflakeDialect;

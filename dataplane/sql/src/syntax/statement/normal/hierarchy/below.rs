@@ -1,4 +1,4 @@
-//! What is asked of the rows below a row: `CONNECT_BY_ISLEAF` is 1 where there are none, `CONNECT_BY_ISCYCLE` where
+//! Questions about the rows below a row: `CONNECT_BY_ISLEAF` is 1 where there are none, `CONNECT_BY_ISCYCLE` where
 //! one of them stands above it too, and NOCYCLE left it out.
 
 use sqlparser::ast::{BinaryOperator, Expr, Ident, Query, Select, SelectItem, SetExpr, TableFactor};
