@@ -1,4 +1,4 @@
-//! What agents do beside SQL: memory, reasoning, triggers, branches, and the tools that reach them.
+//! Functions for agents beside SQL: memory, reasoning, triggers, branches, and the tools that reach them.
 
 pub mod branches;
 mod last_shown;

@@ -1,4 +1,4 @@
-//! What can go wrong here, and the row of the code table that says so.
+//! Errors of the data plane, and the row of the code table of each.
 //!
 //! Messages are written for the caller. The engine's own text never is one: it may hold values of
 //! hidden rows, names of hidden tables or policy text, so it is mapped by class and dropped.

@@ -1,4 +1,4 @@
-//! What a data plane measures, for Prometheus: the rows of [`contract::metrics::dataplane`].
+//! Metrics of a data plane, for Prometheus: the rows of [`contract::metrics::dataplane`].
 //!
 //! What happens is counted when it ends; what stands is looked at when it is asked for.
 

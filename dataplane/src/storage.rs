@@ -1,4 +1,4 @@
-//! What is stored beside the caller's tables: the catalogue, the system tables, those of branches and of the runtime,
+//! Storage beside the caller's tables: the catalogue, the system tables, those of branches and of the runtime,
 //! and the files of stages. And beyond it: databases that are attached.
 
 pub mod attached;

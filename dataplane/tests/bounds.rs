@@ -1,4 +1,4 @@
-//! What one session may hold at once, and how many requests of HTTP have a place at the wire's port.
+//! Bounds of one session, and of requests of HTTP at the wire's port.
 
 use contract::Code;
 use dataplane::Error;

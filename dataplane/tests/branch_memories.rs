@@ -1,4 +1,4 @@
-//! What is remembered on a branch: it becomes the mainline's when the branch is merged, and goes with it else.
+//! A memory of a branch becomes the mainline's when the branch is merged, and goes with it else.
 
 use axum::Router;
 use contract::{Clock, SystemClock, TestClock};

@@ -1,4 +1,4 @@
-//! What a model reads of a result: no more than its budget in any form, and in words how much that is of it.
+//! The part of a result that a model reads: no more than its budget in any form, and in words how much that is of it.
 
 use std::collections::BTreeSet;
 

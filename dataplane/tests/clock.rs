@@ -1,4 +1,5 @@
-//! What was let through at one moment ends at another: grants of agents, hours of the day, days of the week.
+//! Statements that are let through at one moment and refused at another: grants of agents, hours of the day, days of
+//! the week.
 
 use std::sync::Arc;
 

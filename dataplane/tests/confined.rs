@@ -1,4 +1,4 @@
-//! What a red team found around grants and policies: ways that named no table, or told more than is verified.
+//! Findings of a red team around grants and policies: ways that named no table, or told more than is verified.
 
 use contract::capability::{Capabilities, Grant};
 use contract::{Code, Role, Timestamp};

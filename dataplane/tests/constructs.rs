@@ -1,4 +1,4 @@
-//! What the warehouse's constructs answer, on a real engine: `constructs.jsonl`, one case a line.
+//! Answers of the warehouse's constructs, on a real engine: `constructs.jsonl`, one case a line.
 //!
 //! The answers are the warehouse's, as it documents them. A case is right, or refused by a message
 //! that names the construct; none is silently wrong.

@@ -1,4 +1,4 @@
-//! What rules correct, the same over every protocol, and what is only suggested.
+//! Corrections by rules, the same over every protocol, and suggestions.
 
 mod protocols;
 

@@ -1,4 +1,4 @@
-//! What the dashboard asks for its own pages: judged, masked and written down as any other, and free of charge.
+//! Queries of the dashboard for its own pages: judged, masked and written down as any other, and free of charge.
 
 use axum::body::Body;
 use axum::http::Response;

@@ -1,4 +1,4 @@
-//! What the dialect's functions answer at their edges, on a real engine: `edges.txt`, one call a line.
+//! Answers of the dialect's functions at their edges, on a real engine: `edges.txt`, one call a line.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What becomes of statements whose engine's process ends under them, as it does when somebody else's does not. One whose
+//! Statements whose engine's process ends under them, as it does when somebody else's does not. One whose
 //! answer is kept needs no such process.
 
 use std::process::Command;

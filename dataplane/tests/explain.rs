@@ -1,4 +1,4 @@
-//! What a statement becomes, told without running it: for the caller, and for somebody imagined.
+//! Explanations of statements without running them: for the caller, and for somebody imagined.
 
 use contract::Role;
 use contract::policy::MaskFunction;

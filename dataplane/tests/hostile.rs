@@ -1,4 +1,4 @@
-//! What a hostile reader of the engine's source tried, and what it is answered.
+//! Attacks of a hostile reader of the engine's source, and their refusals.
 
 use contract::Code;
 use contract::Role;

@@ -1,4 +1,4 @@
-//! What a caller may not see makes no difference.
+//! Noninterference: hidden data makes no difference to a caller.
 //!
 //! "Two data sets that differ only in what the caller may not see give identical answers, errors,
 //! headers and audit text": a pair of planes, A and B, whose hidden rows, masked values and denied

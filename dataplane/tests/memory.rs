@@ -1,4 +1,4 @@
-//! What agents remember, through the tools: keys and versions, search, branches, whose it is.
+//! Memories of agents, through the tools: keys and versions, search, branches, whose it is.
 
 use axum::Router;
 use dataplane::testing::{analyst_id, analyst_key, demo_key, denying};

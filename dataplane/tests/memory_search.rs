@@ -1,4 +1,4 @@
-//! What a search of memories finds: short words, scripts without blanks, letters of another form, rows of before.
+//! Results of a search of memories: short words, scripts without blanks, letters of another form, rows of before.
 
 use dataplane::Ending;
 use dataplane::agents::memory::{Memories, Progress};

@@ -1,4 +1,4 @@
-//! What the hop to the child costs: a statement, a session, a transaction, and rows in bulk.
+//! The cost of the hop to the child: a statement, a session, a transaction, and rows in bulk.
 //!
 //! Figures compare two runs on one idle machine; they are no promises.
 

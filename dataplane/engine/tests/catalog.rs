@@ -1,4 +1,4 @@
-//! What there is, and what the engine makes of a statement.
+//! The catalog, and the engine's reading of a statement.
 
 use engine::{DefinitionKind, Kind, Outcome};
 use futures::FutureExt;

@@ -1,4 +1,4 @@
-//! What the child gave up holds, whoever writes the SQL.
+//! Rights that the child gave up stay given up, whoever writes the SQL.
 
 use engine::Kind;
 

@@ -1,4 +1,4 @@
-//! What the engine's parser finds in a query does not follow the whole numbers in it: the data plane relies on that.
+//! Tables that the engine's parser finds in a query do not follow its whole numbers: the data plane relies on that.
 
 use crate::world::{never, soon, world};
 

@@ -1,4 +1,4 @@
-//! What agents remember: texts with an optional key, kept in the environment's own file and found
+//! Memories of agents: texts with an optional key, kept in the environment's own file and found
 //! again by key or by similar words; by meaning, where a model makes their vectors.
 //!
 //! A memory belongs to an agent: the one its key was made for, else the one that is declared, else

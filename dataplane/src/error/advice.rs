@@ -1,4 +1,4 @@
-//! What to do about an error, where its own message does not say it.
+//! Advice on an error, where its own message has none.
 
 use super::Error;
 

@@ -1,4 +1,4 @@
-//! What the engine's errors are to a caller: by their class, and of their text nothing but words of ours.
+//! Errors of the engine as a caller sees them: by their class, in words of ours alone.
 
 use contract::Code;
 

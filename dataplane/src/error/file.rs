@@ -1,4 +1,4 @@
-//! What is wrong with a file that is loaded: its line, and why in words of ours.
+//! Errors of a file that is loaded: the line, and the reason in words of ours.
 
 use contract::body::Problem;
 use engine::{FileFault, Kind};

@@ -1,4 +1,4 @@
-//! What there is in place of what a statement names and there is not.
+//! Names that exist in place of one that a statement names and that does not.
 
 use std::fmt;
 

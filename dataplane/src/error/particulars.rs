@@ -1,4 +1,4 @@
-//! What a body says of an error beside its code and message.
+//! Details of an error in a body, beside its code and message.
 
 use contract::Code;
 use contract::body::Problem;

@@ -1,4 +1,4 @@
-//! What is wrong with a statement's text, as a row of the code table and as particulars.
+//! Errors of a statement's text, as a row of the code table and as particulars.
 
 use contract::Code;
 use contract::body::Problem;

@@ -1,4 +1,4 @@
-//! What is measured of requests to models.
+//! Metrics of requests to models.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is set up, and what is refused before anything is asked.
+//! Settings of models, and those that are refused before a request.
 
 use std::sync::Arc;
 

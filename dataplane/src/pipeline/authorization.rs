@@ -1,4 +1,4 @@
-//! What a caller may do and see, by the policies of the moment.
+//! Authorization: what a caller may do and see by the policies of the moment.
 
 pub(super) mod agent;
 pub(super) mod asker;

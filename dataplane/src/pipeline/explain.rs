@@ -1,4 +1,4 @@
-//! What becomes of a statement, told without running it: the stages that govern and rewrite it, and no other.
+//! The explanation of a statement without running it: the stages that govern and rewrite it, and no other.
 //!
 //! "Policy tester: 'run as' (role, agent, framework, time) shows filters, masks, verdict and rewritten SQL, for
 //! owners and admins." Who is imagined passes the same stages as who asks; nothing is judged a second way. The

@@ -1,4 +1,4 @@
-//! What an engine's error means to whoever asked, and how long they wait for it.
+//! The error of a caller for an error of the engine, and how long they wait for it.
 
 use std::time::{Duration, Instant};
 

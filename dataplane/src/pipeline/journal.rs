@@ -1,4 +1,4 @@
-//! What a client's transaction has done, so that it can go back to a savepoint. The engine has none: what was changed
+//! The journal of a client's transaction, so that it can go back to a savepoint. The engine has none: what was changed
 //! before the savepoint is changed again, in a new transaction of the engine.
 //!
 //! That is the same only where the new transaction sees of each table what the old one saw, and where nothing that is

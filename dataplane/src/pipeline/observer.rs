@@ -1,4 +1,4 @@
-//! What is told of an agent's statement when its answer has ended.
+//! The observer of an agent's statement, called when its answer has ended.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! What the gates decide of a statement, told without running it: who may ask it, which policies, grants and origins
+//! The decision of the gates on a statement, without running it: who may ask it, which policies, grants and origins
 //! of tables are in the way, which columns. Nothing is judged a second way: it walks the stages 2, 3 and 6 themselves.
 
 use std::collections::BTreeMap;

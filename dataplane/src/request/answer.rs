@@ -1,4 +1,4 @@
-//! What a statement gives back: a schema and a stream of batches, never a materialised result.
+//! The answer of a statement: a schema and a stream of batches, never a materialised result.
 
 use std::fmt;
 use std::pin::Pin;

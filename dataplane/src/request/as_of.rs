@@ -1,4 +1,5 @@
-//! What decides the rows of an answer, so that a later statement can give the rest of it, or say that it cannot.
+//! The state that decides the rows of an answer, so that a later statement can give the rest of it, or say that it
+//! cannot.
 
 use std::collections::BTreeMap;
 

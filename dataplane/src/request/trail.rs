@@ -1,4 +1,4 @@
-//! What happened to one query, stage by stage: for the log, never for logic.
+//! The trail of one query, stage by stage: for the log, never for logic.
 
 use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What a data plane is started with, and how the binary reads it.
+//! The settings of a data plane's start, and how the binary reads them.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

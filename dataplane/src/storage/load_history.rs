@@ -1,4 +1,4 @@
-//! What COPY INTO has loaded into which table: a file that is as it was then is not loaded again, for 64 days.
+//! The history of loads by COPY INTO, by table: a file that is as it was then is not loaded again, for 64 days.
 //!
 //! With it is kept what each load was asked, for VALIDATE.
 //! It is written in the transaction of the load, and forgotten with the table's rows. A table is known by its name in lower

@@ -1,4 +1,4 @@
-//! What drivers and tools send first, and how their parameters are described and sent.
+//! First messages of drivers and tools, and how their parameters are described and sent.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_postgres::types::Type;

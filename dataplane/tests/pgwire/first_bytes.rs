@@ -1,4 +1,4 @@
-//! What a connection begins with: TLS, HTTP, or something hostile.
+//! The first bytes of a connection: TLS, HTTP, or something hostile.
 
 use std::sync::Arc;
 

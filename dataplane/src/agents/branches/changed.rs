@@ -1,4 +1,4 @@
-//! What a branch has changed since its base: how many rows of each table, and which.
+//! Changes of a branch since its base: how many rows of each table, and which.
 //!
 //! Told of base and branch alone, so that nothing follows from what the mainline holds meanwhile. Of a row of which only
 //! masked columns have changed nothing is shown.

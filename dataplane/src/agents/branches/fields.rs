@@ -1,4 +1,4 @@
-//! What callers say of branches, with its limits.
+//! Arguments about branches, with their limits.
 
 use std::collections::BTreeMap;
 

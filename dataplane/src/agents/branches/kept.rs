@@ -1,4 +1,4 @@
-//! What a branch keeps: the rows of its own tables, and of its base.
+//! Tables of a branch: the rows of its own tables, and of its base.
 
 use contract::Timestamp;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! What a merge does to one table, as SQL: base, mainline ("ours"), branch ("theirs").
+//! The merge of one table, as SQL: base, mainline ("ours"), branch ("theirs").
 //!
 //! Only rows that the branch has changed since the base matter; every other row stays as the mainline
 //! has it. A row is known by its key (`key`); a table without one is merged as a whole (`keyless`). Where one side

@@ -1,4 +1,4 @@
-//! What is remembered on a branch, when the branch is merged: "memory rows of the branch merge by the same rules on
+//! Memories of a branch, when the branch is merged: "memory rows of the branch merge by the same rules on
 //! `memory_key`".
 //!
 //! A memory without a key is added to the mainline, unless the same is there. One with a key becomes the next version

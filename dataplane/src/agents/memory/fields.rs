@@ -1,4 +1,4 @@
-//! What callers say of memories, with its limits.
+//! Arguments about memories, with their limits.
 
 use chrono::Duration;
 use schemars::JsonSchema;

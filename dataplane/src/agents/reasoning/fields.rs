@@ -1,4 +1,4 @@
-//! What callers say of steps and sessions, with its limits.
+//! Arguments about steps and sessions, with their limits.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! What one result of a tool may hold, for models read all of it: long texts and the tail of a list are cut, and the
-//! result says so.
+//! The size that one result of a tool may have, for models read all of it: long texts and the tail of a list are cut,
+//! and the result says so.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What a model must know before it believes rows: how many of how many, masks, corrections, warnings.
+//! Facts that a model must know before it believes rows: how many of how many, masks, corrections, warnings.
 
 use contract::Code;
 

@@ -1,4 +1,4 @@
-//! What a firing is for, `action_type`, and its particulars, `action_config`: they go with the event, for whoever
+//! The action of a firing, `action_type`, and its particulars, `action_config`: they go with the event, for whoever
 //! receives it.
 //!
 //! `flag_for_review`: somebody has to look, `urgency` and `assigned_to` say how soon and who. `webhook`: of the

@@ -1,4 +1,4 @@
-//! What callers say of triggers, with its limits.
+//! Arguments about triggers, with their limits.
 
 use contract::Timestamp;
 use schemars::JsonSchema;

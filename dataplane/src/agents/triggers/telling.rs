@@ -1,4 +1,4 @@
-//! What comes of a content that triggers notice: events in the log of reports, for the control plane to record.
+//! Firings and errors of triggers: events in the log of reports, for the control plane to record.
 
 use contract::Timestamp;
 use contract::report::{Body, TriggerError, TriggerFired};

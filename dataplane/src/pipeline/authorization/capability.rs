@@ -1,4 +1,4 @@
-//! What an agent was granted, held against its statement.
+//! The grants of an agent, checked against its statement.
 //!
 //! "403 `POLICY_DENIED`: blocked by ABAC policy or agent capability." Tables and operations are
 //! judged in stage 3, by the caller's words and again by what they turned out to mean; the hour's

@@ -1,4 +1,4 @@
-//! What the rules say to whoever asks, at one moment: of a statement, and of what they may know to be there.
+//! The request that attribute policies judge, at one moment: of a statement, and of what they may know to be there.
 //!
 //! One rule for all who show names: the catalogue, PostgreSQL's catalogue, the model that heals, lists of branches.
 

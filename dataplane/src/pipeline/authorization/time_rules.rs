@@ -1,4 +1,4 @@
-//! What the clock decides of what somebody may read: which grants of their agent stand, and whether the policies let
+//! Rules that follow the clock: which grants of an agent stand, and whether the policies let
 //! anything pass at this time of this day.
 //!
 //! Rows of an open cursor were admitted at one moment and are read at another. The rules may be the same, and still be

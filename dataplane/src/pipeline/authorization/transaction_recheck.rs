@@ -1,5 +1,5 @@
-//! What the changes of a client's transaction were let through by. What it holds was chosen by those rules, temporary
-//! tables too: so it ends when other rules would make something else of one of its statements, and only then.
+//! The rules by which changes of a client's transaction were let through. Its contents were chosen by those rules,
+//! temporary tables too: so it ends when other rules would make something else of one of its statements, and only then.
 //!
 //! Kept is each statement that changed something, once for all that the gates make the same of. When the rules are
 //! others, or the hour, each walks the gates once more, over the tables that it was judged by then.

@@ -1,4 +1,4 @@
-//! What a client says: messages of protocol 3, read from one frame each.
+//! Messages of a client: those of protocol 3, read from one frame each.
 //!
 //! A frame arrives whole and within its limit (`wire.rs`); here its body is taken apart. A body
 //! that ends early, holds more than its message, or is not UTF-8 where text stands is refused, so

@@ -1,4 +1,4 @@
-//! What a server says: messages of protocol 3, written behind one another into one buffer.
+//! Messages of a server: those of protocol 3, written behind one another into one buffer.
 
 use bytes::{BufMut, BytesMut};
 

@@ -1,4 +1,4 @@
-//! What a session asks of the pipeline: a statement, with everything the session says of it.
+//! The request of a session to the pipeline: a statement, with the session's settings.
 
 use contract::policy::abac::Origin;
 use contract::{QueryId, RequestId};

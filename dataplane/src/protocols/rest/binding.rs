@@ -1,4 +1,4 @@
-//! What the rules of policies name, for the control plane: it asks for itself, on behalf of nobody.
+//! Bindings of the rules of policies, for the control plane: it asks for itself, on behalf of nobody.
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;

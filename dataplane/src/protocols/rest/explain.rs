@@ -1,4 +1,4 @@
-//! What becomes of a statement, for the endpoints of the control plane that ask it.
+//! The explanation of a statement, for the endpoints of the control plane.
 
 use std::future::Future;
 

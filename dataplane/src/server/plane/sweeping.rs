@@ -1,4 +1,4 @@
-//! What ends on its own while nobody asks for it.
+//! Sweeps that end what has expired.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

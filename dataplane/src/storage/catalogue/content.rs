@@ -1,4 +1,4 @@
-//! What a database of the catalogue holds: the names one caller may see, as rows of PostgreSQL's tables.
+//! The content of a database of the catalogue: the names one caller may see, as rows of PostgreSQL's tables.
 
 mod cell;
 mod ids;

@@ -1,4 +1,4 @@
-//! What a COPY INTO was asked and the files that it took, kept for VALIDATE as long as the history of loads.
+//! The options and files of a COPY INTO, kept for VALIDATE as long as the history of loads.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What is known of a file, written down beside it so that it need not be read again.
+//! Facts of a file, written down beside it so that it need not be read again.
 //!
 //! It counts only while size and time are those of the file: if it is of another content, or absent, the file is read.
 

@@ -1,4 +1,4 @@
-//! What goes wrong while objects are read: nothing of a load is kept, its error says why, and a retry works.
+//! Faults while objects are read: nothing of a load is kept, its error says why, and a retry works.
 
 use std::process::Command;
 use std::sync::Arc;

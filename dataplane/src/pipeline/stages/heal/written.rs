@@ -1,4 +1,4 @@
-//! What a model wrote in place of a statement that was described, until that is run: a client that was told of
+//! The text that a model wrote for a statement that was described, until that is run: a client that was told of
 //! columns gets those, and the model is asked once.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What COPY INTO answers: a row for each file, or for each record that fails, in the warehouse's columns.
+//! The answer of COPY INTO: a row for each file, or for each record that fails, in the warehouse's columns.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a call asks for: a message of Flight SQL, or a statement as it is.
+//! The command of a call: a message of Flight SQL, or a statement as it is.
 
 use arrow_flight::flight_descriptor::DescriptorType;
 use arrow_flight::sql::{Any, Command, CommandStatementQuery, ProstMessageExt};

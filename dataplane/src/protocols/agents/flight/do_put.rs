@@ -1,4 +1,4 @@
-//! What a client puts: a statement that changes something, the values of a prepared one, the rows of a table.
+//! `DoPut`: a statement that changes something, the values of a prepared one, the rows of a table.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What lies between two calls: statements that wait for their tickets, prepared statements, transactions.
+//! Handles between two calls: statements that wait for their tickets, prepared statements, transactions.
 //!
 //! A handle is 32 random bytes and good for its caller alone. Everything here has an end of its own: a client that
 //! went away leaves nothing behind.

@@ -1,4 +1,4 @@
-//! What a client sends in a call that puts: messages, each in time, and the batches of rows in them.
+//! The stream of `DoPut`: messages, each in time, and the batches of rows in them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the service is and which types it has, as Flight SQL asks for it: two tables.
+//! Facts of the service and its types, as Flight SQL asks for them: two tables.
 
 use arrow_flight::sql::metadata::{
     SqlInfoData, SqlInfoDataBuilder, XdbcTypeInfo, XdbcTypeInfoData, XdbcTypeInfoDataBuilder,

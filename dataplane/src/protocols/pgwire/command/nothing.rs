@@ -1,4 +1,4 @@
-//! What changes something that is not kept here: an index, and when a constraint is checked.
+//! Commands that change something which is not kept here: an index, and when a constraint is checked.
 
 use super::{CommandParser, PgCommand};
 

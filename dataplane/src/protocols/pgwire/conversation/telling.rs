@@ -1,4 +1,4 @@
-//! What a client is told beside its answers: settings that it keeps track of, notices, warnings.
+//! Messages to a client beside its answers: settings that it keeps track of, notices, warnings.
 
 use contract::Code;
 

@@ -1,4 +1,4 @@
-//! What the settings of a session are at one moment, so that a transaction can go back to it.
+//! The settings of a session at one moment, so that a transaction can go back to it.
 //!
 //! Values are shared between moments: a thousand savepoints keep what was set between them, and nothing twice.
 

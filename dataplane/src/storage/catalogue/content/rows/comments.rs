@@ -1,4 +1,4 @@
-//! What people said of tables, views and columns: `pg_description`, and the functions that tell it.
+//! Comments on tables, views and columns: `pg_description`, and the functions that tell it.
 
 use super::{CatalogueEntry, CatalogueRows, CatalogueTable, Variable, map, text};
 use crate::storage::catalogue::content::cell::CatalogueCell;

@@ -1,4 +1,4 @@
-//! What columns have that no value is given for: `pg_attrdef`.
+//! Defaults of columns: `pg_attrdef`.
 
 use super::{CatalogueRows, CatalogueTable};
 use crate::storage::catalogue::content::cell::CatalogueCell;
