@@ -1,4 +1,4 @@
-//! What a look at an environment costs: a new one, a settled one, and a settled one of which nothing
+//! The cost of one reconciliation of an environment: a new one, a settled one, and a settled one of which nothing
 //! is remembered, as after a restart.
 
 #![expect(clippy::unwrap_used, reason = "a bench fails loudly")]

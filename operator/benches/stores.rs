@@ -1,4 +1,4 @@
-//! What the stores hold of settled environments: bytes for each, as the process grows, and how long
+//! The size of the stores for settled environments: bytes for each, as the process grows, and how long
 //! it takes to read them again. `--environments 1000`.
 //!
 //! Objects come in as a watch brings them, as text; what a live server adds to them is added here.

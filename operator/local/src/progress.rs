@@ -1,4 +1,4 @@
-//! What a person sees while something takes its time: a spinner on a terminal, a line elsewhere.
+//! Progress for a person who waits: a spinner on a terminal, a line elsewhere.
 
 use std::time::{Duration, Instant};
 

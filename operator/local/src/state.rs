@@ -1,4 +1,4 @@
-//! What a platform keeps between starts: a folder (`.sluice/` unless told otherwise) with its
+//! The state of a platform between starts: a folder (`.sluice/` unless told otherwise) with its
 //! secrets, the demo's credentials, PostgreSQL's files and each environment's data.
 //!
 //! Secrets are made once, mode 0600, and never printed but for the demo's own.

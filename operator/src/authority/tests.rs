@@ -1,4 +1,4 @@
-//! What was issued is parsed by another library, and a rotation is walked through.
+//! An issued certificate is parsed by another library, and a rotation is walked through.
 
 use contract::Entropy;
 use jiff::{SignedDuration, Timestamp};

@@ -1,4 +1,4 @@
-//! What storage integrations reach from a data plane, as this installation is set up.
+//! The reach of storage integrations from a data plane, as this installation is set up.
 
 use clap::Args;
 use contract::network::range;

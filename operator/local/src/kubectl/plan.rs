@@ -1,4 +1,4 @@
-//! What applying a manifest would change.
+//! Changes that applying a manifest would make.
 //!
 //! The API server itself is asked, by a dry run: defaults, immutable fields and every rule have spoken
 //! in the answer, and nothing is stored. By default as `kubectl apply` would do it (what its last

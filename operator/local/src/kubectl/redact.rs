@@ -1,4 +1,4 @@
-//! What leaves a person's cluster in a report, without what nobody else may know.
+//! Redaction of a report that leaves a person's cluster.
 //!
 //! Secrets are never read, so their values are not here to be removed. What is left are copies of
 //! them: the annotation in which `kubectl apply` keeps a whole manifest, literal variables of a pod,

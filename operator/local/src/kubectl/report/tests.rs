@@ -1,4 +1,4 @@
-//! What is in the archive, and what never is.
+//! The contents of the archive, and secrets that are never in it.
 
 use std::fmt::Write;
 use std::io::Read;

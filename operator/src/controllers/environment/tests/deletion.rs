@@ -1,4 +1,4 @@
-//! What remains of an environment, and what it takes for nothing to remain.
+//! Objects that remain of an environment, and the policy under which none remains.
 
 use std::sync::Arc;
 

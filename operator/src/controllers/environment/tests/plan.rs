@@ -1,4 +1,4 @@
-//! What becomes of an environment while it lives: as tables.
+//! Plans of an environment while it lives: as tables.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What cannot be carried out makes nothing, and says why.
+//! A spec that cannot be carried out makes nothing, and the status says why.
 
 use std::sync::Arc;
 

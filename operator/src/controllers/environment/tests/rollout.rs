@@ -1,4 +1,4 @@
-//! What keeps a rollout from going on, and what becomes of the replica that it replaces.
+//! Obstacles of a rollout, and the fate of the replica that it replaces.
 
 use crds::{Condition, ConditionStatus, ConditionType, Reason};
 use serde_json::json;

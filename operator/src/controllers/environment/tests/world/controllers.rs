@@ -1,5 +1,5 @@
-//! What Kubernetes does by itself: collects garbage, binds volumes, runs Deployments; and what
-//! cert-manager and a snapshot controller do.
+//! Controllers of Kubernetes: garbage collection, volumes, Deployments; and those of
+//! cert-manager and of snapshots.
 
 use std::sync::Arc;
 
