@@ -1,4 +1,4 @@
-//! What agents leave here is one thing behind two surfaces, and a revoked key opens neither.
+//! Memories, triggers and branches of agents are one thing behind two surfaces, and a revoked key opens neither.
 
 use reqwest::Method;
 use serde_json::{Value, json};

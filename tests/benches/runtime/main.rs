@@ -1,4 +1,4 @@
-//! What the runtime's requests cost, through HTTP, on a PostgreSQL that keeps what it acknowledges:
+//! The cost of the runtime's requests, through HTTP, on a PostgreSQL that keeps what it acknowledges:
 //! each request of a task's life by eight workers at once, then claims alone by thirty-two.
 //!
 //! Budgets, on two cores: p99 of task create 50 ms, claim 80, heartbeat 30, complete 60; a thousand

@@ -1,4 +1,4 @@
-//! What is dear of a change: a statement behind a definition in its transaction, and one row that is written.
+//! The cost of a change: a statement behind a definition in its transaction, and one row that is written.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! What a statement costs the machine: the data plane and its engine together, which run as a pod runs them, beside the
-//! library in this process. The client costs nothing here.
+//! The cost of a statement to the machine: the data plane and its engine together, which run as a pod runs them, beside
+//! the library in this process. The client costs nothing here.
 //!
 //! Allocations cannot be counted from outside of a process; pages of memory that it had to be given can.
 

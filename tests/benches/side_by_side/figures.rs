@@ -1,4 +1,4 @@
-//! What is printed: Markdown.
+//! Printing of figures as Markdown.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is to hold, as ratios of one run: the last table.
+//! Goals, as ratios of one run: the last table.
 
 use crate::figures;
 

@@ -1,4 +1,4 @@
-//! What a connection costs that nobody uses: memory of the data plane and its engine, shared by many of one protocol.
+//! The cost of an idle connection: memory of the data plane and its engine, shared by many of one protocol.
 //!
 //! Each has had one answer. REST is the data plane's own, at the port of its tools: connections to the control plane are
 //! none of a data plane.

@@ -1,4 +1,4 @@
-//! What governance costs: the same statements straight into the engine's library and through every
+//! The cost of governance: the same statements straight into the engine's library and through every
 //! layer above it, in one run on one machine.
 //!
 //! | Part | Compares |

@@ -1,4 +1,4 @@
-//! What a data plane holds while an answer of any size runs through it: its own process and its engine's, weighed
+//! The memory of a data plane while an answer of any size runs through it: its own process and its engine's, weighed
 //! together every 50 ms. The client is this process, which drops each row that it has read.
 
 use tests::pods::{Installation, Pod, Protocol};

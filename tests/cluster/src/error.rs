@@ -1,4 +1,4 @@
-//! What can go wrong with a cluster: always what was being done, and where more is written.
+//! Errors of a cluster: always what was being done, and where more is written.
 
 use std::{io, path::Path, process::ExitStatus};
 

@@ -1,4 +1,4 @@
-//! What a cluster is made of, and what of it this machine lacks.
+//! The parts of a cluster, and those that this machine lacks.
 
 use std::{
     env,

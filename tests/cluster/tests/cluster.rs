@@ -1,4 +1,4 @@
-//! What the binary promises to whoever runs a command in a cluster.
+//! The promises of the binary to whoever runs a command in a cluster.
 #![cfg(test)]
 
 use std::{

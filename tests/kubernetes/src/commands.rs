@@ -1,4 +1,4 @@
-//! What people type: kubectl, helm, psql.
+//! Commands of people: kubectl, helm, psql.
 
 use std::{
     fmt::Write as _,

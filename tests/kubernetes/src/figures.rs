@@ -1,4 +1,4 @@
-//! What a test has measured of a goal of the design: one line, which the suite collects at its end.
+//! A figure that a test has measured for a goal of the design: one line, which the suite collects at its end.
 
 use std::fmt::Arguments;
 use std::io::Write;

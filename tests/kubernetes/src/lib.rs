@@ -1,4 +1,4 @@
-//! What the tests on a cluster share: a namespace for each, the commands that people type, waiting
+//! The base of the tests on a cluster: a namespace for each, the commands that people type, waiting
 //! for what shall become true, and the audit log.
 //!
 //! The cluster is the one that `SLUICE_TEST_KUBECONFIG` names: `./dev test kubernetes` starts one,

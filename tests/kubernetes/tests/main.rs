@@ -1,4 +1,4 @@
-//! What the product promises on Kubernetes. What needs pods to run is below `node`, so that an API
+//! The promises of the product on Kubernetes. Tests that need pods are below `node`, so that an API
 //! server alone runs all the rest.
 #![cfg(test)]
 

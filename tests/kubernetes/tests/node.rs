@@ -1,4 +1,4 @@
-//! What needs a node.
+//! Tests that need a node.
 
 mod deletion;
 mod installation;

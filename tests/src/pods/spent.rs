@@ -1,4 +1,4 @@
-//! What a data plane has cost so far, its own process and those it started: processor time, and pages of memory.
+//! The cost of a data plane so far, its own process and those it started: processor time, and pages of memory.
 
 use std::fs;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a data plane has in memory: its own process and those it started, its engine above all.
+//! The memory of a data plane: its own process and those it started, its engine above all.
 
 use std::collections::HashSet;
 use std::fs;

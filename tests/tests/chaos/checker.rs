@@ -1,4 +1,4 @@
-//! What must hold of a history, whatever was stopped, killed and cut meanwhile: what workers were
+//! Checks of a history, whatever was stopped, killed and cut meanwhile: what workers were
 //! told, against what the database says.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What the dashboard asks for its own pages, from a browser's session to the engine, the audit log and the bill.
+//! Queries of the dashboard for its own pages, from a browser's session to the engine, the audit log and the bill.
 
 use reqwest::{Client, Method};
 use serde_json::{Value, json};

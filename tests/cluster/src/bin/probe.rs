@@ -1,4 +1,4 @@
-//! What runs in the pods of the cluster's own tests.
+//! The program in the pods of the cluster's own tests.
 //!
 //! `probe serve <folder>` adds its host's name to the file `starts` there and answers every line on
 //! port 8080 with that file, until it is told to stop. `probe ask <host:port>` prints what is

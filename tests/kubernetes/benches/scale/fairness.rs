@@ -1,4 +1,4 @@
-//! What hundreds of broken environments of one organization cost the others.
+//! The cost of hundreds of broken environments of one organization to the others.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What the operator makes of environments that users apply.
+//! The operator's work on environments that users apply.
 
 use std::time::{Duration, Instant};
 

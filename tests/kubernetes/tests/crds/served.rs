@@ -1,4 +1,4 @@
-//! What the API server offers for a kind of ours.
+//! A kind of ours as the API server serves it.
 
 use ::crds::{Environment, EnvironmentSpec};
 use kube::ResourceExt;

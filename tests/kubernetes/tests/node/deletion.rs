@@ -1,4 +1,4 @@
-//! What is left of an environment that was deleted: what its policy says, and no less.
+//! Objects left of an environment that was deleted: those that its policy keeps, and no less.
 
 use crds::{ApiKey, ConditionType, Environment, Reason};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};

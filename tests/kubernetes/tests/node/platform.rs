@@ -1,4 +1,4 @@
-//! What a platform team does: `helm install`, `kubectl apply` of the samples, a query. With the real
+//! The work of a platform team: `helm install`, `kubectl apply` of the samples, a query. With the real
 //! programs in real pods, which the pod security `restricted` admits.
 
 use crds::{ApiKey, Environment};

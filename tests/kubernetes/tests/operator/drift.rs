@@ -1,4 +1,4 @@
-//! What is not as it should be does not stay so, whoever changed it and whoever was watching.
+//! Drift is repaired, whoever changed an object and whoever was watching.
 
 use std::time::{Duration, Instant};
 
