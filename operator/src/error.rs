@@ -125,7 +125,7 @@ fn of_status(code: u16, message: &str) -> Class {
 fn of_rpc(code: tonic::Code) -> Class {
     match code {
         tonic::Code::InvalidArgument | tonic::Code::FailedPrecondition | tonic::Code::AlreadyExists => Class::Invalid,
-        // the mirror has not brought the environment to the control plane yet
+        // the follower of resources has not brought the environment to the control plane yet
         tonic::Code::NotFound => Class::Waiting,
         _ => Class::Transient,
     }

@@ -7,7 +7,7 @@
 //!
 //! A new environment is `provisioning` until a data plane is placed (`placement`); from then on it
 //! is `active` and has a `connection`. Where environments are resources, a row is what its resource
-//! says (`mirror`), and an operator does the placing. It is suspended, resumed and removed by owners
+//! says (`server::kubernetes`), and an operator does the placing. It is suspended, resumed and removed by owners
 //! and admins (`lifecycle`).
 
 pub(crate) mod changes;

@@ -89,7 +89,7 @@ async fn a_letter_waits_for_a_server_that_is_away_until_nobody_needs_it() {
 }
 
 #[tokio::test]
-async fn a_letter_whose_bringer_died_is_brought_by_the_next() {
+async fn a_mail_whose_sender_died_is_sent_by_the_next() {
     let (app, mut server) = with_server().await;
     write(&app, "open").await;
     mails::claim(&app.app, Duration::minutes(2)).await.unwrap().unwrap();

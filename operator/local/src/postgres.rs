@@ -8,8 +8,8 @@
 //!
 //! It is not a process manager: what became of the server is the caller's to watch ([`Postgres::ended`]).
 
-mod greet;
 mod places;
+mod readiness;
 #[cfg(test)]
 mod tests;
 
@@ -149,7 +149,7 @@ impl Postgres {
     async fn answers(&mut self) -> Result<(), Error> {
         let socket = self.places.socket(self.places.port());
         let deadline = Instant::now() + READY_MAX;
-        while !greet::answers(&socket, USER).await {
+        while !readiness::answers(&socket, USER).await {
             if matches!(self.child.try_wait(), Ok(Some(_))) {
                 return Err(Error::Ended(self.places.log_tail(LOG_TAIL_BYTES)));
             }

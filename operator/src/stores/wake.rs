@@ -17,7 +17,7 @@ pub struct Change<'a, K, V> {
 }
 
 impl<K, V> Change<'_, K, V> {
-    fn is_birth_or_death(&self) -> bool {
+    fn is_created_or_deleted(&self) -> bool {
         self.old.is_none() || self.new.is_none()
     }
 
@@ -65,7 +65,7 @@ pub fn environment(stores: &Stores, change: &Change<'_, NamespacedName, Arc<Know
     let Some(entry) = change.any() else { return Vec::new() };
     let urgency = priority(entry.value.deleting, entry.value.suspended);
     let mut woken = vec![(Item::Environment(entry.key.clone()), urgency)];
-    if change.is_birth_or_death() {
+    if change.is_created_or_deleted() {
         woken.extend(all(stores.keys_of(&entry.key), Priority::Normal));
         woken.extend(entry.group.clone().map(|it| (Item::Organization(it), Priority::Normal)));
     }

@@ -78,7 +78,7 @@ enum Command {
         command: Vec<OsString>,
     },
     #[command(hide = true)]
-    Undertake { folder: PathBuf },
+    Reap { folder: PathBuf },
 }
 
 #[derive(Debug, Clone, Args)]
@@ -151,7 +151,7 @@ async fn run(command: Command) -> Result<ExitCode, Error> {
         }
         Command::Check { setup } => setup.checked().map(done),
         Command::Inside { setup, folder, command } => inside::run(setup, folder, command).await,
-        Command::Undertake { folder } => reaper::wait_and_bury(&folder).await.map(done),
+        Command::Reap { folder } => reaper::wait_and_remove(&folder).await.map(done),
         Command::Init { command } => namespaces::init(&command),
     }
 }

@@ -1,5 +1,5 @@
 //! Where things are in a cluster's folder, and at which addresses. Nothing lies outside of it: its
-//! undertaker removes the folder, and what the machine's programs would leave elsewhere vanishes
+//! reaper removes the folder, and what the machine's programs would leave elsewhere vanishes
 //! with the mount namespace.
 
 use std::{

@@ -25,12 +25,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
 
 /// Waits for the end of standard input, then for the last process to be gone, and removes all.
-pub(crate) async fn wait_and_bury(folder: &Path) -> Result<(), Error> {
+pub(crate) async fn wait_and_remove(folder: &Path) -> Result<(), Error> {
     let mut rest = Vec::new();
     tokio::io::stdin().read_to_end(&mut rest).await.map_err(Error::io("standard input"))?;
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match bury(folder) {
+        match remove(folder) {
             Ok(()) => return Ok(()),
             Err(error) if Instant::now() > deadline => return Err(error),
             Err(_) => sleep(POLL).await, // something of it still dies
@@ -38,7 +38,7 @@ pub(crate) async fn wait_and_bury(folder: &Path) -> Result<(), Error> {
     }
 }
 
-fn bury(folder: &Path) -> Result<(), Error> {
+fn remove(folder: &Path) -> Result<(), Error> {
     let layout = Layout::new(folder);
     for cgroup in cgroups(&layout) {
         remove_cgroup(&cgroup).map_err(Error::at(&cgroup))?;

@@ -4,7 +4,7 @@
 //! O, A; `slug` and `cloud_region` cannot change." "A new organization is `free`"; "caller becomes
 //! owner".
 //!
-//! Where organizations are resources, a row is what its resource says (`mirror`).
+//! Where organizations are resources, a row is what its resource says (`server::kubernetes`).
 //!
 //! Tier and suspension are not the organization's own to change (`administration`).
 //!

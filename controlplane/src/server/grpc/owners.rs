@@ -78,7 +78,7 @@ mod tests {
     }
 
     impl Operator {
-        /// With an organization whose owner is invited, as the mirror does it.
+        /// With an organization whose owner is invited, as the follower of resources does it.
         async fn start() -> Self {
             let served = Served::start().await;
             let app = &served.world.app.app;

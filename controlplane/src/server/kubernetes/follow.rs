@@ -61,14 +61,14 @@ enum SyncTask {
 
 /// Follows until shutdown.
 pub async fn follow(cluster: &Cluster, app: &App) {
-    let mut mirror = Mirror { cluster, app, listed: HashSet::new(), waiting: BTreeMap::new() };
+    let mut follower = ResourceFollower { cluster, app, listed: HashSet::new(), waiting: BTreeMap::new() };
     let mut watch_events = cluster.watch_events();
     let mut again = tokio::time::interval(AGAIN);
     loop {
         tokio::select! {
             () = app.shutdown().cancelled() => return,
-            Some(watch_event) = watch_events.next() => mirror.hear(watch_event).await,
-            _ = again.tick() => mirror.try_again().await,
+            Some(watch_event) = watch_events.next() => follower.hear(watch_event).await,
+            _ = again.tick() => follower.try_again().await,
         }
     }
 }
@@ -146,7 +146,7 @@ fn understood<K: Resource<DynamicType = ()>>(
     None
 }
 
-struct Mirror<'a> {
+struct ResourceFollower<'a> {
     cluster: &'a Cluster,
     app: &'a App,
     /// What a list that is not at its end has shown so far.
@@ -155,7 +155,7 @@ struct Mirror<'a> {
     waiting: BTreeMap<ObjectKey, SyncTask>,
 }
 
-impl Mirror<'_> {
+impl ResourceFollower<'_> {
     async fn hear(&mut self, watch_event: WatchEvent) {
         match watch_event {
             WatchEvent::Begins(listing) => self.listed.retain(|(other, _)| *other != listing),

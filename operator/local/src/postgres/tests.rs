@@ -112,7 +112,7 @@ async fn a_server_that_lost_its_owner_is_stopped_and_its_rows_are_kept() {
     let world = World::new();
     world.start().await.stop().await.unwrap();
     let mut orphan = spawn(&world.places(), Durability::Kept).unwrap();
-    while !greet::answers(&world.places().socket(PORT), USER).await {
+    while !readiness::answers(&world.places().socket(PORT), USER).await {
         sleep(POLL).await;
     }
     let server = world.start().await;

@@ -31,15 +31,15 @@ impl Home {
         let folder = tempfile::Builder::new().prefix("sluice-cluster.").tempdir().map_err(Error::io("folder"))?.keep();
         let program = std::env::current_exe().map_err(Error::io("this program"))?;
         let mut reaper = Command::new(program);
-        reaper.arg("undertake").arg(&folder).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
-        let reaper = reaper.spawn().map_err(Error::io("undertaker"))?;
+        reaper.arg("reap").arg(&folder).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
+        let reaper = reaper.spawn().map_err(Error::io("reaper"))?;
         Ok(Self { folder, reaper })
     }
 
     /// Waits until nothing is left.
     async fn leave(mut self) -> Result<(), Error> {
         drop(self.reaper.stdin.take());
-        self.reaper.wait().await.map_err(Error::io("undertaker")).map(drop)
+        self.reaper.wait().await.map_err(Error::io("reaper")).map(drop)
     }
 
     fn keep_logs(&self, place: &Path) -> Result<(), Error> {

@@ -103,7 +103,7 @@ pub async fn owned(conn: &mut PgConnection, user_id: &UserId) -> Result<i64> {
     )
 }
 
-/// Whoever makes an organization of this slug, REST or the mirror, comes after the other.
+/// Whoever makes an organization of this slug, REST or the follower of resources, comes after the other.
 pub async fn serialise(conn: &mut PgConnection, slug: &str) -> Result<()> {
     execute!(conn, "select pg_advisory_xact_lock(hashtextextended('organizations:' || $1, 0))", slug)
 }

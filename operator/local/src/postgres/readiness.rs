@@ -1,4 +1,4 @@
-//! Does a server let us in? Asked as a client asks: a start-up message, and the first byte of the
+//! Whether a server accepts sessions, asked as a client asks: a start-up message, and the first byte of the
 //! answer. A server that is still recovering accepts the connection and answers with an error,
 //! so an open socket alone says nothing.
 
@@ -17,10 +17,10 @@ const PROTOCOL: i32 = 3 << 16;
 const AUTHENTICATION: u8 = b'R';
 
 pub(super) async fn answers(socket: &Path, user: &str) -> bool {
-    matches!(timeout(ANSWER_MAX, greet(socket, user)).await, Ok(Ok(AUTHENTICATION)))
+    matches!(timeout(ANSWER_MAX, first_byte(socket, user)).await, Ok(Ok(AUTHENTICATION)))
 }
 
-async fn greet(socket: &Path, user: &str) -> io::Result<u8> {
+async fn first_byte(socket: &Path, user: &str) -> io::Result<u8> {
     let mut stream = UnixStream::connect(socket).await?;
     stream.write_all(&startup(user)).await?;
     stream.read_u8().await
