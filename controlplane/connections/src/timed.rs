@@ -35,7 +35,7 @@ enum Waiting {
     Head,
 }
 
-/// What the time being over means.
+/// The effect of a time that is over.
 enum Over {
     /// The peer has nothing more to say, as if it had closed.
     Quiet,

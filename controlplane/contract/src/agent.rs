@@ -38,7 +38,7 @@ pub struct Registration {
     pub metadata: Map<String, Value>,
 }
 
-/// What is wrong with what it says, and in which field.
+/// A fault of a registration, and its field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Wrong {
@@ -73,7 +73,7 @@ pub enum Refusal {
     ParentUnknown,
 }
 
-/// What the control plane answers to a registration.
+/// The control plane's answer to a registration.
 pub type Answer = Result<Registered, Refusal>;
 
 impl Registration {

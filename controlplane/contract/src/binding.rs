@@ -15,7 +15,7 @@ pub struct BindBody {
     pub rules: Vec<Named>,
 }
 
-/// What one rule names.
+/// A table or column that one rule names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Named {
@@ -65,7 +65,7 @@ pub enum Binding {
 }
 
 crate::named! {
-    /// What is missing.
+    /// The part of a name that is missing.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Missing {

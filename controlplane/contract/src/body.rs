@@ -10,7 +10,7 @@ const ERRORS: &str = "/docs/errors";
 /// Longest message, and longest text among the particulars, in characters: both may hold what a caller wrote.
 pub const TEXT_CHARACTERS_MAX: usize = 2_000;
 
-/// What went wrong, ready for any body: the row, words for the caller, and particulars.
+/// An error, ready for any body: the row, words for the caller, and particulars.
 #[derive(Debug, Clone)]
 pub struct Problem {
     pub code: Code,

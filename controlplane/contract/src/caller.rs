@@ -39,7 +39,7 @@ pub enum Credential {
     },
 }
 
-/// What policies may ask about a user or a key, by name.
+/// Attributes of a user or a key that policies may ask for, by name.
 pub type Attributes = BTreeMap<String, String>;
 
 /// Somebody known: what authentication makes and everything after it asks.

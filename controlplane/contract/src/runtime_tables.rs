@@ -14,7 +14,7 @@ pub const ROWS_MAX: u32 = 100_000;
 /// What all rows that one statement reads may come to, as JSON.
 pub const BYTES_MAX: usize = 64 << 20;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Text,

@@ -113,7 +113,7 @@ impl Keyring {
     }
 }
 
-/// What is stored was sealed under another key or for another record, or was changed since.
+/// The error of a stored value that was sealed under another key or for another record, or was changed since.
 #[derive(Debug, thiserror::Error)]
 #[error("a stored secret cannot be sealed or opened with this installation's secret key")]
 pub struct Unsealable;

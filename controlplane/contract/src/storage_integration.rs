@@ -32,7 +32,7 @@ const TAKEN_SCHEMAS: [&str; 10] = [
 /// The prefix that stands for every location of the integration's kind.
 pub const ANY_PREFIX: &str = "*";
 
-/// What an environment may reach outside of itself, as its data plane must know it.
+/// A storage integration of an environment, as its data plane must know it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageIntegration {
     /// As `STORAGE_INTEGRATION = name` has it; unique in its environment, whatever the letters' case.
@@ -48,7 +48,7 @@ pub struct StorageIntegration {
     pub credentials: StorageCredentials,
 }
 
-/// What is reached, and how.
+/// The kind of a store, and how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum StorageKind {

@@ -39,7 +39,7 @@ const READINGS_MAX: usize = 3;
 /// Texts that are laid out at one time: each takes a core.
 const LAYOUTS_MAX: usize = 2;
 
-/// What a control plane is given besides its settings.
+/// The parts that a control plane is given besides its settings.
 #[derive(Debug, Clone)]
 pub struct Parts {
     pub clock: SharedClock,

@@ -28,7 +28,7 @@ pub use mail_transport::{BadMail, MailTransport};
 pub use outbox::{ClaimedMail, Queued, claim, queue, sweep};
 pub use rounds::{run_due, work};
 
-/// What somebody is to read.
+/// A mail that is to be sent.
 #[derive(Debug)]
 pub struct OutgoingMail<'a> {
     pub to: &'a Email,

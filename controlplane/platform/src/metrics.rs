@@ -43,7 +43,7 @@ pub struct Metrics {
     set_aside: Counter,
 }
 
-/// What waits in the database.
+/// Counts of rows that wait in the database.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Waiting {
     pub jobs_due: i64,

@@ -27,7 +27,7 @@ pub struct ResourceRevision {
     pub writer: String,
 }
 
-/// What an Organization says.
+/// The spec of an Organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrganizationResource {
     pub org_id: OrgId,
@@ -43,7 +43,7 @@ pub struct OrganizationResource {
     pub enforce_sso: bool,
 }
 
-/// What an Environment says.
+/// The spec of an Environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentResource {
     pub env_id: EnvId,
@@ -84,7 +84,7 @@ pub struct NewOrganization<'a> {
     pub enforce_sso: bool,
 }
 
-/// What differs; `None` stays.
+/// Members that differ; `None` stays.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct OrganizationChange {
     pub name: Option<String>,
@@ -101,7 +101,7 @@ pub struct NewEnvironment<'a> {
     pub settings: EnvironmentSettings,
 }
 
-/// What differs; `None` stays.
+/// Members that differ; `None` stays.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EnvironmentChange {
     pub name: Option<String>,
@@ -138,7 +138,7 @@ pub const SECRET_KEYS: &str = "sluice.dev/keys";
 /// `host:port`, with commas between them.
 pub const SECRET_HOSTS: &str = "sluice.dev/hosts";
 
-/// What a Secret of the cluster holds, and for whom.
+/// The values of a Secret of the cluster, and whom they are for.
 #[derive(Debug, Clone, Default)]
 pub struct SecretValues {
     /// Names of Environments, which may use it.
@@ -151,7 +151,7 @@ pub struct SecretValues {
     pub values: BTreeMap<String, Redacted<String>>,
 }
 
-/// What the cluster says of a Secret.
+/// The result of reading a Secret of the cluster.
 #[derive(Debug, Clone)]
 pub enum SecretRead {
     There(SecretValues),

@@ -35,7 +35,7 @@ pub struct RouteGuard {
     pub parameters: Parameters,
 }
 
-/// What the middleware learned of a request before the guard.
+/// Facts of a request that the middleware read before the guard.
 #[derive(Debug, Clone)]
 pub struct Arrival {
     pub request_id: RequestId,

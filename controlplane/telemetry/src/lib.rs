@@ -22,7 +22,7 @@ pub use settings::{Collector, Destination};
 pub use span::{Kind, Span};
 pub use tracer::{Tracer, Unreachable};
 
-/// What a process was given to tell by; by default it is silent.
+/// The telemetry of a process; by default it is silent.
 #[derive(Debug, Clone, Default)]
 pub struct Telemetry {
     pub tracer: Tracer,

@@ -16,7 +16,7 @@ const USE_WRITTEN_EVERY: chrono::Duration = chrono::Duration::seconds(60);
 /// Keys whose last written use is remembered; past it, all are forgotten and written again.
 const USES_MAX: usize = 100_000;
 
-/// What this process remembers of keys. Never a key, never its plain digest: only an HMAC of the
+/// The memory of this process of keys. Never a key, never its plain digest: only an HMAC of the
 /// text and the stored hash under a random key that dies with the process.
 pub struct KeyMemory {
     mac_key: [u8; 32],

@@ -49,7 +49,7 @@ pub(crate) fn vetted(
     Ok(addresses)
 }
 
-/// What it is, is not said: that would tell a stranger how our network looks.
+/// The error of an address that may not be reached. It names no address: that would tell how our network looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the name has no public address")]
 pub(crate) struct RefusedAddress;

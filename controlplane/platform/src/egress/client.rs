@@ -36,7 +36,7 @@ pub struct Secrets {
     pub previous: Option<Redacted<String>>,
 }
 
-/// What is sent. The body is signed as it is.
+/// A webhook's request. The body is signed as it is.
 #[derive(Debug)]
 pub struct WebhookRequest<'a> {
     pub url: &'a str,

@@ -113,7 +113,7 @@ async fn insert(tx: &mut PgConnection, entry: &ChainEntry, hash: &str, previous_
     Ok(())
 }
 
-/// What a walk along the chain found.
+/// The result of a walk along the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainWalk {
     /// Events that fit, from the genesis on.

@@ -79,7 +79,7 @@ pub fn strange() -> Error {
     Error::invalid("Last-Event-ID", "event id", "`Last-Event-ID` is the `id` of an event of this stream")
 }
 
-/// What is told, piece by piece.
+/// A source of events, piece by piece.
 pub trait EventSource: Send + 'static {
     /// The next piece; `None` ends the stream.
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;

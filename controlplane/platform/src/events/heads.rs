@@ -25,7 +25,7 @@ pub const PERIOD: Duration = Duration::minutes(1);
 const BATCH: i64 = 200;
 const TYPE: &str = "sluice-audit-head+jwt";
 
-/// What is signed: a compact JWS, checked with the installation's audit key.
+/// A signed head: a compact JWS, checked with the installation's audit key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     pub org_id: OrgId,

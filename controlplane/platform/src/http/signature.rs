@@ -73,7 +73,7 @@ pub struct Span {
     pub capped: bool,
 }
 
-/// What a handler's signature says.
+/// The signature of a handler.
 pub struct Signature<'a> {
     shapes: &'a mut Shapes,
     /// Objects whose members are parameters of the query.

@@ -11,7 +11,7 @@ use crate::Result;
 use crate::http::text::Email;
 
 contract::named! {
-    /// What a mail is about.
+    /// The kind of a mail.
     pub enum MailKind {
         /// A link that somebody asked for.
         Link = "link",

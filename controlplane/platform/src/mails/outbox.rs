@@ -10,7 +10,7 @@ use crate::{App, Error, Result};
 /// How long it is remembered that a mail has left.
 const KEPT: Duration = Duration::days(30);
 
-/// What became of a mail.
+/// The outcome of queueing a mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queued {
     /// It leaves, or no mail leaves here at all.

@@ -28,7 +28,7 @@ const ISSUERS_MAX: u64 = 1_000;
 /// Clocks of an issuer and of this installation differ by less.
 const LEEWAY_SECONDS: i64 = 30;
 
-/// What an issuer says of itself: OpenID Connect Discovery.
+/// The discovery document of an issuer: OpenID Connect Discovery.
 #[derive(Debug, Clone, Deserialize)]
 pub struct DiscoveryDocument {
     pub issuer: String,

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::domain::accounts::account;
 
-/// What was wrong.
+/// The reason of a failed login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {

@@ -34,7 +34,7 @@ const TOKEN_CHARACTERS: usize = 43;
 const KEPT: Duration = Duration::days(1);
 
 contract::named! {
-    /// What following a link does.
+    /// The purpose of a mailed link.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Purpose {

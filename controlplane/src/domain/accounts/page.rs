@@ -45,7 +45,7 @@ const CODE: Field = Field {
     autocomplete: "one-time-code",
 };
 
-/// What a link is for.
+/// The page of a link, by its purpose.
 pub struct LinkPage {
     /// The link leads here, and its button posts here.
     pub path: &'static str,

@@ -33,7 +33,7 @@ const FRESH_FOR: Duration = Duration::minutes(15);
 const FREE_FAILURES: i32 = 5;
 const WAIT_MAX: Duration = Duration::hours(1);
 
-/// What a caller's session has of a second factor.
+/// The second factor of a caller's session.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SecondFactorState {
     /// The organization asks for one.
@@ -61,7 +61,7 @@ impl SecondFactorState {
     }
 }
 
-/// What somebody sends besides a password. Empty is absent: a form sends its empty fields.
+/// Codes that are sent besides a password. Empty is absent: a form sends its empty fields.
 #[derive(Debug, Default)]
 pub struct Codes {
     totp: Option<String>,

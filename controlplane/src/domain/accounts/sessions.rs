@@ -130,7 +130,7 @@ pub struct LoginSource {
 }
 
 contract::named! {
-    /// What a session was opened with.
+    /// The method by which a session was opened.
     pub enum Method {
         Password = "password",
         MagicLink = "magic_link",

@@ -17,7 +17,7 @@ use super::input::Admitted;
 use super::store::{self, KeyRow};
 use crate::domain::tenancy::users;
 
-/// What a key carries beside its scopes.
+/// The bounds of a key beside its scopes.
 struct KeyBounds {
     /// It stands in for a person, who has attributes of their own.
     acts_for_user: bool,

@@ -34,7 +34,7 @@ use crate::domain::tenancy::organizations;
 const BY: &str = "system:kubernetes";
 const ID_MAX: usize = 64;
 
-/// What a resource says of a key.
+/// The spec of a key in its resource.
 #[derive(Debug, Clone)]
 pub struct KeySpec {
     pub resource_uid: String,
@@ -51,7 +51,7 @@ pub struct KeySpec {
     pub text_wanted: bool,
 }
 
-/// What the operator is told.
+/// The reply to the operator.
 #[derive(Debug, Clone)]
 pub struct KeyReply {
     pub row: KeyRow,
@@ -59,7 +59,7 @@ pub struct KeyReply {
     pub text: Option<Redacted<String>>,
 }
 
-/// What a call has to do.
+/// The step that a call has to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeyStep {
     Describe,

@@ -12,7 +12,7 @@ use super::life::KeyText;
 use super::store;
 use crate::domain::environments;
 
-/// What the demo key is.
+/// The seed of the demo key.
 #[derive(Debug, Clone)]
 pub struct KeySeed {
     pub name: String,

@@ -54,7 +54,7 @@ contract::named! {
     }
 }
 
-/// What moves an export.
+/// A transition of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportTransition {
     Written,

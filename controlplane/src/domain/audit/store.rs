@@ -62,7 +62,7 @@ pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[S
     )
 }
 
-/// What a query was, that has ended.
+/// The facts of a query that has ended.
 #[derive(Debug)]
 pub struct EndedQuery {
     pub operation: String,
@@ -108,7 +108,7 @@ pub struct AuditedQuery {
     pub finished: Option<Json<Finished>>,
 }
 
-/// What a list is narrowed to.
+/// The filters of a list.
 #[derive(Debug, Clone)]
 pub struct Filters {
     pub start: Timestamp,

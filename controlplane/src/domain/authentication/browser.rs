@@ -55,7 +55,7 @@ pub fn intended(method: &Method, headers: &HeaderMap) -> Result<()> {
     bool::from(given.ct_eq(kept.as_bytes())).then_some(()).ok_or(NOT_INTENDED)
 }
 
-/// What a way in knows of whoever asks.
+/// The browser that signs in.
 pub struct Browser {
     /// The dashboard asks, not another program.
     is_dashboard: bool,

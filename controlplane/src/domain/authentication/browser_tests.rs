@@ -10,7 +10,7 @@ use crate::testing::{Answer, TestApp};
 
 const CSRF: &str = "__Host-sluice_csrf";
 
-/// What a browser keeps.
+/// The cookies of a browser.
 #[derive(Default)]
 struct Jar(BTreeMap<String, String>);
 

@@ -31,7 +31,7 @@ const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
 const INVALID: Error = Error::BadCredential(Code::InvalidToken);
 
-/// What a token has proven.
+/// The identity that a token has proven.
 #[derive(Debug)]
 struct Proven {
     provider: Provider,

@@ -38,7 +38,7 @@ pub struct MagicLinkCallback {
     recovery_code: Option<String>,
 }
 
-/// What a link answers to who fetches it.
+/// The answer to a fetched link.
 #[derive(Debug)]
 pub enum Fetched {
     Page(page::RenderedPage),

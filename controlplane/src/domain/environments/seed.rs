@@ -8,7 +8,7 @@ use serde_json::json;
 use super::placement;
 use super::store::{self, EnvironmentRow};
 
-/// What the demo environment is.
+/// The seed of the demo environment.
 #[derive(Debug, Clone)]
 pub struct EnvironmentSeed {
     pub name: String,

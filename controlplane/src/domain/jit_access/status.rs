@@ -16,7 +16,7 @@ contract::named! {
     }
 }
 
-/// What moves a request.
+/// A transition of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JitTransition {
     Approve,

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 
-/// What is known of a body on its way, and how it is broken off.
+/// The progress of a body on its way, and the means to break it off.
 #[derive(Debug, Default)]
 pub struct BodyWatch {
     /// As far as it is said before.

@@ -11,7 +11,7 @@ use super::{
     OperationStatus, SILENT_MAX,
 };
 
-/// What is known of an operation when it begins.
+/// The facts of an operation when it begins.
 #[derive(Debug)]
 pub struct Beginning {
     pub env_id: EnvId,

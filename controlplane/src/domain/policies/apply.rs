@@ -129,7 +129,7 @@ async fn present(cx: &Call) -> Result<Vec<(Policy, Option<Vec<Unbound>>)>> {
     Ok(policies.into_iter().map(with).collect())
 }
 
-/// What is to be done about one of them.
+/// The plan for one policy.
 struct Plan {
     wanted: PolicyDraft,
     /// The policy of this name, and what is known of its rules.

@@ -100,7 +100,7 @@ pub struct Judged {
     pub warnings: Vec<String>,
 }
 
-/// What somebody wants to be a policy.
+/// The draft of a policy.
 #[derive(Debug)]
 pub struct PolicyDraft {
     pub name: String,

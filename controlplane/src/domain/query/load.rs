@@ -57,7 +57,7 @@ impl Takes for SentFile {
     }
 }
 
-/// What the data plane says of it.
+/// The data plane's answer to a load.
 pub struct LoadedAnswer(Response);
 
 impl IntoResponse for LoadedAnswer {

@@ -41,7 +41,7 @@ impl Takes for SamePlace {
     fn takes(_: &mut Signature<'_>) {}
 }
 
-/// What the data plane says, in this shape.
+/// The data plane's answer, in this shape.
 pub struct ToldAs<T>(Response, PhantomData<T>);
 
 impl<T> ToldAs<T> {

@@ -54,7 +54,7 @@ pub fn assignee(field: &'static str, given: &str) -> Result<String> {
     Ok(Email::try_from(given.to_owned()).map_err(refused)?.as_str().to_owned())
 }
 
-/// What was made, by attempt or by all attempts of a task.
+/// Work that was made, by attempt or by all attempts of a task.
 #[derive(Debug, Clone, Copy)]
 pub struct Made<'a> {
     pub task_id: Option<&'a str>,

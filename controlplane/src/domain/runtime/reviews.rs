@@ -152,7 +152,7 @@ impl From<Review> for ReviewShown {
     }
 }
 
-/// What a review is asked for with.
+/// The request of a review.
 #[derive(Debug)]
 pub struct Request<'a> {
     pub org_id: &'a str,

@@ -12,14 +12,14 @@ use sha2::{Digest, Sha256};
 
 use super::states::ReplayVerdict;
 
-/// What was said of a query before.
+/// The answer that a query had before.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExpectedAnswer {
     pub row_count: Option<i64>,
     pub result_hash: Option<String>,
 }
 
-/// What the query endpoint answers, as far as it is compared.
+/// The answer of the query endpoint, as far as it is compared.
 #[derive(Debug, Deserialize)]
 pub struct ComparedAnswer {
     pub row_count: i64,

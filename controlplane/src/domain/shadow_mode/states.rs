@@ -8,7 +8,7 @@ contract::named! {
     }
 }
 
-/// What moves a session.
+/// A transition of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionTrigger {
     Stop,
@@ -27,7 +27,7 @@ impl SessionStatus {
 }
 
 contract::named! {
-    /// What a replayed query turned out to be: matched, one of the categories of a mismatch, or failed.
+    /// The verdict on a replayed query: matched, one of the categories of a mismatch, or failed.
     pub enum ReplayVerdict {
         Matched = "matched",
         RowCount = "row_count",

@@ -105,7 +105,7 @@ contract::named! {
     pub enum DeliveryStatus { Pending = "pending", Delivered = "delivered", Failed = "failed" }
 }
 
-/// What moves a webhook.
+/// A transition of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WebhookTrigger {
     RetriesExhausted,
@@ -124,7 +124,7 @@ impl WebhookStatus {
     }
 }
 
-/// What moves a delivery.
+/// A transition of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryTrigger {
     Accepted,

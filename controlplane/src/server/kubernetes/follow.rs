@@ -24,7 +24,7 @@ use crate::server::kubernetes::organizations::Projected;
 /// What waits is tried again this often.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// What a watch tells, whatever its kind.
+/// An event of a watch, whatever its kind.
 enum WatchEvent {
     Begins(Watch),
     /// Of an object: the list it is in, if it is from one, and what is to be done, if it could be read.

@@ -14,7 +14,7 @@ use crate::domain::tenancy::organizations::http::created;
 use crate::domain::tenancy::organizations::{changes, store};
 use crate::domain::tenancy::users;
 
-/// What a projection found.
+/// The result of a projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Projected {
     /// The record was not known before.

@@ -21,7 +21,7 @@ use super::{Cluster, KEY_REVISION, MANAGER, fields, follow, said, settings};
 /// Keys in one answer of the API server.
 const PAGE: u32 = 500;
 
-/// What the methods below ask of a kind.
+/// A kind of resource that the methods below write.
 trait ResourceKind:
     Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
 {

@@ -24,7 +24,7 @@ pub struct ServedDocument(Bytes);
 /// A page that needs nothing but itself.
 pub struct Html(Bytes);
 
-/// What is served of the API, made at the first request.
+/// The reference of the API, made at the first request.
 struct Reference {
     document: Bytes,
     page: Bytes,

@@ -38,7 +38,7 @@ words!(
     }
 );
 
-/// What is known of one query when its policies are evaluated.
+/// The facts of one query when its policies are evaluated.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
     pub role: Role,

@@ -4,7 +4,7 @@ use contract::{SessionId, Timestamp};
 use platform::{Result, changed, execute};
 use sqlx::PgConnection;
 
-/// What an account has enrolled, or is about to.
+/// The second factor that an account has enrolled, or is about to.
 #[derive(Debug)]
 pub struct Enrolled {
     pub secret: Vec<u8>,

@@ -43,7 +43,7 @@ fn custom() -> String {
     "custom".to_owned()
 }
 
-/// What people say of a key.
+/// The labels of a key.
 #[derive(Debug)]
 pub struct AgentKeyLabels {
     pub agent_name: String,

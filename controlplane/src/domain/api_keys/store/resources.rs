@@ -4,7 +4,7 @@ use contract::{EnvId, KeyId, Timestamp};
 use platform::{Result, execute};
 use sqlx::PgConnection;
 
-/// What is known of the resource of a key.
+/// The resource of a key.
 #[derive(Debug, Clone)]
 pub struct Resource {
     pub key_id: KeyId,

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::{INVALID, Proven};
 use crate::domain::authentication::federation::{self, Azure, FederationConfig, Gcp};
 
-/// What a token says before it is believed: it only leads to the provider that decides.
+/// Claims of a token before it is verified: they only lead to the provider that decides.
 #[derive(Debug, Deserialize)]
 struct UnverifiedClaims {
     aud: String,

@@ -16,7 +16,7 @@ use crate::domain::tenancy::organizations;
 use crate::domain::tenancy::users::store::{self as users, UninvitedUser, User};
 use crate::domain::tenancy::users::within_tier;
 
-/// What a provider says of somebody.
+/// A person as a provider describes them.
 #[derive(Debug)]
 pub struct Person {
     pub subject: String,

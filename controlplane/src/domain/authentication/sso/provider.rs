@@ -24,7 +24,7 @@ pub const CLIENT_SECRET: &str = "hush: 100% & secret";
 /// What stands before the seed in an Ed25519 key's PKCS #8 form.
 const PKCS8_HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
-/// What it does.
+/// The behaviour of the provider.
 #[derive(Debug, Clone)]
 pub struct Says {
     /// Replaces claims of the token; null leaves one out.

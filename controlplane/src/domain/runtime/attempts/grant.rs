@@ -101,7 +101,7 @@ pub async fn grant(cx: &Call, tx: &mut PgConnection, task: &Task, wish: AttemptW
     Ok(Leased::new(attempt, token))
 }
 
-/// What recovery has left for the next attempt.
+/// The hint of recovery for the next attempt.
 #[derive(Debug, Default, Deserialize)]
 struct Hint {
     level: Option<Level>,

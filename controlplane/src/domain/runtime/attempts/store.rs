@@ -135,7 +135,7 @@ pub async fn save(tx: &mut PgConnection, attempt: &mut Attempt, now: Timestamp) 
     )
 }
 
-/// What a heartbeat has made of a lease.
+/// A lease that a heartbeat has extended.
 #[derive(Debug)]
 pub struct ExtendedLease {
     pub status: AttemptStatus,

@@ -25,7 +25,7 @@ macro_rules! events {
     };
 }
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Debug, Clone, Copy)]
 pub struct EventSubject<'a> {
     org: &'a str,
@@ -117,7 +117,7 @@ pub async fn newest_of_attempt(conn: &mut PgConnection, attempt_id: &str, most: 
     Ok(newest)
 }
 
-/// What a list of events may ask for.
+/// The filter of a list of events.
 #[derive(Debug, Default)]
 pub struct EventFilter {
     pub task_id: String,

@@ -5,7 +5,7 @@ use super::{FailureKind, Level};
 /// L1 in a row before something else is tried.
 const SAME_AGAIN_MAX: usize = 2;
 
-/// What has been done about the task so far, and what there is to go on with.
+/// The recoveries of a task so far, and the means that are left.
 #[derive(Debug, Clone, Default)]
 pub struct Past {
     /// Levels taken, from the first.

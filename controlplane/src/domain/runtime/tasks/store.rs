@@ -57,7 +57,7 @@ pub async fn is_awaiting(conn: &mut PgConnection, task: &Task) -> Result<bool> {
     )
 }
 
-/// What a worker asks for when it will take any task.
+/// The request of a worker that takes any task.
 #[derive(Debug)]
 pub struct TaskRequest<'a> {
     pub kinds: &'a [String],

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use crate::domain::shadow_mode::uploads::Line;
 
-/// What an environment's uploads hold.
+/// Totals of an environment's uploads.
 #[derive(Debug)]
 pub struct UploadTotals {
     pub lines: i64,

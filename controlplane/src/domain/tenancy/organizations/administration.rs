@@ -11,7 +11,7 @@ use platform::{App, Error, Result};
 
 use super::{changes, store};
 
-/// What is changed.
+/// A change by the platform's administration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdministrativeChange {
     Tier(Tier),

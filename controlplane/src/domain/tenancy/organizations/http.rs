@@ -150,7 +150,7 @@ fn no_provider() -> Error {
     Error::conflict("no_sso_provider", message)
 }
 
-/// What a new organization is to be, as somebody typed it.
+/// The draft of a new organization, as somebody typed it.
 #[derive(Debug)]
 pub struct OrganizationDraft<'a> {
     pub name: &'a str,

@@ -17,7 +17,7 @@ use crate::domain::accounts::account::INVITATION;
 use crate::domain::accounts::sessions::sha256;
 use crate::domain::tenancy::organizations;
 
-/// What the operator is told.
+/// The outcome of an owner's invitation, for the operator.
 #[derive(Debug, Clone)]
 pub enum Invited {
     /// The address that is billed is none that can be invited.
