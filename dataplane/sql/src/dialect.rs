@@ -97,7 +97,7 @@ pub(crate) use similar::matched;
 /// What the engine says when a divisor is zero: SQLSTATE 22012.
 pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
 
-/// What is known of a statement that was rewritten.
+/// Notes on a statement that was rewritten.
 #[derive(Debug, Default)]
 pub(crate) struct RewriteNotes {
     /// For the caller.
@@ -177,7 +177,7 @@ pub(crate) fn is_unit_word(word: &str) -> bool {
     dates::is_part(word)
 }
 
-/// What a rewrite may know and say.
+/// The context of a rewrite.
 struct Context<'a> {
     scopes: Scopes<'a>,
     warnings: Vec<String>,

@@ -32,7 +32,7 @@ use crate::scan::{Mask, Scan, ScanColumn};
 use crate::syntax::listing::Listing;
 use crate::syntax::statement;
 
-/// What rules one table for one caller.
+/// The rules of one table for one caller.
 #[derive(Debug, Clone, Default)]
 pub struct TableRules {
     filters: Vec<Filter>,
@@ -41,7 +41,7 @@ pub struct TableRules {
     strict: bool,
 }
 
-/// What rules every table for one caller. Case does not matter in names.
+/// The rules of every table for one caller. Case does not matter in names.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     tables: HashMap<(String, String), TableRules>,
@@ -119,7 +119,7 @@ pub struct Governed {
     warnings: Vec<String>,
 }
 
-/// What keeps an error from telling of rows that a filter hides.
+/// The mode in which no error tells of rows that a filter hides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecutionMode {
     /// No row is hidden.

@@ -75,7 +75,7 @@ fn reports() -> String {
     rows
 }
 
-/// What people write elsewhere and is refused here.
+/// A construct that people write elsewhere and that is refused here.
 struct NotSupported {
     what: &'static str,
     why: &'static str,

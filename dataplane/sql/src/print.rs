@@ -34,7 +34,7 @@ pub use member::MemberRead;
 pub(crate) use member::RECORD;
 pub use scan::CHECK_FAILED;
 
-/// What a printed value stands for.
+/// The value that is bound to a parameter of printed SQL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Bind {
     /// The caller's parameter of this number, from 1.
@@ -57,7 +57,7 @@ impl Bind {
     }
 }
 
-/// What is known of the caller's parameters.
+/// The types of the caller's parameters, as far as they are known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ParameterTypes<'a> {
     /// The engine's names of types by number, from 1: each stands around its parameter as a cast.
@@ -108,7 +108,7 @@ pub(crate) struct Printer<'a> {
     member_reads: Option<Vec<MemberRead>>,
 }
 
-/// What the engine gets.
+/// The printed statement for the engine.
 #[derive(Debug, Default)]
 pub(crate) struct Printed {
     pub sql: String,

@@ -13,7 +13,7 @@ use crate::ast::any_expression;
 use crate::catalog::column_comment::SpelledType;
 use crate::catalog::table::Table;
 
-/// What a caller sees in place of a column's value.
+/// The mask that a caller sees in place of a column's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask {
     /// By a function of a policy, with its parameter.

@@ -12,7 +12,7 @@ use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, TableFactor, Values, Vis
 use crate::ast::error::Error;
 use crate::ast::{VisitMut, flow_of, names, result_of};
 
-/// What to do at the places where a statement names a relation.
+/// A visitor of the places where a statement names a relation.
 pub(crate) trait RelationVisitor {
     /// A table factor with all it holds visited; `with` is the WITH query its name stands for, `numbers` counts them.
     fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>, numbers: &mut usize) -> Result<(), Error>;

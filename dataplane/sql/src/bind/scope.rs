@@ -38,7 +38,7 @@ impl BoundRelation {
     }
 }
 
-/// What one select, or the ORDER BY of one query, can name.
+/// The names in reach of one select, or of the ORDER BY of one query.
 #[derive(Debug, Default)]
 struct ScopeFrame {
     relations: Vec<BoundRelation>,
@@ -71,7 +71,7 @@ impl ScopeFrame {
     }
 }
 
-/// What a name was resolved to.
+/// The type of a resolved name.
 #[derive(Debug, Clone, Copy)]
 enum ResolvedType {
     Known(BoundType),

@@ -20,7 +20,7 @@ use crate::ast::call::{arguments, called};
 use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;
 
-/// What is known about the columns a statement can name.
+/// A source of the types of columns that a statement can name.
 pub(crate) trait ColumnTypes {
     /// The type of the column of this name, behind this qualifier (a table or its alias) if one is given.
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type;

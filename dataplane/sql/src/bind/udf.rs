@@ -27,7 +27,7 @@ pub(crate) fn check(create: &CreateFunction) -> Result<(), Error> {
     read(create).map(|_| ())
 }
 
-/// What stands for a call.
+/// The body that stands for a call.
 pub(crate) struct FunctionBody {
     pub expr: Expr,
     /// How many levels deeper than the call it is, but for what the arguments hold.

@@ -15,7 +15,7 @@ pub const RECORD_COLUMN: &str = "VALUE";
 /// Before the ids that are kept; no statement begins so.
 const HEAD: &str = "external table ";
 
-/// What is kept of an external table beside the names and types of its columns.
+/// The record of an external table beside the names and types of its columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptExternalTable {
     /// Names the files that are known of it, whatever the table is called.
@@ -46,7 +46,7 @@ impl KeptExternalTable {
     }
 }
 
-/// What the statement says that makes an external table.
+/// The definition of an external table in its statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalDefinition {
     /// Those beside the whole record.

@@ -22,7 +22,7 @@ pub(crate) enum OptionValue {
     Texts(Vec<String>),
 }
 
-/// What an option is where nobody says it.
+/// The default of an option.
 #[derive(Debug, Clone, Copy)]
 enum DefaultOption {
     Text(&'static str),

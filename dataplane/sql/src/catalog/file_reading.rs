@@ -3,7 +3,7 @@
 use crate::ast::error::Error;
 use crate::catalog::file_format::{FileType, FormatOptions, OptionValue};
 
-/// What the reader of a file is told.
+/// The options of a file's reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReading {
     pub records: FileRecords,

@@ -26,7 +26,7 @@ pub struct FileEntry {
     pub last_modified: String,
 }
 
-/// What is kept of a stage.
+/// The record of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stage {
     /// Names the folder of its files, whatever the stage is called.

@@ -47,7 +47,7 @@ pub struct FileChoice {
     pub pattern: Option<String>,
 }
 
-/// What `INFER_SCHEMA` is told besides its files.
+/// The options of `INFER_SCHEMA` besides its files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InferOptions {
     /// Columns whose names differ in case alone are one, with its name in upper case.
@@ -58,7 +58,7 @@ pub struct InferOptions {
     pub records_max: Option<u64>,
 }
 
-/// What COPY INTO says of loading.
+/// The options of COPY INTO for loading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadOptions {
     pub by_name: Option<NameMatching>,
@@ -113,7 +113,7 @@ impl LoadOptions {
     }
 }
 
-/// What becomes of a file all of whose records are loaded.
+/// The fate of a file all of whose records are loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AfterLoad {
     #[default]

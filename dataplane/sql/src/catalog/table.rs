@@ -24,7 +24,7 @@ pub struct Column {
     pub default: Option<DefaultValue>,
 }
 
-/// What a column has that no value is given for.
+/// The default of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DefaultValue {
     /// As it is written.

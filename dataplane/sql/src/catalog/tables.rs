@@ -189,7 +189,7 @@ impl Catalog {
     }
 }
 
-/// What names without a path mean in a session.
+/// The meaning of names without a path in a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionNames {
     /// The one database the caller sees, named as the environment's slug.

@@ -148,7 +148,7 @@ fn read(text: &str) -> Result<Statement, Error> {
     }
 }
 
-/// What a statement reads and calls.
+/// Relations that a statement reads, and functions that it calls.
 #[derive(Default)]
 struct CatalogUse<'a> {
     database: &'a str,

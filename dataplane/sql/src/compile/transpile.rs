@@ -24,7 +24,7 @@ pub use literal::{LiteralForm, first_token};
 use shared::SharedReading;
 pub use shared::{SharedSql, SharedText};
 
-/// What the engine runs. Made by [`transpile`], and like what that made by [`SharedSql`].
+/// The SQL that the engine runs. Made by [`transpile`], and like what that made by [`SharedSql`].
 #[derive(Debug, Clone)]
 pub struct EngineSql {
     /// Run first, in the same transaction, in this order.

@@ -18,7 +18,7 @@ const OFFSET: &str = "(:[0-9]{2}(?:[.][0-9]+)?) *[+-][0-9]{2}(?::?[0-9]{2})?$";
 /// How often a text is repeated where its offset is asked for.
 const REPEATED: usize = 4;
 
-/// What a clock shows at the place of a moment.
+/// The time of a clock at the place of a moment.
 pub(super) struct LocalClock {
     pub time: Expr,
     pub ahead: Ahead,

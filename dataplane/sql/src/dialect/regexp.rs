@@ -16,7 +16,7 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("regexp_substr_all", all),
 ];
 
-/// What the parameters of a call ask for.
+/// The parameters of a call.
 #[derive(Default)]
 struct Parameters {
     /// The engine's options.

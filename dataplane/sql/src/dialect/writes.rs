@@ -78,7 +78,7 @@ fn unqualify(assignments: &mut [Assignment], target: Target<'_>) -> Result<(), E
     Ok(())
 }
 
-/// What is written, as the statement has it.
+/// The target of a write, as the statement has it.
 #[derive(Clone, Copy)]
 struct Target<'a> {
     name: Option<&'a ObjectName>,

@@ -144,7 +144,7 @@ words! {
     }
 }
 
-/// What a literal of text among the arguments of a call is taken for.
+/// The reading of a literal of text among the arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextArgument {
     Taken,
@@ -154,7 +154,7 @@ pub enum TextArgument {
     Number,
 }
 
-/// What decides how much one call makes or takes.
+/// The bound on how much one call makes or takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SizeBound {
     /// The arguments at these places.

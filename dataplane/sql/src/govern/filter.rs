@@ -27,7 +27,7 @@ use crate::scan::marker::{self, GeneratedExpr};
 use placeholder::LiteralPart;
 pub(crate) use qualify::is_alias;
 
-/// What a filter asks for.
+/// The facts that a filter asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilterFacts {
     /// Names in braces.

@@ -75,7 +75,7 @@ impl Output {
     }
 }
 
-/// What names in FROM offer.
+/// The columns of a name in FROM.
 #[derive(Debug, Clone)]
 pub(super) struct FromItem {
     pub(super) alias: String,
@@ -105,7 +105,7 @@ impl FromItem {
     }
 }
 
-/// What the walk found.
+/// The result of the walk.
 #[derive(Debug, Default)]
 pub(super) struct Lineage {
     pub known: Known,

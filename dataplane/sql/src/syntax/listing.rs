@@ -10,7 +10,7 @@ use crate::ast::names;
 use crate::ast::names::ours::LISTING;
 use crate::syntax::parse;
 
-/// What a cell holds; nothing is NULL.
+/// The value of a cell; nothing is NULL.
 pub(crate) type Cell = Option<String>;
 
 /// A small table: names of columns, and rows of texts.

@@ -18,7 +18,7 @@ impl Resolved {
     }
 }
 
-/// What a query reads or calls that may be something else when it is asked again.
+/// Finds parts of a query that may be something else when it is asked again.
 struct Changing;
 
 impl Visitor for Changing {

@@ -27,7 +27,7 @@ const ADDED_MAX: usize = 100_000;
 /// Tables of the catalogue that a statement may name: each is put in with all its rows.
 const LISTINGS_MAX: usize = 16;
 
-/// What has been put in so far, and where.
+/// The definitions that have been expanded so far, and where.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expanded {
     /// Inside of how many views this is.

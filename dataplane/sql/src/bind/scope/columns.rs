@@ -131,7 +131,7 @@ impl BoundColumns {
     }
 }
 
-/// What answers the columns of a table that a name in FROM stands for.
+/// A source of the columns of a table that a name in FROM stands for.
 pub(crate) trait TableColumns {
     fn columns(&self, name: &ObjectName) -> Option<Vec<BoundColumn>>;
 

@@ -11,7 +11,7 @@ use crate::ast::names;
 use crate::functions::catalogue::{self, ResultType};
 use crate::functions::types::Type;
 
-/// What the type of a cast says of the offset of its value.
+/// The offset that the type of a cast gives to its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WrittenOffset {
     /// So many minutes ahead of UTC.

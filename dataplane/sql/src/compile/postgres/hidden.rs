@@ -67,7 +67,7 @@ fn last(expr: &Expr) -> Option<&Ident> {
     }
 }
 
-/// What one SELECT reads: by its name there, the id of the table if PostgreSQL has one.
+/// The relations of one SELECT: by the name there, the id of the table if PostgreSQL has one.
 #[derive(Debug, Default)]
 pub(super) struct SelectScope(Vec<(String, Option<u32>)>);
 

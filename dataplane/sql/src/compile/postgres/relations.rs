@@ -23,7 +23,7 @@ pub enum RelationKind {
     View,
 }
 
-/// What a column holds.
+/// The sort of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
     /// An id of something in the catalogue.

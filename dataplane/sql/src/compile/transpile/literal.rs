@@ -32,7 +32,7 @@ const WORDS: [&str; 19] = [
     "yesterday",
 ];
 
-/// What is known of a literal that may be another one in the same plan.
+/// The form of a literal that may be another one in the same plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiteralForm {
     /// So many digits before the point, and behind it.

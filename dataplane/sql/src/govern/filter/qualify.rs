@@ -33,7 +33,7 @@ pub(super) fn functions(expr: &mut Expr) {
     });
 }
 
-/// What a filter names.
+/// The names in a filter.
 pub(super) struct FilterNames {
     /// Columns of the filter's own table, in lower case.
     pub own: BTreeSet<String>,

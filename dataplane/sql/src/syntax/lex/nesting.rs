@@ -27,7 +27,7 @@ const OF_ANY: usize = 2;
 /// `::` and `:`.
 const OF_POSTFIX: usize = 3;
 
-/// What stands between two brackets, or between CASE and END.
+/// The part between two brackets, or between CASE and END.
 #[derive(Debug, Default)]
 struct Frame {
     is_case: bool,

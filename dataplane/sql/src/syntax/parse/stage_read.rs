@@ -173,7 +173,7 @@ fn as_columns(tokens: &mut [TokenWithSpan]) -> Result<usize, Error> {
     Ok(width)
 }
 
-/// What stands in brackets behind a stage that is selected from.
+/// The arguments behind a stage that is selected from.
 #[derive(Default)]
 struct ReadArguments {
     format: Option<StageFormat>,

@@ -62,7 +62,7 @@ pub enum StatementKind {
     Other(String),
 }
 
-/// What is done with an external table.
+/// A command on an external table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExternalCommand {
     Create(Box<ExternalDefinition>),

@@ -43,7 +43,7 @@ pub struct Unload {
     used: UnloadUse,
 }
 
-/// What becomes of the rows.
+/// The use of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UnloadUse {
     Written,
@@ -51,7 +51,7 @@ enum UnloadUse {
     Shown,
 }
 
-/// What the files of an unload are called.
+/// The names of the files of an unload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct UnloadNames {
     path: String,
@@ -60,7 +60,7 @@ struct UnloadNames {
     with_query_id: bool,
 }
 
-/// What a statement says of the format of the files that it writes.
+/// The format of the files that a statement writes, as far as it says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SaidFormat {
     /// All of it.

@@ -15,7 +15,7 @@ use crate::syntax::parse::{end, options, parser, refused};
 /// Records that are shown at most.
 const SHOWN_MAX: u64 = 10_000;
 
-/// What stands behind the stage of COPY INTO.
+/// The options behind the stage of COPY INTO.
 pub(super) struct CopyOptions {
     pub names: Vec<String>,
     pub pattern: Option<String>,

@@ -57,7 +57,7 @@ pub(super) fn read(tokens: &[TokenWithSpan]) -> Result<Option<CalledTable>, Erro
     said.call(tokens.len() - behind.len()).map(Some).map_err(|error| error.at(at))
 }
 
-/// What stands in the brackets of a call.
+/// The arguments of a call of `INFER_SCHEMA`.
 #[derive(Default)]
 struct InferArguments {
     /// Those that were met.

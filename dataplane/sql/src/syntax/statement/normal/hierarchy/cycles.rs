@@ -68,7 +68,7 @@ impl Cycles {
     }
 }
 
-/// What a condition names.
+/// The names in a condition.
 #[derive(Default)]
 struct ConditionNames {
     columns: Vec<Ident>,

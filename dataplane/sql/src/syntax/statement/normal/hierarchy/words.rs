@@ -23,7 +23,7 @@ pub(super) struct Carried {
     pub(super) below: Expr,
 }
 
-/// What stands for the words of a hierarchy in the select around it.
+/// The expressions that stand for the words of a hierarchy in the select around it.
 pub(super) struct Tree {
     alias: Ident,
     pub(super) made: Vec<Carried>,
