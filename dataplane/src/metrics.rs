@@ -45,7 +45,7 @@ pub struct EndedQuery<'a> {
     pub trail: &'a Trail,
 }
 
-/// What stands at this moment.
+/// Gauges of the state at this moment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StateGauges {
     pub slots: (usize, usize),

@@ -131,7 +131,7 @@ pub struct Pipeline {
 /// How often a statement is judged whose tables are made anew meanwhile.
 const JUDGED_MAX: usize = 4;
 
-/// What need not be found out twice. Of it only plans, and what a model has written, depend on who asks.
+/// Caches of the pipeline. Only plans and the texts of a model depend on who asks.
 #[derive(Debug, Default)]
 pub struct PipelineCaches {
     checked: stages::snapshot::Checked,

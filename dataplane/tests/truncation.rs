@@ -150,7 +150,7 @@ async fn whole(rest: BoxStream<'static, Result<(), String>>) -> Result<(), Strin
     rest.try_collect().await
 }
 
-/// What ends an answer before its end.
+/// A cause that ends an answer before its end.
 struct Cause {
     name: &'static str,
     sql: &'static str,

@@ -131,7 +131,7 @@ async fn world_of(clock: SharedClock, model: &ModelSettings, temp_limit_bytes: u
     world
 }
 
-/// What came back, whole.
+/// A whole answer.
 #[derive(Debug)]
 pub struct Got {
     pub answer: Answer,

@@ -158,7 +158,7 @@ async fn what_failed_or_was_given_up_is_closed() {
     world.stopped().await;
 }
 
-/// What the first request of a session is.
+/// The first request of a session.
 #[derive(Debug, Clone, Copy)]
 enum FirstRequest {
     Query,

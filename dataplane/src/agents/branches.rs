@@ -56,7 +56,7 @@ impl Branch {
     }
 }
 
-/// What a new branch needs of the world.
+/// The id, salt and time of a new branch.
 #[derive(Debug, Clone)]
 pub struct BranchSeed {
     branch_id: String,

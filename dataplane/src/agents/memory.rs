@@ -354,7 +354,7 @@ impl Alone {
     }
 }
 
-/// What a new version needs of the world.
+/// The id and time of a new version.
 #[derive(Debug, Clone)]
 pub struct MemorySeed {
     pub memory_id: String,

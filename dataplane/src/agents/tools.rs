@@ -70,7 +70,7 @@ pub fn by_name(name: &str) -> Option<&'static ToolDefinition> {
     TABLE.iter().find(|row| row.tool.name == name)
 }
 
-/// What a tool does to the data, as its hints say it.
+/// The effect of a tool on the data, as its hints say it.
 #[derive(Debug, Clone, Copy)]
 enum Hints {
     Reads,

@@ -101,7 +101,7 @@ fn config_or_none<'de, D: Deserializer<'de>>(column: D) -> Result<Config, D::Err
     Ok(json_text_or_null(column)?.unwrap_or_default())
 }
 
-/// What triggers are ordered by, the newest first: when one was made in microseconds, and its id.
+/// The position of a trigger in a list, the newest first: when one was made in microseconds, and its id.
 pub type TriggerPosition = (i64, String);
 
 impl Trigger {
@@ -135,7 +135,7 @@ pub struct TriggerJudgement {
     pub in_cooldown: bool,
 }
 
-/// What came of a content: what has fired, and what has failed to.
+/// Triggers that a content has fired, and those that have failed.
 #[derive(Debug, Default)]
 pub struct Noticed {
     pub fired: Vec<TriggerJudgement>,

@@ -39,7 +39,7 @@ pub struct AuthenticatedCaller {
     pub secret: Option<String>,
 }
 
-/// What a request shows.
+/// The credential of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credential<'r> {
     Key(&'r str),

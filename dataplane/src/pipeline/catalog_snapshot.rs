@@ -32,7 +32,7 @@ impl BesideTables {
     }
 }
 
-/// What the engine said there is, at one moment.
+/// The engine's catalog at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct CatalogSnapshot {
     pub engine: Engine,
@@ -124,8 +124,8 @@ pub(super) fn paths<'a>(about: &'a StatementInfo, sql: &'a sql::EngineSql) -> im
     about.tables.iter().map(String::as_str).chain(emitted.filter_map(within))
 }
 
-/// What a statement is judged by of a table: its columns with their lengths, its keys and checks, and where its rows are
-/// from.
+/// The shape of a table by which a statement is judged: its columns with their lengths, its keys and checks, and where its
+/// rows are from.
 #[derive(PartialEq)]
 struct TableShape<'a> {
     columns: &'a [engine::Column],
@@ -149,7 +149,7 @@ fn shape<'a>(catalog: &'a engine::Catalog, path: &str) -> Option<TableShape<'a>>
     })
 }
 
-/// What was seen last, read again only when the engine's catalog changes.
+/// The last snapshot, read again only when the engine's catalog changes.
 #[derive(Debug, Default)]
 pub(super) struct Latest {
     seen: Mutex<Option<CatalogSnapshot>>,

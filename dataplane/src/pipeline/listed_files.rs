@@ -15,7 +15,7 @@ use crate::storage::stage_files::{ReadFault, StageFile};
 /// Bytes that a pattern may take once it is compiled.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
-/// What is done with the files that a statement is about.
+/// The use of the files that a statement is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::pipeline) enum FileUse {
     /// It is told what becomes of it: none is looked for.

@@ -88,7 +88,7 @@ impl Drop for Claimed {
     }
 }
 
-/// What is to be done for a statement with a key.
+/// The decision for a statement with an idempotency key.
 pub(super) enum Turn {
     /// It is run; nobody else runs it meanwhile.
     Run(Option<Claimed>),

@@ -28,7 +28,7 @@ const GET_WITHIN: Duration = Duration::from_secs(PUT_WITHIN_SECS);
 type OpenedFile = (Box<dyn Read + Send>, u64);
 
 contract::named! {
-    /// What is done with the files of a stage, as the log calls it.
+    /// An action on the files of a stage, as the log calls it.
     pub enum FileAction { List = "LIST", Get = "GET", Put = "PUT", Remove = "REMOVE" }
 }
 

@@ -26,7 +26,7 @@ use self::policy::Asker;
 use super::{Pipeline, Query};
 use crate::request::trail::Trail;
 
-/// What is asked, with the rules that hold for all of it: what each of the stages 2 to 8 works with.
+/// A statement with the rules that hold for all of it: the input of the stages 2 to 8.
 #[derive(Clone, Copy)]
 pub(super) struct Gates<'a> {
     pub pipeline: &'a Pipeline,

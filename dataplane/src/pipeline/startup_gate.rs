@@ -40,7 +40,7 @@ impl OwnershipState {
     }
 }
 
-/// What only the owner of the data writes into.
+/// The records that only the owner of the data writes into.
 #[derive(Debug)]
 pub struct UsageLedger {
     pub log: Arc<Log>,

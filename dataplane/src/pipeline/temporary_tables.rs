@@ -21,7 +21,7 @@ use crate::governance::table_path::table_ref;
 /// What dropping one table may take.
 const DROP: Duration = Duration::from_secs(30);
 
-/// What is known of a connection's temporary tables.
+/// The known temporary tables of a connection.
 #[derive(Default)]
 pub(super) struct TemporaryTables {
     /// Where they are, between two transactions.

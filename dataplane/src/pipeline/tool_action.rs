@@ -25,7 +25,7 @@ use crate::request::trail::{Stage, Trail};
 use crate::storage::system_tables::{Author, ReadTarget};
 use crate::{Ask, Command, Error};
 
-/// What is to be done, on whose table.
+/// The action of a tool, on whose table.
 #[derive(Debug)]
 pub struct ToolAction {
     /// Its text is what the log says of it: the name of the tool action, never its content.

@@ -34,7 +34,7 @@ use crate::agents::triggers::Triggers;
 use crate::shutdown::Ending;
 use crate::{Error, Pipeline, Sessions};
 
-/// What the handlers of these protocols work with.
+/// The context of the handlers of these protocols.
 #[derive(Debug, Clone)]
 pub struct AgentsContext {
     pub pipeline: Arc<Pipeline>,

@@ -70,7 +70,7 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// After the listener refused a connection: out of file descriptors, usually.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a session works with.
+/// The context of a session.
 #[derive(Debug, Clone)]
 pub struct PgWireContext {
     pub pipeline: Arc<Pipeline>,
@@ -86,7 +86,7 @@ pub struct PgWireContext {
     pub limits: Limits,
 }
 
-/// What all connections share.
+/// State that all connections share.
 struct SharedConnections {
     context: PgWireContext,
     cancels: Arc<Cancels>,

@@ -34,7 +34,7 @@ use crate::pipeline::{EngineSlot, OwnershipState};
 /// Less than a kubelet waits for an answer.
 const STARTING_HELD: Duration = Duration::from_secs(1);
 
-/// What the probes look at.
+/// The state that probes report.
 #[derive(Debug, Clone)]
 pub struct ProbeState {
     pub began: Instant,
@@ -84,7 +84,7 @@ impl ProbeState {
     }
 }
 
-/// What this port tells of.
+/// The sources of this port's answers.
 #[derive(Debug)]
 pub struct Probed {
     pub probe_state: ProbeState,

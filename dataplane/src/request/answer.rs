@@ -86,7 +86,7 @@ impl Healed {
     }
 }
 
-/// What is known of a statement before it runs.
+/// The description of a statement before it runs.
 #[derive(Debug, Clone)]
 pub struct Description {
     /// The type of each parameter, as the engine names it.
@@ -116,7 +116,7 @@ impl Totals {
     }
 }
 
-/// What kind of statement ran, with the word PostgreSQL's command tag has for it.
+/// The kind of a statement that ran, with the word of PostgreSQL's command tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     Select,
@@ -163,7 +163,7 @@ pub(crate) trait HeldEnd: fmt::Debug + Send + Sync {
     fn complete(&self);
 }
 
-/// What the stream of an answer and its protocol tell each other.
+/// State that the stream of an answer shares with its protocol.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     /// Set by the stream when it ends, fails or is dropped.

@@ -84,7 +84,7 @@ impl<T> StatementRequest<T> {
     }
 }
 
-/// What the one who asks sets for a statement, beyond what the rules do.
+/// Bounds that a caller sets for a statement, beyond those of the rules.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// A scope that the key must have besides those of its statement.
@@ -141,7 +141,7 @@ impl Bounds {
     }
 }
 
-/// What a caller says of the agent it runs for. Declared, not verified.
+/// The agent that a caller declares to run for. Declared, not verified.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct DeclaredAgent {
     pub agent_id: Option<AgentName>,

@@ -34,7 +34,7 @@ contract::named! {
 }
 
 contract::named! {
-    /// What became of the plan of a text, which is what the stages 2 to 8 make of it.
+    /// The use of a text's plan, which the stages 2 to 8 make.
     #[derive(Hash)]
     pub enum PlanUse {
         /// It was at hand, from when the text came before, or two others that differ from it in keys alone.
@@ -46,7 +46,7 @@ contract::named! {
     }
 }
 
-/// What the stages found out, for the audit entry.
+/// Facts that the stages found out, for the audit entry.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     pub caller: Option<Caller>,

@@ -54,7 +54,7 @@ fn text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// What the listeners show now.
+/// The certificates that the listeners show now.
 #[derive(Debug, Clone)]
 pub struct ServedCertificates {
     pub rest: watch::Sender<Arc<ServerConfig>>,

@@ -191,7 +191,7 @@ impl BoundListeners {
     }
 }
 
-/// What a data plane is made of.
+/// The parts of a data plane.
 struct DataPlaneParts {
     claim: Arc<Claim>,
     follower: Arc<Follower>,

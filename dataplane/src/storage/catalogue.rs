@@ -46,7 +46,7 @@ pub struct CatalogueQuery<'a> {
     pub cancel: &'a CancellationToken,
 }
 
-/// What is known of an answer before it is made.
+/// The description of an answer before it is made.
 pub struct DescribedAnswer {
     pub parameters: Vec<Option<String>>,
     pub columns: Vec<engine::Column>,

@@ -20,7 +20,7 @@ use crate::encode::cell::{self, Cell};
 /// One statement and its parameters.
 pub type BoundStatement = (String, Vec<Value>);
 
-/// What a transaction is, for the log of changes.
+/// A transaction, for the log of changes.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeRecord {
     /// The name that policies have for the table.

@@ -12,7 +12,7 @@ use crate::agents_router::{router, tool};
 use crate::memory::done;
 use crate::world::{World, world};
 
-/// What one side does.
+/// An act of one side.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Put(i64, i64, i64),

@@ -50,7 +50,7 @@ pub(super) enum ResponseMode {
 const LONG_PIECES: usize = 1024;
 static PIECE: [u8; 1 << 20] = [b'x'; 1 << 20];
 
-/// What happens at the bucket while it answers.
+/// Events at the bucket while it answers.
 #[derive(Default)]
 struct Course {
     /// The first half of an object has gone out.

@@ -29,7 +29,7 @@ pub const CONFLICTS_TOLD: usize = 50;
 /// Rows that one merge changes at most.
 const ROWS_MAX: u64 = 1_000_000;
 
-/// What came of it.
+/// The outcome of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -39,7 +39,7 @@ pub enum Outcome {
     DryRun,
 }
 
-/// What a merge came to, or would come to.
+/// The result of a merge, or of its dry run.
 #[derive(Debug, Clone)]
 pub struct Merged {
     pub branch: Branch,

@@ -21,7 +21,7 @@ use crate::storage::system_tables::{BoundStatement, ReadTarget, SystemTransactio
 const DECIDED: &str = "temp.main._merge_memories";
 const TABLE: &str = "raw._svc_memory.memories";
 
-/// What the memories of a branch come to.
+/// The result of merging the memories of a branch.
 #[derive(Debug, Default)]
 pub struct MemoryMerge {
     /// New on the mainline, or a next version there.

@@ -24,7 +24,7 @@ pub enum Embedder {
     Model(Embeddings),
 }
 
-/// What is kept with a memory of its vector, without the vector.
+/// The provenance of a memory's vector, kept without the vector.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The id of an embedder.
@@ -32,7 +32,7 @@ pub struct Provenance {
     pub is_there: bool,
 }
 
-/// What became of the vector of a memory.
+/// The outcome of making the vector of a memory.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EmbeddingOutcome {
     Ready(Vector),

@@ -24,7 +24,7 @@ const EMPTY_MIN: usize = 1_024;
 /// From here on two texts say nearly the same.
 const DUPLICATE: f32 = 0.95;
 
-/// What is known of one memory without reading it.
+/// The entry of one memory in the index, known without reading it.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub memory_id: String,

@@ -47,7 +47,7 @@ pub struct Fit {
     pub importance: f64,
 }
 
-/// What a search means, by the embedder of the index; without a vector it is by words alone.
+/// The meaning of a search, by the embedder of the index; without a vector it is by words alone.
 #[derive(Debug)]
 pub struct SearchMeaning {
     pub vector: Option<Vector>,

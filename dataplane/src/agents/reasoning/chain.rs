@@ -10,7 +10,7 @@ use crate::Error;
 /// What stands before the first step.
 pub const GENESIS: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
-/// What a check came to.
+/// The verdict of a check of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainVerdict {
     pub steps_verified: u64,

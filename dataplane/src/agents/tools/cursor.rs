@@ -16,7 +16,7 @@ const SHORT: usize = 16;
 
 type Short = [u8; SHORT];
 
-/// What a cursor says.
+/// The content of a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CursorContent {
     /// How many were shown.

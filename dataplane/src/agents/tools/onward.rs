@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::budget::Rest;
 use super::seal::Seal;
 
-/// What stands behind each item of a list.
+/// The positions behind the items of a list.
 #[derive(Debug)]
 pub(super) struct Onward<K> {
     seal: Seal,

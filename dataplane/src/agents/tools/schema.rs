@@ -309,7 +309,7 @@ fn text(row: &Map<String, Value>, name: &str) -> String {
     row.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// What the engine believes of its tables, for a caller from whom rows may be hidden.
+/// The engine's estimates of its tables, for a caller from whom rows may be hidden.
 pub(super) struct Estimates {
     pub catalog: std::sync::Arc<engine::Catalog>,
     rules: std::sync::Arc<contract::Governance>,

@@ -18,7 +18,7 @@ pub(super) struct Segment {
     pub bytes: u64,
 }
 
-/// What a dead process left.
+/// The log that a dead process left.
 #[derive(Debug, Default)]
 pub(super) struct RecoveredLog {
     pub segments: Vec<Segment>,

@@ -17,7 +17,7 @@ use crate::pipeline::stages::tables::StatementInfo;
 use crate::pipeline::{Query, Result};
 use crate::request::trail::Trail;
 
-/// What a confined agent's statement stands under.
+/// The grants of a confined agent's statement.
 #[derive(Debug)]
 pub(in crate::pipeline) struct Confinement {
     /// Those that allow the whole statement, oldest first.

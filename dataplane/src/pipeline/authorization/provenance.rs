@@ -141,7 +141,7 @@ pub(in crate::pipeline) fn made_external(
     Err(Error::PolicyDenied { message: message.to_owned() })
 }
 
-/// What is to be written down with tables that a statement puts such rows or values into.
+/// The provenance that is recorded with tables that a statement puts such rows or values into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::pipeline) struct ProvenanceRecord {
     pub table: String,

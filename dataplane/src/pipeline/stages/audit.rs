@@ -27,7 +27,7 @@ use crate::request::ask::Outlet;
 use crate::request::trail::{Stage, Trail, millis};
 use crate::{Answer, Error, Rows, metrics};
 
-/// What is due when a query ends.
+/// The duties at the end of a query.
 pub(in crate::pipeline) struct Closing {
     pipeline: Arc<Pipeline>,
     query: Query,

@@ -22,7 +22,7 @@ use crate::pipeline::authorization::provenance;
 use crate::pipeline::authorization::stage_locations::ExternalStages;
 use crate::request::trail::Stage;
 
-/// What a tool's action may work with, once stages 3 to 5 have let it through.
+/// The permission of a tool's action that stages 3 to 5 have let through.
 pub(in crate::pipeline) struct Granted {
     pub who: Asker,
     pub engine: Engine,

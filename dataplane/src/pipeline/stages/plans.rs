@@ -70,7 +70,7 @@ impl Basis {
     }
 }
 
-/// What decides the plan of a text by the same rules over the same catalogue.
+/// The key of a text's plan by the same rules over the same catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PlanKey {
     text: String,
@@ -100,7 +100,7 @@ pub(super) struct PlanPlace {
     basis: Basis,
 }
 
-/// What the stages have made of a text, without anything of the moment.
+/// The plan that the stages have made of a text, without anything of the moment.
 #[derive(Debug, Clone)]
 pub(super) struct KeptPlan {
     pub about: StatementInfo,
@@ -112,7 +112,7 @@ pub(super) struct KeptPlan {
     pub told: PlanFacts,
 }
 
-/// What they tell of it in the audit entry.
+/// Facts of the plan for the audit entry.
 #[derive(Debug, Clone)]
 pub(super) struct PlanFacts {
     pub redacted: Option<String>,

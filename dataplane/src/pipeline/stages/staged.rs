@@ -58,7 +58,7 @@ const ALL_FAULTS_MAX: usize = 20_000;
 /// Files that the audit entry names.
 const NAMED_MAX: usize = 100;
 
-/// What COPY INTO has done.
+/// The report of COPY INTO.
 #[derive(Debug)]
 pub(in crate::pipeline) struct LoadReport {
     files: Vec<LoadedFile>,
@@ -66,7 +66,7 @@ pub(in crate::pipeline) struct LoadReport {
     shown: Option<ShownRows>,
 }
 
-/// What a statement has taken in.
+/// The files that a statement has taken in.
 #[derive(Debug, Default)]
 pub(in crate::pipeline) struct TakenIn {
     report: Option<LoadReport>,

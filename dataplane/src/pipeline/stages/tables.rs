@@ -26,7 +26,7 @@ pub(super) struct Extracted {
     pub about: StatementInfo,
 }
 
-/// What later stages want to know of a statement that has been taken apart.
+/// Facts of a parsed statement for later stages.
 #[derive(Debug, Clone)]
 pub(in crate::pipeline) struct StatementInfo {
     pub command: Command,

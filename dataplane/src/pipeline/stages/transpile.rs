@@ -80,7 +80,7 @@ pub(super) fn to_engine(gates: &Gates<'_>, embedded: Embedded, mode: &Mode) -> R
     Ok(Passed { native, plain, changed, assumed, confinement })
 }
 
-/// What was generated of a text before, and how it is told.
+/// The SQL that was generated of a text before, and its audit facts.
 pub(super) struct KeptSql {
     pub sql: sql::EngineSql,
     pub care: sql::ExecutionMode,

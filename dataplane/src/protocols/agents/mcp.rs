@@ -162,7 +162,7 @@ fn entered<T: Clone + Send + Sync + 'static>(context: &RequestContext<RoleServer
     context.extensions.get::<Parts>()?.extensions.get::<T>().cloned()
 }
 
-/// What `rmcp` asks for each request.
+/// The handler that `rmcp` calls for each request.
 #[derive(Debug, Clone)]
 struct Server {
     context: AgentsContext,

@@ -155,7 +155,7 @@ pub fn read(tokens: &[Token]) -> Option<PgCommand> {
     command.filter(|_| reader.is_at_end())
 }
 
-/// What a transaction was asked to be. Every isolation level up to the engine's snapshots is kept by them.
+/// The requested modes of a transaction. Every isolation level up to the engine's snapshots is kept by them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Modes {
     pub read_only: Option<bool>,

@@ -6,7 +6,7 @@
 use contract::Code;
 use serde_json::{Map, Value};
 
-/// What becomes an `ErrorResponse`.
+/// The fields of an `ErrorResponse`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorResponse {
     pub sqlstate: &'static str,

@@ -58,7 +58,7 @@ fn is_word(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
-/// What a session has declared.
+/// The identity that a session has declared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     pub agent_id: Option<AgentName>,

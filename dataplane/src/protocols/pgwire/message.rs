@@ -45,7 +45,7 @@ pub struct Bind {
     pub results: Formats,
 }
 
-/// What `Describe` and `Close` name.
+/// The target of `Describe` and `Close`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum DescribeTarget {
     Statement(String),

@@ -17,7 +17,7 @@ use crate::pipeline::transaction::TransactionSavepoint;
 /// Server-side cursors, prepared statements and portals of one session.
 pub const OPEN_MAX: usize = 1_000;
 
-/// What a command answers: columns if it has rows, and its tag.
+/// The reply of a command: columns if it has rows, and its tag.
 #[derive(Debug, Default)]
 pub struct CommandReply {
     pub fields: Vec<Field>,

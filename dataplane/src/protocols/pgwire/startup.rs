@@ -53,7 +53,7 @@ enum Packet {
     Http([u8; 4]),
 }
 
-/// What a connection turned out to be.
+/// The kind of a connection by its first bytes.
 pub enum Opening {
     Session(OpenedConnection),
     Http {

@@ -20,7 +20,7 @@ pub enum Carried {
     Hex,
 }
 
-/// What PostgreSQL's catalogue says of the type of a column.
+/// The type of a column in PostgreSQL's catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RemoteType {
     pub name: String,

@@ -13,7 +13,7 @@ use tokio_rustls::{TlsConnector, client};
 use super::bounded::{BoundedStream, TooLong};
 use crate::model::tls;
 
-/// What makes a connection to a PostgreSQL one by TLS.
+/// The settings by which a connection to a PostgreSQL is one by TLS.
 #[derive(Debug, Clone)]
 pub(super) struct Encryption {
     config: Arc<ClientConfig>,

@@ -23,7 +23,7 @@ pub enum StageStore {
     External(ExternalFiles),
 }
 
-/// What bounds the reading of a file.
+/// The bounds of reading a file.
 #[derive(Debug, Clone)]
 pub struct ReadBounds {
     /// Those that shutdown waits for.

@@ -17,7 +17,7 @@ const TABLES_MAX: usize = 64;
 const COLUMNS_MAX: usize = 128;
 const BYTES_MAX: usize = 16 * 1024;
 
-/// What there is for one caller: tables and views with their columns.
+/// The relations that one caller may see: tables and views with their columns.
 pub(super) struct VisibleRelations {
     relations: Vec<Relation>,
     /// Where names without a schema are looked for.

@@ -49,7 +49,7 @@ impl PlanCache {
     }
 }
 
-/// What is known of the texts of a shape.
+/// Whether the texts of a shape share a plan.
 #[derive(Debug)]
 pub(super) enum Sharing {
     /// One has come, with these literals.

@@ -18,7 +18,7 @@ const VALUES_MAX: usize = 1_600;
 
 const UNCLOSED: &str = "a quote is not closed";
 
-/// What a file has.
+/// Totals of a file's records.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RecordTotals {
     pub records: u64,
@@ -60,7 +60,7 @@ enum Place {
     Null,
 }
 
-/// What a byte is to the records.
+/// The use of a byte in the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ByteUse {
     /// Its line is passed over.

@@ -17,7 +17,7 @@ struct IntervalSum {
     is_something: bool,
 }
 
-/// What one of a unit is.
+/// A unit of an interval, in what it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum IntervalUnit {
     Months(i64),

@@ -11,7 +11,7 @@ use chrono_tz::Tz;
 use crate::encode::pg_rows::moment::DAY_MICROS;
 use token::{DateToken, tokens};
 
-/// What text without a zone or a date of its own is read by.
+/// The clock by which text without a zone or a date of its own is read.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionClock {
     pub now: DateTime<Utc>,
@@ -80,7 +80,7 @@ enum ReadZone {
     Named(Tz),
 }
 
-/// What a text has said so far.
+/// Parts of a moment that a text has given so far.
 #[derive(Debug, Default)]
 struct MomentParts {
     year: Option<(i32, usize)>,

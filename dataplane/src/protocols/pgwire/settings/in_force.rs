@@ -12,7 +12,7 @@ use super::{timeout, zone};
 /// Schemas of `search_path` that are searched.
 const SEARCHED_MAX: usize = 16;
 
-/// What the settings of one moment say of a statement.
+/// The settings of one moment that concern a statement.
 #[derive(Debug, Clone)]
 pub(super) struct InForce {
     pub zone: Tz,

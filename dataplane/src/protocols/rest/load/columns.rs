@@ -61,7 +61,7 @@ fn plain(declared: &str) -> Option<String> {
     engine::plain_type(&declared).filter(|kept| *kept == declared && !kept.ends_with(']'))
 }
 
-/// What is read of a file, and by which names it is written.
+/// Columns that are read of a file, and the names by which they are written.
 #[derive(Debug)]
 pub struct WrittenColumns {
     read: Vec<FileColumn>,

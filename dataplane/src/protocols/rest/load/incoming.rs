@@ -19,7 +19,7 @@ use crate::protocols::rest::operations::RunningLoad;
 const ARROW_BYTES: usize = 256 << 10;
 const NEXT_WITHIN: Duration = Duration::from_secs(30);
 
-/// What a file has told of itself on its way.
+/// Facts of a file that has arrived.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FileFacts {
     /// Of CSV.

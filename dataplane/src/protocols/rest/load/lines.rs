@@ -28,7 +28,7 @@ pub struct RecordCount {
     blank: u64,
 }
 
-/// What is known of the first record.
+/// The header of a file, as far as it has come.
 #[derive(Debug)]
 enum Header {
     /// JSON lines have none.

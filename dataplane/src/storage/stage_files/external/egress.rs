@@ -25,7 +25,8 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 /// How long a store may be silent.
 const SILENT_FOR: Duration = Duration::from_secs(30);
 
-/// What the operator lets storage integrations reach beside the public internet, and whether as the data plane itself.
+/// Hosts that the operator lets storage integrations reach beside the public internet, and whether as the data
+/// plane itself.
 #[derive(Debug, Clone, Default)]
 pub struct ReachableHosts {
     /// `host` or `host:port`.

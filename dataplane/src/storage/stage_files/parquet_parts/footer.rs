@@ -32,7 +32,7 @@ enum Part {
     Empty,
 }
 
-/// What a field is.
+/// The kind of a field.
 #[derive(Debug, Clone, Copy)]
 enum FooterField {
     Flag,

@@ -8,7 +8,7 @@ use sql::functions::types::Type;
 /// Digits of a NUMBER.
 const DIGITS_MAX: u32 = 38;
 
-/// What the values of a column are.
+/// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColumnKind {
     /// Each of them is NULL.
