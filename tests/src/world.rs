@@ -64,7 +64,7 @@ pub struct World {
     pub pgwire: std::net::SocketAddr,
 }
 
-/// What an HTTP request was answered.
+/// The reply to an HTTP request.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,

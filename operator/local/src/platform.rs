@@ -154,7 +154,7 @@ pub struct Platform {
     control_plane: CancellationToken,
 }
 
-/// What a platform is made of besides its settings; tests give their own.
+/// The parts of a platform besides its settings; tests give their own.
 #[derive(Debug, Clone)]
 pub struct Means {
     pub clock: SharedClock,

@@ -37,7 +37,7 @@ const RUN_MAX: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(10);
 const LOG_TAIL_BYTES: usize = 2_000;
 
-/// What is lost when the machine loses power.
+/// Whether commits survive the machine's loss of power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// Nothing that was acknowledged.

@@ -13,7 +13,7 @@ const PREPARED: &str = "select id, name, amount from points where id = $1";
 /// Run before those that count.
 const WARM: u64 = 50;
 
-/// What is compared with the library's unprepared statement of the same row.
+/// A figure that is compared with the library's unprepared statement of the same row.
 struct Row {
     name: &'static str,
     figures: Figures,

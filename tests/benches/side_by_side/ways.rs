@@ -110,7 +110,7 @@ pub async fn whole(request: reqwest::RequestBuilder) -> Vec<u8> {
     body
 }
 
-/// What stands after the rows.
+/// The totals after the rows.
 #[derive(Deserialize)]
 struct Totals {
     row_count: u64,

@@ -31,7 +31,7 @@ pub struct Extra {
     pub place: Option<PathBuf>,
 }
 
-/// What an image is made of.
+/// The recipe of an image.
 #[derive(Debug, Clone)]
 pub struct Recipe {
     name: String,

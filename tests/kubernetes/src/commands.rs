@@ -17,7 +17,7 @@ use crate::world::kubeconfig;
 
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
     pub success: bool,

@@ -22,7 +22,7 @@ use crate::{commands, definitions};
 /// Who writes what a test writes.
 pub const MANAGER: &str = "test";
 
-/// What one test does in a namespace; after a failure, what is in the namespace is printed.
+/// The namespace of one test; after a failure, its objects are printed.
 pub struct World {
     pub client: Client,
     pub namespace: String,

@@ -15,7 +15,7 @@ use kubernetes::world::kubeconfig;
 
 use crate::objects::program;
 
-/// What one run said.
+/// The output of one run.
 struct Said {
     code: i32,
     out: String,

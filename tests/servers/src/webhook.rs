@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 
-/// What a receiver does with a request.
+/// The reply of a receiver to a request.
 #[derive(Debug, Clone)]
 pub enum Reply {
     Status(u16),

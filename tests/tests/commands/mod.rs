@@ -17,7 +17,7 @@ use tests::world::program;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// What one run said.
+/// The output of one run.
 #[derive(Debug)]
 struct Said {
     code: i32,

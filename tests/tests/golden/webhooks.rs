@@ -4,7 +4,7 @@ use controlplane::domain::webhooks::Surface;
 use serde::Serialize;
 use tests::golden;
 
-/// What the dashboard imports.
+/// The webhook types that the dashboard imports.
 #[derive(Serialize)]
 struct WebhookTypes {
     organization: Vec<&'static str>,

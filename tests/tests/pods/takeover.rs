@@ -28,7 +28,7 @@ pub async fn number(client: &Client, sql: &str) -> i64 {
     row.unwrap().parse().unwrap()
 }
 
-/// What the clients have seen.
+/// The observations of the clients.
 #[derive(Default)]
 struct Traffic {
     stop: AtomicBool,

@@ -71,7 +71,7 @@ impl Access {
     }
 }
 
-/// What `sluice up` left in its folder.
+/// The address and key that `sluice up` left in its folder.
 #[derive(Debug)]
 struct Found {
     url: String,

@@ -32,7 +32,7 @@ pub struct Api {
     me: OnceCell<Me>,
 }
 
-/// What a credential is good for.
+/// The organization and environment of a credential.
 #[derive(Debug, serde::Deserialize)]
 struct Me {
     org_id: String,

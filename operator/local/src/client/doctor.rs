@@ -31,7 +31,7 @@ const LISTS: &str = "select table_schema || '.' || table_name || '.' || column_n
 
 const SHOWN: Columns = "check, state, says, fix";
 
-/// What one look has found.
+/// The finding of one look.
 #[derive(Debug, Serialize)]
 struct Finding {
     check: &'static str,

@@ -101,7 +101,7 @@ fn is_no_tls(error: &(dyn Error + 'static)) -> bool {
     inner.is_some_and(|inner| is_no_tls(inner)) || error.source().is_some_and(is_no_tls)
 }
 
-/// What the platform says of a refusal, on either plane.
+/// A refusal of the platform, on either plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     status: u16,

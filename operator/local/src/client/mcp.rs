@@ -63,7 +63,7 @@ struct Bridge<'a> {
     running: HashMap<String, CancellationToken>,
 }
 
-/// What became of a message.
+/// The outcome of a message.
 struct Done {
     id: Option<Value>,
     /// What is answered; a line each.

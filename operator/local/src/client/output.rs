@@ -26,7 +26,7 @@ pub enum Output {
     Arrow,
 }
 
-/// What is shown: some columns of a record or of several, and the answer that they are of.
+/// The shown answer: some columns of a record or of several, and the answer that they are of.
 #[derive(Debug)]
 pub struct Told {
     columns: Vec<String>,

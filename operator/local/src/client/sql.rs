@@ -83,7 +83,7 @@ struct Asking {
     heal: Option<Heal>,
 }
 
-/// What REST answers.
+/// The answer of REST.
 #[derive(Deserialize)]
 struct Answer {
     columns: Vec<NamedColumn>,

@@ -73,7 +73,7 @@ impl Write {
     }
 }
 
-/// What it has written, in a namespace of its own, and how long that took.
+/// Objects that it has written, in a namespace of its own, and the time that took.
 pub struct Bare {
     how: Write,
     sample: String,

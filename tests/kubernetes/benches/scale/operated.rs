@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::figures::{Times, memory, row};
 use crate::{WORKERS, quiet};
 
-/// What it has made, and what that cost.
+/// Environments that it has made, and their cost.
 pub struct Operated<'a> {
     bench: &'a Bench,
     operator: &'a Process,

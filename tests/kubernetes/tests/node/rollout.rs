@@ -28,7 +28,7 @@ const WARM: u64 = 200;
 const LONG: Duration = Duration::from_secs(20);
 const LONG_ROWS: u32 = 200_000;
 
-/// What one client has seen.
+/// The observations of one client.
 #[derive(Default)]
 struct Seen {
     acknowledged: Vec<i64>,

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use super::bench::{Bench, HasAddress, eventually};
 
-/// What becomes of connections.
+/// The fate of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Open,
@@ -75,7 +75,7 @@ async fn pass(mut inbound: TcpStream, upstream: String, mut way: watch::Receiver
     }
 }
 
-/// What a process holds.
+/// Descriptors and memory of a process.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     descriptors: usize,

@@ -23,7 +23,7 @@ A statement ends with a semicolon. Ctrl-C cancels one that runs, and clears one 
 \\?                       this
 \\q, Ctrl-D               the end";
 
-/// What a line asks for.
+/// The input of one line.
 #[derive(Debug, PartialEq, Eq)]
 enum PromptInput<'a> {
     Nothing,

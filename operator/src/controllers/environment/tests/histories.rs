@@ -62,7 +62,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What was true of the environment when a plan was made, and what must then hold of the plan.
+/// The facts of the environment when a plan was made, and the conditions of the plan.
 struct Watcher {
     activated: Option<String>,
 }
