@@ -124,8 +124,8 @@ pub(super) fn paths<'a>(about: &'a StatementInfo, sql: &'a sql::EngineSql) -> im
     about.tables.iter().map(String::as_str).chain(emitted.filter_map(within))
 }
 
-/// The shape of a table by which a statement is judged: its columns with their lengths, its keys and checks, and where its
-/// rows are from.
+/// The shape of a table by which a statement is judged: its columns with their lengths, keys and checks, and where
+/// its rows are from.
 #[derive(PartialEq)]
 struct TableShape<'a> {
     columns: &'a [engine::Column],

@@ -2,8 +2,8 @@
 //!
 //! Whoever is signed in asks an environment's own endpoints with the token that they have ("API key or token"). The
 //! data plane asks here for each request, so who has signed out, is suspended or was removed is refused at the next,
-//! there as here. Its certificate says which environment it is: a session of another organization is nobody's there, and
-//! a cloud's token is none of ours.
+//! there as here. Its certificate says which environment it is: a session of another organization is nobody's there,
+//! and a cloud's token is none of ours.
 
 use contract::caller::Credential;
 use contract::wire::{VouchRefusal, Vouched, Who};

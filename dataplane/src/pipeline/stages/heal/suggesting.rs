@@ -1,8 +1,8 @@
 //! Suggestions of an error: the name that was meant, what columns there are, and, where a whole corrected text
 //! passes every gate for this caller, that text. Nothing of it is run.
 //!
-//! Every name comes from what the caller is shown of the catalogue (`visible_relations`), so none tells of anything that
-//! is hidden from them; and a refusal gets no hint at all.
+//! Every name comes from what the caller is shown of the catalogue (`visible_relations`), so none tells of anything
+//! that is hidden from them; and a refusal gets no hint at all.
 
 use std::time::Duration;
 

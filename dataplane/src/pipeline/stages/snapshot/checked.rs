@@ -3,8 +3,8 @@
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 
-/// Statements that both parsers have read alike. The key says all that was compared, so other rules or tables are another
-/// entry wherever they make another statement.
+/// Statements that both parsers have read alike. The key says all that was compared, so other rules or tables are
+/// another entry wherever they make another statement.
 #[derive(Debug)]
 pub(in crate::pipeline) struct Checked(Cache<CheckedKey, ()>);
 
