@@ -1,4 +1,4 @@
-"""What every driver is asked: the same of test_jdbc, test_odbc and test_adbc."""
+"""Questions to every driver: the same for test_jdbc, test_odbc and test_adbc."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What clients ask about tables: psql's backslash commands, SQLAlchemy's reflection, drivers' introspection, COPY."""
+"""Questions of clients about tables: psql's backslash commands, SQLAlchemy's reflection, drivers' introspection, COPY."""
 
 import asyncio
 import io

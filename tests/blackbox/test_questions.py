@@ -1,4 +1,4 @@
-"""What tools that are not run here ask of PostgreSQL's catalogue: `questions.jsonl`, one statement a line.
+"""Questions of tools that are not run here to PostgreSQL's catalogue: `questions.jsonl`, one statement a line.
 
 Each asks, in words of our own, what a statement in that file of the tool's repository asks at that version, of the same
 tables and by the same functions. `rows` is the whole answer, where that does not depend on what else the environment has;

@@ -1,4 +1,4 @@
-"""What the Dockerfiles say; docker itself does not run here."""
+"""The Dockerfiles as text; docker itself does not run here."""
 
 import re
 import subprocess

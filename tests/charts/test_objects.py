@@ -1,4 +1,4 @@
-"""What is installed is valid for every Kubernetes that is supported, and admitted under `restricted`."""
+"""Installed objects are valid for every Kubernetes that is supported, and admitted under `restricted`."""
 
 import jsonschema
 import kubernetes_validate

@@ -1,4 +1,4 @@
-"""What the chart renders, and what it refuses."""
+"""Rendered charts, and values that the chart refuses."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What .ci/skeleton makes of the workspace: enough for cargo, and nothing of our sources."""
+"""The skeleton that .ci/skeleton makes of the workspace: enough for cargo, and nothing of our sources."""
 
 import tomllib
 

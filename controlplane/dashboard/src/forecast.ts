@@ -1,4 +1,4 @@
-/** What a period comes to, if it goes on as it began. Times are in milliseconds. */
+/** The forecast of a period, if it goes on as it began. Times are in milliseconds. */
 
 /** Of less time than this nothing can be said. */
 const TOO_EARLY = 86_400_000

@@ -1,4 +1,4 @@
-/** What somebody ran in this tab. It goes with the tab, and when they sign out: statements hold what people look for. */
+/** Statements that were run in this tab. They go with the tab, and at sign-out: statements hold what people look for. */
 const KEPT = 50
 
 const place = (own: string) => `sluice.statements.${own}`

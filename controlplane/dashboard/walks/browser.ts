@@ -113,7 +113,7 @@ export async function asProgram(method: string, path: string, body?: unknown, ke
 
 export const queried = (sql: string, key?: string) => asProgram('POST', `/v1/environments/${platform.envId}/query`, { sql }, key)
 
-/** A tool of the agents' door, called with the demo's key. */
+/** A tool of the agent tool server, called with the demo's key. */
 export async function asAgent(name: string, args: unknown): Promise<Record<string, unknown>> {
   const response = await fetch(platform.tools, {
     method: 'POST',

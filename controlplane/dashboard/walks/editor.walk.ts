@@ -1,4 +1,4 @@
-/** What somebody does in the editor besides running one statement. */
+/** Actions in the editor besides running one statement. */
 import { expect, it } from 'vitest'
 import { open, press, queried, run, signIn, type, unique, violations, walker } from './browser'
 

@@ -1,4 +1,4 @@
-/** What happens to everybody: a click too many, odd names, no network, links from elsewhere, a shared computer. */
+/** Everyday mishaps: a click too many, odd names, no network, links from elsewhere, a shared computer. */
 import { expect, it } from 'vitest'
 import { asProgram, elsewhere, made, open, platform, press, rowOf, run, signIn, unique, violations, walker } from './browser'
 

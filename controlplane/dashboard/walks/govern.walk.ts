@@ -1,4 +1,4 @@
-/** What people come for: to hide, to lend, to see who asked, and to hold on to none of it by mistake. */
+/** The purposes of people: to hide, to lend, to see who asked, and to hold on to none of it by mistake. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'

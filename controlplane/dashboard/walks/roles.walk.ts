@@ -1,4 +1,4 @@
-/** What is offered to somebody is what the platform lets them do. */
+/** The page offers somebody exactly the actions that the platform lets them do. */
 import { beforeAll, expect, it } from 'vitest'
 import { links, member, open, signIn, walker } from './browser'
 import { aDayOfUse, type Place } from './world'

@@ -1,4 +1,4 @@
-/** What people decide of what agents do: whose changes count, what goes out, and what is noticed. */
+/** Decisions of people on the work of agents: whose changes count, what goes out, and what is noticed. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, expect, it } from 'vitest'

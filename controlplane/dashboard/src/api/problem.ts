@@ -1,4 +1,4 @@
-/** What the platform answers when it refuses: a code, a sentence, details, and the request's id. */
+/** The platform's answer when it refuses: a code, a sentence, details, and the request's id. */
 export class Problem extends Error {
   constructor(
     readonly status: number,

@@ -1,4 +1,4 @@
-/** What attempts have made. */
+/** Artifacts that attempts have made. */
 import { Link } from 'wouter'
 import type { Shapes } from '../api/client'
 import { count, time } from '../format'

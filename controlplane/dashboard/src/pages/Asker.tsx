@@ -1,4 +1,4 @@
-/** Who asked a query: a person or a key by name where that may be known, as whom, and by which door. */
+/** Who asked a query: a person or a key by name where that may be known, as whom, and from which origin. */
 import type { Shapes } from '../api/client'
 import { useNames } from '../names'
 

@@ -1,4 +1,4 @@
-/** What a branch has changed: how many rows of each table, and which, each as it was and as it is. */
+/** The changes of a branch: how many rows of each table, and which, each as it was and as it is. */
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ask } from '../api/client'

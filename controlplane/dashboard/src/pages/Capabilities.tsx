@@ -1,4 +1,4 @@
-/** What an agent may, for a while. */
+/** Capability grants of agents, which last for a while. */
 import { api, ask } from '../api/client'
 import { count, relative, words } from '../format'
 import { useChanged, useList } from '../lists'

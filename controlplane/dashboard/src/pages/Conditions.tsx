@@ -1,4 +1,4 @@
-/** What a gate asked for, and what it found. */
+/** The conditions of a gate, and the facts that it found. */
 import type { Shapes } from '../api/client'
 import { cell } from '../format'
 import { Badge } from '../parts/Badge'

@@ -1,4 +1,4 @@
-/** What agents remember here: found by similar words, or by meaning where a model is set up, and forgotten for good. */
+/** Memories of agents: found by similar words, or by meaning where a model is set up, and forgotten for good. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ask } from '../api/client'

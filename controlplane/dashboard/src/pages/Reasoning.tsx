@@ -1,4 +1,4 @@
-/** What agents thought: sessions of steps, each a chain that can be checked and never changed. */
+/** Reasoning of agents: sessions of steps, each a chain that can be checked and never changed. */
 import { useState } from 'react'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'

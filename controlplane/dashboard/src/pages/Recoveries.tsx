@@ -1,4 +1,4 @@
-/** What was done about attempts that failed, and what a person does about one. */
+/** Recoveries of attempts that failed, and a person's action on one. */
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { api, ask, type Shapes } from '../api/client'

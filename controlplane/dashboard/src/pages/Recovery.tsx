@@ -1,4 +1,4 @@
-/** What runs now, and what was done about what failed. */
+/** Attempts that run now, and recoveries of those that failed. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { api, ask } from '../api/client'

@@ -1,4 +1,4 @@
-/** What may go out, may not, or runs in the shadow; nothing here is ever changed. */
+/** Releases that may go out, may not, or run in the shadow; nothing here is ever changed. */
 import { Link } from 'wouter'
 import { api, ask, type Shapes } from '../api/client'
 import { time } from '../format'

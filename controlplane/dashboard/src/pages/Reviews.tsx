@@ -1,4 +1,4 @@
-/** What people are asked to decide. */
+/** Reviews that people are asked to decide. */
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { api, ask } from '../api/client'

@@ -28,7 +28,7 @@ export function SqlExplain({ sql }: { sql: string }) {
 
 const MYSELF = { value: '', label: 'your own' }
 /** Besides `rest`, which it is if nothing is said. */
-const DOORS: Record<Exclude<Shapes['Origin'], 'rest'>, true> = { arrow: true, pgwire: true, flight: true, mcp: true, dashboard: true, shadow: true }
+const ORIGINS: Record<Exclude<Shapes['Origin'], 'rest'>, true> = { arrow: true, pgwire: true, flight: true, mcp: true, dashboard: true, shadow: true }
 
 function AsWhom({ take }: { take: (as: RunAs) => void }) {
   const asked = (typed: Typed): RunAs => {
@@ -54,7 +54,7 @@ function AsWhom({ take }: { take: (as: RunAs) => void }) {
           { name: 'role', label: 'With the role', kind: 'select', options: [MYSELF, ...ROLES] },
           { name: 'agent_id', label: 'Agent' },
           { name: 'framework', label: 'Framework' },
-          { name: 'query_origin', label: 'Door', kind: 'select', options: ['', ...Object.keys(DOORS)].map((value) => ({ value, label: value || 'rest' })) },
+          { name: 'query_origin', label: 'Door', kind: 'select', options: ['', ...Object.keys(ORIGINS)].map((value) => ({ value, label: value || 'rest' })) },
           { name: 'at', label: 'When (UTC)', kind: 'datetime-local', isWide: true },
           { name: 'attributes', label: 'Attributes, a line each: region = EU', kind: 'textarea', isWide: true },
         ]}

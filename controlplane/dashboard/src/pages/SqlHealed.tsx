@@ -1,4 +1,4 @@
-/** What was run in place of a statement that is none. */
+/** The statement that was run in place of one that failed. */
 import { pieces, type Healed } from './healed'
 
 export function SqlHealed({ sql, healed }: { sql: string; healed: Healed }) {

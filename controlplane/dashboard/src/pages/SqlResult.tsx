@@ -1,4 +1,4 @@
-/** What a statement was answered: rows, what the policies did to them, and what they were warned of. */
+/** The answer of a statement: rows, the effect of policies on them, and warnings. */
 import { useState } from 'react'
 import type { Shapes } from '../api/client'
 import type { Problem } from '../api/problem'

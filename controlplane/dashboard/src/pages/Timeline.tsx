@@ -1,4 +1,4 @@
-/** What happened, in its order. */
+/** Events, in their order. */
 import type { Shapes } from '../api/client'
 import { time } from '../format'
 import { Actor } from '../parts/Actor'

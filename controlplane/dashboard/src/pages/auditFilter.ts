@@ -1,4 +1,4 @@
-/** What the log of queries is narrowed to, as the address of the page has it: a link takes it along. */
+/** The filter of the log of queries, as the address of the page has it: a link takes it along. */
 import { daysAgo } from '../format'
 
 /** What the platform narrows by, and in what it then answers the page looks on. */

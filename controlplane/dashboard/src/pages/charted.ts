@@ -1,4 +1,4 @@
-/** What of a result can be drawn: one column names the bars, another is their length. */
+/** The columns of a result that can be drawn: one column names the bars, another is their length. */
 
 /** Types whose values stand to the right, and have a length. */
 const NUMBERS = /^(U?(TINY|SMALL|BIG|HUGE)?INT|INTEGER|DECIMAL|DOUBLE|FLOAT|REAL)/i

@@ -1,4 +1,4 @@
-/** What becomes of a statement, without running it: for oneself, or for somebody imagined. */
+/** The explanation of a statement, without running it: for oneself, or for somebody imagined. */
 import { useQuery } from '@tanstack/react-query'
 import { api, ask, type Shapes } from '../api/client'
 import { ADMINS } from '../permissions'

@@ -1,4 +1,4 @@
-/** What was corrected of a query before it ran, and what differs between a query and one that is suggested. */
+/** Corrections of a query before it ran, and differences between a query and one that is suggested. */
 
 export interface Healed {
   wrong: string

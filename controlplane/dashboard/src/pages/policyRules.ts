@@ -1,4 +1,4 @@
-/** What the policies of an environment say of one table. */
+/** The rules of an environment's policies for one table. */
 import type { Shapes } from '../api/client'
 
 export type Policy = Shapes['Policy']

@@ -1,4 +1,4 @@
-/** What somebody saw of a column, as far as the log tells: it has statements, and which columns were masked. */
+/** Who saw a column, as far as the log tells: it has statements, and which columns were masked. */
 import type { Shapes } from '../api/client'
 
 type Entry = Pick<Shapes['QueryEntry'], 'sql' | 'outcome' | 'columns_masked' | 'rows_returned'>

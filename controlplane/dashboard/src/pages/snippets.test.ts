@@ -11,7 +11,7 @@ it('every client is given the host, and the key where there is one', () => {
   expect(snippets(info, undefined, '').every(({ text }) => text.includes('YOUR_KEY'))).toBe(true)
 })
 
-it('a door that the environment does not have is not shown', () => {
+it('a protocol that the environment does not have is not shown', () => {
   const names = snippets(info, undefined, '').map(({ name }) => name)
   expect(names).toContain('MCP')
   expect(names).not.toContain('ADBC')

@@ -1,4 +1,4 @@
-/** What each client is given. Pure, so that a test can read it. */
+/** The snippet of each client. Pure, so that a test can read it. */
 import type { Shapes } from '../api/client'
 
 type Info = Pick<Shapes['ConnectionInfo'], 'env_id' | 'host' | 'port' | 'database' | 'sslmode' | 'flight' | 'mcp'>

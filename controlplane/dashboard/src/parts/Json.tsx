@@ -1,4 +1,4 @@
-/** What an agent or a program left as JSON, folded away unless it is what was asked for. */
+/** JSON that an agent or a program left, folded away unless it is what was asked for. */
 import { CodeBlock } from './CodeBlock'
 
 export function Json({ value, label, isOpen = false, empty }: { value: unknown; label: string; isOpen?: boolean; empty?: string }) {
