@@ -24,7 +24,7 @@ use crate::world::{World, world};
 
 /// How requests for an object are answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ResponseMode {
+pub(super) enum Mode {
     Well,
     /// Another server is named.
     Redirects,
@@ -64,7 +64,7 @@ struct Course {
 pub(super) struct Kept {
     objects: BTreeMap<String, Vec<u8>>,
     parts: BTreeMap<u32, Vec<u8>>,
-    mode: ResponseMode,
+    mode: Mode,
     changes: u32,
     /// Requests for objects since the mode has come.
     asked: u32,
@@ -96,7 +96,7 @@ impl Bucket {
         let kept: Shared = Arc::new(Mutex::new(Kept {
             objects: BTreeMap::new(),
             parts: BTreeMap::new(),
-            mode: ResponseMode::Well,
+            mode: Mode::Well,
             changes: 0,
             asked: 0,
             sent: 0,
@@ -150,7 +150,7 @@ impl Bucket {
         self.kept.lock().unwrap().objects.get(key).cloned()
     }
 
-    pub fn is(&self, mode: ResponseMode) {
+    pub fn is(&self, mode: Mode) {
         let mut kept = self.kept.lock().unwrap();
         (kept.mode, kept.asked) = (mode, 0);
     }
@@ -180,25 +180,20 @@ fn answered(kept: &mut Kept, (method, uri): (&Method, &Uri), headers: &HeaderMap
         kept.too_fast = fewer;
         return said(503, "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>");
     }
-    if kept.mode == ResponseMode::Denies {
+    if kept.mode == Mode::Denies {
         return said(403, "<Error><AWSAccessKeyId>AKIDSESAME</AWSAccessKeyId></Error>");
     }
     let Some(key) = uri.path().strip_prefix("/lake/").filter(|key| !key.is_empty()) else { return listed(kept, query) };
     kept.asked += 1;
     match kept.mode {
-        ResponseMode::Redirects => {
+        Mode::Redirects => {
             let moved = Response::builder().status(307).header(header::LOCATION, "http://169.254.169.254/latest/");
             return moved.body(Body::empty()).unwrap();
         }
-        ResponseMode::Away => return said(503, "<Error><Code>SlowDown</Code></Error>"),
-        ResponseMode::Changes => kept.changes += 1,
-        ResponseMode::ChangesOnce => kept.changes = u32::from(kept.asked > 1),
-        ResponseMode::Well
-        | ResponseMode::Denies
-        | ResponseMode::Cuts
-        | ResponseMode::Replaces
-        | ResponseMode::Waits
-        | ResponseMode::Long => {}
+        Mode::Away => return said(503, "<Error><Code>SlowDown</Code></Error>"),
+        Mode::Changes => kept.changes += 1,
+        Mode::ChangesOnce => kept.changes = u32::from(kept.asked > 1),
+        Mode::Well | Mode::Denies | Mode::Cuts | Mode::Replaces | Mode::Waits | Mode::Long => {}
     }
     match (method.as_str(), number("partNumber="), query.contains("uploadId=")) {
         ("PUT", Some(part), _) => {
@@ -253,10 +248,8 @@ fn got(kept: &mut Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
     let (half, rest) = (bytes.slice(..bytes.len() / 2), bytes.slice(bytes.len() / 2..));
     let course = Arc::clone(&kept.course);
     let body = match kept.mode {
-        ResponseMode::Cuts | ResponseMode::Replaces => {
-            Body::from_stream(stream::iter([Ok(half), Err(std::io::Error::other("cut"))]))
-        }
-        ResponseMode::Waits => {
+        Mode::Cuts | Mode::Replaces => Body::from_stream(stream::iter([Ok(half), Err(std::io::Error::other("cut"))])),
+        Mode::Waits => {
             course.halfway.notify_one();
             let waiting = async move {
                 course.goes_on.notified().await;
@@ -264,21 +257,21 @@ fn got(kept: &mut Kept, key: &str, headers: &HeaderMap) -> Response<Body> {
             };
             Body::from_stream(stream::iter([Ok(half)]).chain(stream::once(waiting)))
         }
-        ResponseMode::Long => Body::from_stream(stream::iter(0..LONG_PIECES).map(move |_| {
+        Mode::Long => Body::from_stream(stream::iter(0..LONG_PIECES).map(move |_| {
             course.pieces.fetch_add(1, Ordering::Relaxed);
             Ok::<_, std::io::Error>(Bytes::from_static(&PIECE))
         })),
         _ => Body::from(bytes),
     };
-    if kept.mode == ResponseMode::Replaces {
+    if kept.mode == Mode::Replaces {
         kept.changes += 1;
     }
     answer.body(body).unwrap()
 }
 
 /// As many bytes as an object is said to have.
-fn listed_bytes(mode: ResponseMode, bytes: &[u8]) -> usize {
-    if mode == ResponseMode::Long { LONG_PIECES * PIECE.len() } else { bytes.len() }
+fn listed_bytes(mode: Mode, bytes: &[u8]) -> usize {
+    if mode == Mode::Long { LONG_PIECES * PIECE.len() } else { bytes.len() }
 }
 
 /// The bytes of `bytes=4-9` or `bytes=4-`.
@@ -347,11 +340,11 @@ async fn of_an_object_that_breaks_off_nothing_is_kept() {
     let bucket = Bucket::new().await;
     bucket.put("in/a.csv", "1\n".repeat(500_000)); // so much that half of it is on its way before it is cut
     for (mode, words) in [
-        (ResponseMode::Cuts, "try again"),
-        (ResponseMode::Changes, "replaced"),
-        (ResponseMode::Away, "try again"),
-        (ResponseMode::Redirects, "try again"),
-        (ResponseMode::Denies, "refuses the credentials"),
+        (Mode::Cuts, "try again"),
+        (Mode::Changes, "replaced"),
+        (Mode::Away, "try again"),
+        (Mode::Redirects, "try again"),
+        (Mode::Denies, "refuses the credentials"),
     ] {
         bucket.is(mode);
         let said = bucket.refused("copy into t from @s").await;
@@ -360,10 +353,10 @@ async fn of_an_object_that_breaks_off_nothing_is_kept() {
         assert_eq!(bucket.world.count("select count(*) from t").await, 0, "{said}");
     }
     let unload = "copy into @s/r from customer file_format = (type = csv compression = none)";
-    bucket.is(ResponseMode::Away);
+    bucket.is(Mode::Away);
     let said = bucket.refused(unload).await;
     assert!(said.contains("try again") && bucket.object("in/r_0_0_0.csv").is_none(), "{said}");
-    bucket.is(ResponseMode::Well);
+    bucket.is(Mode::Well);
     bucket.ran("copy into t from @s").await;
     assert_eq!(bucket.world.count("select count(*) from t").await, 500_000, "a retry works");
     bucket.world.stop().await;
@@ -375,7 +368,7 @@ async fn an_outage_of_the_store_fails_a_load_that_leaves_out_files_that_fail() {
     bucket.put("in/a.csv", "1\n".repeat(500_000));
     bucket.put("in/b.csv", "7\n");
     bucket.put("in/c.csv.gz", "no gzip");
-    for mode in [ResponseMode::Cuts, ResponseMode::Changes] {
+    for mode in [Mode::Cuts, Mode::Changes] {
         bucket.is(mode);
         for how in ["on_error = continue", "on_error = skip_file", "validation_mode = return_errors"] {
             let refused = bucket.world.run(&format!("copy into t from @s/a {how}")).await.unwrap_err();
@@ -385,7 +378,7 @@ async fn an_outage_of_the_store_fails_a_load_that_leaves_out_files_that_fail() {
         }
     }
     assert_eq!(bucket.world.count("select count(*) from t").await, 0);
-    bucket.is(ResponseMode::Well);
+    bucket.is(Mode::Well);
     let of_its_own = bucket.ran("copy into t from @s files = ('b.csv', 'c.csv.gz') on_error = continue").await;
     assert!(of_its_own.contains(r#"["b.csv","LOADED",1,1"#) && of_its_own.contains("LOAD_FAILED"), "{of_its_own}");
     bucket.world.stop().await;
@@ -395,11 +388,11 @@ async fn an_outage_of_the_store_fails_a_load_that_leaves_out_files_that_fail() {
 async fn an_object_that_comes_in_the_place_of_one_that_is_removed_stays() {
     let bucket = Bucket::new().await;
     bucket.put("in/a.csv", "1\n");
-    bucket.is(ResponseMode::Changes);
+    bucket.is(Mode::Changes);
     let refused = bucket.world.run("remove @s/a").await.unwrap_err();
     assert_eq!(refused.code(), contract::Code::WriteConflict, "{refused}");
     assert!(bucket.object("in/a.csv").is_some());
-    bucket.is(ResponseMode::Well);
+    bucket.is(Mode::Well);
     bucket.ran("remove @s/a").await;
     assert!(bucket.object("in/a.csv").is_none());
     bucket.world.stop().await;

@@ -9,7 +9,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use tokio::sync::Barrier;
 
-use super::bucket::{Bucket, ResponseMode};
+use super::bucket::{Bucket, Mode};
 use crate::copied::{put, ran, staged};
 use crate::world::world;
 
@@ -101,12 +101,12 @@ async fn a_load_by_names_fetches_the_columns_of_its_table() {
 #[tokio::test]
 async fn an_object_that_changes_while_its_columns_are_fetched_is_refused() {
     let (bucket, _) = Bucket::with_wide().await;
-    for mode in [ResponseMode::ChangesOnce, ResponseMode::Changes] {
+    for mode in [Mode::ChangesOnce, Mode::Changes] {
         bucket.is(mode);
         let said = bucket.refused("select sum($1:id::bigint)::bigint from @s/wide (file_format => 'p')").await;
         assert!(said.contains("replaced"), "{said}");
     }
-    bucket.is(ResponseMode::Cuts);
+    bucket.is(Mode::Cuts);
     let said = bucket.refused("select sum($1:id::bigint)::bigint from @s/wide (file_format => 'p')").await;
     assert!(said.contains("try again") && !said.contains("127.0.0.1"), "{said}");
     bucket.world.stop().await;

@@ -5,7 +5,7 @@ use dataplane::testing::{analyst_id, masking, owner_id};
 use serde_json::json;
 
 use super::Disk;
-use super::bucket::{Bucket, ResponseMode};
+use super::bucket::{Bucket, Mode};
 use crate::stage_files::{answered, by, owner};
 
 #[tokio::test]
@@ -67,11 +67,11 @@ async fn an_object_is_sent_whole_or_breaks_off() {
     let got = async || answered(&bucket.world, owner_id(), "GET", "s/files/a.csv", "").await;
     let whole = axum::body::to_bytes(got().await.into_body(), usize::MAX).await.unwrap();
     assert!(whole == "1\n".repeat(1_000_000), "{} bytes", whole.len());
-    bucket.is(ResponseMode::Cuts);
+    bucket.is(Mode::Cuts);
     let cut = got().await;
     assert_eq!(cut.status().as_u16(), 200, "its head has gone out before it breaks off");
     assert!(axum::body::to_bytes(cut.into_body(), usize::MAX).await.is_err());
-    for (mode, status) in [(ResponseMode::Away, 503), (ResponseMode::Denies, 403), (ResponseMode::Changes, 409)] {
+    for (mode, status) in [(Mode::Away, 503), (Mode::Denies, 403), (Mode::Changes, 409)] {
         bucket.is(mode);
         let told = got().await;
         assert_eq!(told.status().as_u16(), status);

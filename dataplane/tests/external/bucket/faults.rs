@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use contract::Code;
 use dataplane::testing::owner_id;
 
-use super::{Bucket, LONG_PIECES, ResponseMode};
+use super::{Bucket, LONG_PIECES, Mode};
 use crate::copied::{loaded, packed};
 use crate::world::{World, world_with_disk};
 
@@ -98,7 +98,7 @@ async fn a_small_file_that_unpacks_to_very_much_is_read_no_further_than_the_limi
 async fn a_line_of_a_gigabyte_is_read_no_further_than_a_line_may_be() {
     let bucket = Bucket::new().await;
     bucket.put("in/a.csv", "1\n");
-    bucket.is(ResponseMode::Long);
+    bucket.is(Mode::Long);
     for sql in ["copy into t from @s", "select $1 from @s"] {
         let (code, said) = refused(&bucket, sql).await;
         assert_eq!((code, said.as_str()), (Code::InvalidParams, "line 1 of a.csv: it is longer than 4 MiB"));
@@ -106,7 +106,7 @@ async fn a_line_of_a_gigabyte_is_read_no_further_than_a_line_may_be() {
     let course = Arc::clone(&bucket.kept.lock().unwrap().course);
     let sent = course.pieces.load(Ordering::Relaxed);
     assert!(sent < LONG_PIECES / 4, "{sent} of {LONG_PIECES} pieces were read");
-    bucket.is(ResponseMode::Well);
+    bucket.is(Mode::Well);
     assert_eq!(bucket.ran("copy into t from @s").await, loaded("a.csv", 1));
     bucket.world.stop().await;
 }
@@ -115,12 +115,12 @@ async fn a_line_of_a_gigabyte_is_read_no_further_than_a_line_may_be() {
 async fn an_object_that_is_replaced_while_it_is_read_is_read_of_no_two_states() {
     let bucket = Bucket::new().await;
     bucket.put("in/a.csv", "1\n".repeat(500_000));
-    bucket.is(ResponseMode::Replaces);
+    bucket.is(Mode::Replaces);
     for sql in ["copy into t from @s", "select count(*) from @s"] {
         let (_, said) = refused(&bucket, sql).await;
         assert!(said.starts_with("a.csv: ") && said.ends_with("try again"), "{said}");
     }
-    bucket.is(ResponseMode::Well);
+    bucket.is(Mode::Well);
     assert_eq!(bucket.ran("copy into t from @s").await, loaded("a.csv", 500_000));
     bucket.world.stop().await;
 }
@@ -129,13 +129,13 @@ async fn an_object_that_is_replaced_while_it_is_read_is_read_of_no_two_states() 
 async fn a_load_whose_engine_is_killed_is_whole_or_not_there() {
     let bucket = Bucket::new().await;
     bucket.put("in/a.csv", "1\n".repeat(500_000));
-    bucket.is(ResponseMode::Waits);
+    bucket.is(Mode::Waits);
     let course = Arc::clone(&bucket.kept.lock().unwrap().course);
     let killed_halfway = async {
         course.halfway.notified().await;
         let process = bucket.world.engine_id().to_string();
         assert!(Command::new("kill").args(["-KILL", &process]).status().unwrap().success());
-        bucket.is(ResponseMode::Well);
+        bucket.is(Mode::Well);
         course.goes_on.notify_one();
     };
     let copy = "copy into t from @s";
@@ -152,7 +152,7 @@ async fn a_load_whose_engine_is_killed_is_whole_or_not_there() {
 async fn a_load_that_is_cancelled_halfway_is_not_there_and_may_be_sent_again() {
     let bucket = Bucket::new().await;
     bucket.put("in/a.csv", "1\n".repeat(500_000));
-    bucket.is(ResponseMode::Waits);
+    bucket.is(Mode::Waits);
     let course = Arc::clone(&bucket.kept.lock().unwrap().course);
     let copy = "copy into t from @s";
     let ask = bucket.world.ask(owner_id(), copy);
@@ -166,7 +166,7 @@ async fn a_load_that_is_cancelled_halfway_is_not_there_and_may_be_sent_again() {
     assert_eq!(error.code(), Code::QueryCancelled, "{error}");
     assert_eq!(bucket.world.count("select count(*) from t").await, 0);
     assert_eq!(std::fs::read_dir(bucket.world.spool()).unwrap().count(), 0, "a file is left");
-    bucket.is(ResponseMode::Well);
+    bucket.is(Mode::Well);
     assert_eq!(bucket.ran(copy).await, loaded("a.csv", 500_000));
     bucket.world.stop().await;
 }
