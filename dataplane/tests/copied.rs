@@ -328,6 +328,21 @@ async fn files_that_have_no_room_together_are_loaded_one_behind_the_other() {
 }
 
 #[tokio::test]
+async fn files_are_loaded_one_behind_the_other_where_others_have_taken_the_room() {
+    let world = world_with_disk(8 << 20).await;
+    ran(&world, "create table t (note varchar)").await;
+    let id = staged(&world, "create stage s").await;
+    let text = format!("{}\n", "x".repeat(1_023)).repeat(900);
+    for path in ["a.csv", "b.csv"] {
+        put(&world, &id, path, &text);
+    }
+    let _others = world.spooled(5 << 19).await;
+    ran(&world, "copy into t from @s").await;
+    assert_eq!(world.count("select count(*) from raw.main.t").await, 2 * 900);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn files_under_a_rule_are_loaded_whole_by_nobody_whom_the_rule_binds() {
     let world = world().await;
     ran(&world, "create table t (id integer, ssn varchar)").await;

@@ -193,6 +193,13 @@ impl World {
         numbers.value(0)
     }
 
+    /// A file of so many bytes that the engine may read, as another statement would have it.
+    pub async fn spooled(&self, bytes: usize) -> engine::SpoolFile {
+        let mut file = self.engine.file().await.unwrap();
+        file.write(&vec![0; bytes]).await.unwrap();
+        file
+    }
+
     /// Files that wait to be read, or are.
     pub fn spool(&self) -> std::path::PathBuf {
         self.folder.path().join("run/spool")

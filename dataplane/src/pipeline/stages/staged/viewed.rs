@@ -48,11 +48,15 @@ impl FileSource<'_> {
                 taken.viewed = viewed;
                 Ok(vec![loaded])
             }
-            _ if is_viewed => {
-                let loaded;
-                (loaded, taken.several) = Box::pin(self.viewed_together(files)).await?;
-                Ok(loaded)
-            }
+            _ if is_viewed => match Box::pin(self.viewed_together(files)).await {
+                // others have taken the room meanwhile: one behind the other they need less of it
+                Err(Error::Engine(error)) if error.kind == Kind::TempSpace => Box::pin(self.fill(files)).await,
+                read => {
+                    let loaded;
+                    (loaded, taken.several) = read?;
+                    Ok(loaded)
+                }
+            },
             _ => Box::pin(self.fill(files)).await,
         }
     }
