@@ -66,7 +66,7 @@ use crate::storage::runtime_tables::RuntimeTables;
 use crate::storage::stage_files::{ReachableHosts, StageFiles};
 use crate::{Answer, Error};
 
-use once::Turn;
+use once::KeyedRun;
 use stages::{Gates, Mode, audit::Closing};
 use transaction::ClientTransaction;
 
@@ -77,7 +77,7 @@ pub use delivery::UNREAD_FOR;
 pub use load::OPEN_FILE;
 pub use observer::{AgentStatement, StatementObserver};
 pub use once::Once;
-pub use policy_dry_run::{PolicyDryRun, Supposed};
+pub use policy_dry_run::{AssumedRequest, PolicyDryRun};
 pub use query_counter::QueryCounter;
 pub use staged_files::FileAction;
 pub use stages::quota::CreditBudget;
@@ -135,7 +135,7 @@ const JUDGED_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub struct PipelineCaches {
     checked: stages::snapshot::Checked,
-    tables: catalog_snapshot::Latest,
+    tables: catalog_snapshot::LatestCatalog,
     filters: stages::row_filter::Templates,
     answers: result_cache::Answers,
     claims: once::Claims,
@@ -225,8 +225,8 @@ impl Pipeline {
         // After the wait: one snapshot for the whole query; the caller is looked up in it again.
         let rules = self.rules()?;
         let _claimed = match Box::pin(once::turn(self, query, &rules, t)).await? {
-            Turn::Told(rows) => return t.now(Stage::ColumnMask, || stages::mask::columns(&rules, *rows, slot, t)),
-            Turn::Run(claimed) => claimed,
+            KeyedRun::Told(rows) => return t.now(Stage::ColumnMask, || stages::mask::columns(&rules, *rows, slot, t)),
+            KeyedRun::Run(claimed) => claimed,
         };
         let rows = match Box::pin(self.once(query, &query.ask.sql, &rules, t)).await {
             Ok(rows) => rows,

@@ -36,7 +36,7 @@ enum Waiting {
 }
 
 /// The effect of a time that is over.
-enum Over {
+enum Expiry {
     /// The peer has nothing more to say, as if it had closed.
     Quiet,
     /// It has begun and does not go on.
@@ -70,10 +70,10 @@ impl<S> Timed<S> {
         !busy && self.opening != Some(HTTP2.len())
     }
 
-    fn over(&mut self, cx: &mut Context<'_>) -> Option<Over> {
+    fn over(&mut self, cx: &mut Context<'_>) -> Option<Expiry> {
         self.until.as_mut().poll(cx).is_ready().then_some(match self.waiting {
-            Waiting::Idle => Over::Quiet,
-            Waiting::Head => Over::Late,
+            Waiting::Idle => Expiry::Quiet,
+            Waiting::Head => Expiry::Late,
         })
     }
 
@@ -105,8 +105,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
         }
         match if timed { self.over(cx) } else { None } {
             None => Poll::Pending,
-            Some(Over::Quiet) => Poll::Ready(Ok(())),
-            Some(Over::Late) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Some(Expiry::Quiet) => Poll::Ready(Ok(())),
+            Some(Expiry::Late) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
         }
     }
 }

@@ -84,7 +84,7 @@ impl Log {
         self.set(self.started.to_string())
     }
 
-    fn say(&self, said: &str) -> Result<bool, Unsayable> {
+    fn say(&self, said: &str) -> Result<bool, InvalidLogLevel> {
         let ours = meant(said)?;
         Ok(self.set(format!("{},{ours}", self.started)))
     }
@@ -115,11 +115,11 @@ fn filter_of(directives: &str) -> EnvFilter {
 
 /// Why a level cannot be said so.
 #[derive(Debug, PartialEq, Eq)]
-struct Unsayable(String);
+struct InvalidLogLevel(String);
 
 /// What is said, for our own crates.
-fn meant(said: &str) -> Result<String, Unsayable> {
-    let refused = |one: &str, why: String| Err(Unsayable(format!("{one:?}: {why}\n")));
+fn meant(said: &str) -> Result<String, InvalidLogLevel> {
+    let refused = |one: &str, why: String| Err(InvalidLogLevel(format!("{one:?}: {why}\n")));
     let mut directives = Vec::new();
     for one in said.split(',').map(str::trim) {
         let (target, level) = match one.split_once('=') {
@@ -159,7 +159,7 @@ async fn told(State(log): State<Log>) -> String {
 async fn said(State(log): State<Log>, said: String) -> Response {
     match log.say(said.trim()) {
         Ok(is_set) => answered(&log, is_set),
-        Err(Unsayable(why)) => (StatusCode::BAD_REQUEST, why).into_response(),
+        Err(InvalidLogLevel(why)) => (StatusCode::BAD_REQUEST, why).into_response(),
     }
 }
 

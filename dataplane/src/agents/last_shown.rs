@@ -37,13 +37,13 @@ impl LastShown {
 
 /// Where a page of such a list begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Behind {
+pub struct ShownPosition {
     /// How many were shown.
     pub shown: usize,
     pub last: LastShown,
 }
 
-impl Behind {
+impl ShownPosition {
     /// Behind this one too.
     pub fn and(&self, item: &impl Hash) -> Self {
         Self { shown: self.shown + 1, last: self.last.and(item) }

@@ -36,7 +36,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::task::spawn_blocking;
 
 use crate::Error;
-use crate::agents::last_shown::Behind;
+use crate::agents::last_shown::ShownPosition;
 use crate::agents::ownership::{Ownership, maker};
 use crate::pipeline::CallerContext;
 use crate::storage::system_tables::{self, json_text, json_text_or_null};
@@ -241,7 +241,7 @@ impl Memories {
         &self,
         standing: CallerContext,
         search: Search,
-        behind: Behind,
+        behind: ShownPosition,
         now: Timestamp,
     ) -> Result<(Vec<Hit>, bool), Error> {
         let search = search.checked()?;
@@ -312,8 +312,8 @@ impl Memories {
     }
 
     /// Nothing is stored meanwhile.
-    pub async fn alone(&self) -> Alone {
-        Alone(Arc::clone(&self.held).write_owned().await)
+    pub async fn alone(&self) -> ExclusiveIndex {
+        ExclusiveIndex(Arc::clone(&self.held).write_owned().await)
     }
 
     async fn loaded<'a>(
@@ -345,9 +345,9 @@ type Shared = OwnedRwLockReadGuard<Option<Index>, Index>;
 
 /// The memories of an environment, for one who changes many of them.
 #[derive(Debug)]
-pub struct Alone(OwnedRwLockWriteGuard<Option<Index>>);
+pub struct ExclusiveIndex(OwnedRwLockWriteGuard<Option<Index>>);
 
-impl Alone {
+impl ExclusiveIndex {
     /// What there is now is found out by the next search.
     pub fn changed(mut self) {
         *self.0 = None;

@@ -151,12 +151,12 @@ fn shape<'a>(catalog: &'a engine::Catalog, path: &str) -> Option<TableShape<'a>>
 
 /// The last snapshot, read again only when the engine's catalog changes.
 #[derive(Debug, Default)]
-pub(super) struct Latest {
+pub(super) struct LatestCatalog {
     seen: Mutex<Option<CatalogSnapshot>>,
     pub attached: AttachedDatabases,
 }
 
-impl Latest {
+impl LatestCatalog {
     /// As this query sees it: as its own transaction does, and with the runtime's tables where there is one.
     pub(super) async fn of(&self, engine: &Engine, query: &Query, rules: &Governance) -> Result<CatalogSnapshot> {
         if let Some(seen) = &query.judged_by {

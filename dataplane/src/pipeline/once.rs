@@ -89,7 +89,7 @@ impl Drop for Claimed {
 }
 
 /// The decision for a statement with an idempotency key.
-pub(super) enum Turn {
+pub(super) enum KeyedRun {
     /// It is run; nobody else runs it meanwhile.
     Run(Option<Claimed>),
     /// It was run before.
@@ -131,14 +131,14 @@ impl Pipeline {
 }
 
 /// Before the gates, which may refuse what was done already: the table that it drops is gone.
-pub(super) async fn turn(pipeline: &Pipeline, query: &Query, rules: &Governance, t: &Trail) -> Result<Turn> {
-    let Some(once) = &query.once else { return Ok(Turn::Run(None)) };
+pub(super) async fn turn(pipeline: &Pipeline, query: &Query, rules: &Governance, t: &Trail) -> Result<KeyedRun> {
+    let Some(once) = &query.once else { return Ok(KeyedRun::Run(None)) };
     let claim = once.claim(&query.ask.who);
     let claimed = pipeline.remembered.claims.claim(&claim)?;
     let place = ReadTarget { engine: &pipeline.engine()?, deadline: query.deadline };
     let since = at(pipeline.clock.now() - KEPT);
     let earlier: Vec<Earlier> = records(place, (EARLIER.to_owned(), vec![Value::Text(claim), since])).await?;
-    let Some(earlier) = earlier.into_iter().next() else { return Ok(Turn::Run(Some(claimed))) };
+    let Some(earlier) = earlier.into_iter().next() else { return Ok(KeyedRun::Run(Some(claimed))) };
     if earlier.request != once.request {
         return Err(Error::KeyMismatch);
     }
@@ -148,7 +148,7 @@ pub(super) async fn turn(pipeline: &Pipeline, query: &Query, rules: &Governance,
     t.facts().caller = Some(caller);
     let about = tables::about(&query.ask.sql, &query.ask.names.variables, t)?;
     let rows_withheld = if earlier.returned { ", and the rows that it returned are not kept" } else { "" };
-    Ok(Turn::Told(Box::new(UnmaskedRows {
+    Ok(KeyedRun::Told(Box::new(UnmaskedRows {
         schema: SchemaRef::new(Schema::empty()),
         columns: Vec::new(),
         first: VecDeque::new(),

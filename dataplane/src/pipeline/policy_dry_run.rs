@@ -18,7 +18,7 @@ use crate::{Ask, Bounds, Error};
 
 /// Who asks, from where and when, as far as that is not the caller, here and now.
 #[derive(Debug, Clone, Default)]
-pub struct Supposed {
+pub struct AssumedRequest {
     /// Then they have no user, no attributes, no agent and no address.
     pub role: Option<Role>,
     pub framework: Option<String>,
@@ -42,7 +42,12 @@ pub struct PolicyDryRun {
 
 impl Pipeline {
     /// The verdict on what is asked.
-    pub async fn verdict(&self, standing: &CallerContext, mut ask: Ask, supposed: &Supposed) -> Result<PolicyDryRun> {
+    pub async fn verdict(
+        &self,
+        standing: &CallerContext,
+        mut ask: Ask,
+        supposed: &AssumedRequest,
+    ) -> Result<PolicyDryRun> {
         ask.origin = supposed.origin.unwrap_or(ask.origin);
         let (caller, agent) = match supposed.role {
             Some(role) if role != standing.caller.role => {

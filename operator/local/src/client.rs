@@ -35,7 +35,7 @@ pub use access::Access;
 pub use api::Api;
 pub use failure::{Class, Failure};
 pub use group::Group;
-pub use output::{Output, Told};
+pub use output::{Output, ShownAnswer};
 
 /// Runs a command to its end, and says why it failed.
 pub fn run(work: impl Future<Output = Result<(), Failure>>) -> ExitCode {

@@ -121,7 +121,7 @@ pub fn client(loopback: bool, reply_within: Duration, agent: &'static str) -> Re
 fn trusting(roots: RootCertStore, loopback: bool, reply_within: Duration, agent: &'static str) -> Result<Client> {
     Client::builder()
         .tls_backend_preconfigured(tls(roots).map_err(Error::internal)?)
-        .dns_resolver(Arc::new(Looked { loopback }))
+        .dns_resolver(Arc::new(PublicResolver { loopback }))
         .redirect(redirect::Policy::none())
         .no_proxy()
         .referer(false)
@@ -202,11 +202,11 @@ fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
 
 /// Resolves a name for one connection, to addresses that may be reached or to none.
 #[derive(Debug)]
-struct Looked {
+struct PublicResolver {
     loopback: bool,
 }
 
-impl Resolve for Looked {
+impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let loopback = self.loopback;
         Box::pin(async move {

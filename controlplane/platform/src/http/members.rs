@@ -44,7 +44,7 @@ impl<'de> Visitor<'de> for Walk {
             if names.insert(name) {
                 map.next_value::<Distinct>()?;
             } else {
-                map.next_value::<Twice>()?;
+                map.next_value::<DuplicateMember>()?;
             }
         }
         Ok(Distinct)
@@ -81,9 +81,9 @@ impl<'de> Visitor<'de> for Walk {
 }
 
 /// The value of a member that was there before: read to fail, for the path of the failure leads to it.
-struct Twice;
+struct DuplicateMember;
 
-impl<'de> Deserialize<'de> for Twice {
+impl<'de> Deserialize<'de> for DuplicateMember {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         IgnoredAny::deserialize(deserializer)?;
         Err(D::Error::custom("there twice"))

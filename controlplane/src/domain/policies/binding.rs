@@ -32,11 +32,11 @@ pub struct Unbound {
     pub message: String,
     /// Whether a rule like it is taken.
     #[serde(skip)]
-    weight: Weight,
+    weight: UnboundKind,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Weight {
+enum UnboundKind {
     /// By whoever accepts that it rules nothing yet.
     Missing,
     /// By nobody.
@@ -190,7 +190,7 @@ pub fn unbound(places: &[RuleReference], told: &[Binding]) -> Option<Vec<Unbound
             }
             Binding::Fails { message } => {
                 let message = format!("the filter does not evaluate on an empty table: {message}");
-                (format!("{}.filter", place.at), message, Weight::Fails)
+                (format!("{}.filter", place.at), message, UnboundKind::Fails)
             }
         };
         unbound.push(Unbound { rule: place.rule, field, message, weight });
@@ -208,7 +208,7 @@ impl RuleReference {
         let message = format!(
             "no statement reads `{own}`, so no mask and no row filter holds there: an attribute policy by `TableIs` does"
         );
-        Some(Unbound { rule: self.rule, field: format!("{}.table", self.at), message, weight: Weight::Marked })
+        Some(Unbound { rule: self.rule, field: format!("{}.table", self.at), message, weight: UnboundKind::Marked })
     }
 
     /// The member that names what is missing.
@@ -230,14 +230,14 @@ fn path(table: &str) -> String {
 }
 
 /// Tables of the runtime come and go with it, and a pattern may be for tables to come.
-fn weight(named: &Named) -> Weight {
+fn weight(named: &Named) -> UnboundKind {
     let is_the_runtimes = |table: &str| {
         table.split_once('.').is_some_and(|(schema, _)| schema.eq_ignore_ascii_case(runtime_tables::SCHEMA))
     };
     match named {
-        Named::Pattern { .. } => Weight::Marked,
-        Named::Mask { table, .. } | Named::Filter { table, .. } if is_the_runtimes(table) => Weight::Marked,
-        Named::Mask { .. } | Named::Filter { .. } => Weight::Missing,
+        Named::Pattern { .. } => UnboundKind::Marked,
+        Named::Mask { table, .. } | Named::Filter { table, .. } if is_the_runtimes(table) => UnboundKind::Marked,
+        Named::Mask { .. } | Named::Filter { .. } => UnboundKind::Missing,
     }
 }
 
@@ -252,16 +252,18 @@ fn missing(what: Missing, name: &str, there: &[String]) -> String {
 /// Refuses what rules nothing, unless its writer accepts that; a filter that does not evaluate in any case.
 pub fn admit(unbound: &[Unbound], accept_missing: bool) -> Result<()> {
     let refused = |one: &&Unbound| match one.weight {
-        Weight::Fails => true,
-        Weight::Missing => !accept_missing,
-        Weight::Marked => false,
+        UnboundKind::Fails => true,
+        UnboundKind::Missing => !accept_missing,
+        UnboundKind::Marked => false,
     };
     let Some(Unbound { field, message, weight, .. }) = unbound.iter().find(refused) else {
         return Ok(());
     };
     let message = match weight {
-        Weight::Missing => format!("{message}. With `accept_missing: true` the rule is kept, and rules nothing yet"),
-        Weight::Fails | Weight::Marked => message.clone(),
+        UnboundKind::Missing => {
+            format!("{message}. With `accept_missing: true` the rule is kept, and rules nothing yet")
+        }
+        UnboundKind::Fails | UnboundKind::Marked => message.clone(),
     };
     Err(Error::InvalidRule { field: field.clone(), message })
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::store::{self, Of, Webhook};
+use super::store::{self, Webhook, WebhookScope};
 use super::surface::{Surface, WebhookStatus, WebhookTrigger};
 
 /// Webhooks of one organization on one surface: each event is written down for each of them.
@@ -79,7 +79,7 @@ pub async fn list(cx: Call, page: PageRequest) -> Result<Paged<WebhookAnswer>> {
 
 pub async fn list_of(cx: &Call, surface: Surface, page: PageRequest) -> Result<Paged<WebhookAnswer>> {
     let mut conn = cx.app.pool().acquire().await?;
-    let (rows, total) = store::page(&mut conn, Of(cx.org_id(), surface), &page).await?;
+    let (rows, total) = store::page(&mut conn, WebhookScope(cx.org_id(), surface), &page).await?;
     Ok(page.of(rows, total, |row| (row.created_at, row.webhook_id.to_string()), WebhookAnswer::from))
 }
 
@@ -115,10 +115,10 @@ pub async fn make(
     };
     let mut tx = cx.begin().await?;
     store::lock(&mut tx, cx.org_id()).await?;
-    if store::count(&mut tx, Of(cx.org_id(), surface)).await? >= WEBHOOKS_MAX {
+    if store::count(&mut tx, WebhookScope(cx.org_id(), surface)).await? >= WEBHOOKS_MAX {
         return Err(Error::conflict("too_many", format!("an organization has at most {WEBHOOKS_MAX} webhooks")));
     }
-    store::insert(&cx.app, &mut tx, Of(cx.org_id(), surface), &webhook, secret).await?;
+    store::insert(&cx.app, &mut tx, WebhookScope(cx.org_id(), surface), &webhook, secret).await?;
     let event = Event::new(EventType::WebhookCreated, webhook.webhook_id.clone()).after(told(&webhook));
     events::record(&cx.app, &mut tx, cx, event).await?;
     tx.commit().await?;
@@ -163,7 +163,7 @@ pub async fn remove(cx: &Call, surface: Surface) -> Result<Json<WebhookDeletion>
     cx.expected.holds(webhook.updated_at)?;
     let event = Event::new(EventType::WebhookDeleted, webhook.webhook_id.clone()).before(told(&webhook));
     events::record(&cx.app, &mut tx, cx, event).await?;
-    if !store::delete(&mut tx, Of(cx.org_id(), surface), &webhook.webhook_id).await? {
+    if !store::delete(&mut tx, WebhookScope(cx.org_id(), surface), &webhook.webhook_id).await? {
         return Err(Error::NotFound { kind: "webhook" });
     }
     tx.commit().await?;
@@ -218,7 +218,7 @@ pub async fn test(cx: Call) -> Result<Json<WebhookTest>> {
 }
 
 pub async fn found(conn: &mut PgConnection, cx: &Call, surface: Surface) -> Result<Webhook> {
-    let webhook = store::find(conn, Of(cx.org_id(), surface), &cx.id("webhook_id")?).await?;
+    let webhook = store::find(conn, WebhookScope(cx.org_id(), surface), &cx.id("webhook_id")?).await?;
     webhook.ok_or(Error::NotFound { kind: "webhook" })
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::http::{self, WebhookAnswer, WebhookDeletion};
 use super::queue::{self, WebhookDelivery};
-use super::store::Of;
+use super::store::WebhookScope;
 use super::surface::{DeliveryStatus, DeliveryTrigger, Surface};
 
 /// A secret of less can be guessed from one signed body.
@@ -77,7 +77,7 @@ pub async fn deliveries(
         DeliveryStatus::parse(&given).ok_or_else(|| Error::invalid("status", names, message))
     });
     let mut conn = cx.app.pool().acquire().await?;
-    let (rows, total) = queue::page(&mut conn, Of(cx.org_id(), SURFACE), status.transpose()?, &page).await?;
+    let (rows, total) = queue::page(&mut conn, WebhookScope(cx.org_id(), SURFACE), status.transpose()?, &page).await?;
     Ok(page.of(rows, total, |row| (row.created_at, row.delivery_id.to_string()), |row| row))
 }
 
@@ -95,7 +95,7 @@ pub struct EventReplay {
 pub async fn replay(cx: Call) -> Result<Accepted<EventReplay>> {
     let event_id: EventId = cx.id("event_id")?;
     let mut tx = cx.begin().await?;
-    let found = queue::of_event(&mut tx, Of(cx.org_id(), SURFACE), &event_id).await?;
+    let found = queue::of_event(&mut tx, WebhookScope(cx.org_id(), SURFACE), &event_id).await?;
     if found.is_empty() {
         return Err(Error::NotFound { kind: "delivery" });
     }

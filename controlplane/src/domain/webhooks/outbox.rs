@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
 
 use super::queue;
-use super::store::{self, Of, Sought};
+use super::store::{self, SubscriptionFilter, WebhookScope};
 use super::surface::Surface;
 
 /// One event as one surface tells it. Its body is made once: "sign the exact stored bytes".
@@ -38,8 +38,8 @@ pub fn tell<'a>(
 async fn queue_notices(app: &App, tx: &mut PgConnection, kind: EventType, entry: &ChainEntry) -> Result<()> {
     for notice in notices(kind, entry) {
         let names = notice.surface.subscriptions(notice.event_type);
-        let sought = Sought { names: &names, url: notice.only.as_deref() };
-        let subscribed = store::subscribed(tx, Of(&entry.org_id, notice.surface), sought).await?;
+        let sought = SubscriptionFilter { names: &names, url: notice.only.as_deref() };
+        let subscribed = store::subscribed(tx, WebhookScope(&entry.org_id, notice.surface), sought).await?;
         if subscribed.is_empty() {
             continue;
         }
@@ -61,8 +61,8 @@ pub fn only_for(metadata: &Value) -> Option<String> {
 /// Is there an active webhook of this URL that hears of triggers?
 pub async fn hears_of_triggers(tx: &mut PgConnection, org_id: &OrgId, url: &str) -> Result<bool> {
     let names = Surface::Notices.subscriptions("trigger.fired");
-    let sought = Sought { names: &names, url: Some(url) };
-    Ok(!store::subscribed(tx, Of(org_id, Surface::Notices), sought).await?.is_empty())
+    let sought = SubscriptionFilter { names: &names, url: Some(url) };
+    Ok(!store::subscribed(tx, WebhookScope(org_id, Surface::Notices), sought).await?.is_empty())
 }
 
 fn notices(kind: EventType, entry: &ChainEntry) -> Vec<Notice> {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use sqlx::PgConnection;
 
 use super::outbox::Notice;
-use super::store::Of;
+use super::store::WebhookScope;
 use super::surface::DeliveryStatus;
 
 /// Who holds a delivery longer is taken for dead; an attempt takes 10 seconds at most.
@@ -169,7 +169,7 @@ pub async fn give_up(tx: &mut PgConnection, webhook_id: &WebhookId) -> Result<()
 
 pub async fn page(
     conn: &mut PgConnection,
-    Of(org_id, surface): Of<'_>,
+    WebhookScope(org_id, surface): WebhookScope<'_>,
     status: Option<DeliveryStatus>,
     page: &PageRequest,
 ) -> Result<(Vec<WebhookDelivery>, i64)> {
@@ -203,7 +203,7 @@ pub async fn page(
 /// The deliveries of one event, under lock: the id of each and its state.
 pub async fn of_event(
     tx: &mut PgConnection,
-    Of(org_id, surface): Of<'_>,
+    WebhookScope(org_id, surface): WebhookScope<'_>,
     event_id: &EventId,
 ) -> Result<Vec<(DeliveryId, Option<DeliveryStatus>)>> {
     let rows = sqlx::query!(

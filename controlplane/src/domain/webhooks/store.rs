@@ -28,7 +28,7 @@ pub struct Webhook {
 
 /// Whose webhooks: of one organization, on one surface.
 #[derive(Debug, Clone, Copy)]
-pub struct Of<'a>(pub &'a OrgId, pub Surface);
+pub struct WebhookScope<'a>(pub &'a OrgId, pub Surface);
 
 /// The record a secret is sealed for.
 fn record(webhook_id: &WebhookId) -> String {
@@ -37,7 +37,7 @@ fn record(webhook_id: &WebhookId) -> String {
 
 pub async fn page(
     conn: &mut PgConnection,
-    Of(org_id, surface): Of<'_>,
+    WebhookScope(org_id, surface): WebhookScope<'_>,
     page: &PageRequest,
 ) -> Result<(Vec<Webhook>, i64)> {
     let rows = page_rows!(
@@ -53,10 +53,10 @@ pub async fn page(
         org_id.as_str(),
         surface.as_str(),
     );
-    Ok((rows, count(conn, Of(org_id, surface)).await?))
+    Ok((rows, count(conn, WebhookScope(org_id, surface)).await?))
 }
 
-pub async fn count(conn: &mut PgConnection, Of(org_id, surface): Of<'_>) -> Result<i64> {
+pub async fn count(conn: &mut PgConnection, WebhookScope(org_id, surface): WebhookScope<'_>) -> Result<i64> {
     scalar!(
         conn,
         r#"select count(*) as "total!" from webhooks where org_id = $1 and surface = $2"#,
@@ -65,7 +65,11 @@ pub async fn count(conn: &mut PgConnection, Of(org_id, surface): Of<'_>) -> Resu
     )
 }
 
-pub async fn find(conn: &mut PgConnection, Of(org_id, surface): Of<'_>, id: &WebhookId) -> Result<Option<Webhook>> {
+pub async fn find(
+    conn: &mut PgConnection,
+    WebhookScope(org_id, surface): WebhookScope<'_>,
+    id: &WebhookId,
+) -> Result<Option<Webhook>> {
     let row = sqlx::query_as!(
         Webhook,
         "select webhook_id, url, description, events, status, last_delivered_at, last_status_code, failure_count,
@@ -89,7 +93,7 @@ pub async fn lock(tx: &mut PgConnection, org_id: &OrgId) -> Result<()> {
 pub async fn insert(
     app: &App,
     conn: &mut PgConnection,
-    Of(org_id, surface): Of<'_>,
+    WebhookScope(org_id, surface): WebhookScope<'_>,
     webhook: &Webhook,
     secret: &Redacted<String>,
 ) -> Result<()> {
@@ -129,7 +133,11 @@ pub async fn update(conn: &mut PgConnection, webhook: &Webhook) -> Result<()> {
 }
 
 /// With what waits for it and what it was told. Was there one?
-pub async fn delete(conn: &mut PgConnection, Of(org_id, surface): Of<'_>, id: &WebhookId) -> Result<bool> {
+pub async fn delete(
+    conn: &mut PgConnection,
+    WebhookScope(org_id, surface): WebhookScope<'_>,
+    id: &WebhookId,
+) -> Result<bool> {
     changed!(
         conn,
         "delete from webhooks where org_id = $1 and surface = $2 and webhook_id = $3",
@@ -141,7 +149,7 @@ pub async fn delete(conn: &mut PgConnection, Of(org_id, surface): Of<'_>, id: &W
 
 /// Which webhooks are to be told.
 #[derive(Debug, Clone, Copy)]
-pub struct Sought<'a> {
+pub struct SubscriptionFilter<'a> {
     /// They name one of these types.
     pub names: &'a [String],
     /// And have this URL, if one is named.
@@ -151,8 +159,8 @@ pub struct Sought<'a> {
 /// Active ones that are sought. They stay until the transaction ends.
 pub async fn subscribed(
     tx: &mut PgConnection,
-    Of(org_id, surface): Of<'_>,
-    Sought { names, url }: Sought<'_>,
+    WebhookScope(org_id, surface): WebhookScope<'_>,
+    SubscriptionFilter { names, url }: SubscriptionFilter<'_>,
 ) -> Result<Vec<WebhookId>> {
     let ids = sqlx::query_scalar!(
         "select webhook_id from webhooks

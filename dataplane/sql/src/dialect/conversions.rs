@@ -7,7 +7,7 @@ use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, Function, 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::dates::{instant, timestamp};
 use super::formats::{self, FormatDirection};
-use super::offsets::{self, Ahead, LocalClock};
+use super::offsets::{self, LocalClock, UtcOffset};
 use super::{Context, OFFSET, bytes, compose, moments, number_formats, templates, variants};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
@@ -229,8 +229,10 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
             };
             match offsets::local(&value, context) {
                 None => written(value, &format, 0, context),
-                Some(LocalClock { time, ahead: Ahead::Minutes(minutes) }) => written(time, &format, minutes, context),
-                Some(LocalClock { time, ahead: Ahead::Counted(ahead) }) => beside(time, &ahead, &format, context),
+                Some(LocalClock { time, ahead: UtcOffset::Minutes(minutes) }) => {
+                    written(time, &format, minutes, context)
+                }
+                Some(LocalClock { time, ahead: UtcOffset::Counted(ahead) }) => beside(time, &ahead, &format, context),
             }
         }
         count => Err(wrong_count(&name, count)),

@@ -7,7 +7,7 @@
 
 use sqlparser::ast::{BinaryOperator, DataType, Expr, TimezoneInfo, Value};
 
-use super::offsets::{self, Ahead, LocalClock};
+use super::offsets::{self, LocalClock, UtcOffset};
 use super::{Context, compose, formats, templates};
 use crate::ast::error::Error;
 use crate::functions::types::Type;
@@ -56,10 +56,10 @@ pub(super) fn shown(moment: Expr, context: &Context<'_>) -> Expr {
     let written =
         |time: Expr, offset: &str| compose::call("strftime", [time, compose::text(format!("{WITHOUT_ZONE}{offset}"))]);
     match offsets::local(&moment, context) {
-        Some(LocalClock { time, ahead: Ahead::Minutes(minutes) }) => {
+        Some(LocalClock { time, ahead: UtcOffset::Minutes(minutes) }) => {
             written(time, &format!(" {}", formats::offset(minutes, "")))
         }
-        Some(LocalClock { time, ahead: Ahead::Counted(ahead) }) => {
+        Some(LocalClock { time, ahead: UtcOffset::Counted(ahead) }) => {
             let offset = offsets::signed(&ahead, "%H%M");
             compose::binary(written(time, " "), BinaryOperator::StringConcat, offset)
         }

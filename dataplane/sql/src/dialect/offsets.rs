@@ -21,11 +21,11 @@ const REPEATED: usize = 4;
 /// The time of a clock at the place of a moment.
 pub(super) struct LocalClock {
     pub time: Expr,
-    pub ahead: Ahead,
+    pub ahead: UtcOffset,
 }
 
 /// By how many minutes a clock is ahead of UTC.
-pub(super) enum Ahead {
+pub(super) enum UtcOffset {
     Minutes(i32),
     /// NULL where the moment is.
     Counted(Box<Expr>),
@@ -93,7 +93,7 @@ pub(super) fn local(moment: &Expr, context: &Context<'_>) -> Option<LocalClock> 
     if let Some(minutes) = minutes_of(moment, &context.scopes) {
         let span = compose::call("to_minutes", [compose::number(minutes.into())]);
         let time = compose::binary(in_utc(moment.clone()), BinaryOperator::Plus, span);
-        return Some(LocalClock { time, ahead: Ahead::Minutes(minutes) });
+        return Some(LocalClock { time, ahead: UtcOffset::Minutes(minutes) });
     }
     counted(moment)
 }
@@ -129,7 +129,7 @@ fn of_text(text: &Expr, moment: &Expr) -> Option<LocalClock> {
     };
     let time = compose::cast(time, timestamp());
     let ahead = compose::call("date_diff", [compose::text("minute"), in_utc(moment.clone()), time.clone()]);
-    Some(LocalClock { time, ahead: Ahead::Counted(Box::new(ahead)) })
+    Some(LocalClock { time, ahead: UtcOffset::Counted(Box::new(ahead)) })
 }
 
 /// What was put together by [`at_place`].
@@ -141,7 +141,7 @@ fn of_clock(moment: &Expr) -> Option<LocalClock> {
     let Expr::BinaryOp { left: time, op: BinaryOperator::Minus, right: span } = argument(moment, 1)? else {
         return None;
     };
-    Some(LocalClock { time: *time, ahead: Ahead::Counted(Box::new(argument(&span, 0)?)) })
+    Some(LocalClock { time: *time, ahead: UtcOffset::Counted(Box::new(argument(&span, 0)?)) })
 }
 
 /// What a clock shows at the place of a moment, as far as that is told; anything else as it is.
@@ -150,10 +150,10 @@ pub(super) fn clock(moment: Expr, context: &Context<'_>) -> Expr {
 }
 
 /// The moment at which a clock at this place shows the time.
-pub(super) fn at_place(time: Expr, ahead: Ahead, context: &mut Context<'_>) -> Result<Expr, Error> {
+pub(super) fn at_place(time: Expr, ahead: UtcOffset, context: &mut Context<'_>) -> Result<Expr, Error> {
     let (minutes, offset) = match ahead {
-        Ahead::Minutes(minutes) => (compose::number(minutes.into()), WrittenOffset::Minutes(minutes)),
-        Ahead::Counted(minutes) => (*minutes, WrittenOffset::OfClock),
+        UtcOffset::Minutes(minutes) => (compose::number(minutes.into()), WrittenOffset::Minutes(minutes)),
+        UtcOffset::Counted(minutes) => (*minutes, WrittenOffset::OfClock),
     };
     let span = compose::call("to_minutes", [minutes]);
     noted(in_utc(compose::binary(time, BinaryOperator::Minus, span)), Some(offset), context)

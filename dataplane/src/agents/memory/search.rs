@@ -13,7 +13,7 @@ use super::score::Calibration;
 use super::words::terms;
 use super::{Memory, Search, Visibility, score, store};
 use crate::Error;
-use crate::agents::last_shown::Behind;
+use crate::agents::last_shown::ShownPosition;
 use crate::model::vector::Vector;
 use crate::pipeline::CallerContext;
 
@@ -63,7 +63,7 @@ fn worth(memory_id: &str, score: f64) -> (&str, u64) {
 pub fn find(
     index: &Index,
     search: &Search,
-    behind: &Behind,
+    behind: &ShownPosition,
     meant: &SearchMeaning,
     agent: Option<&str>,
     now: Timestamp,
@@ -236,7 +236,7 @@ mod tests {
     }
 
     fn first_page(index: &Index, search: &Search, meant: &SearchMeaning, agent: Option<&str>) -> Vec<(String, Fit)> {
-        find(index, search, &Behind::default(), meant, agent, chrono::DateTime::UNIX_EPOCH).unwrap().0
+        find(index, search, &ShownPosition::default(), meant, agent, chrono::DateTime::UNIX_EPOCH).unwrap().0
     }
 
     fn made() -> impl Strategy<Value = Vec<(usize, bool, bool, f64)>> {
@@ -338,7 +338,7 @@ mod tests {
         search: &Search,
         mut each: impl FnMut(&mut Index, &[(String, Fit)]),
     ) -> Vec<(String, f64)> {
-        let (mut all, mut behind) = (Vec::new(), Behind::default());
+        let (mut all, mut behind) = (Vec::new(), ShownPosition::default());
         loop {
             let meant = SearchMeaning { vector: None, calibration: &score::BUILT_IN };
             let (page, more) = find(index, search, &behind, &meant, None, chrono::DateTime::UNIX_EPOCH).unwrap();
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(ids.len(), all.len(), "none twice");
         assert!((0..120).all(|place| ids.contains(&format!("m{place}"))), "none lost");
         index.add(&memory(2_000, "fact", None, 0.5, "gold"), EmbeddingOutcome::Pending);
-        let behind = Behind::default().and(&worth("m0", 0.25));
+        let behind = ShownPosition::default().and(&worth("m0", 0.25));
         let meant = SearchMeaning { vector: None, calibration: &score::BUILT_IN };
         let refused = find(&index, &search, &behind, &meant, None, chrono::DateTime::UNIX_EPOCH);
         assert!(matches!(refused, Err(Error::CursorOver { .. })), "what it has shown is worth something else");

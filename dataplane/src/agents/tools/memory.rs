@@ -11,7 +11,7 @@ use super::onward::Onward;
 use super::seal::Seal;
 use super::{Telling, ToolCall, moment};
 use crate::Error;
-use crate::agents::last_shown::Behind;
+use crate::agents::last_shown::ShownPosition;
 use crate::agents::memory::{
     self, Hit, Memory, MemoryListing, MemoryReach, MemorySeed, NewMemory, Recall, Search, Stats, Stored,
 };
@@ -36,7 +36,7 @@ pub struct FoundMemories {
     /// With the same call it gives the results behind these; null behind the last.
     next_cursor: Option<String>,
     #[serde(skip)]
-    onward: Onward<Behind>,
+    onward: Onward<ShownPosition>,
 }
 
 impl Telling for FoundMemories {
@@ -199,7 +199,7 @@ async fn on_branch(
 pub async fn search(call: ToolCall, search: Search) -> Result<FoundMemories, Error> {
     let (tool_action, now) = (tool_action(&call, "search_memory", Operation::Select)?, call.pipeline.clock.now());
     let seal = Seal::of(&call, "query and conditions", &("search_memory", search.question()));
-    let begin: Behind = seal.open_at(search.cursor.as_deref())?.unwrap_or_default();
+    let begin: ShownPosition = seal.open_at(search.cursor.as_deref())?.unwrap_or_default();
     let behind = begin.clone();
     let found = |standing| async {
         let (hits, more) = call.memories.search(standing, search, behind, now).await?;
@@ -223,7 +223,7 @@ pub async fn search(call: ToolCall, search: Search) -> Result<FoundMemories, Err
 }
 
 /// What stands behind each of the hits.
-fn places(mut behind: Behind, hits: &[Hit]) -> Vec<Behind> {
+fn places(mut behind: ShownPosition, hits: &[Hit]) -> Vec<ShownPosition> {
     let place = |hit: &Hit| {
         behind = behind.and(&hit.worth());
         behind.clone()

@@ -13,7 +13,7 @@ use super::seal::Seal;
 use super::{Telling, ToolCall};
 use crate::Error;
 use crate::agents::branches::{CONFLICTS_TOLD, Conflict, MergeRequest, Merged, Outcome, Strategy};
-use crate::agents::last_shown::Behind;
+use crate::agents::last_shown::ShownPosition;
 use crate::pipeline::CallerContext;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -34,7 +34,7 @@ pub struct MergeReport {
     /// branch has been merged.
     next_cursor: Option<String>,
     #[serde(skip)]
-    onward: Onward<Behind>,
+    onward: Onward<ShownPosition>,
 }
 
 impl Telling for MergeReport {
@@ -49,7 +49,7 @@ pub async fn merge(call: ToolCall, mut merging: MergeRequest) -> Result<MergeRep
     let now = call.pipeline.clock.now();
     let with = "branch_id, strategy, granularity and resolutions";
     let seal = Seal::of(&call, with, &("merge_branch", merging.question()));
-    let from: Option<Behind> = seal.open_at(merging.cursor.as_deref())?;
+    let from: Option<ShownPosition> = seal.open_at(merging.cursor.as_deref())?;
     merging.dry_run |= from.is_some(); // who reads on in its conflicts merges nothing
     let from = from.unwrap_or_default();
     let behind = from.clone();
@@ -102,13 +102,18 @@ fn known_by(conflict: &Conflict) -> (&str, &str) {
 }
 
 /// What stands behind each conflict; nothing where the branch has been merged.
-fn onward(seal: Seal, mut from: Behind, conflicts: &[Conflict], (outcome, total): (Outcome, u64)) -> Onward<Behind> {
+fn onward(
+    seal: Seal,
+    mut from: ShownPosition,
+    conflicts: &[Conflict],
+    (outcome, total): (Outcome, u64),
+) -> Onward<ShownPosition> {
     let place = |conflict: &Conflict| {
         from = from.and(&known_by(conflict));
         from.clone()
     };
     let shown: &[Conflict] = if outcome == Outcome::Completed { &[] } else { conflicts };
-    let places: Vec<Behind> = shown.iter().map(place).collect();
+    let places: Vec<ShownPosition> = shown.iter().map(place).collect();
     let more = places.last().is_some_and(|last| u64::try_from(last.shown).is_ok_and(|shown| shown < total));
     Onward::new(seal, places, more)
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Telling, ToolCall};
 use crate::limits::invalid;
-use crate::pipeline::{CallerContext, PolicyDryRun, Supposed, ToolAction};
+use crate::pipeline::{AssumedRequest, CallerContext, PolicyDryRun, ToolAction};
 use crate::{Ask, Error};
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -144,13 +144,13 @@ fn in_words(judged: &PolicyDryRun) -> (&'static str, String) {
     }
 }
 
-fn supposed(given: &Given, standing: &CallerContext) -> Result<Supposed, Error> {
+fn supposed(given: &Given, standing: &CallerContext) -> Result<AssumedRequest, Error> {
     let role = read("user_role", given.user_role.as_deref(), |text| text.parse::<Role>().ok())?;
     let own = standing.caller.role;
     if role.is_some_and(|role| role != own) && !Access::Admin.admits(own) {
         return Err(Error::Lacks(MissingPermission::Role { own, access: Access::Admin }));
     }
-    Ok(Supposed {
+    Ok(AssumedRequest {
         role,
         framework: given.agent_framework.clone(),
         origin: read("query_origin", given.query_origin.as_deref(), |text| text.parse::<Origin>().ok())?,

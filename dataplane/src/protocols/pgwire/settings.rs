@@ -48,7 +48,7 @@ pub enum SettingScope {
 #[derive(Debug, Clone)]
 pub struct SessionSettings {
     now: Arc<SettingValues>,
-    transaction: Option<Around>,
+    transaction: Option<TransactionSettings>,
     /// What `RESET ALL` goes back to.
     at_login: Arc<SettingValues>,
     /// The variables, as a statement takes them.
@@ -61,7 +61,7 @@ pub struct SessionSettings {
 
 /// The settings before a transaction, and those after it if it is committed.
 #[derive(Debug, Clone)]
-struct Around {
+struct TransactionSettings {
     before: Arc<SettingValues>,
     after: Arc<SettingValues>,
 }
@@ -94,13 +94,13 @@ impl SessionSettings {
 
     /// A transaction begins, if there is none: what is set from now on ends with it, unless it is committed.
     pub fn begin(&mut self) {
-        let around = || Around { before: Arc::clone(&self.now), after: Arc::clone(&self.now) };
+        let around = || TransactionSettings { before: Arc::clone(&self.now), after: Arc::clone(&self.now) };
         self.transaction.get_or_insert_with(around);
     }
 
     /// It ends, if there is one.
     pub fn end(&mut self, is_committed: bool) {
-        if let Some(Around { before, after }) = self.transaction.take() {
+        if let Some(TransactionSettings { before, after }) = self.transaction.take() {
             self.become_those(if is_committed { after } else { before });
         }
     }

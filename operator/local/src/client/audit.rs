@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::api::segment;
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Api, Failure, Group, Told};
+use super::{Api, Failure, Group, ShownAnswer};
 
 const PAUSE: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_hours(1);
@@ -99,7 +99,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Wanted::Verify => verified(&record),
         Wanted::Export(_) => written(&record),
     };
-    Told::record(record, columns).show(args.output)?;
+    ShownAnswer::record(record, columns).show(args.output)?;
     verdict
 }
 

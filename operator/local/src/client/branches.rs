@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::api::segment;
 use super::output::{Columns, notice};
 use super::waiting::waited;
-use super::{Api, Failure, Group, Output, Told};
+use super::{Api, Failure, Group, Output, ShownAnswer};
 
 pub type Args = Group<Wanted>;
 
@@ -83,15 +83,15 @@ impl Branches<'_> {
         format!("{}{more}?env_id={}", self.path, self.env_id)
     }
 
-    async fn list(&self, status: Option<&str>) -> Result<Told, Failure> {
+    async fn list(&self, status: Option<&str>) -> Result<ShownAnswer, Failure> {
         let status = status.map(segment).transpose()?.map(|status| format!("&status={status}")).unwrap_or_default();
         match self.api.get(&format!("{}{status}", self.at(""))).await? {
-            Value::Array(branches) => Ok(Told::list(branches, SHOWN)),
+            Value::Array(branches) => Ok(ShownAnswer::list(branches, SHOWN)),
             _ => Err(Failure::Broken("the answer is no list".to_owned())),
         }
     }
 
-    async fn create(&self, new: New) -> Result<Told, Failure> {
+    async fn create(&self, new: New) -> Result<ShownAnswer, Failure> {
         let New { tables, keys, agent_id, name, description, ttl_seconds } = new;
         let mut by_table = Map::new();
         for (table, columns) in keys {
@@ -110,7 +110,7 @@ impl Branches<'_> {
         let made = self.api.post(&self.at(""), &body).await?;
         let warnings = made.get("warnings").and_then(Value::as_array).into_iter().flatten();
         warnings.filter_map(Value::as_str).for_each(|warning| notice(&format!("warning: {warning}")));
-        Ok(Told::record(made, SHOWN))
+        Ok(ShownAnswer::record(made, SHOWN))
     }
 
     /// What was refused for its conflicts is shown, and is a failure.
@@ -121,7 +121,7 @@ impl Branches<'_> {
         let merged = waited("merging", self.api.post(&path, &body)).await?;
         let is_refused = merged.get("status").is_some_and(|status| status == "conflicts");
         let conflicts = merged.get("conflicts").and_then(Value::as_u64).unwrap_or_default();
-        Told::record(merged, MERGED).show(output)?;
+        ShownAnswer::record(merged, MERGED).show(output)?;
         if is_refused {
             let message = format!(
                 "nothing is merged: there are {conflicts} conflicts; `--strategy` decides those of rows, the page of the \
@@ -132,9 +132,9 @@ impl Branches<'_> {
         Ok(())
     }
 
-    async fn discard(&self, branch_id: &str) -> Result<Told, Failure> {
+    async fn discard(&self, branch_id: &str) -> Result<ShownAnswer, Failure> {
         let path = self.at(&format!("/{}", segment(branch_id)?));
-        Ok(Told::record(self.api.delete(&path).await?, DISCARDED))
+        Ok(ShownAnswer::record(self.api.delete(&path).await?, DISCARDED))
     }
 }
 

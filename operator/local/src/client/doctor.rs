@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Access, Api, Class, Failure, Output, Told};
+use super::{Access, Api, Class, Failure, Output, ShownAnswer};
 
 /// A port that cannot be connected to within it is not reached.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -75,7 +75,7 @@ impl Finding {
 pub async fn run(args: Args) -> Result<(), Failure> {
     let api = args.access.api()?;
     let found = waited("doctor", looked(&api)).await;
-    Told::list(found.iter().map(|finding| json!(finding)).collect(), SHOWN).show(args.output)?;
+    ShownAnswer::list(found.iter().map(|finding| json!(finding)).collect(), SHOWN).show(args.output)?;
     match found.iter().filter(|finding| finding.state == State::Bad).count() {
         0 => Ok(()),
         bad => Err(Failure::NotSo(format!("{bad} of {} are not as they should be", found.len()))),

@@ -6,7 +6,7 @@ use reqwest::{Method, Url};
 use super::api::segment;
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Failure, Group, Told};
+use super::{Failure, Group, ShownAnswer};
 
 pub type Args = Group<Wanted>;
 
@@ -43,21 +43,21 @@ pub async fn run(args: Args) -> Result<(), Failure> {
             None => Ok::<_, Failure>(format!("{environments}/{}", api.env_id().await?)),
         };
         Ok::<_, Failure>(match args.wanted {
-            Wanted::List => Told::list(api.list(&environments).await?, LISTED),
-            Wanted::Show { env_id } => Told::record(api.get(&one(env_id).await?).await?, SHOWN),
+            Wanted::List => ShownAnswer::list(api.list(&environments).await?, LISTED),
+            Wanted::Show { env_id } => ShownAnswer::record(api.get(&one(env_id).await?).await?, SHOWN),
             Wanted::Suspend { env_id } => {
                 let path = format!("{}/suspend", one(env_id).await?);
-                Told::record(api.record(api.request(Method::POST, &path)).await?, SHOWN)
+                ShownAnswer::record(api.record(api.request(Method::POST, &path)).await?, SHOWN)
             }
             Wanted::Resume { env_id } => {
                 let path = format!("{}/resume", one(env_id).await?);
-                Told::record(api.record(api.request(Method::POST, &path)).await?, SHOWN)
+                ShownAnswer::record(api.record(api.request(Method::POST, &path)).await?, SHOWN)
             }
             Wanted::Delete { env_id, confirm } => {
                 let address = format!("{}{}", api.url(), one(Some(env_id)).await?);
                 let address = Url::parse_with_params(&address, [("confirm", confirm)])
                     .map_err(|_| Failure::Usage("the environment's name cannot be sent".to_owned()))?;
-                Told::record(api.record(api.request_to(Method::DELETE, address.as_str())).await?, SHOWN)
+                ShownAnswer::record(api.record(api.request_to(Method::DELETE, address.as_str())).await?, SHOWN)
             }
         })
     };

@@ -5,7 +5,7 @@ use controlplane::platform::http::suggestion::meant;
 use serde_json::{Value, json};
 
 use super::output::{self, Columns};
-use super::{Failure, Output, Told};
+use super::{Failure, Output, ShownAnswer};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -20,14 +20,14 @@ const COLUMNS: Columns = "code, control_plane, http, sqlstate, meaning, advice, 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let rows = rows(&args.code)?;
     if args.output != Output::Table {
-        return Told::list(rows.into_iter().map(told).collect(), COLUMNS).show(args.output);
+        return ShownAnswer::list(rows.into_iter().map(told).collect(), COLUMNS).show(args.output);
     }
     // Rows that share a code differ in their meaning.
     for (place, row) in rows.into_iter().enumerate() {
         if place > 0 {
             output::write(b"\n")?;
         }
-        Told::record(told(row), COLUMNS).show(Output::Table)?;
+        ShownAnswer::record(told(row), COLUMNS).show(Output::Table)?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::output::{self, Columns};
 use super::waiting::waited;
-use super::{Access, Api, Failure, Output, Told, pairs};
+use super::{Access, Api, Failure, Output, ShownAnswer, pairs};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -101,7 +101,7 @@ fn shown<T: DeserializeOwned>(
     text: fn(&T) -> String,
 ) -> Result<(), Failure> {
     if output != Output::Table {
-        return Told::record(told, columns).show(output);
+        return ShownAnswer::record(told, columns).show(output);
     }
     let read = serde_json::from_value(told);
     let read = read.map_err(|error| Failure::Broken(format!("the answer cannot be read: {error}")))?;

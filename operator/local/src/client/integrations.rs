@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::api::segment;
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Api, Failure, Group, Told};
+use super::{Api, Failure, Group, ShownAnswer};
 
 pub type Args = Group<Wanted>;
 
@@ -239,20 +239,20 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     let work = async {
         let all = format!("{}/storage-integrations", api.environment().await?);
         Ok::<_, Failure>(match args.wanted {
-            Wanted::Ls => Told::list(api.list(&all).await?, LISTED),
-            Wanted::Create(new) => Told::record(api.post(&all, &new.body(set)?).await?, SHOWN),
+            Wanted::Ls => ShownAnswer::list(api.list(&all).await?, LISTED),
+            Wanted::Create(new) => ShownAnswer::record(api.post(&all, &new.body(set)?).await?, SHOWN),
             Wanted::Get { integration } => {
                 let path = found(&api, &all, &integration).await?;
-                Told::record(api.get(&path).await?, SHOWN)
+                ShownAnswer::record(api.get(&path).await?, SHOWN)
             }
             Wanted::Rotate { integration, credentials: source, secret } => {
                 let body = json!({"credentials": credentials(secret, source, set)?});
                 let path = found(&api, &all, &integration).await?;
-                Told::record(api.put(&path, &body).await?, SHOWN)
+                ShownAnswer::record(api.put(&path, &body).await?, SHOWN)
             }
             Wanted::Rm { integration } => {
                 let path = found(&api, &all, &integration).await?;
-                Told::record(api.delete(&path).await?, DELETED)
+                ShownAnswer::record(api.delete(&path).await?, DELETED)
             }
         })
     };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::api::segment;
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Failure, Group, Told, pairs};
+use super::{Failure, Group, ShownAnswer, pairs};
 
 pub type Args = Group<Wanted>;
 
@@ -70,10 +70,10 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     let work = async {
         let keys = format!("{}/api-keys", api.environment().await?);
         Ok::<_, Failure>(match args.wanted {
-            Wanted::List => Told::list(api.list(&keys).await?, LISTED),
-            Wanted::Create(new) => Told::record(api.post(&keys, &new.body()?).await?, MADE),
+            Wanted::List => ShownAnswer::list(api.list(&keys).await?, LISTED),
+            Wanted::Create(new) => ShownAnswer::record(api.post(&keys, &new.body()?).await?, MADE),
             Wanted::Revoke { key_id } => {
-                Told::record(api.delete(&format!("{keys}/{}", segment(&key_id)?)).await?, REVOKED)
+                ShownAnswer::record(api.delete(&format!("{keys}/{}", segment(&key_id)?)).await?, REVOKED)
             }
         })
     };

@@ -20,7 +20,7 @@ use tokio_util::io::ReaderStream;
 
 use super::file_ending::{ending, unsaid};
 use super::output::{self, Columns};
-use super::{Access, Api, Failure, Output, Told};
+use super::{Access, Api, Failure, Output, ShownAnswer};
 
 const PIECE_BYTES: usize = 256 << 10;
 const COLUMNS: Columns = "table, rows_loaded, bytes";
@@ -74,7 +74,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     if args.dry_run && args.output != Output::Json {
         return shown(told)?.show(args.output);
     }
-    Told::record(told, COLUMNS).show(args.output)
+    ShownAnswer::record(told, COLUMNS).show(args.output)
 }
 
 async fn sent(api: &Api, args: &Args, operation: &str) -> Result<Value, Failure> {
@@ -203,13 +203,13 @@ pub(super) fn bar(length: Option<u64>) -> ProgressBar {
 }
 
 /// The rows of a dry run, under the names of their columns and the types.
-fn shown(told: Value) -> Result<Told, Failure> {
+fn shown(told: Value) -> Result<ShownAnswer, Failure> {
     let broken = |error| Failure::Broken(format!("the answer cannot be read: {error}"));
     let Loaded { columns, rows, .. } = serde_json::from_value(told).map_err(broken)?;
     let names = columns.into_iter().map(|LoadedColumn { name, type_name }| format!("{name} {type_name}")).collect();
     let rows = rows.unwrap_or_default();
     output::notice(&format!("a dry run: {} rows shown, nothing loaded", rows.len()));
-    Ok(Told::rows(names, rows))
+    Ok(ShownAnswer::rows(names, rows))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub enum Output {
 
 /// The shown answer: some columns of a record or of several, and the answer that they are of.
 #[derive(Debug)]
-pub struct Told {
+pub struct ShownAnswer {
     columns: Vec<String>,
     rows: Vec<Vec<Value>>,
     whole: Value,
@@ -38,7 +38,7 @@ pub struct Told {
 /// Members that make the columns, as `name` or `name.of.a.member`, separated by commas.
 pub type Columns = &'static str;
 
-impl Told {
+impl ShownAnswer {
     pub fn list(records: Vec<Value>, columns: Columns) -> Self {
         let rows = records.iter().map(|record| cells(record, columns)).collect();
         Self { columns: named(columns), rows, whole: Value::Array(records), one: false }
@@ -166,13 +166,13 @@ mod tests {
 
     const COLUMNS: Columns = "id, scopes, at.port, note";
 
-    fn told() -> Told {
+    fn told() -> ShownAnswer {
         let one = json!({"id": "k1", "scopes": ["a", "b"], "at": {"port": 5439}, "note": "a \"b\",\n\u{1b}[2J"});
         let two = json!({"id": "k2", "scopes": [], "at": null, "more": true});
-        Told::list(vec![one, two], COLUMNS)
+        ShownAnswer::list(vec![one, two], COLUMNS)
     }
 
-    fn printed(told: &Told, output: Output) -> String {
+    fn printed(told: &ShownAnswer, output: Output) -> String {
         String::from_utf8(told.printed(output).unwrap()).unwrap()
     }
 
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_record_is_a_line_for_each_member() {
-        let record = Told::record(json!({"id": "k1", "scopes": ["a"], "at": {"port": 1}}), COLUMNS);
+        let record = ShownAnswer::record(json!({"id": "k1", "scopes": ["a"], "at": {"port": 1}}), COLUMNS);
         expect_test::expect![[r"
             id        k1
             scopes    a

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::explain_sql::{self, Asked};
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Api, Failure, Group, Told};
+use super::{Api, Failure, Group, ShownAnswer};
 
 pub type Args = Group<Wanted>;
 
@@ -93,7 +93,7 @@ fn parsed(text: &str) -> Result<Vec<Policy>, String> {
 
 impl Apply {
     /// All of the file or nothing: the platform finds out what is to be done, in one transaction.
-    async fn run(&self, api: &Api) -> Result<Told, Failure> {
+    async fn run(&self, api: &Api) -> Result<ShownAnswer, Failure> {
         let mut policies = read(&self.file)?;
         for policy in &mut policies {
             policy.accept_missing |= self.accept_missing;
@@ -101,20 +101,20 @@ impl Apply {
         let path = format!("{}/policies/apply", api.environment().await?);
         let mut told = api.post(&path, &json!({"policies": policies, "dry_run": self.dry_run})).await?;
         match told.get_mut("policies").map(Value::take) {
-            Some(Value::Array(applied)) => Ok(Told::list(applied, APPLIED)),
+            Some(Value::Array(applied)) => Ok(ShownAnswer::list(applied, APPLIED)),
             _ => Err(Failure::Broken("the answer has no policies".to_owned())),
         }
     }
 }
 
-async fn show(api: &Api, wanted: &str) -> Result<Told, Failure> {
+async fn show(api: &Api, wanted: &str) -> Result<ShownAnswer, Failure> {
     let named = |policy: &Value| {
         ["policy_id", "name"].iter().any(|member| policy.get(member).is_some_and(|value| value == wanted))
     };
     let policies = api.list(&format!("{}/policies", api.environment().await?)).await?;
     let mut found: Vec<_> = policies.into_iter().filter(named).collect();
     match (found.pop(), found.is_empty()) {
-        (Some(policy), true) => Ok(Told::record(policy, SHOWN)),
+        (Some(policy), true) => Ok(ShownAnswer::record(policy, SHOWN)),
         (Some(_), false) => Err(Failure::NotSo(format!("several policies are named {wanted:?}: name one by its id"))),
         (None, _) => Err(Failure::NotSo(format!("there is no policy {wanted:?}: sluice policies list shows all"))),
     }
@@ -125,7 +125,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     let told = match args.wanted {
         Wanted::List => {
             let listed = async { api.list(&format!("{}/policies", api.environment().await?)).await };
-            Told::list(waited("policies", listed).await?, LISTED)
+            ShownAnswer::list(waited("policies", listed).await?, LISTED)
         }
         Wanted::Show { policy } => waited("policies", show(&api, &policy)).await?,
         Wanted::Apply(apply) => waited("applying", apply.run(&api)).await?,

@@ -18,7 +18,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::output::{self, notice};
 use super::waiting::waited;
-use super::{Access, Api, Failure, Output, Told};
+use super::{Access, Api, Failure, Output, ShownAnswer};
 
 /// Of an answer that is read whole.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -180,7 +180,7 @@ fn shown(body: &[u8]) -> Result<(), Failure> {
     let rows = std::mem::take(&mut answer.rows);
     let count = rows.len();
     if !columns.is_empty() {
-        Told::rows(columns, rows).show(Output::Table)?;
+        ShownAnswer::rows(columns, rows).show(Output::Table)?;
     }
     if io::stdout().is_terminal() {
         notice(&if count == 1 { "(1 row)".to_owned() } else { format!("({count} rows)") });

@@ -13,7 +13,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::load::{FileBody, bar, body};
 use super::output::Columns;
-use super::{Api, Failure, Group, Told};
+use super::{Api, Failure, Group, ShownAnswer};
 
 pub type Args = Group<Wanted>;
 
@@ -81,7 +81,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
 }
 
 /// What is to be shown; nothing where the file itself went to standard output.
-async fn done(api: &Api, wanted: Wanted) -> Result<Option<Told>, Failure> {
+async fn done(api: &Api, wanted: Wanted) -> Result<Option<ShownAnswer>, Failure> {
     let environment = api.environment().await?;
     Ok(match wanted {
         Wanted::Ls { stage } => {
@@ -89,7 +89,7 @@ async fn done(api: &Api, wanted: Wanted) -> Result<Option<Told>, Failure> {
             let Some(Value::Array(files)) = told.get_mut("files").map(Value::take) else {
                 return Err(Failure::Broken("the answer cannot be read: it has no files".to_owned()));
             };
-            Some(Told::list(files, LISTED))
+            Some(ShownAnswer::list(files, LISTED))
         }
         Wanted::Put { file, stage } => {
             let place = format!("{environment}{}", address(&named(stage, &file)?)?);
@@ -100,19 +100,19 @@ async fn done(api: &Api, wanted: Wanted) -> Result<Option<Told>, Failure> {
                 Some(length) => request.header(http::header::CONTENT_LENGTH, length),
                 None => request,
             };
-            Some(Told::record(api.record(request.body(body)).await?, LISTED))
+            Some(ShownAnswer::record(api.record(request.body(body)).await?, LISTED))
         }
         Wanted::Get { stage, file } => {
             let place = format!("{environment}{}", address(&stage)?);
             let file = file.unwrap_or_else(|| PathBuf::from(own_name(&stage.path)));
             got(api, api.request(Method::GET, &place), &file).await?.map(|bytes| {
                 let told = json!({"path": stage.path, "bytes": bytes, "file": file.display().to_string()});
-                Told::record(told, GOT)
+                ShownAnswer::record(told, GOT)
             })
         }
         Wanted::Rm { stage } => {
             let place = format!("{environment}{}", address(&stage)?);
-            Some(Told::record(api.delete(&place).await?, REMOVED))
+            Some(ShownAnswer::record(api.delete(&place).await?, REMOVED))
         }
     })
 }

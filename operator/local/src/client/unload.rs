@@ -15,7 +15,7 @@ use super::file_ending::{ending, unsaid};
 use super::output::Columns;
 use super::stage::got;
 use super::waiting::waited;
-use super::{Access, Api, Failure, Output, Told};
+use super::{Access, Api, Failure, Output, ShownAnswer};
 
 const RUNS: &str = "the rows are unloaded";
 const GOT: Columns = "file, bytes";
@@ -67,16 +67,16 @@ pub async fn run(args: Args) -> Result<(), Failure> {
 }
 
 /// What is to be shown; nothing where the rows themselves went to standard output.
-async fn done(api: &Api, args: &Args) -> Result<Option<Told>, Failure> {
+async fn done(api: &Api, args: &Args) -> Result<Option<ShownAnswer>, Failure> {
     let (sql, format) = asked(args)?;
     let path = format!("{}/query", api.environment().await?);
     let request = api.request(Method::POST, &path).json(&QueryBody { sql, format, ..QueryBody::default() });
     if args.to.starts_with('@') {
         let unloaded = read(waited(RUNS, api.record(request)).await?)?;
-        return Ok(Some(Told::record(unloaded, UNLOADED)));
+        return Ok(Some(ShownAnswer::record(unloaded, UNLOADED)));
     }
     let bytes = got(api, request, Path::new(&args.to)).await?;
-    Ok(bytes.map(|bytes| Told::record(json!({"file": args.to, "bytes": bytes}), GOT)))
+    Ok(bytes.map(|bytes| ShownAnswer::record(json!({"file": args.to, "bytes": bytes}), GOT)))
 }
 
 /// The statement, and the form of its answer.

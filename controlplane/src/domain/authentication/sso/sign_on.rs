@@ -63,7 +63,7 @@ impl Answers for Off {
 }
 
 /// Back from the provider; the cookie of the way is taken back.
-pub struct Arrived {
+pub struct SignOnReturn {
     end: SignOnOutcome,
     cookie: String,
 }
@@ -74,7 +74,7 @@ enum SignOnOutcome {
     Refused(Code),
 }
 
-impl IntoResponse for Arrived {
+impl IntoResponse for SignOnReturn {
     fn into_response(self) -> Response {
         let headers = AppendHeaders([(CACHE_CONTROL, NO_STORE.to_owned()), (SET_COOKIE, self.cookie)]);
         match self.end {
@@ -87,7 +87,7 @@ impl IntoResponse for Arrived {
     }
 }
 
-impl Answers for Arrived {
+impl Answers for SignOnReturn {
     fn answers(said: &mut Signature<'_>) {
         let content = vec![("application/json", Some(said.shape::<Login>()))];
         said.says(ResponseSignature { status: StatusCode::OK, content, headers: &["cache-control", "set-cookie"] });
@@ -149,7 +149,7 @@ pub async fn callback(
     agent: UserAgent,
     headers: HeaderMap,
     Query(callback): Query<SingleSignOnCallback>,
-) -> Result<Arrived> {
+) -> Result<SignOnReturn> {
     let failed = |error| visit.app.limits().after_failed_credential(visit.peer, error);
     let end = match sign_on(&visit, agent, &headers, &callback).await.map_err(failed) {
         Ok(opened) => SignOnOutcome::SignedIn(Box::new(Browser::arrives(&visit.app, &headers, opened))),
@@ -159,7 +159,7 @@ pub async fn callback(
         }
         Err(error) => return Err(error),
     };
-    Ok(Arrived { end, cookie: cookie(&visit.app, "", Duration::zero()) })
+    Ok(SignOnReturn { end, cookie: cookie(&visit.app, "", Duration::zero()) })
 }
 
 async fn sign_on(

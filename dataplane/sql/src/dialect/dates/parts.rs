@@ -6,7 +6,7 @@ use super::units::{part, part_of};
 use super::{instant, on_a_clock};
 use crate::ast::error::Error;
 use crate::dialect::call::{self, exactly, plain};
-use crate::dialect::offsets::{self, Ahead, LocalClock};
+use crate::dialect::offsets::{self, LocalClock, UtcOffset};
 use crate::dialect::{Context, Done, compose, templates};
 
 /// `DATE_PART(part, date)`.
@@ -38,11 +38,11 @@ fn extracted(part: &str, date: Expr, context: &mut Context<'_>) -> Result<Expr, 
 }
 
 /// The hours, or the minutes beside them, that a clock is ahead of UTC.
-fn of_offset(part: &str, date: Expr, ahead: Ahead, context: &mut Context<'_>) -> Result<Expr, Error> {
+fn of_offset(part: &str, date: Expr, ahead: UtcOffset, context: &mut Context<'_>) -> Result<Expr, Error> {
     let template = if part == "timezone_hour" { "_hours_ahead" } else { "_minutes_ahead" };
     match ahead {
-        Ahead::Minutes(minutes) => templates::fill(template, &[date, compose::number(minutes.into())], context),
-        Ahead::Counted(minutes) => templates::fill(template, &[date, *minutes], context),
+        UtcOffset::Minutes(minutes) => templates::fill(template, &[date, compose::number(minutes.into())], context),
+        UtcOffset::Counted(minutes) => templates::fill(template, &[date, *minutes], context),
     }
 }
 
