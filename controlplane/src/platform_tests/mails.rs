@@ -56,7 +56,7 @@ async fn rows(app: &TestApp) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_letter_leaves_once_with_its_id_and_is_forgotten() {
+async fn a_mail_leaves_once_with_its_id_and_is_forgotten() {
     let (app, mut server) = with_server().await;
     write(&app, "open\n.sesame\n").await;
     assert!(!rows(&app).await[0].contains("sesame"));
@@ -73,7 +73,7 @@ async fn a_letter_leaves_once_with_its_id_and_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_letter_waits_for_a_server_that_is_away_until_nobody_needs_it() {
+async fn a_mail_waits_for_a_server_that_is_away_until_nobody_needs_it() {
     let (app, server) = with_server().await;
     drop(server);
     write(&app, "open").await;
