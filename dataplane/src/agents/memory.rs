@@ -3,7 +3,7 @@
 //!
 //! A memory belongs to an agent: the one its key was made for, else the one that is declared, else
 //! the caller itself. A key made for an agent reaches that agent's memories and no others; any other
-//! caller may search all of its environment, and change what is theirs (`making`). Every change is a new
+//! caller may search all of its environment, and change what is theirs (`ownership`). Every change is a new
 //! version; the one before gets an end. "Branch visibility modes: `MainOnly`, `BranchLocal`, `BranchWithFallback`, `ExactKey`."
 //!
 //! The truth is a table that no statement reaches (`store`). Search runs over an index in memory
