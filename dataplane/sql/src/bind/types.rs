@@ -9,12 +9,14 @@ pub(crate) mod digits;
 mod known;
 pub(crate) mod offset;
 mod results;
+pub(crate) mod width;
 
 use digits::Digits;
 pub(crate) use known::Known;
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, UnaryOperator, Value,
 };
+use width::NumberWidth;
 
 use crate::ast::call::{arguments, called};
 use crate::functions::types::Type;
@@ -39,6 +41,12 @@ pub(crate) trait ColumnTypes {
 
     /// The most digits of the numbers of a column, where they are exact.
     fn digits(&self, qualifier: Option<&str>, name: &str) -> Option<Digits> {
+        let _ = (qualifier, name);
+        None
+    }
+
+    /// How wide the numbers of a column are, where they are exact.
+    fn width(&self, qualifier: Option<&str>, name: &str) -> Option<NumberWidth> {
         let _ = (qualifier, name);
         None
     }

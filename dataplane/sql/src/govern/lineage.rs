@@ -32,6 +32,7 @@ use super::output;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 use crate::bind::types::Known;
+use crate::bind::types::width::NumberWidth;
 use crate::catalog::table::Table;
 use crate::dialect;
 use crate::functions::types::Type;
@@ -47,6 +48,8 @@ pub(super) struct Output {
     pub name: String,
     pub kind: Type,
     pub exact: Option<Exact>,
+    /// How many digits its numbers have, where they are exact.
+    pub width: Option<NumberWidth>,
     /// Masked columns its value is made of.
     pub reached: Vec<Base>,
     /// The masked column it is.
@@ -67,6 +70,7 @@ impl Output {
             name: name.to_owned(),
             kind: Type::Unknown,
             exact: None,
+            width: None,
             reached: Vec::new(),
             direct: None,
             is_null: false,

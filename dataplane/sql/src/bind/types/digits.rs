@@ -62,7 +62,7 @@ fn of_type(data_type: &DataType) -> Option<Digits> {
     }
 }
 
-fn of_literal(value: &Value) -> Option<Digits> {
+pub(super) fn of_literal(value: &Value) -> Option<Digits> {
     let Value::Number(written, _) = value else { return None };
     let (whole, fraction) = written.split_once('.').unwrap_or((written.as_str(), ""));
     let is_plain = written.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

@@ -9,11 +9,11 @@ use super::error_channel::ErrorClass;
 use super::numeric_range::{self, ValueType};
 use crate::ast::expression::is_null;
 use crate::ast::names;
+use crate::bind::types::width::{NumberWidth, width_of};
 use crate::bind::types::{self, ColumnTypes, sole_argument};
 use crate::dialect;
 use crate::functions::catalogue::{self, Class, SafeWhen};
 use crate::functions::types::Type;
-use crate::functions::types::exact::Exact;
 
 /// Whether an expression can raise an error that depends on the values it meets. Comparing two families of types casts
 /// one to the other, which can. What stands in it is asked about by itself; what is not listed here can.
@@ -112,7 +112,7 @@ fn is_safe_here(known: &catalogue::Function, function: &Function, columns: &dyn 
         Some(SafeWhen::Days) => is_of_days(types::type_of(argument, columns)),
         // max(x, n): the n largest, of which there must be one at least
         Some(SafeWhen::Alone) => true,
-        Some(SafeWhen::Sums) => adds_up(argument, columns),
+        Some(SafeWhen::Sums) => width_of(argument, columns).is_some_and(NumberWidth::adds_up),
         None => false,
     }
 }
@@ -130,50 +130,10 @@ pub(in crate::govern) fn is_framed_by_value(spec: &WindowSpec) -> bool {
     is_value(&frame.start_bound) || frame.end_bound.as_ref().is_some_and(is_value)
 }
 
-/// Whether the sum of as many as there can be is in the range of what it is kept in, of 38 digits.
-fn adds_up(number: &Expr, columns: &dyn ColumnTypes) -> bool {
-    const DIGITS_MAX: u16 = 26;
-    match shape(number, columns).exact {
-        Some(Exact::Number { whole, scale }) => whole + scale <= DIGITS_MAX,
-        _ => false,
-    }
-}
-
 /// Whether values of this may add up beyond what a sum is kept in, of 38 digits: a million of the largest ones.
 pub(super) fn is_wide(number: &Expr, columns: &dyn ColumnTypes) -> bool {
     const DIGITS_MAX: u16 = 32;
-    digits(number, columns).is_none_or(|digits| digits > DIGITS_MAX)
-}
-
-/// How many digits its values may have; none where that is not known.
-#[recursive::recursive]
-fn digits(number: &Expr, columns: &dyn ColumnTypes) -> Option<u16> {
-    const OF_BIGINT: u16 = 19;
-    let ValueType { kind, exact } = shape(number, columns);
-    if let Some(Exact::Number { whole, scale }) = exact {
-        return Some(whole + scale);
-    }
-    match number {
-        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } => {
-            digits(inner, columns)
-        }
-        Expr::BinaryOp { left, op, right } => {
-            let (left, right) = (digits(left, columns)?, digits(right, columns)?);
-            match op {
-                // one that leaves its type ends the statement
-                _ if kind == Type::Integer && left.max(right) <= OF_BIGINT => Some(OF_BIGINT),
-                BinaryOperator::Plus | BinaryOperator::Minus => Some(left.max(right) + 1),
-                BinaryOperator::Multiply => Some(left.saturating_add(right)),
-                _ => None,
-            }
-        }
-        Expr::Case { conditions, else_result, .. } => {
-            let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
-            let found = results.filter(|result| !is_null(result)).map(|result| digits(result, columns));
-            found.reduce(|one, other| Some(one?.max(other?))).flatten()
-        }
-        _ => None,
-    }
+    width_of(number, columns).is_none_or(|width| width.digits() > DIGITS_MAX)
 }
 
 /// Whether a literal of text stands among its arguments: where the function takes none, it is read for each row.

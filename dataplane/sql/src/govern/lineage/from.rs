@@ -7,6 +7,7 @@ use sqlparser::ast::{Expr, Join, JoinConstraint, JoinOperator, ObjectName, Table
 
 use super::{Base, FromItem, LineageWalk, Output, budget, table_functions};
 use crate::ast::names;
+use crate::bind::types::width::NumberWidth;
 use crate::functions::types::Type;
 use crate::functions::types::exact::Exact;
 use crate::govern::leaks::{indistinct_values, order_dependence};
@@ -208,9 +209,18 @@ impl LineageWalk<'_> {
                 _ => Type::of_name(&column.type_name),
             };
             let exact = column.mask.is_none().then(|| Exact::of_name(&column.type_name));
+            let width = if masked.is_none() { NumberWidth::of_name(&column.type_name) } else { None };
             let reached = masked.into_iter().collect();
             let has_indistinct_values = indistinct_values::of_kind(kind);
-            Output { kind, exact, reached, direct: masked, has_indistinct_values, ..Output::unknown(&column.name) }
+            Output {
+                kind,
+                exact,
+                width,
+                reached,
+                direct: masked,
+                has_indistinct_values,
+                ..Output::unknown(&column.name)
+            }
         };
         scan.columns.iter().enumerate().map(output).collect()
     }
@@ -325,6 +335,7 @@ fn become_one(left: &mut [FromItem], right: &mut [FromItem], merged: &HashSet<St
     for same in named.values_mut() {
         let Some((first, others)) = same.split_first_mut() else { continue };
         let differs = others.iter().any(|other| other.kind != first.kind || other.exact != first.exact);
+        let is_as_wide = others.iter().all(|other| other.width == first.width);
         for other in others.iter() {
             // those that an earlier join has made one are made of the same
             if other.reached != first.reached {
@@ -336,6 +347,9 @@ fn become_one(left: &mut [FromItem], right: &mut [FromItem], merged: &HashSet<St
         for output in same.iter_mut() {
             output.reached.clone_from(&reached);
             output.has_indistinct_values = has_indistinct_values || differs;
+            if !is_as_wide {
+                output.width = None;
+            }
             if differs {
                 (output.kind, output.exact) = (Type::Unknown, None);
             }

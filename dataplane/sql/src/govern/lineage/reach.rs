@@ -8,6 +8,7 @@ use super::budget::{self, Work};
 use super::{Base, FromItem, LineageWalk, Output, extend};
 use crate::ast::expression::is_null;
 use crate::ast::{Visit, names};
+use crate::bind::types::width::{NumberWidth, width_of};
 use crate::bind::types::{self, ColumnTypes, sole_argument};
 use crate::functions::catalogue;
 use crate::functions::types::Type;
@@ -20,11 +21,12 @@ impl LineageWalk<'_> {
     pub(super) fn output(&mut self, expr: &Expr, name: &str) -> Output {
         let kind = self.type_of(expr);
         let exact = numeric_range::exact(expr, &self.scope());
+        let width = width_of(expr, &self.scope());
         let direct = self.direct(expr);
         let reached = self.visit(expr);
         self.work.spend(budget::COLUMN + budget::held(&reached));
         let (is_null, has_indistinct_values) = (is_null(expr), self.has_indistinct_values(expr));
-        Output { kind, exact, reached, direct, is_null, has_indistinct_values, ..Output::unknown(name) }
+        Output { kind, exact, width, reached, direct, is_null, has_indistinct_values, ..Output::unknown(name) }
     }
 
     /// The masked column an expression is: a name, or an aggregate that hands one value through.
@@ -276,6 +278,12 @@ impl ColumnTypes for TypeScope<'_> {
         let exact = self.output(qualifier, name)?.exact.clone();
         let other = qualifier.is_none().then(|| self.alias(name)).flatten();
         exact.filter(|exact| other.is_none_or(|other| other.exact.as_ref() == Some(exact)))
+    }
+
+    fn width(&self, qualifier: Option<&str>, name: &str) -> Option<NumberWidth> {
+        let width = self.output(qualifier, name)?.width;
+        let other = qualifier.is_none().then(|| self.alias(name)).flatten();
+        width.filter(|_| other.is_none_or(|other| other.width == width))
     }
 
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {

@@ -26,7 +26,11 @@ impl LineageWalk<'_> {
         let known = self.with.get(&number).cloned();
         self.before(query);
         let mut first = self.early(meets, |walk| walk.body(left));
-        self.with.insert(number, renamed(first.clone(), &cte.alias));
+        let mut known_first = renamed(first.clone(), &cte.alias);
+        for output in &mut known_first.0 {
+            output.width = None; // a later round may have wider numbers
+        }
+        self.with.insert(number, known_first);
         // the engine does not let the first arm read the query; should it, that is walked again too
         let first_reads = reads(left.as_ref(), number);
         // what was walked before anything was known of it

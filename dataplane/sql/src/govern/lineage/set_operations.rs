@@ -38,6 +38,7 @@ impl LineageWalk<'_> {
         for (output, other) in left.iter_mut().zip(right) {
             self.throws(!output.unites(other));
             output.exact = output.exact.take().zip(other.exact.clone()).and_then(|(one, other)| one.wider(other));
+            output.width = output.width.zip(other.width).map(|(one, other)| one.of_either(other));
             output.take_in(other);
         }
         left
@@ -49,7 +50,7 @@ impl LineageWalk<'_> {
             match left.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&output.name)) {
                 Some(known) => {
                     self.throws(!known.unites(&output));
-                    known.exact = None;
+                    (known.exact, known.width) = (None, None);
                     known.take_in(&output);
                     if known.kind.is_number() {
                         known.kind = Type::Unknown;
@@ -70,7 +71,7 @@ impl LineageWalk<'_> {
                 match outputs.get_mut(i) {
                     Some(output) => {
                         self.throws(!output.unites(&made));
-                        output.exact = None;
+                        (output.exact, output.width) = (None, None);
                         output.take_in(&made);
                     }
                     None => outputs.push(made),
