@@ -32,18 +32,21 @@ pub(crate) struct NumberWidth {
     scale: u16,
     /// Of its type, before the point and behind it.
     typed: u16,
+    /// Whether its type surely has more than 18.
+    is_long: bool,
     /// Whether its type is one of whole numbers, and no DECIMAL.
     is_integer: bool,
 }
 
 impl NumberWidth {
-    const COUNT: Self = Self { whole: OF_BIGINT, scale: 0, typed: OF_BIGINT, is_integer: true };
+    const COUNT: Self = Self { whole: OF_BIGINT, scale: 0, typed: OF_BIGINT, is_long: true, is_integer: true };
 
     /// Of a type, as the engine prints it.
     pub(crate) fn of_name(type_name: &str) -> Option<Self> {
         let Digits { whole, scale } = Digits::of_name(type_name)?;
+        let typed = whole.saturating_add(scale);
         let is_integer = Type::of_name(type_name) == Type::Integer;
-        Some(Self { whole, scale, typed: whole.saturating_add(scale), is_integer })
+        Some(Self { whole, scale, typed, is_long: typed > SHORT_MAX, is_integer })
     }
 
     /// Of a value that is one of both.
@@ -53,6 +56,7 @@ impl NumberWidth {
             whole: self.whole.max(other.whole),
             scale,
             typed: self.typed_whole().max(other.typed_whole()).saturating_add(scale),
+            is_long: self.is_long && other.is_long,
             is_integer: self.is_integer && other.is_integer,
         }
     }
@@ -67,14 +71,20 @@ impl NumberWidth {
         self.digits() <= SUMMED_MAX
     }
 
+    /// A type that holds whatever its type does.
+    pub(crate) fn exact(self) -> Exact {
+        Exact::Number { whole: self.typed_whole(), scale: self.scale }
+    }
+
     fn typed_whole(self) -> u16 {
         self.typed.saturating_sub(self.scale)
     }
 
     /// Of the sum of any number of rows, which has all digits that there are.
     fn summed(self) -> Self {
-        let whole = if self.adds_up() { self.whole + OF_ROWS } else { OF_HUGEINT.saturating_sub(self.scale) };
-        Self { whole, typed: OF_HUGEINT, ..self }
+        let typed = if self.is_integer { OF_HUGEINT } else { DIGITS_MAX };
+        let whole = if self.adds_up() { self.whole + OF_ROWS } else { typed.saturating_sub(self.scale) };
+        Self { whole, typed, is_long: true, ..self }
     }
 }
 
@@ -92,7 +102,7 @@ pub(crate) fn width_of(expr: &Expr, columns: &dyn ColumnTypes) -> Option<NumberW
         },
         Expr::Value(value) => of_literal(&value.value),
         Expr::Cast { data_type, .. } => of_cast(data_type),
-        Expr::BinaryOp { left, op, right } => calculated(left, op, right, columns),
+        Expr::BinaryOp { left, op, right } => Some(calculated(left, op, right, columns)?.width),
         Expr::Case { conditions, else_result, .. } => {
             let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
             let found = results.filter(|result| !is_null(result)).map(|result| width_of(result, columns));
@@ -103,8 +113,23 @@ pub(crate) fn width_of(expr: &Expr, columns: &dyn ColumnTypes) -> Option<NumberW
     }
 }
 
-/// Of what is calculated of two numbers.
-fn calculated(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn ColumnTypes) -> Option<NumberWidth> {
+/// Whether the engine calculates this without an error, whatever the values are. Of whole numbers it is never said: in
+/// which of their types they are calculated is not known.
+pub(crate) fn stays_in_range(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn ColumnTypes) -> bool {
+    calculated(left, op, right, columns).is_some_and(|Calculated { width, needed }| {
+        let fits = needed <= SHORT_MAX || width.is_long && needed <= DIGITS_MAX;
+        fits && !width.is_integer
+    })
+}
+
+/// What is calculated of two numbers.
+struct Calculated {
+    width: NumberWidth,
+    /// Digits that the result may need, whether its type has them or not.
+    needed: u16,
+}
+
+fn calculated(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn ColumnTypes) -> Option<Calculated> {
     use BinaryOperator as B;
     if !matches!(op, B::Plus | B::Minus | B::Multiply) {
         return None;
@@ -133,8 +158,10 @@ fn calculated(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn Colu
     } else {
         typed.min(DIGITS_MAX)
     };
+    let needed = whole.saturating_add(scale);
     let whole = whole.min(typed.saturating_sub(scale));
-    Some(NumberWidth { whole, scale, typed, is_integer })
+    let width = NumberWidth { whole, scale, typed, is_long: one.is_long || other.is_long, is_integer };
+    Some(Calculated { width, needed })
 }
 
 /// Whether it is a literal, with a sign or without.
@@ -157,7 +184,7 @@ fn of_literal(value: &Value) -> Option<NumberWidth> {
         OF_INTEGER..OF_BIGINT => OF_BIGINT,
         _ => OF_HUGEINT,
     };
-    Some(NumberWidth { whole, scale, typed, is_integer })
+    Some(NumberWidth { whole, scale, typed, is_long: false, is_integer })
 }
 
 /// Of a cast. A literal that is too long for its type of whole numbers becomes one of another.
@@ -168,7 +195,7 @@ fn of_cast(data_type: &DataType) -> Option<NumberWidth> {
         Type::Decimal => (whole, whole.saturating_add(scale), false),
         _ => return None,
     };
-    Some(NumberWidth { whole, scale, typed, is_integer })
+    Some(NumberWidth { whole, scale, typed, is_long: false, is_integer })
 }
 
 /// Of calls whose result has the type of what they are given, or a type of its own.

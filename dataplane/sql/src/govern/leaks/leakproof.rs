@@ -9,7 +9,7 @@ use super::error_channel::ErrorClass;
 use super::numeric_range::{self, ValueType};
 use crate::ast::expression::is_null;
 use crate::ast::names;
-use crate::bind::types::width::{NumberWidth, width_of};
+use crate::bind::types::width::{NumberWidth, stays_in_range, width_of};
 use crate::bind::types::{self, ColumnTypes, sole_argument};
 use crate::dialect;
 use crate::functions::catalogue::{self, Class, SafeWhen};
@@ -343,6 +343,7 @@ fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn 
         }
         // beyond its range a DOUBLE is infinite
         B::Plus | B::Minus | B::Multiply if has_double(left, right, columns) => false,
+        B::Plus | B::Minus | B::Multiply => !stays_in_range(left, op, right, columns),
         // with a subquery: told when it has been walked
         B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq if matches!(right, Expr::Subquery(_)) => false,
         B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => !same_family(left, right, columns),

@@ -8,6 +8,7 @@ use sqlparser::ast::{Expr, UnaryOperator, Value};
 use super::leakproof::is_certain;
 use crate::ast::expression::is_null;
 use crate::ast::names;
+use crate::bind::types::width::{NumberWidth, width_of};
 use crate::bind::types::{ColumnTypes, sole_argument, type_of};
 use crate::functions::types::Type;
 use crate::functions::types::exact::{DIGITS_MAX, Exact};
@@ -21,7 +22,7 @@ pub(in crate::govern) struct ValueType {
 
 impl ValueType {
     pub(in crate::govern) fn of(expr: &Expr, kind: Type, columns: &dyn ColumnTypes) -> Self {
-        Self { kind, exact: exact(expr, columns) }
+        Self { kind, exact: held_by(expr, columns) }
     }
 
     /// Whether the two are compared without either becoming something that it may not fit.
@@ -89,6 +90,11 @@ pub(super) fn all_compare(shapes: impl Iterator<Item = ValueType>) -> bool {
         }
     }
     true
+}
+
+/// A type that holds all that an expression's type does; of what is calculated it may hold more.
+pub(in crate::govern) fn held_by(expr: &Expr, columns: &dyn ColumnTypes) -> Option<Exact> {
+    exact(expr, columns).or_else(|| width_of(expr, columns).map(NumberWidth::exact))
 }
 
 /// What is known of an expression's type beyond the family.

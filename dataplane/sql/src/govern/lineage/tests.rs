@@ -1,4 +1,5 @@
 mod bounded;
+mod calculated;
 mod ordered;
 
 use crate::testing::{analyst, engine, governed};

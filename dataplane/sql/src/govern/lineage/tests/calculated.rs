@@ -1,0 +1,38 @@
+//! What is calculated of numbers whose digits are known: where it stays in its range no value fails.
+
+use super::care;
+use crate::ExecutionMode;
+
+#[test]
+fn what_stays_in_its_range_is_leakproof() {
+    for sql in [
+        "SELECT amount * 2 FROM orders",
+        "SELECT amount + 1.5 FROM orders",
+        "SELECT amount * 99999999 FROM orders",
+        "SELECT sum(amount), sum(id) FROM orders",
+        "SELECT 0.5 * sum(amount) FROM orders",
+        "SELECT twice FROM (SELECT amount * 2 AS twice FROM orders) x WHERE twice > 2.5",
+        "SELECT customer_id FROM orders GROUP BY customer_id HAVING sum(amount * 2) > 300",
+        "SELECT id FROM customers WHERE id IN (SELECT customer_id FROM orders GROUP BY 1 HAVING sum(amount) > 300)",
+        "SELECT o.id FROM orders o WHERE o.id > (SELECT 0.5 * sum(p.amount) FROM orders p WHERE p.customer_id = o.id)",
+    ] {
+        assert_eq!(care(sql), ExecutionMode::Leakproof, "{sql}");
+    }
+}
+
+#[test]
+fn what_may_leave_its_range_can_fail() {
+    for sql in [
+        "SELECT id + 1 FROM orders",
+        "SELECT amount * amount FROM orders",
+        "SELECT amount * 999999999 FROM orders",
+        "SELECT amount * $1 FROM orders",
+        "SELECT sum(amount * amount) FROM orders",
+        "SELECT sum(amount) * sum(amount) FROM orders",
+        "SELECT sum(salary) FROM customers",
+    ] {
+        assert_ne!(care(sql), ExecutionMode::Leakproof, "{sql}");
+    }
+    let early = "SELECT o.id FROM orders o JOIN customers c ON c.id = o.customer_id WHERE o.amount * o.amount > 5";
+    assert_eq!(care(early), ExecutionMode::Materialized);
+}
