@@ -8,6 +8,7 @@ pub mod filter;
 mod keys;
 pub(super) mod leaks;
 mod lineage;
+pub(crate) mod narrowed;
 mod output;
 mod safe_filter;
 mod scan;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use sqlparser::ast;
 
 pub(crate) use self::lineage::join_constraint;
+use self::narrowed::NarrowedScans;
 use crate::ast::any_expression;
 use crate::ast::call::called;
 use crate::ast::error::{Error, ErrorKind};
@@ -110,6 +112,7 @@ pub struct Governed {
     /// What the engine keeps of a definition's text.
     pub(crate) comment: Comment,
     pub(crate) sequences: sequence::Changed,
+    pub(crate) narrowed: NarrowedScans,
     masked_columns: Vec<String>,
     masked_conditions: Vec<String>,
     masked_outputs: Vec<usize>,
@@ -138,7 +141,8 @@ pub enum ExecutionMode {
 impl Governed {
     /// Another query of the same tables under the same rules.
     pub(crate) fn reading(&self, query: Box<ast::Query>) -> Self {
-        Self { tree: Box::new(ast::Statement::Query(query)), masked_outputs: Vec::new(), ..self.clone() }
+        let tree = Box::new(ast::Statement::Query(query));
+        Self { tree, masked_outputs: Vec::new(), narrowed: NarrowedScans::new(), ..self.clone() }
     }
 
     /// What is read, and what is governed there, instead of the answer: nothing of the rules' own text.
@@ -162,6 +166,7 @@ impl Governed {
             kind: statement::StatementKind::Select,
             comment: Comment::default(),
             sequences: sequence::Changed::default(),
+            narrowed: NarrowedScans::new(),
             tree: Box::new(ast::Statement::Query(query)),
             scans,
             also: Vec::new(),
@@ -275,6 +280,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         kind,
         comment,
         sequences,
+        narrowed: narrowed::of(care, &tree, &scans),
         masked_columns: found.masked_columns(&scans),
         masked_conditions: found.masked_conditions(&scans),
         known: found.known,

@@ -161,10 +161,16 @@ pub(crate) fn by_member(statement: &Statement, scans: &[Scan]) -> Result<(Printe
     Ok((printer.printed(), reads))
 }
 
-/// What keeps the visible rows of a scan, with the columns that are asked for.
-pub(crate) fn keeping(scan: &Scan, number: usize, is_asked_for: &dyn Fn(&str) -> bool) -> Result<Printed, Error> {
-    let mut printer = Printer::new(Style::Engine, &[], Reading::InPlace);
-    printer.keeping(scan, number, is_asked_for)?;
+/// What keeps the visible rows of a scan, or those of them that a query takes, with the columns that are asked for.
+pub(crate) fn keeping(
+    scans: &[Scan],
+    number: usize,
+    narrowed: Option<&Statement>,
+    is_asked_for: &dyn Fn(&str) -> bool,
+) -> Result<Printed, Error> {
+    let scan = scans.get(number).ok_or_else(|| Error::unsupported("this table"))?;
+    let mut printer = Printer::new(Style::Engine, scans, Reading::InPlace);
+    printer.keeping(scan, number, narrowed, is_asked_for)?;
     Ok(printer.printed())
 }
 

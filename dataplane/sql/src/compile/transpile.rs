@@ -5,10 +5,10 @@ mod forms_tests;
 mod literal;
 mod shared;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use sqlparser::ast::Statement;
+use sqlparser::ast::{Query, Statement};
 
 use crate::ast::error::Error;
 use crate::bind::scope::StatementTables;
@@ -61,10 +61,12 @@ pub struct Before {
     pub checks: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct GovernedSteps {
     steps: Vec<CountedStep>,
     scans: Vec<Scan>,
+    /// Queries of the rows that are kept of some scans, by their numbers: of the others all visible ones are.
+    narrowed: BTreeMap<usize, Statement>,
 }
 
 impl GovernedSteps {
@@ -99,7 +101,7 @@ impl GovernedSteps {
             keeps,
             checks,
         };
-        let kept = visible::keeping(&visible, &self.scans, &self.steps)?;
+        let kept = visible::keeping(&visible, &self.scans, &self.narrowed, &self.steps)?;
         let mut before: Vec<_> = kept.into_iter().map(|printed| step(printed, false, true, false)).collect();
         before.extend(steps.into_iter().map(|(printed, counts, checks)| step(printed, counts, checks, checks)));
         Ok((before, last))
@@ -160,12 +162,18 @@ impl EngineSql {
 pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     let masked_outputs = governed.masked_outputs().to_vec();
     let mut warnings = governed.warnings().to_vec();
-    let Governed { mut tree, scans, also, comment, sequences, .. } = governed;
+    let Governed { mut tree, scans, also, comment, sequences, narrowed, .. } = governed;
     let tables = StatementTables { scans: &scans, also: &also };
     let RewriteNotes { warnings: said, jsonb_outputs } = dialect::to_engine(&mut tree, &tables)?;
     warnings.extend(said);
+    let to_engine = |(number, query): (usize, Box<Query>)| -> Result<(usize, Statement), Error> {
+        let mut statement = Statement::Query(query);
+        dialect::to_engine(&mut statement, &tables)?;
+        Ok((number, statement))
+    };
+    let narrowed = narrowed.into_iter().map(to_engine).collect::<Result<_, _>>()?;
     let steps = steps::of(*tree, &comment, sequences)?;
-    let source = GovernedSteps { steps, scans };
+    let source = GovernedSteps { steps, scans, narrowed };
     let (before, printed) = source.printed(Reading::InPlace, ParameterTypes::default())?;
     Ok(EngineSql {
         before,

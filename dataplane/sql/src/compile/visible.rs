@@ -4,12 +4,12 @@
 //! number and the order the engine reads them in. Over rows that were kept, all of this follows from what the caller
 //! may see. They are in temporary tables that no caller can name, of the transaction of one statement.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint, Query, Select, SelectItem, SetExpr,
-    TableFactor, TableWithJoins, Visitor,
+    Statement, TableFactor, TableWithJoins, Visitor,
 };
 
 use crate::ast::error::Error;
@@ -21,15 +21,17 @@ use crate::print::{self, Printed};
 use crate::scan::Scan;
 
 /// The statements that keep the rows of these scans, with the columns that `parts` may ask for.
-pub(super) fn keeping(numbers: &BTreeSet<usize>, scans: &[Scan], parts: &[CountedStep]) -> Result<Vec<Printed>, Error> {
+pub(super) fn keeping(
+    numbers: &BTreeSet<usize>,
+    scans: &[Scan],
+    narrowed: &BTreeMap<usize, Statement>,
+    parts: &[CountedStep],
+) -> Result<Vec<Printed>, Error> {
     if numbers.is_empty() {
         return Ok(Vec::new());
     }
     let asked = RequestedColumns::of(parts);
-    let keep = |number: &usize| {
-        let scan = scans.get(*number).ok_or_else(|| Error::unsupported("this table"))?;
-        print::keeping(scan, *number, &|column| asked.may_name(column))
-    };
+    let keep = |number: &usize| print::keeping(scans, *number, narrowed.get(number), &|column| asked.may_name(column));
     numbers.iter().map(keep).collect()
 }
 
@@ -201,6 +203,43 @@ mod tests {
         let [kept, read] = made.as_slice() else { return };
         assert!(kept.contains(r#"(SELECT "customers"."name" FROM"#), "{kept}");
         assert_eq!(read.matches(r#""temp"."main"."_sluice_visible_0""#).count(), 2, "{read}");
+    }
+
+    #[test]
+    fn rows_that_a_condition_leaves_out_are_not_kept() {
+        let kept = |sql: &str| steps(sql).into_iter().next().unwrap_or_default();
+        for sql in [
+            "SELECT any_value(name) FROM customers WHERE id > 5 AND name::INT > 1",
+            "SELECT any_value(c.name) FROM customers c, payroll p WHERE c.id > 5 AND c.id = p.id",
+            "SELECT any_value(c.name) FROM payroll p JOIN customers c ON c.id = p.id WHERE (c.id > 5)",
+            "SELECT id FROM payroll WHERE iban IN (SELECT any_value(name) FROM customers WHERE id > 5)",
+        ] {
+            let made = kept(sql);
+            assert!(made.contains("POSITIONAL JOIN (SELECT ") && made.contains(" > 5"), "{made}");
+            assert!(made.contains(r#" WHERE ("customers"."region" = $1)) AS "#), "the filter speaks inside: {made}");
+            assert!(!made.contains("INT") && !made.contains("payroll"), "{made}");
+        }
+        for sql in [
+            "SELECT any_value(name) FROM customers WHERE id > 5 OR name::INT > 1",
+            "SELECT any_value(name) FROM customers WHERE id > $1",
+            "SELECT any_value(name) FROM customers WHERE id + 1 > 5",
+            "SELECT any_value(name) FROM customers, (SELECT 1 AS one) x WHERE id > 5",
+            "SELECT any_value(name), any_value(length(name)) AS id FROM customers WHERE id > 5",
+            "SELECT any_value(c.name) FROM payroll p LEFT JOIN customers c ON c.id = p.id WHERE c.id > 5",
+            "SELECT any_value(a.name) FROM customers a JOIN customers b ON a.id = b.id WHERE a.id > 5",
+            "UPDATE customers SET name = 'x' WHERE id > 5 AND id / 2 > 1",
+        ] {
+            assert!(!kept(sql).contains(" > 5"), "{sql}: {}", kept(sql));
+        }
+    }
+
+    #[test]
+    fn a_condition_on_a_masked_column_asks_what_is_shown() {
+        let made = steps("SELECT any_value(name) FROM customers WHERE ssn = '***'");
+        let kept = made.first().expect("a step");
+        let (inside, outside) = kept.rsplit_once(") AS \"customers\"").expect("the governed rows");
+        assert!(inside.contains(" AS \"ssn\""), "{kept}");
+        assert!(outside.contains("= '***'"), "{kept}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::{Printer, Reading};
 use crate::ast::error::Error;
-use sqlparser::ast::Expr;
+use sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Statement};
 
 use crate::ast::names::ours::{self, NEW, ROWID, ROWS};
 use crate::ast::{names, quote};
@@ -96,6 +96,7 @@ impl Printer<'_> {
         &mut self,
         scan: &Scan,
         number: usize,
+        narrowed: Option<&Statement>,
         is_asked_for: &dyn Fn(&str) -> bool,
     ) -> Result<(), Error> {
         self.put("CREATE OR REPLACE TEMP TABLE ");
@@ -107,7 +108,10 @@ impl Printer<'_> {
         if columns.is_empty() {
             columns.extend(scan.columns.first());
         }
-        self.governed_rows(scan, &columns)?;
+        match narrowed {
+            Some(Statement::Query(query)) => self.query(&of_columns(query, &columns))?,
+            _ => self.governed_rows(scan, &columns)?,
+        }
         if scan.asks_other_tables() {
             self.put(" ORDER BY ");
             self.scan_name(scan);
@@ -204,4 +208,18 @@ impl Printer<'_> {
         self.put(&format!(" ELSE CAST(system.main.\"error\"({}) AS {type_name}) END", quote::text(CHECK_FAILED)));
         Ok(())
     }
+}
+
+/// The query with these columns of the one table that it reads.
+fn of_columns(query: &Query, columns: &[&ScanColumn]) -> Query {
+    let mut query = query.clone();
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        let alias = select.from.first().and_then(|table| names::alias(&table.relation)).map(|alias| alias.name.clone());
+        let item = |column: &&ScanColumn| {
+            let path = alias.iter().cloned().chain([names::quoted(&column.name)]).collect();
+            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(path))
+        };
+        select.projection = columns.iter().map(item).collect();
+    }
+    query
 }

@@ -132,7 +132,7 @@ impl SharedSql {
             return None;
         }
         let text = SharedText::of((&one.sql, of_one), (&other.sql, of_other))?;
-        let nothing = Arc::new(GovernedSteps { steps: Vec::new(), scans: Vec::new() });
+        let nothing = Arc::new(GovernedSteps::default());
         Some(Self { like: EngineSql { source: nothing, visible: None, ..one.clone() }, text, visible: None })
     }
 
