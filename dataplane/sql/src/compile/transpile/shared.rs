@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::literal::{LiteralForm, first_token};
-use super::{EngineSql, GovernedSteps};
+use super::{Before, EngineSql, GovernedSteps};
 use crate::govern::ExecutionMode;
 
 /// A text with places for literals of these forms.
@@ -102,6 +102,8 @@ pub struct SharedSql {
     /// Without what another text could be printed of, which has the literals of the first.
     like: EngineSql,
     text: SharedText,
+    /// Whether the text has the steps before the last in it: literals stand in them too.
+    has_steps: bool,
     /// The same over visible rows, where it may be run so.
     visible: Option<Arc<Self>>,
 }
@@ -123,17 +125,24 @@ impl SharedSql {
         }
     }
 
-    /// That of two statements in one way to run them: the steps before the last are the same.
+    /// That of two statements in one way to run them: the steps before the last differ in literals alone.
     fn printed((one, of_one): LiteralSql<'_>, (other, of_other): LiteralSql<'_>) -> Option<Self> {
         let has_values = one.binds == other.binds && one.types == other.types;
         let has_columns = one.masked_outputs == other.masked_outputs && one.jsonb_outputs == other.jsonb_outputs;
         let is_told_alike = one.tables == other.tables && one.warnings == other.warnings;
-        if one.before != other.before || !has_values || !has_columns || !is_told_alike {
+        let is_step_alike = one.before.iter().map(without_text).eq(other.before.iter().map(without_text));
+        if !is_step_alike || !has_values || !has_columns || !is_told_alike {
             return None;
         }
-        let text = SharedText::of((&one.sql, of_one), (&other.sql, of_other))?;
+        let has_steps = one.before != other.before;
+        let text = if has_steps {
+            SharedText::of((&joined(one), of_one), (&joined(other), of_other))?
+        } else {
+            SharedText::of((&one.sql, of_one), (&other.sql, of_other))?
+        };
         let nothing = Arc::new(GovernedSteps::default());
-        Some(Self { like: EngineSql { source: nothing, visible: None, ..one.clone() }, text, visible: None })
+        let like = EngineSql { source: nothing, visible: None, ..one.clone() };
+        Some(Self { like, text, has_steps, visible: None })
     }
 
     /// The statement with these literals. It runs as it is, or over visible rows: it cannot be printed in another way.
@@ -143,8 +152,37 @@ impl SharedSql {
         }
         let reading = |shared: &Arc<Self>| SharedReading { shared: Arc::clone(shared), literals: literals.into() };
         let visible = self.visible.as_ref().map(reading);
-        Some(EngineSql { sql: self.text.with(literals)?, visible, ..self.like.clone() })
+        let text = self.text.with(literals)?;
+        if !self.has_steps {
+            return Some(EngineSql { sql: text, visible, ..self.like.clone() });
+        }
+        let mut texts: Vec<&str> = text.split(BETWEEN_STEPS).collect();
+        let sql = texts.pop()?.to_owned();
+        if texts.len() != self.like.before.len() {
+            return None;
+        }
+        let steps = self.like.before.iter().zip(texts);
+        let before = steps.map(|(step, sql)| Before { sql: sql.to_owned(), ..step.clone() }).collect();
+        Some(EngineSql { before, sql, visible, ..self.like.clone() })
     }
+}
+
+/// A sign that stands in no text of one step.
+const BETWEEN_STEPS: char = '\0';
+
+/// The texts of all steps of a statement.
+fn joined(made: &EngineSql) -> String {
+    let mut text = String::new();
+    for step in &made.before {
+        text.push_str(&step.sql);
+        text.push(BETWEEN_STEPS);
+    }
+    text + &made.sql
+}
+
+/// What a step is beside its text.
+fn without_text(step: &Before) -> Before {
+    Before { sql: String::new(), ..step.clone() }
 }
 
 /// A statement, and the literals of the text that it was made of.
@@ -249,6 +287,7 @@ mod tests {
             "SELECT name::INT FROM customers WHERE id > {} OR id = 1",
             "SELECT c.id FROM customers c JOIN orders o ON o.customer_id = c.id WHERE o.id < {}",
             "SELECT id FROM customers WHERE id <> {} LIMIT 1",
+            "SELECT any_value(name) AS name FROM customers WHERE id <> {}",
             "SELECT count(*) AS many FROM orders WHERE id IN (SELECT id FROM customers WHERE id >= {})",
         ] {
             let text = |number: &str| sql.replace("{}", number);
