@@ -41,7 +41,7 @@ impl Storage {
 impl Pipeline {
     /// Whether the organization may store so many bytes more.
     pub fn has_room_for(&self, bytes: u64) -> Result<()> {
-        let Some(ledger) = self.threshold.opened() else { return Ok(()) };
+        let Some(ledger) = self.startup_gate.opened() else { return Ok(()) };
         ledger.storage.holds(&*self.rules()?, bytes)
     }
 }
