@@ -3,10 +3,16 @@
 /// Stands where what opens a key was.
 pub const REDACTED: &str = "[redacted]";
 
+/// The beginnings of keys.
+const KINDS: [&str; 2] = ["svc_live_", "svc_test_"];
+
 /// A text that looks like a key is never stored, whoever put it anywhere. Keeps what names a key, the prefix's first
-/// characters, and drops what opens it.
-pub fn scrub(text: &str) -> String {
-    const KINDS: [&str; 2] = ["svc_live_", "svc_test_"];
+/// characters, and drops what opens it. None where nothing looks like one: most texts are that way, and are not copied.
+pub fn scrubbed(text: &str) -> Option<String> {
+    KINDS.iter().any(|kind| text.contains(kind)).then(|| scrub(text))
+}
+
+fn scrub(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((at, kind)) = KINDS.iter().filter_map(|kind| Some((rest.find(kind)?, kind))).min() {
@@ -35,5 +41,8 @@ mod tests {
         );
         assert_eq!(scrub("select 'ä' from svc_live_"), "select 'ä' from svc_live_");
         assert_eq!(scrub(&key.repeat(2)), "svc_live_[redacted]");
+        assert_eq!(scrubbed(&key).as_deref(), Some("svc_live_[redacted]"));
+        assert_eq!(scrubbed(&key.replace("live", "test")).as_deref(), Some("svc_test_[redacted]"));
+        assert_eq!(scrubbed("select 'svc_'"), None);
     }
 }

@@ -18,7 +18,7 @@ use contract::agent::REGISTERS;
 use contract::report::{Body, Entry, Finished, MicroCredits, Started};
 use contract::{Code, EnvId, OrgId, QueryId, Timestamp};
 use platform::events::{self, Event, EventType, Origin};
-use platform::redaction::scrub;
+use platform::redaction::scrubbed;
 use platform::{App, Error, Result};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -51,7 +51,7 @@ async fn store_all(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> R
             return Err(Error::ReportGap { log: log.to_owned(), have: sequence, got: entry.sequence });
         }
         sequence = entry.sequence;
-        match entry.body.clone().bounded(&scrub) {
+        match entry.body.clone().bounded(&scrubbed) {
             Body::Started(start) if start.org_id == org_id => started.push(*start),
             Body::Started(_) => return Err(Error::Refused(contract::Code::CrossTenant)),
             Body::Finished(finish) => finished.push(*finish),
@@ -212,7 +212,7 @@ mod tests {
             agent_id: key.clone(),
             metadata: json!({"note": [format!("it is {key}"), {"deep": key}], key: 1, "n": 2.5}),
         }));
-        let told = serde_json::to_value(fired.bounded(&scrub)).unwrap();
+        let told = serde_json::to_value(fired.bounded(&scrubbed)).unwrap();
         assert!(!told.to_string().contains("aaaa"), "{told}");
         let metadata = &told["trigger_fired"]["metadata"];
         assert_eq!(metadata["n"], 2.5);

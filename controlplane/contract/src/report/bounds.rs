@@ -28,10 +28,13 @@ const NUMBER_BYTES_MAX: usize = 64;
 /// Stands where something was left out.
 const CUT: &str = "…";
 
+/// Cleans a text: the cleaned one, which is no longer than it was, or none where nothing was to be cleaned.
+type Clean<'a> = &'a dyn Fn(&str) -> Option<String>;
+
 impl Body {
-    /// Within the bounds, each text without U+0000 and as `clean` leaves it, which may make it no longer.
+    /// Within the bounds, each text without U+0000 and as `clean` leaves it.
     #[must_use]
-    pub fn bounded(self, clean: &dyn Fn(&str) -> String) -> Self {
+    pub fn bounded(self, clean: Clean<'_>) -> Self {
         self.within(Some(clean))
     }
 
@@ -41,7 +44,7 @@ impl Body {
         self.within(None)
     }
 
-    fn within(mut self, clean: Option<&dyn Fn(&str) -> String>) -> Self {
+    fn within(mut self, clean: Option<Clean<'_>>) -> Self {
         let mut budget = ListBudget { clean, left: LISTS_BYTES_MAX };
         match &mut self {
             Self::Started(start) => budget.started(start),
@@ -56,7 +59,7 @@ impl Body {
 
 /// The bytes that lists of one entry may still take, and the cleaning of its texts.
 struct ListBudget<'a> {
-    clean: Option<&'a dyn Fn(&str) -> String>,
+    clean: Option<Clean<'a>>,
     /// Bytes that lists may still take.
     left: usize,
 }
@@ -207,8 +210,10 @@ impl ListBudget<'_> {
     }
 
     fn bound(&self, text: &mut String, bytes_max: usize) {
-        let changed = match (self.clean, cut(text, bytes_max)) {
-            (Some(clean), within) => Some(clean(&within)),
+        let within = cut(text, bytes_max);
+        let cleaned = self.clean.and_then(|clean| clean(&within));
+        let changed = match (cleaned, within) {
+            (Some(cleaned), _) => Some(cleaned),
             (None, Cow::Owned(within)) => Some(within),
             (None, Cow::Borrowed(_)) => None,
         };

@@ -94,8 +94,14 @@ fn all(text: &str) -> Vec<Body> {
     ]
 }
 
-fn plain(text: &str) -> String {
-    text.to_owned()
+/// Leaves every text as it is.
+fn plain(_: &str) -> Option<String> {
+    None
+}
+
+/// Cleans one word away.
+fn without_secrets(text: &str) -> Option<String> {
+    text.contains("secret").then(|| text.replace("secret", "-"))
 }
 
 /// As it is read again.
@@ -137,8 +143,8 @@ fn an_entry_that_is_cut_alone_is_as_if_nothing_had_been_cleaned() {
 #[test]
 fn each_text_that_somebody_else_wrote_is_cleaned() {
     for body in all("secret") {
-        let Body::Started(mut start) = body.clone().bounded(&|text| text.replace("secret", "-")) else {
-            let cleaned = body.bounded(&|text| text.replace("secret", "-"));
+        let Body::Started(mut start) = body.clone().bounded(&without_secrets) else {
+            let cleaned = body.bounded(&without_secrets);
             let told = serde_json::to_string(&cleaned).unwrap().replace("\"query_id\":\"secret\"", "");
             assert!(!told.contains("secret"), "{told}");
             continue;
