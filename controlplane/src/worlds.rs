@@ -115,8 +115,8 @@ impl World {
         if let Body::Finished(finished) = &mut finish.body {
             finished.micro_credits = credits * CREDIT;
         }
-        let entries = [self.started(sequence, query), finish];
-        intake::store_entries(&self.app.app, &self.env_id, log, &entries).await.unwrap();
+        let entries = vec![self.started(sequence, query), finish];
+        intake::store_entries(&self.app.app, &self.env_id, log, entries).await.unwrap();
     }
 
     pub fn started(&self, sequence: u64, query: &str) -> Entry {

@@ -224,7 +224,7 @@ impl Intake {
             tracing::error!(env_id = %self.env_id, log, error = %error, "a data plane reported an entry that cannot be read");
             Status::invalid_argument(format!("an entry cannot be read: {error}"))
         })?;
-        let sequence = super::intake::store_entries(&self.app, &self.env_id, &log, &entries)
+        let sequence = super::intake::store_entries(&self.app, &self.env_id, &log, entries)
             .await
             .map_err(|error| refused(&error))?;
         Ok(Some(Ack { log, sequence }))

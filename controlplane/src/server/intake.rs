@@ -28,14 +28,16 @@ use crate::domain::billing::credits;
 use crate::domain::{agent_capabilities, agents, api_keys, billing, environments, shadow_mode, webhooks};
 
 /// Stores the entries; every entry of the log up to the returned one is stored.
-pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> Result<u64> {
-    match store_all(app, env_id, log, entries).await {
-        Err(error) if set_aside::is_of_content(&error) => set_aside::store_each(app, env_id, log, entries).await,
+pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: Vec<Entry>) -> Result<u64> {
+    let clean = |Entry { sequence, body }| Entry { sequence, body: body.bounded(&scrubbed) };
+    let entries: Vec<Entry> = entries.into_iter().map(clean).collect();
+    match store_all(app, env_id, log, &entries).await {
+        Err(error) if set_aside::is_of_content(&error) => set_aside::store_each(app, env_id, log, &entries).await,
         stored => stored,
     }
 }
 
-/// All of them, or none.
+/// All of them, or none. They are within their bounds.
 async fn store_all(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> Result<u64> {
     let mut tx = app.pool().begin().await?;
     let Some((_, org_id, _)) = environments::governed(&mut tx, env_id).await? else {
@@ -43,35 +45,35 @@ async fn store_all(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> R
     };
     let stored = store::sequence(&mut tx, env_id, log).await?;
     let mut sequence = stored;
-    let mut started = Vec::new();
-    let mut finished = Vec::new();
-    let mut happened = Vec::new();
+    let mut started: Vec<&Started> = Vec::new();
+    let mut finished: Vec<&Finished> = Vec::new();
+    let mut happened: Vec<&Body> = Vec::new();
     for entry in entries.iter().filter(|entry| entry.sequence > stored) {
         if entry.sequence != sequence.saturating_add(1) {
             return Err(Error::ReportGap { log: log.to_owned(), have: sequence, got: entry.sequence });
         }
         sequence = entry.sequence;
-        match entry.body.clone().bounded(&scrubbed) {
-            Body::Started(start) if start.org_id == org_id => started.push(*start),
+        match &entry.body {
+            Body::Started(start) if start.org_id == org_id => started.push(start.as_ref()),
             Body::Started(_) => return Err(Error::Refused(contract::Code::CrossTenant)),
-            Body::Finished(finish) => finished.push(*finish),
+            Body::Finished(finish) => finished.push(finish.as_ref()),
             body @ (Body::BranchMerged(_) | Body::TriggerFired(_) | Body::TriggerError(_)) => happened.push(body),
         }
     }
     store::insert_starts(&mut tx, env_id, &started).await?;
     let new = store::insert_ends(&mut tx, env_id, &finished).await?;
-    let fresh = finished.iter().filter(|finish| new.contains_key(finish.query_id.as_str()));
-    settle(app, &mut tx, (&org_id, env_id, log), fresh, &new).await?;
+    finished.retain(|finish| new.contains_key(finish.query_id.as_str()));
+    settle(app, &mut tx, (&org_id, env_id, log), &finished, &new).await?;
     let ended: Vec<QueryId> = new.keys().map(|query_id| query_id.as_str().into()).collect();
     shadow_mode::sample(app, &mut tx, env_id, &ended).await?;
     agents::used(&mut tx, (&org_id, env_id), &of_agents(&started)).await?;
-    let under_grants = started.iter().filter_map(|start| Some((start.grant_id.as_ref()?, start.at)));
+    let under_grants: Vec<_> = started.iter().filter_map(|start| Some((start.grant_id.as_ref()?, start.at))).collect();
     agent_capabilities::used(&mut tx, env_id, under_grants).await?;
     for (key_id, at) in last_uses(&started) {
         api_keys::used(&mut tx, &key_id.into(), at).await?;
     }
     for body in happened {
-        record(app, &mut tx, (&org_id, env_id), &body).await?;
+        record(app, &mut tx, (&org_id, env_id), body).await?;
     }
     store::advance(&mut tx, env_id, log, sequence).await?;
     tx.commit().await?;
@@ -140,7 +142,7 @@ async fn settle(
     app: &App,
     tx: &mut PgConnection,
     place: (&OrgId, &EnvId, &str),
-    finished: impl Iterator<Item = &Finished>,
+    finished: &[&Finished],
     ended: &BTreeMap<String, store::EndedQuery>,
 ) -> Result<()> {
     let (org_id, env_id, _) = place;
@@ -164,7 +166,7 @@ async fn settle(
     Ok(())
 }
 
-fn last_uses(started: &[Started]) -> BTreeMap<String, Timestamp> {
+fn last_uses(started: &[&Started]) -> BTreeMap<String, Timestamp> {
     let mut uses: BTreeMap<String, Timestamp> = BTreeMap::new();
     for start in started {
         if let Some(key_id) = &start.key_id {
@@ -176,7 +178,7 @@ fn last_uses(started: &[Started]) -> BTreeMap<String, Timestamp> {
 }
 
 /// What each agent has asked.
-fn of_agents(started: &[Started]) -> BTreeMap<String, agents::Use> {
+fn of_agents(started: &[&Started]) -> BTreeMap<String, agents::Use> {
     let mut uses: BTreeMap<String, agents::Use> = BTreeMap::new();
     for start in started {
         let Some(agent) = &start.agent else { continue };

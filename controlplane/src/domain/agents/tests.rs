@@ -62,7 +62,7 @@ fn query(world: &World, number: u64, agent_id: &str, refused: bool) -> [Entry; 2
 
 async fn report(world: &World, number: u64, agent_id: &str, refused: bool) {
     let entries = query(world, number, agent_id, refused);
-    store_entries(&world.app.app, &world.env_id, "log", &entries).await.unwrap();
+    store_entries(&world.app.app, &world.env_id, "log", entries.to_vec()).await.unwrap();
 }
 
 async fn get(world: &World, rest: &str) -> Value {
@@ -77,7 +77,7 @@ async fn an_agent_that_queried_is_listed_with_its_activity() {
     report(&world, 2, "bot", false).await;
     report(&world, 3, "bot", true).await;
     // Sent again, nothing is counted twice.
-    store_entries(&world.app.app, &world.env_id, "log", &query(&world, 3, "bot", true)).await.unwrap();
+    store_entries(&world.app.app, &world.env_id, "log", query(&world, 3, "bot", true).to_vec()).await.unwrap();
 
     let agent = &get(&world, "agents").await["data"][0];
     assert_eq!((agent["agent_id"].as_str(), agent["framework"].as_str()), (Some("bot"), Some("crewai")));

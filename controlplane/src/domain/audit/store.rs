@@ -42,7 +42,7 @@ fn json<T: serde::Serialize>(entry: &T) -> Result<Value> {
     serde_json::to_value(entry).map_err(Error::internal)
 }
 
-pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[Started]) -> Result<()> {
+pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[&Started]) -> Result<()> {
     if started.is_empty() {
         return Ok(());
     }
@@ -74,7 +74,7 @@ pub struct EndedQuery {
 pub async fn insert_ends(
     conn: &mut PgConnection,
     env_id: &EnvId,
-    finished: &[Finished],
+    finished: &[&Finished],
 ) -> Result<BTreeMap<String, EndedQuery>> {
     if finished.is_empty() {
         return Ok(BTreeMap::new());

@@ -10,7 +10,7 @@ use crate::worlds::World;
 mod dashboard;
 
 async fn store(world: &World, entries: &[Entry]) -> platform::Result<u64> {
-    store_entries(&world.app.app, &world.env_id, "log-1", entries).await
+    store_entries(&world.app.app, &world.env_id, "log-1", entries.to_vec()).await
 }
 
 async fn get(world: &World, rest: &str) -> Value {

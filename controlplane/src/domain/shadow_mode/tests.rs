@@ -63,7 +63,7 @@ fn ran(world: &World, n: u64, sql: &str, change: impl FnOnce(&mut Started)) -> [
 }
 
 async fn report(world: &World, entries: &[Entry]) {
-    intake::store_entries(&world.app.app, &world.env_id, "log-1", entries).await.unwrap();
+    intake::store_entries(&world.app.app, &world.env_id, "log-1", entries.to_vec()).await.unwrap();
 }
 
 async fn taken(world: &World) -> Vec<(String, Value)> {

@@ -386,7 +386,7 @@ async fn what_a_data_plane_tells_is_told_on_once_and_stands_in_the_trail() {
         let body: Reported = serde_json::from_value(told.clone()).unwrap();
         for _ in 0..2 {
             let entry = Entry { sequence, body: body.clone() };
-            crate::server::intake::store_entries(&world.app.app, env_id, "log", &[entry]).await.unwrap();
+            crate::server::intake::store_entries(&world.app.app, env_id, "log", vec![entry]).await.unwrap();
         }
         assert_eq!(due(&world).await, 1, "what is reported again is told once");
         let (kind, mut told) = told.as_object().unwrap().clone().into_iter().next().unwrap();

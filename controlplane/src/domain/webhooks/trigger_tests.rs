@@ -15,7 +15,7 @@ async fn fired(world: &World, sequence: u64, metadata: Value) -> usize {
         "metadata": metadata}});
     let body: Body = serde_json::from_value(told).unwrap();
     let entry = Entry { sequence, body };
-    crate::server::intake::store_entries(&world.app.app, &world.env_id, "log", &[entry]).await.unwrap();
+    crate::server::intake::store_entries(&world.app.app, &world.env_id, "log", vec![entry]).await.unwrap();
     due(world).await
 }
 
