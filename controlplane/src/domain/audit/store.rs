@@ -6,7 +6,6 @@ use contract::report::{Finished, Started};
 use contract::{EnvId, QueryId, Timestamp};
 use platform::http::page::PageRequest;
 use platform::{Error, Result, execute, page_rows, scalar};
-use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -37,16 +36,11 @@ pub async fn advance(conn: &mut PgConnection, env_id: &EnvId, log: &str, sequenc
     )
 }
 
-/// An entry as JSON, for its column.
-fn json<T: serde::Serialize>(entry: &T) -> Result<Value> {
-    serde_json::to_value(entry).map_err(Error::internal)
-}
-
 pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[&Started]) -> Result<()> {
     if started.is_empty() {
         return Ok(());
     }
-    let entries = started.iter().map(json).collect::<Result<Vec<_>>>()?;
+    let entries: Vec<_> = started.iter().map(Json).collect();
     execute!(
         conn,
         "insert into query_starts
@@ -58,7 +52,7 @@ pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[&
          from unnest($2::jsonb[]) as e
          on conflict do nothing",
         env_id.as_str(),
-        &entries[..],
+        &entries[..] as _,
     )
 }
 
@@ -79,7 +73,7 @@ pub async fn insert_ends(
     if finished.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let entries = finished.iter().map(json).collect::<Result<Vec<_>>>()?;
+    let entries: Vec<_> = finished.iter().map(Json).collect();
     let rows = sqlx::query!(
         r#"with ended as (
              insert into query_ends (env_id, query_id, at, cache_hit, execution_time_ms, micro_credits, entry)
@@ -92,7 +86,7 @@ pub async fn insert_ends(
            select ended.query_id, coalesce(s.operation, 'other') as "operation!", s.by_dashboard
            from ended join query_starts s on s.env_id = $1 and s.query_id = ended.query_id"#,
         env_id.as_str(),
-        &entries[..],
+        &entries[..] as _,
     )
     .fetch_all(conn)
     .await?;
