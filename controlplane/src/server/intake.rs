@@ -15,6 +15,7 @@ mod set_aside;
 use std::collections::BTreeMap;
 
 use contract::agent::REGISTERS;
+use contract::policy::abac::Operation;
 use contract::report::{Body, Entry, Finished, MicroCredits, Started};
 use contract::{Code, EnvId, OrgId, QueryId, Timestamp};
 use platform::events::{self, Event, EventType, Origin};
@@ -60,11 +61,12 @@ async fn store_all(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> R
             body @ (Body::BranchMerged(_) | Body::TriggerFired(_) | Body::TriggerError(_)) => happened.push(body),
         }
     }
-    store::insert_starts(&mut tx, env_id, &started).await?;
-    let new = store::insert_ends(&mut tx, env_id, &finished).await?;
-    finished.retain(|finish| new.contains_key(finish.query_id.as_str()));
-    settle(app, &mut tx, (&org_id, env_id, log), &finished, &new).await?;
-    let ended: Vec<QueryId> = new.keys().map(|query_id| query_id.as_str().into()).collect();
+    let all_new = store::insert_starts(&mut tx, env_id, &started).await?;
+    let ended = store::insert_ends(&mut tx, env_id, &finished).await?;
+    let begun = store::begun(&mut tx, env_id, if all_new { started.as_slice() } else { &[] }, &ended).await?;
+    finished.retain(|finish| ended.contains(&finish.query_id));
+    settle(app, &mut tx, (&org_id, env_id, log), &finished, &begun).await?;
+    let ended: Vec<QueryId> = ended.into_iter().collect();
     shadow_mode::sample(app, &mut tx, env_id, &ended).await?;
     agents::used(&mut tx, (&org_id, env_id), &of_agents(&started)).await?;
     let under_grants: Vec<_> = started.iter().filter_map(|start| Some((start.grant_id.as_ref()?, start.at))).collect();
@@ -143,16 +145,16 @@ async fn settle(
     tx: &mut PgConnection,
     place: (&OrgId, &EnvId, &str),
     finished: &[&Finished],
-    ended: &BTreeMap<String, store::EndedQuery>,
+    begun: &BTreeMap<QueryId, store::BegunQuery>,
 ) -> Result<()> {
     let (org_id, env_id, _) = place;
     let mut usage: BTreeMap<(Timestamp, &str), billing::Used> = BTreeMap::new();
     let mut months: BTreeMap<Timestamp, MicroCredits> = BTreeMap::new();
     for finish in finished {
-        let was = ended.get(finish.query_id.as_str());
-        let operation = was.map_or("other", |was| was.operation.as_str());
+        let query = begun.get(&finish.query_id);
+        let operation = query.and_then(|query| query.operation).map_or("other", Operation::as_str);
         let hour = usage.entry((billing::hour_of(finish.at), operation)).or_default();
-        hour.add(finish.micro_credits, was.is_some_and(|was| was.by_dashboard));
+        hour.add(finish.micro_credits, query.is_some_and(|query| query.by_dashboard));
         let month = months.entry(credits::period_of(finish.at)).or_default();
         *month = month.saturating_add(finish.micro_credits);
     }

@@ -1,7 +1,8 @@
 //! SQL of the query audit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use contract::policy::abac::Operation;
 use contract::report::{Finished, Started};
 use contract::{EnvId, QueryId, Timestamp};
 use platform::http::page::PageRequest;
@@ -36,13 +37,13 @@ pub async fn advance(conn: &mut PgConnection, env_id: &EnvId, log: &str, sequenc
     )
 }
 
-pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[&Started]) -> Result<()> {
+/// Stores them, and says whether each was new: a second start of a query is passed over.
+pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[&Started]) -> Result<bool> {
     if started.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
     let entries: Vec<_> = started.iter().map(Json).collect();
-    execute!(
-        conn,
+    let stored = sqlx::query!(
         "insert into query_starts
              (env_id, query_id, at, user_id, key_id, agent_id, operation, tables_accessed, by_dashboard, entry)
          select $1, e ->> 'query_id', (e ->> 'at')::timestamptz, e ->> 'user_id', e ->> 'key_id',
@@ -54,27 +55,26 @@ pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[&
         env_id.as_str(),
         &entries[..] as _,
     )
+    .execute(conn)
+    .await?;
+    Ok(u64::try_from(started.len()).is_ok_and(|count| count == stored.rows_affected()))
 }
 
-/// The facts of a query that has ended.
-#[derive(Debug)]
-pub struct EndedQuery {
-    pub operation: String,
+/// A query as its end is counted.
+#[derive(Debug, Clone, Copy)]
+pub struct BegunQuery {
+    pub operation: Option<Operation>,
     pub by_dashboard: bool,
 }
 
 /// The queries that ended now. An end without a start is refused by the
 /// schema; a second end of a query is passed over.
-pub async fn insert_ends(
-    conn: &mut PgConnection,
-    env_id: &EnvId,
-    finished: &[&Finished],
-) -> Result<BTreeMap<String, EndedQuery>> {
+pub async fn insert_ends(conn: &mut PgConnection, env_id: &EnvId, finished: &[&Finished]) -> Result<BTreeSet<QueryId>> {
     if finished.is_empty() {
-        return Ok(BTreeMap::new());
+        return Ok(BTreeSet::new());
     }
     let entries: Vec<_> = finished.iter().map(Json).collect();
-    let rows = sqlx::query!(
+    let ended = sqlx::query_scalar!(
         r#"with ended as (
              insert into query_ends (env_id, query_id, at, cache_hit, execution_time_ms, micro_credits, entry)
              select $1, e ->> 'query_id', (e ->> 'at')::timestamptz, (e ->> 'cache_hit')::boolean,
@@ -83,15 +83,40 @@ pub async fn insert_ends(
              on conflict do nothing
              returning query_id
            )
-           select ended.query_id, coalesce(s.operation, 'other') as "operation!", s.by_dashboard
-           from ended join query_starts s on s.env_id = $1 and s.query_id = ended.query_id"#,
+           select coalesce(array_agg(query_id), '{}') as "ended!" from ended"#,
         env_id.as_str(),
         &entries[..] as _,
-    )
-    .fetch_all(conn)
-    .await?;
-    let ended = |operation, by_dashboard| EndedQuery { operation, by_dashboard };
-    Ok(rows.into_iter().map(|row| (row.query_id, ended(row.operation, row.by_dashboard))).collect())
+    );
+    Ok(ended.fetch_one(conn).await?.into_iter().map(QueryId::from).collect())
+}
+
+/// How these queries began. `started` has just been stored: hardly one began in an earlier report and is looked up.
+pub async fn begun(
+    conn: &mut PgConnection,
+    env_id: &EnvId,
+    started: &[&Started],
+    query_ids: &BTreeSet<QueryId>,
+) -> Result<BTreeMap<QueryId, BegunQuery>> {
+    let mut begun: BTreeMap<QueryId, BegunQuery> = BTreeMap::new();
+    for start in started.iter().filter(|start| query_ids.contains(&start.query_id)) {
+        let query = BegunQuery { operation: start.operation, by_dashboard: start.by_dashboard };
+        begun.insert(start.query_id.clone(), query);
+    }
+    let earlier: Vec<String> =
+        query_ids.iter().filter(|query_id| !begun.contains_key(*query_id)).map(ToString::to_string).collect();
+    if earlier.is_empty() {
+        return Ok(begun);
+    }
+    let rows = sqlx::query!(
+        "select query_id, operation, by_dashboard from query_starts where env_id = $1 and query_id = any ($2)",
+        env_id.as_str(),
+        &earlier,
+    );
+    for row in rows.fetch_all(conn).await? {
+        let operation = row.operation.and_then(|operation| operation.parse::<Operation>().ok());
+        begun.insert(row.query_id.into(), BegunQuery { operation, by_dashboard: row.by_dashboard });
+    }
+    Ok(begun)
 }
 
 /// A query: how it began, and how it ended if it has.

@@ -1,4 +1,5 @@
 use contract::Code;
+use contract::policy::abac::Operation;
 use contract::report::{Agent, Body, Entry, TriggerFired};
 use http_body_util::BodyExt;
 use serde_json::Value;
@@ -51,6 +52,21 @@ async fn entries_sent_again_change_nothing_and_a_gap_is_refused() {
         (Some(1.1), Some(1))
     );
     assert_eq!(usage["breakdown"]["by_environment"][0]["env_id"], world.env_id.as_str());
+}
+
+#[tokio::test]
+async fn an_end_is_counted_by_the_first_start_of_its_query_whenever_that_came() {
+    let world = World::start().await;
+    store(&world, &[world.started(1, "q1")]).await.unwrap();
+    let mut again = world.started(2, "q1");
+    if let Body::Started(start) = &mut again.body {
+        (start.operation, start.by_dashboard) = (Some(Operation::Delete), true);
+    }
+    let entries = [again, world.finished(3, "q1"), world.started(4, "q2"), world.finished(5, "q2")];
+    store(&world, &entries).await.unwrap();
+    store(&world, &[world.finished(6, "q2")]).await.unwrap();
+    assert_eq!(world.count("select count(*) from credit_usage").await, 1);
+    assert_eq!(world.count("select queries from credit_usage where operation = 'select'").await, 2);
 }
 
 #[tokio::test]
