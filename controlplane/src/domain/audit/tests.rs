@@ -80,6 +80,20 @@ async fn what_was_reported_cannot_be_changed() {
 }
 
 #[tokio::test]
+async fn an_end_without_a_start_is_refused_by_the_schema() {
+    let world = World::start().await;
+    store(&world, &[world.started(1, "q1")]).await.unwrap();
+    let ends = "insert into query_ends (env_id, query_id, at, cache_hit, execution_time_ms, micro_credits, entry)
+                select s.env_id, named, now(), false, 0, 0, '{}'
+                from query_starts s, unnest(array['q1', 'q2']) as named";
+    let refused = sqlx::raw_sql(ends).execute(world.app.app.pool()).await.unwrap_err();
+    assert!(refused.to_string().contains("has no start"), "{refused}");
+    assert_eq!(world.count("select count(*) from query_ends").await, 0);
+    store(&world, &[world.finished(2, "q1")]).await.unwrap();
+    assert_eq!(world.count("select count(*) from query_ends").await, 1);
+}
+
+#[tokio::test]
 async fn an_entry_of_another_organization_is_refused() {
     let world = World::start().await;
     let mut entry = world.started(1, "q1");
