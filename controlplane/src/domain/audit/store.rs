@@ -12,6 +12,9 @@ use sqlx::types::Json;
 
 /// The last stored entry of a log, which stays locked: one report at a time.
 pub async fn sequence(conn: &mut PgConnection, env_id: &EnvId, log: &str) -> Result<u64> {
+    if let Some(sequence) = locked(&mut *conn, env_id, log).await? {
+        return Ok(sequence);
+    }
     sqlx::query!(
         "insert into report_logs (env_id, log, sequence) values ($1, $2, 0) on conflict do nothing",
         env_id.as_str(),
@@ -19,12 +22,17 @@ pub async fn sequence(conn: &mut PgConnection, env_id: &EnvId, log: &str) -> Res
     )
     .execute(&mut *conn)
     .await?;
+    locked(conn, env_id, log).await?.ok_or_else(|| Error::internal(sqlx::Error::RowNotFound))
+}
+
+/// The same of a log that has reported before.
+async fn locked(conn: &mut PgConnection, env_id: &EnvId, log: &str) -> Result<Option<u64>> {
     let sequence = sqlx::query_scalar!(
         "select sequence from report_logs where env_id = $1 and log = $2 for update",
         env_id.as_str(),
         log,
     );
-    u64::try_from(sequence.fetch_one(conn).await?).map_err(Error::internal)
+    sequence.fetch_optional(conn).await?.map(u64::try_from).transpose().map_err(Error::internal)
 }
 
 pub async fn advance(conn: &mut PgConnection, env_id: &EnvId, log: &str, sequence: u64) -> Result<()> {

@@ -106,6 +106,9 @@ pub async fn committed(conn: &mut PgConnection, org_id: &OrgId, at: Timestamp) -
 
 /// One lender at a time for an organization's month.
 async fn lock(tx: &mut PgConnection, org_id: &OrgId, period: Timestamp) -> Result<()> {
+    if lock_begun(&mut *tx, org_id, period).await? {
+        return Ok(());
+    }
     sqlx::query!(
         "insert into credit_periods (org_id, starts) values ($1, $2) on conflict do nothing",
         org_id.as_str(),
@@ -113,10 +116,17 @@ async fn lock(tx: &mut PgConnection, org_id: &OrgId, period: Timestamp) -> Resul
     )
     .execute(&mut *tx)
     .await?;
-    sqlx::query!("select from credit_periods where org_id = $1 and starts = $2 for update", org_id.as_str(), period)
-        .fetch_one(tx)
-        .await?;
-    Ok(())
+    if lock_begun(tx, org_id, period).await? { Ok(()) } else { Err(Error::internal(sqlx::Error::RowNotFound)) }
+}
+
+/// The same for a month in which something was lent or spent; says whether it is one.
+async fn lock_begun(tx: &mut PgConnection, org_id: &OrgId, period: Timestamp) -> Result<bool> {
+    let row = sqlx::query!(
+        "select from credit_periods where org_id = $1 and starts = $2 for update",
+        org_id.as_str(),
+        period
+    );
+    Ok(row.fetch_optional(tx).await?.is_some())
 }
 
 /// Books what the log says it spent, in the month in which it was lent: its latest.
