@@ -18,8 +18,8 @@ use super::proto::{Ack, Entries};
 use super::report::{Cursor, Log};
 
 /// Entries in one message, and their bytes; the last one may exceed these, within its own bounds
-/// (`ENTRY_BYTES_MAX`). Both together are less than what the control plane takes.
-const BATCH_MAX: usize = 500;
+/// (`ENTRY_BYTES_MAX`). The control plane takes as many entries, and more bytes.
+const BATCH_MAX: usize = 1_000;
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Messages under way without an answer.
 const WINDOW: usize = 4;
@@ -27,7 +27,7 @@ const WINDOW: usize = 4;
 ///
 /// Each message is a transaction of the control plane, most of whose work is the same for one entry and for hundreds.
 const BUSY_MIN: usize = 32;
-const GATHER: Duration = Duration::from_millis(200);
+const GATHER: Duration = Duration::from_millis(500);
 /// How long a stopping process waits for its last entries to be stored.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 
