@@ -35,6 +35,20 @@ impl Entry {
     }
 }
 
+impl Started {
+    /// The text that the control plane stores. It is written here, for the same reason.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
+impl Finished {
+    /// The text that the control plane stores. It is written here, for the same reason.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
 // Tagged from outside: inner tags and `flatten` buffer numbers, and lose floats when serde_json
 // keeps arbitrary precision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -45,12 +45,18 @@ pub async fn advance(conn: &mut PgConnection, env_id: &EnvId, log: &str, sequenc
     )
 }
 
+/// Entries as JSON. The database reads each once, behind `offset 0`: it would do it for each column else. It takes them
+/// one after the other: of an `unnest` in `from` it would keep all, twice.
+fn texts(entries: impl Iterator<Item = serde_json::Result<String>>) -> Result<Vec<String>> {
+    entries.collect::<serde_json::Result<_>>().map_err(Error::internal)
+}
+
 /// Stores them, and says whether each was new: a second start of a query is passed over.
 pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[&Started]) -> Result<bool> {
     if started.is_empty() {
         return Ok(true);
     }
-    let entries: Vec<_> = started.iter().map(Json).collect();
+    let entries = texts(started.iter().copied().map(Started::to_json))?;
     let stored = sqlx::query!(
         "insert into query_starts
              (env_id, query_id, at, user_id, key_id, agent_id, operation, tables_accessed, by_dashboard, entry)
@@ -58,10 +64,10 @@ pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[&
                 e -> 'agent' ->> 'agent_id', e ->> 'operation',
                 array(select jsonb_array_elements_text(e -> 'tables_accessed')),
                 coalesce((e ->> 'by_dashboard')::boolean, false), e
-         from unnest($2::jsonb[]) as e
+         from (select unnest($2::text[])::jsonb as e offset 0) as entries
          on conflict do nothing",
         env_id.as_str(),
-        &entries[..] as _,
+        &entries,
     )
     .execute(conn)
     .await?;
@@ -81,19 +87,19 @@ pub async fn insert_ends(conn: &mut PgConnection, env_id: &EnvId, finished: &[&F
     if finished.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let entries: Vec<_> = finished.iter().map(Json).collect();
+    let entries = texts(finished.iter().copied().map(Finished::to_json))?;
     let ended = sqlx::query_scalar!(
         r#"with ended as (
              insert into query_ends (env_id, query_id, at, cache_hit, execution_time_ms, micro_credits, entry)
              select $1, e ->> 'query_id', (e ->> 'at')::timestamptz, (e ->> 'cache_hit')::boolean,
                     (e ->> 'execution_time_ms')::double precision, (e ->> 'micro_credits')::bigint, e
-             from unnest($2::jsonb[]) as e
+             from (select unnest($2::text[])::jsonb as e offset 0) as entries
              on conflict do nothing
              returning query_id
            )
            select coalesce(array_agg(query_id), '{}') as "ended!" from ended"#,
         env_id.as_str(),
-        &entries[..] as _,
+        &entries,
     );
     Ok(ended.fetch_one(conn).await?.into_iter().map(QueryId::from).collect())
 }
