@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use contract::agent::REGISTERS;
 use contract::policy::abac::Operation;
 use contract::report::{Body, Entry, Finished, MicroCredits, Started};
-use contract::{Code, EnvId, OrgId, QueryId, Timestamp};
+use contract::{Code, EnvId, KeyId, OrgId, QueryId, Timestamp};
 use platform::events::{self, Event, EventType, Origin};
 use platform::redaction::scrubbed;
 use platform::{App, Error, Result};
@@ -72,7 +72,7 @@ async fn store_all(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> R
     let under_grants: Vec<_> = started.iter().filter_map(|start| Some((start.grant_id.as_ref()?, start.at))).collect();
     agent_capabilities::used(&mut tx, env_id, under_grants).await?;
     for (key_id, at) in last_uses(&started) {
-        api_keys::used(&mut tx, &key_id.into(), at).await?;
+        api_keys::used(&mut tx, key_id, at).await?;
     }
     for body in happened {
         record(app, &mut tx, (&org_id, env_id), body).await?;
@@ -168,11 +168,11 @@ async fn settle(
     Ok(())
 }
 
-fn last_uses(started: &[&Started]) -> BTreeMap<String, Timestamp> {
-    let mut uses: BTreeMap<String, Timestamp> = BTreeMap::new();
+fn last_uses<'a>(started: &[&'a Started]) -> BTreeMap<&'a KeyId, Timestamp> {
+    let mut uses: BTreeMap<&KeyId, Timestamp> = BTreeMap::new();
     for start in started {
         if let Some(key_id) = &start.key_id {
-            let last = uses.entry(key_id.to_string()).or_insert(start.at);
+            let last = uses.entry(key_id).or_insert(start.at);
             *last = (*last).max(start.at);
         }
     }
