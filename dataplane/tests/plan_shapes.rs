@@ -1,14 +1,14 @@
 //! Texts that differ in a number alone: the plan that they share makes of each what its own would.
 
-use contract::Entropy;
 use contract::policy::MaskFunction;
+use contract::{Entropy, KeyId};
 use dataplane::testing::{analyst_id, filtering, filtering_strictly, masking, owner_id};
 
 use crate::plans::{Dice, audited, outcome, planned, plans, told};
 use crate::world::world;
 
 /// With a number in place of each `{}`, and a string in place of each `{s}`.
-const KEYED: [&str; 13] = [
+const KEYED: [&str; 17] = [
     "select * from customer where id = {}",
     "select name from customer where balance > {} order by id",
     "select count(*) as many from customer where id <> {} and region = 'EU'",
@@ -22,6 +22,10 @@ const KEYED: [&str; 13] = [
     "select id from customer where balance in (-{}) or name in ({s}) order by id",
     "select id from customer where balance between {} and 30 order by id",
     "select name from customer where id = {s} or region = {s} order by id",
+    "select {}",
+    "select {s}, -{}",
+    "select *, {} from customer order by id",
+    "select ssn, {s} from customer where region <> 'US' order by id",
 ];
 
 const NUMBERS: [&str; 16] =
@@ -105,6 +109,74 @@ async fn a_third_key_has_the_plan_of_two_and_is_written_down_as_its_own() {
     world.change(|_| ());
     assert_eq!(shared, asked("made").await, "by other rules it is planned by itself");
     assert!(format!("{:?}", shared.1).contains("77"), "{:?}", shared.1);
+    world.stop().await;
+}
+
+/// The label of such a column is the literal as it is written, and its type that of a number of as many digits.
+#[tokio::test]
+async fn a_literal_that_is_a_column_has_its_label_and_its_type_in_a_plan_that_is_shared() {
+    let world = world().await;
+    world.change(|rules| {
+        rules.environment.settings.cache_enabled = false;
+        rules.policies =
+            vec![masking("customer", "ssn", MaskFunction::Full), filtering("customer", "region = {region}")];
+    });
+    let asked = async |who: &KeyId, text: &str, expected: &str| {
+        let (got, counted) = planned(&world, world.ask(who.clone(), text)).await;
+        assert_eq!((got.is_ok(), counted), (true, Some(expected)), "{text}");
+        let mut entries = audited(&world);
+        for entry in &mut entries {
+            entry.as_object_mut().unwrap().remove("governance_version");
+        }
+        (told(got), entries)
+    };
+    for sql in [
+        "select {}",
+        "select {s}, -{}, 5 as five",
+        "select {}.5, name from customer order by name",
+        "select *, {}, {s} from customer order by id",
+        "select ssn, {} from customer where name <> {s} order by id",
+    ] {
+        for who in [owner_id(), analyst_id()] {
+            let text = |number: u32, string: &str| sql.replace("{}", &number.to_string()).replace("{s}", string);
+            for (number, string, expected) in [(10, "'a'", "made"), (11, "'b'", "made"), (99, "'Zoe'", "kept")] {
+                asked(&who, &text(number, string), expected).await;
+            }
+            let third = text(77, "'Ada Lovelace'");
+            let shared = asked(&who, &third, "kept").await;
+            world.change(|_| ());
+            assert_eq!(shared, asked(&who, &third, "made").await, "by other rules it is planned by itself");
+            assert!(shared.0.contains("77"), "{}", shared.0);
+        }
+    }
+    let numbers = [("42", "made"), ("43", "made"), ("44", "kept"), ("128", "made"), ("4400000000", "made")];
+    for (number, expected) in numbers {
+        let (got, counted) = planned(&world, world.ask(owner_id(), &format!("select {number}"))).await;
+        let label = got.unwrap().answer.columns.first().map(|column| column.name.clone());
+        assert_eq!((label.as_deref(), counted), (Some(number), Some(expected)));
+    }
+    world.stop().await;
+}
+
+/// A column of the table may be called as the literal is: such a text is planned by itself.
+#[tokio::test]
+async fn a_label_that_is_the_name_of_a_column_is_told_of_its_own_column() {
+    let world = world().await;
+    world.run("create table odd (id integer, \"61\" varchar)").await.unwrap();
+    world.run("insert into odd values (1, 'secret')").await.unwrap();
+    world.change(|rules| {
+        rules.environment.settings.cache_enabled = false;
+        rules.policies = vec![masking("odd", "61", MaskFunction::Full)];
+    });
+    for sql in ["select *, {} from odd", "select id, {} from odd order by 2", "select {} from odd"] {
+        for literal in ["10", "62", "61", "60", "61", "'Bob'", "'Cleo'", "'Ada'"] {
+            let text = sql.replace("{}", literal);
+            let first = told(world.whole(world.ask(analyst_id(), &text)).await);
+            let anew = told(world.whole(world.ask(analyst_id(), &format!("{text} -- anew"))).await);
+            assert_eq!(first, anew, "{text}");
+            assert!(!first.contains("secret"), "{first}");
+        }
+    }
     world.stop().await;
 }
 

@@ -25,12 +25,16 @@ const COLUMNS: [(&str, &str); 12] = [
 ];
 
 /// With a column in place of each `{c}`, and a literal in place of `{}`.
-const TEXTS: [&str; 8] = [
+const TEXTS: [&str; 12] = [
     "SELECT {c} FROM wide WHERE {c} = {}",
     "SELECT count(*) AS many FROM wide WHERE {c} < {} OR c_note = 'k'",
     "SELECT c_note FROM wide WHERE NOT ({c} <> {}) ORDER BY 1 LIMIT 3",
     "SELECT DISTINCT {c} FROM wide WHERE {c} IN ({}) AND c_id > 1",
     "SELECT c_id FROM wide WHERE {c} BETWEEN {} AND c_note",
+    "SELECT {}",
+    "SELECT {c}, {} FROM wide ORDER BY 1",
+    "SELECT *, {} FROM wide",
+    "SELECT {} AS told, {c} FROM wide WHERE {c} IS NULL",
     "INSERT INTO wide ({c}) VALUES ({})",
     "UPDATE wide SET {c} = {}",
     "DELETE FROM wide WHERE {c} >= {}",

@@ -5,6 +5,9 @@
 //! generated text has decided something else, and so has any other difference: then nothing is shared. A third literal
 //! that stands elsewhere in the text is not put there either: the expression around it may be equal to another then, as
 //! the key of `LISTAGG(DISTINCT …)` is to its argument.
+//!
+//! A literal that is a column of the answer without an alias is the column's label as well, `42 AS "42"`: there it is put
+//! between the quotes. In a name anywhere else nothing is put, and a third literal that is a name there is not shared.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,8 +39,9 @@ impl SharedText {
             return None;
         }
         let (mut before, mut text, mut fixed) = (Vec::new(), String::new(), BTreeSet::new());
-        for ((head, literal), (other_head, other_literal)) in one.into_iter().zip(other) {
-            if head != other_head {
+        for (at, (part, other_part)) in one.iter().zip(&other).enumerate() {
+            let (TextPart { head, literal, is_name }, other_literal) = (*part, other_part.literal);
+            if (head, is_name) != (other_part.head, other_part.is_name) {
                 return None;
             }
             text.push_str(head);
@@ -45,6 +49,9 @@ impl SharedText {
                 text.push_str(literal);
                 fixed.extend(LiteralForm::of(literal).map(|_| literal.to_ascii_lowercase()));
                 continue;
+            }
+            if is_name && !(is_label(&one, at) && is_label(&other, at)) {
+                return None;
             }
             let pairs = of_one.iter().zip(of_other);
             let mut places = pairs.enumerate().filter(|(_, pair)| *pair.0 == literal && *pair.1 == other_literal);
@@ -81,19 +88,49 @@ fn forms(literals: &[String]) -> Option<Vec<LiteralForm>> {
     literals.iter().map(|literal| LiteralForm::of(literal)).collect()
 }
 
-/// The names, numbers and strings of a text, each with what is before it, and the end. A name in quotes is none of them.
-fn parts(text: &str) -> (Vec<(&str, &str)>, &str) {
+/// A name, number or string of a text, or the literal that a name in quotes is.
+#[derive(Debug, Clone, Copy)]
+struct TextPart<'a> {
+    /// What stands before it, from the part before.
+    head: &'a str,
+    literal: &'a str,
+    is_name: bool,
+}
+
+/// The parts of a text, and its end. A name in quotes that is no literal is none of them.
+fn parts(text: &str) -> (Vec<TextPart<'_>>, &str) {
     let (mut found, mut from, mut at) = (Vec::new(), 0, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let part = first_token(rest);
-        let is_part = part.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '\''));
-        if let Some(head) = text.get(from..at).filter(|_| is_part) {
-            found.push((head, part));
-            from = at + part.len();
+        let token = first_token(rest);
+        let is_part = token.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '\''));
+        let named = named_literal(token);
+        let begin = at + named.map_or(0, |(quote, _)| quote.len());
+        let literal = named.map(|(_, literal)| literal).or_else(|| is_part.then_some(token));
+        if let (Some(head), Some(literal)) = (text.get(from..begin), literal) {
+            found.push(TextPart { head, literal, is_name: named.is_some() });
+            from = begin + literal.len();
         }
-        at += part.len();
+        at += token.len();
     }
     (found, text.get(from..).unwrap_or_default())
+}
+
+/// The literal that a name in quotes is, with what stands before it in the name: its quote, and a sign.
+fn named_literal(token: &str) -> Option<(&str, &str)> {
+    let name = token.strip_prefix('"')?.strip_suffix('"')?;
+    let literal = name.strip_prefix('-').unwrap_or(name);
+    LiteralForm::of(literal)?;
+    token.split_at_checked(token.len().checked_sub(literal.len() + 1)?).map(|(quote, _)| (quote, literal))
+}
+
+/// Whether the name at this place is the label of the literal that it repeats.
+fn is_label(parts: &[TextPart<'_>], at: usize) -> bool {
+    match at.checked_sub(2).and_then(|from| parts.get(from..=at)) {
+        Some([literal, word, label]) => {
+            !literal.is_name && literal.literal == label.literal && (word.head, word.literal) == (" ", "AS")
+        }
+        _ => false,
+    }
 }
 
 /// A statement of one step, as it is with other literals.
@@ -240,7 +277,11 @@ mod tests {
         let (one, other) = (literals(&["12"]), literals(&["67"]));
         for (a, b) in [
             ("x = 12", "y = 67"),
-            ("x = 12 AS \"12\"", "x = 67 AS \"67\""),
+            ("x = 12 AND \"12\"", "x = 67 AND \"67\""),
+            ("12 AS \"12a\"", "67 AS \"67a\""),
+            ("12 AS \"1.2\"", "67 AS \"6.7\""),
+            ("12 AS \"t\" FROM \"12\"", "67 AS \"t\" FROM \"67\""),
+            ("12 AS \"12\".\"a\", 13", "67 AS \"68\".\"a\", 13"),
             ("x = '12'", "x = '67'"),
             ("x = 13", "x = 68"),
             ("x = 12.5", "x = 67.5"),
@@ -271,6 +312,24 @@ mod tests {
         assert_eq!(third.as_deref(), Some("a = 0 AND \"b\" < (-10.0) AND c <> 'x' AND d = '7' LIMIT 70"));
         for refused in ["'it''s'", "'12'", "x", "'true'", "'a' OR 'b'"] {
             assert_eq!(shared.with(&literals(&["0", "10.0", refused])), None, "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_label_is_the_literal_that_it_repeats() {
+        let (one, other) = (literals(&["12", "1.5", "'Ada'"]), literals(&["67", "2.7", "'Bob'"]));
+        let text = "SELECT 12 AS \"12\", -1.5 AS \"-1.5\", 'Ada' AS \"'Ada'\", \"61\", \"'Zoe'\" FROM t";
+        let second = "SELECT 67 AS \"67\", -2.7 AS \"-2.7\", 'Bob' AS \"'Bob'\", \"61\", \"'Zoe'\" FROM t";
+        let shared = SharedText::of((text, &one), (second, &other)).unwrap();
+        for (known, made) in [(&one, text), (&other, second)] {
+            assert_eq!(shared.with(known).as_deref(), Some(made));
+        }
+        let third = shared.with(&literals(&["10", "0.0", "'Cleo'"]));
+        let expected = "SELECT 10 AS \"10\", -0.0 AS \"-0.0\", 'Cleo' AS \"'Cleo'\", \"61\", \"'Zoe'\" FROM t";
+        assert_eq!(third.as_deref(), Some(expected));
+        for refused in [["61", "'Cleo'"], ["10", "'Zoe'"], ["10", "'zoe'"], ["1", "'Cleo'"], ["10", "'it''s'"]] {
+            let [number, string] = refused;
+            assert_eq!(shared.with(&literals(&[number, "0.0", string])), None, "{refused:?}");
         }
     }
 

@@ -1,9 +1,10 @@
 //! The shape of a text: what is left of it without the literals in which texts of one plan may differ.
 //!
-//! Such a literal is what a column is compared with, by a sign, BETWEEN or an IN of one, or a value of an INSERT of one
-//! row. Nothing is computed of it. It stands once in its text: where two are equal, the expressions that they are in may
-//! be, which are then written as one, as the key of `LISTAGG(DISTINCT …)` is. One that stands twice is left in the shape.
-//! Spelled in another way, or in a function's body, it is found in what is generated.
+//! Such a literal is what a column is compared with, by a sign, BETWEEN or an IN of one, a value of an INSERT of one row, or
+//! a column of a query's answer by itself, whose label it then is. Nothing is computed of it. It stands once in its text:
+//! where two are equal, the expressions that they are in may be, which are then written as one, as the key of
+//! `LISTAGG(DISTINCT …)` is. One that stands twice is left in the shape. Spelled in another way, or in a function's body, it
+//! is found in what is generated.
 //!
 //! The length of a string decides nothing in a query. Where it is written into a column of a length, a long one is looked at,
 //! so texts of one shape that may write have strings of one length.
@@ -45,7 +46,10 @@ impl TextShape {
             let behind = rest.get(token.len()..).unwrap_or_default().trim_start();
             let is_inserted = || row.as_ref().is_some_and(|row| row.contains(&at)) && is_value(&shape.text, behind);
             let form = LiteralForm::of(token);
-            let form = form.filter(|form| is_compared(&shape.text, *form, behind) || is_inserted());
+            let is_free = |form: &LiteralForm| {
+                is_compared(&shape.text, *form, behind) || is_selected(&shape.text, *form, behind) || is_inserted()
+            };
+            let form = form.filter(is_free);
             looked_for += usize::from(form.is_some());
             if looked_for > LITERALS_MAX {
                 return None;
@@ -140,6 +144,34 @@ fn is_value(head: &str, behind: &str) -> bool {
     head.ends_with(['(', ',']) && behind.starts_with([')', ','])
 }
 
+/// Whether a literal behind this is a column of the answer without an alias, behind columns and literals alone.
+///
+/// One that has an alias may be computed with, by that.
+fn is_selected(head: &str, form: LiteralForm, behind: &str) -> bool {
+    const SELECT: &str = "select";
+    const BRACKETS: [char; 3] = ['(', '[', '{'];
+    let head = unsigned(head, form).trim_start();
+    let listed = head.split_at_checked(SELECT.len()).filter(|(word, _)| word.eq_ignore_ascii_case(SELECT));
+    let Some((_, list)) = listed else { return false };
+    let is_plain = |item: &str| match item.split_ascii_whitespace().collect::<Vec<_>>().as_slice() {
+        [_] => true,
+        [_, word, _] => word.eq_ignore_ascii_case("as"),
+        _ => false,
+    };
+    let is_plain_list = |items: &str| {
+        let is_begun = items.starts_with(|c: char| c.is_ascii_whitespace());
+        is_begun && !items.contains(BRACKETS) && items.split(',').all(is_plain)
+    };
+    let is_next = list.is_empty() || list.strip_suffix(',').is_some_and(is_plain_list);
+    is_next && is_item_end(behind)
+}
+
+/// Whether a column of the answer that has no alias ends here.
+fn is_item_end(behind: &str) -> bool {
+    let word = behind.split(|c: char| !is_of_name(c)).next().unwrap_or_default();
+    behind.is_empty() || behind.starts_with([';', ',']) || word.eq_ignore_ascii_case("from")
+}
+
 /// Where the values of an INSERT of one row of literals stand in its text, which is in lower case.
 fn inserted_row(text: &str) -> Option<Range<usize>> {
     let head = text.trim_start().strip_prefix("insert into ")?;
@@ -218,9 +250,51 @@ mod tests {
     }
 
     #[test]
+    fn a_column_of_the_answer_may_differ() {
+        for (text, expected) in [
+            ("select 12", "12"),
+            (" SELECT 12;", "12"),
+            ("select -12, - 3 , 4.5,'Ada'", "12 3 4.5 'Ada'"),
+            ("select a, t.\"B\", *, 12 from t where id = 13", "12 13"),
+            ("select 12 as twelve, a AS \"A\", 13\nfrom t limit 5", "13"),
+            ("select 'Ada', '2024-01-31'", "'Ada' '2024-01-31'"),
+            ("select 12, 12, 13", "13"),
+            ("select 012, 1234567890, 13", "13"),
+        ] {
+            assert_eq!(literals(text).join(" "), expected, "{text}");
+        }
+        for text in [
+            "select 12 twelve",
+            "select 12 as twelve",
+            "select 12 + 1",
+            "select 12::bigint",
+            "select 12 order by 1",
+            "select 12 union select 13",
+            "select -(-12)",
+            "select - -12",
+            "select distinct 12",
+            "select top 12 from t",
+            "select top 5 12 from t",
+            "select 1 limit 5, 12",
+            "select 1 order by 1, 12",
+            "select f(a, 12)",
+            "select [a, 12]",
+            "select {'a': 7, 'b': 7}, 12",
+            "select case a when b then c else d, 12",
+            "select 12 = a",
+            "select 12 fromage",
+            "select \"12\", 12",
+            "selected, 12",
+            "with x as (select 12) select 12 from x",
+            "explain select 12",
+        ] {
+            assert_eq!(literals(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
     fn no_other_literal_differs() {
         for text in [
-            "select 12",
             "select a from t limit 12",
             "select a from t order by 12",
             "select a from t where id = 012",
