@@ -41,6 +41,8 @@ pub struct EngineSql {
     pub jsonb_outputs: Vec<usize>,
     /// The engine's names of the types of the caller's parameters, as far as they are known.
     types: Vec<Option<String>>,
+    /// The text of another statement, of which this one differs in literals of the same forms alone.
+    alike: Option<Arc<str>>,
     source: Arc<GovernedSteps>,
     /// The same over visible rows, where its text was not printed of `source`.
     visible: Option<SharedReading>,
@@ -118,6 +120,12 @@ impl EngineSql {
         self.printed_as(Reading::Visible, ParameterTypes { types: &self.types, asks: false })
     }
 
+    /// A text that names the same tables and functions: that of the statement of which it differs in literals alone, or its
+    /// own.
+    pub fn named_alike(&self) -> &str {
+        self.alike.as_deref().unwrap_or(&self.sql)
+    }
+
     /// The same with these types of the caller's parameters, as the engine names them: values of a type come as such.
     pub fn typed(self, types: &[Option<String>]) -> Result<Self, Error> {
         let printed = self.printed_as(Reading::InPlace, ParameterTypes { types, asks: false })?;
@@ -142,7 +150,7 @@ impl EngineSql {
             return Ok(None);
         }
         let (Printed { sql, binds, tables, .. }, reads) = print::by_member(tree, scans)?;
-        let printed = Self { sql, binds, tables: once(tables), ..self.clone() };
+        let printed = Self { sql, binds, tables: once(tables), alike: None, ..self.clone() };
         Ok((!reads.is_empty()).then_some((printed, reads)))
     }
 
@@ -154,7 +162,7 @@ impl EngineSql {
     fn printed_as(&self, reading: Reading, parameters: ParameterTypes<'_>) -> Result<Self, Error> {
         let (before, printed) = self.source.printed(reading, parameters)?;
         let Printed { sql, binds, tables, .. } = printed;
-        Ok(Self { before, sql, binds, tables: once(tables), ..self.clone() })
+        Ok(Self { before, sql, binds, tables: once(tables), alike: None, ..self.clone() })
     }
 }
 
@@ -184,6 +192,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
         masked_outputs,
         jsonb_outputs,
         types: Vec::new(),
+        alike: None,
         source: Arc::new(source),
         visible: None,
     })

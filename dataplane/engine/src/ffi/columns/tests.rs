@@ -106,7 +106,7 @@ fn nothing_of_the_engine_stands_in_parts_of_what_is_null() {
     let prepared = connection
         .prepare(
             "select case when i % 2 = 0 then {'n': i, 't': 'text ' || i} end, \
-             case when i % 2 = 0 then [i, i]::bigint[2] end, [case when i % 2 = 0 then i end], \
+             (case when i % 2 = 0 then [i, i] end)::bigint[2], [case when i % 2 = 0 then i end], \
              map([i], [case when i % 2 = 0 then i end]) \
              from (select i + 7 as i from range(100) t(i))",
         )

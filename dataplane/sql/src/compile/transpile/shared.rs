@@ -136,7 +136,7 @@ fn is_label(parts: &[TextPart<'_>], at: usize) -> bool {
 /// A statement of one step, as it is with other literals.
 #[derive(Debug, Clone)]
 pub struct SharedSql {
-    /// Without what another text could be printed of, which has the literals of the first.
+    /// Without its text, and what another could be printed of, which have the literals of the first.
     like: EngineSql,
     text: SharedText,
     /// Whether the text has the steps before the last in it: literals stand in them too.
@@ -178,7 +178,8 @@ impl SharedSql {
             SharedText::of((&one.sql, of_one), (&other.sql, of_other))?
         };
         let nothing = Arc::new(GovernedSteps::default());
-        let like = EngineSql { source: nothing, visible: None, ..one.clone() };
+        let alike = Some(Arc::from(one.sql.as_str()));
+        let like = EngineSql { sql: String::new(), alike, source: nothing, visible: None, ..one.clone() };
         Some(Self { like, text, has_steps, visible: None })
     }
 
@@ -358,6 +359,7 @@ mod tests {
             for third in ["10", "34", "99"] {
                 let (shared, anew) = (shared.with(&literals(&[third])).unwrap(), made(third));
                 assert_eq!(steps(&shared), steps(&anew), "{sql}");
+                assert_eq!((shared.named_alike(), anew.named_alike()), (one.sql.as_str(), anew.sql.as_str()), "{sql}");
                 let visible = (shared.over_visible().unwrap(), anew.over_visible().unwrap());
                 assert_eq!(steps(&visible.0), steps(&visible.1), "{sql}");
                 assert_eq!(visible.0.before, visible.1.before, "{sql}");

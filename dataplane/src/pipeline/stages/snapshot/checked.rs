@@ -97,7 +97,7 @@ mod tests {
     }
 
     /// What is made of a statement over a table of these columns, of which one may be masked.
-    fn generated(sql: &str, columns: &[&str], masked: Option<&str>) -> CheckedKey {
+    fn made(sql: &str, columns: &[&str], masked: Option<&str>) -> sql::EngineSql {
         let columns = columns.iter().map(|name| sql::Column::new(*name, "VARCHAR")).collect();
         let catalog = sql::Catalog::new([sql::Table::new("main", "customer", columns)]);
         let mut rules = sql::Rules::default();
@@ -105,7 +105,11 @@ mod tests {
             rules.mask("main", "customer", column, contract::policy::MaskFunction::Full);
         }
         let resolved = sql::resolve(sql::parse(sql).unwrap(), &catalog, &sql::SessionNames::new("demo")).unwrap();
-        let made = sql::transpile(sql::govern(resolved, &rules).unwrap().embedded().unwrap()).unwrap();
+        sql::transpile(sql::govern(resolved, &rules).unwrap().embedded().unwrap()).unwrap()
+    }
+
+    fn generated(sql: &str, columns: &[&str], masked: Option<&str>) -> CheckedKey {
+        let made = made(sql, columns, masked);
         CheckedKey::of(&made.sql, &made.tables, false)
     }
 
@@ -186,6 +190,23 @@ mod tests {
             checked.add(made);
         }
         assert!(checked.holds(generated(sql, &["id", "ssn"], None)), "as before");
+    }
+
+    #[test]
+    fn reads_that_share_a_plan_are_one() {
+        let text = |literal: &str| format!("SELECT {literal}, id FROM customer WHERE ssn <> 'x'");
+        let made = |literal: &str| made(&text(literal), &["id", "ssn"], Some("ssn"));
+        for [first, second, third] in [["12", "67", "89"], ["1.5", "2.5", "0.0"], ["'Ada'", "'Bob'", "'Cleo'"]] {
+            let given = [[first.to_owned()], [second.to_owned()]];
+            let (one, other) = (made(first), made(second));
+            let direct = sql::ExecutionMode::Direct;
+            let shared = sql::SharedSql::of(direct, (&one, &given[0]), (&other, &given[1])).unwrap();
+            let shared = shared.with(&[third.to_owned()]).unwrap();
+            assert_eq!((&shared.sql, &shared.tables), (&made(third).sql, &one.tables));
+            let key = CheckedKey::of(shared.named_alike(), &shared.tables, false);
+            assert_eq!(key, CheckedKey::of(&one.sql, &one.tables, false), "{third}");
+            assert_ne!(key, CheckedKey::of(other.named_alike(), &other.tables, false), "it was planned by itself");
+        }
     }
 
     proptest! {
