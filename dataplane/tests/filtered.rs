@@ -31,6 +31,32 @@ async fn a_row_on_which_its_filter_fails_is_hidden() {
     world.stop().await;
 }
 
+/// The engine finds such a row by the key's index, and asks the filter of it alone.
+#[tokio::test]
+async fn a_row_that_is_asked_for_by_its_key_is_hidden_as_any_other() {
+    let world = world().await;
+    world.run("create table keyed (id integer primary key, n integer, name varchar)").await.unwrap();
+    world.run("insert into keyed values (1, 0, 'a'), (2, 5, 'b'), (3, null, 'c'), (4, 1000, null)").await.unwrap();
+    let filters: [(&str, &[i32]); 5] = [
+        ("n > 1", &[2, 4]),
+        ("n is null or name = 'a'", &[1, 3]),
+        ("100 / n > 1", &[2]),
+        ("name <> 'b'", &[1, 3]),
+        ("n > 1 and id <> 4", &[2]),
+    ];
+    for (filter, visible) in filters {
+        world.change(|rules| rules.policies = vec![filtering("keyed", filter)]);
+        for id in 0..6 {
+            let rows = world.analyst(&format!("select id from keyed where id = {id}")).await.unwrap().json;
+            let count = world.analyst(&format!("select count(*) from keyed where id = {id}")).await.unwrap().json;
+            let is_visible = visible.contains(&id);
+            let expected = if is_visible { format!("[{id}]") } else { String::new() };
+            assert_eq!((rows, count), (expected, format!("[{}]", u8::from(is_visible))), "{filter}: {id}");
+        }
+    }
+    world.stop().await;
+}
+
 /// It is said that there are none for them, and not how many there are.
 #[tokio::test]
 async fn whoever_lacks_an_attribute_is_told_which_one() {

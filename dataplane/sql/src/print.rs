@@ -13,6 +13,7 @@ mod expr;
 mod factor;
 mod function;
 mod kinds;
+mod lookup;
 mod member;
 mod operator;
 mod query;
@@ -104,6 +105,8 @@ pub(crate) struct Printer<'a> {
     numbers: HashMap<Bind, usize>,
     tables: Vec<String>,
     visible: BTreeSet<usize>,
+    /// The scan whose rows are found by their primary key.
+    looked_up: Option<usize>,
     /// The members of records that were printed as columns; none where they are not.
     member_reads: Option<Vec<MemberRead>>,
 }
@@ -147,7 +150,8 @@ pub(crate) fn engine(
     reading: Reading,
     parameters: ParameterTypes<'_>,
 ) -> Result<Printed, Error> {
-    let mut printer = Printer { parameters, ..Printer::new(Style::Engine, scans, reading) };
+    let looked_up = lookup::by_key(statement, scans);
+    let mut printer = Printer { parameters, looked_up, ..Printer::new(Style::Engine, scans, reading) };
     printer.statement(statement)?;
     Ok(printer.printed())
 }
@@ -178,8 +182,8 @@ impl<'a> Printer<'a> {
     fn new(style: Style, scans: &'a [Scan], reading: Reading) -> Self {
         let out = String::with_capacity(256);
         let (binds, numbers, tables, visible) = (Vec::new(), HashMap::new(), Vec::new(), BTreeSet::new());
-        let parameters = ParameterTypes::default();
-        Self { out, style, scans, reading, parameters, binds, numbers, tables, visible, member_reads: None }
+        let (parameters, looked_up, member_reads) = (ParameterTypes::default(), None, None);
+        Self { out, style, scans, reading, parameters, binds, numbers, tables, visible, looked_up, member_reads }
     }
 
     fn printed(self) -> Printed {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod forms_tests;
 mod literal;
+#[cfg(test)]
+mod lookup_tests;
 mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};

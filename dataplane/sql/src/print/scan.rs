@@ -29,24 +29,35 @@ impl Printer<'_> {
                     self.visible_rows(scan, number);
                     return Ok(());
                 }
-                self.scan(scan)
+                self.scan(scan, self.looked_up == Some(number))
             }
         }
     }
 
-    fn scan(&mut self, scan: &Scan) -> Result<(), Error> {
+    fn scan(&mut self, scan: &Scan, is_by_key: bool) -> Result<(), Error> {
         if !scan.is_governed() {
             self.raw(scan);
             return Ok(());
         }
         self.put("(");
-        self.governed_rows(scan, &scan.columns.iter().collect::<Vec<_>>())?;
+        self.governed_columns(scan, &scan.columns.iter().collect::<Vec<_>>())?;
+        if is_by_key {
+            self.filters_behind_key(scan)?;
+        } else {
+            self.filters(" WHERE ", &scan.filters)?;
+        }
         self.put(")");
         Ok(())
     }
 
     /// What the caller sees of a table.
     fn governed_rows(&mut self, scan: &Scan, columns: &[&ScanColumn]) -> Result<(), Error> {
+        self.governed_columns(scan, columns)?;
+        self.filters(" WHERE ", &scan.filters)
+    }
+
+    /// The same of every row.
+    fn governed_columns(&mut self, scan: &Scan, columns: &[&ScanColumn]) -> Result<(), Error> {
         self.put("SELECT ");
         self.list(columns, |p, column| {
             p.scan_column(scan, column);
@@ -62,7 +73,7 @@ impl Printer<'_> {
         self.raw(scan);
         self.put(" AS ");
         self.scan_name(scan);
-        self.filters(" WHERE ", &scan.filters)
+        Ok(())
     }
 
     /// The rows that were kept of this table; of one that is read twice they are kept once.
