@@ -62,7 +62,8 @@ pub(super) struct Output {
 
 impl Output {
     fn shape(&self) -> super::leaks::numeric_range::ValueType {
-        super::leaks::numeric_range::ValueType { kind: self.kind, exact: self.exact.clone() }
+        let exact = self.exact.clone().or_else(|| self.width.map(NumberWidth::exact));
+        super::leaks::numeric_range::ValueType { kind: self.kind, exact }
     }
 
     fn unknown(name: &str) -> Self {

@@ -93,7 +93,7 @@ pub(super) fn all_compare(shapes: impl Iterator<Item = ValueType>) -> bool {
 }
 
 /// A type that holds all that an expression's type does; of what is calculated it may hold more.
-pub(in crate::govern) fn held_by(expr: &Expr, columns: &dyn ColumnTypes) -> Option<Exact> {
+fn held_by(expr: &Expr, columns: &dyn ColumnTypes) -> Option<Exact> {
     exact(expr, columns).or_else(|| width_of(expr, columns).map(NumberWidth::exact))
 }
 

@@ -20,7 +20,7 @@ use crate::govern::leaks::numeric_range::{self, ValueType};
 impl LineageWalk<'_> {
     pub(super) fn output(&mut self, expr: &Expr, name: &str) -> Output {
         let kind = self.type_of(expr);
-        let exact = numeric_range::held_by(expr, &self.scope());
+        let exact = numeric_range::exact(expr, &self.scope());
         let width = width_of(expr, &self.scope());
         let direct = self.direct(expr);
         let reached = self.visit(expr);

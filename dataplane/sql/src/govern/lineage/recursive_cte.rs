@@ -74,7 +74,9 @@ impl LineageWalk<'_> {
 /// Whatever the second arm makes is cast to the types of the first.
 fn fits(first: &[Output], second: &[Output]) -> bool {
     first.iter().zip(second).all(|(output, other)| {
-        let is_one_type = output.kind == other.kind && output.exact == other.exact;
+        // a constant's type may be shorter than it is taken for; what the query reads of itself has no width
+        let is_as_wide = other.width.is_none() || output.width == other.width;
+        let is_one_type = output.kind == other.kind && output.exact == other.exact && is_as_wide;
         let is_known = match output.kind {
             Type::Unknown => false,
             Type::Integer | Type::Decimal => output.exact.is_some(),

@@ -33,6 +33,13 @@ fn what_may_leave_its_range_can_fail() {
     ] {
         assert_ne!(care(sql), ExecutionMode::Leakproof, "{sql}");
     }
+    for (first, second) in [("12345678.25 * 2", "o.amount * 99999999"), ("-1.5", "-12.5")] {
+        let sql = format!(
+            "WITH RECURSIVE r(n) AS (SELECT {first} UNION ALL SELECT {second} FROM orders o JOIN r ON o.id = 1) \
+             SELECT n FROM r"
+        );
+        assert_ne!(care(&sql), ExecutionMode::Leakproof, "{sql}: it is cast to the type of the first arm");
+    }
     let early = "SELECT o.id FROM orders o JOIN customers c ON c.id = o.customer_id WHERE o.amount * o.amount > 5";
     assert_eq!(care(early), ExecutionMode::Materialized);
 }
