@@ -16,10 +16,12 @@ use sql::{LiteralForm, first_token};
 /// What stands in a shape for a literal, around its form; no text has it that has a shape.
 const PLACE: char = '\u{1}';
 /// What begins a comment, a parameter or a text that is not read as it stands.
-const ODD: [&str; 8] = ["\\", "$", "`", "--", "/*", "//", "#", "\u{1}"];
+const ODD: [&str; 9] = ["\\", "$", "`", "--", "/*", "//", "#", "\0", "\u{1}"];
 const COMPARISONS: [&str; 7] = ["=", "<", ">", "<=", ">=", "<>", "!="];
 /// Words that end a comparison.
 const ENDS: [&str; 5] = ["and", "or", "order", "group", "limit"];
+/// Words of queries that are put together, where columns of one label may become one.
+const UNITED: [&str; 4] = ["union", "except", "intersect", "minus"];
 /// Each is looked for in the whole text: one with more is a list, and not a question by keys.
 const LITERALS_MAX: usize = 16;
 
@@ -38,6 +40,7 @@ impl TextShape {
         }
         let lowered = text.to_ascii_lowercase();
         let row = inserted_row(&lowered);
+        let is_united = UNITED.iter().any(|word| lowered.contains(word));
         let may_write = !lowered.trim_start().starts_with("select");
         let mut shape = Self { text: String::with_capacity(text.len()), literals: Vec::new() };
         let (mut at, mut looked_for) = (0, 0);
@@ -47,7 +50,9 @@ impl TextShape {
             let is_inserted = || row.as_ref().is_some_and(|row| row.contains(&at)) && is_value(&shape.text, behind);
             let form = LiteralForm::of(token);
             let is_free = |form: &LiteralForm| {
-                is_compared(&shape.text, *form, behind) || is_selected(&shape.text, *form, behind) || is_inserted()
+                is_compared(&shape.text, *form, behind)
+                    || !is_united && is_selected(&shape.text, *form, behind)
+                    || is_inserted()
             };
             let form = form.filter(is_free);
             looked_for += usize::from(form.is_some());
@@ -270,6 +275,7 @@ mod tests {
             "select 12::bigint",
             "select 12 order by 1",
             "select 12 union select 13",
+            "select 12 from t union all by name select * from s",
             "select -(-12)",
             "select - -12",
             "select distinct 12",
@@ -315,6 +321,7 @@ mod tests {
             "select a from t where id = $1 and b = 12",
             "select a from t where b = 'open and id = 12",
             "select a from t where b = 'it''s'",
+            "select a from t where b = '\0' and id = 12",
             "select a from t where b = 'a' 'b'",
             "select a from t where b = E'a' and c = date '2024-01-31'",
             "select a from t where b like 'a'",
