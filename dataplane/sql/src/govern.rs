@@ -280,7 +280,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         kind,
         comment,
         sequences,
-        narrowed: narrowed::of(care, &tree, &scans),
+        narrowed: if is_strict { NarrowedScans::new() } else { narrowed::of(care, &tree, &scans) },
         masked_columns: found.masked_columns(&scans),
         masked_conditions: found.masked_conditions(&scans),
         known: found.known,

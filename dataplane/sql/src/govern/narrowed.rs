@@ -2,7 +2,7 @@
 //!
 //! A copy need not hold what WHERE leaves out anyway. A condition is asked of hidden rows too, so only one that fails on
 //! no row is taken. It must hold for all that reads the copy: one SELECT reads the table, and joins it by nothing that
-//! keeps rows without a match.
+//! keeps rows without a match. Under a strict rule there are none: no condition of the caller meets a row that it hides.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -184,5 +184,23 @@ impl<'a> FilteredSource<'a> {
         let mut others = self.select.from.iter().flat_map(factors).filter(|other| !std::ptr::eq(*other, self.factor));
         let is_free = others.all(|other| scan_of(other).is_some_and(|number| !self.has(number, name)));
         is_free && !self.select.projection.iter().any(is_named)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Rules;
+    use crate::testing::{analyst, governed};
+
+    #[test]
+    fn no_condition_of_the_caller_meets_a_row_that_a_strict_filter_hides() {
+        let narrowed = |rules: &Rules| {
+            let governed = governed("SELECT any_value(name) FROM customers WHERE id > 5", rules).expect("a statement");
+            governed.narrowed.len()
+        };
+        let mut rules = analyst();
+        assert_eq!(narrowed(&rules), 1);
+        rules.strictly("main", "customers");
+        assert_eq!(narrowed(&rules), 0);
     }
 }
