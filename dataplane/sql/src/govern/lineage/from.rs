@@ -334,7 +334,11 @@ fn become_one(left: &mut [FromItem], right: &mut [FromItem], merged: &HashSet<St
     }
     for same in named.values_mut() {
         let Some((first, others)) = same.split_first_mut() else { continue };
-        let differs = others.iter().any(|other| other.kind != first.kind || other.exact != first.exact);
+        let differs = others.iter().any(|other| {
+            // of what is calculated the width alone is known
+            let has_other_digits = first.exact.is_none() && other.width != first.width;
+            other.kind != first.kind || other.exact != first.exact || has_other_digits
+        });
         let is_as_wide = others.iter().all(|other| other.width == first.width);
         for other in others.iter() {
             // those that an earlier join has made one are made of the same
