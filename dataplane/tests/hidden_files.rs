@@ -69,6 +69,29 @@ async fn no_name_number_or_error_tells_of_records_that_a_filter_of_their_stage_h
 }
 
 #[tokio::test]
+async fn no_load_by_a_query_names_or_removes_files_to_whom_a_rule_of_their_stage_binds() {
+    let (world, _) = regions().await;
+    ran(&world, "create table t (note varchar)").await;
+    for policy in [
+        masking("main.@s", "$1", MaskFunction::Full),
+        masking("@s", "METADATA$FILENAME", MaskFunction::Full),
+        filtering("main.@s", "true"),
+    ] {
+        world.change(|rules| rules.policies = vec![policy.clone()]);
+        for options in ["", "on_error = continue", "purge = true"] {
+            let sql = format!("copy into t from (select $2 from @s) {options}");
+            let refused = world.analyst(&sql).await.unwrap_err();
+            assert_eq!(refused.code(), Code::TableDenied, "{sql}: {refused}");
+        }
+    }
+    assert_eq!(world.count("select count(*) from raw.main.t").await, 0);
+    assert_eq!(ran(&world, "list @s").await.matches(".csv").count(), 2);
+    ran(&world, "copy into t from (select $2 from @s)").await;
+    assert_eq!(world.count("select count(*) from raw.main.t").await, 2, "the owner is exempt");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_column_that_counts_records_counts_none_that_a_filter_of_its_external_table_hides() {
     let (world, _) = regions().await;
     let made = "create external table numbered (region varchar as (split_part(metadata$filename, '/', 1)), \

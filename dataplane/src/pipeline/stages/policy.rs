@@ -171,6 +171,10 @@ fn leaves_whole(
     for rows in about.staged.iter().filter(|rows| !rows.selects()) {
         asked.opens_whole(&rows.path())?;
     }
+    // the answer of a load names each file that it has read, and PURGE removes them
+    for rows in about.staged.iter().filter(|rows| rows.load.is_some()) {
+        asked.tells_files(&rows.path())?;
+    }
     if query.ask.bounds.outlet.is_some() {
         provenance::unloaded(asked.rules, asked.caller.role, there, resolved.tables())?;
     }
