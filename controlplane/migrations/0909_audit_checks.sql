@@ -1,6 +1,10 @@
 -- What holds between the tables of the audit is asked once for each statement that stores a report, where foreign keys
 -- asked for each of its rows, and locked the row that they found. Of both tables nothing is changed or deleted.
 
+-- In the order in which a report takes them: else a version before, which serves on meanwhile, and this would each wait
+-- for a table that the other one has.
+lock table environments, query_starts, query_ends in access exclusive mode;
+
 -- The transaction that stores a start holds the row of its log in `report_logs`, which references the environment.
 alter table query_starts drop constraint query_starts_env_id_fkey;
 
