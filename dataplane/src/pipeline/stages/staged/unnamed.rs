@@ -27,7 +27,7 @@ pub(super) fn fault(called: &str, error: Error) -> Error {
         ),
         Error::StageFile(
             StageFileFault::Missing { .. } | StageFileFault::Exists { .. } | StageFileFault::Unnameable { .. },
-        ) => told(called, "a file of its stage cannot be read: see what LIST says of the stage".to_owned()),
+        ) => told(called, "a file of its stage cannot be read: ask somebody who may LIST the stage".to_owned()),
         Error::StageFile(StageFileFault::Replaced { .. }) => StageFileFault::Replaced { path: called }.into(),
         Error::StageFile(StageFileFault::BrokenOff { .. }) => StageFileFault::BrokenOff { path: called }.into(),
         Error::Engine(error) if is_of_engine(error.kind) => Error::Engine(error),
