@@ -11,6 +11,10 @@ mod kept;
 #[cfg(test)]
 mod kept_plans;
 #[cfg(test)]
+mod safe;
+#[cfg(test)]
+mod tried;
+#[cfg(test)]
 mod waiting;
 #[cfg(test)]
 mod world;
@@ -22,8 +26,6 @@ mod mask;
 mod numbers;
 mod results;
 mod rows;
-mod safe;
 mod seed;
 mod transactions;
-mod tried;
 mod types;

@@ -181,7 +181,7 @@ fn side_by_side<W: Send, G: Send>(
         }
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (1..count).map(|_| scope.spawn(&some)).collect();
+        let threads: Vec<_> = (1..count).map(|_| scope.spawn(some)).collect();
         let mut given = some();
         for thread in threads {
             let broken_off = || Err(ParquetError::General("a thread of an encoder broke off".to_owned()));

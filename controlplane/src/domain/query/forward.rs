@@ -181,12 +181,11 @@ pub async fn send(app: &App, asked: &ForwardedQuery<'_>, path: &str, body: &impl
 
 /// The way to a data plane, unless it has not answered for some time.
 async fn line(app: &App, asked: &ForwardedQuery<'_>) -> Result<Arc<DataPlaneConnection>> {
-    let address = match asked.place {
-        Some(place) => placement::address(Some(place))?,
-        None => {
-            let mut conn = app.pool().acquire().await?;
-            placement::internal_address(&mut conn, asked.env_id).await?
-        }
+    let address = if let Some(place) = asked.place {
+        placement::address(Some(place))?
+    } else {
+        let mut conn = app.pool().acquire().await?;
+        placement::internal_address(&mut conn, asked.env_id).await?
     };
     let line = app.data_planes()?.line(asked.env_id, &address)?;
     line.breaker.try_pass(app.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;

@@ -213,7 +213,7 @@ mod tests {
                 Arc::new(rows().map(|n| some(n).then(|| i16::try_from(n % 99).unwrap())).collect::<Int16Array>()),
             ),
             ("wide", Arc::new(rows().map(|n| some(n).then(|| i128::from(n) << 70)).collect::<Decimal128Array>())),
-            ("truth", Arc::new(rows().map(|n| some(n).then(|| n % 5 == 0)).collect::<BooleanArray>())),
+            ("truth", Arc::new(rows().map(|n| some(n).then_some(n % 5 == 0)).collect::<BooleanArray>())),
             ("text", Arc::new(rows().map(|n| some(n).then(|| format!("{n}ä"))).collect::<StringArray>())),
             ("bytes", Arc::new(rows().map(|n| some(n).then(|| n.to_le_bytes())).collect::<BinaryArray>())),
         ];

@@ -20,7 +20,9 @@ pub fn of(words: &[u64], rows: usize) -> Option<NullBuffer> {
     if let Some(last) = bits.last_mut() {
         *last &= u64::MAX >> unused;
     }
-    bits.iter_mut().for_each(|word| *word = word.to_le());
+    for word in &mut bits {
+        *word = word.to_le();
+    }
     let nulls = NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bits), 0, rows));
     (nulls.null_count() > 0).then_some(nulls)
 }

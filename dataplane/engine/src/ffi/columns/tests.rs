@@ -115,7 +115,7 @@ fn nothing_of_the_engine_stands_in_parts_of_what_is_null() {
     let (parts, pairs, lists) = (batch.column(0).as_struct(), batch.column(1), batch.column(2));
     let items = [pairs.as_fixed_size_list().values(), lists.as_list::<i32>().values()];
     let numbers = [parts.column(0), items[0], items[1], batch.column(3).as_map().values()];
-    for column in numbers.map(|column| column.as_primitive::<Int64Type>()) {
+    for column in numbers.map(AsArray::as_primitive::<Int64Type>) {
         assert!(column.null_count() * 2 == column.len() && column.len() >= 100);
         assert!((0..column.len()).all(|row| column.is_valid(row) || column.values()[row] == 0));
     }

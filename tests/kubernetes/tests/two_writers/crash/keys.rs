@@ -106,14 +106,14 @@ async fn killed_after_every_step_of_a_keys_deletion_nothing_is_left_and_nothing_
     let test = CrashTest::with_an_environment("ended").await;
     let (keys, secrets) = (test.bench.world.api::<ApiKey>(), test.bench.world.api::<Secret>());
     let name = |step: u64| format!("k{step}");
-    let texts = std::sync::Mutex::new(Vec::new());
+    let opened = std::sync::Mutex::new(Vec::new());
     let begin = async |step| {
         test.key(&name(step), json!({})).await;
         let operator = test.bench.operator("builder").await;
         ready(&keys, &name(step)).await;
         operator.stop().await;
-        let text = test.held(&name(step), "key").await;
-        texts.lock().unwrap().push(text);
+        let secret = test.held(&name(step), "key").await;
+        opened.lock().unwrap().push(secret);
         keys.delete(&name(step), &DeleteParams::default()).await.unwrap();
     };
     let steps = test
@@ -121,8 +121,8 @@ async fn killed_after_every_step_of_a_keys_deletion_nothing_is_left_and_nothing_
             absent(&keys, &name(step)).await;
             absent(&secrets, &name(step)).await;
             assert!(test.recorded(&name(step)).await.starts_with("1 0 "), "after step {step}");
-            let text = texts.lock().unwrap().last().unwrap().clone();
-            assert!(!test.opens(&text).await, "after step {step}");
+            let secret = opened.lock().unwrap().last().unwrap().clone();
+            assert!(!test.opens(&secret).await, "after step {step}");
         })
         .await;
     assert!(steps >= 2, "the revocation, the finalizer: {steps}");
