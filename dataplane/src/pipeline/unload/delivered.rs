@@ -103,14 +103,16 @@ mod tests {
         let wide: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(HELD_BYTES_MAX / 3 * 2)]));
         let wide = RecordBatch::try_from_iter([("text", wide)]).unwrap();
         let mut rows = Rows::new(stream::iter(vec![Ok(wide); 3]), Arc::default());
-        let (to, mut batches) = mpsc::channel(ENCODED_MAX);
-        let sending = tokio::spawn(async move { encoded(&mut rows, &encoder, to).await });
-        for _ in 0..3 {
-            let held = batches.recv().await.unwrap();
-            assert_eq!(held.parts.len(), 1);
-            assert!(batches.try_recv().is_err(), "another one beside it");
-        }
-        assert!(batches.recv().await.is_none());
-        sending.await.unwrap().unwrap();
+        let (to, mut batches) = mpsc::channel::<EncodedBatch>(ENCODED_MAX);
+        let reading = async move {
+            for _ in 0..3 {
+                let held = batches.recv().await.unwrap();
+                assert_eq!(held.parts.len(), 1);
+                assert!(batches.try_recv().is_err(), "another one beside it");
+            }
+            assert!(batches.recv().await.is_none());
+        };
+        let (sent, ()) = tokio::join!(encoded(&mut rows, &encoder, to), reading);
+        sent.unwrap();
     }
 }
