@@ -259,7 +259,7 @@ mod tests {
         for (text, expected) in [
             ("select 12", "12"),
             (" SELECT 12;", "12"),
-            ("select -12, - 3 , 4.5,'Ada'", "12 3 4.5 'Ada'"),
+            ("select -12, -3 , 4.5,'Ada'", "12 3 4.5 'Ada'"),
             ("select a, t.\"B\", *, 12 from t where id = 13", "12 13"),
             ("select 12 as twelve, a AS \"A\", 13\nfrom t limit 5", "13"),
             ("select 'Ada', '2024-01-31'", "'Ada' '2024-01-31'"),
