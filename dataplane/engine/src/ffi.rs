@@ -1,10 +1,12 @@
 //! Every unsafe line of Sluice: DuckDB's C API behind types that cannot be misused.
 //!
-//! Rules that make the blocks below sound: a handle is made and destroyed in one place (its type's
-//! constructor and `Drop`); a `Prepared` borrows its `Connection` and a `Run` its `Prepared`, so
-//! nothing outlives what it points into; a chunk has its memory to itself, nobody changes it, and columns
-//! that point into it keep it; a connection is used by one thread at a time, only the interrupt comes from another,
-//! under a lock that `Drop` takes too.
+//! Rules that make the blocks below sound:
+//!
+//! - A handle is made and destroyed in one place: its type's constructor and `Drop`.
+//! - A `Prepared` borrows its `Connection` and a `Run` its `Prepared`, so nothing outlives what it points into.
+//! - A chunk has its memory to itself, nobody changes it, and columns that point into it keep it.
+//! - A connection is used by one thread at a time. The interrupt alone comes from another, under a lock that `Drop`
+//!   takes too.
 
 #![expect(unsafe_code, reason = "the one file over the C API; see the rules above")]
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason covers them all: the rules above")]

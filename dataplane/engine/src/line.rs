@@ -199,8 +199,8 @@ impl Connected {
 
     /// Sends a request and waits for the first frame of its reply.
     ///
-    /// A session that could not be made as a new one behind an answer is over, and nobody is told: what is asked of it
-    /// first is sent once more, on a new line, unless it may commit by itself.
+    /// A session whose reset behind an answer failed is over, and nobody is told. Its first request is sent once more,
+    /// on a new line, unless that may commit by itself.
     pub async fn ask(&mut self, what: &What, deadline: Instant, cancel: &CancellationToken) -> Result<Reply, Error> {
         let was_reset = self.is_reset;
         match self.ask_once(what, deadline, cancel).await {

@@ -1,6 +1,7 @@
-//! Expressions that fail by an error that the engine's TRY lets through for the kind of argument: parts of a moment
-//! that its kind has not ("not implemented"), a pattern that ends in its sign (a syntax error). What fails so on some
-//! values of every kind is in no filter, whatever it is about (`filter/uncaught.rs`).
+//! Expressions that fail, for some kinds of argument, by an error that the engine's TRY lets through.
+//!
+//! Such are parts of a moment that its kind has not ("not implemented"), and a pattern that ends in its sign (a syntax
+//! error). A call that fails so on values of every kind is in no filter at all (`filter/uncaught.rs`).
 
 use sqlparser::ast::Expr;
 

@@ -1,5 +1,6 @@
-//! Suggestions of an error: the name that was meant, what columns there are, and, where a whole corrected text
-//! passes every gate for this caller, that text. Nothing of it is run.
+//! Suggestions of an error: the name that was meant, the columns that there are, and a corrected text.
+//!
+//! A text is suggested only if all of it passes every check for this caller. Nothing of it is run.
 //!
 //! Every name comes from what the caller is shown of the catalogue (`visible_relations`), so none tells of anything
 //! that is hidden from them; and a refusal gets no hint at all.

@@ -1,7 +1,7 @@
 //! The shape of a text: what is left of it without the literals in which texts of one plan may differ.
 //!
-//! Such a literal is what a column is compared with, by a sign, BETWEEN or an IN of one, a value of an INSERT of one row, or
-//! a column of a query's answer by itself, whose label it then is. Nothing is computed of it. It stands once in its text:
+//! A column is compared with such a literal, by a sign, BETWEEN or an IN of one. Or it is a value of an INSERT of one
+//! row, or a column of a query's answer, and its label. Nothing is computed of it. It stands once in its text:
 //! where two are equal, the expressions that they are in may be, which are then written as one, as the key of
 //! `LISTAGG(DISTINCT …)` is. One that stands twice is left in the shape. Spelled in another way, or in a function's body, it
 //! is found in what is generated.
