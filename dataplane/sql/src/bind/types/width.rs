@@ -66,6 +66,11 @@ impl NumberWidth {
         self.whole.saturating_add(self.scale)
     }
 
+    /// Of values of the same type that have no more digits than so many before the point.
+    pub(crate) fn at_most(self, whole_max: u16) -> Self {
+        Self { whole: self.whole.min(whole_max), ..self }
+    }
+
     /// Whether the sum of such values stays in its range, however many rows there are.
     pub(crate) fn adds_up(self) -> bool {
         self.digits() <= SUMMED_MAX
@@ -120,6 +125,13 @@ pub(crate) fn stays_in_range(left: &Expr, op: &BinaryOperator, right: &Expr, col
         let fits = needed <= SHORT_MAX || width.is_long && needed <= DIGITS_MAX;
         fits && !width.is_integer
     })
+}
+
+/// Whether numbers of both surely fit the type that they are compared as. It has 38 digits at most, as many of them behind
+/// the point as the longer has, or fewer.
+pub(crate) fn both_fit(one: Option<NumberWidth>, other: Option<NumberWidth>) -> bool {
+    let (Some(one), Some(other)) = (one, other) else { return false };
+    one.whole.max(other.whole).saturating_add(one.scale.max(other.scale)) <= DIGITS_MAX
 }
 
 /// What is calculated of two numbers.

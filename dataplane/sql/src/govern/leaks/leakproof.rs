@@ -9,7 +9,7 @@ use super::error_channel::ErrorClass;
 use super::numeric_range::{self, ValueType};
 use crate::ast::expression::is_null;
 use crate::ast::names;
-use crate::bind::types::width::{NumberWidth, stays_in_range, width_of};
+use crate::bind::types::width::{NumberWidth, both_fit, stays_in_range, width_of};
 use crate::bind::types::{self, ColumnTypes, sole_argument};
 use crate::dialect;
 use crate::functions::catalogue::{self, Class, SafeWhen};
@@ -352,5 +352,5 @@ fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn 
 }
 
 fn same_family(left: &Expr, right: &Expr, columns: &dyn ColumnTypes) -> bool {
-    shape(left, columns).compares(&shape(right, columns))
+    shape(left, columns).compares(&shape(right, columns)) || both_fit(width_of(left, columns), width_of(right, columns))
 }

@@ -8,7 +8,7 @@ use super::budget::{self, Work};
 use super::{Base, FromItem, LineageWalk, Output, extend};
 use crate::ast::expression::is_null;
 use crate::ast::{Visit, names};
-use crate::bind::types::width::{NumberWidth, width_of};
+use crate::bind::types::width::{NumberWidth, both_fit, width_of};
 use crate::bind::types::{self, ColumnTypes, sole_argument};
 use crate::functions::catalogue;
 use crate::functions::types::Type;
@@ -116,10 +116,23 @@ struct Inside<'w, 'a> {
     reached: Vec<Base>,
     /// How many subqueries the visitor is inside of.
     depth: usize,
-    /// The subquery that something of this type is compared with.
-    awaited: Option<(*const Query, ValueType)>,
+    awaited: Option<AwaitedQuery>,
     /// The subquery that stands for a value.
     value: Option<*const Query>,
+}
+
+/// A subquery that a value is compared with, and what is known of the value.
+struct AwaitedQuery {
+    query: *const Query,
+    shape: ValueType,
+    width: Option<NumberWidth>,
+}
+
+impl AwaitedQuery {
+    /// Whether no value of the column fails to be compared.
+    fn compares(&self, output: &Output) -> bool {
+        self.shape.compares(&output.shape()) || both_fit(self.width, output.width)
+    }
 }
 
 impl Inside<'_, '_> {
@@ -138,8 +151,8 @@ impl Visitor for Inside<'_, '_> {
             self.walk.found.failing.meets = true;
             self.walk.found.failing.by_order |= self.walk.correlates_by_indistinct_values(query);
             let (outputs, _) = self.walk.early(true, |walk| walk.query(query));
-            if let Some((_, shape)) = self.awaited.take_if(|(awaited, _)| std::ptr::eq(*awaited, query)) {
-                let is_same = matches!(outputs.as_slice(), [output] if shape.compares(&output.shape()));
+            if let Some(awaited) = self.awaited.take_if(|awaited| std::ptr::eq(awaited.query, query)) {
+                let is_same = matches!(outputs.as_slice(), [output] if awaited.compares(output));
                 self.walk.throws(!is_same);
             }
             if self.value.take_if(|value| std::ptr::eq(*value, query)).is_some() {
@@ -191,7 +204,8 @@ impl Visitor for Inside<'_, '_> {
                     // what is still awaited stands around this: nobody will tell of it
                     self.walk.throws(self.awaited.is_some());
                     let shape = leakproof::shape(compared, &self.walk.scope());
-                    self.awaited = Some((std::ptr::from_ref(subquery), shape));
+                    let width = width_of(compared, &self.walk.scope());
+                    self.awaited = Some(AwaitedQuery { query: std::ptr::from_ref(subquery), shape, width });
                 }
                 if let Expr::Lambda(lambda) = other {
                     // inside, a column of that name is meant by none of what is asked here

@@ -14,6 +14,8 @@ fn what_stays_in_its_range_is_leakproof() {
         "SELECT twice FROM (SELECT amount * 2 AS twice FROM orders) x WHERE twice > 2.5",
         "SELECT customer_id FROM orders GROUP BY customer_id HAVING sum(amount * 2) > 300",
         "SELECT id FROM customers WHERE id IN (SELECT customer_id FROM orders GROUP BY 1 HAVING sum(amount) > 300)",
+        "SELECT customer_id FROM orders GROUP BY 1 HAVING sum(amount) > 0.0000000001 * sum(amount)",
+        "SELECT customer_id FROM orders GROUP BY 1 HAVING sum(amount) > (SELECT 0.0000000001 * sum(amount) FROM orders)",
         "SELECT o.id FROM orders o WHERE o.id > (SELECT 0.5 * sum(p.amount) FROM orders p WHERE p.customer_id = o.id)",
     ] {
         assert_eq!(care(sql), ExecutionMode::Leakproof, "{sql}");
@@ -29,6 +31,7 @@ fn what_may_leave_its_range_can_fail() {
         "SELECT amount * $1 FROM orders",
         "SELECT sum(amount * amount) FROM orders",
         "SELECT sum(amount) * sum(amount) FROM orders",
+        "SELECT customer_id FROM orders GROUP BY 1 HAVING sum(amount) > 0.00000000000000001 * sum(amount)",
         "SELECT sum(salary) FROM customers",
     ] {
         assert_ne!(care(sql), ExecutionMode::Leakproof, "{sql}");
