@@ -13,6 +13,7 @@ mod output;
 mod safe_filter;
 mod scan;
 mod target;
+mod value_bounds;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -113,6 +114,8 @@ pub struct Governed {
     pub(crate) comment: Comment,
     pub(crate) sequences: sequence::Changed,
     pub(crate) narrowed: NarrowedScans,
+    /// What is asked of visible rows before it runs where the rows are: a query that answers nothing, or fails.
+    pub(crate) asked: Option<Box<ast::Query>>,
     masked_columns: Vec<String>,
     masked_conditions: Vec<String>,
     masked_outputs: Vec<usize>,
@@ -131,7 +134,7 @@ pub enum ExecutionMode {
     /// anything was sent, it counts over the visible rows alone.
     Leakproof,
     /// An expression could: rows wait until it is known that none did. When one did, it counts over the visible rows
-    /// alone.
+    /// alone. So it is where visible rows are asked first whether their numbers are short.
     Speculative,
     /// From the start over the visible rows alone: whether an expression, or a filter, fails, or which rows are taken,
     /// follows the engine's plan, and that the number of all rows.
@@ -142,7 +145,7 @@ impl Governed {
     /// Another query of the same tables under the same rules.
     pub(crate) fn reading(&self, query: Box<ast::Query>) -> Self {
         let tree = Box::new(ast::Statement::Query(query));
-        Self { tree, masked_outputs: Vec::new(), narrowed: NarrowedScans::new(), ..self.clone() }
+        Self { tree, masked_outputs: Vec::new(), narrowed: NarrowedScans::new(), asked: None, ..self.clone() }
     }
 
     /// What is read, and what is governed there, instead of the answer: nothing of the rules' own text.
@@ -167,6 +170,7 @@ impl Governed {
             comment: Comment::default(),
             sequences: sequence::Changed::default(),
             narrowed: NarrowedScans::new(),
+            asked: None,
             tree: Box::new(ast::Statement::Query(query)),
             scans,
             also: Vec::new(),
@@ -275,12 +279,16 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         failing if !failing.can_throw => ExecutionMode::Leakproof,
         _ => ExecutionMode::Speculative,
     };
+    let narrowed = if is_strict { NarrowedScans::new() } else { narrowed::of(care, &tree, &scans) };
+    let asked = if is_strict || in_parts { None } else { value_bounds::asked(care, &tree, &scans) };
+    let care = if asked.is_some() { ExecutionMode::Speculative } else { care };
     let fails_in_several_ways = found.failing.in_several_ways;
     Ok(Governed {
         kind,
         comment,
         sequences,
-        narrowed: if is_strict { NarrowedScans::new() } else { narrowed::of(care, &tree, &scans) },
+        narrowed,
+        asked,
         masked_columns: found.masked_columns(&scans),
         masked_conditions: found.masked_conditions(&scans),
         known: found.known,

@@ -71,6 +71,8 @@ struct GovernedSteps {
     scans: Vec<Scan>,
     /// Queries of the rows that are kept of some scans, by their numbers: of the others all visible ones are.
     narrowed: BTreeMap<usize, Statement>,
+    /// What is asked of visible rows before the statement runs where the rows are.
+    asked: Option<Statement>,
 }
 
 impl GovernedSteps {
@@ -81,11 +83,7 @@ impl GovernedSteps {
         for CountedStep { step, counts } in &self.steps {
             let printed = match step {
                 Step::Tree(tree) => print::engine(tree, &self.scans, reading, parameters)?,
-                Step::Check(query) => {
-                    let query = Statement::Query(query.clone());
-                    let made = print::engine(&query, &self.scans, reading, parameters)?;
-                    Printed { sql: format!("{}{}", steps::checking(), made.sql), ..made }
-                }
+                Step::Check(query) => self.check(&Statement::Query(query.clone()), reading, parameters)?,
                 Step::Text(sql) => Printed { sql: sql.clone(), ..Printed::default() },
                 Step::Keep(query) => {
                     let query = Statement::Query(query.clone());
@@ -107,8 +105,17 @@ impl GovernedSteps {
         };
         let kept = visible::keeping(&visible, &self.scans, &self.narrowed, &self.steps)?;
         let mut before: Vec<_> = kept.into_iter().map(|printed| step(printed, false, true, false)).collect();
+        if let Some(asked) = self.asked.as_ref().filter(|_| reading == Reading::InPlace) {
+            before.push(step(self.check(asked, reading, parameters)?, false, true, true));
+        }
         before.extend(steps.into_iter().map(|(printed, counts, checks)| step(printed, counts, checks, checks)));
         Ok((before, last))
+    }
+
+    /// A query that is run for nothing but its error.
+    fn check(&self, query: &Statement, reading: Reading, parameters: ParameterTypes<'_>) -> Result<Printed, Error> {
+        let made = print::engine(query, &self.scans, reading, parameters)?;
+        Ok(Printed { sql: format!("{}{}", steps::checking(), made.sql), ..made })
     }
 }
 
@@ -172,7 +179,7 @@ impl EngineSql {
 pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     let masked_outputs = governed.masked_outputs().to_vec();
     let mut warnings = governed.warnings().to_vec();
-    let Governed { mut tree, scans, also, comment, sequences, narrowed, .. } = governed;
+    let Governed { mut tree, scans, also, comment, sequences, narrowed, asked, .. } = governed;
     let tables = StatementTables { scans: &scans, also: &also };
     let RewriteNotes { warnings: said, jsonb_outputs } = dialect::to_engine(&mut tree, &tables)?;
     warnings.extend(said);
@@ -183,7 +190,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     };
     let narrowed = narrowed.into_iter().map(to_engine).collect::<Result<_, _>>()?;
     let steps = steps::of(*tree, &comment, sequences)?;
-    let source = GovernedSteps { steps, scans, narrowed };
+    let source = GovernedSteps { steps, scans, narrowed, asked: asked.map(Statement::Query) };
     let (before, printed) = source.printed(Reading::InPlace, ParameterTypes::default())?;
     Ok(EngineSql {
         before,

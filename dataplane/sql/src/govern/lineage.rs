@@ -29,6 +29,7 @@ use sqlparser::ast::{
 use self::budget::{Bases, Work};
 use super::leaks::error_channel::{ErrorChannel, names_an_alias};
 use super::output;
+use super::value_bounds::ValueBounds;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 use crate::bind::types::Known;
@@ -171,7 +172,15 @@ fn named(bases: &Bases, scans: &[Scan]) -> Vec<String> {
 
 /// What is found in a statement; `in_parts` where its answer is taken a part at a time.
 pub(super) fn of(tree: &Statement, scans: &[Scan], in_parts: bool) -> Lineage {
-    let mut walk = LineageWalk::new(tree, scans);
+    walked(LineageWalk::new(tree, scans), tree, in_parts)
+}
+
+/// The same where numbers of the tables are within these bounds.
+pub(super) fn within(tree: &Statement, scans: &[Scan], bounds: &ValueBounds) -> Lineage {
+    walked(LineageWalk { bounds: Some(bounds), ..LineageWalk::new(tree, scans) }, tree, false)
+}
+
+fn walked(mut walk: LineageWalk<'_>, tree: &Statement, in_parts: bool) -> Lineage {
     match tree {
         Statement::Query(query) => {
             walk.answer(query);
@@ -194,6 +203,7 @@ fn too_much() -> Error {
 
 pub(super) struct LineageWalk<'a> {
     scans: &'a [Scan],
+    bounds: Option<&'a ValueBounds>,
     /// The first scan with a column that may not be touched.
     denying: Option<usize>,
     pub(super) found: Lineage,
@@ -216,6 +226,7 @@ impl<'a> LineageWalk<'a> {
     pub(super) fn new(tree: &Statement, scans: &'a [Scan]) -> Self {
         Self {
             scans,
+            bounds: None,
             denying: scans.iter().position(|scan| scan.columns.iter().any(|column| column.mask == Some(Mask::Denied))),
             found: Lineage::default(),
             with: HashMap::new(),

@@ -209,7 +209,8 @@ impl LineageWalk<'_> {
                 _ => Type::of_name(&column.type_name),
             };
             let exact = column.mask.is_none().then(|| Exact::of_name(&column.type_name));
-            let width = if masked.is_none() { NumberWidth::of_name(&column.type_name) } else { None };
+            let typed = if masked.is_none() { NumberWidth::of_name(&column.type_name) } else { None };
+            let width = typed.map(|typed| self.bounds.map_or(typed, |bounds| bounds.width((number, i), typed)));
             let reached = masked.into_iter().collect();
             let has_indistinct_values = indistinct_values::of_kind(kind);
             Output {
