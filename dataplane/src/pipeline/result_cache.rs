@@ -135,7 +135,7 @@ impl Answers {
     /// What decides the answer; none where another moment may, or a commit that nobody tells here.
     pub fn as_of(&self, rules: &Governance, query: &Query, native: &Native, definitions: u64) -> Option<AsOf> {
         let sql = &native.sql;
-        let is_one_read = !native.about.writes && sql.before.is_empty() && query.ask.transaction.is_none();
+        let is_one_read = is_read_alone(native) && query.ask.transaction.is_none();
         if !is_one_read || native.about.takes_in() || !is_told_of(rules, native) || !is_steady(&sql.sql) {
             return None;
         }
@@ -175,12 +175,17 @@ pub(super) enum CacheLookup {
     Never,
 }
 
+/// Whether it is a read of which no step but the last decides the answer.
+fn is_read_alone(native: &Native) -> bool {
+    !native.about.writes && native.sql.before.iter().all(|step| step.checks)
+}
+
 fn key(rules: &Governance, query: &Query, native: &Native, definitions: u64) -> Option<Key> {
     let sql = &native.sql;
     let is_told_of = is_told_of(rules, native);
     // of an answer that follows the plan, the rows that come first are those of whoever asked first
     let is_of_parts = native.care == sql::ExecutionMode::Materialized && query.ask.bounds.tells_parts();
-    let is_read = !native.about.writes && !native.about.takes_in() && sql.before.is_empty();
+    let is_read = is_read_alone(native) && !native.about.takes_in();
     let is_plain = !is_of_parts && is_read && query.ask.transaction.is_none() && is_told_of;
     if !rules.environment.settings.cache_enabled || !is_plain || native.about.tables.is_empty() || !is_steady(&sql.sql)
     {
