@@ -47,6 +47,7 @@ mod interference;
 mod keys;
 mod lengths;
 mod load;
+mod long_numbers;
 mod meaning;
 mod members;
 mod memory;
