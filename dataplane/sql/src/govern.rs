@@ -114,7 +114,7 @@ pub struct Governed {
     pub(crate) comment: Comment,
     pub(crate) sequences: sequence::Changed,
     pub(crate) narrowed: NarrowedScans,
-    /// What is asked of visible rows before it runs where the rows are: a query that answers nothing, or fails.
+    /// The question to visible rows before it runs where the rows are: a query that answers nothing, or fails.
     pub(crate) asked: Option<Box<ast::Query>>,
     masked_columns: Vec<String>,
     masked_conditions: Vec<String>,
@@ -264,11 +264,6 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     if let Some((table, column)) = found.denied(&scans) {
         return Err(denied_error(table, column));
     }
-    let masked_outputs = output::as_text(&mut tree, &scans, &found)?;
-    let warnings = remark.map(str::to_owned).into_iter().chain(found.warnings()).collect();
-    if explains {
-        return Governed::explaining(scans, filtered_tables);
-    }
     let is_strict =
         references.iter().chain(target.as_ref()).any(|table| rules.of(table).is_some_and(|ruling| ruling.strict));
     let filter_can_fail = scans.iter().any(|scan| scan.filter_can_fail);
@@ -279,8 +274,14 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         failing if !failing.can_throw => ExecutionMode::Leakproof,
         _ => ExecutionMode::Speculative,
     };
-    let narrowed = if is_strict { NarrowedScans::new() } else { narrowed::of(care, &tree, &scans) };
+    // before masked columns become text, which is a cast
     let asked = if is_strict || in_parts { None } else { value_bounds::asked(care, &tree, &scans) };
+    let masked_outputs = output::as_text(&mut tree, &scans, &found)?;
+    let warnings = remark.map(str::to_owned).into_iter().chain(found.warnings()).collect();
+    if explains {
+        return Governed::explaining(scans, filtered_tables);
+    }
+    let narrowed = if is_strict { NarrowedScans::new() } else { narrowed::of(care, &tree, &scans) };
     let care = if asked.is_some() { ExecutionMode::Speculative } else { care };
     let fails_in_several_ways = found.failing.in_several_ways;
     Ok(Governed {

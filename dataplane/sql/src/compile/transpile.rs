@@ -71,7 +71,7 @@ struct GovernedSteps {
     scans: Vec<Scan>,
     /// Queries of the rows that are kept of some scans, by their numbers: of the others all visible ones are.
     narrowed: BTreeMap<usize, Statement>,
-    /// What is asked of visible rows before the statement runs where the rows are.
+    /// The question to visible rows before the statement runs where the rows are.
     asked: Option<Statement>,
 }
 

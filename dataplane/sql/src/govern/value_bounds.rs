@@ -2,9 +2,9 @@
 //!
 //! Of a type of 19 digits the sums and products may leave their range, though the numbers of a table seldom have as many.
 //! A query that would run over visible rows for its types alone asks first whether visible rows hold a longer number:
-//! `SELECT error(…) FROM t WHERE n >= 1000000`. If there is none, it runs where the rows are. Else what it asked fails,
-//! and it runs over visible rows, as it would have. Which of both it is follows from visible rows alone, read in the same
-//! transaction, and no hidden row makes the question fail.
+//! `SELECT error(…) FROM t WHERE n >= 1000000`. If there is none, it runs where the rows are. Else the question fails,
+//! and it runs over visible rows, as it would have. Either follows from visible rows alone, read in the same transaction,
+//! and no hidden row makes the question fail.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -28,12 +28,12 @@ use crate::scan::{Scan, ScanColumn};
 const DIGITS: [u16; 2] = [6, 9];
 /// So many columns are asked about, each from both sides.
 const COLUMNS_MAX: usize = 12;
-/// How a table is called in what is asked of its rows.
+/// The name of a table in the question to its rows.
 const ROWS: &str = "seen";
-/// What the engine says of a longer number. Nobody is told: the query runs in the other way.
+/// The engine's error about a longer number. Nobody is told: the query runs in the other way.
 const LONGER: &str = "a number has more digits than this plan is made for";
 
-/// What a query asks of visible rows before it runs where the rows are, if there is such a way to run it.
+/// The question to visible rows before a query runs where the rows are, if it can run so.
 pub(super) fn asked(care: ExecutionMode, tree: &Statement, scans: &[Scan]) -> Option<Box<Query>> {
     let is_odd = |scan: &Scan| scan.filter_can_fail || scan.asks_other_tables() || scan.with_rowid;
     if care != ExecutionMode::Materialized || !matches!(tree, Statement::Query(_)) || scans.iter().any(is_odd) {
@@ -118,7 +118,7 @@ fn is_longer(column: &ScanColumn, whole_max: u16) -> bool {
     column.mask.is_none() && is_signed && digits.is_some_and(|digits| digits.whole > whole_max)
 }
 
-/// The column, in what is asked of its table.
+/// The column, in the question to its table.
 fn value(column: &ScanColumn) -> Expr {
     Expr::CompoundIdentifier(vec![Ident::new(ROWS), names::quoted(&column.name)])
 }
@@ -209,18 +209,19 @@ mod tests {
     const EARLY: &str =
         "SELECT o.id FROM orders o JOIN customers c ON c.id = o.customer_id WHERE o.amount * o.amount > 5";
 
-    /// What is asked of visible rows first, if something is.
+    /// The question to visible rows, if there is one.
     fn asked(sql: &str, rules: &Rules) -> Option<String> {
         let made = engine(sql, rules).unwrap_or_else(|error| panic!("{sql}: {error}"));
         made.before.first().map(|step| step.sql.clone())
     }
 
     #[test]
-    fn what_fails_of_long_numbers_alone_asks_for_them() {
+    fn a_query_that_fails_of_long_numbers_alone_asks_for_them() {
         expect_test::expect![[r#"
             CREATE OR REPLACE TEMP TABLE "temp"."main"."_sluice_check" AS SELECT CAST("system"."main"."error"('a number has more digits than this plan is made for') AS INTEGER) AS "longer" FROM (SELECT "orders"."id", "orders"."customer_id", "orders"."region", "orders"."amount", "orders"."status", "orders"."note" FROM "raw"."main"."orders" AS "orders" WHERE ("orders"."region" = $1)) AS "seen" WHERE "seen"."amount" >= 1000000.00 UNION ALL SELECT CAST("system"."main"."error"('a number has more digits than this plan is made for') AS INTEGER) AS "longer" FROM (SELECT "orders"."id", "orders"."customer_id", "orders"."region", "orders"."amount", "orders"."status", "orders"."note" FROM "raw"."main"."orders" AS "orders" WHERE ("orders"."region" = $1)) AS "seen" WHERE "seen"."amount" <= (-1000000.00)"#]]
         .assert_eq(&asked(EARLY, &analyst()).expect("a question"));
         assert_eq!(governed(EARLY, &analyst()).expect("a statement").care(), ExecutionMode::Speculative);
+        assert!(asked(&EARLY.replace("o.id FROM", "c.salary FROM"), &analyst()).is_some(), "a masked column is text");
     }
 
     #[test]
