@@ -1,4 +1,4 @@
-//! Numbers of visible rows are looked at before a query calculates with them where they are: hidden ones decide nothing.
+//! Long numbers under a row filter: those of visible rows decide how a query is run, and hidden ones decide nothing.
 
 use dataplane::testing::filtering;
 

@@ -155,8 +155,8 @@ fn a_mask_and_a_filter_on_customer_change_only_the_queries_that_read_it() {
     }
 }
 
-/// Rows are kept first where the engine's plan decides whether something fails, or which rows a LIMIT takes. That costs a
-/// copy of what is visible. Where short numbers would do, visible rows are asked for longer ones instead.
+/// Rows are kept first where the engine's plan decides whether something fails, or which rows a LIMIT takes. That costs
+/// a copy of what is visible. Where short numbers would do, visible rows are asked for longer ones instead.
 #[test]
 fn few_of_the_queries_need_rows_that_are_kept_under_a_filter_on_every_table() {
     let mut rules = Rules::default();

@@ -1,10 +1,10 @@
 //! Bounds of the numbers in tables, within which a query fails on no row and follows no order of rows.
 //!
-//! Of a type of 19 digits the sums and products may leave their range, though the numbers of a table seldom have as many.
-//! A query that would run over visible rows for its types alone asks first whether visible rows hold a longer number:
+//! Of a type of 19 digits the sums and products may leave their range, though the numbers of a table seldom have so
+//! many. A query that would run over visible rows for its types alone asks first whether these hold a longer number:
 //! `SELECT error(…) FROM t WHERE n >= 1000000`. If there is none, it runs where the rows are. Else the question fails,
-//! and it runs over visible rows, as it would have. Either follows from visible rows alone, read in the same transaction,
-//! and no hidden row makes the question fail.
+//! and it runs over visible rows, as it would have. Either follows from visible rows alone, read in the same
+//! transaction, and no hidden row makes the question fail.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;

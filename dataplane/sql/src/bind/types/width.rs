@@ -127,8 +127,8 @@ pub(crate) fn stays_in_range(left: &Expr, op: &BinaryOperator, right: &Expr, col
     })
 }
 
-/// Whether numbers of both surely fit the type that they are compared as. It has 38 digits at most, as many of them behind
-/// the point as the longer has, or fewer.
+/// Whether numbers of both surely fit the type that they are compared as. It has 38 digits at most, behind the point as
+/// many as the longer has, or fewer.
 pub(crate) fn both_fit(one: Option<NumberWidth>, other: Option<NumberWidth>) -> bool {
     let (Some(one), Some(other)) = (one, other) else { return false };
     one.whole.max(other.whole).saturating_add(one.scale.max(other.scale)) <= DIGITS_MAX

@@ -15,7 +15,7 @@ fn what_stays_in_its_range_is_leakproof() {
         "SELECT customer_id FROM orders GROUP BY customer_id HAVING sum(amount * 2) > 300",
         "SELECT id FROM customers WHERE id IN (SELECT customer_id FROM orders GROUP BY 1 HAVING sum(amount) > 300)",
         "SELECT customer_id FROM orders GROUP BY 1 HAVING sum(amount) > 0.0000000001 * sum(amount)",
-        "SELECT customer_id FROM orders GROUP BY 1 HAVING sum(amount) > (SELECT 0.0000000001 * sum(amount) FROM orders)",
+        "SELECT customer_id FROM orders GROUP BY 1 HAVING sum(amount) > (SELECT 0.00000001 * sum(amount) FROM orders)",
         "SELECT o.id FROM orders o WHERE o.id > (SELECT 0.5 * sum(p.amount) FROM orders p WHERE p.customer_id = o.id)",
     ] {
         assert_eq!(care(sql), ExecutionMode::Leakproof, "{sql}");
