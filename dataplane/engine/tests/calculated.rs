@@ -23,7 +23,7 @@ const TYPES: [(&str, &str, &str); 10] = [
 ];
 
 /// What is calculated of two columns and literals.
-const FORMS: [&str; 10] = [
+const FORMS: [&str; 12] = [
     "X + Y",
     "X - Y",
     "X * Y",
@@ -34,6 +34,8 @@ const FORMS: [&str; 10] = [
     "CASE WHEN X > Y THEN X ELSE 1 END * Y",
     "0.5 * sum(X)",
     "sum(X * 2) - max(Y)",
+    "sum(X) > 0.00000001 * sum(Y)",
+    "0.5 * X = 0.00000001 * Y",
 ];
 
 /// The tables' rules, and how a statement over them is run.
