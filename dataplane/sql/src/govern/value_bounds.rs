@@ -149,8 +149,8 @@ fn failing(number: usize, condition: Expr) -> Option<Box<SetExpr>> {
 #[derive(Default)]
 struct CalculatedNames {
     names: HashSet<String>,
-    /// In how many calculations the walk is.
-    depth: usize,
+    /// Whether each expression around the walk is a part of a number that is calculated.
+    within: Vec<bool>,
     /// Whether rows of the query are made of rows of the same.
     is_recursive: bool,
 }
@@ -169,20 +169,21 @@ impl Visitor for CalculatedNames {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        self.depth += usize::from(calculates(expr));
+        let is_within = calculates(expr) || !decides(expr) && self.within.last().is_some_and(|within| *within);
+        self.within.push(is_within);
         let named = match expr {
             Expr::Identifier(name) => Some(name),
             Expr::CompoundIdentifier(path) => path.last(),
             _ => None,
         };
-        if self.depth > 0 {
+        if is_within {
             self.names.extend(named.map(|name| name.value.to_ascii_lowercase()));
         }
         ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        self.depth -= usize::from(calculates(expr));
+    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.within.pop();
         ControlFlow::Continue(())
     }
 }
@@ -197,6 +198,21 @@ fn calculates(expr: &Expr) -> bool {
             let known = names::last(&function.name).and_then(|name| catalogue::find(&name.value));
             known.is_some_and(|known| matches!(known.safe_when, Some(SafeWhen::Sums)))
         }
+        _ => false,
+    }
+}
+
+/// Whether it answers yes or no: no digit of its parts goes into what stands around it.
+fn decides(expr: &Expr) -> bool {
+    use BinaryOperator as B;
+    match expr {
+        Expr::BinaryOp { op, .. } => matches!(op, B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq),
+        Expr::Between { .. }
+        | Expr::InList { .. }
+        | Expr::InSubquery { .. }
+        | Expr::Exists { .. }
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_) => true,
         _ => false,
     }
 }
@@ -222,6 +238,14 @@ mod tests {
         .assert_eq(&asked(EARLY, &analyst()).expect("a question"));
         assert_eq!(governed(EARLY, &analyst()).expect("a statement").care(), ExecutionMode::Speculative);
         assert!(asked(&EARLY.replace("o.id FROM", "c.salary FROM"), &analyst()).is_some(), "a masked column is text");
+    }
+
+    #[test]
+    fn of_columns_that_are_only_compared_nothing_is_asked() {
+        let sql = "SELECT c.id FROM orders o JOIN customers c ON c.id = o.customer_id GROUP BY c.id \
+                   HAVING sum(CASE WHEN o.id > 5 THEN o.amount * o.amount END) > 3";
+        let question = asked(sql, &analyst()).expect("a question");
+        assert!(question.contains(r#""seen"."amount" >= "#) && !question.contains(r#""seen"."id""#), "{question}");
     }
 
     #[test]
