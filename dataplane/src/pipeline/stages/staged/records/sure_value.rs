@@ -105,13 +105,19 @@ fn is_fraction(text: &[u8], before: usize, behind: usize) -> bool {
     is_number && parts.next().is_none_or(|rest| are_digits(rest, behind))
 }
 
-/// A day that each month has, of the years 1 to 9999.
+/// A day of the years 1 to 9999.
 fn is_day(text: &[u8]) -> bool {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return false };
-    let year = pair(*y1, *y2).zip(pair(*y3, *y4));
-    year.is_some_and(|year| year != (0, 0))
-        && pair(*m1, *m2).is_some_and(|month| (1..=12).contains(&month))
-        && pair(*d1, *d2).is_some_and(|day| (1..=28).contains(&day))
+    let Some((century, year)) = pair(*y1, *y2).zip(pair(*y3, *y4)) else { return false };
+    let is_leap = if year == 0 { century.is_multiple_of(4) } else { year.is_multiple_of(4) };
+    let days = match pair(*m1, *m2) {
+        Some(2) if is_leap => 29,
+        Some(2) => 28,
+        Some(4 | 6 | 9 | 11) => 30,
+        Some(1..=12) => 31,
+        _ => return false,
+    };
+    (century, year) != (0, 0) && pair(*d1, *d2).is_some_and(|day| (1..=days).contains(&day))
 }
 
 /// A time behind its day.
@@ -151,6 +157,9 @@ mod tests {
             ("DECIMAL(38,0)", "1"),
             ("BOOLEAN", "true"),
             ("DATE", "2026-02-28"),
+            ("DATE", "2024-02-29"),
+            ("DATE", "2000-02-29"),
+            ("DATE", "2026-12-31"),
             ("TIMESTAMP", "2026-02-28 23:59:59.123456"),
             ("TIMESTAMP", "0001-01-01T00:00:00"),
         ] {
@@ -170,6 +179,10 @@ mod tests {
             ("DECIMAL(38,0)", "1.5"),
             ("BOOLEAN", "TRUE"),
             ("DATE", "2026-02-29"),
+            ("DATE", "1900-02-29"),
+            ("DATE", "2026-04-31"),
+            ("DATE", "2026-01-32"),
+            ("DATE", "2026-01-00"),
             ("DATE", "0000-01-01"),
             ("DATE", "2026-13-01"),
             ("DATE", "26-01-01"),
