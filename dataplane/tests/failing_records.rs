@@ -84,6 +84,26 @@ async fn records_that_surely_pass_are_loaded_as_the_others_are() {
 }
 
 #[tokio::test]
+async fn records_that_surely_pass_are_the_rows_of_a_load_that_looks_at_none() {
+    let world = world().await;
+    for table in ["t", "u"] {
+        ran(&world, &format!("create table {table} (i integer, d date, n number(4, 2), v varchar(5))")).await;
+    }
+    let id = staged(&world, CSV).await;
+    let records = "\"1\",2024-02-29,\\N,\"\"\n2,2026-12-31,-12.25,a\n3,\\N,1,\"a,\"\"b\"\n";
+    put(&world, &id, "a.csv", format!("h\n{records}"));
+    let whole = r#"["a.csv","LOADED",3,3,3,0,null,null,null,null]"#;
+    assert_eq!(ran(&world, "copy into t from @s on_error = continue").await, whole);
+    assert_eq!(ran(&world, "copy into u from @s").await, loaded("a.csv", 3));
+    let rows = ran(&world, "select * from t order by i").await;
+    assert_eq!(rows, ran(&world, "select * from u order by i").await);
+    assert_eq!(ran(&world, "select i, v from t where d = date '2024-02-29'").await, r#"[1,""]"#);
+    let truncated = "copy into t from @s force = true truncatecolumns = true on_error = continue";
+    assert_eq!(ran(&world, truncated).await, whole);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn files_are_looked_at_without_being_loaded() {
     let world = world().await;
     mixed(&world).await;

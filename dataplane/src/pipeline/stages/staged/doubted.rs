@@ -4,6 +4,7 @@
 
 use engine::{CsvSigns, FailedRecords, FileColumn, Session, SpoolFile};
 
+use super::columns;
 use super::records::SiftedRecords;
 use super::source::FileSource;
 use crate::Error;
@@ -18,6 +19,13 @@ pub(super) struct DoubtedFile {
     /// Of these alone; of nothing where there are none.
     pub query: String,
     records: u64,
+}
+
+impl DoubtedFile {
+    /// Whether no record of the file may fail.
+    pub fn is_empty(&self) -> bool {
+        self.spool.is_none()
+    }
 }
 
 impl FileSource<'_> {
@@ -39,6 +47,23 @@ impl FileSource<'_> {
         Some(DoubtedFile { spool: Some(spool), query, records })
     }
 
+    /// The values of a file of which no record may fail, as the table's columns are read, and a query of it.
+    ///
+    /// To read texts first, and to look at each value, takes longer. The first of the `texts` is a record's line.
+    pub(super) fn sure(
+        &self,
+        spool: &SpoolFile,
+        (signs, texts): (&CsvSigns, &[FileColumn]),
+    ) -> Result<(Vec<String>, String)> {
+        let mut read = texts.to_vec();
+        for (value, column) in read.iter_mut().skip(1).zip(&self.rows.columns) {
+            value.type_name.clone_from(&column.type_name);
+        }
+        let values = columns::named(&read).into_iter().skip(1).take(self.rows.columns.len()).collect();
+        let query = spool.csv_rows(signs, &read).map_err(|error| self.query.fault(error))?;
+        Ok((values, query))
+    }
+
     /// How many of so many records of a file fail, as those say that may: their query is `judged`.
     pub(super) async fn failed_of_doubted(
         &self,
@@ -47,7 +72,7 @@ impl FileSource<'_> {
         records: u64,
         own: &mut Session,
     ) -> Result<FailedRecords> {
-        if doubted.spool.is_none() {
+        if doubted.is_empty() {
             return Ok(FailedRecords { records, failed: 0, line: None, check: None });
         }
         let found = own.failed_records(judged, false, self.query.deadline, &self.query.ask.cancel).await;

@@ -2,7 +2,8 @@
 //!
 //! A statement that fails in the engine takes its transaction with it. So a file is read first on a session of its own,
 //! which says how many of its records fail and which is the first of them; then the others are written, all or none. Of
-//! CSV, only those records are read first that do not surely pass.
+//! CSV, only those records are read first that do not surely pass, and where each does, its values are read as they are
+//! loaded.
 
 use engine::{CsvSigns, FailedRecords, FileColumn, FileFault, Session, SpoolFile};
 use sql::ast::quote;
@@ -36,6 +37,8 @@ struct SpooledRecords {
     sifted: SiftedRecords,
     /// Those that may fail; none where each of them may.
     doubted: Option<DoubtedFile>,
+    /// What each of them has as the columns are read, and a query of it, where none of them may fail.
+    sure: Option<(Vec<String>, String)>,
 }
 
 impl FileSource<'_> {
@@ -97,13 +100,13 @@ impl FileSource<'_> {
         let mut told = LoadedFile { path: file.path.clone(), parsed, rows: 0, limit, failed, faults };
         let is_skipped = matches!(load.on_error, OnError::SkipFile(_)) && failed >= limit;
         if is_kept && !is_skipped && found.records > found.failed {
-            let kept = checks.passed(&read.query, &read.line);
+            let (names, kept) = read.sure.unwrap_or_else(|| (checks.names(), checks.passed(&read.query, &read.line)));
             if is_viewed {
                 told.rows = found.records - found.failed;
-                let viewed = Box::pin(self.view_of_values(file, &checks.names(), &kept, read.spool)).await?;
+                let viewed = Box::pin(self.view_of_values(file, &names, &kept, read.spool)).await?;
                 return Ok((told, Some(viewed)));
             }
-            told.rows = self.written(file, &checks.names(), &kept).await?;
+            told.rows = self.written(file, &names, &kept).await?;
             if told.rows != found.records - found.failed {
                 return Err(Error::Unverified { why: format!("{} was read in two ways", file.path) });
             }
@@ -181,7 +184,13 @@ impl FileSource<'_> {
         };
         let query = spool.csv_rows(&signs, &read).map_err(|error| self.query.fault(error))?;
         let doubted = Box::pin(self.doubted(&mut sifted, (&signs, read.as_slice()))).await;
-        Ok(Some(SpooledRecords { spool, query, values, line, sifted, doubted }))
+        let sure = match &doubted {
+            Some(doubted) if doubted.is_empty() && !load.truncates => {
+                Some(self.sure(&spool, (&signs, read.as_slice()))?)
+            }
+            _ => None,
+        };
+        Ok(Some(SpooledRecords { spool, query, values, line, sifted, doubted, sure }))
     }
 
     /// The values of CSV by the names that its first record has for them.
@@ -248,7 +257,7 @@ impl SpooledRecords {
     /// Records that have no lines are counted.
     fn numbered(spool: SpoolFile, query: String, values: Vec<Option<String>>) -> Self {
         let line = "row_number() over ()".to_owned();
-        Self { spool, query, values, line, sifted: SiftedRecords::default(), doubted: None }
+        Self { spool, query, values, line, sifted: SiftedRecords::default(), doubted: None, sure: None }
     }
 }
 
