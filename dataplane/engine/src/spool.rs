@@ -3,7 +3,7 @@
 //! Everything else on disk is closed to the child (`child/harden`). A file is written by the parent as its bytes come,
 //! and is gone with whoever holds it. What all of them take is bounded.
 
-use std::io::{self, Read, SeekFrom};
+use std::io::{self, Read, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,7 +84,15 @@ impl SpoolFile {
     }
 
     /// All of it is another file of so many bytes, which the system copies; where it can, both share them.
-    pub async fn copy(&mut self, mut from: std::fs::File, bytes: u64) -> Result<(), Error> {
+    pub async fn copy(&mut self, from: std::fs::File, bytes: u64) -> Result<(), Error> {
+        self.copy_to(from, bytes, Vec::new()).await
+    }
+
+    /// The same of so many bytes of another file, with this `ending` behind them.
+    pub async fn copy_to(&mut self, mut from: std::fs::File, bytes: u64, ending: Vec<u8>) -> Result<(), Error> {
+        let bytes_behind = u64::try_from(ending.len()).map_err(Error::internal)?;
+        self.spool.take(bytes_behind)?;
+        self.bytes += bytes_behind;
         self.spool.take(bytes)?;
         self.bytes += bytes;
         let whole = || Error::new(Kind::InvalidInput, "the file is whole already");
@@ -103,7 +111,11 @@ impl SpoolFile {
             }
             left -= count;
         }
-        Ok(())
+        if ending.is_empty() {
+            return Ok(());
+        }
+        let written = tokio::task::spawn_blocking(move || to.write_all(&ending));
+        written.await.map_err(Error::internal)?.map_err(|error| unwritten(&error))
     }
 
     /// The file, for so many bytes more.

@@ -163,6 +163,10 @@ async fn columns_of_a_file_of_the_environment_are_read_as_those_of_a_bucket() {
     put(&world, &id, "wide.parquet", wide());
     assert_eq!(ran(&world, "select sum($1:id::bigint)::bigint from @w").await, "[7998000]");
     assert_eq!(ran(&world, "select max(length($1::varchar)) > 800 from @w").await, "[true]");
+    // nearly all of its bytes are copied, with a footer of these columns
+    let counts: Vec<String> = (0..8).map(|number| format!("count($1:long_{number}::varchar)")).collect();
+    let told = ran(&world, &format!("select {} from @w", counts.join(", "))).await;
+    assert_eq!(told, format!("[{}]", ["4000"; 8].join(",")));
     assert_eq!(std::fs::read_dir(world.spool()).unwrap().count(), 0, "nothing of it is left");
     world.stop().await;
 }

@@ -1,8 +1,9 @@
 //! The parts of a Parquet file that a read of some of its columns needs: its footer, and the chunks of these columns.
 //!
-//! A file of the same length that has them at their places, and holes elsewhere, is read as the file itself. The engine
-//! reads the footer, and of each chunk the pages that follow one another in it. Whatever makes that doubtful has the file
-//! read whole: a chunk whose pages do not end where the footer says, or do not have the values that it says.
+//! A file that has them at their places, and holes elsewhere, is read as the file itself. The engine reads the footer, and
+//! of each chunk the pages that follow one another in it. Whatever makes that doubtful has the file read whole: a chunk
+//! whose pages do not end where the footer says, or do not have the values that it says. The footer may have these columns
+//! alone, since the engine reads all of it, several times for each statement.
 
 mod footer;
 mod required;
@@ -15,12 +16,15 @@ use std::sync::Arc;
 use parquet::basic::Compression;
 use parquet::column::page::PageReader;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+};
 use parquet::file::serialized_reader::SerializedPageReader;
 
 pub use required::required_columns;
 
-/// The magic word with which a file begins.
+/// The magic word with which a file begins, and ends.
+const MAGIC: [u8; 4] = *b"PAR1";
 const MAGIC_BYTES: u64 = 4;
 /// The length of the footer and the magic word, with which a file ends.
 const ENDING_BYTES: u64 = 8;
@@ -32,6 +36,8 @@ const GAP_BYTES_MAX: u64 = 64 << 10;
 const PIECE_BYTES: u64 = 2 << 20;
 /// Pages of a chunk that are looked at one by one.
 const PAGES_MAX: usize = 100_000;
+/// What a file says of all its columns that are places on earth: it names them, whichever others there are.
+const OF_PLACES: &str = "geo";
 /// As many requests as one file is worth.
 const PIECES_MAX: usize = 10_000;
 
@@ -50,6 +56,8 @@ pub struct ColumnParts {
     chunks: Vec<ColumnChunkMetaData>,
     /// In their order, apart from each other.
     parts: Vec<Range<u64>>,
+    /// The footer with these columns alone; none where it is to stay as it is.
+    footer: Option<Vec<u8>>,
 }
 
 impl ColumnParts {
@@ -70,8 +78,16 @@ impl ColumnParts {
                 }
             }
         }
-        let found = Self { chunks, parts: joined(parts) };
+        let footer = narrowed(footer, &metadata, &chosen, &chunks);
+        let found = Self { chunks, parts: joined(parts), footer };
         (found.pieces(place).len() <= PIECES_MAX).then_some(found)
+    }
+
+    /// What stands in the place of the footer, to the end, where the file is to have these columns alone.
+    pub fn ending(&self) -> Option<Vec<u8>> {
+        let footer = self.footer.as_deref()?;
+        let length = u32::try_from(footer.len()).ok()?.to_le_bytes();
+        Some([footer, length.as_slice(), MAGIC.as_slice()].concat())
     }
 
     /// Bytes of all of them together.
@@ -104,6 +120,30 @@ impl ColumnParts {
 /// What a footer says; none of one that the library should not read.
 fn decoded(footer: &[u8]) -> Option<ParquetMetaData> {
     if footer::is_fit(footer) { ParquetMetaDataReader::decode_metadata(footer).ok() } else { None }
+}
+
+/// The footer with the chosen columns alone, of which the chunks are; none where it would not say the same of these.
+fn narrowed(
+    footer: &[u8],
+    metadata: &ParquetMetaData,
+    chosen: &HashSet<&str>,
+    chunks: &[ColumnChunkMetaData],
+) -> Option<Vec<u8>> {
+    let names = distinct_names(metadata)?;
+    let keeps: Vec<bool> = names.iter().map(|name| chosen.contains(name)).collect();
+    let pairs = metadata.file_metadata().key_value_metadata();
+    let names_places = pairs.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == OF_PLACES));
+    if names_places || !keeps.contains(&true) || !keeps.contains(&false) {
+        return None;
+    }
+    let narrow = footer::narrowed(footer, &keeps)?;
+    let told = decoded(&narrow)?;
+    let rows = |of: &ParquetMetaData| of.row_groups().iter().map(RowGroupMetaData::num_rows).collect::<Vec<_>>();
+    let has_rows =
+        told.file_metadata().num_rows() == metadata.file_metadata().num_rows() && rows(&told) == rows(metadata);
+    let has_names = distinct_names(&told)?.into_iter().eq(names.into_iter().filter(|name| chosen.contains(name)));
+    let has_chunks = told.row_groups().iter().flat_map(RowGroupMetaData::columns).eq(chunks);
+    (has_rows && has_names && has_chunks).then_some(narrow)
 }
 
 /// The names of the columns; none where two are alike, since the engine gives another to one of them.

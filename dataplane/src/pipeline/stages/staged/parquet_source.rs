@@ -1,7 +1,7 @@
 //! Parquet files on their way into the spool, some side by side: of large ones only the columns that are read.
 //!
-//! A file of the same length gets the footer and the chunks of these columns at their places. The engine reads it as it
-//! reads a whole one. A part that is held in memory is small, and so are the files that come before they are read.
+//! A file gets the chunks of these columns at their places, and a footer of them alone. The engine reads it as it reads a
+//! whole one. A part that is held in memory is small, and so are the files that come before they are read.
 
 use std::collections::VecDeque;
 
@@ -40,11 +40,13 @@ pub(super) struct ParquetSource {
     compression: FileCompression,
 }
 
-/// A file's end, and what else of it is read.
+/// A file's end as the engine gets it, and what else of the file is read.
 struct FoundParts {
     tail: Bytes,
     /// Where that begins.
     place: u64,
+    /// Where the footer does.
+    end: u64,
     columns: ColumnParts,
 }
 
@@ -90,14 +92,15 @@ impl ParquetSource {
             return Ok(None);
         }
         let Some(parts) = self.store.parts(file).await? else { return Ok(None) };
-        let Some(FoundParts { tail, place, columns }) = Box::pin(self.found(&parts)).await else { return Ok(None) };
-        if columns.bytes() > file.bytes / 5 * 4 {
-            return Ok(None);
+        let Some(found) = Box::pin(self.found(&parts)).await else { return Ok(None) };
+        if found.columns.bytes() > file.bytes / 5 * 4 {
+            return Box::pin(self.copied(file, &parts, found)).await;
         }
+        let FoundParts { tail, place, columns, .. } = found;
         let mut spool = self.engine.file().await?;
         let bytes = usize::try_from(columns.bytes()).unwrap_or(usize::MAX);
         fits(&spool, bytes, false).map_err(|fault| refused(file, fault))?;
-        spool.stretch(file.bytes).await?;
+        spool.stretch(place.saturating_add(u64::try_from(tail.len()).unwrap_or(u64::MAX))).await?;
         spool.write_at(place, &tail).await?;
         let asked = columns.pieces(place).into_iter().map(|piece| {
             let parts = parts.clone();
@@ -118,6 +121,17 @@ impl ParquetSource {
         Ok(are_filled.then_some(spool))
     }
 
+    /// A file of the environment with a footer of these columns alone; none of one that is to be read as it is.
+    async fn copied(&self, file: &StageFile, parts: &FileParts, found: FoundParts) -> Result<Option<SpoolFile>> {
+        let FileParts::OnDisk { file: own, .. } = parts else { return Ok(None) };
+        let (Some(ending), Ok(own)) = (found.columns.ending(), own.try_clone()) else { return Ok(None) };
+        let mut spool = self.engine.file().await?;
+        let bytes = usize::try_from(file.bytes).unwrap_or(usize::MAX);
+        fits(&spool, bytes, false).map_err(|fault| refused(file, fault))?;
+        spool.copy_to(own, found.end, ending).await?;
+        Ok(Some(spool))
+    }
+
     /// What is read of a file; none where its footer does not say it. Why, reading all of it tells.
     async fn found(&self, parts: &FileParts) -> Option<FoundParts> {
         let bytes = parts.bytes();
@@ -133,7 +147,10 @@ impl ParquetSource {
         let (chosen, footer_bytes) = (self.columns.clone(), tail.get(start..stop).map(Bytes::copy_from_slice)?);
         let columns = blocking(move || Ok(ColumnParts::of(&footer_bytes, footer.start, |names| chosen.chosen(names))));
         let columns = columns.await.ok().flatten()?;
-        Some(FoundParts { tail, place, columns })
+        if let Some(ending) = columns.ending() {
+            tail = Bytes::from([tail.get(..start)?, ending.as_slice()].concat());
+        }
+        Some(FoundParts { tail, place, end: footer.start, columns })
     }
 }
 

@@ -5,6 +5,10 @@
 //! fit if each field has the type of its number, no list says more than there is, and the schema is a tree of a few
 //! levels. What has other fields is not decoded.
 
+mod narrowed;
+
+pub(super) use narrowed::narrowed;
+
 /// Items of all lists together.
 const ITEMS_MAX: u64 = 500_000;
 /// Levels of the schema.
@@ -59,6 +63,8 @@ const LONG: u8 = 15;
 
 /// The number of a schema element's field that says how many children it has.
 const CHILDREN: u8 = 5;
+/// Stands for the end of a structure, in place of a field's number.
+const END: u8 = 0;
 
 /// What the field of a number is; none of one that is not known.
 const fn field(part: Part, id: u8) -> Option<FooterField> {
@@ -109,7 +115,7 @@ const fn field(part: Part, id: u8) -> Option<FooterField> {
 
 /// Whether the library may decode it.
 pub(super) fn is_fit(footer: &[u8]) -> bool {
-    let mut walk = Walk { left: footer, items: 0, children: 0, tree: Vec::new() };
+    let mut walk = Walk::of(footer);
     walk.fields(Part::File).is_some() && is_tree(&walk.tree)
 }
 
@@ -123,35 +129,56 @@ struct Walk<'f> {
     tree: Vec<u64>,
 }
 
+impl<'f> Walk<'f> {
+    fn of(footer: &'f [u8]) -> Self {
+        Self { left: footer, items: 0, children: 0, tree: Vec::new() }
+    }
+}
+
 impl Walk<'_> {
     fn fields(&mut self, part: Part) -> Option<()> {
         let mut id = 0_u8;
         loop {
-            let header = self.byte()?;
-            if header == 0 {
+            let (next, kind) = self.header(id)?;
+            if next == END {
                 return Some(());
             }
-            // nobody writes a number in its long form that has a short one
-            let step = Some(header >> 4).filter(|step| *step > 0)?;
-            id = id.checked_add(step)?;
-            match (field(part, id)?, header & 0x0f) {
-                (FooterField::Flag, 1 | 2) => {}
-                (FooterField::Byte, BYTE) => self.pass(1)?,
-                (FooterField::Number(kind), found) if found == kind => {
-                    let number = self.number()?;
-                    if part == Part::SchemaElement && id == CHILDREN {
-                        // an odd one is less than zero
-                        self.children = Some(number >> 1).filter(|_| number & 1 == 0)?;
-                    }
-                }
-                (FooterField::Binary, BINARY) => self.binary()?,
-                (FooterField::Struct(inner), STRUCT) => self.fields(inner)?,
-                (FooterField::Numbers(kind), LIST) => self.list(kind, |walk| walk.number().map(drop))?,
-                (FooterField::Binaries, LIST) => self.list(BINARY, Self::binary)?,
-                (FooterField::Structs(inner), LIST) => self.list(STRUCT, |walk| walk.item(inner))?,
-                _ => return None,
-            }
+            id = next;
+            self.value(part, id, kind)?;
         }
+    }
+
+    /// The number and the type of the field behind the one of this number, or [`END`].
+    fn header(&mut self, before: u8) -> Option<(u8, u8)> {
+        let header = self.byte()?;
+        if header == 0 {
+            return Some((END, 0));
+        }
+        // nobody writes a number in its long form that has a short one
+        let step = Some(header >> 4).filter(|step| *step > 0)?;
+        Some((before.checked_add(step)?, header & 0x0f))
+    }
+
+    /// Goes past the value of a field.
+    fn value(&mut self, part: Part, id: u8, found: u8) -> Option<()> {
+        match (field(part, id)?, found) {
+            (FooterField::Flag, 1 | 2) => {}
+            (FooterField::Byte, BYTE) => self.pass(1)?,
+            (FooterField::Number(kind), found) if found == kind => {
+                let number = self.number()?;
+                if part == Part::SchemaElement && id == CHILDREN {
+                    // an odd one is less than zero
+                    self.children = Some(number >> 1).filter(|_| number & 1 == 0)?;
+                }
+            }
+            (FooterField::Binary, BINARY) => self.binary()?,
+            (FooterField::Struct(inner), STRUCT) => self.fields(inner)?,
+            (FooterField::Numbers(kind), LIST) => self.list(kind, |walk| walk.number().map(drop))?,
+            (FooterField::Binaries, LIST) => self.list(BINARY, Self::binary)?,
+            (FooterField::Structs(inner), LIST) => self.list(STRUCT, |walk| walk.item(inner))?,
+            _ => return None,
+        }
+        Some(())
     }
 
     fn item(&mut self, part: Part) -> Option<()> {
@@ -164,22 +191,24 @@ impl Walk<'_> {
     }
 
     fn list(&mut self, kind: u8, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        for _ in 0..self.size(kind)? {
+            item(self)?;
+        }
+        Some(())
+    }
+
+    /// How many items of this type the list has that begins here.
+    fn size(&mut self, kind: u8) -> Option<u64> {
         let header = self.byte()?;
         let size = match header >> 4 {
             LONG => self.number()?,
             short => u64::from(short),
         };
         if size == 0 {
-            return Some(());
+            return Some(0);
         }
         self.items = self.items.checked_add(size)?;
-        if header & 0x0f != kind || self.items > ITEMS_MAX {
-            return None;
-        }
-        for _ in 0..size {
-            item(self)?;
-        }
-        Some(())
+        (header & 0x0f == kind && self.items <= ITEMS_MAX).then_some(size)
     }
 
     fn byte(&mut self) -> Option<u8> {

@@ -2,7 +2,7 @@ use std::os::unix::fs::FileExt;
 
 use arrow::array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
 use arrow::datatypes::{Field, Int64Type};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::file::properties::WriterProperties;
 
@@ -92,6 +92,37 @@ fn a_file_of_the_parts_of_some_columns_is_read_as_the_whole_one() {
     }
 }
 
+/// All rows of some columns, by their places.
+fn read(file: File, places: Option<&[usize]>) -> RecordBatch {
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true); // which tells of all columns
+    let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).unwrap();
+    let mask = places.map(|places| ProjectionMask::roots(reader.parquet_schema(), places.iter().copied()));
+    let reader = reader.with_projection(mask.unwrap_or_else(ProjectionMask::all)).with_batch_size(10_000);
+    let batches: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
+    arrow::compute::concat_batches(&batches[0].schema(), &batches).unwrap()
+}
+
+#[test]
+fn a_file_whose_footer_has_some_columns_has_no_others() {
+    let (bytes, batch) = (file(), batch());
+    let footer = footer_place(length(&bytes), &bytes).unwrap();
+    for columns in [vec!["id"], vec!["nested"], vec!["long", "nested"], vec!["id", "word"]] {
+        let parts = parts(&bytes, &columns).unwrap();
+        let ending = parts.ending().unwrap();
+        assert!(length(&ending) < length(&bytes) - footer.start, "{columns:?}");
+        let file = sparse(&bytes, &parts);
+        file.set_len(footer.start).unwrap();
+        file.write_all_at(&ending, footer.start).unwrap();
+        assert!(parts.are_filled(file.try_clone().unwrap()), "{columns:?}");
+        let whole = tempfile::tempfile().unwrap();
+        whole.write_all_at(&bytes, 0).unwrap();
+        let places: Vec<usize> = columns.iter().map(|name| batch.schema().index_of(name).unwrap()).collect();
+        assert_eq!(read(file, None), read(whole, Some(&places)), "{columns:?}");
+    }
+    assert_eq!(parts(&bytes, &["id", "long", "word", "nested"]).unwrap().ending(), None, "it has all columns");
+    assert_eq!(parts(&bytes, &[]).unwrap().ending(), None, "the footer alone is read");
+}
+
 #[test]
 fn a_hole_is_no_page() {
     let bytes = file();
@@ -128,7 +159,7 @@ fn what_is_in_doubt_is_not_read_by_its_parts() {
 fn near_parts_are_asked_for_as_one_and_long_ones_in_pieces() {
     let near = joined(vec![500_000..500_010, 4..100, 90..200, 300..400]);
     assert_eq!(near, [4..400, 500_000..500_010]);
-    let parts = ColumnParts { chunks: Vec::new(), parts: vec![0..PIECE_BYTES + 5, 9_000_000..9_000_010] };
+    let parts = ColumnParts { chunks: Vec::new(), parts: vec![0..PIECE_BYTES + 5, 9_000_000..9_000_010], footer: None };
     assert_eq!(parts.pieces(9_000_004), [0..PIECE_BYTES, PIECE_BYTES..PIECE_BYTES + 5, 9_000_000..9_000_004]);
     assert_eq!(parts.bytes(), PIECE_BYTES + 15);
 }
