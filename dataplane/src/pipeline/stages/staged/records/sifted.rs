@@ -3,6 +3,8 @@
 //! The engine's reader would give up at the first of these, and say lines of what it was given. So it is given none of
 //! them, and the line of each record as one more value: a sign that is no value of NULL, and digits behind it.
 
+mod plain_record;
+
 use std::io::Write;
 
 use engine::{FileFault, RECORD_BYTES_MAX};
@@ -113,6 +115,11 @@ impl<'c> RecordSift<'c> {
         let mut given = Vec::with_capacity(bytes.len() + bytes.len() / 8);
         let mut left = bytes;
         while let Some((byte, behind)) = left.split_first() {
+            if let Some(taken) = self.plain_record(left) {
+                self.ends(&mut given)?;
+                left = left.get(taken..).unwrap_or_default();
+                continue;
+            }
             self.next(*byte, &mut given)?;
             let (plain, rest) = behind.split_at_checked(self.plain(behind)).unwrap_or((&[][..], behind));
             self.record.extend_from_slice(plain);
@@ -150,13 +157,17 @@ impl<'c> RecordSift<'c> {
         }
         match self.scan.used(byte) {
             ByteUse::Skipped => self.line = self.scan.lines + 1,
-            ByteUse::EndsRecord => {
-                self.ended(given)?;
-                self.scan.lines += 1;
-                self.line = self.scan.lines + 1;
-            }
+            ByteUse::EndsRecord => self.ends(given)?,
             ByteUse::WithinRecord => self.within(byte),
         }
+        Ok(())
+    }
+
+    /// A record ends with its line.
+    fn ends(&mut self, given: &mut Vec<u8>) -> Result<(), FileFault> {
+        self.ended(given)?;
+        self.scan.lines += 1;
+        self.line = self.scan.lines + 1;
         Ok(())
     }
 
