@@ -46,11 +46,14 @@ impl FileSource<'_> {
         if let (true, [file], FileRecords::Parquet { binary_is_text }) = (is_fit, files, records)
             && let Some((by_member, reads)) = native.sql.by_member(&rows.kept_as)?
         {
+            let mut ahead = ParquetAhead::of(self.parquet_source()?, files);
+            ahead.begin(); // while the engine looks at the text
             // while it reads a table: the engine's parser names none of a statement that reads a view
             agrees_here(self.query, self.session, native).await?;
             native.sql = by_member;
             let asks_number = native.sql.sql.to_ascii_uppercase().contains(sql::ROW_NUMBER);
-            return Box::pin(self.view_by_member(file, *binary_is_text, (&reads, asks_number))).await.map(Some);
+            let view = self.view_by_member((file, ahead), *binary_is_text, (&reads, asks_number));
+            return Box::pin(view).await.map(Some);
         }
         Box::pin(self.fill(files)).await?;
         Ok(None)
@@ -58,12 +61,11 @@ impl FileSource<'_> {
 
     async fn view_by_member(
         &mut self,
-        file: &StageFile,
+        (file, mut ahead): (&StageFile, ParquetAhead),
         binary_is_text: bool,
         (reads, asks_number): (&[MemberRead], bool),
     ) -> Result<ViewedFile> {
         let rows = self.rows;
-        let mut ahead = ParquetAhead::of(self.parquet_source()?, std::slice::from_ref(file));
         let spool = self.parquet_spool(&mut ahead).await?;
         let found = ParquetRows::of(&spool, binary_is_text, rows, (self.session, self.query)).await;
         let found = found.map_err(|error| self.fault(file, error))?;

@@ -181,7 +181,8 @@ impl ParquetAhead {
         coming.await.unwrap_or_else(|_| Err(StageFileFault::Unavailable.into()))
     }
 
-    fn begin(&mut self) {
+    /// Has the next ones come, as far as there is room.
+    pub fn begin(&mut self) {
         while self.coming.len() < FILES_MAX
             && let Some(next) = self.files.front()
             && (self.held == 0 || self.held.saturating_add(next.bytes) <= AHEAD_BYTES_MAX)
