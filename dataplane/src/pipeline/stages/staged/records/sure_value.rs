@@ -6,8 +6,10 @@
 use sql::Column;
 use sql::functions::types::Type;
 
-/// Digits that any number with a floating point has room for, before its point and behind it.
+/// Digits that any number with a floating point may have before its point: the least of these types has 38.
 const FLOATING_DIGITS: usize = 15;
+/// Digits that it may have behind it, most of which round it: as they are printed, 17 tell each number from all others.
+const ROUNDED_DIGITS: usize = 30;
 const DAY_BYTES: usize = 10;
 const MICROSECOND_DIGITS: usize = 6;
 
@@ -78,7 +80,7 @@ impl SureTexts {
             "INTEGER" => Self::Whole { digits: 9 },
             "BIGINT" => Self::Whole { digits: 18 },
             "HUGEINT" => Self::Whole { digits: 37 },
-            "FLOAT" | "DOUBLE" => Self::Fraction { before: FLOATING_DIGITS, behind: FLOATING_DIGITS },
+            "FLOAT" | "DOUBLE" => Self::Fraction { before: FLOATING_DIGITS, behind: ROUNDED_DIGITS },
             "BOOLEAN" => Self::Truth,
             "DATE" => Self::Day,
             "TIMESTAMP" => Self::Moment,
@@ -153,6 +155,8 @@ mod tests {
             ("INTEGER", "\\N"),
             ("BIGINT", "999999999999999999"),
             ("DOUBLE", "-1.5"),
+            ("DOUBLE", "0.30000000000000004"),
+            ("FLOAT", "0.100000000000000005551115123125"),
             ("DECIMAL(4,2)", "-12.25"),
             ("DECIMAL(38,0)", "1"),
             ("BOOLEAN", "true"),
