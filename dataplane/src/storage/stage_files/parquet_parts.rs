@@ -36,7 +36,7 @@ const GAP_BYTES_MAX: u64 = 64 << 10;
 const PIECE_BYTES: u64 = 2 << 20;
 /// Pages of a chunk that are looked at one by one.
 const PAGES_MAX: usize = 100_000;
-/// What a file says of all its columns that are places on earth: it names them, whichever others there are.
+/// The key under which a file tells of columns that are places on earth, whichever others it has.
 const OF_PLACES: &str = "geo";
 /// As many requests as one file is worth.
 const PIECES_MAX: usize = 10_000;
@@ -83,7 +83,9 @@ impl ColumnParts {
         (found.pieces(place).len() <= PIECES_MAX).then_some(found)
     }
 
-    /// What stands in the place of the footer, to the end, where the file is to have these columns alone.
+    /// The bytes in the place of the footer, to the end, of a file that has these columns alone.
+    ///
+    /// None where the file is to end as it does.
     pub fn ending(&self) -> Option<Vec<u8>> {
         let footer = self.footer.as_deref()?;
         let length = u32::try_from(footer.len()).ok()?.to_le_bytes();

@@ -16,7 +16,7 @@ const ALL_BYTES: u8 = 6;
 /// As far as one field's number may be from the one before.
 const STEP_MAX: u8 = 15;
 
-/// What becomes of a field's value.
+/// A field's value as it is kept.
 enum Kept<'f> {
     Same(&'f [u8]),
     Other(Vec<u8>),
