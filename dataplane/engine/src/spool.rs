@@ -4,6 +4,8 @@
 //! and is gone with whoever holds it. What all of them take is bounded.
 
 use std::io::{self, Read, SeekFrom, Write as _};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +17,8 @@ use crate::error::{Error, Kind};
 
 /// What is copied before it is asked whether anybody waits for it still.
 const COPIED_BYTES: u64 = 64 << 20;
+/// The same of parts, each of which is held in memory.
+const COPIED_PARTS: usize = 32;
 
 /// The folder, and what the files in it take.
 #[derive(Debug)]
@@ -118,6 +122,26 @@ impl SpoolFile {
         written.await.map_err(Error::internal)?.map_err(|error| unwritten(&error))
     }
 
+    /// Copies parts of another file to the same places.
+    pub async fn copy_parts(&mut self, mut from: std::fs::File, parts: &[Range<u64>]) -> Result<(), Error> {
+        let bytes = parts.iter().map(|part| part.end.saturating_sub(part.start)).fold(0, u64::saturating_add);
+        self.spool.take(bytes)?;
+        self.bytes += bytes;
+        let whole = || Error::new(Kind::InvalidInput, "the file is whole already");
+        let mut to = self.open.take().ok_or_else(whole)?.into_std().await;
+        for some in parts.chunks(COPIED_PARTS) {
+            let some = some.to_vec();
+            let copied = tokio::task::spawn_blocking(move || {
+                let mut held = Vec::new();
+                some.into_iter().try_for_each(|part| copy_part((&from, &to), part, &mut held))?;
+                Ok::<_, io::Error>((from, to))
+            });
+            (from, to) = copied.await.map_err(Error::internal)?.map_err(|error| unwritten(&error))?;
+        }
+        self.open = Some(File::from_std(to));
+        Ok(())
+    }
+
     /// The file, for so many bytes more.
     fn opened(&mut self, more: usize) -> Result<&mut File, Error> {
         let more = u64::try_from(more).map_err(Error::internal)?;
@@ -165,6 +189,12 @@ impl Drop for SpoolFile {
             _ => {}
         }
     }
+}
+
+fn copy_part((from, to): (&std::fs::File, &std::fs::File), part: Range<u64>, held: &mut Vec<u8>) -> io::Result<()> {
+    held.resize(usize::try_from(part.end.saturating_sub(part.start)).map_err(io::Error::other)?, 0);
+    from.read_exact_at(held, part.start)?;
+    to.write_all_at(held, part.start)
 }
 
 /// The disk is full, or the child was started anew and its folder emptied.

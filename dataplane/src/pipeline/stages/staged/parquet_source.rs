@@ -4,6 +4,7 @@
 //! whole one. A part that is held in memory is small, and so are the files that come before they are read.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use bytes::Bytes;
 use engine::{Engine, SpoolFile};
@@ -101,19 +102,15 @@ impl ParquetSource {
         let bytes = usize::try_from(columns.bytes()).unwrap_or(usize::MAX);
         fits(&spool, bytes, false).map_err(|fault| refused(file, fault))?;
         spool.stretch(place.saturating_add(u64::try_from(tail.len()).unwrap_or(u64::MAX))).await?;
-        spool.write_at(place, &tail).await?;
-        let asked = columns.pieces(place).into_iter().map(|piece| {
-            let parts = parts.clone();
-            async move {
-                let start = piece.start;
-                parts.read(piece).await.map(|bytes| (start, bytes))
-            }
-        });
-        let mut came = stream::iter(asked).buffer_unordered(PARTS_MAX);
-        while let Some(piece) = came.next().await {
-            let (start, bytes) = piece?;
-            spool.write_at(start, &bytes).await?;
+        let own = match &parts {
+            FileParts::OnDisk { file, .. } => file.try_clone().ok(), // else it is read as an object is
+            FileParts::Object(_) => None,
+        };
+        match own {
+            Some(own) => spool.copy_parts(own, &columns.pieces(place)).await?,
+            None => fetch(&parts, columns.pieces(place), &mut spool).await?,
         }
+        spool.write_at(place, &tail).await?;
         spool.finish().await?;
         let written = spool.reader().await?;
         // what no file of ours has may stop the library that looks at it
@@ -152,6 +149,23 @@ impl ParquetSource {
         }
         Some(FoundParts { tail, place, end: footer.start, columns })
     }
+}
+
+/// Takes these pieces of a file into the spool, each at its place, some side by side.
+async fn fetch(parts: &FileParts, pieces: Vec<Range<u64>>, spool: &mut SpoolFile) -> Result<()> {
+    let asked = pieces.into_iter().map(|piece| {
+        let parts = parts.clone();
+        async move {
+            let start = piece.start;
+            parts.read(piece).await.map(|bytes| (start, bytes))
+        }
+    });
+    let mut came = stream::iter(asked).buffer_unordered(PARTS_MAX);
+    while let Some(piece) = came.next().await {
+        let (start, bytes) = piece?;
+        spool.write_at(start, &bytes).await?;
+    }
+    Ok(())
 }
 
 /// Files of a stage that come into the spool in their order, the next ones while one is read.
