@@ -73,7 +73,7 @@ use transaction::ClientTransaction;
 pub use authorization::authorization_state::AuthorizationState;
 pub use authorization::time_rules::TimeRules;
 pub(crate) use authorization::visible_catalog::row_estimate;
-pub use delivery::UNREAD_FOR;
+pub use delivery::{UNREAD_FOR, UnreadAnswers};
 pub use load::OPEN_FILE;
 pub use observer::{AgentStatement, StatementObserver};
 pub use once::Once;
@@ -122,6 +122,7 @@ pub struct Pipeline {
     pub entropy: Entropy,
     /// How long rows wait for whoever asked, and an open transaction for its next statement.
     pub unread_for: Duration,
+    pub unread: UnreadAnswers,
     /// What goes on without whoever waited for it.
     pub tasks: TaskTracker,
     /// Nothing begins any more, and what runs is cancelled.

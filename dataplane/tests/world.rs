@@ -117,6 +117,7 @@ async fn world_of(clock: SharedClock, model: &ModelSettings, temp_limit_bytes: u
         entropy,
         tasks: TaskTracker::new(),
         unread_for: dataplane::pipeline::UNREAD_FOR,
+        unread: dataplane::pipeline::UnreadAnswers::default(),
         closed: CancellationToken::new(),
     });
     let tail = Mutex::new(ledger.log.after(0));

@@ -3,6 +3,8 @@
 //! What is not asked for is not kept for ever: until its end a query holds a slot of stage 1 and a session of the
 //! engine, which one caller's forgotten cursors must not take from all others.
 
+mod unread;
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,7 +16,6 @@ use contract::report::Outcome;
 use engine::RowMessage;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use tokio::task::AbortHandle;
 
 use super::Result;
 use super::result_cache::Ticket;
@@ -27,6 +28,9 @@ use crate::Error;
 use crate::request::answer::{Account, HeldEnd, Totals, WrittenFiles};
 use crate::request::ask::Outlet;
 use crate::request::trail::{Stage, millis};
+use unread::UnreadPlace;
+
+pub use unread::UnreadAnswers;
 
 /// How long rows wait for whoever asked, and a transaction for its next statement: longer than anybody reads a page.
 pub const UNREAD_FOR: Duration = Duration::from_mins(15);
@@ -56,7 +60,7 @@ struct Flow {
     /// Since when the caller has had the next batch to ask for.
     unread_since: Option<Instant>,
     given_up: Option<Error>,
-    watch: Option<AbortHandle>,
+    watch: Option<UnreadPlace>,
     end: Option<QueryEnd>,
 }
 
@@ -77,7 +81,6 @@ impl RowDelivery {
         slot: Slot,
         account: Arc<Account>,
     ) -> Self {
-        let (patience, tasks) = (closing.pipeline().unread_for, closing.pipeline().tasks.clone());
         let bounds = closing.query().ask.bounds;
         let (wanted, held) = (bounds.rows, Arc::clone(&account));
         let holds_end = bounds.outlet == Some(Outlet::Files);
@@ -105,8 +108,12 @@ impl RowDelivery {
             let _ = held.held.set(Box::new(HeldFlow(Arc::downgrade(&flow))));
         }
         if holds_engine {
-            let watch = tasks.spawn(give_up_unread(Arc::downgrade(&flow), patience)).abort_handle();
-            lock(&flow).watch = Some(watch);
+            let mut locked = lock(&flow);
+            let place = locked.end.as_ref().map(|end| {
+                let pipeline = end.closing.pipeline();
+                pipeline.unread.watch(Arc::downgrade(&flow), pipeline.unread_for, &pipeline.closed)
+            });
+            locked.watch = place;
         }
         Self(flow)
     }
@@ -136,24 +143,20 @@ fn lock(flow: &Mutex<Flow>) -> MutexGuard<'_, Flow> {
     flow.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets go of the engine and the slot that a caller holds who does not come for the rows.
-async fn give_up_unread(flow: Weak<Mutex<Flow>>, patience: Duration) {
-    let mut left = patience;
-    loop {
-        tokio::time::sleep(left).await;
-        let Some(flow) = flow.upgrade() else { return };
-        let mut flow = lock(&flow);
-        let unread = flow.unread_since.map_or(Duration::ZERO, |since| since.elapsed());
-        if unread >= patience {
-            flow.given_up = Some(Error::Unread(patience));
-            flow.close(Outcome::Failed, Some(&Error::Unread(patience)));
-            return;
-        }
-        left = patience.saturating_sub(unread);
-    }
-}
-
 impl Flow {
+    /// Lets go of the engine and the slot where its caller has not come for the rows for so long: none then, else the
+    /// moment by which that would be so.
+    fn given_up_or_due(&mut self, patience: Duration, now: Instant) -> Option<Instant> {
+        self.end.as_ref()?;
+        let since = self.unread_since.unwrap_or(now);
+        if now.duration_since(since) < patience {
+            return Some(since + patience);
+        }
+        self.given_up = Some(Error::Unread(patience));
+        self.close(Outcome::Failed, Some(&Error::Unread(patience)));
+        None
+    }
+
     /// A key that is revoked, or a user who is suspended, gets no more rows; what a write returns is done already.
     fn to_whom_it_may(&self) -> Result<()> {
         match &self.end {
@@ -192,9 +195,7 @@ impl Flow {
     /// Meters and audits, once; the engine's side is let go first.
     fn close(&mut self, outcome: Outcome, error: Option<&Error>) {
         let Some(QueryEnd { mut closing, reservation, account, slot: _slot }) = self.end.take() else { return };
-        if let Some(watch) = self.watch.take() {
-            watch.abort();
-        }
+        drop(self.watch.take());
         self.first.clear();
         self.rest = None;
         let took = self.began.elapsed();

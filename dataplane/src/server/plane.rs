@@ -34,7 +34,7 @@ use crate::governance::sessions::Snapshots;
 use crate::governance::vouching::TokenIntrospection;
 use crate::metrics::Metrics;
 use crate::model::{self, Models};
-use crate::pipeline::{Gate, OwnershipState, PipelineCaches, StartupGate, UsageLedger};
+use crate::pipeline::{Gate, OwnershipState, PipelineCaches, StartupGate, UnreadAnswers, UsageLedger};
 use crate::protocols::tls::TlsError;
 use crate::protocols::{agents, pgwire, probes, rest};
 use crate::server::certificates::{self, ServedCertificates};
@@ -255,6 +255,7 @@ impl DataPlaneParts {
             entropy: settings.entropy.clone(),
             tasks: ending.tasks(),
             unread_for: crate::pipeline::UNREAD_FOR,
+            unread: UnreadAnswers::default(),
             closed: ending.closed.clone(),
         });
         let parts = Self {
