@@ -20,6 +20,7 @@ use crate::process::{self, DYING, Line, Process};
 use crate::session::{Described, Session, step_ends};
 use crate::spool::{Spool, SpoolFile};
 use crate::supervisor::{Stage, Supervisor};
+use crate::turns::{SessionPermit, Turn, Turns};
 use crate::waiting::{self, Waiting};
 
 /// How long a new session waits for a child that is being restarted.
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     runtime: tokio::runtime::Handle,
     pool: Mutex<Vec<Session>>,
     waiting: Waiting,
+    turns: Arc<Turns>,
     /// None for databases in memory.
     spool: Option<Arc<Spool>>,
     cached: Mutex<Option<Cached>>,
@@ -89,6 +91,7 @@ impl Engine {
             runtime: tokio::runtime::Handle::current(),
             pool: Mutex::default(),
             waiting: Waiting::new(places),
+            turns: Turns::new(places),
             spool,
             cached: Mutex::default(),
             defining: AtomicU64::new(0),
@@ -100,14 +103,17 @@ impl Engine {
     }
 
     /// A connection that nobody used before, or that is as if nobody had.
+    ///
+    /// Where many want one at once, each waits for its turn, but not for long statements.
     pub async fn session(&self) -> Result<Session, Error> {
-        self.session_by(Instant::now() + RESTART).await
+        let turn = self.0.turns.next().await;
+        self.session_by(Instant::now() + RESTART, turn).await
     }
 
-    async fn session_by(&self, deadline: Instant) -> Result<Session, Error> {
+    async fn session_by(&self, deadline: Instant, turn: Option<Turn>) -> Result<Session, Error> {
         let permit = Arc::clone(&self.0.permits).try_acquire_owned();
         let permit = permit.map_err(|_| Error::unavailable("too many sessions of the engine are open"))?;
-        let permit = match self.0.waiting.take(permit) {
+        let permit = match self.0.waiting.take(SessionPermit::new(permit, turn)) {
             Ok(session) => return Ok(session),
             Err(permit) => permit,
         };
@@ -172,7 +178,7 @@ impl Engine {
         let idle = self.0.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut pooled = match idle {
             Some(pooled) => pooled,
-            None => self.session_by(deadline.min(Instant::now() + RESTART)).await?,
+            None => self.session_by(deadline.min(Instant::now() + RESTART), None).await?,
         };
         let answer = pooled.question(what, deadline, cancel).await;
         let mut pool = self.0.pool.lock().unwrap_or_else(PoisonError::into_inner);
@@ -243,10 +249,11 @@ impl Shared {
         if !connected.can_be_reset() || !self.waiting.reserve() {
             return;
         }
-        if connected.waits() {
+        if let Some(permit) = connected.waits() {
             let session = Arc::clone(OwnedMutexGuard::mutex(&connected));
             drop(connected);
             self.waiting.add(Some(session), Instant::now());
+            drop(permit); // whose turn is next finds it there
             return;
         }
         let shared = Arc::clone(&self);

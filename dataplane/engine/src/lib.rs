@@ -12,7 +12,7 @@
 //! | parent | `engine` | `Engine`: start, sessions, catalog, stop |
 //! | parent | `session`, `line`, `lane`, `rows`, `row_message` | one connection; its socket; its statement's rows |
 //! | parent | `spool`, `file` | files that the child may read; their columns and rows |
-//! | parent | `waiting` | sessions that have nothing of their own, for the next statement |
+//! | parent | `waiting`, `turns` | sessions that have nothing of their own, for the next statement; whose turn it is |
 //! | parent | `supervisor`, `process`, `watchdog` | keeps a child alive, ends statements, kills, restarts |
 //! | both | `frame`, `message`, `value` | what travels over the sockets |
 //! | child | `child` and below | opens, hardens, executes |
@@ -42,6 +42,7 @@ mod session;
 mod spool;
 mod store;
 mod supervisor;
+mod turns;
 mod types;
 mod value;
 mod waiting;

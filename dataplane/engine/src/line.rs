@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Shared;
@@ -16,6 +15,7 @@ use crate::frame::Outgoing;
 use crate::message::{Change, Done, LentRequest, What, kind};
 use crate::process::{Line, Process};
 use crate::session::step_ends;
+use crate::turns::SessionPermit;
 use crate::watchdog::{Cause, GONE};
 
 /// The first frame of a reply.
@@ -59,7 +59,7 @@ pub struct Connected {
     /// The child has made it as a new one, and nothing was asked since.
     is_reset: bool,
     /// None while it waits for its next statement.
-    permit: Option<OwnedSemaphorePermit>,
+    permit: Option<SessionPermit>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ struct Transaction {
 }
 
 impl Connected {
-    pub fn new(shared: Arc<Shared>, process: Arc<Process>, line: Line, permit: OwnedSemaphorePermit) -> Self {
+    pub fn new(shared: Arc<Shared>, process: Arc<Process>, line: Line, permit: SessionPermit) -> Self {
         let (state, permit) = (State::Idle, Some(permit));
         let (is_clean, is_reset) = (true, false);
         Self { shared, process, line, statement: 0, state, transaction: None, is_clean, is_reset, permit }
@@ -105,16 +105,20 @@ impl Connected {
         self.is_reset = true;
     }
 
-    /// It waits without more ado, where it is as a new one.
-    pub fn waits(&mut self) -> bool {
-        if self.is_reset {
-            self.permit = None;
+    /// Its permit, where it is as a new one: it waits without more ado.
+    pub fn waits(&mut self) -> Option<SessionPermit> {
+        self.permit.take_if(|_| self.is_reset)
+    }
+
+    /// Its turn is over though it does not wait: its transaction goes on.
+    pub fn ends_turn(&mut self) {
+        if let Some(permit) = &mut self.permit {
+            permit.end_turn();
         }
-        self.is_reset
     }
 
     /// Takes it from among those that wait; not one whose process is over.
-    pub fn taken(&mut self, permit: OwnedSemaphorePermit) -> Result<(), OwnedSemaphorePermit> {
+    pub fn taken(&mut self, permit: SessionPermit) -> Result<(), SessionPermit> {
         if !self.can_be_reset() {
             return Err(permit);
         }

@@ -92,6 +92,7 @@ impl Session {
         let mut connected = self.steady().await?;
         connected.again_if_lost(&What::Begin, step_ends(), &CancellationToken::new()).await?.done()?;
         connected.transaction_opened();
+        connected.ends_turn();
         Ok(Snapshot(connected.snapshot()))
     }
 
@@ -139,6 +140,7 @@ impl Session {
             return Ok(None);
         }
         connected.transaction_opened();
+        connected.ends_turn(); // the commit waits for the disk
         written(&mut connected, reply).map(Some)
     }
 

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Shared;
 use crate::line::Connected;
 use crate::session::Session;
+use crate::turns::SessionPermit;
 
 /// How long one waits for nothing, at most twice.
 const UNUSED: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ impl Waiting {
     }
 
     /// One that is as a new session is; the permit comes back if there is none.
-    pub fn take(&self, mut permit: OwnedSemaphorePermit) -> Result<Session, OwnedSemaphorePermit> {
+    pub fn take(&self, mut permit: SessionPermit) -> Result<Session, SessionPermit> {
         loop {
             let Some((waiter, _)) = self.queue().waiters.pop() else { return Err(permit) };
             let Ok(mut connected) = waiter.try_lock() else { continue };
