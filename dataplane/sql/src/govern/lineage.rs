@@ -5,6 +5,7 @@
 //! *are* one (so their type is text), and the types of all names for the dialect. It decides nothing
 //! about what is hidden: that is done where the tables are read.
 
+pub(super) mod bounds;
 pub(super) mod budget;
 mod from;
 mod items;
@@ -26,10 +27,10 @@ use sqlparser::ast::{
     TableWithJoins, With,
 };
 
+use self::bounds::ValueBounds;
 use self::budget::{Bases, Work};
 use super::leaks::error_channel::{ErrorChannel, names_an_alias};
 use super::output;
-use super::value_bounds::ValueBounds;
 use crate::ast::error::{Error, ErrorKind};
 use crate::ast::names;
 use crate::bind::types::Known;

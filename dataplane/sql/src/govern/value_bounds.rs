@@ -14,12 +14,12 @@ use sqlparser::ast::{
     TableFactor, UnaryOperator, Value, Visitor,
 };
 
+use super::lineage::bounds::ValueBounds;
 use super::{ExecutionMode, lineage};
 use crate::ast::call::of_engine;
 use crate::ast::expression::{binary, text};
 use crate::ast::{Visit, names};
 use crate::bind::types::digits::Digits;
-use crate::bind::types::width::NumberWidth;
 use crate::functions::catalogue::{self, SafeWhen};
 use crate::scan::marker::{self, Marked};
 use crate::scan::{Scan, ScanColumn};
@@ -51,13 +51,6 @@ pub(super) fn asked(care: ExecutionMode, tree: &Statement, scans: &[Scan]) -> Op
     bounds(most).unwrap_or(few).question(scans)
 }
 
-/// Columns of scans, by both their numbers, whose values have at most so many digits before the point.
-#[derive(Debug)]
-pub(super) struct ValueBounds {
-    whole_max: u16,
-    columns: BTreeSet<(usize, usize)>,
-}
-
 impl ValueBounds {
     /// Of the columns of these names whose types hold longer numbers, if there are any and they are not too many.
     fn of(whole_max: u16, calculated: &HashSet<String>, scans: &[Scan]) -> Option<Self> {
@@ -71,11 +64,6 @@ impl ValueBounds {
             }
         }
         (1..=COLUMNS_MAX).contains(&columns.len()).then_some(Self { whole_max, columns })
-    }
-
-    /// How wide a column's numbers are that has this type.
-    pub(super) fn width(&self, column: (usize, usize), typed: NumberWidth) -> NumberWidth {
-        if self.columns.contains(&column) { typed.at_most(self.whole_max) } else { typed }
     }
 
     /// Whether within these bounds nothing of the query fails, and nothing of its answer follows the plan.
