@@ -147,6 +147,12 @@ mod tests {
             ("1,\"a\"b", None),
             ("1,\"a", None),
             ("1,\"a\nb\"", None),
+            ("1,\"a\rb\"", None),
+            ("1,a\0", None),
+            ("1,a ", Some(true)),
+            ("1 ,a", Some(false)),
+            ("1,\"\\N\"", Some(true)),
+            ("\"\\N\",a", Some(false)),
         ] {
             assert_eq!(records.is_sure(record.as_bytes()), told, "{record:?}");
         }
