@@ -104,6 +104,23 @@ async fn records_that_surely_pass_are_the_rows_of_a_load_that_looks_at_none() {
 }
 
 #[tokio::test]
+async fn records_at_the_ends_of_what_is_sure_are_loaded_as_they_are_written() {
+    let world = world().await;
+    ran(&world, "create table t (w number(38, 0), p number(38, 10), f double, note varchar(2))").await;
+    let id = staged(&world, "create stage s file_format = (type = csv field_optionally_enclosed_by = '\"')").await;
+    let (long, part) = ("9".repeat(38), format!("{}.{}", "9".repeat(28), "9".repeat(10)));
+    // the mark of UTF-8 first, then a line that ends in two bytes, one that ends in one, and one without an end
+    let records = format!("\u{feff}{long},-{part},-0.5,\"a\"\r\n-{long},{part},7,bb\n\\N,0,0,é");
+    put(&world, &id, "a.csv", records);
+    let told = r#"["a.csv","LOADED",3,3,3,0,null,null,null,null]"#;
+    assert_eq!(ran(&world, "copy into t from @s on_error = continue").await, told);
+    let rows = ran(&world, "select w::varchar, p::varchar, note from t where w is not null order by f").await;
+    assert_eq!(rows, format!(r#"["{long}","-{part}","a"],["-{long}","{part}","bb"]"#));
+    assert_eq!(ran(&world, "select note from t where w is null").await, r#"["é"]"#);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn files_are_looked_at_without_being_loaded() {
     let world = world().await;
     mixed(&world).await;
