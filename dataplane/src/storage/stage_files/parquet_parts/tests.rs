@@ -4,6 +4,7 @@ use arrow::array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StringAr
 use arrow::datatypes::{Field, Int64Type};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::{ArrowWriter, ProjectionMask};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
 use super::*;
@@ -121,6 +122,19 @@ fn a_file_whose_footer_has_some_columns_has_no_others() {
     }
     assert_eq!(parts(&bytes, &["id", "long", "word", "nested"]).unwrap().ending(), None, "it has all columns");
     assert_eq!(parts(&bytes, &[]).unwrap().ending(), None, "the footer alone is read");
+}
+
+/// It names columns that may not be among those that are read.
+#[test]
+fn a_footer_that_tells_of_places_on_earth_stays_as_it_is() {
+    for (key, is_narrowed) in [(OF_PLACES, false), ("other", true)] {
+        let pairs = Some(vec![KeyValue::new(key.to_owned(), "{}".to_owned())]);
+        let properties = WriterProperties::builder().set_key_value_metadata(pairs).build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), batch().schema(), Some(properties)).unwrap();
+        writer.write(&batch()).unwrap();
+        let found = parts(&writer.into_inner().unwrap(), &["id"]).unwrap();
+        assert_eq!(found.ending().is_some(), is_narrowed, "{key}");
+    }
 }
 
 #[test]
