@@ -4,12 +4,16 @@ use dataplane::testing::filtering;
 
 use crate::world::{World, world};
 
-const QUERIES: [&str; 3] = [
+const QUERIES: [&str; 6] = [
     "select p.id from priced p join other o on o.id = p.id where p.price * p.price > 5",
     "select sum(p.price * p.pieces) < (select sum(p.price * p.pieces) * 10000.00001 from priced p) as is_less \
      from priced p join other o on o.id = p.id",
     "select p.id, sum(p.price * p.pieces) as total from priced p join other o on o.id = p.id group by p.id \
      having sum(p.price * p.pieces) < (select sum(p.price * p.pieces) * 10000.00001 from priced p)",
+    "select p.id, sum(p.price * p.pieces * 10000) over (order by p.id) as so_far from priced p \
+     join other o on o.id = p.id where p.price * p.price > 5",
+    "select a.id from priced a join priced b on a.id = b.id where a.price * b.price > 5 order by a.id limit 1",
+    "select x.id from (select p.id, p.price from priced p join other o on o.id = p.id) x where x.price * x.price > 5",
 ];
 
 const LONGEST: &str = "9999999999999.99, 9223372036854775807";
