@@ -1,8 +1,9 @@
-//! Turns of statements: where many come at once, they wait for one another's sessions.
+//! Turns of statements: where many come at once, each waits until a session may wait for it.
 //!
-//! Each of them would else begin a thread of the child, a socket and a connection, and end all three, since few sessions
-//! may wait: that takes longer than most statements do. So no more begin at once than sessions may wait, first come, first
-//! served. A long one is in nobody's way: it gives its turn up where somebody waits for that.
+//! Each of them would else begin a thread of the child, a socket and a connection, and end all three, since few
+//! sessions may wait: that takes longer than most statements do. So no more begin at once than sessions may wait, in
+//! the order in which they come. One that takes long loses its turn as soon as another statement waits for one: it
+//! goes on, and nobody waits for its end.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -23,7 +24,7 @@ pub struct Turns {
     begun: Mutex<BegunTurns>,
 }
 
-/// The turns that are neither over nor given up, by their numbers, with when they have begun.
+/// The turns that are neither over nor lost, by their numbers, with when they have begun.
 #[derive(Default)]
 struct BegunTurns {
     since: BTreeMap<u64, Instant>,
@@ -95,7 +96,7 @@ impl Turns {
         Turn { turns: Arc::clone(self), number }
     }
 
-    /// Gives up those that have had their time.
+    /// Ends the turns that have lasted long enough.
     fn end_long(&self, now: Instant) {
         let mut ended = 0;
         let mut begun = self.begun();
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_turn_is_given_up_once() {
+    async fn a_long_turn_is_lost_once() {
         let turns = Turns::lasting(1, Duration::ZERO);
         let long = turns.next().await.unwrap();
         let next = turns.next().await.unwrap();
