@@ -1,6 +1,8 @@
 //! The engine with its real child process.
 
 #[cfg(test)]
+mod bounded;
+#[cfg(test)]
 mod calculated;
 #[cfg(test)]
 mod extremes;
