@@ -8,9 +8,9 @@ use super::super::{Place, VALUES_MAX};
 use super::{LINE_BYTES_MAX, MARK, RecordSift};
 
 impl RecordSift<'_> {
-    /// How many bytes such a record has with its end, where one begins and ends in these.
+    /// Takes the record with which these bytes begin, if it is such a one and they have its end: how many bytes it has.
     ///
-    /// It is as if each of them had been taken but its end. Of any other nothing is taken.
+    /// All of it is taken as if its bytes had come one by one, but for the end of its line. Of any other nothing is taken.
     pub(super) fn plain_record(&mut self, bytes: &[u8]) -> Option<usize> {
         let signs = self.scan.signs;
         let is_behind_head = self.marked == MARK.len() && self.is_headed && self.scan.lines >= signs.skipped;
