@@ -6,6 +6,7 @@ mod agents;
 mod agents_router;
 mod altered;
 mod attached;
+mod batch_sizes;
 mod binding;
 mod bounds;
 mod branch_memories;

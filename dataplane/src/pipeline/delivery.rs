@@ -3,6 +3,7 @@
 //! What is not asked for is not kept for ever: until its end a query holds a slot of stage 1 and a session of the
 //! engine, which one caller's forgotten cursors must not take from all others.
 
+mod even_batches;
 mod unread;
 
 use std::collections::VecDeque;
@@ -28,6 +29,7 @@ use crate::Error;
 use crate::request::answer::{Account, HeldEnd, Totals, WrittenFiles};
 use crate::request::ask::Outlet;
 use crate::request::trail::{Stage, millis};
+use even_batches::EvenBatches;
 use unread::UnreadPlace;
 
 pub use unread::UnreadAnswers;
@@ -41,10 +43,15 @@ pub(super) struct RowDelivery(Arc<Mutex<Flow>>);
 /// Rows, and the message that they came as.
 type GivenRows = (RecordBatch, Option<RowMessage>);
 
+/// The next rows, an error in their place, or nothing behind the last.
+type NextRows = Option<std::result::Result<GivenRows, engine::Error>>;
+
 /// The last batches of a query and what is due after them.
 struct Flow {
     first: VecDeque<RecordBatch>,
     rest: Option<BoxStream<'static, std::result::Result<GivenRows, engine::Error>>>,
+    /// Set where a filter hides rows: what is read of both waits there.
+    even: Option<EvenBatches>,
     fails_anyhow: bool,
     changed: Option<u64>,
     delivered: u64,
@@ -88,6 +95,7 @@ impl RowDelivery {
         let flow = Flow {
             first: rows.first,
             rest: rows.rest.map(|rest| rest.into_stream().boxed()),
+            even: rows.hides_rows.then(EvenBatches::default),
             fails_anyhow: rows.fails_anyhow,
             changed: rows.changed,
             delivered: 0,
@@ -187,17 +195,21 @@ impl Flow {
         }
         self.truncated = true;
         self.place = None;
-        self.first.clear();
-        self.rest = None;
+        self.let_go();
         batch.slice(0, left)
+    }
+
+    /// No more rows are given.
+    fn let_go(&mut self) {
+        self.first.clear();
+        (self.rest, self.even) = (None, None);
     }
 
     /// Meters and audits, once; the engine's side is let go first.
     fn close(&mut self, outcome: Outcome, error: Option<&Error>) {
         let Some(QueryEnd { mut closing, reservation, account, slot: _slot }) = self.end.take() else { return };
         drop(self.watch.take());
-        self.first.clear();
-        self.rest = None;
+        self.let_go();
         let took = self.began.elapsed();
         let delivered = self.delivered.saturating_sub(account.kept_back());
         let rows = self.changed.unwrap_or(delivered);
@@ -219,19 +231,37 @@ impl Flow {
         Poll::Ready(Some(Err(error)))
     }
 
+    /// The next rows, as they are made or in batches of one size.
+    fn next_rows(&mut self, cx: &mut Context<'_>) -> Poll<NextRows> {
+        loop {
+            if let Some(full) = self.even.as_mut().and_then(EvenBatches::full) {
+                return Poll::Ready(Some(full.map(|batch| (batch, None))));
+            }
+            let next = match (self.first.pop_front(), &mut self.rest) {
+                (Some(batch), _) => Some(Ok((batch, None))),
+                (None, Some(rest)) => match rest.poll_next_unpin(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(next) => next,
+                },
+                (None, None) => None,
+            };
+            match (next, &mut self.even) {
+                (Some(Ok((batch, _))), Some(even)) => even.add(batch),
+                (None, Some(even)) => {
+                    self.rest = None; // it is not asked again behind its end
+                    return Poll::Ready(even.last().map(|last| last.map(|batch| (batch, None))));
+                }
+                (next, _) => return Poll::Ready(next),
+            }
+        }
+    }
+
     fn next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
         self.unread_since = None;
         if self.end.is_none() {
             return Poll::Ready(self.given_up.take().map(Err));
         }
-        let next = match (self.first.pop_front(), &mut self.rest) {
-            (Some(batch), _) => Some(Ok((batch, None))),
-            (None, Some(rest)) => match rest.poll_next_unpin(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(next) => next,
-            },
-            (None, None) => None,
-        };
+        let Poll::Ready(next) = self.next_rows(cx) else { return Poll::Pending };
         match next {
             Some(Ok((batch, message))) => match self.to_whom_it_may().and_then(|()| self.counted(batch)) {
                 Ok(batch) => {

@@ -112,6 +112,7 @@ mod tests {
         Arc::new(Mutex::new(Flow {
             first: std::collections::VecDeque::new(),
             rest: None,
+            even: None,
             fails_anyhow: false,
             changed: None,
             delivered: 0,

@@ -55,6 +55,8 @@ pub(in crate::pipeline) struct UnmaskedRows {
     pub first: VecDeque<RecordBatch>,
     /// What the engine still makes.
     pub rest: Option<engine::Rows>,
+    /// Whether a filter may hide rows of the tables that these are made of.
+    pub hides_rows: bool,
     /// Whether an error among them must not say by which expression.
     pub fails_anyhow: bool,
     /// Rows a write changed.
@@ -130,7 +132,7 @@ pub(in crate::pipeline) async fn run(pipeline: &Pipeline, query: &Query, pinned:
         lease.failed();
         return Err(Error::GrantedRows { limit });
     }
-    let Native { sql, about, reservation, fails_anyhow, masked_columns, .. } = native;
+    let Native { sql, care, about, reservation, fails_anyhow, masked_columns, .. } = native;
     if matches!(about.operation, Operation::Create | Operation::Alter | Operation::Drop) {
         lease.defined();
     }
@@ -140,6 +142,7 @@ pub(in crate::pipeline) async fn run(pipeline: &Pipeline, query: &Query, pinned:
         columns,
         first,
         rest,
+        hides_rows: care != ExecutionMode::Direct,
         fails_anyhow,
         changed,
         about,
@@ -167,6 +170,7 @@ pub(in crate::pipeline) fn kept(native: Native, kept: &CachedAnswer, t: &Trail) 
         columns: kept.columns.clone(),
         first: kept.batches.iter().cloned().collect(),
         rest: None,
+        hides_rows: false,
         fails_anyhow: false,
         changed: None,
         about,
